@@ -1,0 +1,107 @@
+/** What a verification says: typed refusals, and a transcript of every check it made. */
+
+/** The closed set of refusal codes. A code is API: programs act on it, and documents list it. */
+export type AttestationErrorCode =
+  // the bytes are not what they claim to be
+  | 'evidence_malformed'
+  | 'evidence_unsupported'
+  | 'signature_invalid'
+  | 'certificate_malformed'
+  | 'certificate_expired'
+  | 'chain_untrusted'
+  | 'chain_mismatch'
+  // revocation
+  | 'crl_missing'
+  | 'crl_invalid'
+  | 'crl_stale'
+  | 'revocation_unknown'
+  | 'certificate_revoked'
+  // vendor collateral
+  | 'collateral_missing'
+  | 'collateral_malformed'
+  | 'collateral_invalid'
+  | 'collateral_stale'
+  | 'collateral_mismatch'
+  // what the evidence says
+  | 'nonce_mismatch'
+  | 'binding_mismatch'
+  | 'debug_enabled'
+  | 'migration_enabled'
+  | 'policy_refused'
+  | 'tcb_too_old'
+  | 'tcb_unlisted'
+  | 'measurement_unknown'
+  | 'measurement_mismatch'
+  | 'device_missing'
+  | 'software_refused'
+  // statement, manifest and log
+  | 'statement_malformed'
+  | 'statement_expired'
+  | 'model_unlisted'
+  | 'manifest_malformed'
+  | 'manifest_unsupported'
+  | 'manifest_mixed'
+  | 'manifest_refused'
+  | 'log_signature_invalid'
+  | 'log_inclusion_invalid'
+  | 'log_forked'
+  | 'log_rolled_back'
+  | 'log_witnesses_missing'
+  | 'log_malformed'
+  | 'log_unreachable'
+  | 'bundle_malformed'
+  | 'receipt_invalid'
+
+export class AttestationError extends Error {
+  override readonly name = 'AttestationError'
+  readonly code: AttestationErrorCode
+  /** Every check up to and including the one that failed. */
+  readonly checks: readonly Check[]
+
+  constructor(
+    code: AttestationErrorCode,
+    message: string,
+    options?: ErrorOptions & { checks?: readonly Check[] },
+  ) {
+    super(message, options)
+    this.code = code
+    this.checks = options?.checks ?? []
+  }
+}
+
+/** One line of a transcript. A skipped check says why and is never a pass. */
+export type Check = {
+  /** Stable name, `kind/what`: `snp/report-signature`. */
+  readonly id: string
+  readonly result: 'passed' | 'failed' | 'skipped'
+  /** What was seen and, where it matters, what was expected. */
+  readonly detail: string
+}
+
+/** Collects checks in the order they ran; the first failure throws and ends it. */
+export class Transcript {
+  readonly #checks: Check[] = []
+
+  get checks(): readonly Check[] {
+    return this.#checks
+  }
+
+  pass(id: string, detail: string): void {
+    this.#checks.push({ id, result: 'passed', detail })
+  }
+
+  skip(id: string, reason: string): void {
+    this.#checks.push({ id, result: 'skipped', detail: reason })
+  }
+
+  fail(id: string, code: AttestationErrorCode, detail: string, cause?: unknown): never {
+    this.#checks.push({ id, result: 'failed', detail })
+    throw new AttestationError(code, `${id}: ${detail}`, { cause, checks: this.checks })
+  }
+
+  /** Records a pass where `holds`, else refuses with `code`. */
+  require(holds: boolean, id: string, code: AttestationErrorCode, detail: string): void {
+    if (holds) this.pass(id, detail)
+    else this.fail(id, code, detail)
+  }
+}
