@@ -1,0 +1,102 @@
+/** The one interface between the worker and whatever runs a model: an embedded engine or a model server. */
+
+export type JsonObject = { [key: string]: unknown }
+
+export type EngineEndpoint = 'chat' | 'completions' | 'embeddings'
+
+/** Tokens as the engine counted them; cached tokens are a part of the prompt tokens. */
+export type EngineUsage = {
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  readonly completionTokens: number
+}
+
+/** One call in OpenAI shape: already validated, its model resolved, its `cache_salt` always set. */
+export type EngineCall = {
+  readonly endpoint: EngineEndpoint
+  readonly body: JsonObject
+  readonly stream: boolean
+  readonly signal: AbortSignal
+  /** Told whenever the counts grow; the last report is exact also after an abort or a failure. */
+  readonly onUsage?: (usage: EngineUsage) => void
+}
+
+export type EngineAnswer =
+  /** An OpenAI response object with usage. */
+  | { readonly kind: 'complete'; readonly body: JsonObject }
+  /** OpenAI chunk objects; the last has `choices: []` and usage. A failure inside throws EngineError. */
+  | { readonly kind: 'stream'; readonly chunks: AsyncIterable<JsonObject> }
+
+export type EngineModel = {
+  readonly id: string
+  readonly tasks: readonly ('generate' | 'embed')[]
+  /** Lower-case hex SHA-256 of the model file, or the name of the weights as the server tells it. */
+  readonly digest: string
+  readonly contextLength: number
+  readonly displayName: string
+  /** Seconds since 1970. */
+  readonly created: number
+  readonly vision: boolean
+}
+
+export interface Engine {
+  /** For people, for example `llama.cpp 3.22.1`. */
+  readonly name: string
+  models(): readonly EngineModel[]
+  call(call: EngineCall): Promise<EngineAnswer>
+  /** Prompt tokens that a chat call with the same body would cost. */
+  countTokens(body: JsonObject): Promise<number>
+  close(): Promise<void>
+}
+
+export type EngineErrorCode =
+  | 'invalid_value'
+  | 'unsupported_value'
+  | 'context_length_exceeded'
+  | 'model_not_found'
+  | 'rate_limit_exceeded'
+  | 'overloaded'
+  | 'aborted'
+  | 'engine_unavailable'
+  | 'engine_failed'
+
+export type EngineErrorType = 'invalid_request_error' | 'rate_limit_error' | 'server_error'
+
+const statusAndType: Record<EngineErrorCode, readonly [number, EngineErrorType]> = {
+  invalid_value: [400, 'invalid_request_error'],
+  unsupported_value: [400, 'invalid_request_error'],
+  context_length_exceeded: [400, 'invalid_request_error'],
+  model_not_found: [404, 'invalid_request_error'],
+  rate_limit_exceeded: [429, 'rate_limit_error'],
+  overloaded: [503, 'server_error'],
+  aborted: [499, 'server_error'],
+  engine_unavailable: [503, 'server_error'],
+  engine_failed: [500, 'server_error'],
+}
+
+export type EngineErrorOptions = ErrorOptions & {
+  readonly param?: string | undefined
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** What an engine refuses or fails at; the message may go to the caller and never quotes the prompt. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError'
+  readonly code: EngineErrorCode
+  readonly status: number
+  readonly type: EngineErrorType
+  /** The request field at fault, where there is one. */
+  readonly param: string | null
+  /** Set where the same request may succeed later. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: EngineErrorCode, message: string, options: EngineErrorOptions = {}) {
+    super(message, options)
+    this.code = code
+    const [status, type] = statusAndType[code]
+    this.status = status
+    this.type = type
+    this.param = options.param ?? null
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
