@@ -1,0 +1,203 @@
+/** Errors of the public API: one closed set of codes, formatted in the caller's dialect. */
+import type { Dialect } from './routes.ts'
+
+type Traits = { readonly status: number; readonly type: string; readonly retryable: boolean }
+
+const invalid = (status: number): Traits => ({
+  status,
+  type: 'invalid_request_error',
+  retryable: false,
+})
+const server = (status: number, retryable: boolean): Traits => ({
+  status,
+  type: 'server_error',
+  retryable,
+})
+
+const traits = {
+  invalid_json: invalid(400),
+  invalid_value: invalid(400),
+  missing_parameter: invalid(400),
+  unsupported_parameter: invalid(400),
+  unsupported_value: invalid(400),
+  context_length_exceeded: invalid(400),
+  malformed: invalid(400),
+  stale_request: { status: 400, type: 'invalid_request_error', retryable: true },
+  invalid_api_key: invalid(401),
+  permission_denied: { status: 403, type: 'permission_error', retryable: false },
+  not_found: invalid(404),
+  model_not_found: invalid(404),
+  worker_unknown: { status: 404, type: 'invalid_request_error', retryable: true },
+  method_not_allowed: invalid(405),
+  unknown_key: { status: 409, type: 'invalid_request_error', retryable: true },
+  replayed: invalid(409),
+  request_too_large: invalid(413),
+  unsupported_media_type: invalid(415),
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error', retryable: true },
+  insufficient_quota: { status: 429, type: 'insufficient_quota', retryable: false },
+  internal_error: server(500, true),
+  engine_failed: server(500, true),
+  attestation_refused: server(502, false),
+  response_not_authentic: server(502, true),
+  worker_unreachable: server(502, true),
+  gateway_unreachable: server(502, true),
+  upstream_error: server(502, true),
+  overloaded: server(503, true),
+  no_worker: server(503, true),
+  timeout: server(504, true),
+} as const satisfies Record<string, Traits>
+
+export type ApiErrorCode = keyof typeof traits
+
+export type ApiErrorOptions = ErrorOptions & {
+  param?: string | undefined
+  status?: number | undefined
+  type?: string | undefined
+  retryable?: boolean | undefined
+  retryAfterSeconds?: number | undefined
+}
+
+/** An error that may be shown to the caller: its message never has a prompt, key or salt. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ApiErrorCode
+  readonly status: number
+  readonly type: string
+  readonly param: string | undefined
+  readonly retryable: boolean
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
+    super(message, options)
+    const own = traits[code]
+    this.code = code
+    this.status = options.status ?? own.status
+    this.type = options.type ?? own.type
+    this.param = options.param
+    this.retryable = options.retryable ?? own.retryable
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
+
+export type WireError = { status: number; headers: Record<string, string>; body: string }
+
+/** An error as a whole response in the caller's dialect. */
+export function formatError(dialect: Dialect, error: ApiError, requestId: string): WireError {
+  const status = statusIn(dialect, error)
+  const body = JSON.stringify(formatErrorBody(dialect, error, requestId))
+  return { status, headers: errorHeaders(error, status, requestId), body }
+}
+
+/** Only the body: what also stands inside a stream, as `data: {"error": …}` or `event: error`. */
+export function formatErrorBody(
+  dialect: Dialect,
+  error: ApiError,
+  requestId: string,
+): Record<string, unknown> {
+  switch (dialect) {
+    case 'openai':
+      return { error: openAiError(error) }
+    case 'anthropic':
+      return {
+        type: 'error',
+        error: { type: anthropicType(error), message: error.message },
+        request_id: requestId,
+      }
+  }
+}
+
+/** The clear-text error between client, gateway and worker: it says whether a retry is safe. */
+export function formatRelayError(error: ApiError, requestId: string): WireError {
+  const body = JSON.stringify({ error: { ...openAiError(error), retryable: error.retryable } })
+  return { status: error.status, headers: errorHeaders(error, error.status, requestId), body }
+}
+
+/**
+ * Reads a relay error. The sender is not trusted: the text is cut to a bounded length without
+ * control characters, and a code that is not ours becomes `upstream_error`.
+ */
+export function parseRelayError(
+  status: number,
+  body: string,
+  retryAfter: string | null | undefined,
+): ApiError {
+  const error = readErrorObject(body)
+  const code = typeof error?.code === 'string' && isCode(error.code) ? error.code : undefined
+  const seconds = Number(retryAfter ?? Number.NaN)
+  return new ApiError(
+    code ?? 'upstream_error',
+    plainText(error?.message) ?? `upstream answered status ${status}`,
+    {
+      param: plainText(error?.param),
+      status: status >= 400 && status <= 599 ? status : undefined,
+      retryable: typeof error?.retryable === 'boolean' ? error.retryable : undefined,
+      retryAfterSeconds: seconds >= 0 && seconds <= 3600 ? seconds : undefined,
+    },
+  )
+}
+
+/** 503 is 529 to Anthropic's clients: the status they wait on. */
+function statusIn(dialect: Dialect, error: ApiError): number {
+  return dialect === 'anthropic' && error.status === 503 ? 529 : error.status
+}
+
+function openAiError(error: ApiError): Record<string, unknown> {
+  return { message: error.message, type: error.type, param: error.param ?? null, code: error.code }
+}
+
+function anthropicType(error: ApiError): string {
+  switch (error.status) {
+    case 401:
+      return 'authentication_error'
+    case 403:
+      return 'permission_error'
+    case 404:
+      return 'not_found_error'
+    case 413:
+      return 'request_too_large'
+    case 429:
+      return 'rate_limit_error'
+    case 503:
+    case 529:
+      return 'overloaded_error'
+    case 504:
+      return 'timeout_error'
+  }
+  return error.status >= 500 ? 'api_error' : 'invalid_request_error'
+}
+
+const waitStatuses: ReadonlySet<number> = new Set([429, 503, 529])
+
+function errorHeaders(error: ApiError, status: number, requestId: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    'x-request-id': requestId,
+    'request-id': requestId,
+  }
+  if (waitStatuses.has(status)) headers['retry-after'] = String(error.retryAfterSeconds ?? 1)
+  // The official clients repeat 408, 409, 429 and every 5xx unless this header forbids it.
+  if (!error.retryable) headers['x-should-retry'] = 'false'
+  return headers
+}
+
+type ErrorObject = { message?: unknown; param?: unknown; code?: unknown; retryable?: unknown }
+
+function readErrorObject(body: string): ErrorObject | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) return undefined
+    return typeof parsed.error === 'object' && parsed.error !== null ? parsed.error : undefined
+  } catch {
+    return undefined // not JSON: the status alone speaks
+  }
+}
+
+function isCode(code: string): code is ApiErrorCode {
+  return Object.hasOwn(traits, code)
+}
+
+function plainText(text: unknown): string | undefined {
+  if (typeof text !== 'string' || text === '') return undefined
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  return text.slice(0, 500).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+}

@@ -1,0 +1,33 @@
+/** What travels in the open form: routes, errors, models, events and the body scanner. */
+export {
+  ApiError,
+  type ApiErrorCode,
+  type ApiErrorOptions,
+  formatError,
+  formatErrorBody,
+  formatRelayError,
+  parseRelayError,
+  type WireError,
+} from './errors.ts'
+export {
+  formatModel,
+  formatModelList,
+  latestModelName,
+  type ModelFacts,
+  type ModelList,
+  type ModelObject,
+  type ModelTask,
+  parseModel,
+  resolveLatest,
+} from './model.ts'
+export {
+  type Dialect,
+  dialectOf,
+  type Endpoint,
+  type FoundRoute,
+  findRoute,
+  type Route,
+  routes,
+} from './routes.ts'
+export { type BodyScan, defaultScanLimits, type ScanLimits, scanBody } from './scan-body.ts'
+export { encodeComment, encodeEvent, SseDecoder, SseError, type SseEvent } from './sse.ts'

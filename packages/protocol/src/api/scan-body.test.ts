@@ -1,0 +1,173 @@
+/** The scanner sees what a full parser sees, and refuses what is not an object of unique keys. */
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { ApiError } from './errors.ts'
+import { scanBody } from './scan-body.ts'
+
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+const scan = (text: string) => scanBody(bytesOf(text))
+
+function refusal(body: string | Uint8Array): ApiError {
+  try {
+    scanBody(typeof body === 'string' ? bytesOf(body) : body)
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+  throw new Error('the body was accepted')
+}
+
+describe('what it finds', () => {
+  test('model, stream and cache_salt are found among other fields', () => {
+    const body = '{"messages":[{"role":"user","content":"a \\"b\\" {[ c"}],"model":"m/1","n":2,'
+    expect(scan(`${body}"stream": true ,"cache_salt":"s\\u0061lt"}`)).toEqual({
+      model: 'm/1',
+      stream: true,
+      cacheSalt: 'salt',
+    })
+  })
+
+  test('fields of the same name inside nested values are not taken', () => {
+    const body = '{"metadata":{"model":"x","stream":true},"tools":[{"cache_salt":"y"}]}'
+    expect(scan(body)).toEqual({ model: undefined, stream: false, cacheSalt: undefined })
+  })
+
+  test('null counts as absent', () => {
+    expect(scan('{"model":null,"stream":null,"cache_salt":null}')).toEqual({
+      model: undefined,
+      stream: false,
+      cacheSalt: undefined,
+    })
+  })
+
+  test.each([
+    ['{"model":3}', 'model'],
+    ['{"model":{"a":null}}', 'model'],
+    ['{"stream":"true"}', 'stream'],
+    ['{"stream":1}', 'stream'],
+    ['{"cache_salt":["x"]}', 'cache_salt'],
+  ])('a wrong type in %s names the param', (body, param) => {
+    expect(refusal(body)).toMatchObject({ code: 'invalid_value', param, status: 400 })
+  })
+})
+
+describe('what it refuses', () => {
+  test.each([
+    ['nothing', '', 0],
+    ['an array', '[1]', 0],
+    ['null', 'null', 0],
+    ['a byte order mark', '\ufeff{}', 0],
+    ['a key without quotes', '{a:1}', 1],
+    ['a comma at the end', '{"a":1,}', 7],
+    ['a missing colon', '{"a" 1}', 5],
+    ['a missing comma', '{"a":1 "b":2}', 7],
+    ['text after the end', '{} x', 3],
+    ['a number with a leading zero', '{"a":01}', 5],
+    ['a broken literal', '{"a":nul}', 5],
+    ['a string that never ends', '{"a":"b', 5],
+    ['a string whose quote is escaped', '{"a":"b\\"}', 5],
+    ['an array that never ends', '{"a":[1,2', 5],
+    ['brackets that do not match', '{"a":[1}}', 7],
+    ['an object that never ends', '{"a":1', 6],
+    ['a bad escape in a key', '{"\\x":1}', 1],
+    ['a control character in a key', '{"a\u0001":1}', 1],
+  ])('%s is refused with its offset', (_, body, offset) => {
+    const error = refusal(body)
+    expect(error.code).toBe('invalid_json')
+    expect(error.message).toContain(`(at byte ${offset})`)
+  })
+
+  test('the same key twice is refused, also when one is spelled with escapes', () => {
+    expect(refusal('{"model":"a","model":"b"}').message).toContain("'model' twice")
+    expect(refusal('{"model":"a","mod\\u0065l":"b"}').message).toContain("'model' twice")
+    expect(refusal('{"Secret prompt":1,"Secret prompt":2}').message).not.toContain('Secret')
+  })
+
+  test('invalid UTF-8 in a key or in a value it needs is refused', () => {
+    expect(refusal(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)).code).toBe(
+      'invalid_json',
+    )
+    const model = bytesOf('{"model":"??"}')
+    model[10] = 0xc3
+    model[11] = 0x28
+    expect(refusal(model).code).toBe('invalid_json')
+  })
+
+  test('128 levels are read and 129 are refused', () => {
+    const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+    expect(scan(nested(128)).model).toBeUndefined()
+    expect(refusal(nested(129)).message).toContain('deeper than 128')
+  })
+
+  test('more keys than the limit are refused', () => {
+    const body = `{${Array.from({ length: 1025 }, (_, i) => `"k${i}":0`).join(',')}}`
+    expect(refusal(body).message).toContain('more than 1024 keys')
+  })
+})
+
+describe('against a full parser', () => {
+  const fields = fc.record(
+    {
+      model: fc.string({ unit: 'binary' }),
+      stream: fc.constantFrom(true, false, null),
+      cache_salt: fc.option(fc.string({ unit: 'grapheme' })),
+      messages: fc.jsonValue({ maxDepth: 6 }),
+      temperature: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    },
+    { requiredKeys: [] },
+  )
+  const expected = (value: Record<string, unknown>) => ({
+    model: value.model ?? undefined,
+    stream: value.stream ?? false,
+    cacheSalt: value.cache_salt ?? undefined,
+  })
+
+  test('every object is read as JSON.parse reads it', () => {
+    fc.assert(
+      fc.property(fields, fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        expect<unknown>(scan(text)).toEqual(expected(JSON.parse(text)))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('after any change of one byte, what a parser accepts is read alike or refused', () => {
+    const change = fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }) })
+    const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    fc.assert(
+      fc.property(fields, change, (value, { at, byte }) => {
+        const bytes = bytesOf(JSON.stringify(value))
+        bytes[at % bytes.length] = byte
+        const scanned = attempt(() => scanBody(bytes))
+        const parsed = attempt(() => JSON.parse(strict.decode(bytes)))
+        if (scanned instanceof Error || parsed instanceof Error) return
+        expect<unknown>(scanned).toEqual(expected(parsed as Record<string, unknown>))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('a body cut anywhere is refused', () => {
+    fc.assert(
+      fc.property(fields, fc.nat(), (value, cut) => {
+        const bytes = bytesOf(JSON.stringify(value))
+        expect(refusal(bytes.subarray(0, cut % bytes.length)).code).toBe('invalid_json')
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('what it lets through to the worker is exactly what the header of the file says', () => {
+    for (const body of ['{"a":[1 2]}', '{"a":{"b" 1}}', '{"a":[tru]}', '{"a":"\\x"}', '{"a":"\n"}'])
+      expect(attempt(() => scan(body))).not.toBeInstanceOf(Error)
+  })
+})
+
+function attempt(run: () => unknown): unknown {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}
