@@ -18,6 +18,10 @@ export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, index) => byte === right[index])
 }
 
+export function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0)
+}
+
 export function utf8(text: string): Bytes {
   return new TextEncoder().encode(text)
 }

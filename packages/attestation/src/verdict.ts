@@ -99,6 +99,16 @@ export class Transcript {
     throw new AttestationError(code, `${id}: ${detail}`, { cause, checks: this.checks })
   }
 
+  /** Runs a parser, and enters its refusal here under `id`; success is not a check by itself. */
+  attempt<T>(id: string, work: () => T): T {
+    try {
+      return work()
+    } catch (cause) {
+      if (!(cause instanceof AttestationError)) throw cause
+      return this.fail(id, cause.code, cause.message, cause)
+    }
+  }
+
   /** Records a pass where `holds`, else refuses with `code`. */
   require(holds: boolean, id: string, code: AttestationErrorCode, detail: string): void {
     if (holds) this.pass(id, detail)

@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { parseHex } from '../bytes.ts'
+import { type DerReader, parseDer, tags } from './der-reader.ts'
+
+const read = <T>(hex: string, parse: (reader: DerReader) => T): T => parseDer(parseHex(hex)!, parse)
+const malformed = { code: 'evidence_malformed' }
+
+test('an object identifier reads as dotted decimal', () => {
+  expect(read('06082a8648ce3d040303', (r) => r.readOid())).toBe('1.2.840.10045.4.3.3')
+  expect(read('060a2b060104019c78010308', (r) => r.readOid())).toBe('1.3.6.1.4.1.3704.1.3.8')
+  expect(read('0603883703', (r) => r.readOid())).toBe('2.999.3')
+})
+
+test('both forms of time read as the same moment', () => {
+  const utc = read('170d3230313032323138323432305a', (r) => r.readTime())
+  const generalized = read('180f32303230313032323138323432305a', (r) => r.readTime())
+  expect(utc.toISOString()).toBe('2020-10-22T18:24:20.000Z')
+  expect(generalized).toEqual(utc)
+})
+
+test('a two-digit year of 50 or more is of the last century', () => {
+  const time = read('170d3530303130313030303030305a', (r) => r.readTime())
+  expect(time.getUTCFullYear()).toBe(1950)
+})
+
+test.each([
+  ['an indefinite length', '30800000', (r: DerReader) => r.enter()],
+  ['a length in long form that fits the short form', '04810141', (r: DerReader) => r.read()],
+  ['a length with a leading zero', `04820080${'00'.repeat(128)}`, (r: DerReader) => r.read()],
+  ['a length of four octets', '048400000001ff', (r: DerReader) => r.read()],
+  ['an element longer than its container', '0405aabb', (r: DerReader) => r.read()],
+  ['an end inside the header', '04', (r: DerReader) => r.read()],
+  ['a tag number of more than one octet', '1f810100', (r: DerReader) => r.read()],
+  ['another tag than expected', '040100', (r: DerReader) => r.read(tags.integer)],
+  ['bytes after the value', '02010100', (r: DerReader) => r.readSmallInteger()],
+  ['an empty integer', '0200', (r: DerReader) => r.readIntegerBytes()],
+  ['a positive integer that is not minimal', '02020001', (r: DerReader) => r.readIntegerBytes()],
+  ['a negative integer that is not minimal', '0202ff80', (r: DerReader) => r.readIntegerBytes()],
+  ['a negative small integer', '0201ff', (r: DerReader) => r.readSmallInteger()],
+  ['a boolean that is neither 00 nor ff', '010101', (r: DerReader) => r.readBoolean()],
+  ['a null with content', '050100', (r: DerReader) => r.readNull()],
+  ['a bit string with padding bits set', '03020101', (r: DerReader) => r.readBitString(false)],
+  ['a bit string of partial octets', '03020100', (r: DerReader) => r.readBitString()],
+  ['an empty bit string', '0300', (r: DerReader) => r.readBitString()],
+  ['an arc with leading zeros', '06032a8001', (r: DerReader) => r.readOid()],
+  ['an arc that does not end', '06022a86', (r: DerReader) => r.readOid()],
+  ['31 February', '170d3230303233313030303030305a', (r: DerReader) => r.readTime()],
+  ['an hour of 25', '170d3230303232303235303030305a', (r: DerReader) => r.readTime()],
+  ['a time without Z', '170c323030323230303030303030', (r: DerReader) => r.readTime()],
+])('%s is refused', (_, hex, parse) => {
+  expect(() => read(hex, parse)).toThrow(expect.objectContaining(malformed))
+})
+
+test('nesting beyond the bound is refused before the stack is', () => {
+  let bytes = new Uint8Array([0x05, 0x00])
+  for (let i = 0; i < 40; i++) bytes = new Uint8Array([0x30, bytes.length, ...bytes])
+  const descend = (reader: DerReader) => {
+    let inner = reader
+    while (inner.peekTag() === tags.sequence) inner = inner.enter()
+  }
+  expect(() => parseDer(bytes, descend)).toThrow(expect.objectContaining(malformed))
+})

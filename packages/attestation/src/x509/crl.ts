@@ -1,0 +1,153 @@
+/** Certificate revocation lists (RFC 5280, 5): a list counts only once signature and window hold. */
+import { type Bytes, equalBytes, formatHex } from '../bytes.ts'
+import { contextTag, type DerReader, parseDer, tags } from '../der/der-reader.ts'
+import { AttestationError, type Transcript } from '../verdict.ts'
+import { type Certificate, type Extension, readExtensions } from './certificate.ts'
+import { describe, formatTime, isWithin } from './chain.ts'
+import { readSignatureAlgorithm, type SignatureAlgorithm, verifySignature } from './signature.ts'
+
+export type Crl = {
+  /** The signed part. */
+  readonly tbs: Bytes
+  /** DER of the Name. */
+  readonly issuer: Bytes
+  readonly thisUpdate: Date
+  readonly nextUpdate: Date | undefined
+  /** Time of revocation by serial number in hex. */
+  readonly revoked: ReadonlyMap<string, Date>
+  readonly signatureAlgorithm: SignatureAlgorithm
+  readonly signature: Bytes
+}
+
+declare const verified: unique symbol
+/** A list whose signature and window were checked; only `verifyCrl` makes one. */
+export type VerifiedCrl = Crl & { readonly [verified]: true }
+
+const maxCrlOctets = 4 * 1024 * 1024
+const crlExtensions: readonly string[] = ['2.5.29.20', '2.5.29.35'] // crlNumber, authority key id
+const entryExtensions: readonly string[] = ['2.5.29.21', '2.5.29.24'] // reason, invalidity date
+
+/** Throws `crl_invalid` for anything that is not one whole, strict, complete (not delta) list. */
+export function parseCrl(der: Bytes): Crl {
+  try {
+    if (der.length > maxCrlOctets) throw new AttestationError('crl_invalid', 'list is too long')
+    return parseDer(der, readCrl)
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : 'unreadable'
+    throw new AttestationError('crl_invalid', `revocation list: ${detail}`, { cause })
+  }
+}
+
+/** Verifies the list of `issuer`: there, parsable, signed by it and inside its window. */
+export async function verifyCrl(
+  der: Bytes | undefined,
+  issuer: Certificate,
+  at: Date,
+  transcript: Transcript,
+  idPrefix: string,
+): Promise<VerifiedCrl> {
+  const id = `${idPrefix}/present`
+  if (!der) transcript.fail(id, 'crl_missing', `no revocation list of ${describe(issuer)}`)
+  const crl = transcript.attempt(id, () => parseCrl(der))
+  transcript.pass(id, `${crl.revoked.size} entries`)
+  transcript.require(
+    equalBytes(crl.issuer, issuer.subject),
+    `${idPrefix}/issuer`,
+    'crl_invalid',
+    `the list must be of ${describe(issuer)}`,
+  )
+  const maySign = issuer.isCa && (issuer.keyUsage?.has('cRLSign') ?? true)
+  transcript.require(
+    maySign && (await verifySignature(issuer.spki, crl.signatureAlgorithm, crl.tbs, crl.signature)),
+    `${idPrefix}/signature`,
+    'crl_invalid',
+    `the list must be signed by ${describe(issuer)}`,
+  )
+  const { thisUpdate, nextUpdate } = crl
+  transcript.require(
+    nextUpdate !== undefined && isWithin(at, thisUpdate, nextUpdate),
+    `${idPrefix}/window`,
+    'crl_stale',
+    `list covers ${thisUpdate.toISOString()} to ${nextUpdate?.toISOString() ?? 'no stated end'}, time is ${formatTime(at)}`,
+  )
+  return crl as VerifiedCrl
+}
+
+/** Refuses a certificate that its issuer's list names. */
+export function requireUnlisted(
+  crl: VerifiedCrl,
+  certificate: Certificate,
+  transcript: Transcript,
+  id: string,
+): void {
+  if (!equalBytes(crl.issuer, certificate.issuer)) {
+    transcript.fail(id, 'crl_invalid', `the list is not of the issuer of ${describe(certificate)}`)
+  }
+  const revokedAt = crl.revoked.get(certificate.serialHex)
+  transcript.require(
+    revokedAt === undefined,
+    id,
+    'certificate_revoked',
+    revokedAt
+      ? `${describe(certificate)} was revoked at ${revokedAt.toISOString()}`
+      : `${describe(certificate)} is not listed`,
+  )
+}
+
+function readCrl(outer: DerReader): Crl {
+  const list = outer.enter()
+  const tbs = list.read(tags.sequence).raw
+  const outerAlgorithm = list.rest
+  const signatureAlgorithm = readSignatureAlgorithm(list)
+  const { bytes: signature } = list.readBitString()
+  list.end()
+
+  return parseDer(tbs, (outerTbs) => {
+    const fields = outerTbs.enter()
+    // Version 1 lists have no extensions and no vendor issues them.
+    if (fields.readSmallInteger() !== 1) malformed('version is not 2')
+    const innerAlgorithm = fields.read(tags.sequence).raw
+    if (!equalBytes(innerAlgorithm, outerAlgorithm.subarray(0, innerAlgorithm.length))) {
+      malformed('the two signature algorithms differ')
+    }
+    const issuer = fields.read(tags.sequence).raw
+    const thisUpdate = fields.readTime()
+    const nextUpdate = isTime(fields.peekTag()) ? fields.readTime() : undefined
+    const revoked = readEntries(fields.enterOptional(tags.sequence))
+    const wrapped = fields.enterOptional(contextTag(0))
+    if (wrapped) refuseCritical(readExtensions(wrapped), crlExtensions)
+    wrapped?.end()
+    fields.end()
+    return { tbs, issuer, thisUpdate, nextUpdate, revoked, signatureAlgorithm, signature }
+  })
+}
+
+function readEntries(entries: DerReader | undefined): Map<string, Date> {
+  const revoked = new Map<string, Date>()
+  while (entries && !entries.atEnd) {
+    const entry = entries.enter()
+    const serialHex = formatHex(entry.readIntegerBytes())
+    const revokedAt = entry.readTime()
+    if (!entry.atEnd) refuseCritical(readExtensions(entry), entryExtensions)
+    entry.end()
+    revoked.set(serialHex, revokedAt)
+  }
+  return revoked
+}
+
+// A delta list, or one for some certificates only, says so in a critical extension: not for us.
+function refuseCritical(
+  extensions: ReadonlyMap<string, Extension>,
+  understood: readonly string[],
+): void {
+  for (const [oid, { critical }] of extensions) {
+    if (critical && !understood.includes(oid)) malformed(`critical extension ${oid} is unknown`)
+  }
+}
+
+const isTime = (tag: number | undefined): boolean =>
+  tag === tags.utcTime || tag === tags.generalizedTime
+
+function malformed(detail: string): never {
+  throw new AttestationError('crl_invalid', detail)
+}
