@@ -12,4 +12,6 @@ export type {
   TdxCollateral,
   TdxEvidence,
 } from './evidence.ts'
+export { vendorRoots } from './roots.ts'
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
+export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'

@@ -1,0 +1,115 @@
+import { expect, test } from 'bun:test'
+import type { Bytes } from '../bytes.ts'
+import {
+  type CrlRequest,
+  issueCertificate,
+  issueCrl,
+  issueRoot,
+  keyUsageBits,
+  testNow,
+} from '../testing/test-authority.ts'
+import { makeKey } from '../testing/test-key.ts'
+import { hasVectors, readVector, readVectorText } from '../testing/vectors.ts'
+import { Transcript } from '../verdict.ts'
+import { parseCertificate, parsePem } from './certificate.ts'
+import { requireUnlisted, verifyCrl } from './crl.ts'
+
+const issuer = { name: 'Root', key: await makeKey('rsa-pss') }
+const root = parseCertificate(await issueRoot(issuer))
+const member = parseCertificate(
+  await issueCertificate({
+    subject: { name: 'Member', key: await makeKey('p256') },
+    issuer,
+    serial: 0x0102,
+  }),
+)
+const revokedAt = new Date('2025-05-05T05:05:05Z')
+
+async function judge(der: Bytes | undefined, at = testNow, authority = root, subject = member) {
+  const transcript = new Transcript()
+  const crl = await verifyCrl(der, authority, at, transcript, 'test/crl')
+  requireUnlisted(crl, subject, transcript, 'test/revocation')
+  return transcript.checks.map((check) => check.result)
+}
+
+const judgeCrl = async (request: Partial<CrlRequest>, at = testNow) =>
+  judge(await issueCrl({ issuer, ...request }), at)
+
+test('a signed list in its window that does not name the certificate passes', async () => {
+  expect(new Set(await judgeCrl({}))).toEqual(new Set(['passed']))
+  await judgeCrl({ revoked: [{ serial: 0x0103, at: revokedAt }] })
+})
+
+test('a certificate that the list names is revoked', async () => {
+  const refused = judgeCrl({ revoked: [{ serial: 0x0102, at: revokedAt }] })
+  await expect(refused).rejects.toMatchObject({
+    code: 'certificate_revoked',
+    message: expect.stringContaining('2025-05-05T05:05:05'),
+  })
+})
+
+test('a list that is absent is missing', async () => {
+  await expect(judge(undefined)).rejects.toMatchObject({ code: 'crl_missing' })
+})
+
+test('an empty list file, garbage, and a list cut short are invalid', async () => {
+  const good = await issueCrl({ issuer })
+  const bad = [new Uint8Array(), new Uint8Array(500), good.subarray(0, good.length - 1)]
+  for (const der of bad) await expect(judge(der)).rejects.toMatchObject({ code: 'crl_invalid' })
+})
+
+test('a list signed by another key under the same name is invalid', async () => {
+  const imposter = { name: 'Root', key: await makeKey('rsa-pss') }
+  const refused = judge(await issueCrl({ issuer: imposter }))
+  await expect(refused).rejects.toMatchObject({ code: 'crl_invalid' })
+})
+
+test('a list under another name is invalid even where the key is the same', async () => {
+  const refused = judge(await issueCrl({ issuer: { ...issuer, name: 'Other' } }))
+  await expect(refused).rejects.toMatchObject({ code: 'crl_invalid' })
+})
+
+test('a list outside its window, or without an end, is stale', async () => {
+  const stale = { code: 'crl_stale' }
+  const past = { thisUpdate: new Date('2025-01-01'), nextUpdate: new Date('2025-12-31') }
+  await expect(judgeCrl(past)).rejects.toMatchObject(stale)
+  await expect(judgeCrl({ thisUpdate: new Date('2026-06-01') })).rejects.toMatchObject(stale)
+  await expect(judgeCrl({ nextUpdate: null })).rejects.toMatchObject(stale)
+  await expect(judgeCrl({}, new Date(Number.NaN))).rejects.toMatchObject(stale)
+})
+
+test('a delta list, or one for some certificates only, is invalid', async () => {
+  for (const oid of ['2.5.29.27', '2.5.29.28']) {
+    const extensions = [{ oid, critical: true, value: new Uint8Array() }]
+    await expect(judgeCrl({ extensions })).rejects.toMatchObject({ code: 'crl_invalid' })
+  }
+})
+
+test('a list signed by a certificate that may not sign lists is invalid', async () => {
+  const keyUsage = keyUsageBits.keyCertSign
+  const other = parseCertificate(await issueCertificate({ subject: issuer, ca: {}, keyUsage }))
+  const refused = judge(await issueCrl({ issuer }), testNow, other)
+  await expect(refused).rejects.toMatchObject({ code: 'crl_invalid' })
+})
+
+test('a list says nothing about certificates of another issuer', async () => {
+  const other = { name: 'Other', key: issuer.key }
+  const foreign = parseCertificate(await issueCertificate({ subject: other }))
+  const refused = judge(await issueCrl({ issuer }), testNow, root, foreign)
+  await expect(refused).rejects.toMatchObject({ code: 'crl_invalid' })
+})
+
+test.skipIf(!hasVectors)("AMD's Genoa list revokes one ASK and not its successor", async () => {
+  const roots = parsePem(readVectorText('snp/amd-roots/ask_ark_genoa.pem')).map(parseCertificate)
+  const [ask, ark] = [roots[0]!, roots[1]!]
+  const crl = readVector('snp/openpcc-azure-genoa/genoa.crl.der')
+  const at = new Date('2025-06-01')
+  await judge(crl, at, ark, ask)
+  const revoked = judge(crl, at, ark, { ...ask, serialHex: '020001' })
+  await expect(revoked).rejects.toMatchObject({ code: 'certificate_revoked' })
+  const stale = judge(crl, new Date('2026-06-01'), ark, ask)
+  await expect(stale).rejects.toMatchObject({ code: 'crl_stale' })
+  const [, milanArk] = parsePem(readVectorText('snp/amd-roots/ask_ark_milan.pem'))
+  const swapped = judge(crl, at, parseCertificate(milanArk!), ask)
+  await expect(swapped).rejects.toMatchObject({ code: 'crl_invalid' })
+})
