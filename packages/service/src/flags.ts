@@ -1,0 +1,220 @@
+/** One table of flags: read from the command line, the environment and `@file`s, typed by the table. */
+import { readFileSync } from 'node:fs'
+import { Secret } from './secret.ts'
+import { ServiceError } from './service-error.ts'
+
+type Described = {
+  /** One sentence, lower case; shown by `--help` and in the documentation. */
+  readonly help: string
+  /** Heading under which help and documentation list the flag. */
+  readonly group?: string
+  /** One letter: `l` for `-l`. */
+  readonly short?: string
+  readonly aliases?: readonly string[]
+}
+
+export type Flag = Described &
+  (
+    | { readonly type: 'string'; readonly default?: string; readonly choices?: readonly string[] }
+    | { readonly type: 'boolean'; readonly default?: boolean }
+    | {
+        readonly type: 'integer'
+        readonly default?: number
+        readonly min?: number
+        readonly max?: number
+      }
+    /** A literal, or `@path` of a file that has it; arrives wrapped. */
+    | { readonly type: 'secret'; readonly default?: undefined }
+  )
+
+export type FlagTable = Readonly<Record<string, Flag>>
+
+type Plain<F extends Flag> = F['type'] extends 'boolean'
+  ? boolean
+  : F['type'] extends 'integer'
+    ? number
+    : F['type'] extends 'secret'
+      ? Secret
+      : F extends { readonly choices: readonly (infer Choice)[] }
+        ? Choice
+        : string
+
+/** The values a table yields: present where there is a default, else possibly `undefined`. */
+export type FlagValues<Table extends FlagTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends {
+    readonly default: string | number | boolean
+  }
+    ? Plain<Table[Name]>
+    : Table[Name]['type'] extends 'boolean'
+      ? boolean
+      : Plain<Table[Name]> | undefined
+}
+
+export type Program<Table extends FlagTable> = {
+  readonly name: string
+  /** One sentence for the head of `--help`. */
+  readonly summary: string
+  readonly version: string
+  readonly envPrefix: string
+  readonly flags: Table
+}
+
+export type ParsedFlags<Table extends FlagTable> =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  | {
+      readonly kind: 'values'
+      readonly values: FlagValues<Table>
+      /** Names that were set by the user, not by default. */
+      readonly given: ReadonlySet<keyof Table & string>
+    }
+
+export type FlagSources = {
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The environment variable of a flag: `apiKey` under prefix `PRIVATEMODE_` is `PRIVATEMODE_API_KEY`. */
+export function envName(prefix: string, flagName: string): string {
+  const words = flagName
+    .replaceAll('-', '_')
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+  return prefix + words.toUpperCase()
+}
+
+/** Reads a program's flags; the command line beats the environment, which beats the default. */
+export function parseFlags<const Table extends FlagTable>(
+  program: Program<Table>,
+  sources: FlagSources,
+): ParsedFlags<Table> {
+  const texts = new Map<string, { text: string; as: string }>()
+  for (const name of Object.keys(program.flags)) {
+    const variable = envName(program.envPrefix, name)
+    const text = sources.env[variable]
+    if (text !== undefined && text !== '') texts.set(name, { text, as: variable })
+  }
+  const fromArgs = readArgs(program, sources.args)
+  if (fromArgs.kind !== 'texts') return fromArgs
+  for (const [name, entry] of fromArgs.texts) texts.set(name, entry)
+
+  const values: Record<string, unknown> = {}
+  for (const [name, flag] of Object.entries(program.flags)) {
+    const entry = texts.get(name)
+    values[name] = entry === undefined ? (flag.default ?? unset(flag)) : convert(flag, entry)
+  }
+  return {
+    kind: 'values',
+    values: Object.freeze(values) as FlagValues<Table>,
+    given: new Set(texts.keys()) as ReadonlySet<keyof Table & string>,
+  }
+}
+
+function unset(flag: Flag): false | undefined {
+  return flag.type === 'boolean' ? false : undefined
+}
+
+type ArgTexts = Map<string, { text: string; as: string }>
+
+function readArgs(
+  program: Program<FlagTable>,
+  args: readonly string[],
+): { kind: 'help' } | { kind: 'version' } | { kind: 'texts'; texts: ArgTexts } {
+  const texts: ArgTexts = new Map()
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] ?? ''
+    const [spelled, inline] = splitOnce(arg)
+    if (spelled === '--help' || spelled === '-h') return { kind: 'help' }
+    if (spelled === '--version') return { kind: 'version' }
+    const name = findName(program, spelled)
+    let text = inline
+    if (text === undefined) {
+      const next = args[index + 1]
+      if (program.flags[name]?.type === 'boolean') {
+        // `--flag` alone means true; a literal value may also follow as its own word.
+        text = next === 'true' || next === 'false' ? next : 'true'
+        if (next === text) index++
+      } else {
+        if (next === undefined) throw invalid(`${spelled} needs a value`)
+        text = next
+        index++
+      }
+    }
+    const earlier = texts.get(name)
+    if (earlier !== undefined && earlier.as !== spelled && earlier.text !== text) {
+      throw invalid(`${earlier.as} and ${spelled} are the same flag but differ; give one of them`)
+    }
+    texts.set(name, { text, as: spelled })
+  }
+  return { kind: 'texts', texts }
+}
+
+function splitOnce(arg: string): [string, string | undefined] {
+  const at = arg.indexOf('=')
+  return at < 0 || !arg.startsWith('-') ? [arg, undefined] : [arg.slice(0, at), arg.slice(at + 1)]
+}
+
+function findName(program: Program<FlagTable>, spelled: string): string {
+  for (const [name, flag] of Object.entries(program.flags)) {
+    if (spelled === `--${name}`) return name
+    if (flag.short !== undefined && spelled === `-${flag.short}`) return name
+    if (flag.aliases?.some((alias) => spelled === `--${alias}`)) return name
+  }
+  if (!spelled.startsWith('-')) {
+    throw invalid(`unexpected argument; flags start with --, see ${program.name} --help`)
+  }
+  throw invalid(`unknown flag ${spelled}; see ${program.name} --help`)
+}
+
+function convert(
+  flag: Flag,
+  entry: { text: string; as: string },
+): string | number | boolean | Secret {
+  const { text, as } = entry
+  switch (flag.type) {
+    case 'string':
+      if (flag.choices !== undefined && !flag.choices.includes(text)) {
+        throw invalid(`${as} is "${text}", expected ${flag.choices.join(', ')}`)
+      }
+      return text
+    case 'boolean':
+      if (text === 'true' || text === '1') return true
+      if (text === 'false' || text === '0') return false
+      throw invalid(`${as} is "${text}", expected true or false`)
+    case 'integer':
+      return convertInteger(flag, text, as)
+    case 'secret':
+      return new Secret(text.startsWith('@') ? readSecretFile(text.slice(1), as) : text)
+  }
+}
+
+function convertInteger(flag: Flag & { type: 'integer' }, text: string, as: string): number {
+  const min = flag.min ?? 0
+  const max = flag.max ?? Number.MAX_SAFE_INTEGER
+  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= min && value <= max)) {
+    throw invalid(`${as} is "${text}", expected a whole number from ${min} to ${max}`)
+  }
+  return value
+}
+
+function readSecretFile(path: string, as: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new ServiceError(
+      'file_unreadable',
+      `${as} names the file ${path}, which cannot be read; check the path and its permissions`,
+      { cause },
+    )
+  }
+  // Editors and `echo` end a file with a newline, which is not part of the secret.
+  const value = text.replace(/\r?\n$/, '')
+  if (value === '') throw invalid(`${as} names the file ${path}, which is empty`)
+  return value
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('flag_invalid', message)
+}

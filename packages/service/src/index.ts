@@ -1,0 +1,49 @@
+/** What makes a program a service: flags, log, metrics, listener, outbound connections, shutdown. */
+
+export { formatFlagTable, formatHelp } from './flag-help.ts'
+export {
+  envName,
+  type Flag,
+  type FlagSources,
+  type FlagTable,
+  type FlagValues,
+  type ParsedFlags,
+  type Program,
+  parseFlags,
+} from './flags.ts'
+export {
+  defaultListenLimits,
+  type Handler,
+  type Listener,
+  type ListenLimits,
+  type ListenOptions,
+  listen,
+  type Peer,
+  type Tls,
+} from './listener.ts'
+export { createLog, type Log, type LogFormat, type LogOptions, parseLogLevel } from './log.ts'
+export { type LogField, type LogFieldValues, type LogLevel, logLevels } from './log-fields.ts'
+export { describeError } from './log-line.ts'
+export {
+  type Counter,
+  createMetrics,
+  durationBuckets,
+  type Gauge,
+  type Histogram,
+  type Labels,
+  type Metrics,
+  metricsContentType,
+} from './metrics.ts'
+export {
+  createOutbound,
+  type Outbound,
+  type OutboundFetch,
+  type OutboundOptions,
+} from './outbound.ts'
+export { explainOutboundError } from './outbound-error.ts'
+export { isLoopback } from './proxy-choice.ts'
+export { readBody } from './read-body.ts'
+export { newRequestId, requestIdHeaders } from './request-id.ts'
+export { Secret } from './secret.ts'
+export { ServiceError, type ServiceErrorCode } from './service-error.ts'
+export { onShutdown, type ShutdownOptions, type ShutdownSignal } from './shutdown.ts'

@@ -1,0 +1,162 @@
+import { expect, test } from 'bun:test'
+import { listen } from './listener.ts'
+import { readBody } from './read-body.ts'
+import { newRequestId } from './request-id.ts'
+import { ServiceError } from './service-error.ts'
+
+const hostname = '127.0.0.1'
+
+test('a busy port is one sentence with the remedy', async () => {
+  const handler = () => new Response('ok')
+  const first = listen({ hostname, port: 0, handler })
+  try {
+    expect(() => listen({ hostname, port: first.port, handler })).toThrow(
+      `port ${first.port} on 127.0.0.1 is in use; stop the other program or choose another port`,
+    )
+  } finally {
+    await first.stop()
+  }
+})
+
+test('an address this machine does not have is refused with the remedy', () => {
+  const handler = () => new Response('ok')
+  expect(() => listen({ hostname: '192.0.2.1', port: 0, handler })).toThrow(
+    expect.objectContaining({ code: 'address_unavailable' }),
+  )
+})
+
+test('stop lets a running request end and refuses new connections', async () => {
+  const { promise: release, resolve } = Promise.withResolvers<void>()
+  const entered = Promise.withResolvers<void>()
+  const server = listen({
+    hostname,
+    port: 0,
+    handler: async () => {
+      entered.resolve()
+      await release
+      return new Response('done')
+    },
+  })
+  const answer = fetch(server.url)
+  await entered.promise
+  const stopping = server.stop({ graceMs: 5000 })
+  await expect(fetch(server.url)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  resolve()
+  expect(await (await answer).text()).toBe('done')
+  expect(await stopping).toEqual({ cut: 0 })
+})
+
+test('stop cuts what does not end in time and says how many', async () => {
+  const entered = Promise.withResolvers<void>()
+  const server = listen({
+    hostname,
+    port: 0,
+    handler: () => {
+      entered.resolve()
+      return new Promise<Response>(() => {})
+    },
+  })
+  const answer = fetch(server.url).catch((error: unknown) => error)
+  await entered.promise
+  expect(await server.stop({ graceMs: 20 })).toEqual({ cut: 1 })
+  expect(await answer).toBeInstanceOf(Error)
+})
+
+test('requests over the limit of simultaneous ones are told to come back', async () => {
+  const { promise: release, resolve } = Promise.withResolvers<void>()
+  const server = listen({
+    hostname,
+    port: 0,
+    limits: { requests: 1 },
+    handler: async () => {
+      await release
+      return new Response('done')
+    },
+  })
+  const first = fetch(server.url)
+  while (server.pendingRequests() < 1) await Bun.sleep(1)
+  const second = await fetch(server.url)
+  expect(second.status).toBe(503)
+  expect(second.headers.get('retry-after')).toBe('1')
+  resolve()
+  expect(await (await first).text()).toBe('done')
+  await server.stop()
+})
+
+test('an error a handler lets through is told to the owner and shows the client nothing', async () => {
+  const seen: unknown[] = []
+  const server = listen({
+    hostname,
+    port: 0,
+    handler: () => {
+      throw new Error('the prompt was X')
+    },
+    onError: (error) => void seen.push(error),
+  })
+  const response = await fetch(server.url)
+  expect(response.status).toBe(500)
+  expect(await response.text()).not.toContain('prompt')
+  expect(seen).toHaveLength(1)
+  await server.stop()
+})
+
+async function bodyOutcome(init: RequestInit, limitBytes: number): Promise<string> {
+  const server = listen({
+    hostname,
+    port: 0,
+    handler: async (request) => {
+      try {
+        return new Response((await readBody(request, limitBytes)) as Uint8Array<ArrayBuffer>)
+      } catch (error) {
+        return new Response(error instanceof ServiceError ? error.code : 'other', { status: 400 })
+      }
+    },
+  })
+  try {
+    return await (await fetch(server.url, { method: 'POST', ...init })).text()
+  } finally {
+    await server.stop({ graceMs: 0 })
+  }
+}
+
+function chunked(text: string): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      for (const letter of text) controller.enqueue(new TextEncoder().encode(letter))
+      controller.close()
+    },
+  })
+}
+
+test('a body is read whole, declared or in chunks', async () => {
+  expect(await bodyOutcome({ body: 'hello' }, 5)).toBe('hello')
+  expect(await bodyOutcome({ body: chunked('hello') }, 5)).toBe('hello')
+})
+
+test('a body over the limit is refused, declared or in chunks', async () => {
+  expect(await bodyOutcome({ body: 'hello!' }, 5)).toBe('body_too_large')
+  expect(await bodyOutcome({ body: chunked('hello!') }, 5)).toBe('body_too_large')
+})
+
+test('a gzip body is decoded within the limit and a bomb is refused', async () => {
+  const headers = { 'content-encoding': 'gzip' }
+  const body = Bun.gzipSync(Buffer.from('hello'))
+  expect(await bodyOutcome({ headers, body }, 100)).toBe('hello')
+  const bomb = Bun.gzipSync(Buffer.alloc(4_000_000))
+  expect(await bodyOutcome({ headers, body: bomb }, 10_000)).toBe('body_too_large')
+  const broken = Buffer.from('this is not gzip')
+  expect(await bodyOutcome({ headers, body: broken }, 100)).toBe('body_encoding_broken')
+  const cut = body.subarray(0, body.length - 6)
+  expect(await bodyOutcome({ headers, body: cut }, 100)).toBe('body_encoding_broken')
+})
+
+test('another content-encoding is refused', async () => {
+  const headers = { 'content-encoding': 'br' }
+  expect(await bodyOutcome({ headers, body: 'x' }, 100)).toBe('body_encoding_unsupported')
+})
+
+test('request ids are 32 hex digits and do not repeat', () => {
+  const ids = Array.from({ length: 1000 }, newRequestId)
+  expect(new Set(ids).size).toBe(1000)
+  expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true)
+})

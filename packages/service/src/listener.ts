@@ -1,0 +1,155 @@
+/** Listens for HTTP(S) over Bun.serve: limits, a clear word about a busy port, a stop that drains. */
+import type { Server } from 'bun'
+import { ServiceError } from './service-error.ts'
+
+export type Tls = { readonly certPem: string; readonly keyPem: string }
+
+export type ListenLimits = {
+  /** Largest body the runtime takes in at all; handlers may refuse earlier and in their dialect (`readBody`). */
+  readonly bodyBytes: number
+  /** A connection without traffic is closed after this; at most 255. */
+  readonly idleSeconds: number
+  /** Requests answered at once; more get `overloaded`. */
+  readonly requests: number
+}
+
+export const defaultListenLimits: ListenLimits = {
+  bodyBytes: 32 * 1024 * 1024,
+  idleSeconds: 120,
+  requests: 4096,
+}
+
+export type Peer = {
+  /** Address of the other end, or `undefined` when it is gone already. */
+  address(): string | undefined
+  /** Changes the idle time of this one request; 0 lets it be silent for ever. */
+  idle(seconds: number): void
+}
+
+export type Handler = (request: Request, peer: Peer) => Response | Promise<Response>
+
+export type ListenOptions = {
+  readonly hostname: string
+  /** 0 takes a free port; read it from the listener. */
+  readonly port: number
+  readonly tls?: Tls | undefined
+  readonly handler: Handler
+  readonly limits?: Partial<ListenLimits>
+  /** Answers a request above the limit of simultaneous ones. */
+  readonly overloaded?: (request: Request) => Response
+  /** Told of an error a handler let through; the client sees a bare 500. */
+  readonly onError?: (error: unknown) => void
+}
+
+export type Listener = {
+  readonly hostname: string
+  readonly port: number
+  /** `http://127.0.0.1:8080`, without a slash at the end. */
+  readonly url: string
+  pendingRequests(): number
+  /** Stops accepting, lets running requests end, and cuts what is left after `graceMs`. */
+  stop(options?: { readonly graceMs?: number }): Promise<{ readonly cut: number }>
+}
+
+export function listen(options: ListenOptions): Listener {
+  const limits = { ...defaultListenLimits, ...options.limits }
+  const server = serve(options, limits)
+  const port = server.port ?? options.port
+  return {
+    hostname: options.hostname,
+    port,
+    url: `${options.tls === undefined ? 'http' : 'https'}://${urlHost(options.hostname)}:${port}`,
+    pendingRequests: () => server.pendingRequests,
+    stop: (stopOptions) => stopServer(server, stopOptions?.graceMs ?? 30_000),
+  }
+}
+
+function serve(options: ListenOptions, limits: ListenLimits): Server<undefined> {
+  const { handler } = options
+  try {
+    return Bun.serve({
+      hostname: options.hostname,
+      port: options.port,
+      // Chunked bodies are cut by the runtime here; `readBody` refuses sooner and says why.
+      maxRequestBodySize: limits.bodyBytes + 1024 * 1024,
+      idleTimeout: limits.idleSeconds,
+      development: false,
+      // `development: false` alone would share a busy port with the other program instead of failing.
+      reusePort: false,
+      ...(options.tls === undefined
+        ? {}
+        : { tls: { cert: options.tls.certPem, key: options.tls.keyPem } }),
+      fetch(request, self) {
+        if (self.pendingRequests > limits.requests) {
+          return options.overloaded?.(request) ?? overloaded()
+        }
+        return handler(request, {
+          address: () => self.requestIP(request)?.address,
+          idle: (seconds) => self.timeout(request, seconds),
+        })
+      },
+      error(error) {
+        options.onError?.(error)
+        return Response.json(
+          { error: { message: 'internal error', code: 'internal' } },
+          { status: 500 },
+        )
+      },
+    })
+  } catch (cause) {
+    throw explain(cause, options)
+  }
+}
+
+function overloaded(): Response {
+  const error = { message: 'too many requests at once', code: 'overloaded', retryable: true }
+  return Response.json({ error }, { status: 503, headers: { 'retry-after': '1' } })
+}
+
+function explain(cause: unknown, { hostname, port }: ListenOptions): ServiceError {
+  const code = (cause as { code?: unknown }).code
+  const where = `${urlHost(hostname)}:${port}`
+  if (code === 'EADDRINUSE') {
+    return new ServiceError(
+      'port_busy',
+      `port ${port} on ${hostname} is in use; stop the other program or choose another port`,
+      { cause },
+    )
+  }
+  if (code === 'EACCES') {
+    return new ServiceError(
+      'address_unavailable',
+      `listening on ${where} is not permitted; choose a port above 1023 or grant the right`,
+      { cause },
+    )
+  }
+  if (code === 'EADDRNOTAVAIL') {
+    return new ServiceError(
+      'address_unavailable',
+      `this machine has no address ${hostname}; choose one it has, such as 127.0.0.1`,
+      { cause },
+    )
+  }
+  return new ServiceError('address_unavailable', `cannot listen on ${where}`, { cause })
+}
+
+async function stopServer(
+  server: Server<undefined>,
+  graceMs: number,
+): Promise<{ readonly cut: number }> {
+  const drained = server.stop(false)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), graceMs)
+  })
+  const end = await Promise.race([drained, late])
+  clearTimeout(timer)
+  if (end !== 'late') return { cut: 0 }
+  const cut = server.pendingRequests
+  await server.stop(true)
+  return { cut }
+}
+
+function urlHost(hostname: string): string {
+  return hostname.includes(':') ? `[${hostname}]` : hostname
+}

@@ -1,0 +1,88 @@
+/** The log: constant event texts and listed fields only, as text or JSON lines; never content, keys or salts. */
+import { writeSync } from 'node:fs'
+import { type LogFieldValues, type LogLevel, logLevels } from './log-fields.ts'
+import { formatJsonLine, formatTextLine } from './log-line.ts'
+
+export type LogFormat = 'text' | 'json'
+
+/** The event must be a literal: a text put together at run time has type `string` and is refused. */
+type Write = <const Event extends string>(
+  event: string extends Event ? never : Event,
+  fields?: LogFieldValues,
+) => void
+
+export type Log = Readonly<Record<LogLevel, Write>> & {
+  /** Writes out what is still buffered; call it before the process ends. */
+  flush(): void
+}
+
+export type LogOptions = {
+  readonly format: LogFormat
+  /** Lowest number that is written: debug -4, info 0, warn 4, error 8. */
+  readonly level: number
+  /** Takes whole lines; the default writes them to standard error. */
+  readonly write?: (lines: string) => void
+  readonly now?: () => Date
+}
+
+/** The number of a level given by name (any case) or as a number; `undefined` if it is neither. */
+export function parseLogLevel(text: string): number | undefined {
+  const name = text.toLowerCase()
+  if (Object.hasOwn(logLevels, name)) return logLevels[name as LogLevel]
+  return /^[+-]?\d{1,4}$/.test(text) ? Number(text) : undefined
+}
+
+const flushBytes = 16 * 1024
+const flushDelayMs = 25
+const heldLimit = 1024 * 1024
+
+/** Makes a log; lines are gathered for a few milliseconds, errors and warnings go out at once. */
+export function createLog(options: LogOptions): Log {
+  const formatLine = options.format === 'json' ? formatJsonLine : formatTextLine
+  const now = options.now ?? (() => new Date())
+  const out = options.write ?? standardError()
+  let held = ''
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function flush(): void {
+    if (timer !== undefined) clearTimeout(timer)
+    timer = undefined
+    if (held === '') return
+    const lines = held
+    held = ''
+    out(lines)
+  }
+
+  function writer(level: LogLevel): Write {
+    const number = logLevels[level]
+    if (number < options.level) return () => {}
+    return (event, fields) => {
+      held += formatLine(now(), level, event, fields ?? {})
+      if (number >= logLevels.warn || held.length >= flushBytes) flush()
+      else timer ??= setTimeout(flush, flushDelayMs).unref()
+    }
+  }
+
+  return {
+    debug: writer('debug'),
+    info: writer('info'),
+    warn: writer('warn'),
+    error: writer('error'),
+    flush,
+  }
+}
+
+/** Writes to standard error without ever waiting: a reader that stalls costs lines, not requests. */
+function standardError(): (lines: string) => void {
+  let waiting = Buffer.alloc(0)
+  return (lines) => {
+    let bytes = Buffer.concat([waiting, Buffer.from(lines)])
+    waiting = Buffer.alloc(0)
+    try {
+      while (bytes.length > 0) bytes = bytes.subarray(writeSync(2, bytes))
+    } catch (error) {
+      const blocked = (error as { code?: unknown }).code === 'EAGAIN'
+      if (blocked && bytes.length <= heldLimit) waiting = bytes
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** Outbound connections: the CA bundle of SSL_CERT_FILE, https_proxy with CONNECT, no_proxy, and errors that say the remedy. */
+import { readFileSync } from 'node:fs'
+import { explainOutboundError } from './outbound-error.ts'
+import { chooseProxy } from './proxy-choice.ts'
+import { ServiceError } from './service-error.ts'
+
+export type OutboundOptions = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** A connection on which nothing moves for this long fails; 0 waits for ever. */
+  readonly idleTimeoutMs?: number
+  /** Idle connections kept for reuse. */
+  readonly idleSockets?: number
+}
+
+export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
+
+export type Outbound = {
+  /** `fetch` that follows no redirect: where a request goes is ours to decide, not the answer's. */
+  readonly fetch: OutboundFetch
+  close(): void
+}
+
+const rememberedOrigins = 64
+
+/** Makes the one way out of a program; throws when the environment asks for what cannot be done. */
+export function createOutbound(options: OutboundOptions): Outbound {
+  const ca = readCaBundle(options.env.SSL_CERT_FILE)
+  const keepAlive = { idleTimeout: 60, maxIdleSockets: options.idleSockets ?? 256 }
+  const tls = ca === undefined ? {} : { tls: { ca } }
+  const direct = new Bun.FetchSession({ ...tls, keepAlive, proxy: false })
+  const tunnels = new Map<string, Bun.FetchSession>()
+  const byOrigin = new Map<string, Bun.FetchSession>()
+  const timeout = options.idleTimeoutMs ?? 300_000
+
+  function sessionFor(url: URL): Bun.FetchSession {
+    const known = byOrigin.get(url.origin)
+    if (known !== undefined) return known
+    const proxy = chooseProxy(url, options.env)
+    let session = direct
+    if (proxy !== undefined) {
+      session =
+        tunnels.get(proxy) ??
+        new Bun.FetchSession({ ...tls, keepAlive, proxy: { url: proxy, respectNoProxy: false } })
+      tunnels.set(proxy, session)
+    }
+    if (byOrigin.size >= rememberedOrigins) byOrigin.clear()
+    byOrigin.set(url.origin, session)
+    return session
+  }
+
+  return {
+    async fetch(url, init) {
+      const target = typeof url === 'string' ? new URL(url) : url
+      try {
+        return await sessionFor(target).fetch(target, { redirect: 'manual', timeout, ...init })
+      } catch (error) {
+        throw await explainOutboundError(error, target, options.env)
+      }
+    },
+    close() {
+      direct.close()
+      for (const session of tunnels.values()) session.close()
+    },
+  }
+}
+
+function readCaBundle(path: string | undefined): string | undefined {
+  if (path === undefined || path === '') return undefined
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new ServiceError(
+      'file_unreadable',
+      `SSL_CERT_FILE names ${path}, which cannot be read; mount the CA bundle there or unset it`,
+      { cause },
+    )
+  }
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) {
+    throw new ServiceError(
+      'certificate_unusable',
+      `SSL_CERT_FILE names ${path}, which has no PEM certificate; give a bundle in PEM form`,
+    )
+  }
+  return text
+}
