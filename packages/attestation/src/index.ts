@@ -1,4 +1,16 @@
 /** Whom to trust: evidence, manifest, roots and time in; an attested worker or a typed refusal out. */
+
+export { appraiseEvidence } from './appraise-worker.ts'
+export {
+  type Attestation,
+  formatAttestation,
+  maxAttestationBytes,
+  parseAttestation,
+  parseEvidence,
+} from './attestation-response.ts'
+export { type AttestedWorker, isAttestedWorker } from './attested-worker.ts'
+export { type AuthenticEvidence, authenticateEvidence } from './authenticate-worker.ts'
+export { deviceEvidenceDigest, deviceNonce, nonceBytes, reportData } from './binding.ts'
 export type {
   AuthenticityContext,
   CpuEvidence,
@@ -12,6 +24,24 @@ export type {
   TdxCollateral,
   TdxEvidence,
 } from './evidence.ts'
+export {
+  formatManifest,
+  type Manifest,
+  type ManifestDraft,
+  parseManifest,
+} from './manifest/manifest.ts'
+export type { RolePolicy, Rule } from './manifest/rule.ts'
+export type { ModelListing, ModelTask } from './model-listing.ts'
 export { vendorRoots } from './roots.ts'
+export {
+  formatStatement,
+  parseStatement,
+  type Role,
+  type SealKey,
+  type Statement,
+  sealKeyId,
+  sealPublicKeyBytes,
+} from './statement.ts'
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
+export { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'

@@ -99,6 +99,11 @@ export class Transcript {
     throw new AttestationError(code, `${id}: ${detail}`, { cause, checks: this.checks })
   }
 
+  /** Takes over the checks of a transcript that was kept apart. */
+  append(checks: readonly Check[]): void {
+    this.#checks.push(...checks)
+  }
+
   /** Runs a parser, and enters its refusal here under `id`; success is not a check by itself. */
   attempt<T>(id: string, work: () => T): T {
     try {

@@ -1,0 +1,85 @@
+/** Authenticity: is the evidence real, current, and made for this nonce and this statement? */
+import { deviceNonce, reportData } from './binding.ts'
+import { type Bytes, equalBytes, formatHex, parseBase64 } from './bytes.ts'
+import type { AuthenticityContext, CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
+import type { SoftwareClaims, SoftwareVerifier } from './software/verifier.ts'
+import { AttestationError, type Transcript } from './verdict.ts'
+
+export type CpuClaims = { readonly kind: 'software'; readonly claims: SoftwareClaims }
+
+export type DeviceClaims = { readonly kind: 'nvidia-gpu' }
+
+/** What the evidence says, once it is known to be true; whether it is wanted is another question. */
+export type AuthenticEvidence = {
+  readonly cpu: CpuClaims
+  readonly devices: readonly DeviceClaims[]
+}
+
+export type AuthenticityInputs = {
+  readonly nonce: Uint8Array
+  readonly statement: Uint8Array
+  readonly evidence: Evidence
+  readonly context: AuthenticityContext
+  readonly software: SoftwareVerifier | undefined
+}
+
+export async function authenticateEvidence(
+  inputs: AuthenticityInputs,
+  transcript: Transcript,
+): Promise<AuthenticEvidence> {
+  const { evidence, nonce, statement } = inputs
+  const cpu = await authenticateCpu(evidence.cpu, inputs, transcript)
+  const deviceReports = evidence.devices.map(deviceReportBytes)
+  const expected = await reportData({ nonce, statement, deviceReports })
+  transcript.require(
+    equalBytes(cpu.claims.reportData, expected),
+    'binding/report-data',
+    'binding_mismatch',
+    `report data ${formatHex(cpu.claims.reportData)}, expected ${formatHex(expected)}`,
+  )
+  const expectedNonce = await deviceNonce({ nonce, statement })
+  const devices: DeviceClaims[] = []
+  for (const device of evidence.devices) {
+    devices.push(await authenticateDevice(device, expectedNonce, inputs, transcript))
+  }
+  return { cpu, devices }
+}
+
+async function authenticateCpu(
+  evidence: CpuEvidence,
+  { context, software }: AuthenticityInputs,
+  transcript: Transcript,
+): Promise<CpuClaims> {
+  switch (evidence.kind) {
+    case 'snp':
+    case 'tdx':
+      return transcript.fail('cpu/kind', 'evidence_unsupported', `no verifier of ${evidence.kind}`)
+    case 'software':
+      if (software === undefined) {
+        return transcript.fail(
+          'software/verifier',
+          'software_refused',
+          'this program was given no verifier of software evidence',
+        )
+      }
+      return {
+        kind: 'software',
+        claims: await software.authenticate(evidence, context, transcript),
+      }
+  }
+}
+
+async function authenticateDevice(
+  evidence: DeviceEvidence,
+  _nonce: Bytes,
+  _inputs: AuthenticityInputs,
+  transcript: Transcript,
+): Promise<DeviceClaims> {
+  return transcript.fail('device/kind', 'evidence_unsupported', `no verifier of ${evidence.kind}`)
+}
+
+function deviceReportBytes(evidence: DeviceEvidence): Bytes {
+  const bytes = parseBase64(evidence.report)
+  if (bytes !== undefined) return bytes
+  throw new AttestationError('evidence_malformed', `${evidence.kind} report is not base64`)
+}

@@ -1,0 +1,110 @@
+/** The manifest: which machines, which software and which models the operator stands for. */
+import { type Bytes, utf8 } from '../bytes.ts'
+import { namedSha256 } from '../digest.ts'
+import { Fields } from '../fields.ts'
+import { formatModel, type ModelListing, readModels } from '../model-listing.ts'
+import { type JsonObject, parseJson } from '../strict-json.ts'
+import { AttestationError } from '../verdict.ts'
+import { isHardwareRule, type RolePolicy, readRolePolicy } from './rule.ts'
+
+declare const parsed: unique symbol
+
+/** Made by {@link parseManifest} only, so that it always is the document its digest names. */
+export type Manifest = {
+  /** `sha256:` and 64 hex digits, over the exact bytes. */
+  readonly digest: string
+  readonly issuedAt: Date
+  /** Grows with every manifest of one log. */
+  readonly serial: number
+  /** Decides for the whole document: software and hardware never mix. */
+  readonly evidence: 'hardware' | 'software'
+  readonly roles: { readonly worker: RolePolicy; readonly proxyless: RolePolicy | undefined }
+  readonly models: readonly ModelListing[]
+  /** How long one verification of a worker counts. */
+  readonly sessionMinutes: number
+  readonly [parsed]: true
+}
+
+/** What {@link formatManifest} writes; `accept` has rules in their wire form. */
+export type ManifestDraft = {
+  readonly issuedAt: string
+  readonly serial: number
+  readonly evidence: 'hardware' | 'software'
+  readonly roles: {
+    readonly worker: { readonly accept: readonly JsonObject[] }
+    readonly proxyless?: { readonly accept: readonly JsonObject[] }
+  }
+  readonly models: readonly ModelListing[]
+  readonly sessionMinutes?: number
+}
+
+export const maxManifestBytes = 256 * 1024
+/** A session lives less than one hour. */
+export const maxSessionMinutes = 55
+
+const remedy = 'update the proxy to the latest version'
+
+/** Reads the exact bytes of one manifest; whatever this version does not know is refused. */
+export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
+  const json = parseJson(bytes, {
+    what: 'manifest',
+    code: 'manifest_malformed',
+    maxBytes: maxManifestBytes,
+  })
+  const fields = new Fields(json, 'manifest', {
+    malformed: 'manifest_malformed',
+    unknown: 'manifest_unsupported',
+    remedy,
+  })
+  // First of all: in another version, nothing below need mean the same.
+  const version = fields.integer('version')
+  if (version !== 1) {
+    throw new AttestationError(
+      'manifest_unsupported',
+      `manifest.version: ${version}, expected 1; ${remedy}`,
+    )
+  }
+  const manifest = {
+    digest: await namedSha256(bytes),
+    issuedAt: fields.instant('issued_at'),
+    serial: fields.integer('serial', { min: 1, max: Number.MAX_SAFE_INTEGER }),
+    evidence: fields.choice('evidence', ['hardware', 'software']),
+    roles: fields.object('roles', (roles) => ({
+      worker: roles.object('worker', readRolePolicy),
+      proxyless: roles.optional('proxyless', (name) => roles.object(name, readRolePolicy)),
+    })),
+    models: readModels(fields, 'models'),
+    sessionMinutes:
+      fields.optional('session_minutes', (name) =>
+        fields.integer(name, { min: 1, max: maxSessionMinutes }),
+      ) ?? maxSessionMinutes,
+  } satisfies Omit<Manifest, typeof parsed>
+  fields.end()
+  refuseMixedEvidence(manifest)
+  return manifest as unknown as Manifest
+}
+
+/** Writes a manifest as people read it; {@link parseManifest} says whether it is a good one. */
+export function formatManifest(draft: ManifestDraft): Bytes {
+  const document = {
+    version: 1,
+    issued_at: draft.issuedAt,
+    serial: draft.serial,
+    evidence: draft.evidence,
+    roles: draft.roles,
+    models: draft.models.map(formatModel),
+    session_minutes: draft.sessionMinutes ?? maxSessionMinutes,
+  }
+  return utf8(`${JSON.stringify(document, null, 2)}\n`)
+}
+
+function refuseMixedEvidence(manifest: Pick<Manifest, 'evidence' | 'roles'>): void {
+  const rules = [...manifest.roles.worker.accept, ...(manifest.roles.proxyless?.accept ?? [])]
+  for (const rule of rules) {
+    if (isHardwareRule(rule) === (manifest.evidence === 'hardware')) continue
+    throw new AttestationError(
+      'manifest_mixed',
+      `manifest of ${manifest.evidence} evidence has a rule of kind ${rule.kind}`,
+    )
+  }
+}

@@ -1,0 +1,28 @@
+/** What a manifest accepts as evidence: one rule per kind of machine, with the devices it needs. */
+import type { Fields } from '../fields.ts'
+import { readSoftwareRule, type SoftwareRule } from '../software/rule.ts'
+import { AttestationError } from '../verdict.ts'
+
+export type Rule = { readonly kind: 'software'; readonly rule: SoftwareRule }
+
+/** Evidence of this role is accepted where any one rule accepts it. */
+export type RolePolicy = { readonly accept: readonly Rule[] }
+
+export const isHardwareRule = (rule: Rule): boolean => rule.kind !== 'software'
+
+export function readRolePolicy(fields: Fields): RolePolicy {
+  return { accept: fields.objects('accept', { min: 1, max: 64 }, readRule) }
+}
+
+function readRule(fields: Fields): Rule {
+  const kind = fields.text('kind', 32)
+  switch (kind) {
+    case 'software':
+      return { kind, rule: readSoftwareRule(fields) }
+    default:
+      throw new AttestationError(
+        fields.codes.unknown,
+        `${fields.path}.kind: unknown kind ${JSON.stringify(kind)}; ${fields.codes.remedy}`,
+      )
+  }
+}

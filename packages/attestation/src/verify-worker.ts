@@ -1,0 +1,114 @@
+/** The decision: may this machine read the prompt? Evidence, manifest, roots and time decide. */
+import { appraiseEvidence } from './appraise-worker.ts'
+import { type AttestedWorker, attestWorker } from './attested-worker.ts'
+import { authenticateEvidence } from './authenticate-worker.ts'
+import { sha256 } from './digest.ts'
+import type { Evidence, RevocationPolicy, Roots } from './evidence.ts'
+import { formatInstant } from './fields.ts'
+import type { Manifest } from './manifest/manifest.ts'
+import type { ModelListing } from './model-listing.ts'
+import type { SoftwareVerifier } from './software/verifier.ts'
+import { parseStatement, type Role, type Statement } from './statement.ts'
+import { AttestationError, Transcript } from './verdict.ts'
+
+export type VerifyWorkerInputs = {
+  /** The 32 bytes that this client drew for this very exchange. */
+  readonly nonce: Uint8Array
+  /** Exact bytes, as they came. */
+  readonly statement: Uint8Array
+  readonly evidence: Evidence
+  readonly manifest: Manifest
+  readonly roots: Roots
+  readonly revocation: RevocationPolicy
+  readonly at: Date
+  /** What the machine is to be used as; `worker` unless told. */
+  readonly role?: Role
+  /** Absent in production: then software evidence is refused, whatever the manifest says. */
+  readonly software?: SoftwareVerifier
+}
+
+/** Refuses with an {@link AttestationError} that carries every check up to the one that failed. */
+export async function verifyWorker(inputs: VerifyWorkerInputs): Promise<AttestedWorker> {
+  const transcript = new Transcript()
+  try {
+    return await verify(inputs, transcript)
+  } catch (cause) {
+    if (!(cause instanceof AttestationError)) throw cause
+    if (cause.checks.length >= transcript.checks.length) throw cause
+    throw new AttestationError(cause.code, cause.message, { cause, checks: transcript.checks })
+  }
+}
+
+async function verify(inputs: VerifyWorkerInputs, transcript: Transcript): Promise<AttestedWorker> {
+  const { evidence, manifest, roots, revocation, at, software, role = 'worker' } = inputs
+  const hardware = evidence.cpu.kind !== 'software'
+  // The third gate: the manifest itself must say that it is one of software evidence.
+  transcript.require(
+    hardware || manifest.evidence === 'software',
+    'manifest/evidence',
+    'software_refused',
+    `evidence is ${evidence.cpu.kind}, manifest is of ${manifest.evidence} evidence`,
+  )
+  const policy = manifest.roles[role]
+  if (policy === undefined) {
+    return transcript.fail('manifest/role', 'manifest_refused', `manifest has no role ${role}`)
+  }
+  const context = { roots, revocation, at }
+  const { nonce, statement: bytes } = inputs
+  const authentic = await authenticateEvidence(
+    { nonce, statement: bytes, evidence, context, software },
+    transcript,
+  )
+  appraiseEvidence(authentic, policy, software, transcript)
+
+  const statement = await parseStatement(bytes)
+  transcript.pass('statement/form', `worker ${statement.workerId}, build ${statement.build}`)
+  transcript.require(
+    statement.role === role,
+    'statement/role',
+    'manifest_refused',
+    `statement is of a ${statement.role}, expected ${role}`,
+  )
+  transcript.require(
+    at < statement.sealKey.expiresAt,
+    'statement/seal-key-expiry',
+    'statement_expired',
+    `seal key expires ${formatInstant(statement.sealKey.expiresAt)}, time is ${at.toISOString()}`,
+  )
+  const models = listedModels(statement, manifest, transcript)
+  const sessionEnd = at.getTime() + manifest.sessionMinutes * 60_000
+  return attestWorker({
+    workerId: statement.workerId,
+    role,
+    sealKey: statement.sealKey,
+    receiptKey: statement.receiptKey,
+    statementDigest: await sha256(bytes),
+    models,
+    engine: statement.engine,
+    build: statement.build,
+    hardware,
+    verifiedAt: at,
+    validUntil: new Date(Math.min(statement.sealKey.expiresAt.getTime(), sessionEnd)),
+    manifestDigest: manifest.digest,
+    checks: transcript.checks,
+  })
+}
+
+// Name and weights must both agree: the same name over other weights is another model.
+function listedModels(
+  statement: Statement,
+  manifest: Manifest,
+  transcript: Transcript,
+): readonly ModelListing[] {
+  const models = manifest.models.filter(({ id, digest }) =>
+    statement.models.some((model) => model.id === id && model.digest === digest),
+  )
+  const stated = statement.models.map((model) => model.id).join(', ')
+  transcript.require(
+    models.length > 0 || statement.role === 'proxyless',
+    'statement/models',
+    'model_unlisted',
+    `worker has ${stated || 'none'}, manifest lists ${models.map((model) => model.id).join(', ') || 'none of them'}`,
+  )
+  return models
+}
