@@ -33,6 +33,7 @@ export {
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
 export { vendorRoots } from './roots.ts'
+export type { SoftwareVerifier } from './software/verifier.ts'
 export {
   formatStatement,
   parseStatement,

@@ -1,5 +1,10 @@
 /** Which verified workers a request is sealed to. */
-import { andThen, type CryptoProvider, encodeText, type Eventually } from '@privatemode/protocol/envelope'
+import {
+  andThen,
+  type CryptoProvider,
+  type Eventually,
+  encodeText,
+} from '@privatemode/protocol/envelope'
 
 type Named = { readonly workerId: string }
 

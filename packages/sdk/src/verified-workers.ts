@@ -8,7 +8,6 @@ import {
   verifyWorker,
 } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
-import { formatHex } from '@privatemode/protocol/envelope'
 import type { Backend, ListedWorker } from './backend.ts'
 import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'
@@ -151,7 +150,7 @@ export class VerifiedWorkers {
   #isDue({ id, sealKeyId }: ListedWorker): boolean {
     if (this.#refused.has(id)) return false
     const verified = this.#verified.get(id)
-    if (verified === undefined || formatHex(verified.sealKey.id) !== sealKeyId) return true
+    if (verified === undefined || verified.sealKey.id !== sealKeyId) return true
     const lifetime = verified.validUntil.getTime() - verified.verifiedAt.getTime()
     const age = this.#options.now().getTime() - verified.verifiedAt.getTime()
     return age > lifetime * renewAfter
@@ -192,7 +191,8 @@ export class VerifiedWorkers {
     const pause = final ? Number.POSITIVE_INFINITY : unreachablePauseMs
     const untilMs = this.#options.now().getTime() + pause
     this.#refused.set(listed.id, { sealKeyId: listed.sealKeyId, error, untilMs })
-    const code = error instanceof AttestationError || error instanceof ApiError ? error.code : 'error'
+    const code =
+      error instanceof AttestationError || error instanceof ApiError ? error.code : 'error'
     const kind = final ? 'refused' : 'unreachable'
     this.#options.onEvent({ kind, workerId: listed.id, code })
   }

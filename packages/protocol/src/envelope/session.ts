@@ -31,7 +31,7 @@ export async function establishSession(worker: AttestedWorker): Promise<Session>
   )
   return {
     workerId: worker.workerId,
-    sealKeyId: new Uint8Array(worker.sealKey.id),
+    sealKeyId: await sealKeyId(worker.sealKey.publicKey),
     encapsulation: new Uint8Array(encapsulatedSecret),
     secret: new Uint8Array(exportedSecret),
   }
