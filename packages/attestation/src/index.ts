@@ -46,3 +46,9 @@ export {
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
 export { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
+export {
+  judgeRevocation,
+  type RevocationStatus,
+  type RevocationVerdict,
+  readRevocationStatus,
+} from './x509/ocsp.ts'
