@@ -33,7 +33,6 @@ export {
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
 export { vendorRoots } from './roots.ts'
-export type { SoftwareVerifier } from './software/verifier.ts'
 export {
   formatStatement,
   parseStatement,
@@ -46,9 +45,3 @@ export {
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
 export { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
-export {
-  judgeRevocation,
-  type RevocationStatus,
-  type RevocationVerdict,
-  readRevocationStatus,
-} from './x509/ocsp.ts'

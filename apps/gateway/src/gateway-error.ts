@@ -1,0 +1,16 @@
+/** The one error class of the gateway's own failures; what callers see is an `ApiError`. */
+export type GatewayErrorCode =
+  | 'data_dir_in_use'
+  | 'database_unreachable'
+  | 'database_newer'
+  | 'settings_contradict'
+
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError'
+  readonly code: GatewayErrorCode
+
+  constructor(code: GatewayErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,43 @@
+/** The text of an API key: a public prefix for recognition, then 256 random bits. */
+import { createHash, randomBytes } from 'node:crypto'
+
+/** What a new key consists of; `secret` is shown once and stored nowhere. */
+export type NewApiKey = { readonly secret: string; readonly prefix: string; readonly hash: Buffer }
+
+const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const prefixLetters = 8
+/** 62^43 > 2^256. */
+const secretLetters = 43
+const shape = /^pm_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}$/
+
+export function issueApiKey(): NewApiKey {
+  const prefix = `pm_${randomLetters(prefixLetters)}`
+  const secret = `${prefix}_${randomLetters(secretLetters)}`
+  return { secret, prefix, hash: hashApiKey(secret) }
+}
+
+/** Tells a key that cannot be one of ours without asking the database. */
+export function looksLikeApiKey(text: string): boolean {
+  return shape.test(text)
+}
+
+/** A plain hash is enough: 256 random bits cannot be guessed, so nothing is gained by a slow one. */
+export function hashApiKey(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+/** An opaque identifier such as `key_…`; it is no secret. */
+export function newId(kind: 'key' | 'acct' | 'mem' | 'gw'): string {
+  return `${kind}_${randomLetters(20)}`
+}
+
+function randomLetters(count: number): string {
+  let text = ''
+  while (text.length < count) {
+    for (const byte of randomBytes(count)) {
+      // 248 = 4 × 62: what lies above would make some letters likelier.
+      if (byte < 248 && text.length < count) text += letters[byte % 62]
+    }
+  }
+  return text
+}

@@ -1,0 +1,161 @@
+/**
+ * Decides whether a caller's key is good, from memory where the answer is young enough.
+ *
+ * A revoked key must stop everywhere within two seconds, so an answer is used for `maxAgeMs` at
+ * most, counted from the moment the database was asked. One that is in use is asked for again before
+ * that, beside the requests, so that a busy key never waits.
+ */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Database, Row } from '../state/database.ts'
+import { hashApiKey, looksLikeApiKey } from './api-key.ts'
+import { type Limits, type LimitsWire, readLimits } from './limits.ts'
+
+/** Who is calling. Only a check makes one. */
+export type Caller = {
+  readonly keyId: string
+  readonly accountId: string
+  readonly keyLimits: Limits
+  readonly accountLimits: Limits
+  readonly [checked]: true
+}
+declare const checked: unique symbol
+
+export type KeyCheckOptions = {
+  readonly database: Database
+  /** Monotonic milliseconds. */
+  readonly clock: () => number
+  readonly maxAgeMs: number
+  readonly maxCached: number
+  readonly maxLookups: number
+}
+
+type Answer = { readonly caller: Caller | undefined; readonly askedAtMs: number }
+
+export class KeyCheck {
+  readonly #options: KeyCheckOptions
+  readonly #answers = new Map<string, Answer>()
+  readonly #asking = new Map<string, Promise<Answer>>()
+  #usedSince = new Set<string>()
+
+  constructor(options: KeyCheckOptions) {
+    this.#options = options
+  }
+
+  /** The caller behind a key, at once if it is known; throws an `ApiError` that says why not. */
+  check(secret: string | undefined): Caller | Promise<Caller> {
+    if (secret === undefined) throw refuse('no API key: send it as "Authorization: Bearer <key>"')
+    if (!looksLikeApiKey(secret)) throw refuse('this is not an API key of this service')
+    const id = hashApiKey(secret).toString('base64')
+    const known = this.#answers.get(id)
+    const ageMs = known === undefined ? Infinity : this.#options.clock() - known.askedAtMs
+    if (known !== undefined && ageMs < this.#options.maxAgeMs) {
+      if (ageMs > this.#options.maxAgeMs / 2) this.#refresh(id)
+      return this.#accept(known)
+    }
+    return this.#ask(id).then((answer) => this.#accept(answer))
+  }
+
+  /** Keys that were used since the last call; their time of last use is written in one go. */
+  takeUsed(): ReadonlySet<string> {
+    const used = this.#usedSince
+    this.#usedSince = new Set()
+    return used
+  }
+
+  /** Forgets all answers: the next request of every key asks the database. */
+  forget(): void {
+    this.#answers.clear()
+  }
+
+  #accept(answer: Answer): Caller {
+    if (answer.caller === undefined) {
+      throw refuse('this API key is unknown, expired or revoked')
+    }
+    this.#usedSince.add(answer.caller.keyId)
+    return answer.caller
+  }
+
+  #refresh(id: string): void {
+    if (this.#asking.has(id) || this.#asking.size >= this.#options.maxLookups) return
+    // A failure shows when the answer has aged: then a request waits for the database itself.
+    this.#ask(id).catch(() => undefined)
+  }
+
+  #ask(id: string): Promise<Answer> {
+    const running = this.#asking.get(id)
+    if (running !== undefined) return running
+    if (this.#asking.size >= this.#options.maxLookups) {
+      throw new ApiError('overloaded', 'too many unknown keys are being checked', {
+        retryAfterSeconds: 1,
+      })
+    }
+    const asked = this.#lookUp(id).finally(() => this.#asking.delete(id))
+    this.#asking.set(id, asked)
+    return asked
+  }
+
+  async #lookUp(id: string): Promise<Answer> {
+    const askedAtMs = this.#options.clock()
+    let rows: CallerRow[]
+    try {
+      rows = await this.#options.database.query<CallerRow>(lookUpSql, [Buffer.from(id, 'base64')])
+    } catch (cause) {
+      throw new ApiError('overloaded', 'API keys cannot be checked at the moment', {
+        retryAfterSeconds: 2,
+        cause,
+      })
+    }
+    const answer = { caller: rows[0] && readCaller(rows[0]), askedAtMs }
+    this.#answers.delete(id)
+    this.#answers.set(id, answer)
+    this.#shrink()
+    return answer
+  }
+
+  /** The oldest answers go first: a Map keeps its order of insertion. */
+  #shrink(): void {
+    for (const id of this.#answers.keys()) {
+      if (this.#answers.size <= this.#options.maxCached) return
+      this.#answers.delete(id)
+    }
+  }
+}
+
+// The database's clock decides, so that gateways with wrong clocks agree.
+const lookUpSql = `
+select k.id, k.account_id,
+  k.requests_per_minute, k.tokens_per_minute, k.tokens_per_month, k.concurrent_streams,
+  a.requests_per_minute as account_rpm, a.tokens_per_minute as account_tpm,
+  a.tokens_per_month as account_month, a.concurrent_streams as account_streams
+from api_keys k join accounts a on a.id = k.account_id
+where (k.hash = $1 or (k.previous_hash = $1 and k.previous_until > now()))
+  and k.revoked_at is null and a.disabled_at is null
+  and (k.expires_at is null or k.expires_at > now())`
+
+type CallerRow = Row &
+  LimitsWire & {
+    id: string
+    account_id: string
+    account_rpm: number | null
+    account_tpm: number | null
+    account_month: number | null
+    account_streams: number | null
+  }
+
+function readCaller(row: CallerRow): Caller {
+  return {
+    keyId: row.id,
+    accountId: row.account_id,
+    keyLimits: readLimits(row),
+    accountLimits: {
+      requestsPerMinute: row.account_rpm,
+      tokensPerMinute: row.account_tpm,
+      tokensPerMonth: row.account_month,
+      concurrentStreams: row.account_streams,
+    },
+  } as Caller
+}
+
+function refuse(message: string): ApiError {
+  return new ApiError('invalid_api_key', message)
+}

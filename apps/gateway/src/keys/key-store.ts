@@ -1,0 +1,162 @@
+/** API keys in the database: create, list, rotate, revoke. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Queries, Row } from '../state/database.ts'
+import { issueApiKey, newId } from './api-key.ts'
+import { formatLimits, type Limits, type LimitsWire, limitColumns, readLimits } from './limits.ts'
+
+/** A key as its owner sees it: never the secret, never the hash. */
+export type ApiKey = {
+  readonly id: string
+  readonly accountId: string
+  readonly name: string
+  readonly prefix: string
+  readonly createdAt: Date
+  readonly rotatedAt: Date | null
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+  readonly lastUsedAt: Date | null
+  readonly limits: Limits
+}
+
+export type NewKeyWish = {
+  readonly accountId: string
+  readonly name: string
+  readonly expiresAt: Date | null
+  readonly limits: Limits
+}
+
+/** The secret beside its key; this is the only time that anyone sees it. */
+export type IssuedKey = { readonly key: ApiKey; readonly secret: string }
+
+const columns = `id, account_id, name, prefix, created_at, rotated_at, expires_at, revoked_at, last_used_at, ${limitColumns}`
+
+export async function createKey(database: Queries, wish: NewKeyWish): Promise<IssuedKey> {
+  const { secret, prefix, hash } = issueApiKey()
+  const wire = formatLimits(wish.limits)
+  const [row] = await database.query<KeyRow>(
+    `insert into api_keys (id, account_id, name, prefix, hash, expires_at, ${limitColumns})
+     select $1, a.id, $3, $4, $5, $6, $7, $8, $9, $10 from accounts a where a.id = $2
+     returning ${columns}`,
+    [
+      newId('key'),
+      wish.accountId,
+      wish.name,
+      prefix,
+      hash,
+      wish.expiresAt,
+      wire.requests_per_minute,
+      wire.tokens_per_minute,
+      wire.tokens_per_month,
+      wire.concurrent_streams,
+    ],
+  )
+  if (row === undefined) throw new ApiError('not_found', `no account ${wish.accountId}`)
+  return { key: readKey(row), secret }
+}
+
+/** Newest first; of one account, or of all. */
+export async function listKeys(database: Queries, accountId?: string): Promise<ApiKey[]> {
+  const rows = await database.query<KeyRow>(
+    `select ${columns} from api_keys where $1::text is null or account_id = $1
+     order by created_at desc, id`,
+    [accountId ?? null],
+  )
+  return rows.map(readKey)
+}
+
+export async function findKey(database: Queries, id: string): Promise<ApiKey> {
+  const [row] = await database.query<KeyRow>(`select ${columns} from api_keys where id = $1`, [id])
+  return readKey(existing(row, id))
+}
+
+/** A new secret for the same key; the old one works for `overlapSeconds` more. */
+export async function rotateKey(
+  database: Queries,
+  id: string,
+  overlapSeconds: number,
+): Promise<IssuedKey> {
+  const { secret, prefix, hash } = issueApiKey()
+  const [row] = await database.query<KeyRow>(
+    `update api_keys set
+       previous_hash = case when $4::float8 > 0 then hash end,
+       previous_until = case when $4::float8 > 0 then now() + make_interval(secs => $4) end,
+       hash = $2, prefix = $3, rotated_at = now()
+     where id = $1 and revoked_at is null returning ${columns}`,
+    [id, hash, prefix, overlapSeconds],
+  )
+  return { key: readKey(existing(row, id)), secret }
+}
+
+/** Revoking twice is no error; the first time stands. */
+export async function revokeKey(database: Queries, id: string): Promise<ApiKey> {
+  const [row] = await database.query<KeyRow>(
+    `update api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${columns}`,
+    [id],
+  )
+  return readKey(existing(row, id))
+}
+
+export type KeyChange = {
+  readonly name?: string
+  readonly expiresAt?: Date | null
+  readonly limits?: Limits
+}
+
+export async function changeKey(database: Queries, id: string, change: KeyChange): Promise<ApiKey> {
+  const wire = change.limits && formatLimits(change.limits)
+  const [row] = await database.query<KeyRow>(
+    `update api_keys set
+       name = coalesce($2, name),
+       expires_at = case when $3 then $4 else expires_at end,
+       requests_per_minute = case when $5 then $6 else requests_per_minute end,
+       tokens_per_minute = case when $5 then $7 else tokens_per_minute end,
+       tokens_per_month = case when $5 then $8 else tokens_per_month end,
+       concurrent_streams = case when $5 then $9 else concurrent_streams end
+     where id = $1 returning ${columns}`,
+    [
+      id,
+      change.name ?? null,
+      change.expiresAt !== undefined,
+      change.expiresAt ?? null,
+      wire !== undefined,
+      wire?.requests_per_minute ?? null,
+      wire?.tokens_per_minute ?? null,
+      wire?.tokens_per_month ?? null,
+      wire?.concurrent_streams ?? null,
+    ],
+  )
+  return readKey(existing(row, id))
+}
+
+type KeyRow = Row &
+  LimitsWire & {
+    id: string
+    account_id: string
+    name: string
+    prefix: string
+    created_at: Date
+    rotated_at: Date | null
+    expires_at: Date | null
+    revoked_at: Date | null
+    last_used_at: Date | null
+  }
+
+function existing(row: KeyRow | undefined, id: string): KeyRow {
+  if (row === undefined) throw new ApiError('not_found', `no usable API key ${id}`)
+  return row
+}
+
+function readKey(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    prefix: row.prefix,
+    createdAt: row.created_at,
+    rotatedAt: row.rotated_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+    limits: readLimits(row),
+  }
+}

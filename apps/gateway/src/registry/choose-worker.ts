@@ -1,0 +1,32 @@
+/** Orders a request's candidates: whom to ask first, and whom if that one does not answer. */
+import type { ViewedWorker } from './worker-view.ts'
+
+/** A candidate must be this much less loaded (share of capacity) to win over the client's order. */
+const margin = 0.25
+
+/**
+ * Power of two choices among the live candidates, with a bias: the client puts the worker first
+ * that has the conversation's cache warm, and that is worth more than a little load. `random` is in
+ * [0, 1).
+ */
+export function orderCandidates(
+  candidates: readonly ViewedWorker[],
+  nowMs: number,
+  random: () => number,
+): ViewedWorker[] {
+  const usable = candidates.filter((entry) => !entry.worker.draining)
+  const healthy = usable.filter((entry) => entry.suspectUntilMs <= nowMs)
+  const suspects = usable.filter((entry) => entry.suspectUntilMs > nowMs)
+  const [preferred, ...others] = healthy
+  const rival = others[Math.floor(random() * others.length)]
+  if (preferred === undefined || rival === undefined) return [...healthy, ...suspects]
+  const first = loadOf(rival) + margin < loadOf(preferred) ? rival : preferred
+  return [first, ...healthy.filter((entry) => entry !== first), ...suspects]
+}
+
+/** Share of the capacity in use: the worker's last report, corrected by what we did since. */
+export function loadOf(entry: ViewedWorker): number {
+  const since = entry.inFlight - entry.inFlightAtReport
+  const active = Math.max(entry.worker.active + since, entry.inFlight)
+  return active / Math.max(1, entry.worker.capacity)
+}

@@ -1,0 +1,77 @@
+/** What a worker says about itself when it registers, checked once at the edge. */
+import { ApiError, type ModelObject, parseModel } from '@privatemode/protocol/api'
+
+export type Registration = {
+  readonly id: string
+  /** Origin without a path, as the gateway reaches it. */
+  readonly url: string
+  readonly models: readonly ModelObject[]
+  readonly sealKeyId: string
+  readonly receiptKey: Uint8Array
+  readonly capacity: number
+  readonly active: number
+  readonly draining: boolean
+}
+
+const idShape = /^[A-Za-z0-9_-]{1,80}$/
+const maxModels = 64
+
+/** A worker id that is safe in a path, a header and a log line. */
+export function isWorkerId(text: string): boolean {
+  return idShape.test(text)
+}
+
+export function parseRegistration(id: string, body: unknown): Registration {
+  if (!isWorkerId(id)) throw refuse('id', 'letters, digits, "_" and "-"')
+  if (typeof body !== 'object' || body === null) throw refuse('body', 'a JSON object')
+  const wire = body as { [field: string]: unknown }
+  return {
+    id,
+    url: parseUrl(wire.url),
+    models: parseModels(wire.models),
+    sealKeyId: parseText('seal_key_id', wire.seal_key_id, /^[0-9a-f]{8,128}$/),
+    receiptKey: parseReceiptKey(wire.receipt_key),
+    capacity: parseCount('capacity', wire.capacity),
+    active: parseCount('active', wire.active),
+    draining: wire.draining === true,
+  }
+}
+
+function parseUrl(value: unknown): string {
+  const url = typeof value === 'string' && value.length <= 1024 ? URL.parse(value) : null
+  const plain = url?.pathname === '/' && url.search === '' && url.username === ''
+  if (url === null || !plain || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw refuse('url', 'an http or https origin such as https://10.0.0.7:8095')
+  }
+  return url.origin
+}
+
+function parseModels(value: unknown): ModelObject[] {
+  if (!Array.isArray(value) || value.length > maxModels) {
+    throw refuse('models', `a list of at most ${maxModels} models`)
+  }
+  return value.map((entry: unknown, index) => {
+    const model = parseModel(entry)
+    if (model === undefined) throw refuse(`models[${index}]`, 'a model object')
+    return model
+  })
+}
+
+function parseReceiptKey(value: unknown): Uint8Array {
+  const text = parseText('receipt_key', value, /^[A-Za-z0-9+/]{43}=$/)
+  return Buffer.from(text, 'base64')
+}
+
+function parseText(name: string, value: unknown, shape: RegExp): string {
+  if (typeof value === 'string' && shape.test(value)) return value
+  throw refuse(name, `text like ${shape.source}`)
+}
+
+function parseCount(name: string, value: unknown): number {
+  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 1e6) return Number(value)
+  throw refuse(name, 'a whole number from 0 to 1000000')
+}
+
+function refuse(param: string, expected: string): ApiError {
+  return new ApiError('invalid_value', `${param} must be ${expected}`, { param })
+}

@@ -1,0 +1,37 @@
+/** `/privatemode/v1/registry/workers/{id}`: workers register, renew and leave. */
+import { ApiError } from '@privatemode/protocol/api'
+import { readJson } from '../http/read-json.ts'
+import type { Database } from '../state/database.ts'
+import { isWorkerId, parseRegistration } from './registration.ts'
+import { endLease, renewLease } from './worker-store.ts'
+import type { WorkerView } from './worker-view.ts'
+
+export type RegistryParts = {
+  readonly database: Database
+  readonly view: WorkerView
+  readonly leaseSeconds: number
+}
+
+const maxBodyBytes = 256 * 1024
+
+export async function answerRegistry(
+  request: Request,
+  workerId: string,
+  parts: RegistryParts,
+): Promise<Response> {
+  if (!isWorkerId(workerId)) throw new ApiError('not_found', 'no such worker')
+  switch (request.method) {
+    case 'PUT': {
+      const worker = parseRegistration(workerId, await readJson(request, maxBodyBytes))
+      const drain = await renewLease(parts.database, worker, parts.leaseSeconds)
+      // This gateway takes a new worker at once, the others with their next refresh.
+      if (parts.view.find(workerId) === undefined) await parts.view.refresh()
+      return Response.json({ lease_seconds: parts.leaseSeconds, drain })
+    }
+    case 'DELETE':
+      await endLease(parts.database, workerId)
+      await parts.view.refresh()
+      return Response.json({ left: true })
+  }
+  throw new ApiError('method_not_allowed', 'workers are put and deleted here')
+}

@@ -1,0 +1,99 @@
+/** Leases of workers in the database, so that every gateway knows every worker. */
+import type { ModelObject } from '@privatemode/protocol/api'
+import type { Database, Queries, Row } from '../state/database.ts'
+import type { Registration } from './registration.ts'
+
+/** A worker whose lease is good, as all gateways see it. */
+export type LiveWorker = Omit<Registration, 'receiptKey'> & {
+  readonly registeredAt: Date
+  readonly leaseUntil: Date
+}
+
+/** Registers or renews; true if an operator has asked this worker to drain. */
+export async function renewLease(
+  database: Database,
+  worker: Registration,
+  leaseSeconds: number,
+): Promise<boolean> {
+  const [row] = await database.query<{ drain_requested: boolean }>(
+    `with seen as (
+       insert into worker_receipt_keys (worker_id, receipt_key) values ($1, $5)
+       on conflict do nothing)
+     insert into workers as w
+       (id, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until)
+     values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+     on conflict (id) do update set
+       url = excluded.url, models = excluded.models, seal_key_id = excluded.seal_key_id,
+       receipt_key = excluded.receipt_key, capacity = excluded.capacity,
+       active = excluded.active, draining = excluded.draining,
+       lease_until = excluded.lease_until,
+       -- A worker that came back after it was away starts afresh: its drain is done.
+       registered_at = case when w.lease_until < now() then now() else w.registered_at end,
+       drain_requested = w.drain_requested and w.lease_until >= now()
+     returning drain_requested`,
+    [
+      worker.id,
+      worker.url,
+      JSON.stringify(worker.models),
+      worker.sealKeyId,
+      worker.receiptKey,
+      worker.capacity,
+      worker.active,
+      worker.draining,
+      leaseSeconds,
+    ],
+  )
+  return row?.drain_requested === true
+}
+
+export async function endLease(database: Queries, id: string): Promise<void> {
+  await database.query('delete from workers where id = $1', [id])
+}
+
+/** Asks a worker to take no more requests; undone with `wanted` false. False if it is not there. */
+export async function requestDrain(
+  database: Queries,
+  id: string,
+  wanted: boolean,
+): Promise<boolean> {
+  const rows = await database.query(
+    'update workers set drain_requested = $2 where id = $1 and lease_until > now() returning id',
+    [id, wanted],
+  )
+  return rows.length === 1
+}
+
+export async function listLive(database: Queries): Promise<LiveWorker[]> {
+  const rows = await database.query<WorkerRow>(
+    `select id, url, models, seal_key_id, capacity, active, draining or drain_requested as draining,
+       registered_at, lease_until from workers where lease_until > now() order by id`,
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    url: row.url,
+    models: row.models,
+    sealKeyId: row.seal_key_id,
+    capacity: row.capacity,
+    active: row.active,
+    draining: row.draining,
+    registeredAt: row.registered_at,
+    leaseUntil: row.lease_until,
+  }))
+}
+
+/** Rows of the dead are kept for a day, then go; their receipt keys stay. */
+export async function forgetDead(database: Queries): Promise<void> {
+  await database.query(`delete from workers where lease_until < now() - interval '1 day'`)
+}
+
+type WorkerRow = Row & {
+  id: string
+  url: string
+  models: ModelObject[]
+  seal_key_id: string
+  capacity: number
+  active: number
+  draining: boolean
+  registered_at: Date
+  lease_until: Date
+}

@@ -1,0 +1,108 @@
+/** This gateway's view of the live workers: the database's, refreshed, plus its own requests. */
+import type { Database } from '../state/database.ts'
+import { type LiveWorker, listLive } from './worker-store.ts'
+
+/** A worker with this gateway's own load on it. */
+export type ViewedWorker = {
+  readonly worker: LiveWorker
+  /** Requests of this gateway that the worker has now. */
+  inFlight: number
+  /** `inFlight` when the worker's own count was last read. */
+  inFlightAtReport: number
+  /** Until then (monotonic ms) it is asked only if no other candidate is left. */
+  suspectUntilMs: number
+}
+
+export type WorkerViewOptions = {
+  readonly database: Database
+  readonly clock: () => number
+  readonly refreshMs: number
+  readonly suspectMs: number
+  /** Told of each failed refresh; the old view stays in use. */
+  readonly onFailure: (error: unknown) => void
+}
+
+export class WorkerView {
+  readonly #options: WorkerViewOptions
+  #workers = new Map<string, ViewedWorker>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #refreshing: Promise<void> | undefined
+  #closed = false
+
+  constructor(options: WorkerViewOptions) {
+    this.#options = options
+  }
+
+  /** Reads once, then again and again until `close`. */
+  async start(): Promise<void> {
+    await this.refresh()
+    this.#schedule()
+  }
+
+  find(id: string): ViewedWorker | undefined {
+    return this.#workers.get(id)
+  }
+
+  list(): readonly LiveWorker[] {
+    return [...this.#workers.values()].map((entry) => entry.worker)
+  }
+
+  /** Counts one request on a worker until the returned function is called. */
+  begin(entry: ViewedWorker): () => void {
+    entry.inFlight++
+    let ended = false
+    return () => {
+      if (!ended) entry.inFlight--
+      ended = true
+    }
+  }
+
+  /** Puts a worker that did not answer behind the others for a while. */
+  suspect(entry: ViewedWorker): void {
+    entry.suspectUntilMs = this.#options.clock() + this.#options.suspectMs
+  }
+
+  /** Joins a refresh that is already running. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#read().finally(() => {
+      this.#refreshing = undefined
+    })
+    return this.#refreshing
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#refreshing?.catch(() => undefined)
+  }
+
+  async #read(): Promise<void> {
+    const live = await listLive(this.#options.database)
+    const next = new Map<string, ViewedWorker>()
+    for (const worker of live) {
+      const old = this.#workers.get(worker.id)
+      next.set(worker.id, merge(old, worker))
+    }
+    this.#workers = next
+  }
+
+  #schedule(): void {
+    if (this.#closed) return
+    this.#timer = setTimeout(() => {
+      this.refresh()
+        .catch(this.#options.onFailure)
+        .finally(() => this.#schedule())
+    }, this.#options.refreshMs)
+  }
+}
+
+/** Requests under way hold the old entry, so its counters are shared by going on with the same object. */
+function merge(old: ViewedWorker | undefined, worker: LiveWorker): ViewedWorker {
+  if (old === undefined) return { worker, inFlight: 0, inFlightAtReport: 0, suspectUntilMs: 0 }
+  // The same lease read again is the same report: what we sent since still adds to its count.
+  const sameReport = old.worker.leaseUntil.getTime() === worker.leaseUntil.getTime()
+  return Object.assign(old, {
+    worker,
+    inFlightAtReport: sameReport ? old.inFlightAtReport : old.inFlight,
+  })
+}

@@ -1,0 +1,25 @@
+/** `GET /privatemode/v1/directory`: which workers and models there are, as a hint to clients. */
+import type { ModelObject } from '@privatemode/protocol/api'
+import type { LiveWorker } from '../registry/worker-store.ts'
+
+export type Directory = {
+  readonly workers: readonly { id: string; models: string[]; seal_key_id: string }[]
+  readonly models: readonly ModelObject[]
+}
+
+/** Workers that are being drained are left out: no session should begin there. */
+export function listDirectory(live: readonly LiveWorker[]): Directory {
+  const taking = live.filter((worker) => !worker.draining)
+  const models = new Map<string, ModelObject>()
+  for (const model of taking.flatMap((worker) => worker.models)) {
+    if (!models.has(model.id)) models.set(model.id, model)
+  }
+  return {
+    workers: taking.map((worker) => ({
+      id: worker.id,
+      models: worker.models.map((model) => model.id),
+      seal_key_id: worker.sealKeyId,
+    })),
+    models: [...models.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+  }
+}

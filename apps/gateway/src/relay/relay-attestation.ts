@@ -1,0 +1,69 @@
+/** `POST /privatemode/v1/workers/{id}/attestation`: hands a nonce to a worker and its evidence back. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { OutboundFetch } from '@privatemode/service'
+import { readJson } from '../http/read-json.ts'
+import type { WorkerView } from '../registry/worker-view.ts'
+
+export type AttestationParts = {
+  readonly view: WorkerView
+  readonly fetch: OutboundFetch
+  readonly timeoutMs: number
+}
+
+const maxRequestBytes = 1024
+const maxEvidenceBytes = 4 * 1024 * 1024
+
+export async function relayAttestation(
+  request: Request,
+  workerId: string,
+  parts: AttestationParts,
+): Promise<Response> {
+  const entry = parts.view.find(workerId)
+  if (entry === undefined) throw new ApiError('worker_unknown', 'there is no such worker')
+  const nonce = parseNonce(await readJson(request, maxRequestBytes))
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(parts.timeoutMs)])
+  let response: Response
+  try {
+    response = await parts.fetch(`${entry.worker.url}/privatemode/v1/attestation`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ nonce }),
+      signal,
+    })
+    const evidence = await readBounded(response, maxEvidenceBytes)
+    return new Response(evidence, {
+      status: response.status,
+      headers: {
+        'content-type': response.headers.get('content-type') ?? 'application/json',
+        'cache-control': 'no-store',
+      },
+    })
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause
+    parts.view.suspect(entry)
+    throw new ApiError('worker_unreachable', `worker ${workerId} cannot be reached`, { cause })
+  }
+}
+
+function parseNonce(body: unknown): string {
+  const nonce =
+    typeof body === 'object' && body !== null && 'nonce' in body ? body.nonce : undefined
+  if (typeof nonce === 'string' && /^[0-9a-f]{64}$/.test(nonce)) return nonce
+  throw new ApiError('invalid_value', 'nonce must be 64 hex digits', { param: 'nonce' })
+}
+
+async function readBounded(
+  response: Response,
+  limitBytes: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of response.body ?? []) {
+    size += part.length
+    if (size > limitBytes) {
+      throw new ApiError('upstream_error', `evidence is over the limit of ${limitBytes} bytes`)
+    }
+    parts.push(part)
+  }
+  return new Uint8Array(Buffer.concat(parts))
+}

@@ -1,0 +1,194 @@
+/** The relay over real sockets, an embedded database and scripted workers. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { type ScriptedWorker, scriptedWorker, sealedHeaders } from '../testing/scripted-worker.ts'
+import { startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
+
+let gateway: TestGateway
+let one: ScriptedWorker
+let two: ScriptedWorker
+let secret: string
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    args: ['--leaseSeconds', '600', '--firstByteTimeoutMs', '400'],
+  })
+  secret = (await gateway.createKey()).secret
+})
+
+afterAll(async () => {
+  await gateway.stop()
+  await one.stop()
+  await two.stop()
+})
+
+beforeEach(async () => {
+  if (one !== undefined) await Promise.all([one.stop(), two.stop()])
+  one = scriptedWorker('w_one')
+  two = scriptedWorker('w_two')
+  for (const worker of [one, two]) {
+    await gateway.operate('DELETE', `registry/workers/${worker.id}`)
+    await gateway.register(worker)
+  }
+})
+
+test('a sealed request reaches the preferred worker and its answer comes back', async () => {
+  const response = await gateway.seal(secret, ['w_two', 'w_one'], { body: 'ciphertext' })
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('application/privatemode-sealed')
+  expect(await response.text()).toBe('w_two answers ciphertext')
+})
+
+test('the worker sees the reference of the key and neither the key nor other headers', async () => {
+  await gateway.seal(secret, ['w_one'])
+  const headers = one.seen[0]?.headers
+  expect(headers?.get('privatemode-key-ref')).toStartWith('key_')
+  expect(headers?.get('authorization')).toBeNull()
+  expect(headers?.get('privatemode-workers')).toBeNull()
+  expect(JSON.stringify([...(headers ?? [])])).not.toContain(secret)
+})
+
+test('a worker that cannot be reached is passed over', async () => {
+  await one.stop()
+  const response = await gateway.seal(secret, ['w_one', 'w_two'])
+  expect(await response.text()).toBe('w_two answers sealed bytes')
+})
+
+test('a worker that is full is passed over', async () => {
+  one.answer = () =>
+    Response.json({ error: { message: 'full', code: 'overloaded' } }, { status: 503 })
+  const response = await gateway.seal(secret, ['w_one', 'w_two'])
+  expect(await response.text()).toBe('w_two answers sealed bytes')
+})
+
+test('a worker that does not begin to answer is passed over', async () => {
+  one.answer = () => new Promise(() => undefined)
+  const response = await gateway.seal(secret, ['w_one', 'w_two'])
+  expect(await response.text()).toBe('w_two answers sealed bytes')
+})
+
+test('when all workers are full the client is told when to come back', async () => {
+  const full = () =>
+    Response.json(
+      { error: { message: 'full', code: 'overloaded' } },
+      { status: 503, headers: { 'retry-after': '3' } },
+    )
+  one.answer = full
+  two.answer = full
+  const response = await gateway.seal(secret, ['w_one', 'w_two'])
+  expect(response.status).toBe(503)
+  expect(response.headers.get('retry-after')).toBe('3')
+  expect(await response.json()).toMatchObject({ error: { code: 'overloaded', retryable: true } })
+})
+
+test('a refusal of the worker is passed on and not repeated elsewhere', async () => {
+  one.answer = () =>
+    Response.json({ error: { message: 'renew', code: 'unknown_key' } }, { status: 409 })
+  const response = await gateway.seal(secret, ['w_one', 'w_two'])
+  expect(response.status).toBe(409)
+  expect(await response.json()).toMatchObject({ error: { code: 'unknown_key', retryable: true } })
+  expect(two.seen).toHaveLength(0)
+})
+
+test('a clear success of a worker is an error: only sealed bytes are an answer', async () => {
+  one.answer = () => Response.json({ choices: [] })
+  const response = await gateway.seal(secret, ['w_one'])
+  expect(response.status).toBe(502)
+})
+
+test('a stream comes through piece by piece', async () => {
+  let proceed: () => void = () => undefined
+  one.answer = () =>
+    new Response(
+      (async function* () {
+        yield new TextEncoder().encode('first')
+        await new Promise<void>((resolve) => {
+          proceed = resolve
+        })
+        yield new TextEncoder().encode('second')
+      })(),
+      { headers: sealedHeaders },
+    )
+  const response = await gateway.seal(secret, ['w_one'])
+  const reader = response.body!.getReader()
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe('first')
+  proceed()
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe('second')
+  expect((await reader.read()).done).toBe(true)
+})
+
+test('a client that goes away stops the worker at once', async () => {
+  const stopped = Promise.withResolvers<void>()
+  one.answer = (request) => {
+    request.signal.addEventListener('abort', () => stopped.resolve())
+    return new Response(
+      new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode('first')),
+      }),
+      { headers: sealedHeaders },
+    )
+  }
+  const stop = new AbortController()
+  const response = await gateway.seal(secret, ['w_one'], { signal: stop.signal })
+  await response.body!.getReader().read()
+  stop.abort()
+  await stopped.promise
+})
+
+test('a worker that dies in mid-stream gives the client a broken stream, never a clean end', async () => {
+  one.answer = () =>
+    new Response(
+      (async function* () {
+        yield new TextEncoder().encode('first')
+        await Bun.sleep(20)
+        void one.stop()
+        await new Promise(() => undefined)
+      })(),
+      { headers: sealedHeaders },
+    )
+  const response = await gateway.seal(secret, ['w_one'])
+  await expect(response.text()).rejects.toThrow()
+})
+
+test('unknown keys, workers and models get their own codes', async () => {
+  const codeOf = async (response: Promise<Response>) => {
+    const { error } = (await (await response).json()) as { error: { code: string } }
+    return error.code
+  }
+  expect(await codeOf(gateway.seal(`${secret.slice(0, -1)}!`, ['w_one']))).toBe('invalid_api_key')
+  expect(await codeOf(gateway.seal(secret, ['w_none']))).toBe('worker_unknown')
+  expect(await codeOf(gateway.seal(secret, ['w_one'], { model: 'other' }))).toBe('model_not_found')
+  expect(await codeOf(gateway.seal(secret, ['../..']))).toBe('malformed')
+})
+
+test('a draining worker gets no requests and is not in the directory', async () => {
+  await gateway.register(one, { draining: true })
+  await gateway.operate('DELETE', 'registry/workers/w_none')
+  expect(await (await gateway.seal(secret, ['w_one', 'w_two'])).text()).toStartWith('w_two')
+  expect((await gateway.seal(secret, ['w_one'])).status).toBe(503)
+  const directory = await fetch(`${gateway.gateway.url}/privatemode/v1/directory`, {
+    headers: { authorization: `Bearer ${secret}` },
+  })
+  expect(await directory.json()).toMatchObject({
+    workers: [{ id: 'w_two', models: ['test-model'] }],
+    models: [{ id: 'test-model' }],
+  })
+})
+
+test('a nonce reaches the worker and its evidence comes back as it is', async () => {
+  const nonce = '0f'.repeat(32)
+  const response = await fetch(`${gateway.gateway.url}/privatemode/v1/workers/w_one/attestation`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}` },
+    body: JSON.stringify({ nonce }),
+  })
+  expect(await response.text()).toBe(`evidence for {"nonce":"${nonce}"}`)
+})
+
+test('a body over the limit of held ones goes through once', async () => {
+  const body = new Uint8Array(3 * 1024 * 1024).fill(7)
+  const response = await gateway.seal(secret, ['w_one'], { body })
+  expect((await response.bytes()).length).toBeGreaterThan(body.length)
+  expect(one.seen[0]?.body.length).toBe(body.length)
+  const oversize = new Uint8Array(36 * 1024 * 1024 + 1)
+  expect((await gateway.seal(secret, ['w_one'], { body: oversize })).status).toBe(413)
+})

@@ -1,0 +1,113 @@
+/** The gateway's settings: its only reader of flags, environment and files. */
+import { readFileSync } from 'node:fs'
+import {
+  type FlagSources,
+  formatHelp,
+  type LogFormat,
+  parseFlags,
+  parseLogLevel,
+  Secret,
+  type Tls,
+} from '@privatemode/service'
+import { program } from './flags.ts'
+import { GatewayError } from './gateway-error.ts'
+import type { DatabaseHome } from './state/database.ts'
+
+export type Settings = {
+  readonly host: string
+  readonly port: number
+  readonly tls: Tls | undefined
+  readonly database: DatabaseHome
+  readonly operatorToken: Secret
+  /** Directory of the manifest log, served as it is; none is served without. */
+  readonly logDir: string | undefined
+  readonly portalDir: string | undefined
+  readonly metrics: boolean
+  readonly logFormat: LogFormat
+  readonly logLevel: number
+  readonly limits: Limits
+}
+
+export type Limits = {
+  readonly bodyBytes: number
+  readonly heldBodyBytes: number
+  readonly heldBodyBytesTotal: number
+  readonly requests: number
+  readonly attempts: number
+  readonly firstByteTimeoutMs: number
+  readonly attestationTimeoutMs: number
+  readonly leaseSeconds: number
+  readonly drainMs: number
+}
+
+export type ParsedSettings =
+  | { readonly kind: 'settings'; readonly settings: Settings }
+  /** Print and end. */
+  | { readonly kind: 'text'; readonly text: string }
+
+export function parseSettings(sources: FlagSources): ParsedSettings {
+  const parsed = parseFlags(program, sources)
+  switch (parsed.kind) {
+    case 'help':
+      return { kind: 'text', text: formatHelp(program) }
+    case 'version':
+      return { kind: 'text', text: `${program.version}\n` }
+    case 'values':
+      break
+  }
+  const { values, given } = parsed
+  const databaseUrl = values.databaseUrl?.reveal() ?? sources.env.DATABASE_URL
+  if (databaseUrl !== undefined && given.has('dataDir')) {
+    throw contradiction('dataDir and a database URL are both set; keep one of them')
+  }
+  const level = parseLogLevel(values.logLevel)
+  if (level === undefined)
+    throw contradiction(`logLevel is "${values.logLevel}", expected debug, info, warn or error`)
+  const settings: Settings = {
+    host: values.host,
+    port: values.port,
+    tls: readTls(values.tlsCertPath, values.tlsKeyPath),
+    database:
+      databaseUrl === undefined || databaseUrl === ''
+        ? { kind: 'embedded', directory: values.dataDir }
+        : { kind: 'server', url: databaseUrl, connections: values.databaseConnections },
+    operatorToken: checkToken(values.operatorToken),
+    logDir: values.logDir,
+    portalDir: values.portalDir,
+    metrics: values.metrics,
+    logFormat: values.logFormat,
+    logLevel: level,
+    limits: {
+      bodyBytes: values.maxBodyBytes,
+      heldBodyBytes: values.maxHeldBodyBytes,
+      heldBodyBytesTotal: values.maxHeldBodyBytesTotal,
+      requests: values.maxRequests,
+      attempts: values.maxAttempts,
+      firstByteTimeoutMs: values.firstByteTimeoutMs,
+      attestationTimeoutMs: values.attestationTimeoutMs,
+      leaseSeconds: values.leaseSeconds,
+      drainMs: values.drainMs,
+    },
+  }
+  return { kind: 'settings', settings: Object.freeze(settings) }
+}
+
+function readTls(certPath: string | undefined, keyPath: string | undefined): Tls | undefined {
+  if (certPath === undefined && keyPath === undefined) return undefined
+  if (certPath === undefined || keyPath === undefined) {
+    throw contradiction('tlsCertPath and tlsKeyPath go together; one of them is missing')
+  }
+  return { certPem: readFileSync(certPath, 'utf8'), keyPem: readFileSync(keyPath, 'utf8') }
+}
+
+function checkToken(token: Secret | undefined): Secret {
+  if (token === undefined) {
+    throw contradiction('operatorToken is missing; give one, or @path of a file that has it')
+  }
+  if (token.reveal().length < 32) throw contradiction('operatorToken has fewer than 32 characters')
+  return new Secret(token.reveal())
+}
+
+function contradiction(message: string): GatewayError {
+  return new GatewayError('settings_contradict', message)
+}

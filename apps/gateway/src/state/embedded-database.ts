@@ -1,0 +1,46 @@
+/**
+ * The embedded default: PGlite on a directory.
+ *
+ * An acknowledged write survives `kill -9`: the write-ahead log is written before a commit returns.
+ * PGlite cannot flush a disk's cache, so a power failure may lose the last writes; operators who
+ * need more run PostgreSQL.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { PGlite, types } from '@electric-sql/pglite'
+import { lockDataDirectory } from './data-lock.ts'
+import type { Database, Queries, Row } from './database.ts'
+
+export async function openEmbeddedDatabase(directory: string): Promise<Database> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const lock = lockDataDirectory(directory)
+  try {
+    const pglite = await PGlite.create(join(directory, 'pglite'), {
+      relaxedDurability: false,
+      parsers: { [types.INT8]: Number, [types.NUMERIC]: Number },
+    })
+    return {
+      ...queriesOf(pglite),
+      transaction: (work) => pglite.transaction((inner) => work(queriesOf(inner))),
+      close: async () => {
+        await pglite.close()
+        lock.release()
+      },
+    }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+type Statements = Pick<PGlite, 'query' | 'exec'>
+
+function queriesOf(statements: Statements): Queries {
+  return {
+    query: async <R extends Row>(sql: string, values: readonly unknown[] = []) =>
+      (await statements.query<R>(sql, [...values])).rows,
+    script: async (sql) => {
+      await statements.exec(sql)
+    },
+  }
+}

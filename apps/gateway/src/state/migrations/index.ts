@@ -1,0 +1,7 @@
+/** Every change of the schema in order; the position is the version. A landed one never changes. */
+import { accountsAndKeys } from './0001-accounts-and-keys.ts'
+import { workers } from './0002-workers.ts'
+
+export type Migration = { readonly name: string; readonly sql: string }
+
+export const migrations: readonly Migration[] = [accountsAndKeys, workers]

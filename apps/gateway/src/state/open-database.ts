@@ -1,0 +1,25 @@
+/** Opens the database of the settings and brings its schema up to date. */
+import type { Database, DatabaseHome } from './database.ts'
+import { openEmbeddedDatabase } from './embedded-database.ts'
+import { migrate } from './migrate.ts'
+import { openServerDatabase } from './server-database.ts'
+
+export async function openDatabase(home: DatabaseHome): Promise<Database> {
+  const database = await openHome(home)
+  try {
+    await migrate(database)
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+function openHome(home: DatabaseHome): Promise<Database> {
+  switch (home.kind) {
+    case 'embedded':
+      return openEmbeddedDatabase(home.directory)
+    case 'server':
+      return openServerDatabase(home.url, home.connections)
+  }
+}

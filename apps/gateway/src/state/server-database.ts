@@ -1,0 +1,89 @@
+/** State on a PostgreSQL server, shared by any number of gateways. */
+import { Pool, type PoolClient, types } from 'pg'
+import { GatewayError } from '../gateway-error.ts'
+import type { Database, Queries, Row } from './database.ts'
+
+const statementTimeoutMs = 30_000
+const connectTimeoutMs = 5_000
+const attempts = 4
+
+export async function openServerDatabase(url: string, connections: number): Promise<Database> {
+  const pool = new Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+    application_name: 'privatemode-gateway',
+    types: { getTypeParser: typeParser },
+  })
+  // An idle connection that breaks is replaced by the pool; the next query reports what lasts.
+  pool.on('error', () => undefined)
+  try {
+    await pool.query('select 1')
+  } catch (cause) {
+    await pool.end()
+    // The driver's message may repeat the address but never the password.
+    throw new GatewayError(
+      'database_unreachable',
+      `cannot use the database of DATABASE_URL: ${cause instanceof Error ? cause.message : 'unknown failure'}`,
+      { cause },
+    )
+  }
+  return {
+    ...queriesOf(pool),
+    transaction: (work) => inTransaction(pool, work),
+    close: () => pool.end(),
+  }
+}
+
+async function inTransaction<T>(pool: Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const client = await pool.connect()
+    let broken = false
+    try {
+      await client.query('begin')
+      const result = await work(queriesOf(client))
+      await client.query('commit')
+      return result
+    } catch (error) {
+      broken = !(await rolledBack(client))
+      if (broken || attempt === attempts || !isTransient(error)) throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+}
+
+async function rolledBack(client: PoolClient): Promise<boolean> {
+  try {
+    await client.query('rollback')
+    return true
+  } catch {
+    return false // the connection is gone, and the server rolls back by itself
+  }
+}
+
+/** PostgreSQL asks for a new attempt: 40001 serialization_failure, 40P01 deadlock_detected. */
+function isTransient(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : ''
+  return code === '40001' || code === '40P01'
+}
+
+function queriesOf(client: Pick<Pool, 'query'>): Queries {
+  return {
+    query: async <R extends Row>(sql: string, values: readonly unknown[] = []) =>
+      (await client.query<R>(sql, [...values])).rows,
+    script: async (sql) => {
+      await client.query(sql)
+    },
+  }
+}
+
+/** int8, count and sum arrive as numbers: all of ours stay far below 2^53. */
+function typeParser(oid: number, format?: 'text' | 'binary'): (text: never) => unknown {
+  if (format !== 'binary' && (oid === types.builtins.INT8 || oid === types.builtins.NUMERIC)) {
+    return Number
+  }
+  return types.getTypeParser(oid, format as 'text')
+}
