@@ -1,0 +1,165 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { Fields } from '../fields.ts'
+import { makeTestIntel, type TestIntel, testTcbInfo } from '../testing/test-intel.ts'
+import type { TdxMachine } from '../testing/test-tdx-machine.ts'
+import { Transcript } from '../verdict.ts'
+import { appraiseTdx, appraiseTdxWithoutManifest } from './appraise-tdx.ts'
+import { authenticateTdx } from './authenticate-tdx.ts'
+import type { TdxClaims } from './claims.ts'
+import { readTdxRule, type TdxRule } from './rule.ts'
+
+let intel: TestIntel
+let claims: TdxClaims
+
+beforeAll(async () => {
+  intel = await makeTestIntel()
+  claims = await claimsOf({})
+})
+
+const claimsOf = async (machine: Partial<TdxMachine>, tcbInfo: object = testTcbInfo()) =>
+  authenticateTdx(
+    await intel.attest(machine, await intel.makeCollateral(tcbInfo)),
+    intel.context,
+    new Transcript(),
+  )
+
+const register = (byte: string) => byte.repeat(48)
+const wireRule = {
+  measurements: [
+    {
+      mr_td: register('70'),
+      rtmr0: register('10'),
+      rtmr1: register('11'),
+      rtmr2: register('12'),
+      rtmr3: register('13'),
+    },
+  ],
+  accepted_tcb_statuses: ['SWHardeningNeeded'],
+  min_tcb_evaluation_data_number: 18,
+  td_attributes: '0000001000000000',
+  xfam: 'e702060000000000',
+  mr_seam: [register('5e')],
+  mr_config_id: register('c1'),
+  mr_owner: register('c2'),
+  mr_owner_config: register('c3'),
+}
+
+function readRule(wire: object): TdxRule {
+  const codes = { malformed: 'manifest_malformed', unknown: 'manifest_unsupported' } as const
+  const fields = new Fields(wire as never, 'rule', codes)
+  const rule = readTdxRule(fields)
+  fields.end()
+  return rule
+}
+
+function verdict(wire: object, subject = claims) {
+  const transcript = new Transcript()
+  try {
+    appraiseTdx(subject, readRule(wire), transcript)
+    return { code: 'accepted', checks: transcript.checks }
+  } catch (error) {
+    return { code: (error as { code?: string }).code, checks: transcript.checks }
+  }
+}
+
+test('a machine that is all the manifest says is accepted', () => {
+  const { code, checks } = verdict(wireRule)
+  expect(code).toBe('accepted')
+  expect(checks.filter(({ result }) => result === 'skipped').map(({ id }) => id)).toEqual([
+    'tdx/service-td',
+  ])
+})
+
+test.each(['mr_td', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3'])('another %s is unknown', (name) => {
+  const measurements = [{ ...wireRule.measurements[0], [name]: register('99') }]
+  expect(verdict({ ...wireRule, measurements }).code).toBe('measurement_unknown')
+  // Beside the right set the wrong one does no harm.
+  const both = [...measurements, ...wireRule.measurements]
+  expect(verdict({ ...wireRule, measurements: both }).code).toBe('accepted')
+})
+
+test('registers of two listed sets do not mix', () => {
+  const [right] = wireRule.measurements
+  const measurements = [
+    { ...right, rtmr1: register('99') },
+    { ...right, mr_td: register('99') },
+  ]
+  expect(verdict({ ...wireRule, measurements }).code).toBe('measurement_unknown')
+})
+
+test.each([
+  ['td_attributes', '0000005000000000', 'policy_refused'],
+  ['xfam', 'e700060000000000', 'policy_refused'],
+  ['mr_seam', [register('99')], 'measurement_unknown'],
+  ['mr_config_id', register('99'), 'measurement_unknown'],
+  ['mr_owner', register('99'), 'measurement_unknown'],
+  ['mr_owner_config', register('99'), 'measurement_unknown'],
+  ['mr_service_td', register('99'), 'measurement_unknown'],
+  ['min_tcb_evaluation_data_number', 19, 'tcb_too_old'],
+])('another %s is refused', (name, value, code) => {
+  expect(verdict({ ...wireRule, [name]: value }).code).toBe(code)
+})
+
+test('what the manifest does not pin is shown as skipped, never as passed', () => {
+  const {
+    mr_seam: _seam,
+    mr_owner: _owner,
+    min_tcb_evaluation_data_number: _least,
+    ...rest
+  } = wireRule
+  const { code, checks } = verdict(rest)
+  expect(code).toBe('accepted')
+  for (const id of ['tdx/mr-seam', 'tdx/mr-owner', 'tdx/tcb-evaluation']) {
+    expect(checks.find((check) => check.id === id)?.result).toBe('skipped')
+  }
+})
+
+test('a TCB status beside UpToDate is accepted only where it is listed', async () => {
+  const outOfDate = await claimsOf({ pceSvn: 12 })
+  expect(verdict(wireRule, outOfDate).code).toBe('tcb_unlisted')
+  const listing = { ...wireRule, accepted_tcb_statuses: ['OutOfDate'] }
+  expect(verdict(listing, outOfDate).code).toBe('accepted')
+  expect(() => appraiseTdxWithoutManifest(outOfDate, new Transcript())).toThrow('OutOfDate')
+  expect(() => appraiseTdxWithoutManifest(claims, new Transcript())).not.toThrow()
+})
+
+test('a status that has two faults is not accepted for one of them', async () => {
+  const tcbInfo = testTcbInfo()
+  tcbInfo.tcbLevels[0]!.tcbStatus = 'ConfigurationNeeded'
+  const both = await claimsOf({ teeTcbSvn: Uint8Array.of(5, 1, 3, ...new Uint8Array(13)) }, tcbInfo)
+  expect(both.tcb.status).toBe('OutOfDateConfigurationNeeded')
+  const one = { ...wireRule, accepted_tcb_statuses: ['OutOfDate', 'ConfigurationNeeded'] }
+  expect(verdict(one, both).code).toBe('tcb_unlisted')
+})
+
+test('a service TD is refused unless the manifest names it', async () => {
+  const machine = { version: 5, bodyType: 3, mrServiceTd: new Uint8Array(48).fill(0x51) } as const
+  const served = await claimsOf(machine)
+  expect(verdict(wireRule, served).code).toBe('migration_enabled')
+  expect(verdict({ ...wireRule, mr_service_td: register('51') }, served).code).toBe('accepted')
+  expect(() => appraiseTdxWithoutManifest(served, new Transcript())).toThrow('MRSERVICETD')
+})
+
+test.each([
+  ['accepted_tcb_statuses', ['Revoked']],
+  ['accepted_tcb_statuses', ['UpToDate']],
+  ['accepted_tcb_statuses', 'OutOfDate'],
+  ['measurements', []],
+  ['measurements', [{ mr_td: register('70') }]],
+  ['td_attributes', '00'],
+  ['xfam', 'E702060000000000'],
+  ['mr_seam', ['5e']],
+  ['mr_owner', 7],
+])('a rule with %s as %j is malformed', (name, value) => {
+  expect(() => readRule({ ...wireRule, [name]: value })).toThrow(
+    expect.objectContaining({ code: 'manifest_malformed' }),
+  )
+})
+
+test('a rule without attributes, or with a member nobody knows, is refused', () => {
+  const { td_attributes: _, ...rest } = wireRule
+  expect(() => readRule(rest)).toThrow(expect.objectContaining({ code: 'manifest_malformed' }))
+  expect(() => readRule({ ...wireRule, mr_td: register('70') })).toThrow(
+    expect.objectContaining({ code: 'manifest_unsupported' }),
+  )
+})

@@ -1,0 +1,65 @@
+/** Takes the certificates of one of Intel's chains and verifies them, leaf first, to the pinned root. */
+import { type Bytes, equalBytes } from '../bytes.ts'
+import { DerReader, tags } from '../der/der-reader.ts'
+import type { AuthenticityContext } from '../evidence.ts'
+import type { Transcript } from '../verdict.ts'
+import { type Certificate, parseCertificate, parsePem } from '../x509/certificate.ts'
+import { verifyChain } from '../x509/chain.ts'
+
+/** PEM, as quotes and Intel's service have it; or DER one after another, as Intel's sample has it. */
+export function parseChain(bytes: Bytes): Certificate[] {
+  if (bytes[0] !== tags.sequence) {
+    return parsePem(new TextDecoder().decode(bytes)).map(parseCertificate)
+  }
+  const reader = new DerReader(bytes)
+  const certificates: Certificate[] = []
+  while (!reader.atEnd) certificates.push(parseCertificate(reader.read(tags.sequence).raw))
+  return certificates
+}
+
+/**
+ * Verifies that `certificates` are a chain of exactly `length` to Intel's root, and returns it leaf
+ * first. The length tells the chains apart: the root signs CAs and the TCB signer, and only a CA
+ * signs PCK certificates.
+ */
+export async function verifyIssuerChain(
+  certificates: readonly Certificate[],
+  length: number,
+  context: AuthenticityContext,
+  transcript: Transcript,
+  id: string,
+): Promise<readonly Certificate[]> {
+  const chain = orderLeafFirst(certificates)
+  transcript.require(
+    chain.length === length && certificates.length === length,
+    `${id}/length`,
+    'chain_mismatch',
+    `${chain.length} of ${certificates.length} certificates are linked, expected ${length}`,
+  )
+  const trust = { rootFingerprints: context.roots.intel, at: context.at }
+  await verifyChain(chain, trust, transcript, id)
+  const leaf = chain[0]
+  transcript.require(
+    leaf !== undefined && !leaf.isCa,
+    `${id}/leaf`,
+    'chain_mismatch',
+    'the first certificate must not be an authority',
+  )
+  return chain
+}
+
+/** Starts at a certificate that is nobody's issuer and follows the names up; proves nothing. */
+function orderLeafFirst(certificates: readonly Certificate[]): readonly Certificate[] {
+  const isIssuer = (candidate: Certificate): boolean =>
+    certificates.some((other) => other !== candidate && equalBytes(other.issuer, candidate.subject))
+  const chain: Certificate[] = []
+  let next = certificates.find((candidate) => !isIssuer(candidate))
+  while (next !== undefined && !chain.includes(next)) {
+    chain.push(next)
+    const { issuer } = next
+    next = certificates.find(
+      (candidate) => equalBytes(candidate.subject, issuer) && !chain.includes(candidate),
+    )
+  }
+  return chain
+}
