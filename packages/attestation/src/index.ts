@@ -42,6 +42,12 @@ export {
   sealKeyId,
   sealPublicKeyBytes,
 } from './statement.ts'
+export { appraiseTdx, appraiseTdxWithoutManifest } from './tdx/appraise-tdx.ts'
+export { authenticateTdx } from './tdx/authenticate-tdx.ts'
+export { readQuoteClaims, type TdxClaims, type TdxQuoteClaims } from './tdx/claims.ts'
+export { parseQuote, type TdxQuote } from './tdx/quote.ts'
+export type { TdxMeasurements, TdxRule } from './tdx/rule.ts'
+export type { TcbStatus } from './tdx/tcb-status.ts'
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
 export { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
