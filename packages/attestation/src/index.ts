@@ -33,6 +33,7 @@ export {
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
 export { vendorRoots } from './roots.ts'
+export type { SoftwareVerifier } from './software/verifier.ts'
 export {
   formatStatement,
   parseStatement,
@@ -51,3 +52,9 @@ export type { TcbStatus } from './tdx/tcb-status.ts'
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
 export { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
+export {
+  judgeRevocation,
+  type RevocationStatus,
+  type RevocationVerdict,
+  readRevocationStatus,
+} from './x509/ocsp.ts'

@@ -77,6 +77,8 @@ const statusAndType: Record<EngineErrorCode, readonly [number, EngineErrorType]>
 export type EngineErrorOptions = ErrorOptions & {
   readonly param?: string | undefined
   readonly retryAfterSeconds?: number | undefined
+  /** With `context_length_exceeded`: how long the prompt is, so that the answer can be fitted in. */
+  readonly promptTokens?: number | undefined
 }
 
 /** What an engine refuses or fails at; the message may go to the caller and never quotes the prompt. */
@@ -89,6 +91,7 @@ export class EngineError extends Error {
   readonly param: string | null
   /** Set where the same request may succeed later. */
   readonly retryAfterSeconds: number | undefined
+  readonly promptTokens: number | undefined
 
   constructor(code: EngineErrorCode, message: string, options: EngineErrorOptions = {}) {
     super(message, options)
@@ -98,5 +101,6 @@ export class EngineError extends Error {
     this.type = type
     this.param = options.param ?? null
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.promptTokens = options.promptTokens
   }
 }

@@ -87,16 +87,24 @@ export const isSignedBy = (certificate: Certificate, issuer: Certificate): Promi
     certificate.signature,
   )
 
+/** OIDs of critical extensions that neither this file nor the caller evaluates. */
+export function unknownCriticalExtensions(
+  certificate: Certificate,
+  handled: readonly string[] = [],
+): string[] {
+  return [...certificate.extensions]
+    .filter(([, extension]) => extension.critical)
+    .map(([oid]) => oid)
+    .filter((oid) => !understood.includes(oid) && !handled.includes(oid))
+}
+
 function requireKnownExtensions(
   certificate: Certificate,
   trust: ChainTrust,
   transcript: Transcript,
   id: string,
 ): void {
-  const handled = [...understood, ...(trust.handledCriticalExtensions ?? [])]
-  const unknown = [...certificate.extensions]
-    .filter(([oid, extension]) => extension.critical && !handled.includes(oid))
-    .map(([oid]) => oid)
+  const unknown = unknownCriticalExtensions(certificate, trust.handledCriticalExtensions)
   transcript.require(
     unknown.length === 0,
     id,

@@ -1,0 +1,162 @@
+/** Frames: length, flags, ciphertext, tag. The unit of encryption, in order and with a marked end. */
+import { joinBytes, readUint32, writeUint32, writeUint64 } from './byte-strings.ts'
+import { type AeadKey, andThen, type Bytes, type Eventually } from './crypto-provider.ts'
+import { EnvelopeError } from './envelope-error.ts'
+
+export const maxFramePlaintext = 256 * 1024
+export const frameOverhead = 5 + 16
+const headerLength = 5
+const tagLength = 16
+const lastFlag = 0x01
+// A counter that could wrap would repeat a nonce. 2^32 frames are far beyond every body limit.
+const maxFrames = 0x1_0000_0000
+
+/** Seals frames in order; after the last one it seals no more. */
+export class FrameSealer {
+  readonly #key: AeadKey
+  #counter = 0
+  #ended = false
+
+  constructor(key: AeadKey) {
+    this.#key = key
+  }
+
+  /** The frame in pieces: header, ciphertext, tag. */
+  seal(plaintext: readonly Bytes[], last: boolean): Eventually<readonly Bytes[]> {
+    if (this.#ended) throw new EnvelopeError('trailing_bytes', 'the last frame was sealed already')
+    let length = 0
+    for (const part of plaintext) length += part.length
+    if (length > maxFramePlaintext) {
+      throw new EnvelopeError('too_large', `a frame holds ${maxFramePlaintext} bytes at most`)
+    }
+    const header = frameHeader(length + tagLength, last)
+    const nonce = frameNonce(this.#counter++)
+    this.#ended = last
+    return andThen(this.#key.seal(nonce, header, plaintext), (sealed) => [header, ...sealed])
+  }
+}
+
+export type OpenedFrame = { readonly plaintext: Bytes; readonly last: boolean }
+
+/**
+ * Opens frames from bytes that arrive in any pieces. Errors are sticky: after the first, every
+ * call throws it again. With an asynchronous provider a push must settle before the next one.
+ */
+export class FrameOpener {
+  readonly #key: AeadKey
+  #waiting: Bytes[] = []
+  #waitingLength = 0
+  #needed = headerLength
+  #counter = 0
+  #ended = false
+  #failure: unknown
+
+  constructor(key: AeadKey) {
+    this.#key = key
+  }
+
+  push(chunk: Bytes): Eventually<OpenedFrame[]> {
+    this.#throwIfFailed()
+    if (chunk.length > 0) {
+      this.#waiting.push(chunk)
+      this.#waitingLength += chunk.length
+    }
+    const opened: OpenedFrame[] = []
+    try {
+      const drained = this.#drain(opened)
+      if (!(drained instanceof Promise)) return opened
+      return drained.then(
+        () => opened,
+        (error) => this.#fail(error),
+      )
+    } catch (error) {
+      return this.#fail(error)
+    }
+  }
+
+  /** Throws unless the last frame was opened and nothing followed it. */
+  finish(): void {
+    this.#throwIfFailed()
+    if (!this.#ended) {
+      this.#fail(new EnvelopeError('truncated', 'the stream stopped before its authenticated end'))
+    }
+  }
+
+  #drain(opened: OpenedFrame[]): Eventually<void> {
+    for (;;) {
+      const frame = this.#take()
+      if (frame === undefined) return
+      const nonce = frameNonce(this.#counter++)
+      const plaintext = this.#key.open(nonce, frame.header, frame.ciphertextAndTag)
+      if (plaintext instanceof Promise) {
+        return plaintext.then((value) => {
+          this.#accept(value, frame.last, opened)
+          return this.#drain(opened)
+        })
+      }
+      this.#accept(plaintext, frame.last, opened)
+    }
+  }
+
+  #accept(plaintext: Bytes | undefined, last: boolean, opened: OpenedFrame[]): void {
+    if (plaintext === undefined) {
+      const position = this.#counter - 1
+      throw new EnvelopeError('authentication_failed', `frame ${position} is not authentic`)
+    }
+    this.#ended = last
+    opened.push({ plaintext, last })
+  }
+
+  #take(): { header: Bytes; ciphertextAndTag: Bytes; last: boolean } | undefined {
+    if (this.#ended && this.#waitingLength > 0) {
+      throw new EnvelopeError('trailing_bytes', 'bytes follow the authenticated end')
+    }
+    if (this.#waitingLength < this.#needed) return undefined
+    const bytes = joinBytes(this.#waiting)
+    const length = readUint32(bytes, 0)
+    const flags = bytes[4] ?? 0
+    if (flags > lastFlag) throw new EnvelopeError('malformed', `unknown frame flags ${flags}`)
+    if (length < tagLength) throw new EnvelopeError('malformed', 'a frame is shorter than its tag')
+    if (length > maxFramePlaintext + tagLength) {
+      throw new EnvelopeError('too_large', `a frame of ${length} bytes is over the limit`)
+    }
+    if (this.#counter >= maxFrames) throw new EnvelopeError('too_large', 'too many frames')
+    const end = headerLength + length
+    if (bytes.length < end) {
+      this.#keep(bytes, end)
+      return undefined
+    }
+    this.#keep(bytes.subarray(end), headerLength)
+    const header = bytes.subarray(0, headerLength)
+    return { header, ciphertextAndTag: bytes.subarray(headerLength, end), last: flags === lastFlag }
+  }
+
+  #keep(rest: Bytes, needed: number): void {
+    this.#waiting = rest.length === 0 ? [] : [rest]
+    this.#waitingLength = rest.length
+    this.#needed = needed
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  #fail(error: unknown): never {
+    this.#failure = error
+    this.#waiting = []
+    throw error
+  }
+}
+
+function frameHeader(length: number, last: boolean): Bytes {
+  const header = new Uint8Array(headerLength)
+  writeUint32(header, 0, length)
+  header[4] = last ? lastFlag : 0
+  return header
+}
+
+function frameNonce(counter: number): Bytes {
+  const nonce = new Uint8Array(12)
+  writeUint64(nonce, 4, counter)
+  return nonce
+}

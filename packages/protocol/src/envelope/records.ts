@@ -1,0 +1,74 @@
+/** Records: what stands inside frames. One head first, then data, one end last; zeros fill up. */
+import { readUint32, writeUint32 } from './byte-strings.ts'
+import type { Bytes } from './crypto-provider.ts'
+import { EnvelopeError } from './envelope-error.ts'
+import type { OpenedFrame } from './frames.ts'
+
+export type Record =
+  | { readonly kind: 'head'; readonly bytes: Bytes }
+  | { readonly kind: 'data'; readonly bytes: Bytes }
+  | { readonly kind: 'end'; readonly bytes: Bytes }
+
+export const recordOverhead = 5
+const padding = 0
+const kinds = ['padding', 'head', 'data', 'end'] as const
+const codes = { head: 1, data: 2, end: 3 } as const
+
+export function recordHeader(kind: Record['kind'], length: number): Bytes {
+  const header = new Uint8Array(recordOverhead)
+  header[0] = codes[kind]
+  writeUint32(header, 1, length)
+  return header
+}
+
+/** Reads the records of frames in order and enforces their grammar across frames. */
+export class RecordReader {
+  #state: 'before-head' | 'body' | 'ended' = 'before-head'
+
+  read(frame: OpenedFrame): Record[] {
+    const records: Record[] = []
+    const { plaintext } = frame
+    let offset = 0
+    while (offset < plaintext.length) {
+      const code = plaintext[offset]
+      if (code === padding) {
+        requireZeros(plaintext, offset)
+        break
+      }
+      const record = readRecord(plaintext, offset)
+      this.#advance(record.kind)
+      records.push(record)
+      offset += recordOverhead + record.bytes.length
+    }
+    if (frame.last !== (this.#state === 'ended')) {
+      throw new EnvelopeError('malformed', 'the end record and the last frame do not coincide')
+    }
+    return records
+  }
+
+  #advance(kind: Record['kind']): void {
+    const allowed = this.#state === 'before-head' ? kind === 'head' : kind !== 'head'
+    if (!allowed || this.#state === 'ended') {
+      throw new EnvelopeError('malformed', `a ${kind} record is out of place`)
+    }
+    this.#state = kind === 'end' ? 'ended' : 'body'
+  }
+}
+
+function readRecord(plaintext: Bytes, offset: number): Record {
+  const kind = kinds[plaintext[offset] ?? 0]
+  if (kind === undefined || kind === 'padding') {
+    throw new EnvelopeError('malformed', 'unknown record kind')
+  }
+  const start = offset + recordOverhead
+  if (start > plaintext.length) throw new EnvelopeError('malformed', 'a record header is cut')
+  const end = start + readUint32(plaintext, offset + 1)
+  if (end > plaintext.length) throw new EnvelopeError('malformed', 'a record leaves its frame')
+  return { kind, bytes: plaintext.subarray(start, end) }
+}
+
+function requireZeros(plaintext: Bytes, offset: number): void {
+  for (let i = offset; i < plaintext.length; i++) {
+    if (plaintext[i] !== 0) throw new EnvelopeError('malformed', 'padding is not zero')
+  }
+}

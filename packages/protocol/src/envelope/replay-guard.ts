@@ -1,0 +1,85 @@
+/** Refuses requests that are old, from the future, or seen before. Its memory is bounded. */
+import { formatHex } from './byte-strings.ts'
+import { EnvelopeError } from './envelope-error.ts'
+import type { RequestContext } from './prelude.ts'
+
+export type ReplayLimits = {
+  /** A request older than this is refused. */
+  readonly maxAgeMs: number
+  /** A request issued further ahead of this clock is refused. */
+  readonly maxAheadMs: number
+  /** Request ids remembered at the most. */
+  readonly maxRemembered: number
+}
+
+export const defaultReplayLimits: ReplayLimits = {
+  maxAgeMs: 120_000,
+  maxAheadMs: 60_000,
+  maxRemembered: 1_000_000,
+}
+
+type Generation = { readonly ids: Set<string>; latestIssuedAtMs: number }
+
+/**
+ * Remembers request ids in two generations. What is forgotten leaves a floor behind: a request
+ * issued at or before it is refused for good, so that no turned-back clock lets a replay through.
+ */
+export class ReplayGuard {
+  readonly #limits: ReplayLimits
+  readonly #now: () => number
+  #current = newGeneration()
+  #previous = newGeneration()
+  #turnedAtMs: number
+  #floorMs = Number.NEGATIVE_INFINITY
+
+  constructor(limits: ReplayLimits = defaultReplayLimits, now: () => number = Date.now) {
+    this.#limits = limits
+    this.#now = now
+    this.#turnedAtMs = now()
+  }
+
+  accept(context: RequestContext): void {
+    const now = this.#now()
+    this.#requireRecent(context.issuedAtMs, now)
+    this.#turn(now)
+    if (context.issuedAtMs <= this.#floorMs)
+      throw staleRequest('before requests that are forgotten')
+    const id = formatHex(context.requestId)
+    if (this.#current.ids.has(id) || this.#previous.ids.has(id)) {
+      throw new EnvelopeError('replayed', 'this request was seen before')
+    }
+    if (this.#current.ids.size + this.#previous.ids.size >= this.#limits.maxRemembered) {
+      throw new EnvelopeError('overloaded', 'too many requests within the replay window')
+    }
+    this.#current.ids.add(id)
+    this.#current.latestIssuedAtMs = Math.max(this.#current.latestIssuedAtMs, context.issuedAtMs)
+  }
+
+  #requireRecent(issuedAtMs: number, now: number): void {
+    const { maxAgeMs, maxAheadMs } = this.#limits
+    const ageMs = now - issuedAtMs
+    if (ageMs > maxAgeMs || ageMs < -maxAheadMs) {
+      throw staleRequest(
+        `${Math.round(ageMs / 1000)} s ago by this worker's clock, accepted are ` +
+          `-${maxAheadMs / 1000} to ${maxAgeMs / 1000} s`,
+      )
+    }
+  }
+
+  #turn(now: number): void {
+    const windowMs = this.#limits.maxAgeMs + this.#limits.maxAheadMs
+    if (Math.abs(now - this.#turnedAtMs) < windowMs) return
+    this.#floorMs = Math.max(this.#floorMs, this.#previous.latestIssuedAtMs)
+    this.#previous = this.#current
+    this.#current = newGeneration()
+    this.#turnedAtMs = now
+  }
+}
+
+const newGeneration = (): Generation => ({
+  ids: new Set(),
+  latestIssuedAtMs: Number.NEGATIVE_INFINITY,
+})
+
+const staleRequest = (when: string) =>
+  new EnvelopeError('stale_request', `the request was issued ${when}: check the client's clock`)

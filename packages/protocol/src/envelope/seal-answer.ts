@@ -1,0 +1,51 @@
+/** The worker's side of an answer: records sealed into frames of any size, and one last frame. */
+import { encodeText, joinBytes } from './byte-strings.ts'
+import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
+import { FrameSealer } from './frames.ts'
+import { answerFrameKey, answerSaltLength } from './key-schedule.ts'
+import { type AnswerHead, answerMagic } from './open-answer.ts'
+import { recordHeader } from './records.ts'
+
+export class AnswerSealer {
+  readonly #frames: FrameSealer
+  /** The clear start of the answer: magic, seal key id, salt. Sent before the first frame. */
+  readonly prelude: Bytes
+
+  private constructor(frames: FrameSealer, prelude: Bytes) {
+    this.#frames = frames
+    this.prelude = prelude
+  }
+
+  static start(
+    provider: CryptoProvider,
+    requestKey: Bytes,
+    preludeDigest: Bytes,
+    sealKeyId: Bytes,
+  ): Eventually<AnswerSealer> {
+    const salt = provider.random(answerSaltLength)
+    const prelude = joinBytes([answerMagic, sealKeyId, salt])
+    const key = answerFrameKey(provider, requestKey, preludeDigest, sealKeyId, salt)
+    return andThen(key, (aead) => new AnswerSealer(new FrameSealer(aead), prelude))
+  }
+
+  /** Seals records (see `headRecord`, `dataRecord`, `endRecord`), filled with zeros to `padTo`. */
+  seal(records: readonly Bytes[], last: boolean, padTo = 0): Eventually<Bytes> {
+    let length = 0
+    for (const part of records) length += part.length
+    const padded = length < padTo ? [...records, new Uint8Array(padTo - length)] : records
+    return andThen(this.#frames.seal(padded, last), joinBytes)
+  }
+}
+
+export function headRecord(head: AnswerHead): Bytes[] {
+  const bytes = encodeText(JSON.stringify(head))
+  return [recordHeader('head', bytes.length), bytes]
+}
+
+export function dataRecord(bytes: Bytes): Bytes[] {
+  return [recordHeader('data', bytes.length), bytes]
+}
+
+export function endRecord(receipt: Bytes): Bytes[] {
+  return [recordHeader('end', receipt.length), receipt]
+}

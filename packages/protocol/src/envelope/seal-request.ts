@@ -1,0 +1,124 @@
+/** The client's side of a request: a fresh key, wrapped for each candidate, and the sealed body. */
+import { encodeText, joinBytes } from './byte-strings.ts'
+import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
+import { FrameSealer, maxFramePlaintext } from './frames.ts'
+import { requestFrameKey, wrapRequestKey } from './key-schedule.ts'
+import { AnswerOpener } from './open-answer.ts'
+import { padmeLength } from './padding.ts'
+import { bindRequest, formatPrelude, preludeDigest, type RequestContext } from './prelude.ts'
+import { recordHeader, recordOverhead } from './records.ts'
+import type { Session } from './session.ts'
+
+/** How the worker cuts its answer into frames; a longer shape tells a watcher less. */
+export type TrafficShape = 'off' | 'default' | 'strict'
+
+/** What travels sealed beside the body. */
+export type RequestHead = {
+  /** Client headers that may leave the machine, lower case. */
+  readonly headers: Readonly<{ [name: string]: string }>
+  /** The prompt-cache salt where the body has none. */
+  readonly cache_salt?: string
+  readonly shape: TrafficShape
+  /** SHA-256 of the manifest that the client enforces, in hex; the receipt repeats it. */
+  readonly manifest_digest?: string
+}
+
+export type SealedRequest = {
+  readonly bytes: Bytes
+  readonly opener: AnswerOpener
+}
+
+/** Short prompts all look alike up to this many bytes. */
+const minimumPlaintext = 1024
+
+export function sealRequest(
+  provider: CryptoProvider,
+  sessions: readonly Session[],
+  context: RequestContext,
+  head: RequestHead,
+  body: Bytes,
+): Eventually<SealedRequest> {
+  const requestKey = provider.random(32)
+  return andThen(bindRequest(provider, context, sessions), ({ bound, binding }) =>
+    andThen(wrapForAll(provider, sessions, binding, requestKey), (wrappedKeys) =>
+      andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
+        andThen(requestFrameKey(provider, requestKey, digest), (key) => {
+          const frames = layOutRequest(encodeText(JSON.stringify(head)), body)
+          return andThen(sealAll(new FrameSealer(key), frames), (sealed) => ({
+            bytes: joinBytes([formatPrelude(bound, wrappedKeys), ...sealed]),
+            opener: new AnswerOpener(provider, requestKey, digest, sessions),
+          }))
+        }),
+      ),
+    ),
+  )
+}
+
+function wrapForAll(
+  provider: CryptoProvider,
+  sessions: readonly Session[],
+  binding: Bytes,
+  requestKey: Bytes,
+): Eventually<Bytes[]> {
+  const wrapped = sessions.map(({ secret }) =>
+    wrapRequestKey(provider, secret, binding, requestKey),
+  )
+  return isSettled(wrapped) ? wrapped : Promise.all(wrapped)
+}
+
+function isSettled<T>(values: Eventually<T>[]): values is T[] {
+  return !values.some((value) => value instanceof Promise)
+}
+
+function sealAll(sealer: FrameSealer, frames: readonly Bytes[][]): Eventually<Bytes[]> {
+  const sealed: Bytes[] = []
+  const from = (index: number): Eventually<Bytes[]> => {
+    for (let i = index; i < frames.length; i++) {
+      const pieces = sealer.seal(frames[i] ?? [], i === frames.length - 1)
+      if (pieces instanceof Promise) {
+        return pieces.then((settled) => {
+          sealed.push(...settled)
+          return from(i + 1)
+        })
+      }
+      for (const piece of pieces) sealed.push(piece)
+    }
+    return sealed
+  }
+  return from(0)
+}
+
+/**
+ * Cuts head and body into the plaintexts of frames, padded in sum to a Padmé length. The end
+ * record stands in the last frame; frames of padding alone may come before it.
+ */
+export function layOutRequest(head: Bytes, body: Bytes): Bytes[][] {
+  const frames: Bytes[][] = []
+  let frame: Bytes[] = [recordHeader('head', head.length), head]
+  let used = recordOverhead + head.length
+  let total = 0
+  const close = () => {
+    frames.push(frame)
+    total += used
+    frame = []
+    used = 0
+  }
+  for (let offset = 0; offset < body.length; ) {
+    if (maxFramePlaintext - used <= recordOverhead) close()
+    const take = Math.min(body.length - offset, maxFramePlaintext - used - recordOverhead)
+    frame.push(recordHeader('data', take), body.subarray(offset, offset + take))
+    used += recordOverhead + take
+    offset += take
+  }
+  const target = padmeLength(Math.max(total + used + recordOverhead, minimumPlaintext))
+  // Whole frames of padding until the end record and the remaining zeros fit into one.
+  while (target - total > maxFramePlaintext) {
+    frame.push(new Uint8Array(maxFramePlaintext - used))
+    used = maxFramePlaintext
+    close()
+  }
+  frame.push(recordHeader('end', 0))
+  frame.push(new Uint8Array(Math.max(0, target - total - used - recordOverhead)))
+  frames.push(frame)
+  return frames
+}

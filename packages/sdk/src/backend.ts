@@ -1,0 +1,129 @@
+/** Calls to the gateway other than sealed requests. Everything it answers is an untrusted hint. */
+import { type Attestation, maxAttestationBytes, parseAttestation } from '@privatemode/attestation'
+import { ApiError, parseRelayError } from '@privatemode/protocol/api'
+import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
+import type { Fetch } from './options.ts'
+
+export type ListedWorker = {
+  readonly id: string
+  readonly models: readonly string[]
+  readonly sealKeyId: string
+}
+
+const timeoutMs = 15_000
+const maxDirectoryBytes = 4 * 1024 * 1024
+const maxListedWorkers = 4096
+
+export class Backend {
+  readonly endpoint: string
+  readonly #fetch: Fetch
+
+  constructor(endpoint: string, fetch: Fetch) {
+    this.endpoint = endpoint.replace(/\/+$/, '')
+    this.#fetch = fetch
+  }
+
+  async directory(apiKey: string): Promise<ListedWorker[]> {
+    const bytes = await this.#call('/privatemode/v1/directory', 'GET', apiKey, maxDirectoryBytes)
+    return parseDirectory(bytes)
+  }
+
+  async attestation(workerId: string, nonce: Bytes, apiKey: string): Promise<Attestation> {
+    const path = `/privatemode/v1/workers/${encodeURIComponent(workerId)}/attestation`
+    const body = JSON.stringify({ nonce: formatHex(nonce) })
+    return parseAttestation(await this.#call(path, 'POST', apiKey, maxAttestationBytes, body))
+  }
+
+  /** Sends a sealed request; the caller judges the response. */
+  async send(headers: Record<string, string>, body: Bytes, signal?: AbortSignal) {
+    try {
+      return await this.#fetch(`${this.endpoint}/privatemode/v1/sealed`, {
+        method: 'POST',
+        headers,
+        body,
+        ...(signal === undefined ? {} : { signal }),
+      })
+    } catch (cause) {
+      if (signal?.aborted) throw cause
+      throw unreachable(cause)
+    }
+  }
+
+  async #call(path: string, method: string, apiKey: string, limit: number, body?: string) {
+    const headers: Record<string, string> = { authorization: `Bearer ${apiKey}` }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    const init: RequestInit = { method, headers, signal: AbortSignal.timeout(timeoutMs) }
+    if (body !== undefined) init.body = body
+    let response: Response
+    try {
+      response = await this.#fetch(this.endpoint + path, init)
+    } catch (cause) {
+      throw unreachable(cause)
+    }
+    const bytes = await readBounded(response, limit)
+    if (response.ok) return bytes
+    const text = new TextDecoder().decode(bytes)
+    throw parseRelayError(response.status, text, response.headers.get('retry-after'))
+  }
+}
+
+/** Reads a body and gives up, rather than fill the memory, where it is longer than `limit`. */
+export async function readBounded(response: Response, limit: number): Promise<Bytes> {
+  const declared = Number(response.headers.get('content-length') ?? 0)
+  if (declared > limit) throw tooLong(limit)
+  const pieces: Bytes[] = []
+  let length = 0
+  if (response.body !== null) {
+    const reader = (response.body as ReadableStream<Bytes>).getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      length += value.length
+      if (length > limit) {
+        await reader.cancel()
+        throw tooLong(limit)
+      }
+      pieces.push(value)
+    }
+  }
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const piece of pieces) {
+    whole.set(piece, offset)
+    offset += piece.length
+  }
+  return whole
+}
+
+const tooLong = (limit: number) =>
+  new ApiError('upstream_error', `the backend answered more than ${limit} bytes`)
+
+// The platform's own message says what went wrong with the connection; it never holds a body.
+const unreachable = (cause: unknown) =>
+  new ApiError(
+    'gateway_unreachable',
+    `the backend could not be reached: ${cause instanceof Error ? cause.message : 'unknown reason'}`,
+    { cause },
+  )
+
+function parseDirectory(bytes: Bytes): ListedWorker[] {
+  let json: unknown
+  try {
+    json = JSON.parse(new TextDecoder().decode(bytes))
+  } catch (cause) {
+    throw new ApiError('upstream_error', 'the directory of workers is not JSON', { cause })
+  }
+  const workers = (json as { workers?: unknown } | null)?.workers
+  if (!Array.isArray(workers)) {
+    throw new ApiError('upstream_error', 'the directory has no list of workers')
+  }
+  return workers.slice(0, maxListedWorkers).flatMap(parseListedWorker)
+}
+
+function parseListedWorker(value: unknown): ListedWorker[] {
+  const { id, models, seal_key_id } = (value ?? {}) as { [field: string]: unknown }
+  if (typeof id !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(id)) return []
+  if (typeof seal_key_id !== 'string' || !Array.isArray(models)) return []
+  const names = models.filter((model): model is string => typeof model === 'string')
+  return [{ id, models: names, sealKeyId: seal_key_id }]
+}

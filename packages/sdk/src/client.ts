@@ -1,0 +1,215 @@
+/** The client: verifies workers, seals calls to them, opens their answers. */
+import type { AttestedWorker, ModelListing } from '@privatemode/attestation'
+import { ApiError, parseRelayError } from '@privatemode/protocol/api'
+import {
+  type AnswerOpener,
+  andThen,
+  type Bytes,
+  type Eventually,
+  formatHex,
+  type RequestHead,
+  type Session,
+  sealRequest,
+} from '@privatemode/protocol/envelope'
+import { Answer, streamSource, wholeSource } from './answer.ts'
+import { Backend, readBounded } from './backend.ts'
+import { chooseCandidates } from './candidates.ts'
+import { ManifestKeeper } from './manifest-keeper.ts'
+import type { ClientOptions } from './options.ts'
+import { Sessions } from './sessions.ts'
+import { formatVerification, type Verification } from './verification.ts'
+import { VerifiedWorkers } from './verified-workers.ts'
+
+/** One call of the public API, as the application made it. */
+export type Call = {
+  readonly path: string
+  readonly model: string
+  /** The body as it came: it is sealed, never rebuilt. */
+  readonly body: Bytes
+  /** Whether the answer is read piece by piece. */
+  readonly stream: boolean
+  readonly apiKey: string
+  /** The salt inside the body, where it has one; it decides which workers are asked. */
+  readonly cacheSalt?: string | undefined
+  /** The salt to use where the body has none; without either the worker draws a fresh one. */
+  readonly defaultSalt?: string | undefined
+  /** Headers of the application that may leave the machine, lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type SealedCall = {
+  readonly requestId: string
+  readonly headers: Record<string, string>
+  readonly body: Bytes
+  readonly opener: AnswerOpener
+  readonly workerIds: readonly string[]
+}
+
+export const sealedMediaType = 'application/privatemode-sealed'
+const maxErrorBytes = 64 * 1024
+const maxAttempts = 4
+
+export class PrivateClient {
+  readonly #options: ClientOptions
+  readonly #backend: Backend
+  readonly #manifest: ManifestKeeper
+  readonly #workers: VerifiedWorkers
+  readonly #sessions = new Sessions()
+
+  constructor(options: ClientOptions) {
+    this.#options = options
+    this.#backend = new Backend(options.endpoint, options.fetch)
+    this.#manifest = new ManifestKeeper(options.manifestSource, options.now)
+    this.#workers = new VerifiedWorkers(options, this.#backend, this.#manifest)
+  }
+
+  get endpoint(): string {
+    return this.#backend.endpoint
+  }
+
+  /** Fetches and checks the manifest; workers are verified with the first API key. */
+  async loadManifest(): Promise<void> {
+    await this.#manifest.get()
+  }
+
+  /** Resolves once at least one worker is verified; throws the reason where none is. */
+  async ready(apiKey: string): Promise<void> {
+    await this.#workers.refresh(apiKey)
+    if (this.#workers.all.length > 0) return
+    const refused = this.#workers.refused[0]?.error
+    throw refused ?? new ApiError('no_worker', 'the backend lists no worker at the moment')
+  }
+
+  /** The models that the manifest lists and the backend serves. */
+  models(apiKey: string): Promise<readonly ModelListing[]> {
+    return this.#workers.models(apiKey)
+  }
+
+  verification(): Verification {
+    return formatVerification(this.#manifest, this.#workers)
+  }
+
+  /** Seals one call; synchronous where sessions are warm and the provider is native. */
+  prepare(call: Call): Eventually<SealedCall> {
+    const workers = this.#workers.serving(call.model)
+    if (workers.length === 0) return this.#prepareCold(call)
+    this.#workers.touch(call.apiKey)
+    return this.#seal(call, workers)
+  }
+
+  /**
+   * Makes one call. It is tried again, on other workers where there are any, only while no byte
+   * of an answer has come, only for failures that a retry can mend, and within the time budget.
+   */
+  async exchange(call: Call, signal?: AbortSignal): Promise<Answer> {
+    const deadline = performance.now() + this.#options.retryBudgetMs
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(call, signal)
+      } catch (error) {
+        const spent = attempt >= maxAttempts || performance.now() >= deadline
+        if (spent || signal?.aborted || !isRetrySafe(error)) throw error
+      }
+    }
+  }
+
+  async #attempt(call: Call, signal: AbortSignal | undefined): Promise<Answer> {
+    const prepared = this.prepare(call)
+    const sealed = prepared instanceof Promise ? await prepared : prepared
+    const response = await this.#backend.send(sealed.headers, sealed.body, signal)
+    if (response.status !== 200 || response.headers.get('content-type') !== sealedMediaType) {
+      throw await this.#readError(response, sealed)
+    }
+    const source = call.stream
+      ? streamSource(response.body as ReadableStream<Bytes> | null)
+      : wholeSource(await readWhole(response))
+    return Answer.start(sealed.requestId, sealed.opener, source)
+  }
+
+  /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
+  async #readError(response: Response, sealed: SealedCall): Promise<ApiError> {
+    const body = new TextDecoder().decode(await readBounded(response, maxErrorBytes))
+    const status = response.status >= 400 ? response.status : 502
+    const error = parseRelayError(status, body, response.headers.get('retry-after'))
+    if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
+      this.#workers.forget(sealed.workerIds)
+    }
+    return error
+  }
+
+  async #prepareCold(call: Call): Promise<SealedCall> {
+    await this.#workers.require(call.apiKey, call.model)
+    return this.#seal(call, this.#workers.serving(call.model))
+  }
+
+  #seal(call: Call, workers: readonly AttestedWorker[]): Eventually<SealedCall> {
+    const { crypto, candidates } = this.#options
+    const salt = call.cacheSalt ?? call.defaultSalt
+    return andThen(chooseCandidates(crypto, workers, salt, candidates), (chosen) =>
+      andThen(this.#sessionsWith(call.apiKey, chosen), (sessions) => this.#sealTo(call, sessions)),
+    )
+  }
+
+  #sessionsWith(apiKey: string, workers: readonly AttestedWorker[]): Eventually<Session[]> {
+    const ready: Session[] = []
+    for (const worker of workers) {
+      const session = this.#sessions.get(apiKey, worker)
+      if (session === undefined) {
+        return Promise.all(workers.map((one) => this.#sessions.establish(apiKey, one)))
+      }
+      ready.push(session)
+    }
+    return ready
+  }
+
+  #sealTo(call: Call, sessions: readonly Session[]): Eventually<SealedCall> {
+    const { crypto, now, shape } = this.#options
+    const requestId = crypto.random(16)
+    const issuedAtMs = now().getTime()
+    const context = { requestId, issuedAtMs, method: 'POST', path: call.path, model: call.model }
+    const manifest = this.#manifest.current
+    const head: RequestHead = {
+      headers: call.headers ?? {},
+      shape,
+      ...(call.defaultSalt === undefined ? {} : { cache_salt: call.defaultSalt }),
+      ...(manifest === undefined ? {} : { manifest_digest: manifest.digest }),
+    }
+    const workerIds = sessions.map((session) => session.workerId)
+    const id = formatHex(requestId)
+    return andThen(sealRequest(crypto, sessions, context, head, call.body), (sealed) => ({
+      requestId: id,
+      workerIds,
+      body: sealed.bytes,
+      opener: sealed.opener,
+      headers: {
+        authorization: `Bearer ${call.apiKey}`,
+        'content-type': sealedMediaType,
+        'privatemode-request-id': id,
+        'privatemode-model': call.model,
+        'privatemode-path': call.path,
+        'privatemode-workers': workerIds.join(','),
+      },
+    }))
+  }
+}
+
+async function readWhole(response: Response): Promise<Bytes> {
+  try {
+    return new Uint8Array(await response.arrayBuffer())
+  } catch (cause) {
+    throw new ApiError('worker_unreachable', 'the connection to the backend broke', { cause })
+  }
+}
+
+/** Failures before the first byte that another attempt, with fresh keys, can mend. */
+function isRetrySafe(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false
+  switch (error.code) {
+    case 'unknown_key':
+    case 'worker_unknown':
+    case 'worker_unreachable':
+      return true
+    default:
+      return false
+  }
+}

@@ -1,0 +1,14 @@
+/** Private inference for TypeScript programs: attest the backend, seal the call, open the answer. */
+export { ApiError, type ApiErrorCode } from '@privatemode/protocol/api'
+export { type TrafficShape, webCryptoProvider } from '@privatemode/protocol/envelope'
+export { Answer } from './answer.ts'
+export { type Call, PrivateClient, type SealedCall, sealedMediaType } from './client.ts'
+export {
+  type ClientEvent,
+  type ClientOptions,
+  defaultRevocation,
+  type Fetch,
+  type ManifestSource,
+} from './options.ts'
+export { answerOf, forwardedHeaders, privateFetch, readApiKey } from './private-fetch.ts'
+export type { Verification, WorkerRefusal, WorkerVerification } from './verification.ts'

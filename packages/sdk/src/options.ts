@@ -1,0 +1,44 @@
+/** What a client is told at its start. */
+import type { Manifest, RevocationPolicy, Roots, SoftwareVerifier } from '@privatemode/attestation'
+import type { CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
+
+/** `fetch` as the SDK calls it; the platform's own fits. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** Where manifests come from: a log that is checked, or one document that is managed by hand. */
+export interface ManifestSource {
+  /** The manifest to enforce now; throws where none could be verified. */
+  load(): Promise<Manifest>
+  /** Called once a backend was verified against a manifest that was not enforced before. */
+  enforced(manifest: Manifest, at: Date): Promise<void> | void
+  /** A fixed document is never fetched again. */
+  readonly fixed: boolean
+}
+
+/** What a program may want to know; no event holds content, keys or salts. */
+export type ClientEvent =
+  | { readonly kind: 'manifest'; readonly digest: string; readonly serial: number }
+  | { readonly kind: 'verified'; readonly workerId: string; readonly hardware: boolean }
+  | { readonly kind: 'refused'; readonly workerId: string; readonly code: string }
+  | { readonly kind: 'unreachable'; readonly workerId: string; readonly code: string }
+
+export type ClientOptions = {
+  /** Base URL of the gateway, without a path. */
+  readonly endpoint: string
+  readonly manifestSource: ManifestSource
+  readonly roots: Roots
+  readonly revocation: RevocationPolicy
+  /** Only from `@privatemode/sdk/software`; its absence refuses software evidence. */
+  readonly software?: SoftwareVerifier
+  readonly crypto: CryptoProvider
+  readonly fetch: Fetch
+  readonly shape: TrafficShape
+  readonly now: () => Date
+  readonly onEvent: (event: ClientEvent) => void
+  /** How many verified workers a request is sealed to. */
+  readonly candidates: number
+  /** How long one call may keep trying before its first byte. */
+  readonly retryBudgetMs: number
+}
+
+export const defaultRevocation: RevocationPolicy = { allowUnknown: true, revokedGraceHours: 48 }

@@ -1,0 +1,127 @@
+/** A `fetch` for the official clients: calls of the public API go sealed, nothing else goes at all. */
+import {
+  ApiError,
+  type Dialect,
+  findRoute,
+  formatError,
+  formatModel,
+  formatModelList,
+  scanBody,
+} from '@privatemode/protocol/api'
+import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
+import type { Answer } from './answer.ts'
+import type { Call, PrivateClient } from './client.ts'
+
+export type PrivateFetchOptions = {
+  readonly client: PrivateClient
+  /** Used where the request has no key of its own. */
+  readonly apiKey: string | undefined
+  readonly defaultSalt: string | undefined
+}
+
+/** The headers of an application that may leave the machine: they change what the API does. */
+export const forwardedHeaders = ['anthropic-version', 'anthropic-beta'] as const
+
+const receipts = new WeakMap<Response, Answer>()
+
+/** The answer behind a response of `privateFetch`; its receipt is there once the body was read. */
+export const answerOf = (response: Response): Answer | undefined => receipts.get(response)
+
+export function privateFetch(options: PrivateFetchOptions) {
+  return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request =
+      input instanceof Request ? new Request(input, init) : new Request(String(input), init)
+    const { pathname } = new URL(request.url)
+    const found = findRoute(request.method, pathname)
+    const dialect = found.kind === 'found' ? found.route.dialect : found.dialect
+    try {
+      if (found.kind === 'unknown') throw new ApiError('not_found', `unknown path ${pathname}`)
+      if (found.kind === 'wrong_method') {
+        throw new ApiError('method_not_allowed', `${pathname} takes ${found.allow}`)
+      }
+      const apiKey = readApiKey(request.headers) ?? options.apiKey
+      if (apiKey === undefined) throw new ApiError('invalid_api_key', 'no API key was given')
+      if (!found.route.sealed) return await answerModels(options.client, apiKey, found.modelId)
+      return await callSealed(options, request, pathname, apiKey)
+    } catch (error) {
+      if (error instanceof ApiError) return errorResponse(dialect, error)
+      throw error // an abort is the caller's own, and passes as it is
+    }
+  }
+}
+
+async function callSealed(
+  options: PrivateFetchOptions,
+  request: Request,
+  path: string,
+  apiKey: string,
+): Promise<Response> {
+  const body: Bytes = new Uint8Array(await request.arrayBuffer())
+  const { model, stream, cacheSalt } = scanBody(body)
+  if (model === undefined) {
+    throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
+  }
+  const { defaultSalt } = options
+  const headers = readForwarded(request.headers)
+  const call: Call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }
+  const answer = await options.client.exchange(call, request.signal)
+  const init = {
+    status: answer.head.status,
+    headers: {
+      ...answer.head.headers,
+      'x-request-id': answer.requestId,
+      'request-id': answer.requestId,
+    },
+  }
+  const response = new Response(stream ? readableStream(answer) : await answer.whole(), init)
+  receipts.set(response, answer)
+  return response
+}
+
+function readableStream(answer: Answer): ReadableStream<Bytes> {
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const data = await answer.next()
+        if (data === undefined) controller.close()
+        else for (const piece of data) controller.enqueue(piece)
+      } catch (error) {
+        controller.error(error)
+      }
+    },
+    cancel: () => answer.cancel(),
+  })
+}
+
+async function answerModels(
+  client: PrivateClient,
+  apiKey: string,
+  modelId: string | undefined,
+): Promise<Response> {
+  const models = (await client.models(apiKey)).map((facts) => formatModel(facts))
+  if (modelId === undefined) return Response.json(formatModelList(models))
+  const model = models.find(({ id }) => id === modelId)
+  if (model !== undefined) return Response.json(model)
+  throw new ApiError('model_not_found', `the model ${JSON.stringify(modelId)} does not exist`)
+}
+
+export function readApiKey(headers: Headers): string | undefined {
+  const authorization = headers.get('authorization')
+  const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1]
+  return bearer ?? headers.get('x-api-key') ?? undefined
+}
+
+function readForwarded(headers: Headers): Record<string, string> {
+  const forwarded: Record<string, string> = {}
+  for (const name of forwardedHeaders) {
+    const value = headers.get(name)
+    if (value !== null) forwarded[name] = value
+  }
+  return forwarded
+}
+
+function errorResponse(dialect: Dialect, error: ApiError): Response {
+  const requestId = formatHex(crypto.getRandomValues(new Uint8Array(16)))
+  const { status, headers, body } = formatError(dialect, error, requestId)
+  return new Response(body, { status, headers })
+}

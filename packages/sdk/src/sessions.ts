@@ -1,0 +1,51 @@
+/** Sessions with verified workers, kept apart by API key: no two keys share an encapsulation. */
+import { type AttestedWorker, isAttestedWorker } from '@privatemode/attestation'
+import { ApiError } from '@privatemode/protocol/api'
+import { establishSession, type Session } from '@privatemode/protocol/envelope'
+
+/** Keys whose sessions are kept; the one unused for longest goes first. */
+const maxKeys = 4096
+
+type KeySessions = {
+  // Weak: a worker that was verified anew is another object, and its old session goes with it.
+  readonly ready: WeakMap<AttestedWorker, Session>
+  readonly pending: WeakMap<AttestedWorker, Promise<Session>>
+}
+
+export class Sessions {
+  readonly #byKey = new Map<string, KeySessions>()
+
+  get(apiKey: string, worker: AttestedWorker): Session | undefined {
+    return this.#byKey.get(apiKey)?.ready.get(worker)
+  }
+
+  /** One encapsulation for many waiting requests. */
+  establish(apiKey: string, worker: AttestedWorker): Promise<Session> {
+    if (!isAttestedWorker(worker)) {
+      throw new ApiError('attestation_refused', 'only a worker that was verified can be sealed to')
+    }
+    const { ready, pending } = this.#sessionsOf(apiKey)
+    const known = ready.get(worker)
+    if (known !== undefined) return Promise.resolve(known)
+    const waiting = pending.get(worker)
+    if (waiting !== undefined) return waiting
+    const started = establishSession(worker)
+      .then((session) => {
+        ready.set(worker, session)
+        return session
+      })
+      .finally(() => pending.delete(worker))
+    pending.set(worker, started)
+    return started
+  }
+
+  #sessionsOf(apiKey: string): KeySessions {
+    const known = this.#byKey.get(apiKey)
+    const sessions = known ?? { ready: new WeakMap(), pending: new WeakMap() }
+    this.#byKey.delete(apiKey) // set again below: the map's order is the order of use
+    this.#byKey.set(apiKey, sessions)
+    const [oldest] = this.#byKey.keys()
+    if (this.#byKey.size > maxKeys && oldest !== undefined) this.#byKey.delete(oldest)
+    return sessions
+  }
+}

@@ -1,0 +1,81 @@
+/** What was verified, for people and programs to read: manifest, workers, every check. */
+import type { AttestedWorker, Check } from '@privatemode/attestation'
+import { AttestationError } from '@privatemode/attestation'
+import type { ManifestKeeper } from './manifest-keeper.ts'
+import type { RefusedWorker, VerifiedWorkers } from './verified-workers.ts'
+
+export type WorkerVerification = {
+  readonly worker_id: string
+  readonly hardware: boolean
+  readonly seal_key_id: string
+  readonly verified_at: string
+  readonly valid_until: string
+  readonly models: readonly string[]
+  readonly engine: string
+  readonly build: string
+  readonly checks: readonly Check[]
+}
+
+export type WorkerRefusal = {
+  readonly worker_id: string
+  readonly code: string
+  readonly reason: string
+  readonly checks: readonly Check[]
+}
+
+export type Verification = {
+  readonly manifest:
+    | {
+        readonly digest: string
+        readonly serial: number
+        readonly issued_at: string
+        readonly evidence: 'hardware' | 'software'
+        /** Null until a worker was verified against it. */
+        readonly enforced_since: string | null
+      }
+    | undefined
+  readonly workers: readonly WorkerVerification[]
+  readonly refused: readonly WorkerRefusal[]
+}
+
+export function formatVerification(keeper: ManifestKeeper, workers: VerifiedWorkers): Verification {
+  const manifest = keeper.current
+  return {
+    manifest:
+      manifest === undefined
+        ? undefined
+        : {
+            digest: manifest.digest,
+            serial: manifest.serial,
+            issued_at: manifest.issuedAt.toISOString(),
+            evidence: manifest.evidence,
+            enforced_since: keeper.enforcedAt?.toISOString() ?? null,
+          },
+    workers: workers.all.map(formatWorker),
+    refused: workers.refused.map(formatRefusal),
+  }
+}
+
+function formatWorker(worker: AttestedWorker): WorkerVerification {
+  return {
+    worker_id: worker.workerId,
+    hardware: worker.hardware,
+    seal_key_id: worker.sealKey.id,
+    verified_at: worker.verifiedAt.toISOString(),
+    valid_until: worker.validUntil.toISOString(),
+    models: worker.models.map(({ id }) => id),
+    engine: worker.engine,
+    build: worker.build,
+    checks: worker.checks,
+  }
+}
+
+function formatRefusal({ workerId, error }: RefusedWorker): WorkerRefusal {
+  const attestation = error instanceof AttestationError ? error : undefined
+  return {
+    worker_id: workerId,
+    code: attestation?.code ?? 'unreachable',
+    reason: error.message,
+    checks: attestation?.checks ?? [],
+  }
+}
