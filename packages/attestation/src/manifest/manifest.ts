@@ -38,7 +38,8 @@ export type ManifestDraft = {
   readonly sessionMinutes?: number
 }
 
-export const maxManifestBytes = 256 * 1024
+/** One entry of a log in the tlog-tiles format, whose length has two bytes. */
+export const maxManifestBytes = 65_535
 /** A session lives less than one hour. */
 export const maxSessionMinutes = 55
 

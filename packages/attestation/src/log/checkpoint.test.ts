@@ -1,0 +1,199 @@
+import { expect, test } from 'bun:test'
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { formatBase64, utf8 } from '../bytes.ts'
+import { newSigner } from '../testing/memory-log.ts'
+import { cosignCheckpoint, openCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { createNoteSigner, parseNoteSigner } from './note-signer.ts'
+import {
+  formatSignedNote,
+  formatVerifierKey,
+  noteKeyId,
+  parseSignedNote,
+  parseVerifierKey,
+  verifiedSignature,
+  verifyEd25519,
+} from './signed-note.ts'
+
+const noWitnesses = { witnesses: [], quorum: 0 }
+const head = (origin: string) => ({ origin, size: 7, root: new Uint8Array(32).fill(5) })
+const at = new Date('2026-03-01T12:00:00Z')
+
+// The example of c2sp.org/signed-note.
+const specKey = 'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k'
+const specNote = `This is an example message.
+
+— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=
+`
+
+test('the example note of the specification verifies', async () => {
+  const key = await parseVerifierKey(specKey)
+  const note = parseSignedNote(utf8(specNote))
+  const verify = ({ signature }: { signature: Uint8Array<ArrayBuffer> }) =>
+    verifyEd25519(key.publicKey, signature, utf8(note.text))
+  expect(await verifiedSignature(note, key, verify)).toBeDefined()
+  expect(formatVerifierKey(key)).toBe(specKey)
+  expect(formatSignedNote(note)).toEqual(utf8(specNote))
+  const changed = { ...note, text: note.text.replace('example', 'exbmple') }
+  const verifyChanged = ({ signature }: { signature: Uint8Array<ArrayBuffer> }) =>
+    verifyEd25519(key.publicKey, signature, utf8(changed.text))
+  await expect(verifiedSignature(changed, key, verifyChanged)).rejects.toMatchObject({
+    code: 'log_signature_invalid',
+  })
+})
+
+test('a verifier key whose id is not its own, or of an unknown type, is refused', async () => {
+  for (const text of [
+    specKey.replace('530d903a', '530d903b'),
+    specKey.replace('+Aeky', '+Beky'),
+    specKey.slice(0, -4),
+    'example.com/foo',
+    '',
+  ]) {
+    await expect(parseVerifierKey(text)).rejects.toMatchObject({ code: 'log_malformed' })
+  }
+})
+
+test('a checkpoint opens with the key of its log and with no other', async () => {
+  const log = await newSigner('log.example')
+  const note = await signCheckpoint(head('log.example'), log)
+  const opened = await openCheckpoint(note, log.key, noWitnesses)
+  expect(opened).toMatchObject({ origin: 'log.example', size: 7, witnesses: [] })
+  const other = await newSigner('log.example')
+  const refusal = { code: 'log_signature_invalid' }
+  await expect(openCheckpoint(note, other.key, noWitnesses)).rejects.toMatchObject(refusal)
+})
+
+test('a checkpoint for another origin is refused, although the right key signed it', async () => {
+  const log = await newSigner('log.example')
+  const note = await signCheckpoint(head('other.example'), log)
+  const opened = openCheckpoint(note, log.key, noWitnesses)
+  await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })
+})
+
+test('a flip of any bit of a checkpoint is refused', async () => {
+  const log = await newSigner('log.example')
+  const note = await signCheckpoint(head('log.example'), log)
+  let refused = 0
+  for (let bit = 0; bit < note.length * 8; bit++) {
+    const flipped = note.slice()
+    flipped[bit >> 3]! ^= 1 << (bit & 7)
+    await openCheckpoint(flipped, log.key, noWitnesses).then(
+      () => expect.unreachable(`bit ${bit} was not noticed`),
+      (error) => expect(error.name).toBe('AttestationError'),
+    )
+    refused += 1
+  }
+  expect(refused).toBe(note.length * 8)
+})
+
+test('a cosignature is the one that the specification describes', async () => {
+  const { text, verifierKey } = await createNoteSigner('witness.example', 'cosignature/v1')
+  const witness = await parseNoteSigner(text)
+  const log = await newSigner('log.example')
+  const note = await signCheckpoint(head('log.example'), log)
+  const cosigned = await cosignCheckpoint(note, witness, at)
+  const { signatures, text: body } = parseSignedNote(cosigned)
+  const seed = Buffer.from(text.split('+').slice(4).join('+'), 'base64').subarray(1)
+  const privateKey = createPrivateKey({
+    key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]),
+    format: 'der',
+    type: 'pkcs8',
+  })
+  const message = `cosignature/v1\ntime ${at.getTime() / 1000}\n${body}`
+  const timestamp = Buffer.alloc(8)
+  timestamp.writeBigUInt64BE(BigInt(at.getTime() / 1000))
+  const expected = Buffer.concat([timestamp, sign(null, Buffer.from(message), privateKey)])
+  expect(Buffer.from(signatures[1]!.signature).equals(expected)).toBe(true)
+  const raw = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
+  const id = await noteKeyId('witness.example', 'cosignature/v1', raw)
+  expect(verifierKey).toBe(
+    `witness.example+${Buffer.from(id).toString('hex')}+${formatBase64(Buffer.concat([Buffer.from([4]), raw]))}`,
+  )
+})
+
+test('as many witnesses as the rule says must have cosigned', async () => {
+  const log = await newSigner('log.example')
+  const [one, two, three] = await Promise.all(
+    ['w1', 'w2', 'w3'].map((name) => newSigner(name, 'cosignature/v1')),
+  )
+  const witnesses = [one!.key, two!.key, three!.key]
+  const signed = await signCheckpoint(head('log.example'), log)
+  const cosigned = await cosignCheckpoint(await cosignCheckpoint(signed, one!, at), three!, at)
+  const open = (quorum: number, note = cosigned) =>
+    openCheckpoint(note, log.key, { witnesses, quorum })
+  expect((await open(2)).witnesses).toEqual(['w1', 'w3'])
+  const missing = { code: 'log_witnesses_missing' }
+  await expect(open(3)).rejects.toMatchObject(missing)
+  await expect(open(1, signed)).rejects.toMatchObject(missing)
+})
+
+test('one witness does not count twice: neither its line nor its key under two names', async () => {
+  const log = await newSigner('log.example')
+  const witness = await newSigner('w1', 'cosignature/v1')
+  const signed = await signCheckpoint(head('log.example'), log)
+  const twice = await cosignCheckpoint(await cosignCheckpoint(signed, witness, at), witness, at)
+  const { publicKey } = witness.key
+  const id = await noteKeyId('w2', 'cosignature/v1', publicKey)
+  const alias = { ...witness, key: { ...witness.key, name: 'w2', id } }
+  const aliased = await cosignCheckpoint(twice, alias, at)
+  const rule = { witnesses: [witness.key, alias.key], quorum: 2 }
+  const opened = openCheckpoint(aliased, log.key, rule)
+  await expect(opened).rejects.toMatchObject({ code: 'log_witnesses_missing' })
+})
+
+test('a false cosignature by a known witness condemns the checkpoint', async () => {
+  const log = await newSigner('log.example')
+  const witness = await newSigner('w1', 'cosignature/v1')
+  const other = await signCheckpoint({ ...head('log.example'), size: 8 }, log)
+  const line = parseSignedNote(await cosignCheckpoint(other, witness, at)).signatures[1]!
+  const note = parseSignedNote(await signCheckpoint(head('log.example'), log))
+  const forged = formatSignedNote({ ...note, signatures: [...note.signatures, line] })
+  const opened = openCheckpoint(forged, log.key, { witnesses: [witness.key], quorum: 0 })
+  await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })
+})
+
+test('the log cannot cosign for a witness, nor a witness sign for the log', async () => {
+  const log = await newSigner('log.example')
+  const witness = await newSigner('log.example', 'cosignature/v1')
+  const text = new TextDecoder().decode(await signCheckpoint(head('log.example'), log))
+  const { signatures, ...note } = parseSignedNote(utf8(text))
+  const only = await cosignCheckpoint(formatSignedNote({ ...note, signatures }), witness, at)
+  const line = parseSignedNote(only).signatures[1]!
+  const unsigned = formatSignedNote({ ...note, signatures: [line] })
+  const opened = openCheckpoint(unsigned, log.key, noWitnesses)
+  await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })
+  const asLogKey = openCheckpoint(only, witness.key, noWitnesses)
+  await expect(asLogKey).rejects.toMatchObject({ code: 'log_signature_invalid' })
+})
+
+test('what is not a note or not a checkpoint is refused', async () => {
+  const log = await newSigner('log.example')
+  const sign = async (text: string) => {
+    const key = await crypto.subtle.sign('Ed25519', log.privateKey, utf8(text))
+    const { name, id } = log.key
+    return formatSignedNote({ text, signatures: [{ name, id, signature: new Uint8Array(key) }] })
+  }
+  const root = formatBase64(new Uint8Array(32))
+  for (const text of [
+    'log.example\n',
+    `log.example\n07\n${root}\n`,
+    `log.example\n-1\n${root}\n`,
+    `log.example\n99999999999999999\n${root}\n`,
+    `log.example\n7\nAAAA\n`,
+    `log.example\n7\n${root}\n\nextension\n`,
+  ]) {
+    const opened = openCheckpoint(await sign(text), log.key, noWitnesses)
+    await expect(opened).rejects.toMatchObject({ code: 'log_malformed' })
+  }
+  for (const bytes of [
+    utf8(''),
+    utf8('no signature\n'),
+    utf8('a\n\n- b AAAAAAA=\n'),
+    utf8('a\n\n— b AAAAAAA='),
+    utf8('a\u0001\n\n— b AAAAAAA=\n'),
+    Uint8Array.of(0xff),
+    new Uint8Array(70_000),
+  ]) {
+    expect(() => parseSignedNote(bytes)).toThrow(expect.objectContaining({ code: 'log_malformed' }))
+  }
+})

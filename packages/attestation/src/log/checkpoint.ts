@@ -1,0 +1,118 @@
+/** Checkpoints (c2sp.org/tlog-checkpoint): a log's signed size and root, and who has seen them. */
+import { type Bytes, concatBytes, formatBase64, formatHex, parseBase64, utf8 } from '../bytes.ts'
+import { AttestationError } from '../verdict.ts'
+import { type NoteSigner, signEd25519 } from './note-signer.ts'
+import {
+  formatSignedNote,
+  type NoteSignature,
+  parseSignedNote,
+  type SignedNote,
+  type VerifierKey,
+  verifiedSignature,
+  verifyEd25519,
+} from './signed-note.ts'
+
+export type TreeHead = { readonly origin: string; readonly size: number; readonly root: Bytes }
+
+/** How many of the known witnesses must have cosigned. */
+export type WitnessRule = { readonly witnesses: readonly VerifierKey[]; readonly quorum: number }
+
+export type Checkpoint = TreeHead & {
+  /** The note as it came: what a client remembers. */
+  readonly note: Bytes
+  /** Names of the witnesses whose cosignatures were verified. */
+  readonly witnesses: readonly string[]
+}
+
+/** Opens a checkpoint: signed by the log, and cosigned as the rule demands. */
+export async function openCheckpoint(
+  bytes: Uint8Array,
+  logKey: VerifierKey,
+  rule: WitnessRule,
+): Promise<Checkpoint> {
+  const note = parseSignedNote(bytes)
+  const signature = await verifiedSignature(note, logKey, ({ signature }) =>
+    verifyEd25519(logKey.publicKey, signature, utf8(note.text)),
+  )
+  if (signature === undefined || logKey.type !== 'ed25519') {
+    throw new AttestationError(
+      'log_signature_invalid',
+      `checkpoint is not signed by ${logKey.name}+${formatHex(logKey.id)}`,
+    )
+  }
+  const head = parseTreeHead(note.text)
+  if (head.origin !== logKey.name) {
+    throw new AttestationError(
+      'log_signature_invalid',
+      `checkpoint is of log ${JSON.stringify(head.origin)}, expected ${logKey.name}`,
+    )
+  }
+  const witnesses = await verifyCosignatures(note, rule)
+  return { ...head, note: new Uint8Array(bytes), witnesses }
+}
+
+export async function signCheckpoint(head: TreeHead, signer: NoteSigner): Promise<Bytes> {
+  const text = `${head.origin}\n${head.size}\n${formatBase64(head.root)}\n`
+  const signature = await signEd25519(signer.privateKey, utf8(text))
+  const { name, id } = signer.key
+  return formatSignedNote({ text, signatures: [{ name, id, signature }] })
+}
+
+/** Adds a witness's signature line (c2sp.org/tlog-cosignature, the Ed25519 form). */
+export async function cosignCheckpoint(
+  bytes: Uint8Array,
+  witness: NoteSigner,
+  at: Date,
+): Promise<Bytes> {
+  const note = parseSignedNote(bytes)
+  const timestamp = new Uint8Array(8)
+  new DataView(timestamp.buffer).setBigUint64(0, BigInt(Math.floor(at.getTime() / 1000)))
+  const signed = await signEd25519(witness.privateKey, cosignedMessage(timestamp, note.text))
+  const { name, id } = witness.key
+  const line: NoteSignature = { name, id, signature: concatBytes(timestamp, signed) }
+  return formatSignedNote({ text: note.text, signatures: [...note.signatures, line] })
+}
+
+async function verifyCosignatures(note: SignedNote, rule: WitnessRule): Promise<readonly string[]> {
+  const names: string[] = []
+  // By key, not by name: one key under two names is one witness.
+  const seen = new Set<string>()
+  for (const key of rule.witnesses) {
+    const signature = await verifiedSignature(note, key, ({ signature }) => {
+      const message = cosignedMessage(signature.subarray(0, 8), note.text)
+      return verifyEd25519(key.publicKey, signature.slice(8), message)
+    })
+    if (signature === undefined || key.type !== 'cosignature/v1') continue
+    if (seen.has(formatHex(key.publicKey))) continue
+    seen.add(formatHex(key.publicKey))
+    names.push(key.name)
+  }
+  if (names.length >= rule.quorum) return names
+  throw new AttestationError(
+    'log_witnesses_missing',
+    `${names.length} of ${rule.witnesses.length} witnesses have cosigned, expected ${rule.quorum} at least`,
+  )
+}
+
+function cosignedMessage(timestamp: Uint8Array, text: string): Bytes {
+  // A short signature line has no whole timestamp; its signature is then false in any case.
+  const padded = concatBytes(timestamp, new Uint8Array(8)).subarray(0, 8)
+  const seconds = new DataView(padded.buffer, padded.byteOffset, 8).getBigUint64(0)
+  return utf8(`cosignature/v1\ntime ${seconds}\n${text}`)
+}
+
+function parseTreeHead(text: string): TreeHead {
+  // Further lines are extensions: opaque, and not ours.
+  const [origin = '', sizeText = '', rootText = '', ...extensions] = text.slice(0, -1).split('\n')
+  const size = /^(?:0|[1-9][0-9]{0,15})$/.test(sizeText) ? Number(sizeText) : Number.NaN
+  const root = parseBase64(rootText)
+  if (
+    origin === '' ||
+    !Number.isSafeInteger(size) ||
+    root?.length !== 32 ||
+    extensions.includes('')
+  ) {
+    throw new AttestationError('log_malformed', 'checkpoint has no origin, size and root hash')
+  }
+  return { origin, size, root }
+}

@@ -1,0 +1,239 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { utf8 } from '../bytes.ts'
+import { entries, MemoryLog, newSigner } from '../testing/memory-log.ts'
+import type { AttestationErrorCode } from '../verdict.ts'
+import { cosignCheckpoint, openCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { formatLogProof, parseLogProof, verifyLogProof } from './log-proof.ts'
+import { publishEntry } from './publish.ts'
+import { verifyLatest } from './verify-latest.ts'
+
+let signer: Awaited<ReturnType<typeof newSigner>>
+let honest: MemoryLog
+/** Checkpoints of the honest log by size. */
+const history = new Map<number, Uint8Array>()
+
+beforeAll(async () => {
+  signer = await newSigner('log.example')
+  honest = new MemoryLog()
+  for (const [index, entry] of entries(300).entries()) {
+    history.set(index + 1, await honest.publish(signer, entry))
+  }
+})
+
+const latest = (log: MemoryLog, remembered?: Uint8Array) =>
+  verifyLatest({
+    read: log.read,
+    logKey: signer.verifierKey,
+    witnesses: [],
+    quorum: 0,
+    remembered,
+  })
+const refused = async (attempt: Promise<unknown>, code: AttestationErrorCode) => {
+  const error = await attempt.then(
+    () => expect.unreachable('was accepted'),
+    (error) => error,
+  )
+  expect(error).toMatchObject({ name: 'AttestationError', code })
+  return error.message as string
+}
+/** The same log up to `size`, then with other entries up to `total`. */
+const fork = async (size: number, total: number) => {
+  const log = new MemoryLog()
+  await log.publish(signer, ...entries(size), ...entries(total - size, 9000))
+  return log
+}
+
+test('the latest entry is found and proven', async () => {
+  const found = await latest(honest)
+  expect(new TextDecoder().decode(found.entry)).toBe('entry 299')
+  expect(found.index).toBe(299)
+  expect(found.checkpoint).toEqual(new Uint8Array(history.get(300)!))
+})
+
+test('the log may grow from any size that a client remembers', async () => {
+  for (const [size, remembered] of history) {
+    if (size % 11 === 0 || [1, 255, 256, 257, 300].includes(size)) await latest(honest, remembered)
+  }
+})
+
+test('few files are read, whatever the size', async () => {
+  const log = honest.copy()
+  await latest(log, history.get(7)!)
+  expect(new Set(log.paths).size).toBeLessThanOrEqual(5)
+})
+
+test('a log that goes back is refused, and the message says so', async () => {
+  const old = new MemoryLog()
+  await old.publish(signer, ...entries(299))
+  const message = await refused(latest(old, history.get(300)!), 'log_rolled_back')
+  expect(message).toContain('manifest log went back: it has 299 entries and had 300 before')
+})
+
+test('a log that forks is refused at the same size and at every larger one', async () => {
+  for (const [known, common, total] of [
+    [7, 6, 7],
+    [7, 6, 8],
+    [8, 7, 20],
+    [256, 255, 258],
+    [17, 0, 40],
+    [64, 63, 65],
+    [1, 0, 2],
+  ] as const) {
+    const message = await refused(
+      latest(await fork(common, total), history.get(known)!),
+      'log_forked',
+    )
+    expect(message).toContain('manifest log forked')
+  }
+})
+
+test('a fork hidden behind tiles of the honest log is refused', async () => {
+  // Tiles that lead to the remembered root cannot lead to the forked one as well.
+  const forked = await fork(0, 300)
+  const mixed = honest.copy()
+  mixed.files.set('checkpoint', forked.files.get('checkpoint')!)
+  await refused(latest(mixed, history.get(299)!), 'log_inclusion_invalid')
+  await refused(latest(mixed), 'log_inclusion_invalid')
+})
+
+test('another entry than the one in the tree is refused', async () => {
+  const lying = honest.copy()
+  const path = 'tile/entries/001.p/44'
+  const text = new TextDecoder().decode(lying.files.get(path)!)
+  lying.files.set(path, utf8(text.replace('entry 299', 'entry 666')))
+  await refused(latest(lying), 'log_inclusion_invalid')
+})
+
+test('a flip in any tile or bundle that is read is refused', async () => {
+  const log = honest.copy()
+  await latest(log, history.get(290)!)
+  for (const path of new Set(log.paths)) {
+    const bytes = log.files.get(path)
+    if (bytes === undefined || path === 'checkpoint') continue
+    const lying = honest.copy()
+    // The last byte of a file always counts: it is of the last hash or the last entry.
+    const changed = bytes.slice()
+    changed[changed.length - 1]! ^= 1
+    lying.files.set(path, changed)
+    await refused(latest(lying, history.get(290)!), 'log_inclusion_invalid')
+  }
+})
+
+test('an older entry shown as the latest is refused', async () => {
+  const lying = honest.copy()
+  const bundle = new TextDecoder().decode(lying.files.get('tile/entries/001.p/44')!)
+  const swapped = bundle.replace('entry 299', 'entry 298')
+  lying.files.set('tile/entries/001.p/44', utf8(swapped))
+  await refused(latest(lying), 'log_inclusion_invalid')
+})
+
+test('missing files, an empty log and a checkpoint by a stranger are refused', async () => {
+  await refused(latest(new MemoryLog()), 'log_unreachable')
+  for (const path of ['tile/0/001.p/44', 'tile/entries/001.p/44']) {
+    const lying = honest.copy()
+    lying.files.delete(path)
+    await refused(latest(lying), 'log_unreachable')
+  }
+  const strange = new MemoryLog()
+  await strange.publish(await newSigner('log.example'), 'entry 0')
+  await refused(latest(strange), 'log_signature_invalid')
+  const empty = new MemoryLog()
+  const head = { origin: 'log.example', size: 0, root: new Uint8Array(32) }
+  empty.files.set('checkpoint', await signCheckpoint(head, signer))
+  await refused(latest(empty), 'log_malformed')
+})
+
+test('a checkpoint that promises more entries than there are tiles is refused', async () => {
+  const lying = honest.copy()
+  const { root } = await openCheckpoint(history.get(300)!, signer.key, { witnesses: [], quorum: 0 })
+  const head = { origin: 'log.example', size: 2 ** 40, root }
+  lying.files.set('checkpoint', await signCheckpoint(head, signer))
+  await refused(latest(lying, history.get(300)!), 'log_unreachable')
+})
+
+test('a remembered checkpoint that the log did not sign is refused', async () => {
+  const stranger = await newSigner('log.example')
+  const forged = await signCheckpoint(
+    { origin: 'log.example', size: 1, root: new Uint8Array(32) },
+    stranger,
+  )
+  await refused(latest(honest, forged), 'log_signature_invalid')
+})
+
+test('witnesses are demanded of the new checkpoint, not of the remembered one', async () => {
+  const witness = await newSigner('w1', 'cosignature/v1')
+  const log = honest.copy()
+  const inputs = {
+    read: log.read,
+    logKey: signer.verifierKey,
+    witnesses: [witness.verifierKey],
+    quorum: 1,
+    remembered: history.get(20),
+  }
+  await refused(verifyLatest(inputs), 'log_witnesses_missing')
+  log.files.set('checkpoint', await cosignCheckpoint(history.get(300)!, witness, new Date()))
+  expect((await verifyLatest(inputs)).witnesses).toEqual(['w1'])
+})
+
+test('a rule of witnesses that cannot be met is refused', async () => {
+  const witness = await newSigner('w1', 'cosignature/v1')
+  const base = { read: honest.read, logKey: signer.verifierKey, remembered: undefined }
+  for (const rule of [
+    { witnesses: [], quorum: 1 },
+    { witnesses: [witness.verifierKey], quorum: -1 },
+    { witnesses: [witness.verifierKey], quorum: Number.NaN },
+    { witnesses: [signer.verifierKey], quorum: 1 },
+  ]) {
+    await refused(verifyLatest({ ...base, ...rule }), 'log_malformed')
+  }
+})
+
+test('the same entry is not published twice in a row', async () => {
+  const log = honest.copy()
+  const again = await publishEntry(log, signer, utf8('entry 299'))
+  expect(again).toMatchObject({ index: 299, appended: false })
+  expect(log.files.get('checkpoint')).toEqual(history.get(300)!)
+})
+
+test('a publisher that died before the checkpoint goes on as if nothing had been', async () => {
+  const log = honest.copy()
+  const write = async (path: string, bytes: Uint8Array) => {
+    if (path === 'checkpoint') throw new Error('disk full')
+    log.files.set(path, bytes)
+  }
+  const died = publishEntry({ read: log.read, write }, signer, utf8('lost'))
+  await expect(died).rejects.toThrow('disk full')
+  expect((await latest(log, history.get(300)!)).index).toBe(299)
+  await log.publish(signer, 'kept')
+  const found = await latest(log, history.get(300)!)
+  expect(new TextDecoder().decode(found.entry)).toBe('kept')
+})
+
+test('an entry that is too long for the format is not published', async () => {
+  const log = honest.copy()
+  const long = publishEntry(log, signer, new Uint8Array(65_536))
+  await refused(long, 'log_malformed')
+})
+
+test('a proof shows the entry with no network, and no other entry', async () => {
+  const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
+  const { entry, proof } = await latest(honest)
+  expect((await verifyLogProof(entry, proof, trust)).index).toBe(299)
+  await refused(verifyLogProof(utf8('entry 298'), proof, trust), 'log_inclusion_invalid')
+  const parsed = parseLogProof(proof)
+  expect(formatLogProof(parsed)).toEqual(proof)
+  const moved = formatLogProof({ ...parsed, index: 298 })
+  await refused(verifyLogProof(entry, moved, trust), 'log_inclusion_invalid')
+  const other = await newSigner('log.example')
+  const otherTrust = { ...trust, logKey: other.verifierKey }
+  await refused(verifyLogProof(entry, proof, otherTrust), 'log_signature_invalid')
+  for (const text of [
+    '',
+    'c2sp.org/tlog-proof@v2\nindex 0\n\n',
+    'c2sp.org/tlog-proof@v1\nindex 00\n\n',
+  ]) {
+    expect(() => parseLogProof(utf8(text))).toThrow(
+      expect.objectContaining({ code: 'log_malformed' }),
+    )
+  }
+})

@@ -1,0 +1,89 @@
+/** Finds the latest manifest of a log, and refuses a log that forks, goes back or lies. */
+import { type Bytes, equalBytes, formatBase64 } from '../bytes.ts'
+import { AttestationError } from '../verdict.ts'
+import { type Checkpoint, openCheckpoint } from './checkpoint.ts'
+import { formatLogProof } from './log-proof.ts'
+import { type LogTrust, parseWitnessRule } from './log-trust.ts'
+import { leafHash, rootFromInclusion } from './merkle.ts'
+import { maxNoteBytes, parseVerifierKey } from './signed-note.ts'
+import { checkpointPath } from './tile.ts'
+import { type ReadLog, readFile, TileTree } from './tile-tree.ts'
+
+export type VerifyLatestInputs = LogTrust & {
+  readonly read: ReadLog
+  /** The checkpoint that the last verification gave; undefined on the very first. */
+  readonly remembered: Uint8Array | undefined
+}
+
+export type LatestEntry = {
+  readonly entry: Bytes
+  readonly index: number
+  /** To be kept, and given as `remembered` the next time. */
+  readonly checkpoint: Bytes
+  /** c2sp.org/tlog-proof: shows to others, with no network, that the log has this entry. */
+  readonly proof: Bytes
+  readonly witnesses: readonly string[]
+}
+
+export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEntry> {
+  const { read, remembered } = inputs
+  const logKey = await parseVerifierKey(inputs.logKey)
+  const rule = await parseWitnessRule(inputs)
+  const bytes = await readFile(read, checkpointPath, maxNoteBytes)
+  if (bytes === undefined) throw new AttestationError('log_unreachable', 'log has no checkpoint')
+  const checkpoint = await openCheckpoint(bytes, logKey, rule)
+  const tree = new TileTree(read, checkpoint.size)
+  if (remembered !== undefined) {
+    // Who has cosigned may have changed since; that the log has signed may not.
+    const known = await openCheckpoint(remembered, logKey, { witnesses: [], quorum: 0 })
+    await requireConsistency(known, checkpoint, tree)
+  }
+  if (checkpoint.size === 0) throw new AttestationError('log_malformed', 'log has no entry yet')
+  const index = checkpoint.size - 1
+  const entry = await tree.entry(index)
+  const hashes = await tree.inclusionProof(index)
+  const root = await rootFromInclusion(await leafHash(entry), index, checkpoint.size, hashes)
+  if (root === undefined || !equalBytes(root, checkpoint.root)) {
+    throw new AttestationError(
+      'log_inclusion_invalid',
+      `entry ${index} is not in the tree that the checkpoint of size ${checkpoint.size} signs`,
+    )
+  }
+  const proof = formatLogProof({ index, hashes, checkpoint: checkpoint.note })
+  return { entry, index, checkpoint: checkpoint.note, proof, witnesses: checkpoint.witnesses }
+}
+
+async function requireConsistency(
+  known: Checkpoint,
+  seen: Checkpoint,
+  tree: TileTree,
+): Promise<void> {
+  if (seen.size < known.size) {
+    throw new AttestationError(
+      'log_rolled_back',
+      `manifest log went back: it has ${seen.size} entries and had ${known.size} before; ` +
+        'the host shows an old state or has removed manifests',
+    )
+  }
+  if (seen.size === known.size) {
+    if (!equalBytes(seen.root, known.root)) refuseFork(known, seen, known.root, seen.root)
+    return
+  }
+  const { older, newer } = await tree.rootsSince(known.size)
+  if (!equalBytes(newer, seen.root)) {
+    throw new AttestationError(
+      'log_inclusion_invalid',
+      `tiles do not hash to the root that the checkpoint of size ${seen.size} signs`,
+    )
+  }
+  if (!equalBytes(older, known.root)) refuseFork(known, seen, known.root, older)
+}
+
+function refuseFork(known: Checkpoint, seen: Checkpoint, had: Bytes, has: Bytes): never {
+  throw new AttestationError(
+    'log_forked',
+    `manifest log forked: its first ${known.size} entries had root ${formatBase64(had)} before ` +
+      `and have root ${formatBase64(has)} in the checkpoint of size ${seen.size}; ` +
+      'the log shows different histories to different clients',
+  )
+}
