@@ -2,6 +2,7 @@
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { RolePolicy, Rule } from './manifest/rule.ts'
 import type { SoftwareVerifier } from './software/verifier.ts'
+import { appraiseTdx } from './tdx/appraise-tdx.ts'
 import { AttestationError, Transcript } from './verdict.ts'
 
 /** Accepts where one rule of the evidence's kind accepts everything; refuses with the reason. */
@@ -42,23 +43,30 @@ export function appraiseEvidence(
 }
 
 function appraiseByRule(
-  evidence: AuthenticEvidence,
+  { cpu, devices }: AuthenticEvidence,
   rule: Rule,
   software: SoftwareVerifier | undefined,
   transcript: Transcript,
 ): void {
   switch (rule.kind) {
+    case 'tdx':
+      if (cpu.kind !== 'tdx') refuseKind(cpu.kind, rule, transcript)
+      appraiseTdx(cpu.claims, rule.rule, transcript)
+      return
     case 'software':
-      if (software === undefined) {
-        throw new AttestationError('software_refused', 'no verifier of software evidence')
-      }
-      software.appraise(evidence.cpu.claims, rule.rule, transcript)
+      if (cpu.kind !== 'software' || software === undefined) refuseKind(cpu.kind, rule, transcript)
+      software.appraise(cpu.claims, rule.rule, transcript)
       // A machine without protection cannot vouch for the devices in it.
       transcript.require(
-        evidence.devices.length === 0,
+        devices.length === 0,
         'software/devices',
         'policy_refused',
-        `${evidence.devices.length} devices beside software evidence, expected none`,
+        `${devices.length} devices beside software evidence, expected none`,
       )
   }
+}
+
+// Rules of other kinds were left out before; a rule is never applied to claims it is not about.
+function refuseKind(kind: string, rule: Rule, transcript: Transcript): never {
+  return transcript.fail('manifest/kind', 'manifest_refused', `${kind} against a ${rule.kind} rule`)
 }

@@ -3,9 +3,13 @@ import { deviceNonce, reportData } from './binding.ts'
 import { type Bytes, equalBytes, formatHex, parseBase64 } from './bytes.ts'
 import type { AuthenticityContext, CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
 import type { SoftwareClaims, SoftwareVerifier } from './software/verifier.ts'
+import { authenticateTdx } from './tdx/authenticate-tdx.ts'
+import type { TdxClaims } from './tdx/claims.ts'
 import { AttestationError, type Transcript } from './verdict.ts'
 
-export type CpuClaims = { readonly kind: 'software'; readonly claims: SoftwareClaims }
+export type CpuClaims =
+  | { readonly kind: 'tdx'; readonly claims: TdxClaims }
+  | { readonly kind: 'software'; readonly claims: SoftwareClaims }
 
 export type DeviceClaims = { readonly kind: 'nvidia-gpu' }
 
@@ -51,8 +55,9 @@ async function authenticateCpu(
   transcript: Transcript,
 ): Promise<CpuClaims> {
   switch (evidence.kind) {
-    case 'snp':
     case 'tdx':
+      return { kind: 'tdx', claims: await authenticateTdx(evidence, context, transcript) }
+    case 'snp':
       return transcript.fail('cpu/kind', 'evidence_unsupported', `no verifier of ${evidence.kind}`)
     case 'software':
       if (software === undefined) {

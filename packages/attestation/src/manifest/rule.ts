@@ -1,9 +1,12 @@
 /** What a manifest accepts as evidence: one rule per kind of machine, with the devices it needs. */
 import type { Fields } from '../fields.ts'
 import { readSoftwareRule, type SoftwareRule } from '../software/rule.ts'
+import { readTdxRule, type TdxRule } from '../tdx/rule.ts'
 import { AttestationError } from '../verdict.ts'
 
-export type Rule = { readonly kind: 'software'; readonly rule: SoftwareRule }
+export type Rule =
+  | { readonly kind: 'tdx'; readonly rule: TdxRule }
+  | { readonly kind: 'software'; readonly rule: SoftwareRule }
 
 /** Evidence of this role is accepted where any one rule accepts it. */
 export type RolePolicy = { readonly accept: readonly Rule[] }
@@ -17,6 +20,8 @@ export function readRolePolicy(fields: Fields): RolePolicy {
 function readRule(fields: Fields): Rule {
   const kind = fields.text('kind', 32)
   switch (kind) {
+    case 'tdx':
+      return { kind, rule: readTdxRule(fields) }
     case 'software':
       return { kind, rule: readSoftwareRule(fields) }
     default:
