@@ -59,9 +59,11 @@ export const testMachine: TdxMachine = {
 export function pckExtension(machine: TdxMachine) {
   const member = (arc: string, value: Bytes) => sequence(oid(`${sgxExtensionOid}.${arc}`), value)
   const svns = machine.components.map((svn, index) => member(`2.${index + 1}`, integer(svn)))
+  // The same numbers once more, as one string; other verifiers read this form.
+  const cpuSvn = member('2.18', octetString(Uint8Array.from(machine.components)))
   const value = sequence(
     member('1', octetString(filled(16, 0x99))),
-    member('2', sequence(...svns, member('2.17', integer(machine.pceSvn)))),
+    member('2', sequence(...svns, member('2.17', integer(machine.pceSvn)), cpuSvn)),
     member('3', octetString(machine.pceId)),
     member('4', octetString(machine.fmspc)),
   )
