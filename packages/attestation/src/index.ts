@@ -30,6 +30,7 @@ export {
   openCheckpoint,
   signCheckpoint,
 } from './log/checkpoint.ts'
+export { fetchLog } from './log/fetch-log.ts'
 export { verifyLogProof } from './log/log-proof.ts'
 export type { LogTrust } from './log/log-trust.ts'
 export { createNoteSigner, type NoteSigner, parseNoteSigner } from './log/note-signer.ts'
@@ -43,6 +44,18 @@ export {
   type ManifestDraft,
   parseManifest,
 } from './manifest/manifest.ts'
+export {
+  type CheckpointStore,
+  createLogSource,
+  createStaticSource,
+  type EnforcedManifest,
+  enforcementLine,
+  type LogSourceOptions,
+  type ManifestSource,
+  manifestFileName,
+  type RecordEnforced,
+  verifyWithLatest,
+} from './manifest/manifest-source.ts'
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
 export { vendorRoots } from './roots.ts'

@@ -142,6 +142,7 @@ export async function readFile(
   try {
     bytes = await read(path, maxBytes)
   } catch (cause) {
+    if (cause instanceof AttestationError) throw cause
     throw new AttestationError('log_unreachable', `log file ${path} could not be read`, { cause })
   }
   if (bytes !== undefined && bytes.length > maxBytes) {

@@ -13,6 +13,7 @@ declare const parsed: unique symbol
 export type Manifest = {
   /** `sha256:` and 64 hex digits, over the exact bytes. */
   readonly digest: string
+  readonly bytes: Bytes
   readonly issuedAt: Date
   /** Grows with every manifest of one log. */
   readonly serial: number
@@ -22,6 +23,8 @@ export type Manifest = {
   readonly models: readonly ModelListing[]
   /** How long one verification of a worker counts. */
   readonly sessionMinutes: number
+  /** The key of the log that this manifest is meant for; absent where it may be used by hand. */
+  readonly logKey: string | undefined
   readonly [parsed]: true
 }
 
@@ -36,6 +39,7 @@ export type ManifestDraft = {
   }
   readonly models: readonly ModelListing[]
   readonly sessionMinutes?: number
+  readonly logKey?: string
 }
 
 /** One entry of a log in the tlog-tiles format, whose length has two bytes. */
@@ -43,6 +47,7 @@ export const maxManifestBytes = 65_535
 /** A session lives less than one hour. */
 export const maxSessionMinutes = 55
 
+const vkeyForm = /^[^\s+]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/
 const remedy = 'update the proxy to the latest version'
 
 /** Reads the exact bytes of one manifest; whatever this version does not know is refused. */
@@ -67,6 +72,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
   }
   const manifest = {
     digest: await namedSha256(bytes),
+    bytes: new Uint8Array(bytes),
     issuedAt: fields.instant('issued_at'),
     serial: fields.integer('serial', { min: 1, max: Number.MAX_SAFE_INTEGER }),
     evidence: fields.choice('evidence', ['hardware', 'software']),
@@ -79,6 +85,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
       fields.optional('session_minutes', (name) =>
         fields.integer(name, { min: 1, max: maxSessionMinutes }),
       ) ?? maxSessionMinutes,
+    logKey: fields.optional('log_key', (name) => fields.matching(name, vkeyForm, 'a verifier key')),
   } satisfies Omit<Manifest, typeof parsed>
   fields.end()
   refuseMixedEvidence(manifest)
@@ -95,6 +102,7 @@ export function formatManifest(draft: ManifestDraft): Bytes {
     roles: draft.roles,
     models: draft.models.map(formatModel),
     session_minutes: draft.sessionMinutes ?? maxSessionMinutes,
+    log_key: draft.logKey,
   }
   return utf8(`${JSON.stringify(document, null, 2)}\n`)
 }

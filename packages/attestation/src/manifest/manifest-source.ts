@@ -1,0 +1,129 @@
+/** Where the manifest in force comes from: a verified log, or one document managed by hand. */
+
+import type { LogTrust } from '../log/log-trust.ts'
+import type { ReadLog } from '../log/tile-tree.ts'
+import { verifyLatest } from '../log/verify-latest.ts'
+import { AttestationError } from '../verdict.ts'
+import { type Manifest, parseManifest } from './manifest.ts'
+
+export type ManifestSource = {
+  /** The manifest to enforce now; throws where none could be verified. */
+  readonly load: () => Promise<Manifest>
+  /** To be called once a backend was verified against a manifest. */
+  readonly enforced: (manifest: Manifest, at: Date) => Promise<void>
+  /** A document managed by hand is never fetched again. */
+  readonly fixed: boolean
+}
+
+/** What a manifest leaves behind where it is enforced: its file, and since when. */
+export type EnforcedManifest = {
+  readonly manifest: Manifest
+  readonly fileName: string
+  readonly at: Date
+}
+
+/** Called after a backend was verified, and only when the manifest is another than before. */
+export type RecordEnforced = (enforced: EnforcedManifest) => Promise<void>
+
+/** Keeps the last checkpoint of one log between runs; losing it loses the memory of the log. */
+export type CheckpointStore = {
+  readonly load: () => Promise<Uint8Array | undefined>
+  readonly save: (checkpoint: Uint8Array) => Promise<void>
+}
+
+export type LogSourceOptions = {
+  readonly trust: LogTrust
+  readonly read: ReadLog
+  readonly checkpoints: CheckpointStore
+  readonly record: RecordEnforced
+}
+
+/** Loads the latest manifest of a log and remembers the log's state, so that it cannot go back. */
+export function createLogSource(options: LogSourceOptions): ManifestSource {
+  const { trust, read, checkpoints } = options
+  let serial = 0
+  return {
+    fixed: false,
+    enforced: recordChanges(options.record),
+    async load() {
+      const remembered = await checkpoints.load()
+      const latest = await verifyLatest({ ...trust, read, remembered })
+      // Before the manifest is read: what the log has signed counts, whatever it contains.
+      await checkpoints.save(latest.checkpoint)
+      const manifest = await parseManifest(latest.entry)
+      requireLogKey(manifest, trust.logKey)
+      if (manifest.serial < serial) {
+        throw new AttestationError(
+          'log_rolled_back',
+          `manifest of serial ${manifest.serial} follows one of serial ${serial}`,
+        )
+      }
+      serial = manifest.serial
+      return manifest
+    },
+  }
+}
+
+/** One document, read once: `--manifestPath`. */
+export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): ManifestSource {
+  let parsed: Promise<Manifest> | undefined
+  return {
+    fixed: true,
+    enforced: recordChanges(record),
+    load() {
+      parsed ??= parseManifest(bytes)
+      return parsed
+    },
+  }
+}
+
+/**
+ * Tries with `manifest`; where that is refused, fetches the latest and tries once more, because a
+ * new backend brings a new manifest. The same manifest again is not worth a second try.
+ */
+export async function verifyWithLatest<T>(
+  source: ManifestSource,
+  manifest: Manifest,
+  verify: (manifest: Manifest) => Promise<T>,
+): Promise<T> {
+  try {
+    return await verify(manifest)
+  } catch (refusal) {
+    if (!(refusal instanceof AttestationError) || source.fixed) throw refusal
+    const latest = await source.load()
+    if (latest.digest === manifest.digest) throw refusal
+    return verify(latest)
+  }
+}
+
+/** The file that an enforced manifest is kept in: the same document has the same name. */
+export function manifestFileName(manifest: Manifest): string {
+  return `manifest-${manifest.serial}-${manifest.digest.slice('sha256:'.length, 23)}.json`
+}
+
+/**
+ * The line that `log.txt` gets: RFC 3339 time and file name. Undefined where its last line names
+ * the same file: a restart under the same manifest is no change.
+ */
+export function enforcementLine(log: string, fileName: string, at: Date): string | undefined {
+  const last = log.trimEnd().split('\n').at(-1) ?? ''
+  return last.endsWith(` ${fileName}`) ? undefined : `${at.toISOString()} ${fileName}\n`
+}
+
+function recordChanges(record: RecordEnforced): ManifestSource['enforced'] {
+  let last: string | undefined
+  return async (manifest, at) => {
+    if (manifest.digest === last) return
+    await record({ manifest, fileName: manifestFileName(manifest), at })
+    last = manifest.digest
+  }
+}
+
+// A manifest that was published in one log cannot be shown in another.
+function requireLogKey(manifest: Manifest, logKey: string): void {
+  if (manifest.logKey === undefined || manifest.logKey === logKey) return
+  throw new AttestationError(
+    'manifest_refused',
+    `manifest is for the log ${manifest.logKey}, it was found in ${logKey}`,
+  )
+}
