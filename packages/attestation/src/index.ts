@@ -11,6 +11,18 @@ export {
 export { type AttestedWorker, isAttestedWorker } from './attested-worker.ts'
 export { type AuthenticEvidence, authenticateEvidence } from './authenticate-worker.ts'
 export { deviceEvidenceDigest, deviceNonce, nonceBytes, reportData } from './binding.ts'
+export {
+  type Bundle,
+  formatEvidenceBundle,
+  maxBundleBytes,
+  parseEvidenceBundle,
+} from './bundle/bundle.ts'
+export {
+  type ManifestTrust,
+  type VerifiedBundle,
+  type VerifyBundleInputs,
+  verifyBundle,
+} from './bundle/verify-bundle.ts'
 export type {
   AuthenticityContext,
   CpuEvidence,
@@ -58,6 +70,12 @@ export {
 } from './manifest/manifest-source.ts'
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
+export {
+  parseReceipt,
+  type ReceiptClaims,
+  type SignedReceipt,
+  verifyReceipt,
+} from './receipt.ts'
 export { vendorRoots } from './roots.ts'
 export type { SoftwareVerifier } from './software/verifier.ts'
 export {
