@@ -1,0 +1,112 @@
+/** Calls the engine for one exchange and fits a too large token limit into the context. */
+import {
+  type EngineAnswer,
+  type EngineEndpoint,
+  EngineError,
+  type JsonObject,
+} from '../engine/engine.ts'
+import type { Exchange } from './api-request.ts'
+import { toApiError } from './engine-failure.ts'
+
+export type StartedStream = {
+  readonly first: IteratorResult<JsonObject>
+  readonly rest: AsyncIterator<JsonObject>
+  /** Whether the context, not the caller, bounds the length of the answer. */
+  readonly fitted: boolean
+}
+
+export async function completeCall(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+): Promise<{ body: JsonObject; fitted: boolean }> {
+  return fit(exchange, endpoint, body, async (wanted) => {
+    const answer = await call(exchange, endpoint, wanted, false, exchange.signal)
+    if (answer.kind !== 'complete')
+      throw new EngineError('engine_failed', 'engine streamed unasked')
+    exchange.meter.readWire(answer.body.usage)
+    return answer.body
+  }).then(({ result, fitted }) => ({ body: result, fitted }))
+}
+
+/** Starts a stream up to its first chunk, so that a refusal shows before anything is answered. */
+export async function startStream(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<StartedStream> {
+  const { result, fitted } = await fit(exchange, endpoint, body, async (wanted) => {
+    const answer = await call(exchange, endpoint, wanted, true, signal)
+    if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
+    const rest = answer.chunks[Symbol.asyncIterator]()
+    return { first: await rest.next(), rest }
+  })
+  return { ...result, fitted }
+}
+
+function call(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  stream: boolean,
+  signal: AbortSignal,
+): Promise<EngineAnswer> {
+  return exchange.engine.call({
+    endpoint,
+    body,
+    stream,
+    signal,
+    onUsage: (usage) => exchange.meter.report(usage),
+  })
+}
+
+/** Agents ask for 32,000 tokens whatever the context is; a prompt that fits must not fail by that. */
+async function fit<R>(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  run: (body: JsonObject) => Promise<R>,
+): Promise<{ result: R; fitted: boolean }> {
+  try {
+    return { result: await run(body), fitted: false }
+  } catch (thrown) {
+    const counted = await countOverflow(exchange, endpoint, body, thrown)
+    const room = exchange.model.contextLength - (counted?.promptTokens ?? Number.POSITIVE_INFINITY)
+    const isFittable = typeof body.max_tokens === 'number' && room > 0 && room < body.max_tokens
+    if (!isFittable) throw toApiError(counted ?? thrown, { ...exchange, body })
+    const fitted: JsonObject = { ...body, max_tokens: room }
+    if (body.max_completion_tokens !== undefined) fitted.max_completion_tokens = room
+    return runFitted(exchange, fitted, run)
+  }
+}
+
+async function runFitted<R>(
+  exchange: Exchange,
+  body: JsonObject,
+  run: (body: JsonObject) => Promise<R>,
+): Promise<{ result: R; fitted: boolean }> {
+  try {
+    return { result: await run(body), fitted: true }
+  } catch (thrown) {
+    throw toApiError(thrown, { ...exchange, body })
+  }
+}
+
+/** An overflow with its prompt counted; undefined where it is none or cannot be counted. */
+async function countOverflow(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  thrown: unknown,
+): Promise<EngineError | undefined> {
+  if (!(thrown instanceof EngineError) || thrown.code !== 'context_length_exceeded')
+    return undefined
+  if (thrown.promptTokens !== undefined || endpoint !== 'chat') return thrown
+  try {
+    const promptTokens = await exchange.engine.countTokens(body)
+    return new EngineError(thrown.code, thrown.message, { cause: thrown, promptTokens })
+  } catch {
+    return thrown // the refusal stands, only its number is missing
+  }
+}

@@ -1,0 +1,52 @@
+/** POST /v1/responses, over the chat core; nothing is kept between requests. */
+import type { JsonObject } from '../../engine/engine.ts'
+import type { ApiAnswer, Exchange } from '../api-request.ts'
+import { completeCall } from '../call-engine.ts'
+import { jsonAnswer } from '../json-answer.ts'
+import { isObject } from '../json-value.ts'
+import { engineBody } from '../openai/chat.ts'
+import { normalizeChat } from '../openai/chat-answer.ts'
+import { ChatChunks } from '../openai/chat-chunks.ts'
+import { checkChat } from '../openai/check-chat.ts'
+import { streamAnswer } from '../stream-answer.ts'
+import {
+  finishedResponse,
+  outputItems,
+  type ResponseContext,
+  responseHead,
+} from './response-object.ts'
+import { ResponsesStream } from './responses-stream.ts'
+import { responsesToChat } from './responses-to-chat.ts'
+
+export async function answerResponses(exchange: Exchange): Promise<ApiAnswer> {
+  const { body, model, meter, stream } = exchange
+  const { chat, kinds } = responsesToChat(body)
+  checkChat(chat, model, stream)
+  const oneToolOnly = chat.parallel_tool_calls === false
+  const context: ResponseContext = { body, model: model.id, kinds }
+  const wanted = engineBody(exchange, chat)
+  if (stream) {
+    const chunks = new ChatChunks(meter, model.id, oneToolOnly)
+    return streamAnswer(
+      exchange,
+      'chat',
+      wanted,
+      new ResponsesStream(chunks, context, () => meter.read()),
+    )
+  }
+  const answer = await completeCall(exchange, 'chat', wanted)
+  const normal = normalizeChat(answer.body, model.id, meter, oneToolOnly)
+  const choice = firstChoice(normal)
+  const message: JsonObject = isObject(choice.message) ? choice.message : {}
+  const output = outputItems(message, context)
+  const head = responseHead(context)
+  return jsonAnswer(
+    exchange,
+    finishedResponse(head, output, choice.finish_reason, meter.read(), answer.body.usage),
+  )
+}
+
+function firstChoice(chat: JsonObject): JsonObject {
+  const choice = Array.isArray(chat.choices) ? chat.choices[0] : undefined
+  return isObject(choice) ? choice : {}
+}

@@ -1,0 +1,84 @@
+/** Answers with a stream of events: engine chunks in, the bytes of one dialect out. */
+import type { ApiError } from '@privatemode/protocol/api'
+import type { EngineEndpoint, JsonObject } from '../engine/engine.ts'
+import type { ApiAnswer, Exchange } from './api-request.ts'
+import { type StartedStream, startStream } from './call-engine.ts'
+import { toApiError } from './engine-failure.ts'
+import { KeepAlive } from './keep-alive.ts'
+
+/** Writes the events of one stream in one dialect. */
+export interface StreamWriter {
+  readonly ping: string
+  /** The events one engine chunk becomes; often one, sometimes none. */
+  write(chunk: JsonObject): string
+  /** The events of a good end; throws when the engine's chunks were not a whole answer. */
+  end(fitted: boolean): string
+  /** The event of a failure, after which nothing may look like a good end. */
+  fail(error: ApiError): string
+}
+
+const encoder = new TextEncoder()
+
+export async function streamAnswer(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  writer: StreamWriter,
+): Promise<ApiAnswer> {
+  const stopped = new AbortController()
+  const signal = AbortSignal.any([exchange.signal, stopped.signal])
+  const starting = startStream(exchange, endpoint, body, signal)
+  const hasStarted = await settlesWithin(starting, exchange.times.commitMs)
+  let outcome: 'complete' | 'failed' = 'failed' // what was not ended well has failed
+
+  async function* events(): AsyncGenerator<Uint8Array> {
+    let started: StartedStream | undefined
+    try {
+      // The status is sent and the prompt still being read: the first byte must not wait.
+      if (!hasStarted) yield encoder.encode(writer.ping)
+      started = await starting
+      for (let next = started.first; next.done !== true; next = await started.rest.next()) {
+        const text = writer.write(next.value)
+        if (text !== '') yield encoder.encode(text)
+      }
+      const end = writer.end(started.fitted)
+      outcome = 'complete'
+      yield encoder.encode(end)
+    } catch (thrown) {
+      yield encoder.encode(writer.fail(toApiError(thrown, { ...exchange, body })))
+    } finally {
+      stopped.abort()
+      await started?.rest.return?.()
+    }
+  }
+
+  return {
+    status: 200,
+    headers: {
+      ...exchange.headers,
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    },
+    body: new KeepAlive(events(), {
+      ping: encoder.encode(writer.ping),
+      periodMs: exchange.times.keepAliveMs,
+      stop: () => stopped.abort(),
+    }),
+    usage: () => exchange.meter.read(),
+    outcome: () => (exchange.signal.aborted && outcome === 'failed' ? 'aborted' : outcome),
+  }
+}
+
+/** Whether a promise is done in time; its failure is thrown, its success is left in it. */
+async function settlesWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs)
+  })
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
