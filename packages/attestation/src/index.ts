@@ -70,6 +70,18 @@ export {
 } from './manifest/manifest-source.ts'
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
+export { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
+export {
+  authenticateNvidiaGpu,
+  authenticateNvidiaReport,
+  compareNvidiaRims,
+  type NvidiaReport,
+  readReferenceIds,
+} from './nvidia/authenticate-nvidia.ts'
+export type { NvidiaGpuClaims, NvidiaReportClaims } from './nvidia/claims.ts'
+export type { NvidiaArchitecture } from './nvidia/device-chain.ts'
+export type { ReferenceIds } from './nvidia/reference-ids.ts'
+export type { NvidiaGpuRule } from './nvidia/rule.ts'
 export {
   parseReceipt,
   type ReceiptClaims,

@@ -1,0 +1,58 @@
+/** Decides whether the manifest wants an authentic NVIDIA device. */
+import type { Transcript } from '../verdict.ts'
+import type { NvidiaGpuClaims } from './claims.ts'
+import type { NvidiaGpuRule, VersionRule } from './rule.ts'
+import { isAtLeast, type VersionKind } from './version.ts'
+
+export function appraiseNvidiaGpu(
+  claims: NvidiaGpuClaims,
+  rule: NvidiaGpuRule,
+  transcript: Transcript,
+): void {
+  transcript.require(
+    rule.architectures.includes(claims.architecture),
+    'nvidia/manifest/architecture',
+    'policy_refused',
+    `architecture is ${claims.architecture}, manifest lists ${rule.architectures.join(', ')}`,
+  )
+  if (rule.modes) {
+    transcript.require(
+      claims.mode !== undefined && rule.modes.includes(claims.mode),
+      'nvidia/manifest/mode',
+      'policy_refused',
+      `mode is ${claims.mode ?? 'not stated'}, manifest lists ${rule.modes.join(', ')}`,
+    )
+  }
+  if (claims.driverVersion === undefined) {
+    transcript.skip('nvidia/manifest/driver', 'a switch runs no driver of its own')
+  } else {
+    requireVersion('driver', claims.driverVersion, rule.driver, transcript)
+  }
+  requireVersion('vbios', claims.vbiosVersion, rule.vbios, transcript)
+}
+
+function requireVersion(
+  kind: VersionKind,
+  version: string,
+  rule: VersionRule,
+  transcript: Transcript,
+): void {
+  const id = `nvidia/manifest/${kind}`
+  switch (rule.kind) {
+    case 'allowed':
+      transcript.require(
+        rule.versions.includes(version),
+        id,
+        'tcb_unlisted',
+        `${kind} is ${version}, manifest lists ${rule.versions.join(', ')}`,
+      )
+      return
+    case 'minimum':
+      transcript.require(
+        isAtLeast(kind, version, rule.version),
+        id,
+        'tcb_too_old',
+        `${kind} is ${version}, manifest demands at least ${rule.version}`,
+      )
+  }
+}

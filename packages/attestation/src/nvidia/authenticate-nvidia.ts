@@ -1,0 +1,178 @@
+/** Decides whether NVIDIA evidence is authentic: a genuine device running NVIDIA's own firmware. */
+import { type Bytes, equalBytes, formatHex, parseBase64 } from '../bytes.ts'
+import type { AuthenticityContext, NvidiaGpuEvidence } from '../evidence.ts'
+import { AttestationError, type Transcript } from '../verdict.ts'
+import { type Certificate, parseCertificate, parsePem } from '../x509/certificate.ts'
+import { readRevocationStatus, requireNotRevoked } from '../x509/ocsp.ts'
+import { type NvidiaGpuClaims, type NvidiaReportClaims, readReportClaims } from './claims.ts'
+import {
+  type Device,
+  readModel,
+  requireFirmwareId,
+  requireReportSignature,
+  verifyDeviceChain,
+} from './device-chain.ts'
+import { type DeviceFields, readGpuFields, readSwitchFields } from './device-fields.ts'
+import { assignRims, type RimRole, requiredRoles, requireMeasurements } from './match-rims.ts'
+import { type ReferenceIds, referenceIds } from './reference-ids.ts'
+import { type Rim, readRim } from './rim.ts'
+import { parseSpdmReport, type SpdmReport } from './spdm-report.ts'
+import { verifySignedXml } from './xml-signature.ts'
+
+const maxRims = 4
+const maxOcspResponses = 32
+
+/** A report whose signature, signer and freshness hold; its measurements are still to be compared. */
+export type NvidiaReport = {
+  readonly claims: NvidiaReportClaims
+  readonly report: SpdmReport
+  readonly device: Device
+  readonly fields: DeviceFields
+}
+
+/**
+ * All of it: report, chain, revocation, and RIMs for everything the device runs. Without an expected
+ * nonce the report may be old, and the transcript says that this was not checked.
+ */
+export async function authenticateNvidiaGpu(
+  evidence: NvidiaGpuEvidence,
+  expectedNonce: Uint8Array | undefined,
+  context: AuthenticityContext,
+  transcript: Transcript,
+): Promise<NvidiaGpuClaims> {
+  const authentic = await authenticateNvidiaReport(evidence, expectedNonce, context, transcript)
+  const matched = await compareNvidiaRims(authentic, evidence, context, transcript)
+  for (const role of requiredRoles(authentic.fields)) {
+    const { rimIds } = authentic.claims
+    transcript.require(
+      matched.has(role),
+      `nvidia/rim/${role}`,
+      'collateral_missing',
+      `RIM ${rimIds[role]} must be there`,
+    )
+  }
+  return authentic.claims as NvidiaGpuClaims
+}
+
+/** Who made the report, and when; says nothing about the firmware that the device runs. */
+export async function authenticateNvidiaReport(
+  evidence: NvidiaGpuEvidence,
+  expectedNonce: Uint8Array | undefined,
+  context: AuthenticityContext,
+  transcript: Transcript,
+): Promise<NvidiaReport> {
+  const report = transcript.attempt('nvidia/report', () =>
+    parseSpdmReport(decode(evidence.report, 'report')),
+  )
+  transcript.pass('nvidia/report', `${report.measurements.size} measurements`)
+  requireNonce(report, expectedNonce, transcript)
+  const trust = { rootFingerprints: context.roots.nvidiaDevice, at: context.at }
+  const device = await verifyDeviceChain(evidence.certificate_chain, trust, transcript)
+  await requireReportSignature(report, device, transcript)
+  transcript.skip('nvidia/chain/0/revocation', 'made by the device itself, known to no responder')
+  await requireUnrevoked(device.chain, 1, evidence, context, transcript, 'nvidia/chain')
+  const fields = transcript.attempt('nvidia/fields', () => readFields(device, report))
+  requireFirmwareId(fields.firmwareId, device, transcript)
+  return { claims: readReportClaims(report, device, fields), report, device, fields }
+}
+
+/** What to fetch for a report; verifies nothing, for a worker that staples RIMs to its own. */
+export function readReferenceIds(evidence: NvidiaGpuEvidence): ReferenceIds {
+  const report = parseSpdmReport(decode(evidence.report, 'report'))
+  const [, identity] = parsePem(evidence.certificate_chain)
+  if (!identity) throw new AttestationError('chain_mismatch', 'no device certificate')
+  const device = readModel(parseCertificate(identity))
+  return referenceIds(device, readFields(device, report))
+}
+
+/** What a device is, its certificate says; a switch that reports like a GPU is still a switch. */
+const readFields = (
+  { architecture }: Pick<Device, 'architecture'>,
+  { opaque }: SpdmReport,
+): DeviceFields => (architecture === 'ls10' ? readSwitchFields(opaque) : readGpuFields(opaque))
+
+/** Verifies every RIM in the evidence and compares the report with it; says which there were. */
+export async function compareNvidiaRims(
+  { report, device, fields }: NvidiaReport,
+  evidence: NvidiaGpuEvidence,
+  context: AuthenticityContext,
+  transcript: Transcript,
+): Promise<ReadonlySet<RimRole>> {
+  if (evidence.rims.length > maxRims) {
+    transcript.fail('nvidia/rim', 'collateral_malformed', `${evidence.rims.length} RIMs`)
+  }
+  const rims: Rim[] = []
+  for (const [index, base64] of evidence.rims.entries()) {
+    rims.push(await readVerifiedRim(base64, evidence, context, transcript, `nvidia/rim/${index}`))
+  }
+  const assigned = assignRims(rims, device, fields, transcript)
+  requireMeasurements(report, fields, assigned, transcript)
+  return new Set(assigned.keys())
+}
+
+async function readVerifiedRim(
+  base64: string,
+  evidence: NvidiaGpuEvidence,
+  context: AuthenticityContext,
+  transcript: Transcript,
+  id: string,
+): Promise<Rim> {
+  const bytes = transcript.attempt(id, () => decode(base64, 'RIM', 'collateral_malformed'))
+  const trust = { rootFingerprints: context.roots.nvidiaRim, at: context.at }
+  const signed = await verifySignedXml(bytes, trust, transcript, id)
+  await requireUnrevoked(signed.chain, 0, evidence, context, transcript, `${id}/chain`)
+  return transcript.attempt(id, () => readRim(signed.root))
+}
+
+function requireNonce(
+  report: SpdmReport,
+  expected: Uint8Array | undefined,
+  transcript: Transcript,
+): void {
+  const id = 'nvidia/nonce'
+  const seen = formatHex(report.nonce)
+  if (expected === undefined) transcript.skip(id, `no nonce was expected, the report has ${seen}`)
+  else {
+    transcript.require(
+      equalBytes(report.nonce, expected),
+      id,
+      'nonce_mismatch',
+      `nonce is ${seen}, expected ${formatHex(expected)}`,
+    )
+  }
+}
+
+/** Judges the certificates of `chain` from index `first`, but not the root, which is pinned. */
+async function requireUnrevoked(
+  chain: readonly Certificate[],
+  first: number,
+  evidence: NvidiaGpuEvidence,
+  { revocation, at }: AuthenticityContext,
+  transcript: Transcript,
+  idPrefix: string,
+): Promise<void> {
+  const responses = transcript.attempt(`${idPrefix}/revocation`, () => decodeOcsp(evidence))
+  for (const [index, certificate] of chain.entries()) {
+    const issuer = chain[index + 1]
+    if (index < first || !issuer) continue
+    const status = await readRevocationStatus(responses, certificate, issuer, at)
+    requireNotRevoked(status, revocation, at, transcript, `${idPrefix}/${index}/revocation`)
+  }
+}
+
+function decodeOcsp({ ocsp }: NvidiaGpuEvidence): Bytes[] {
+  if (ocsp.length > maxOcspResponses) {
+    throw new AttestationError('evidence_malformed', `${ocsp.length} OCSP responses`)
+  }
+  return ocsp.map((base64) => decode(base64, 'OCSP response'))
+}
+
+function decode(
+  base64: string,
+  what: string,
+  code: 'evidence_malformed' | 'collateral_malformed' = 'evidence_malformed',
+): Bytes {
+  const bytes = parseBase64(base64)
+  if (bytes === undefined) throw new AttestationError(code, `${what} is not base64`)
+  return bytes
+}

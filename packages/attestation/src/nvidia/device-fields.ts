@@ -1,0 +1,117 @@
+/** Reads what an NVIDIA device says of itself in the opaque data of its report. */
+import { type Bytes, formatHex, isZero } from '../bytes.ts'
+import { AttestationError } from '../verdict.ts'
+import type { SpdmReport } from './spdm-report.ts'
+
+// The types that are read here, of those that NVIDIA's verifier names; others pass unread, since
+// the device signed them and a newer driver may add some.
+const types = {
+  driverVersion: 3,
+  vbiosVersion: 6,
+  nvdec0Status: 11,
+  chipSku: 15,
+  project: 17,
+  projectSku: 18,
+  firmwareId: 20,
+  protectedPcieStatus: 21,
+  chipInfo: 35,
+  featureFlag: 36,
+} as const
+
+/** How a GPU is shared: one tenant's alone, several of one tenant, or behind protected switches. */
+export type GpuMode = 'single-pass-through' | 'multi-pass-through' | 'protected-pcie'
+
+export type GpuFields = {
+  readonly device: 'gpu'
+  readonly driverVersion: string
+  readonly vbiosVersion: string
+  readonly project: string
+  readonly projectSku: string
+  readonly chipSku: string
+  /** From Blackwell on, where the certificate names a family only. */
+  readonly chipInfo: string | undefined
+  /** Undefined where the driver is too old to say. */
+  readonly mode: GpuMode | undefined
+  /** Where the video decoder is off, its measurement means nothing. */
+  readonly nvdec0Disabled: boolean
+  readonly firmwareId: Bytes | undefined
+}
+
+export type SwitchFields = {
+  readonly device: 'switch'
+  readonly vbiosVersion: string
+  readonly firmwareId: Bytes | undefined
+}
+
+export type DeviceFields = GpuFields | SwitchFields
+
+type Opaque = SpdmReport['opaque']
+
+export function readGpuFields(opaque: Opaque): GpuFields {
+  return {
+    device: 'gpu',
+    driverVersion: readText(opaque, 'driverVersion', /^\d{1,4}(\.\d{1,4}){1,3}$/),
+    vbiosVersion: readGpuVbiosVersion(opaque),
+    project: readText(opaque, 'project', /^[0-9A-Z]{1,16}$/),
+    projectSku: readText(opaque, 'projectSku', /^[0-9A-Z]{1,16}$/),
+    chipSku: readText(opaque, 'chipSku', /^[0-9A-Z]{1,16}$/),
+    chipInfo: opaque.has(types.chipInfo)
+      ? readText(opaque, 'chipInfo', /^[0-9A-Z_]{1,16}$/)
+      : undefined,
+    mode: readMode(opaque),
+    nvdec0Disabled: readSwitchedOff(opaque, 'nvdec0Status') === true,
+    firmwareId: opaque.get(types.firmwareId),
+  }
+}
+
+export function readSwitchFields(opaque: Opaque): SwitchFields {
+  return {
+    device: 'switch',
+    vbiosVersion: readText(opaque, 'vbiosVersion', /^[0-9A-F]{2}(\.[0-9A-F]{2}){4}$/),
+    firmwareId: opaque.get(types.firmwareId),
+  }
+}
+
+/** Eight bytes, little-endian: 96.00.5E.00 in the lower half, the last part .01 above it. */
+function readGpuVbiosVersion(opaque: Opaque): string {
+  const bytes = readBytes(opaque, 'vbiosVersion', 8)
+  if (!isZero(bytes.subarray(5))) malformed(`VBIOS version ${formatHex(bytes)}`)
+  return [3, 2, 1, 0, 4]
+    .map((index) => formatHex(bytes.subarray(index, index + 1)).toUpperCase())
+    .join('.')
+}
+
+function readMode(opaque: Opaque): GpuMode | undefined {
+  if (!opaque.has(types.featureFlag)) {
+    // Before the flag existed, a status said whether PCIe is protected.
+    return readSwitchedOff(opaque, 'protectedPcieStatus') === false ? 'protected-pcie' : undefined
+  }
+  const [low, high] = readBytes(opaque, 'featureFlag', 2)
+  const modes = ['single-pass-through', 'multi-pass-through', 'protected-pcie'] as const
+  const mode = high === 0 ? modes[low ?? modes.length] : undefined
+  return mode ?? malformed(`feature flag ${low}, ${high}`)
+}
+
+/** A status byte is 0x55 for off and 0xaa for on, and nothing else. */
+function readSwitchedOff(opaque: Opaque, name: keyof typeof types): boolean | undefined {
+  if (!opaque.has(types[name])) return undefined
+  const [status] = readBytes(opaque, name, 1)
+  if (status !== 0x55 && status !== 0xaa) malformed(`${name} ${status}, expected 0x55 or 0xaa`)
+  return status === 0x55
+}
+
+/** ASCII, filled up with zeros. */
+function readText(opaque: Opaque, name: keyof typeof types, form: RegExp): string {
+  const bytes = opaque.get(types[name]) ?? malformed(`no field ${name}`)
+  const text = String.fromCharCode(...bytes.subarray(0, 64)).replace(/\0+$/, '')
+  return form.test(text) ? text : malformed(`${name} has an unknown form`)
+}
+
+function readBytes(opaque: Opaque, name: keyof typeof types, length: number): Bytes {
+  const bytes = opaque.get(types[name]) ?? malformed(`no field ${name}`)
+  return bytes.length === length ? bytes : malformed(`${name} has ${bytes.length} bytes`)
+}
+
+function malformed(detail: string): never {
+  throw new AttestationError('evidence_malformed', `device fields: ${detail}`)
+}

@@ -1,0 +1,60 @@
+/** What a manifest may demand of NVIDIA devices. */
+import type { Fields } from '../fields.ts'
+import type { NvidiaArchitecture } from './device-chain.ts'
+import type { GpuMode } from './device-fields.ts'
+import { isVersion, type VersionKind } from './version.ts'
+
+export type VersionRule =
+  | { readonly kind: 'allowed'; readonly versions: readonly string[] }
+  | { readonly kind: 'minimum'; readonly version: string }
+
+export type NvidiaGpuRule = {
+  /** Evidence without any device is refused; how many there must be is not said here. */
+  readonly required: boolean
+  readonly architectures: readonly NvidiaArchitecture[]
+  readonly driver: VersionRule
+  readonly vbios: VersionRule
+  /** Absent: any, also where the driver does not say. */
+  readonly modes?: readonly GpuMode[]
+}
+
+const architectures = ['hopper', 'blackwell', 'ls10'] as const
+const modes = ['single-pass-through', 'multi-pass-through', 'protected-pcie'] as const
+
+/** Reads a rule from a manifest; refuses in the manifest's own codes. */
+export function readNvidiaGpuRule(fields: Fields): NvidiaGpuRule {
+  return {
+    required: fields.boolean('required'),
+    architectures: readChoices(fields, 'architectures', architectures),
+    driver: fields.object('driver', (inner) => readVersionRule(inner, 'driver')),
+    vbios: fields.object('vbios', (inner) => readVersionRule(inner, 'vbios')),
+    ...(fields.has('modes') && { modes: readChoices(fields, 'modes', modes) }),
+  }
+}
+
+function readVersionRule(fields: Fields, kind: VersionKind): VersionRule {
+  const check = (value: unknown, name: string): string =>
+    typeof value === 'string' && isVersion(kind, value)
+      ? value
+      : fields.refuse(name, `expected a version of a ${kind}`)
+  // Both together would leave open whether a listed version below the minimum counts.
+  if (fields.has('allowed') === fields.has('minimum')) {
+    fields.refuse('allowed', 'expected either a list of versions or a minimum')
+  }
+  if (fields.has('minimum')) {
+    return { kind: 'minimum', version: check(fields.value('minimum'), 'minimum') }
+  }
+  const versions = fields.array('allowed', { min: 1, max: 256 }, (item) => check(item, 'allowed'))
+  return { kind: 'allowed', versions }
+}
+
+function readChoices<const T extends string>(
+  fields: Fields,
+  name: string,
+  choices: readonly T[],
+): T[] {
+  return fields.array(name, { min: 1, max: choices.length }, (item) => {
+    const chosen = choices.find((choice) => choice === item)
+    return chosen ?? fields.refuse(name, `expected ${choices.join(' or ')}`)
+  })
+}
