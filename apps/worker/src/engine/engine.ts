@@ -17,6 +17,8 @@ export type EngineCall = {
   readonly body: JsonObject
   readonly stream: boolean
   readonly signal: AbortSignal
+  /** False where `cache_salt` was made for this request alone: nothing of it is kept afterwards. */
+  readonly keepPrefix?: boolean
   /** Told whenever the counts grow; the last report is exact also after an abort or a failure. */
   readonly onUsage?: (usage: EngineUsage) => void
 }
