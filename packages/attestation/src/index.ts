@@ -89,6 +89,11 @@ export {
   verifyReceipt,
 } from './receipt.ts'
 export { vendorRoots } from './roots.ts'
+export { appraiseSnp, refuseOpenGuest } from './snp/appraise.ts'
+export { authenticateSnp } from './snp/authenticate.ts'
+export type { SnpClaims } from './snp/claims.ts'
+export { parseSnpReport, type SnpReport } from './snp/report.ts'
+export { readSnpRule, type SnpRule } from './snp/rule.ts'
 export type { SoftwareVerifier } from './software/verifier.ts'
 export {
   formatStatement,

@@ -10,6 +10,8 @@ export type AttestationErrorCode =
   | 'certificate_expired'
   | 'chain_untrusted'
   | 'chain_mismatch'
+  // genuine, but of another chip or firmware than the report names
+  | 'certificate_mismatch'
   // revocation
   | 'crl_missing'
   | 'crl_invalid'

@@ -1,0 +1,107 @@
+/** What a manifest demands of an SEV-SNP machine. */
+import type { Fields } from '../fields.ts'
+import {
+  type ClosedPlatformFlag,
+  type ClosedPolicyFlag,
+  closedPlatformFlags,
+  closedPolicyFlags,
+  type OpenPlatformFlag,
+  type OpenPolicyFlag,
+  openPlatformFlags,
+  openPolicyFlags,
+} from './claims.ts'
+import {
+  componentsOf,
+  type SnpProduct,
+  snpProducts,
+  type TcbComponent,
+  type TcbLevels,
+} from './product.ts'
+import type { SnpSigner } from './report.ts'
+
+export type SnpRule = {
+  /** Hex, 48 bytes each; any one of them is accepted. */
+  readonly measurements: readonly string[]
+  /** The products accepted, each with its minimum for the reported, committed and launch TCB. */
+  readonly minimumTcb: Readonly<Partial<Record<SnpProduct, TcbLevels>>>
+  readonly signers: readonly SnpSigner[]
+  /** Whose VLEKs are accepted; every machine of a provider has the same one. */
+  readonly cspIds: readonly string[]
+  readonly vmpl: number
+  /** Hex, 32 bytes; undefined leaves it open. */
+  readonly hostData: string | undefined
+  readonly guestPolicy: FlagRule<OpenPolicyFlag, ClosedPolicyFlag>
+  readonly platform: FlagRule<OpenPlatformFlag, ClosedPlatformFlag>
+}
+
+/** Flags that open a machine are refused unless allowed; those that close it may be demanded. */
+export type FlagRule<Open, Closed> = {
+  readonly allow: readonly Open[]
+  readonly require: readonly Closed[]
+}
+
+/** Reads the members of a rule of kind `snp`; the caller refuses what is left over. */
+export function readSnpRule(fields: Fields): SnpRule {
+  const signers = readChoices(fields, 'signers', ['vcek', 'vlek'] as const, 1)
+  return {
+    measurements: fields.array('measurements', { min: 1, max: 64 }, (item) => {
+      if (typeof item === 'string' && /^[0-9a-f]{96}$/.test(item)) return item
+      return fields.refuse('measurements', 'expected 48 bytes in lower-case hex')
+    }),
+    minimumTcb: fields.object('minimum_tcb', readMinimumTcb),
+    signers,
+    cspIds: signers.includes('vlek') ? readCspIds(fields) : [],
+    vmpl: fields.optional('vmpl', (name) => fields.integer(name, { min: 0, max: 3 })) ?? 0,
+    hostData: fields.optional('host_data', (name) => fields.hex(name, 32)),
+    guestPolicy: fields.object('guest_policy', (inner) => ({
+      allow: readChoices(inner, 'allow', openPolicyFlags, 0),
+      require: readChoices(inner, 'require', closedPolicyFlags, 0),
+    })),
+    platform: fields.object('platform', (inner) => ({
+      allow: readChoices(inner, 'allow', openPlatformFlags, 0),
+      require: readChoices(inner, 'require', closedPlatformFlags, 0),
+    })),
+  }
+}
+
+function readMinimumTcb(fields: Fields): SnpRule['minimumTcb'] {
+  const minimum: Partial<Record<SnpProduct, TcbLevels>> = {}
+  for (const product of snpProducts) {
+    const levels = fields.optional(product, (name) =>
+      fields.object(name, (inner) => readLevels(inner, product)),
+    )
+    if (levels) minimum[product] = levels
+  }
+  if (Object.keys(minimum).length === 0) fields.refuse(snpProducts.join(' or '), 'missing')
+  return minimum
+}
+
+/** Every component is named: one left out would be one that no one decided on. */
+function readLevels(fields: Fields, product: SnpProduct): TcbLevels {
+  const levels: Partial<Record<TcbComponent, number>> = {}
+  for (const component of componentsOf(product)) {
+    levels[component] = fields.integer(component, { min: 0, max: 255 })
+  }
+  return levels
+}
+
+function readCspIds(fields: Fields): string[] {
+  return fields.array('csp_ids', { min: 1, max: 16 }, (item) => {
+    if (typeof item === 'string' && /^[\x20-\x7e]{1,256}$/.test(item)) return item
+    return fields.refuse('csp_ids', 'expected 1 to 256 printable characters')
+  })
+}
+
+function readChoices<const T extends string>(
+  fields: Fields,
+  name: string,
+  choices: readonly T[],
+  min: number,
+): T[] {
+  const chosen = fields.array(name, { min, max: choices.length }, (item) => {
+    const choice = choices.find((known) => known === item)
+    return choice ?? fields.refuse(name, `expected ${choices.join(' or ')}`)
+  })
+  if (new Set(chosen).size !== chosen.length) fields.refuse(name, 'an item occurs twice')
+  return chosen
+}
