@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { formatBase64, formatHex, parseBase64, parseHex } from '../bytes.ts'
-import type { AuthenticityContext, NvidiaGpuEvidence } from '../evidence.ts'
-import { vendorRoots } from '../roots.ts'
-import { hasVectors, readVector, readVectorText } from '../testing/vectors.ts'
+import { formatHex, parseBase64, parseHex } from '../bytes.ts'
+import type { NvidiaGpuEvidence } from '../evidence.ts'
+import { nvidiaContextAt, readNvidiaEvidence } from '../testing/nvidia-vectors.ts'
+import { hasVectors, readVectorText } from '../testing/vectors.ts'
 import { Transcript } from '../verdict.ts'
 import {
   authenticateNvidiaGpu,
@@ -10,25 +10,6 @@ import {
   compareNvidiaRims,
 } from './authenticate-nvidia.ts'
 import type { NvidiaReportClaims } from './claims.ts'
-
-// The responders' answers of that time were not kept, so that revocation is unknown here.
-const contextAt = (at: string, allowUnknown = true): AuthenticityContext => ({
-  roots: vendorRoots,
-  revocation: { allowUnknown, revokedGraceHours: 0 },
-  at: new Date(at),
-})
-
-const readEvidence = (
-  report: string,
-  chain: string,
-  rims: readonly string[] = [],
-): NvidiaGpuEvidence => ({
-  kind: 'nvidia-gpu',
-  report: formatBase64(parseHex(readVectorText(`nvidia/${report}`).trim())!),
-  certificate_chain: readVectorText(`nvidia/${chain}`),
-  rims: rims.map((rim) => formatBase64(readVector(`nvidia/${rim}`))),
-  ocsp: [],
-})
 
 type SdkEvidence = { arch: string; evidence: string; certificate: string; nonce: string }
 const readSdkEvidence = (name: string): { evidence: NvidiaGpuEvidence; nonce: Uint8Array } => {
@@ -57,11 +38,11 @@ const vbiosRim = 'nvtrust/1010_0200_882_96005E0001_PROD.swidtag'
 describe.skipIf(!hasVectors)('real evidence', () => {
   test('of an LS10 switch with its RIM is authentic in full', async () => {
     const transcript = new Transcript()
-    const evidence = readEvidence(...lsTen, [switchRim])
+    const evidence = readNvidiaEvidence(...lsTen, [switchRim])
     const claims = await authenticateNvidiaGpu(
       evidence,
       undefined,
-      contextAt('2026-08-01'),
+      nvidiaContextAt('2026-08-01'),
       transcript,
     )
     expect(claims).toMatchObject({ device: 'switch', vbiosVersion: '96.10.55.00.01' })
@@ -73,8 +54,8 @@ describe.skipIf(!hasVectors)('real evidence', () => {
   })
 
   test('of a Hopper GPU matches the published VBIOS, and still needs the driver RIM', async () => {
-    const evidence = readEvidence(...hopper, [vbiosRim])
-    const context = contextAt('2024-06-01')
+    const evidence = readNvidiaEvidence(...hopper, [vbiosRim])
+    const context = nvidiaContextAt('2024-06-01')
     const nonce = parseHex('27a328247bf7935c993341cf587be6f05986ccce4fe7ba2c54100bd616a58f66')
     const report = await authenticateNvidiaReport(evidence, nonce, context, new Transcript())
     expect(report.claims).toMatchObject({
@@ -94,7 +75,7 @@ describe.skipIf(!hasVectors)('real evidence', () => {
     evidence: NvidiaGpuEvidence,
     nonce?: Uint8Array,
   ): Promise<{ claims: NvidiaReportClaims }> =>
-    authenticateNvidiaReport(evidence, nonce, contextAt('2026-08-01'), new Transcript())
+    authenticateNvidiaReport(evidence, nonce, nvidiaContextAt('2026-08-01'), new Transcript())
 
   test.each([
     [hopper[0], hopper[1], '535.86.09'],
@@ -102,7 +83,7 @@ describe.skipIf(!hasVectors)('real evidence', () => {
     ['nvtrust/hopperAttestationReport.txt', 'nvtrust/hopperCertChain.txt', '550.90.07'],
     ['coco/hopper_coco_report1.txt', 'coco/hopper_coco_certs1.txt', '580.95.05'],
   ])('%s has a valid signature and chain', async (file, chain, driverVersion) => {
-    const { claims } = await report(readEvidence(file, chain))
+    const { claims } = await report(readNvidiaEvidence(file, chain))
     expect(claims).toMatchObject({ architecture: 'hopper', driverVersion })
   })
 
@@ -121,9 +102,9 @@ describe.skipIf(!hasVectors)('real evidence', () => {
   })
 
   test('without a revocation answer is refused where unknown is not tolerated', async () => {
-    const context = contextAt('2026-08-01', false)
+    const context = nvidiaContextAt('2026-08-01', false)
     const attempt = authenticateNvidiaReport(
-      readEvidence(...lsTen),
+      readNvidiaEvidence(...lsTen),
       undefined,
       context,
       new Transcript(),
@@ -140,7 +121,7 @@ describe.skipIf(!hasVectors)('real evidence', () => {
     [coco, 'coco/hopper_cert_chain_case3.txt', 'chain_mismatch'],
     [coco, 'coco/hopper_cert_chain_case4.txt', 'chain_mismatch'],
   ])('%s with %s is refused: %s', async (file, chain, code) => {
-    await expect(report(readEvidence(file, chain))).rejects.toMatchObject({ code })
+    await expect(report(readNvidiaEvidence(file, chain))).rejects.toMatchObject({ code })
   })
 
   const expired = [
@@ -193,8 +174,13 @@ describe.skipIf(!hasVectors)('real evidence', () => {
     ],
     [switchRim, '2028-06-01', 'certificate_expired', lsTen],
   ])('%s at %s is refused: %s', async (rim, at, code, files) => {
-    const evidence = readEvidence(...files, [rim])
-    const attempt = authenticateNvidiaGpu(evidence, undefined, contextAt(at), new Transcript())
+    const evidence = readNvidiaEvidence(...files, [rim])
+    const attempt = authenticateNvidiaGpu(
+      evidence,
+      undefined,
+      nvidiaContextAt(at),
+      new Transcript(),
+    )
     await expect(attempt).rejects.toMatchObject({ code })
   })
 })

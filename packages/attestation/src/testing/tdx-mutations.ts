@@ -74,7 +74,7 @@ function justifyCollateral(name: Name, bytes: Uint8Array): Part<Name>['justify']
 }
 
 /** White space of RFC 7468 (W), where it stays that; and what stands between the blocks. */
-function justifyPem(pem: Uint8Array): NonNullable<Part<Name>['justify']> {
+export function justifyPem(pem: Uint8Array): NonNullable<Part<Name>['justify']> {
   const text = Buffer.from(pem).toString('latin1')
   const blocks = [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)]
   return (offset, bit) => {
