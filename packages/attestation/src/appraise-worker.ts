@@ -1,6 +1,7 @@
 /** Appraisal: does the manifest list what authentic evidence says? */
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { RolePolicy, Rule } from './manifest/rule.ts'
+import { appraiseSnp } from './snp/appraise.ts'
 import type { SoftwareVerifier } from './software/verifier.ts'
 import { appraiseTdx } from './tdx/appraise-tdx.ts'
 import { AttestationError, Transcript } from './verdict.ts'
@@ -49,6 +50,10 @@ function appraiseByRule(
   transcript: Transcript,
 ): void {
   switch (rule.kind) {
+    case 'snp':
+      if (cpu.kind !== 'snp') refuseKind(cpu.kind, rule, transcript)
+      appraiseSnp(cpu.claims, rule.rule, transcript)
+      return
     case 'tdx':
       if (cpu.kind !== 'tdx') refuseKind(cpu.kind, rule, transcript)
       appraiseTdx(cpu.claims, rule.rule, transcript)

@@ -2,12 +2,15 @@
 import { deviceNonce, reportData } from './binding.ts'
 import { type Bytes, equalBytes, formatHex, parseBase64 } from './bytes.ts'
 import type { AuthenticityContext, CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
+import { authenticateSnp } from './snp/authenticate.ts'
+import type { SnpClaims } from './snp/claims.ts'
 import type { SoftwareClaims, SoftwareVerifier } from './software/verifier.ts'
 import { authenticateTdx } from './tdx/authenticate-tdx.ts'
 import type { TdxClaims } from './tdx/claims.ts'
 import { AttestationError, type Transcript } from './verdict.ts'
 
 export type CpuClaims =
+  | { readonly kind: 'snp'; readonly claims: SnpClaims }
   | { readonly kind: 'tdx'; readonly claims: TdxClaims }
   | { readonly kind: 'software'; readonly claims: SoftwareClaims }
 
@@ -58,7 +61,7 @@ async function authenticateCpu(
     case 'tdx':
       return { kind: 'tdx', claims: await authenticateTdx(evidence, context, transcript) }
     case 'snp':
-      return transcript.fail('cpu/kind', 'evidence_unsupported', `no verifier of ${evidence.kind}`)
+      return { kind: 'snp', claims: await authenticateSnp(evidence, context, transcript) }
     case 'software':
       if (software === undefined) {
         return transcript.fail(

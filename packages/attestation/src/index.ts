@@ -89,7 +89,7 @@ export {
   verifyReceipt,
 } from './receipt.ts'
 export { vendorRoots } from './roots.ts'
-export { appraiseSnp, refuseOpenGuest } from './snp/appraise.ts'
+export { appraiseSnp, appraiseSnpWithoutManifest } from './snp/appraise.ts'
 export { authenticateSnp } from './snp/authenticate.ts'
 export type { SnpClaims } from './snp/claims.ts'
 export { parseSnpReport, type SnpReport } from './snp/report.ts'

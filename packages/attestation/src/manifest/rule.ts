@@ -1,10 +1,12 @@
 /** What a manifest accepts as evidence: one rule per kind of machine, with the devices it needs. */
 import type { Fields } from '../fields.ts'
+import { readSnpRule, type SnpRule } from '../snp/rule.ts'
 import { readSoftwareRule, type SoftwareRule } from '../software/rule.ts'
 import { readTdxRule, type TdxRule } from '../tdx/rule.ts'
 import { AttestationError } from '../verdict.ts'
 
 export type Rule =
+  | { readonly kind: 'snp'; readonly rule: SnpRule }
   | { readonly kind: 'tdx'; readonly rule: TdxRule }
   | { readonly kind: 'software'; readonly rule: SoftwareRule }
 
@@ -20,6 +22,8 @@ export function readRolePolicy(fields: Fields): RolePolicy {
 function readRule(fields: Fields): Rule {
   const kind = fields.text('kind', 32)
   switch (kind) {
+    case 'snp':
+      return { kind, rule: readSnpRule(fields) }
     case 'tdx':
       return { kind, rule: readTdxRule(fields) }
     case 'software':

@@ -6,7 +6,7 @@ import type { FlagRule, SnpRule } from './rule.ts'
 
 /** Refuses with the code of the first demand that is not met. */
 export function appraiseSnp(claims: SnpClaims, rule: SnpRule, transcript: Transcript): void {
-  refuseOpenGuest(claims, transcript)
+  appraiseSnpWithoutManifest(claims, transcript)
   transcript.require(
     rule.measurements.includes(claims.measurement),
     'snp/measurement',
@@ -35,11 +35,8 @@ export function appraiseSnp(claims: SnpClaims, rule: SnpRule, transcript: Transc
   requireFlags(claims.platform, rule.platform, transcript, 'snp/platform')
 }
 
-/**
- * The two bits that let the host read a guest or hand it on, refused whatever a manifest says. Also
- * for those who look at evidence without a manifest.
- */
-export function refuseOpenGuest(claims: SnpClaims, transcript: Transcript): void {
+/** What holds for every manifest, and is all that can be said without one: a closed guest. */
+export function appraiseSnpWithoutManifest(claims: SnpClaims, transcript: Transcript): void {
   transcript.require(
     !claims.policy.flags.includes('debug'),
     'snp/debug',

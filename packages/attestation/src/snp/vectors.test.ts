@@ -8,7 +8,7 @@ import { amdCrl, realEvidence, snpFile, snpPem } from '../testing/snp-vectors.ts
 import { hasVectors } from '../testing/vectors.ts'
 import { type AttestationErrorCode, Transcript } from '../verdict.ts'
 import { parseCertificate } from '../x509/certificate.ts'
-import { refuseOpenGuest } from './appraise.ts'
+import { appraiseSnpWithoutManifest } from './appraise.ts'
 import { authenticateSnp } from './authenticate.ts'
 import { parseEndorsement } from './endorsement.ts'
 
@@ -37,14 +37,14 @@ vectors('a real report is authentic', () => {
   test('of Milan (google), whose guest may be debugged and is refused for that', async () => {
     const claims = await verify(google())
     expect(claims).toMatchObject({ product: 'Milan', signer: 'vcek', reportVersion: 2 })
-    expect(() => refuseOpenGuest(claims, new Transcript())).toThrow(
+    expect(() => appraiseSnpWithoutManifest(claims, new Transcript())).toThrow(
       expect.objectContaining({ code: 'debug_enabled' }),
     )
   })
 
   test('of Milan (virtee)', async () => {
     const claims = await verify(virtee())
-    refuseOpenGuest(claims, new Transcript())
+    appraiseSnpWithoutManifest(claims, new Transcript())
     expect(claims.tcb.reported).toEqual({ bootloader: 3, tee: 0, snp: 8, microcode: 115 })
   })
 
