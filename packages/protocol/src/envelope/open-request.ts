@@ -25,6 +25,8 @@ export type OpenedRequest = {
   readonly context: RequestContext
   readonly head: RequestHead
   readonly body: Bytes
+  /** The key of this worker that the request was wrapped for. */
+  readonly sealKeyId: Bytes
   /** Starts the answer; may be called once. */
   sealAnswer(): Eventually<AnswerSealer>
 }
@@ -52,6 +54,7 @@ export function openRequest(
             andThen(openFrames(new FrameOpener(key), bytes.subarray(prelude.length)), (opened) => ({
               ...opened,
               context: prelude.context,
+              sealKeyId,
               sealAnswer: () => AnswerSealer.start(provider, requestKey, digest, sealKeyId),
             })),
           ),

@@ -1,0 +1,89 @@
+/** The worker's HTTP surface, for the gateway alone: attestation, sealed requests, health. */
+import { formatAttestation } from '@privatemode/attestation'
+import { ApiError } from '@privatemode/protocol/api'
+import type { Bytes } from '@privatemode/protocol/envelope'
+import { type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
+import type { EvidenceSource } from './evidence/evidence-source.ts'
+import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
+
+export type WorkerApp = {
+  readonly service: SealedService
+  readonly evidence: EvidenceSource
+  readonly log: Log
+  readonly maxBodyBytes: number
+  /** Evidence costs a hypercall and signatures: only this many are made at once. */
+  readonly attestAtOnce: number
+}
+
+const nonceShape = /^[0-9a-f]{64}$/
+
+export function workerHandler(app: WorkerApp): (request: Request) => Promise<Response> {
+  let attesting = 0
+
+  async function attest(request: Request): Promise<Response> {
+    if (attesting >= app.attestAtOnce) {
+      throw new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
+    }
+    attesting++
+    try {
+      const nonce = parseNonce(await readBody(request, 1024))
+      const { statement } = await app.service.keys.current()
+      const evidence = await app.evidence.produce(nonce, statement)
+      const headers = { 'content-type': 'application/json' }
+      return new Response(formatAttestation({ statement, evidence }), { headers })
+    } finally {
+      attesting--
+    }
+  }
+
+  async function sealed(request: Request, requestId: string): Promise<Response> {
+    const { headers } = request
+    const view = {
+      requestId,
+      model: headers.get('privatemode-model') ?? '',
+      path: headers.get('privatemode-path') ?? '',
+      keyRef: headers.get('privatemode-key-ref') ?? '',
+    }
+    const bytes = await readBody(request, app.maxBodyBytes)
+    return await serveSealed(app.service, bytes, view, request.signal)
+  }
+
+  return async (request) => {
+    const { pathname } = new URL(request.url)
+    const requestId = request.headers.get('privatemode-request-id') ?? newRequestId()
+    try {
+      if (pathname === '/health') return Response.json({ status: 'ok' })
+      if (request.method !== 'POST') throw new ApiError('not_found', 'no such route')
+      if (pathname === '/privatemode/v1/sealed') return await sealed(request, requestId)
+      if (pathname === '/privatemode/v1/attestation') return await attest(request)
+      throw new ApiError('not_found', 'no such route')
+    } catch (error) {
+      return clearError(asApiError(error, app.log, requestId), requestId)
+    }
+  }
+}
+
+function parseNonce(body: Bytes): Uint8Array {
+  let nonce: unknown
+  try {
+    nonce = (JSON.parse(new TextDecoder().decode(body)) as { nonce?: unknown } | null)?.nonce
+  } catch {
+    nonce = undefined
+  }
+  if (typeof nonce !== 'string' || !nonceShape.test(nonce)) {
+    throw new ApiError('malformed', 'the nonce must be 64 hexadecimal digits, lower case')
+  }
+  return Buffer.from(nonce, 'hex')
+}
+
+/** The one place where a failure becomes a status; what is not ours says nothing of its cause. */
+function asApiError(error: unknown, log: Log, requestId: string): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof ServiceError && error.code === 'body_too_large') {
+    return new ApiError('request_too_large', error.message)
+  }
+  if (error instanceof ServiceError) return new ApiError('malformed', error.message)
+  const code = error instanceof Error ? error.name : 'unknown'
+  log.error('request failed in the worker', { requestId, code })
+  return new ApiError('internal_error', 'the worker failed to answer')
+}

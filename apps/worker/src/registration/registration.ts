@@ -1,0 +1,104 @@
+/** Keeps this worker listed at its gateways: registers, renews the lease, leaves. */
+import { formatModel } from '@privatemode/protocol/api'
+import type { Log, OutboundFetch, Secret } from '@privatemode/service'
+import type { EngineModel } from '../engine/engine.ts'
+import type { SignedUsage } from '../sealed/receipts.ts'
+
+export type RegistrationOptions = {
+  readonly gatewayUrl: string
+  readonly operatorToken: Secret
+  readonly workerId: string
+  /** The address at which the gateway reaches this worker. */
+  readonly url: string
+  readonly receiptKey: Uint8Array
+  readonly capacity: number
+  readonly fetch: OutboundFetch
+  readonly log: Log
+  /** Read anew for every renewal. */
+  readonly state: () => Promise<{
+    readonly sealKeyId: string
+    readonly models: readonly EngineModel[]
+    readonly active: number
+    readonly draining: boolean
+  }>
+}
+
+const renewMs = 2_000
+const timeoutMs = 5_000
+
+export class Registration {
+  readonly #options: RegistrationOptions
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #listed = false
+  #stopped = false
+
+  constructor(options: RegistrationOptions) {
+    this.#options = options
+  }
+
+  /** Starts renewing; resolves after the first attempt, whether it succeeded or not. */
+  async start(): Promise<void> {
+    await this.renew()
+    if (this.#stopped) return
+    this.#timer = setTimeout(() => void this.start(), renewMs)
+  }
+
+  async renew(): Promise<void> {
+    const { log, gatewayUrl } = this.#options
+    try {
+      await this.#call('PUT', this.#path(), await this.#body())
+      if (!this.#listed) log.info('registered at the gateway', { url: gatewayUrl })
+      this.#listed = true
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : 'unknown reason'
+      log.warn('not registered at the gateway, will try again', { url: gatewayUrl, detail })
+      this.#listed = false
+    }
+  }
+
+  /** Leaves the list, so that no new request comes. */
+  async leave(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#call('DELETE', this.#path(), undefined).catch(() => {
+      // The lease ends by itself in a few seconds.
+    })
+  }
+
+  postUsage = async (records: readonly SignedUsage[]): Promise<void> => {
+    await this.#call('POST', '/privatemode/v1/registry/usage', { records })
+  }
+
+  #path(): string {
+    return `/privatemode/v1/registry/workers/${this.#options.workerId}`
+  }
+
+  async #body() {
+    const { url, receiptKey, capacity, state } = this.#options
+    const { sealKeyId, models, active, draining } = await state()
+    return {
+      url,
+      models: models.map((model) => formatModel(model)),
+      seal_key_id: sealKeyId,
+      receipt_key: Buffer.from(receiptKey).toString('base64'),
+      capacity,
+      active,
+      draining,
+    }
+  }
+
+  async #call(method: string, path: string, body: object | undefined): Promise<void> {
+    const { gatewayUrl, operatorToken, fetch } = this.#options
+    const response = await fetch(gatewayUrl + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${operatorToken.reveal()}`,
+        'content-type': 'application/json',
+      },
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`status ${response.status}: ${text.slice(0, 200)}`)
+  }
+}

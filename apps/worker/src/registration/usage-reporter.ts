@@ -1,0 +1,63 @@
+/** Reports signed usage to the gateway, in batches, again and again until each is acknowledged. */
+import type { Log } from '@privatemode/service'
+import type { SignedUsage } from '../sealed/receipts.ts'
+
+export type PostUsage = (records: readonly SignedUsage[]) => Promise<void>
+
+const batchSize = 500
+const gatherMs = 100
+const maxPauseMs = 5_000
+/** About 50 MB. Beyond it the oldest are dropped, which the log says. */
+const maxWaiting = 100_000
+
+export class UsageReporter {
+  readonly #post: PostUsage
+  readonly #log: Log
+  #waiting: SignedUsage[] = []
+  #running: Promise<void> | undefined
+  #pauseMs = gatherMs
+  #stopping = false
+
+  constructor(post: PostUsage, log: Log) {
+    this.#post = post
+    this.#log = log
+  }
+
+  add = (usage: SignedUsage): void => {
+    this.#waiting.push(usage)
+    if (this.#waiting.length > maxWaiting) {
+      this.#waiting.shift()
+      this.#log.error('usage record dropped: the gateway has not taken any for too long')
+    }
+    this.#running ??= this.#run()
+  }
+
+  /** Reports what is left, for at most `limitMs`. */
+  async flush(limitMs: number): Promise<void> {
+    this.#stopping = true
+    const late = new Promise<void>((resolve) => setTimeout(resolve, limitMs).unref())
+    await Promise.race([this.#running ?? Promise.resolve(), late])
+    if (this.#waiting.length > 0) {
+      this.#log.error('usage records lost at shutdown', { count: this.#waiting.length })
+    }
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      if (!this.#stopping) await new Promise((resolve) => setTimeout(resolve, this.#pauseMs))
+      const batch = this.#waiting.slice(0, batchSize)
+      try {
+        await this.#post(batch)
+        // Not by position: records may have been dropped from the front while the post ran.
+        const sent = new Set(batch)
+        this.#waiting = this.#waiting.filter((usage) => !sent.has(usage))
+        this.#pauseMs = gatherMs
+      } catch {
+        this.#pauseMs = Math.min(this.#pauseMs * 2, maxPauseMs)
+        this.#log.warn('usage not taken by the gateway, will try again', { count: batch.length })
+        if (this.#stopping) await new Promise((resolve) => setTimeout(resolve, 200))
+      }
+    }
+    this.#running = undefined
+  }
+}

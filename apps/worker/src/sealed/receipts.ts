@@ -1,0 +1,54 @@
+/** Signs what happened: one signature over the usage and over what only the client sees. */
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import {
+  type Bytes,
+  encodeText,
+  type ReceiptRest,
+  receiptMessage,
+  type UsageRecord,
+} from '@privatemode/protocol/envelope'
+
+/** The usage as the gateway gets it: signed, and with a digest in place of the rest. */
+export type SignedUsage = {
+  readonly record: string
+  readonly rest_digest: string
+  readonly signature: string
+}
+
+export type SignedReceipt = { readonly receipt: Bytes; readonly usage: SignedUsage }
+
+/** The worker's receipt key. It lives as long as the process. */
+export class ReceiptSigner {
+  readonly #privateKey: KeyObject
+  /** Raw Ed25519 public key; the statement names it. */
+  readonly publicKey: Bytes
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    this.#privateKey = privateKey
+    const { x } = publicKey.export({ format: 'jwk' })
+    this.publicKey = new Uint8Array(Buffer.from(x ?? '', 'base64url'))
+  }
+
+  sign(record: UsageRecord, rest: Omit<ReceiptRest, 'salt'>): SignedReceipt {
+    const recordBytes = encodeText(JSON.stringify(record))
+    const salt = randomBytes(32).toString('base64')
+    const restBytes = encodeText(JSON.stringify({ ...rest, salt }))
+    const restDigest = sha256(restBytes)
+    const message = receiptMessage(sha256(recordBytes), restDigest)
+    const signature = sign(null, message, this.#privateKey).toString('base64')
+    const recordBase64 = Buffer.from(recordBytes).toString('base64')
+    const receipt = {
+      record: recordBase64,
+      rest: Buffer.from(restBytes).toString('base64'),
+      signature,
+    }
+    return {
+      receipt: encodeText(JSON.stringify(receipt)),
+      usage: { record: recordBase64, rest_digest: Buffer.from(restDigest).toString('hex'), signature },
+    }
+  }
+}
+
+const sha256 = (bytes: Bytes): Bytes =>
+  new Uint8Array(createHash('sha256').update(bytes).digest())

@@ -1,0 +1,119 @@
+/** The worker's seal keys: made here, rotated before they expire, never written anywhere. */
+import { createHash } from 'node:crypto'
+import { formatStatement, type ModelListing } from '@privatemode/attestation'
+import {
+  type Bytes,
+  createSealKeyPair,
+  equalBytes,
+  type Eventually,
+  formatHex,
+  type SealKeyPair,
+} from '@privatemode/protocol/envelope'
+
+export type StatementFacts = {
+  readonly workerId: string
+  readonly receiptKey: Bytes
+  readonly models: readonly ModelListing[]
+  readonly engine: string
+  readonly build: string
+}
+
+/** One seal key and the one statement that names it: a new statement always has a new key. */
+export type SealKey = {
+  readonly id: string
+  readonly statement: Bytes
+  readonly statementDigest: Bytes
+  readonly expiresAt: Date
+}
+
+type HeldKey = SealKey & { readonly pair: SealKeyPair; readonly replaceAt: Date }
+
+const lifetimeMs = 24 * 3_600_000
+/** Clients hold sessions for less than an hour, so an old key outlives every session with it. */
+const replaceAfterMs = 12 * 3_600_000
+/** Results of decapsulation that are kept; the oldest goes first. */
+const maxSessions = 20_000
+
+export class SealKeys {
+  readonly #facts: StatementFacts
+  readonly #now: () => Date
+  #keys: HeldKey[] = []
+  #making: Promise<HeldKey> | undefined
+  readonly #sessions = new Map<string, Bytes>()
+  readonly #opening = new Map<string, Promise<Bytes>>()
+
+  constructor(facts: StatementFacts, now: () => Date) {
+    this.#facts = facts
+    this.#now = now
+  }
+
+  /** The newest key, made where there is none or the newest is due to be replaced. */
+  async current(): Promise<SealKey> {
+    const newest = this.#keys.at(-1)
+    if (newest !== undefined && this.#now() < newest.replaceAt) return newest
+    this.#making ??= this.rotate().finally(() => {
+      this.#making = undefined
+    })
+    return this.#making
+  }
+
+  /** Makes a new key at once; the old ones stay until they expire. */
+  async rotate(): Promise<HeldKey> {
+    const pair = await createSealKeyPair()
+    const now = this.#now()
+    const expiresAt = new Date(now.getTime() + lifetimeMs)
+    const id = formatHex(pair.id)
+    const statement = formatStatement({
+      ...this.#facts,
+      role: 'worker',
+      sealKey: { id, kem: 'X-Wing', publicKey: pair.publicKey, expiresAt },
+    })
+    const statementDigest = sha256(statement)
+    const replaceAt = new Date(now.getTime() + replaceAfterMs)
+    const key = { id, pair, statement, statementDigest, expiresAt, replaceAt }
+    this.#keys = [...this.#keys.filter((held) => held.expiresAt > now), key]
+    return key
+  }
+
+  /** The digest of the statement that a request to this key was verified by. */
+  statementDigestOf(sealKeyId: Bytes): Bytes | undefined {
+    return this.#find(sealKeyId)?.statementDigest
+  }
+
+  /** The session secret behind an encapsulation; kept, so that the KEM costs nothing per request. */
+  findSecret = (sealKeyId: Bytes, encapsulation: Bytes): Eventually<Bytes | undefined> => {
+    const key = this.#find(sealKeyId)
+    if (key === undefined) return undefined
+    const name = createHash('sha256').update(sealKeyId).update(encapsulation).digest('latin1')
+    const known = this.#sessions.get(name)
+    if (known !== undefined) return known
+    const opening = this.#opening.get(name) ?? this.#open(key, name, encapsulation)
+    return opening
+  }
+
+  #open(key: HeldKey, name: string, encapsulation: Bytes): Promise<Bytes> {
+    const opening = key.pair
+      .openSession(encapsulation, key.statementDigest)
+      .then((secret) => {
+        this.#remember(name, secret)
+        return secret
+      })
+      .finally(() => this.#opening.delete(name))
+    this.#opening.set(name, opening)
+    return opening
+  }
+
+  #remember(name: string, secret: Bytes): void {
+    this.#sessions.set(name, secret)
+    const [oldest] = this.#sessions.keys()
+    if (this.#sessions.size > maxSessions && oldest !== undefined) this.#sessions.delete(oldest)
+  }
+
+  #find(sealKeyId: Bytes): HeldKey | undefined {
+    const now = this.#now()
+    return this.#keys.find((key) => equalBytes(key.pair.id, sealKeyId) && key.expiresAt > now)
+  }
+}
+
+const sha256 = (bytes: Bytes): Bytes =>
+  new Uint8Array(createHash('sha256').update(bytes).digest())

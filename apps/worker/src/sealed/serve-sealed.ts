@@ -1,0 +1,229 @@
+/** Answers one sealed request: opens it, asks the API core, seals what comes, signs the receipt. */
+import { createHash } from 'node:crypto'
+import { ApiError, type ApiErrorCode, formatRelayError } from '@privatemode/protocol/api'
+import {
+  type Bytes,
+  EnvelopeError,
+  type EnvelopeErrorCode,
+  formatHex,
+  type OpenedRequest,
+  openRequest,
+  type ReplayGuard,
+  type RequestContext,
+  type UsageRecord,
+} from '@privatemode/protocol/envelope'
+import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { answer } from '../api/answer.ts'
+import type { ApiAnswer, Usage } from '../api/api-request.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { ReceiptSigner, SignedUsage } from './receipts.ts'
+import type { SealKeys } from './seal-keys.ts'
+import { type Outgoing, sealPieces, sealShaped, sealWhole, type Sink } from './seal-stream.ts'
+import { streamShape } from './traffic-shape.ts'
+
+export type SealedService = {
+  readonly workerId: string
+  readonly engine: Engine
+  readonly keys: SealKeys
+  readonly guard: ReplayGuard
+  readonly signer: ReceiptSigner
+  /** Takes every signed usage record; it reports them to the gateway. */
+  readonly meter: (usage: SignedUsage) => void
+  readonly now: () => Date
+}
+
+/** What the gateway says of a request beside its sealed bytes; the sealed context must agree. */
+export type GatewayView = {
+  readonly requestId: string
+  readonly model: string
+  readonly path: string
+  readonly keyRef: string
+}
+
+export const sealedMediaType = 'application/privatemode-sealed'
+
+export type Served = { readonly context: RequestContext; readonly response: Response }
+
+/** Throws an `ApiError` where the request could not be opened; all else is answered sealed. */
+export async function serveSealed(
+  service: SealedService,
+  bytes: Bytes,
+  view: GatewayView,
+  signal: AbortSignal,
+): Promise<Response> {
+  const opened = await open(service, bytes, view)
+  const abort = new AbortController()
+  const stop = () => abort.abort()
+  signal.addEventListener('abort', stop, { once: true })
+  const request = {
+    path: opened.context.path,
+    body: opened.body,
+    headers: opened.head.headers,
+    defaultCacheSalt: opened.head.cache_salt,
+    requestId: view.requestId,
+    boundModel: opened.context.model,
+  }
+  const startedAtMs = service.now().getTime()
+  const given = await answer(request, service.engine, abort.signal)
+  const exchange = new SealedExchange(service, opened, given, view.keyRef, startedAtMs)
+  const init = { headers: { 'content-type': sealedMediaType } }
+  if (given.body instanceof Uint8Array) {
+    const sealed = await exchange.sealWhole(given.body as Bytes, abort.signal.aborted)
+    return new Response(sealed, init)
+  }
+  return new Response(exchange.stream(given.body as AsyncIterable<Bytes>, abort), init)
+}
+
+async function open(
+  service: SealedService,
+  bytes: Bytes,
+  view: GatewayView,
+): Promise<OpenedRequest> {
+  const accept = (context: RequestContext) => {
+    const { requestId, path, model } = context
+    if (formatHex(requestId) !== view.requestId || path !== view.path || model !== view.model) {
+      throw new ApiError('malformed', 'the request differs from what its headers say')
+    }
+    service.guard.accept(context)
+  }
+  try {
+    return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes)
+  } catch (error) {
+    if (error instanceof EnvelopeError) throw relayError(error)
+    throw error
+  }
+}
+
+const codes: { [code in EnvelopeErrorCode]: ApiErrorCode } = {
+  malformed: 'malformed',
+  authentication_failed: 'malformed',
+  truncated: 'malformed',
+  trailing_bytes: 'malformed',
+  too_large: 'request_too_large',
+  unknown_key: 'unknown_key',
+  stale_request: 'stale_request',
+  replayed: 'replayed',
+  overloaded: 'overloaded',
+}
+
+const relayError = (cause: EnvelopeError) =>
+  new ApiError(codes[cause.code], cause.message, { cause })
+
+/** Sealing and metering of one answer. The usage is reported exactly once, however it ends. */
+class SealedExchange {
+  readonly #service: SealedService
+  readonly #opened: OpenedRequest
+  readonly #given: ApiAnswer
+  readonly #keyRef: string
+  readonly #startedAtMs: number
+  readonly #responseHash = createHash('sha256')
+  #metered = false
+
+  constructor(
+    service: SealedService,
+    opened: OpenedRequest,
+    given: ApiAnswer,
+    keyRef: string,
+    startedAtMs: number,
+  ) {
+    this.#service = service
+    this.#opened = opened
+    this.#given = given
+    this.#keyRef = keyRef
+    this.#startedAtMs = startedAtMs
+  }
+
+  async sealWhole(body: Bytes, aborted: boolean): Promise<Bytes> {
+    this.#responseHash.update(body)
+    return sealWhole(await this.#outgoing(aborted ? 'aborted' : this.#outcome()), body)
+  }
+
+  /** The sealed stream. Its end is authenticated only when the answer came to its own end. */
+  stream(body: AsyncIterable<Bytes>, abort: AbortController): ReadableStream<Bytes> {
+    const pieces = this.#hashed(body)
+    return new ReadableStream({
+      type: 'direct',
+      pull: async (controller: ReadableStreamDirectController) => {
+        const sink: Sink = async (bytes) => {
+          if (abort.signal.aborted) throw new ApiError('internal_error', 'the reader went away')
+          controller.write(bytes)
+          await controller.flush()
+        }
+        try {
+          const out = await this.#outgoing(this.#outcome())
+          const shape = streamShape(this.#opened.head.shape)
+          if (shape === undefined) await sealPieces(out, pieces, sink)
+          else await sealShaped(out, pieces, shape, sink)
+          controller.end()
+        } catch (error) {
+          this.#sign(abort.signal.aborted ? 'aborted' : 'failed')
+          abort.abort()
+          controller.close(error instanceof Error ? error : new Error('failed'))
+        }
+      },
+      cancel: () => {
+        abort.abort()
+        this.#sign('aborted')
+      },
+    } as unknown as UnderlyingDefaultSource<Bytes>)
+  }
+
+  async *#hashed(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
+    for await (const piece of body) {
+      this.#responseHash.update(piece)
+      yield piece
+    }
+  }
+
+  async #outgoing(outcome: UsageRecord['outcome']): Promise<Outgoing> {
+    const { status, headers } = this.#given
+    const sealer = await this.#opened.sealAnswer()
+    return { sealer, head: { status, headers }, finish: () => this.#sign(outcome) }
+  }
+
+  #outcome(): UsageRecord['outcome'] {
+    return this.#given.status < 400 ? 'complete' : 'failed'
+  }
+
+  #sign(outcome: UsageRecord['outcome']): Bytes {
+    if (this.#metered) return new Uint8Array()
+    this.#metered = true
+    const { context, head, body } = this.#opened
+    const usage: Usage = this.#given.usage()
+    const now = this.#service.now().getTime()
+    const record: UsageRecord = {
+      version: 1,
+      request_id: formatHex(context.requestId),
+      worker_id: this.#service.workerId,
+      key_ref: this.#keyRef,
+      model: context.model,
+      path: context.path,
+      status: this.#given.status,
+      outcome,
+      prompt_tokens: usage.promptTokens,
+      cached_tokens: usage.cachedTokens,
+      completion_tokens: usage.completionTokens,
+      started_at: this.#startedAtMs,
+      duration_ms: Math.max(0, now - this.#startedAtMs),
+    }
+    const signed = this.#service.signer.sign(record, {
+      request_digest: createHash('sha256').update(body).digest('hex'),
+      response_digest: this.#responseHash.digest('hex'),
+      statement_digest: formatHex(this.#statementDigest()),
+      ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
+    })
+    this.#service.meter(signed.usage)
+    return signed.receipt
+  }
+
+  #statementDigest(): Bytes {
+    const digest = this.#service.keys.statementDigestOf(this.#opened.sealKeyId)
+    return digest ?? new Uint8Array()
+  }
+}
+
+/** A clear error of the worker, for requests that could not be opened. */
+export function clearError(error: ApiError, requestId: string): Response {
+  const { status, headers, body } = formatRelayError(error, requestId)
+  return new Response(body, { status, headers })
+}

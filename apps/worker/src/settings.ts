@@ -1,0 +1,182 @@
+/** The worker's settings: its only reader of flags, environment and files. */
+import { readFileSync } from 'node:fs'
+import {
+  type FlagSources,
+  type FlagTable,
+  formatHelp,
+  type LogFormat,
+  type Program,
+  parseFlags,
+  parseLogLevel,
+  type Secret,
+} from '@privatemode/service'
+import { WorkerError } from './worker-error.ts'
+
+/** One model file for the embedded engine. */
+export type ModelFile = {
+  readonly id: string
+  readonly path: string
+  readonly task: 'generate' | 'embed'
+  readonly displayName?: string
+}
+
+export type EngineChoice =
+  | { readonly kind: 'embedded'; readonly models: readonly ModelFile[] }
+  | { readonly kind: 'http'; readonly url: string; readonly apiKey: Secret | undefined }
+
+export type Settings = {
+  readonly host: string
+  readonly port: number
+  readonly publicUrl: string | undefined
+  readonly gatewayUrl: string
+  readonly operatorToken: Secret
+  readonly engine: EngineChoice
+  /** Path of a software identity; without one the machine's own hardware attests. */
+  readonly softwareIdentity: string | undefined
+  readonly maxBodyBytes: number
+  readonly maxRequests: number
+  readonly drainMs: number
+  readonly logFormat: LogFormat
+  readonly logLevel: number
+}
+
+const flags = {
+  port: { type: 'integer', default: 8095, max: 65535, help: 'port to listen on', group: 'Listening' },
+  host: { type: 'string', default: '127.0.0.1', help: 'address to listen on', group: 'Listening' },
+  publicUrl: {
+    type: 'string',
+    help: 'address at which gateways reach this worker, if it is not the one it listens on',
+    group: 'Listening',
+  },
+  gatewayUrl: {
+    type: 'string',
+    default: 'http://127.0.0.1:8090',
+    help: 'gateway to register at',
+    group: 'Gateway',
+  },
+  operatorToken: {
+    type: 'secret',
+    help: "the gateway's operator token, or @path of a file that has it",
+    group: 'Gateway',
+  },
+  modelsFile: {
+    type: 'string',
+    help: 'JSON list of GGUF files to run in this process: [{"id","path","task":"generate"|"embed"}]',
+    group: 'Models',
+  },
+  engineUrl: {
+    type: 'string',
+    help: 'OpenAI-compatible model server to use instead, such as http://127.0.0.1:8000',
+    group: 'Models',
+  },
+  engineKey: { type: 'secret', help: 'API key of the model server, or @path', group: 'Models' },
+  softwareIdentity: {
+    type: 'string',
+    help: 'attest in software with this identity file; protects nothing, for development',
+    group: 'Attestation',
+  },
+  maxBodyBytes: {
+    type: 'integer',
+    default: 40 * 1024 * 1024,
+    help: 'largest sealed request',
+    group: 'Limits',
+  },
+  maxRequests: {
+    type: 'integer',
+    default: 1024,
+    min: 1,
+    help: 'requests and streams at once; more get 503',
+    group: 'Limits',
+  },
+  drainMs: {
+    type: 'integer',
+    default: 30_000,
+    help: 'time that running requests have when the worker stops',
+    group: 'Limits',
+  },
+  logFormat: {
+    type: 'string',
+    default: 'text',
+    choices: ['text', 'json'],
+    help: 'form of the log',
+    group: 'Watching',
+  },
+  logLevel: { type: 'string', default: 'info', help: 'lowest level that is logged', group: 'Watching' },
+} as const satisfies FlagTable
+
+export const program: Program<typeof flags> = {
+  name: 'privatemode-worker',
+  summary: 'runs models inside a confidential machine and answers sealed requests',
+  version: '0.1.0',
+  envPrefix: 'PRIVATEMODE_WORKER_',
+  flags,
+}
+
+export type ParsedSettings =
+  | { readonly kind: 'settings'; readonly settings: Settings }
+  | { readonly kind: 'text'; readonly text: string }
+
+export function parseSettings(sources: FlagSources): ParsedSettings {
+  const parsed = parseFlags(program, sources)
+  if (parsed.kind === 'help') return { kind: 'text', text: formatHelp(program) }
+  if (parsed.kind === 'version') return { kind: 'text', text: `${program.version}\n` }
+  const { values } = parsed
+  if (values.operatorToken === undefined) {
+    throw contradiction('set --operatorToken to the token that the gateway was given')
+  }
+  const level = parseLogLevel(values.logLevel)
+  if (level === undefined) {
+    throw contradiction(`logLevel is "${values.logLevel}", expected debug, info, warn or error`)
+  }
+  const settings: Settings = {
+    host: values.host,
+    port: values.port,
+    publicUrl: values.publicUrl,
+    gatewayUrl: values.gatewayUrl.replace(/\/+$/, ''),
+    operatorToken: values.operatorToken,
+    engine: chooseEngine(values.modelsFile, values.engineUrl, values.engineKey),
+    softwareIdentity: values.softwareIdentity,
+    maxBodyBytes: values.maxBodyBytes,
+    maxRequests: values.maxRequests,
+    drainMs: values.drainMs,
+    logFormat: values.logFormat,
+    logLevel: level,
+  }
+  return { kind: 'settings', settings: Object.freeze(settings) }
+}
+
+function chooseEngine(
+  modelsFile: string | undefined,
+  engineUrl: string | undefined,
+  apiKey: Secret | undefined,
+): EngineChoice {
+  if ((modelsFile === undefined) === (engineUrl === undefined)) {
+    throw contradiction('set either --modelsFile (embedded engine) or --engineUrl (model server)')
+  }
+  if (engineUrl !== undefined) return { kind: 'http', url: engineUrl, apiKey }
+  return { kind: 'embedded', models: readModelsFile(modelsFile ?? '') }
+}
+
+function readModelsFile(path: string): ModelFile[] {
+  let json: unknown
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (cause) {
+    throw contradiction(`the models file ${path} cannot be read as JSON`, cause)
+  }
+  if (!Array.isArray(json) || json.length === 0) {
+    throw contradiction(`the models file ${path} must be a list with at least one model`)
+  }
+  return json.map((entry: unknown, index) => {
+    const { id, path: file, task, display_name } = (entry ?? {}) as { [field: string]: unknown }
+    const valid = typeof id === 'string' && typeof file === 'string'
+    if (!valid || (task !== 'generate' && task !== 'embed')) {
+      throw contradiction(`model ${index} of ${path} needs id, path and task (generate or embed)`)
+    }
+    const named = typeof display_name === 'string' ? { displayName: display_name } : {}
+    return { id, path: file, task, ...named }
+  })
+}
+
+const contradiction = (message: string, cause?: unknown) =>
+  new WorkerError('settings_invalid', message, { cause })

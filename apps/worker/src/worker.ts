@@ -1,0 +1,119 @@
+/** One worker: an engine, keys and evidence behind an HTTP surface, registered at a gateway. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { ModelListing } from '@privatemode/attestation'
+import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
+import { ReplayGuard } from '@privatemode/protocol/envelope'
+import { createLog, createOutbound, type Listener, listen, type Log } from '@privatemode/service'
+import { workerHandler } from './app.ts'
+import { chooseEngine } from './choose-engine.ts'
+import type { Engine, EngineModel } from './engine/engine.ts'
+import type { EvidenceSource } from './evidence/evidence-source.ts'
+import { measureSources } from './evidence/software-measurement.ts'
+import { softwareSource } from './evidence/software-source.ts'
+import { Registration } from './registration/registration.ts'
+import { UsageReporter } from './registration/usage-reporter.ts'
+import { ReceiptSigner } from './sealed/receipts.ts'
+import { SealKeys } from './sealed/seal-keys.ts'
+import { program, type Settings } from './settings.ts'
+import { WorkerError } from './worker-error.ts'
+
+export type Worker = {
+  readonly workerId: string
+  readonly url: string
+  /** Leaves the gateway's list, lets running answers end, reports their usage, stops. */
+  stop(): Promise<void>
+}
+
+export async function startWorker(
+  settings: Settings,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Worker> {
+  const log = createLog({ format: settings.logFormat, level: settings.logLevel })
+  const evidence = await chooseEvidence(settings)
+  log.info('evidence source chosen', { detail: evidence.description })
+  const engine = await chooseEngine(settings.engine, log)
+  const outbound = createOutbound({ env })
+  const workerId = `w_${randomBytes(8).toString('hex')}`
+  const signer = new ReceiptSigner()
+  const now = () => new Date()
+  const models = engine.models()
+  const build = `${program.name} ${program.version}`
+  const facts = { workerId, receiptKey: signer.publicKey, models: models.map(listing), build }
+  const keys = new SealKeys({ ...facts, engine: engine.name }, now)
+  const reporter = new UsageReporter((records) => registration.postUsage(records), log)
+  const guard = new ReplayGuard()
+  const service = { workerId, engine, keys, guard, signer, now, meter: reporter.add }
+  const { maxBodyBytes } = settings
+  const listener = listen({
+    hostname: settings.host,
+    port: settings.port,
+    handler: workerHandler({ service, evidence, log, maxBodyBytes, attestAtOnce: 32 }),
+    limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
+  })
+  let draining = false
+  const registration = new Registration({
+    gatewayUrl: settings.gatewayUrl,
+    operatorToken: settings.operatorToken,
+    workerId,
+    url: settings.publicUrl ?? listener.url,
+    receiptKey: signer.publicKey,
+    capacity: settings.maxRequests,
+    fetch: outbound.fetch,
+    log,
+    state: async () => ({
+      sealKeyId: (await keys.current()).id,
+      models,
+      active: listener.pendingRequests(),
+      draining,
+    }),
+  })
+  await registration.start()
+  log.info('worker is ready', { url: listener.url, worker: workerId, count: models.length })
+  return {
+    workerId,
+    url: listener.url,
+    async stop() {
+      draining = true
+      await registration.leave()
+      await stopParts(listener, reporter, engine, settings.drainMs, log)
+      outbound.close()
+    },
+  }
+}
+
+async function stopParts(
+  listener: Listener,
+  reporter: UsageReporter,
+  engine: Engine,
+  graceMs: number,
+  log: Log,
+): Promise<void> {
+  const { cut } = await listener.stop({ graceMs })
+  await reporter.flush(5_000)
+  await engine.close()
+  log.info('worker stopped', { count: cut })
+  log.flush()
+}
+
+async function chooseEvidence(settings: Settings): Promise<EvidenceSource> {
+  const path = settings.softwareIdentity
+  if (path === undefined) {
+    throw new WorkerError(
+      'no_confidential_hardware',
+      'no confidential hardware was found; run inside an SEV-SNP or TDX machine, or, for ' +
+        'development only, give --softwareIdentity',
+    )
+  }
+  try {
+    return softwareSource(await parseSoftwareIdentity(readFileSync(path)), measureSources())
+  } catch (cause) {
+    throw new WorkerError('identity_unreadable', `the identity file ${path} is unusable`, { cause })
+  }
+}
+
+function listing(model: EngineModel): ModelListing {
+  const { id, tasks, contextLength, displayName, created, digest } = model
+  const named = digest.startsWith('sha256:') ? digest : `sha256:${digest}`
+  return { id, tasks, contextLength, displayName, created, digest: named }
+}
