@@ -1,12 +1,19 @@
-/** Runs a worker. */
+/** Runs a worker, or with `describe` prints what a manifest must list for it. */
 import { onShutdown } from '@privatemode/service'
 import { parseSettings } from './settings.ts'
-import { startWorker } from './worker.ts'
+import { describeWorker, startWorker } from './worker.ts'
 
 try {
-  const parsed = parseSettings({ args: process.argv.slice(2), env: process.env })
+  const [first, ...rest] = process.argv.slice(2)
+  const describe = first === 'describe'
+  const args = describe ? rest : process.argv.slice(2)
+  const parsed = parseSettings({ args, env: process.env })
   if (parsed.kind === 'text') {
     process.stdout.write(parsed.text)
+    process.exit(0)
+  }
+  if (describe) {
+    process.stdout.write(`${JSON.stringify(await describeWorker(parsed.settings))}\n`)
     process.exit(0)
   }
   const worker = await startWorker(parsed.settings, process.env)

@@ -29,7 +29,8 @@ export type Settings = {
   readonly port: number
   readonly publicUrl: string | undefined
   readonly gatewayUrl: string
-  readonly operatorToken: Secret
+  /** Needed to register; `describe` does without. */
+  readonly operatorToken: Secret | undefined
   readonly engine: EngineChoice
   /** Path of a software identity; without one the machine's own hardware attests. */
   readonly softwareIdentity: string | undefined
@@ -41,7 +42,13 @@ export type Settings = {
 }
 
 const flags = {
-  port: { type: 'integer', default: 8095, max: 65535, help: 'port to listen on', group: 'Listening' },
+  port: {
+    type: 'integer',
+    default: 8095,
+    max: 65535,
+    help: 'port to listen on',
+    group: 'Listening',
+  },
   host: { type: 'string', default: '127.0.0.1', help: 'address to listen on', group: 'Listening' },
   publicUrl: {
     type: 'string',
@@ -101,7 +108,12 @@ const flags = {
     help: 'form of the log',
     group: 'Watching',
   },
-  logLevel: { type: 'string', default: 'info', help: 'lowest level that is logged', group: 'Watching' },
+  logLevel: {
+    type: 'string',
+    default: 'info',
+    help: 'lowest level that is logged',
+    group: 'Watching',
+  },
 } as const satisfies FlagTable
 
 export const program: Program<typeof flags> = {
@@ -121,9 +133,6 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
   if (parsed.kind === 'help') return { kind: 'text', text: formatHelp(program) }
   if (parsed.kind === 'version') return { kind: 'text', text: `${program.version}\n` }
   const { values } = parsed
-  if (values.operatorToken === undefined) {
-    throw contradiction('set --operatorToken to the token that the gateway was given')
-  }
   const level = parseLogLevel(values.logLevel)
   if (level === undefined) {
     throw contradiction(`logLevel is "${values.logLevel}", expected debug, info, warn or error`)
@@ -178,5 +187,5 @@ function readModelsFile(path: string): ModelFile[] {
   })
 }
 
-const contradiction = (message: string, cause?: unknown) =>
+export const contradiction = (message: string, cause?: unknown) =>
   new WorkerError('settings_invalid', message, { cause })

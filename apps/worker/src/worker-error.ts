@@ -1,6 +1,9 @@
 /** Why a worker does not start. */
 
-export type WorkerErrorCode = 'settings_invalid' | 'no_confidential_hardware' | 'identity_unreadable'
+export type WorkerErrorCode =
+  | 'settings_invalid'
+  | 'no_confidential_hardware'
+  | 'identity_unreadable'
 
 export class WorkerError extends Error {
   override readonly name = 'WorkerError'

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ModelListing } from '@privatemode/attestation'
 import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
-import { createLog, createOutbound, type Listener, listen, type Log } from '@privatemode/service'
+import { createLog, createOutbound, type Listener, type Log, listen } from '@privatemode/service'
 import { workerHandler } from './app.ts'
 import { chooseEngine } from './choose-engine.ts'
 import type { Engine, EngineModel } from './engine/engine.ts'
@@ -15,7 +15,7 @@ import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
-import { program, type Settings } from './settings.ts'
+import { contradiction, program, type Settings } from './settings.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type Worker = {
@@ -29,6 +29,10 @@ export async function startWorker(
   settings: Settings,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Worker> {
+  const { operatorToken } = settings
+  if (operatorToken === undefined) {
+    throw contradiction('set --operatorToken to the token that the gateway was given')
+  }
   const log = createLog({ format: settings.logFormat, level: settings.logLevel })
   const evidence = await chooseEvidence(settings)
   log.info('evidence source chosen', { detail: evidence.description })
@@ -54,7 +58,7 @@ export async function startWorker(
   let draining = false
   const registration = new Registration({
     gatewayUrl: settings.gatewayUrl,
-    operatorToken: settings.operatorToken,
+    operatorToken,
     workerId,
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,
@@ -110,6 +114,21 @@ async function chooseEvidence(settings: Settings): Promise<EvidenceSource> {
   } catch (cause) {
     throw new WorkerError('identity_unreadable', `the identity file ${path} is unusable`, { cause })
   }
+}
+
+export type WorkerDescription = {
+  /** Hex: what the software TEE would measure. */
+  readonly measurement: string
+  readonly models: readonly ModelListing[]
+}
+
+/** What a manifest must list for this worker to be accepted. */
+export async function describeWorker(settings: Settings): Promise<WorkerDescription> {
+  const log = createLog({ format: settings.logFormat, level: settings.logLevel })
+  const engine = await chooseEngine(settings.engine, log)
+  const models = engine.models().map(listing)
+  await engine.close()
+  return { measurement: Buffer.from(measureSources()).toString('hex'), models }
 }
 
 function listing(model: EngineModel): ModelListing {

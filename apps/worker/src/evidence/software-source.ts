@@ -1,6 +1,9 @@
 /** Evidence of the software TEE: signed by a key on this machine, which protects nothing. */
 import { reportData } from '@privatemode/attestation'
-import { produceSoftwareEvidence, type SoftwareIdentity } from '@privatemode/attestation/software/producer'
+import {
+  produceSoftwareEvidence,
+  type SoftwareIdentity,
+} from '@privatemode/attestation/software/producer'
 import type { EvidenceSource } from './evidence-source.ts'
 
 export function softwareSource(

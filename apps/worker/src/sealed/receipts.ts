@@ -45,10 +45,13 @@ export class ReceiptSigner {
     }
     return {
       receipt: encodeText(JSON.stringify(receipt)),
-      usage: { record: recordBase64, rest_digest: Buffer.from(restDigest).toString('hex'), signature },
+      usage: {
+        record: recordBase64,
+        rest_digest: Buffer.from(restDigest).toString('hex'),
+        signature,
+      },
     }
   }
 }
 
-const sha256 = (bytes: Bytes): Bytes =>
-  new Uint8Array(createHash('sha256').update(bytes).digest())
+const sha256 = (bytes: Bytes): Bytes => new Uint8Array(createHash('sha256').update(bytes).digest())

@@ -4,8 +4,8 @@ import { formatStatement, type ModelListing } from '@privatemode/attestation'
 import {
   type Bytes,
   createSealKeyPair,
-  equalBytes,
   type Eventually,
+  equalBytes,
   formatHex,
   type SealKeyPair,
 } from '@privatemode/protocol/envelope'
@@ -115,5 +115,4 @@ export class SealKeys {
   }
 }
 
-const sha256 = (bytes: Bytes): Bytes =>
-  new Uint8Array(createHash('sha256').update(bytes).digest())
+const sha256 = (bytes: Bytes): Bytes => new Uint8Array(createHash('sha256').update(bytes).digest())

@@ -56,7 +56,10 @@ export async function sealPieces(
   await sink(joinBytes([out.sealer.prelude, head]))
   for await (const piece of pieces) {
     for (let offset = 0; offset < piece.length; offset += maxData) {
-      const frame = await out.sealer.seal(dataRecord(piece.subarray(offset, offset + maxData)), false)
+      const frame = await out.sealer.seal(
+        dataRecord(piece.subarray(offset, offset + maxData)),
+        false,
+      )
       await sink(frame)
     }
   }

@@ -1,0 +1,118 @@
+/** The stack's settings: its only reader of flags and environment. */
+import { resolve } from 'node:path'
+import {
+  type FlagSources,
+  type FlagTable,
+  formatHelp,
+  type Program,
+  parseFlags,
+} from '@privatemode/service'
+import { StackError } from './stack-error.ts'
+
+export type Settings = {
+  readonly home: string
+  readonly ports: { readonly proxy: number; readonly proxyless: number; readonly gateway: number }
+  /** A name that `--help` lists, or the path of a GGUF file. */
+  readonly chatModel: string
+  readonly embedModel: string
+  readonly engineUrl: string | undefined
+  readonly trafficShape: string
+  readonly logLevel: string
+}
+
+const flags = {
+  port: { type: 'integer', default: 8080, max: 65535, help: 'port of the proxy', group: 'Ports' },
+  proxylessPort: {
+    type: 'integer',
+    default: 8443,
+    max: 65535,
+    help: 'port of the proxyless HTTPS endpoint',
+    group: 'Ports',
+  },
+  gatewayPort: {
+    type: 'integer',
+    default: 8090,
+    max: 65535,
+    help: 'port of the gateway, its portal and the manifest log',
+    group: 'Ports',
+  },
+  chatModel: {
+    type: 'string',
+    default: 'tinyllama-1.1b-chat',
+    help: 'chat model: tinyllama-1.1b-chat, stories15m, or the path of a GGUF file',
+    group: 'Models',
+  },
+  embedModel: {
+    type: 'string',
+    default: 'all-minilm-l6-v2',
+    help: 'embedding model: all-minilm-l6-v2, the path of a GGUF file, or none',
+    group: 'Models',
+  },
+  engineUrl: {
+    type: 'string',
+    help: 'model server to use instead of the embedded engine, such as http://127.0.0.1:8000',
+    group: 'Models',
+  },
+  home: {
+    type: 'string',
+    help: 'directory of keys, database, models and logs; .privatemode if unset',
+    group: 'Files',
+  },
+  trafficShape: {
+    type: 'string',
+    default: 'default',
+    choices: ['off', 'default', 'strict'],
+    help: 'how strongly the sizes and times of encrypted messages are levelled out',
+    group: 'Privacy',
+  },
+  logLevel: {
+    type: 'string',
+    default: 'info',
+    help: 'lowest level in the log files: debug, info, warn or error',
+    group: 'Files',
+  },
+} as const satisfies FlagTable
+
+export const program: Program<typeof flags> = {
+  name: 'npm start --',
+  summary:
+    'runs the whole system on this machine: worker with a model, gateway, proxy, proxyless endpoint',
+  version: '0.1.0',
+  envPrefix: 'PRIVATEMODE_',
+  flags,
+}
+
+export type ParsedSettings =
+  | { readonly kind: 'settings'; readonly settings: Settings }
+  | { readonly kind: 'text'; readonly text: string }
+
+export function parseSettings(sources: FlagSources): ParsedSettings {
+  const parsed = parseFlags(program, sources)
+  if (parsed.kind === 'help') return { kind: 'text', text: formatHelp(program) }
+  if (parsed.kind === 'version') return { kind: 'text', text: `${program.version}\n` }
+  const { values, given } = parsed
+  if (values.engineUrl !== undefined && (given.has('chatModel') || given.has('embedModel'))) {
+    throw new StackError(
+      'settings_invalid',
+      'a model server brings its own models; leave out --chatModel and --embedModel',
+    )
+  }
+  const ports = {
+    proxy: values.port,
+    proxyless: values.proxylessPort,
+    gateway: values.gatewayPort,
+  }
+  if (new Set(Object.values(ports)).size < 3) {
+    throw new StackError('settings_invalid', 'the three ports must differ')
+  }
+  const settings: Settings = {
+    home: resolve(values.home ?? '.privatemode'),
+    ports,
+    chatModel: values.chatModel,
+    embedModel: values.embedModel,
+    engineUrl: values.engineUrl,
+    trafficShape: values.trafficShape,
+    logLevel: values.logLevel,
+  }
+  return { kind: 'settings', settings: Object.freeze(settings) }
+}

@@ -1,0 +1,238 @@
+/** Starts the parts in order and waits for each: gateway, worker, proxy, proxyless endpoint. */
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import {
+  createSoftwareRoot,
+  formatSoftwareIdentity,
+  issueSoftwareLeaf,
+  parseSoftwareIdentity,
+  softwareRootFingerprint,
+} from '@privatemode/attestation/software/producer'
+import { measureSources } from '@privatemode/worker/measurement'
+import { formatBanner } from './banner.ts'
+import { Home } from './home.ts'
+import { describeEngine, prepareEngine } from './prepare-models.ts'
+import { progressLine } from './progress-line.ts'
+import { ensureLogKey, publishManifest } from './publish-manifest.ts'
+import type { Settings } from './settings.ts'
+import { StackError } from './stack-error.ts'
+import { type Part, Supervisor } from './supervisor.ts'
+import { ensureTlsFiles } from './tls-files.ts'
+
+export type Stack = { readonly home: Home; readonly supervisor: Supervisor; stop(): Promise<void> }
+
+const program = (app: string) => fileURLToPath(new URL(`../../${app}/src/main.ts`, import.meta.url))
+/** The reverse of the way a request takes, so that nothing new comes while answers end. */
+const stopOrder = ['proxy', 'proxyless', 'worker', 'gateway']
+const readyLimitMs = 120_000
+
+export async function startStack(
+  settings: Settings,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Stack> {
+  const startedAt = Date.now()
+  for (const port of Object.values(settings.ports)) await requireFreePort(port)
+  const home = new Home(settings.home)
+  const engineArgs = await prepareEngine(home, settings, progressLine(say), signal)
+  const measurement = Buffer.from(measureSources()).toString('hex')
+  const described = await describeEngine(home, settings, engineArgs, program('worker'), measurement)
+  const fingerprint = await ensureSoftwareIdentity(home, new Date())
+  const logKey = await ensureLogKey(home)
+  const facts = { rootFingerprint: fingerprint, measurement, models: described.models }
+  await publishManifest(home, logKey.signer, facts, new Date())
+  const tls = await ensureTlsFiles(home, new Date())
+  const operatorToken = await home.once(randomToken, 'keys', 'operator-token')
+  await home.once(randomToken, 'keys', 'hosted-salt')
+
+  const supervisor = new Supervisor({ logDir: home.at('logs'), say })
+  const stop = () => supervisor.stop(stopOrder, 40_000)
+  try {
+    const gatewayUrl = `http://127.0.0.1:${settings.ports.gateway}`
+    supervisor.start(gatewayPart(home, settings))
+    await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
+    await ensureApiKey(home, gatewayUrl, operatorToken)
+    supervisor.start(workerPart(home, settings, gatewayUrl, engineArgs))
+    const client = clientArgs(settings, gatewayUrl, logKey.verifierKey, fingerprint)
+    supervisor.start(proxyPart(home, settings, client))
+    supervisor.start(proxylessPart(home, settings, client))
+    await untilAnswers(
+      `http://127.0.0.1:${settings.ports.proxy}/ready`,
+      'proxy',
+      supervisor,
+      signal,
+    )
+    const proxyless = `https://127.0.0.1:${settings.ports.proxyless}/health`
+    await untilAnswers(
+      proxyless,
+      'proxyless',
+      supervisor,
+      signal,
+      new TextDecoder().decode(home.read('tls', 'ca.pem')),
+    )
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const named = (task: 'generate' | 'embed') =>
+    described.models.find(({ tasks }) => tasks.includes(task))?.id
+  say(
+    formatBanner({
+      settings,
+      chatModel: named('generate'),
+      embedModel: named('embed'),
+      apiKeyPath: home.at('api-key'),
+      caPath: tls.caPath,
+      portalLink: undefined,
+      elapsedSeconds: (Date.now() - startedAt) / 1000,
+    }),
+  )
+  return { home, supervisor, stop }
+}
+
+function gatewayPart(home: Home, settings: Settings): Part {
+  const { ports, logLevel } = settings
+  const args = [
+    ['--port', String(ports.gateway)],
+    ['--dataDir', home.at('gateway')],
+    ['--operatorToken', `@${home.at('keys', 'operator-token')}`],
+    ['--logDir', home.at('manifest-log')],
+    ['--logLevel', logLevel],
+  ]
+  return { name: 'gateway', program: program('gateway'), args: args.flat() }
+}
+
+function workerPart(
+  home: Home,
+  settings: Settings,
+  gatewayUrl: string,
+  engineArgs: readonly string[],
+): Part {
+  const args = [
+    ['--port', '0'],
+    ['--gatewayUrl', gatewayUrl],
+    ['--operatorToken', `@${home.at('keys', 'operator-token')}`],
+    ['--softwareIdentity', home.at('keys', 'software-leaf.json')],
+    ['--logLevel', settings.logLevel],
+    engineArgs,
+  ]
+  return { name: 'worker', program: program('worker'), args: args.flat() }
+}
+
+function clientArgs(
+  settings: Settings,
+  gatewayUrl: string,
+  logKey: string,
+  root: string,
+): string[] {
+  return [
+    ['--apiEndpoint', gatewayUrl],
+    ['--manifestLogKey', logKey],
+    ['--allowSoftwareAttestation'],
+    ['--softwareRootFingerprint', root],
+    ['--trafficShape', settings.trafficShape],
+    ['--log-level', settings.logLevel],
+  ].flat()
+}
+
+function proxyPart(home: Home, settings: Settings, client: readonly string[]): Part {
+  const args = [
+    ['--port', String(settings.ports.proxy)],
+    ['--apiKey', `@${home.at('api-key')}`],
+    ['--workspace', home.at('proxy')],
+    client,
+  ]
+  return { name: 'proxy', program: program('proxy'), args: args.flat() }
+}
+
+function proxylessPart(home: Home, settings: Settings, client: readonly string[]): Part {
+  const args = [
+    ['--hosted'],
+    ['--port', String(settings.ports.proxyless)],
+    ['--hostedSaltSecret', `@${home.at('keys', 'hosted-salt')}`],
+    ['--tlsCertPath', home.at('tls', 'cert.pem')],
+    ['--tlsKeyPath', home.at('tls', 'key.pem')],
+    ['--workspace', home.at('proxyless')],
+    client,
+  ]
+  return { name: 'proxyless', program: program('proxy'), args: args.flat() }
+}
+
+const randomToken = () => randomBytes(32).toString('base64url')
+
+/** The root is made once; the worker's own certificate anew with every start. */
+async function ensureSoftwareIdentity(home: Home, at: Date): Promise<string> {
+  const stored = await home.once(
+    async () => {
+      const root = await createSoftwareRoot({ name: 'Privatemode software root', at, days: 3650 })
+      return new TextDecoder().decode(await formatSoftwareIdentity(root))
+    },
+    'keys',
+    'software-root.json',
+  )
+  const root = await parseSoftwareIdentity(new TextEncoder().encode(stored))
+  const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 30 })
+  home.write(await formatSoftwareIdentity(leaf), 'keys', 'software-leaf.json')
+  return softwareRootFingerprint(root)
+}
+
+/** The first API key; its secret is shown once by the gateway and kept in the home. */
+async function ensureApiKey(home: Home, gatewayUrl: string, operatorToken: string): Promise<void> {
+  await home.once(async () => {
+    const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'first key of this machine' }),
+    })
+    const { secret } = (await response.json()) as { secret?: string }
+    if (secret === undefined) {
+      throw new StackError('part_failed', `the gateway made no API key (status ${response.status})`)
+    }
+    return secret
+  }, 'api-key')
+}
+
+async function untilAnswers(
+  url: string,
+  name: string,
+  supervisor: Supervisor,
+  signal: AbortSignal,
+  ca?: string,
+): Promise<void> {
+  const deadline = Date.now() + readyLimitMs
+  while (Date.now() < deadline) {
+    if (signal.aborted) throw new StackError('part_failed', 'stopped before everything was ready')
+    try {
+      const init = {
+        signal: AbortSignal.timeout(5_000),
+        ...(ca === undefined ? {} : { tls: { ca } }),
+      }
+      if ((await fetch(url, init)).ok) return
+    } catch {
+      // not there yet
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new StackError(
+    'part_failed',
+    `the ${name} was not ready after ${readyLimitMs / 1000} s; read ${supervisor.logPath(name)}`,
+  )
+}
+
+/** Asks before anything is started, so that a busy port costs no half-started system. */
+function requireFreePort(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', (cause) =>
+      reject(
+        new StackError(
+          'port_busy',
+          `port ${port} is in use; stop the other program or choose another port, see npm start -- --help`,
+          { cause },
+        ),
+      ),
+    )
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve()))
+  })
+}

@@ -1,0 +1,119 @@
+/** Keeps the parts running, each a process of its own: restarts with back-off, stops in order. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export type Part = {
+  readonly name: string
+  /** Path of the program's main file. */
+  readonly program: string
+  readonly args: readonly string[]
+}
+
+export type SupervisorOptions = {
+  readonly logDir: string
+  /** Tells a person what happened; the parts' own logs go to files. */
+  readonly say: (line: string) => void
+}
+
+const firstPauseMs = 500
+const maxPauseMs = 30_000
+/** A part that ran this long starts over with the shortest pause. */
+const steadyMs = 60_000
+const maxLogBytes = 20 * 1024 * 1024
+const runner = fileURLToPath(new URL('./run-part.ts', import.meta.url))
+
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #running = new Map<string, ChildProcess>()
+  readonly #exits = new Map<string, Promise<void>>()
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>()
+  #stopping = false
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+    mkdirSync(options.logDir, { recursive: true, mode: 0o700 })
+  }
+
+  start(part: Part, pauseMs = firstPauseMs): void {
+    const startedAt = Date.now()
+    const log = openLog(this.logPath(part.name))
+    // A session of its own: Ctrl-C reaches the stack alone, which then stops the parts in order.
+    const child = spawn(process.execPath, [runner, part.program, ...part.args], {
+      detached: true,
+      stdio: ['ignore', log, log],
+      env: { ...process.env, PRIVATEMODE_PARENT: String(process.pid) },
+    })
+    closeSync(log)
+    this.#running.set(part.name, child)
+    const exited = new Promise<void>((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#running.delete(part.name)
+        resolve()
+        if (this.#stopping) return
+        const steady = Date.now() - startedAt > steadyMs
+        this.#restart(part, steady ? firstPauseMs : pauseMs, signal ?? `exit code ${code}`)
+      })
+    })
+    this.#exits.set(part.name, exited)
+  }
+
+  logPath(name: string): string {
+    return join(this.#options.logDir, `${name}.log`)
+  }
+
+  /** Whether the part's process is there at this moment. */
+  isRunning(name: string): boolean {
+    return this.#running.has(name)
+  }
+
+  pidOf(name: string): number | undefined {
+    return this.#running.get(name)?.pid
+  }
+
+  /** Stops the parts one after the other; what does not end in time is killed. */
+  async stop(names: readonly string[], limitMs: number): Promise<void> {
+    this.#stopping = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    for (const name of names) {
+      const child = this.#running.get(name)
+      if (child === undefined) continue
+      child.kill('SIGTERM')
+      const late = setTimeout(() => child.kill('SIGKILL'), limitMs)
+      await this.#exits.get(name)
+      clearTimeout(late)
+    }
+  }
+
+  #restart(part: Part, pauseMs: number, reason: string): void {
+    const { say } = this.#options
+    const last = lastLine(this.logPath(part.name))
+    say(`${part.name} ended (${reason}); starting it again in ${pauseMs / 1000} s`)
+    if (last !== '') say(`  its last words: ${last}`)
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      this.start(part, Math.min(pauseMs * 2, maxPauseMs))
+    }, pauseMs)
+    this.#timers.add(timer)
+  }
+}
+
+/** Appends, and starts over where the file grew too long. */
+function openLog(path: string): number {
+  let flags = 'a'
+  try {
+    if (statSync(path).size > maxLogBytes) flags = 'w'
+  } catch {
+    // not there yet: it is made
+  }
+  return openSync(path, flags, 0o600)
+}
+
+function lastLine(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+  } catch {
+    return ''
+  }
+}
