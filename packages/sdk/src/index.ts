@@ -1,4 +1,17 @@
 /** Private inference for TypeScript programs: attest the backend, seal the call, open the answer. */
+export {
+  AttestationError,
+  type AttestationErrorCode,
+  type CheckpointStore,
+  createLogSource,
+  createStaticSource,
+  type EnforcedManifest,
+  enforcementLine,
+  type ManifestSource,
+  type RevocationPolicy,
+  type Roots,
+  vendorRoots,
+} from '@privatemode/attestation'
 export { ApiError, type ApiErrorCode } from '@privatemode/protocol/api'
 export { type TrafficShape, webCryptoProvider } from '@privatemode/protocol/envelope'
 export { Answer } from './answer.ts'
@@ -8,7 +21,6 @@ export {
   type ClientOptions,
   defaultRevocation,
   type Fetch,
-  type ManifestSource,
 } from './options.ts'
 export { answerOf, forwardedHeaders, privateFetch, readApiKey } from './private-fetch.ts'
 export type { Verification, WorkerRefusal, WorkerVerification } from './verification.ts'

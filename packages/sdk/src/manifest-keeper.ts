@@ -1,6 +1,5 @@
 /** Holds the manifest in force: loads it once for all who wait, and again when told or due. */
-import type { Manifest } from '@privatemode/attestation'
-import type { ManifestSource } from './options.ts'
+import type { Manifest, ManifestSource } from '@privatemode/attestation'
 
 const reloadAfterMs = 5 * 60_000
 

@@ -1,19 +1,14 @@
 /** What a client is told at its start. */
-import type { Manifest, RevocationPolicy, Roots, SoftwareVerifier } from '@privatemode/attestation'
+import type {
+  ManifestSource,
+  RevocationPolicy,
+  Roots,
+  SoftwareVerifier,
+} from '@privatemode/attestation'
 import type { CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
 
 /** `fetch` as the SDK calls it; the platform's own fits. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
-
-/** Where manifests come from: a log that is checked, or one document that is managed by hand. */
-export interface ManifestSource {
-  /** The manifest to enforce now; throws where none could be verified. */
-  load(): Promise<Manifest>
-  /** Called once a backend was verified against a manifest that was not enforced before. */
-  enforced(manifest: Manifest, at: Date): Promise<void> | void
-  /** A fixed document is never fetched again. */
-  readonly fixed: boolean
-}
 
 /** What a program may want to know; no event holds content, keys or salts. */
 export type ClientEvent =
