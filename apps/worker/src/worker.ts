@@ -6,7 +6,6 @@ import { parseSoftwareIdentity } from '@privatemode/attestation/software/produce
 import { ReplayGuard } from '@privatemode/protocol/envelope'
 import { createLog, createOutbound, type Listener, type Log, listen } from '@privatemode/service'
 import { workerHandler } from './app.ts'
-import { chooseEngine } from './choose-engine.ts'
 import type { Engine, EngineModel } from './engine/engine.ts'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import { measureSources } from './evidence/software-measurement.ts'
@@ -15,7 +14,7 @@ import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
-import { contradiction, program, type Settings } from './settings.ts'
+import { contradiction, type EngineChoice, program, type Settings } from './settings.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type Worker = {
@@ -25,22 +24,28 @@ export type Worker = {
   stop(): Promise<void>
 }
 
-export async function startWorker(
-  settings: Settings,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<Worker> {
+/** What a worker is given from outside; tests give an engine and a clock of their own. */
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly createEngine: (choice: EngineChoice, log: Log) => Promise<Engine>
+  readonly log?: Log
+  readonly now?: () => Date
+}
+
+export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
   const { operatorToken } = settings
   if (operatorToken === undefined) {
     throw contradiction('set --operatorToken to the token that the gateway was given')
   }
-  const log = createLog({ format: settings.logFormat, level: settings.logLevel })
+  const log =
+    surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
   const evidence = await chooseEvidence(settings)
   log.info('evidence source chosen', { detail: evidence.description })
-  const engine = await chooseEngine(settings.engine, log)
-  const outbound = createOutbound({ env })
+  const engine = await surroundings.createEngine(settings.engine, log)
+  const outbound = createOutbound({ env: surroundings.env })
   const workerId = `w_${randomBytes(8).toString('hex')}`
   const signer = new ReceiptSigner()
-  const now = () => new Date()
+  const now = surroundings.now ?? (() => new Date())
   const models = engine.models()
   const build = `${program.name} ${program.version}`
   const facts = { workerId, receiptKey: signer.publicKey, models: models.map(listing), build }
@@ -123,9 +128,12 @@ export type WorkerDescription = {
 }
 
 /** What a manifest must list for this worker to be accepted. */
-export async function describeWorker(settings: Settings): Promise<WorkerDescription> {
+export async function describeWorker(
+  settings: Settings,
+  createEngine: Surroundings['createEngine'],
+): Promise<WorkerDescription> {
   const log = createLog({ format: settings.logFormat, level: settings.logLevel })
-  const engine = await chooseEngine(settings.engine, log)
+  const engine = await createEngine(settings.engine, log)
   const models = engine.models().map(listing)
   await engine.close()
   return { measurement: Buffer.from(measureSources()).toString('hex'), models }

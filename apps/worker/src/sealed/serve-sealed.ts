@@ -165,7 +165,7 @@ class SealedExchange {
         abort.abort()
         this.#sign('aborted')
       },
-    } as unknown as UnderlyingDefaultSource<Bytes>)
+    } as unknown as ConstructorParameters<typeof ReadableStream<Bytes>>[0])
   }
 
   async *#hashed(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {

@@ -1,0 +1,137 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { vendorRoots } from '@privatemode/attestation'
+import { answerOf, privateFetch } from '@privatemode/sdk'
+import OpenAI from 'openai'
+import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { startSystem } from './system.ts'
+
+const story = ['Once ', 'upon ', 'a time'].map((content) => ({ content }))
+const system = await startSystem({ engines: [new ScriptedEngine({ deltas: story })] })
+afterAll(() => system.stop(), 20_000)
+
+const body = (over: object = {}) =>
+  new TextEncoder().encode(
+    JSON.stringify({
+      model: 'org/chat-1',
+      messages: [{ role: 'user', content: 'hello' }],
+      ...over,
+    }),
+  )
+
+const call = (over: object = {}) => ({
+  path: '/v1/chat/completions',
+  model: 'org/chat-1',
+  body: body(),
+  stream: false,
+  apiKey: system.apiKey,
+  ...over,
+})
+
+describe('a sealed call', () => {
+  test('is answered whole, with a signed receipt', async () => {
+    const answer = await system.client().exchange(call())
+    const json = JSON.parse(new TextDecoder().decode(await answer.whole()))
+    expect(answer.head.status).toBe(200)
+    expect(json.object).toBe('chat.completion')
+    const receipt = JSON.parse(new TextDecoder().decode(answer.receipt))
+    const record = JSON.parse(Buffer.from(receipt.record, 'base64').toString())
+    expect(record).toMatchObject({ request_id: answer.requestId, outcome: 'complete', status: 200 })
+  })
+
+  test.each(['off', 'default', 'strict'] as const)(
+    'is answered as a stream with traffic shape %s',
+    async (shape) => {
+      const client = system.client({ shape })
+      const answer = await client.exchange(call({ stream: true, body: body({ stream: true }) }))
+      let text = ''
+      for (let data = await answer.next(); data !== undefined; data = await answer.next()) {
+        for (const piece of data) text += new TextDecoder().decode(piece)
+      }
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+      expect(answer.receipt).toBeDefined()
+    },
+    15_000,
+  )
+
+  test('serves the official OpenAI client', async () => {
+    const client = system.client()
+    const fetch = privateFetch({ client, apiKey: undefined, defaultSalt: undefined })
+    const openai = new OpenAI({
+      baseURL: `${client.endpoint}/v1`,
+      apiKey: system.apiKey,
+      fetch,
+      maxRetries: 0,
+    })
+    const messages = [{ role: 'user' as const, content: 'hello' }]
+    const whole = await openai.chat.completions.create({ model: 'org/chat-1', messages })
+    expect(whole.choices.length).toBe(1)
+    const stream = await openai.chat.completions.create({
+      model: 'org/chat-1',
+      messages,
+      stream: true,
+    })
+    let chunks = 0
+    for await (const chunk of stream) chunks += chunk.object === 'chat.completion.chunk' ? 1 : 0
+    expect(chunks).toBeGreaterThan(1)
+    const models = await openai.models.list()
+    expect(models.data.map(({ id }) => id)).toContain('org/chat-1')
+    const response = await fetch(`${client.endpoint}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${system.apiKey}` },
+      body: body(),
+    })
+    await response.text()
+    expect(answerOf(response)?.receipt).toBeDefined()
+  })
+})
+
+describe('the client refuses', () => {
+  const codeOf = async (promise: Promise<unknown>) =>
+    await promise.then(
+      () => 'accepted',
+      (error) => error.code as string,
+    )
+
+  test('an unknown model and a wrong key', async () => {
+    const unknown = call({ model: 'nope', body: body({ model: 'nope' }) })
+    expect(await codeOf(system.client().exchange(unknown))).toBe('model_not_found')
+    expect(await codeOf(system.client().exchange(call({ apiKey: 'pm_wrong' })))).toBe(
+      'invalid_api_key',
+    )
+  })
+
+  test('software evidence without the verifier that is passed in explicitly', async () => {
+    const without = system.client({ software: undefined as never })
+    expect(await codeOf(without.exchange(call()))).toBe('attestation_refused')
+  })
+
+  test('software evidence under a root that was not given', async () => {
+    const client = system.client({ roots: vendorRoots })
+    expect(await codeOf(client.exchange(call()))).toBe('attestation_refused')
+  })
+})
+
+test('a measurement that the manifest does not list is refused, and a retry is not offered', async () => {
+  const other = await startSystem({ measurement: 'ab'.repeat(48) })
+  try {
+    const failure = await other
+      .client()
+      .exchange(call({ apiKey: other.apiKey }))
+      .catch((error) => error)
+    expect(failure).toMatchObject({ code: 'attestation_refused', retryable: false })
+    expect(failure.message).toContain('measurement')
+  } finally {
+    await other.stop()
+  }
+}, 60_000)
+
+test('a worker that is gone is replaced by another one that was verified', async () => {
+  const second = await system.addWorker()
+  const client = system.client()
+  await client.ready(system.apiKey)
+  await second.stop()
+  for (let i = 0; i < 4; i++) {
+    const answer = await client.exchange(call())
+    expect(answer.head.status).toBe(200)
+  }
+})

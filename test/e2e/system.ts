@@ -1,0 +1,154 @@
+/** A whole system in one process for tests: gateway, workers with a scripted engine, a client. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createStaticSource, formatManifest, vendorRoots } from '@privatemode/attestation'
+import { softwareVerifier } from '@privatemode/attestation/software'
+import {
+  createSoftwareRoot,
+  formatSoftwareIdentity,
+  issueSoftwareLeaf,
+  softwareRootFingerprint,
+} from '@privatemode/attestation/software/producer'
+import { parseSettings as parseGatewaySettings, startGateway } from '@privatemode/gateway'
+import { type ClientOptions, defaultRevocation, PrivateClient } from '@privatemode/sdk'
+import { createLog, createOutbound } from '@privatemode/service'
+import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { parseSettings as parseWorkerSettings, startWorker, type Worker } from '@privatemode/worker'
+import { measureSources } from '@privatemode/worker/measurement'
+import type { Engine } from '../../apps/worker/src/engine/engine.ts'
+import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+
+const operatorToken = 'operator-token-for-tests-0123456789abcdef'
+
+export type System = {
+  readonly gatewayUrl: string
+  readonly apiKey: string
+  readonly workers: readonly Worker[]
+  readonly rootFingerprint: string
+  readonly manifest: Uint8Array
+  readonly measurement: string
+  /** Everything that gateway and workers logged. */
+  readonly logs: { readonly gateway: string[]; readonly worker: string[] }
+  readonly folder: string
+  client(over?: Partial<ClientOptions>): PrivateClient
+  createKey(name: string): Promise<string>
+  addWorker(engine?: Engine): Promise<Worker>
+  stop(): Promise<void>
+}
+
+export type SystemOptions = {
+  readonly engines?: readonly Engine[]
+  /** Replaces what the manifest lists as the worker's measurement. */
+  readonly measurement?: string
+}
+
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
+  const folder = mkdtempSync(join(tmpdir(), 'privatemode-test-'))
+  const logs = { gateway: [] as string[], worker: [] as string[] }
+  const log = (lines: string[]) =>
+    createLog({ format: 'json', level: -4, write: (text) => void lines.push(text) })
+  const at = new Date()
+  const root = await createSoftwareRoot({ name: 'test root', at, days: 30 })
+  const rootFingerprint = await softwareRootFingerprint(root)
+  const leaf = await issueSoftwareLeaf(root, { name: 'test worker', at, days: 1 })
+  const identityPath = join(folder, 'leaf.json')
+  writeFileSync(identityPath, await formatSoftwareIdentity(leaf), { mode: 0o600 })
+
+  const gateway = await startGateway(gatewaySettings(folder), { log: log(logs.gateway) })
+  const engines = options.engines ?? [new ScriptedEngine()]
+  const measurement = options.measurement ?? Buffer.from(measureSources()).toString('hex')
+  const manifest = manifestFor(engines[0] ?? new ScriptedEngine(), rootFingerprint, measurement)
+  const workers: Worker[] = []
+
+  const addWorker = async (engine: Engine = new ScriptedEngine()): Promise<Worker> => {
+    const settings = workerSettings(folder, gateway.url, identityPath)
+    const createEngine = async () => engine
+    const worker = await startWorker(settings, { env: {}, createEngine, log: log(logs.worker) })
+    workers.push(worker)
+    return worker
+  }
+  for (const engine of engines) await addWorker(engine)
+  const createKey = (name: string) => newKey(gateway.url, name)
+  const outbound = createOutbound({ env: {} })
+  return {
+    gatewayUrl: gateway.url,
+    apiKey: await createKey('test'),
+    workers,
+    rootFingerprint,
+    manifest,
+    measurement,
+    logs,
+    folder,
+    createKey,
+    addWorker,
+    client: (over = {}) =>
+      new PrivateClient({
+        endpoint: gateway.url,
+        manifestSource: createStaticSource(manifest, async () => {}),
+        roots: { ...vendorRoots, software: [rootFingerprint] },
+        revocation: defaultRevocation,
+        software: softwareVerifier,
+        crypto: nativeCrypto,
+        fetch: outbound.fetch,
+        shape: 'off',
+        now: () => new Date(),
+        onEvent: () => {},
+        candidates: 2,
+        retryBudgetMs: 5_000,
+        ...over,
+      }),
+    async stop() {
+      await Promise.all(workers.map((worker) => worker.stop()))
+      await gateway.stop()
+      outbound.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function gatewaySettings(folder: string) {
+  const args = ['--port', '0', '--dataDir', join(folder, 'gateway'), '--drainMs', '500']
+  const env = { PRIVATEMODE_GATEWAY_OPERATOR_TOKEN: operatorToken }
+  const parsed = parseGatewaySettings({ args, env })
+  if (parsed.kind !== 'settings') throw new Error('no settings')
+  return parsed.settings
+}
+
+function workerSettings(folder: string, gatewayUrl: string, identityPath: string) {
+  const modelsFile = join(folder, 'models.json')
+  writeFileSync(modelsFile, '[{"id":"scripted","path":"none","task":"generate"}]')
+  const args = ['--port', '0', '--gatewayUrl', gatewayUrl, '--modelsFile', modelsFile]
+  args.push('--softwareIdentity', identityPath, '--drainMs', '500')
+  const env = { PRIVATEMODE_WORKER_OPERATOR_TOKEN: operatorToken }
+  const parsed = parseWorkerSettings({ args, env })
+  if (parsed.kind !== 'settings') throw new Error('no settings')
+  return parsed.settings
+}
+
+function manifestFor(engine: Engine, root: string, measurement: string): Uint8Array {
+  const rule = { kind: 'software', measurements: [measurement], root, minimum_tcb: 1 }
+  return formatManifest({
+    issuedAt: '2026-01-01T00:00:00Z',
+    serial: 1,
+    evidence: 'software',
+    roles: { worker: { accept: [rule] } },
+    models: engine.models().map(({ id, tasks, contextLength, displayName, created, digest }) => ({
+      id,
+      tasks,
+      contextLength,
+      displayName,
+      created,
+      digest: `sha256:${digest}`,
+    })),
+  })
+}
+
+async function newKey(gatewayUrl: string, name: string): Promise<string> {
+  const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name }),
+  })
+  return ((await response.json()) as { secret: string }).secret
+}
