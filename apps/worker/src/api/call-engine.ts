@@ -77,19 +77,11 @@ async function fit<R>(
     if (!isFittable) throw toApiError(counted ?? thrown, { ...exchange, body })
     const fitted: JsonObject = { ...body, max_tokens: room }
     if (body.max_completion_tokens !== undefined) fitted.max_completion_tokens = room
-    return runFitted(exchange, fitted, run)
-  }
-}
-
-async function runFitted<R>(
-  exchange: Exchange,
-  body: JsonObject,
-  run: (body: JsonObject) => Promise<R>,
-): Promise<{ result: R; fitted: boolean }> {
-  try {
-    return { result: await run(body), fitted: true }
-  } catch (thrown) {
-    throw toApiError(thrown, { ...exchange, body })
+    try {
+      return { result: await run(fitted), fitted: true }
+    } catch (again) {
+      throw toApiError(again, { ...exchange, body }) // told with the limit the caller gave
+    }
   }
 }
 

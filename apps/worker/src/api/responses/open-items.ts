@@ -43,16 +43,23 @@ export function openReasoningItem(context: ResponseContext): OpenItem {
   const id = newId('rs_')
   const place = { item_id: id, content_index: 0 }
   let text = ''
+  const part = () => ({ type: 'reasoning_text', text })
   return {
     name: 'reasoning',
-    opening: () => [added({ id, type: 'reasoning', summary: [], content: [] })],
+    opening: () => [
+      added({ id, type: 'reasoning', summary: [], content: [] }),
+      { type: 'response.content_part.added', ...place, part: part() },
+    ],
     delta: (piece) => {
       text += piece
       return [{ type: 'response.reasoning_text.delta', ...place, delta: piece }]
     },
     closing: () => ({
       item: reasoningItem(id, text, context),
-      events: [{ type: 'response.reasoning_text.done', ...place, text }],
+      events: [
+        { type: 'response.reasoning_text.done', ...place, text },
+        { type: 'response.content_part.done', ...place, part: part() },
+      ],
     }),
   }
 }

@@ -1,0 +1,139 @@
+/** Streams end only well: abort, failure, silence, and the usage that is true after each. */
+import { describe, expect, test } from 'bun:test'
+import { EngineError, type JsonObject } from '../engine/engine.ts'
+import { ask, start } from '../testing/ask.ts'
+import { chatModel, reportUsage, ScriptedEngine } from '../testing/scripted-engine.ts'
+
+const chatPath = '/v1/chat/completions'
+const chat = { model: chatModel.id, messages: [{ role: 'user', content: 'hi' }] }
+
+describe('abort and usage', () => {
+  test('check 24: a caller who goes away aborts a call that is not streamed', async () => {
+    const aborter = new AbortController()
+    const engine = new ScriptedEngine({
+      before: async (call) => {
+        reportUsage(call, { promptTokens: 7, completionTokens: 2 })
+        aborter.abort()
+        if (call.signal.aborted) throw new EngineError('aborted', 'the caller went away')
+      },
+    })
+    const { answer } = await ask(engine, chatPath, chat, { signal: aborter.signal })
+    expect(answer.outcome()).toBe('aborted')
+    expect(answer.usage()).toEqual({ promptTokens: 7, cachedTokens: 0, completionTokens: 2 })
+  })
+
+  test('check 23: a caller who stops reading stops the engine, and what was used is known', async () => {
+    let signal: AbortSignal | undefined
+    const engine = new ScriptedEngine({
+      deltas: [{ content: 'a' }, { content: 'b' }, { content: 'c' }],
+      beforeChunk: (index, call) => {
+        signal = call.signal
+        reportUsage(call, { promptTokens: 9, completionTokens: index + 1 })
+      },
+    })
+    const got = await start(engine, chatPath, { ...chat, stream: true })
+    for await (const _ of got.body as AsyncIterable<Uint8Array>) break
+    expect(signal?.aborted).toBe(true)
+    expect(engine.hasStopped).toBe(true)
+    expect(got.usage()).toEqual({ promptTokens: 9, cachedTokens: 0, completionTokens: 1 })
+    expect(got.outcome()).not.toBe('complete')
+  })
+
+  test('a caller who leaves while the engine is silent does not wait for it', async () => {
+    const engine = new ScriptedEngine({
+      deltas: [{ content: 'a' }, { content: 'b' }],
+      beforeChunk: (index, call) =>
+        index === 0
+          ? undefined
+          : new Promise((_, reject) => {
+              const gone = () => reject(new EngineError('aborted', 'gone'))
+              if (call.signal.aborted) gone()
+              else call.signal.addEventListener('abort', gone)
+            }),
+    })
+    const got = await start(engine, chatPath, { ...chat, stream: true })
+    const reader = (got.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+    await reader.next()
+    const waiting = reader.next()
+    await reader.return?.()
+    await waiting
+    expect(engine.hasStopped).toBe(true)
+  })
+
+  test('check 25: an engine that dies in a stream gives an error event and no good end', async () => {
+    const dying = () =>
+      new ScriptedEngine({
+        deltas: [{ content: 'a' }, { content: 'b' }],
+        beforeChunk: (index) => {
+          if (index === 1) throw new EngineError('engine_failed', 'the model server died')
+        },
+      })
+    const ends: [string, JsonObject][] = [
+      [chatPath, { error: expect.objectContaining({ message: 'the model server died' }) }],
+      ['/v1/messages', { type: 'error', error: expect.objectContaining({ type: 'api_error' }) }],
+      ['/v1/responses', { type: 'response.failed' }],
+    ]
+    for (const [path, end] of ends) {
+      const body = { ...chat, input: 'hi', stream: true, max_tokens: 5 }
+      const { answer, events, text } = await ask(dying(), path, body)
+      expect(events.at(-1)?.data).toMatchObject(end)
+      expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
+      expect(answer.outcome()).toBe('failed')
+    }
+  })
+
+  test('check 25: an engine that ends without a finish reason has failed', async () => {
+    const cut = () => new ScriptedEngine({ deltas: [{ content: 'a' }], finishReason: null })
+    for (const path of [chatPath, '/v1/messages', '/v1/responses']) {
+      const body = { ...chat, input: 'hi', stream: true, max_tokens: 5 }
+      const { text } = await ask(cut(), path, body)
+      expect(text).toContain('ended before its answer did')
+      expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
+    }
+  })
+})
+
+describe('silence', () => {
+  const slowly = (waitMs: number) =>
+    new ScriptedEngine({ deltas: [{ content: 'a' }], before: () => Bun.sleep(waitMs) })
+  const times = { keepAliveMs: 20, commitMs: 5 }
+  const body = { ...chat, stream: true, max_tokens: 5, input: 'hi' }
+
+  test('check 18: a long prefill is broken by comments, or by pings for messages', async () => {
+    const openAi = await ask(slowly(60), chatPath, body, { times })
+    expect(openAi.text.match(/^: keep-alive\n\n/gm)?.length).toBeGreaterThan(1)
+    expect(openAi.events.at(-1)?.data).toBe('[DONE]')
+    const anthropic = await ask(slowly(60), '/v1/messages', body, { times })
+    const names = anthropic.events.map(({ event }) => event)
+    expect(names.slice(0, 2)).toEqual(['ping', 'ping'])
+    expect(names.at(-1)).toBe('message_stop')
+  })
+
+  test('check 18: silence in the middle of a stream is broken and nothing gets lost', async () => {
+    const engine = new ScriptedEngine({
+      deltas: [{ content: 'a' }, { content: 'b' }, { content: 'c' }],
+      beforeChunk: () => Bun.sleep(30),
+    })
+    const { text, events } = await ask(engine, chatPath, body, { times })
+    expect(text).toContain(': keep-alive')
+    const content = events.slice(0, -1).map(({ data }) => data.choices[0].delta.content)
+    expect(content.join('')).toBe('abc')
+  })
+
+  test('a refusal before the status is sent becomes a status, a later one an event', async () => {
+    const refuse = (waitMs: number) =>
+      new ScriptedEngine({
+        before: async () => {
+          await Bun.sleep(waitMs)
+          throw new EngineError('context_length_exceeded', 'too long', { promptTokens: 2000 })
+        },
+      })
+    expect((await ask(refuse(0), chatPath, body, { times })).status).toBe(400)
+    const late = await ask(refuse(40), '/v1/messages', body, { times })
+    expect(late.status).toBe(200)
+    expect(late.events.at(-1)).toMatchObject({
+      event: 'error',
+      data: { error: { message: 'prompt is too long: 2000 tokens > 1000 maximum' } },
+    })
+  })
+})
