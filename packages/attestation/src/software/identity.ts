@@ -2,6 +2,7 @@
 import { type Bytes, formatBase64, utf8 } from '../bytes.ts'
 import { Fields } from '../fields.ts'
 import { parseJson } from '../strict-json.ts'
+import { AttestationError } from '../verdict.ts'
 import { fingerprint, parseCertificate } from '../x509/certificate.ts'
 import {
   bitString,
@@ -72,8 +73,16 @@ export async function parseSoftwareIdentity(bytes: Uint8Array): Promise<Software
   )
   const pkcs8 = fields.base64('private_key', { max: 1024 })
   fields.end()
-  const privateKey = await crypto.subtle.importKey('pkcs8', pkcs8, keyParameters, true, ['sign'])
-  return { certificates, privateKey }
+  return { certificates, privateKey: await importPrivateKey(pkcs8) }
+}
+
+async function importPrivateKey(pkcs8: Bytes): Promise<CryptoKey> {
+  try {
+    return await crypto.subtle.importKey('pkcs8', pkcs8, keyParameters, true, ['sign'])
+  } catch {
+    // Without the cause: what WebCrypto says about a key has no place in a log.
+    throw new AttestationError('certificate_malformed', 'software identity: private key')
+  }
 }
 
 async function newKeyPair(): Promise<CryptoKeyPair> {

@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { formatFuzzReport, fuzz } from './testing/fuzz.ts'
+import { fuzzTargets } from './testing/fuzz-targets.ts'
+
+// `npm run fuzz:attestation` goes on for as long as wanted.
+test('every parser reads damaged inputs or refuses them with a typed error, and soon', async () => {
+  const report = await fuzz(await fuzzTargets(), { inputs: 30_000, seed: 1, maxMs: 2000 })
+  console.log(formatFuzzReport(report))
+  expect(report.inputs).toBeGreaterThanOrEqual(30_000)
+}, 60_000)
+
+test('a parser that throws something else is found, with the input that did it', async () => {
+  const parse = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes))
+  const target = { name: 'careless', seeds: [new TextEncoder().encode('{"a":1}')], parse }
+  const run = fuzz([target], { inputs: 1000, seed: 1, maxMs: 2000 })
+  await expect(run).rejects.toThrow(/careless: threw SyntaxError.* base64 /s)
+})
+
+test('a parser that takes too long is found', async () => {
+  const target = { name: 'slow', seeds: [new Uint8Array(8)], parse: () => undefined }
+  const run = fuzz([target], { inputs: 10, seed: 1, maxMs: -1 })
+  await expect(run).rejects.toThrow('slow: took')
+})
