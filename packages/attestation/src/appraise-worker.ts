@@ -1,4 +1,5 @@
 /** Appraisal: does the manifest list what authentic evidence says? */
+import { appraiseDevices } from './appraise-devices.ts'
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { RolePolicy, Rule } from './manifest/rule.ts'
 import { appraiseSnp } from './snp/appraise.ts'
@@ -53,10 +54,12 @@ function appraiseByRule(
     case 'snp':
       if (cpu.kind !== 'snp') refuseKind(cpu.kind, rule, transcript)
       appraiseSnp(cpu.claims, rule.rule, transcript)
+      appraiseDevices(devices, rule.devices, transcript)
       return
     case 'tdx':
       if (cpu.kind !== 'tdx') refuseKind(cpu.kind, rule, transcript)
       appraiseTdx(cpu.claims, rule.rule, transcript)
+      appraiseDevices(devices, rule.devices, transcript)
       return
     case 'software':
       if (cpu.kind !== 'software' || software === undefined) refuseKind(cpu.kind, rule, transcript)

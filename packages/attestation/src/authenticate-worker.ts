@@ -2,6 +2,8 @@
 import { deviceNonce, reportData } from './binding.ts'
 import { type Bytes, equalBytes, formatHex, parseBase64 } from './bytes.ts'
 import type { AuthenticityContext, CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
+import { authenticateNvidiaGpu } from './nvidia/authenticate-nvidia.ts'
+import type { NvidiaGpuClaims } from './nvidia/claims.ts'
 import { authenticateSnp } from './snp/authenticate.ts'
 import type { SnpClaims } from './snp/claims.ts'
 import type { SoftwareClaims, SoftwareVerifier } from './software/verifier.ts'
@@ -14,7 +16,7 @@ export type CpuClaims =
   | { readonly kind: 'tdx'; readonly claims: TdxClaims }
   | { readonly kind: 'software'; readonly claims: SoftwareClaims }
 
-export type DeviceClaims = { readonly kind: 'nvidia-gpu' }
+export type DeviceClaims = { readonly kind: 'nvidia-gpu'; readonly claims: NvidiaGpuClaims }
 
 /** What the evidence says, once it is known to be true; whether it is wanted is another question. */
 export type AuthenticEvidence = {
@@ -58,10 +60,10 @@ async function authenticateCpu(
   transcript: Transcript,
 ): Promise<CpuClaims> {
   switch (evidence.kind) {
-    case 'tdx':
-      return { kind: 'tdx', claims: await authenticateTdx(evidence, context, transcript) }
     case 'snp':
       return { kind: 'snp', claims: await authenticateSnp(evidence, context, transcript) }
+    case 'tdx':
+      return { kind: 'tdx', claims: await authenticateTdx(evidence, context, transcript) }
     case 'software':
       if (software === undefined) {
         return transcript.fail(
@@ -79,11 +81,12 @@ async function authenticateCpu(
 
 async function authenticateDevice(
   evidence: DeviceEvidence,
-  _nonce: Bytes,
-  _inputs: AuthenticityInputs,
+  nonce: Bytes,
+  { context }: AuthenticityInputs,
   transcript: Transcript,
 ): Promise<DeviceClaims> {
-  return transcript.fail('device/kind', 'evidence_unsupported', `no verifier of ${evidence.kind}`)
+  const claims = await authenticateNvidiaGpu(evidence, nonce, context, transcript)
+  return { kind: evidence.kind, claims }
 }
 
 function deviceReportBytes(evidence: DeviceEvidence): Bytes {

@@ -4,10 +4,11 @@ import { readSnpRule, type SnpRule } from '../snp/rule.ts'
 import { readSoftwareRule, type SoftwareRule } from '../software/rule.ts'
 import { readTdxRule, type TdxRule } from '../tdx/rule.ts'
 import { AttestationError } from '../verdict.ts'
+import { type DeviceRules, readDeviceRules } from './device-rule.ts'
 
 export type Rule =
-  | { readonly kind: 'snp'; readonly rule: SnpRule }
-  | { readonly kind: 'tdx'; readonly rule: TdxRule }
+  | { readonly kind: 'snp'; readonly rule: SnpRule; readonly devices: DeviceRules }
+  | { readonly kind: 'tdx'; readonly rule: TdxRule; readonly devices: DeviceRules }
   | { readonly kind: 'software'; readonly rule: SoftwareRule }
 
 /** Evidence of this role is accepted where any one rule accepts it. */
@@ -23,9 +24,9 @@ function readRule(fields: Fields): Rule {
   const kind = fields.text('kind', 32)
   switch (kind) {
     case 'snp':
-      return { kind, rule: readSnpRule(fields) }
+      return { kind, rule: readSnpRule(fields), devices: readDeviceRules(fields) }
     case 'tdx':
-      return { kind, rule: readTdxRule(fields) }
+      return { kind, rule: readTdxRule(fields), devices: readDeviceRules(fields) }
     case 'software':
       return { kind, rule: readSoftwareRule(fields) }
     default:

@@ -9,7 +9,6 @@ import { type NvidiaGpuRule, readNvidiaGpuRule } from './rule.ts'
 import { isAtLeast } from './version.ts'
 
 const wire = {
-  required: true,
   architectures: ['hopper', 'blackwell'],
   driver: { minimum: '550.90.07' },
   vbios: { allowed: ['96.00.9F.00.01', '96.00.AF.00.01'] },
@@ -28,7 +27,6 @@ function read(document: JsonObject): NvidiaGpuRule {
 describe('a rule', () => {
   test('is read from its wire form', () => {
     expect(read({ ...wire, modes: ['single-pass-through'] })).toEqual({
-      required: true,
       architectures: ['hopper', 'blackwell'],
       driver: { kind: 'minimum', version: '550.90.07' },
       vbios: { kind: 'allowed', versions: ['96.00.9F.00.01', '96.00.AF.00.01'] },
@@ -45,7 +43,6 @@ describe('a rule', () => {
     ['an empty list', { ...wire, driver: { allowed: [] } }],
     ['a version that is none', { ...wire, driver: { minimum: 'latest' } }],
     ['a VBIOS version in lower case', { ...wire, vbios: { minimum: '96.00.9f.00.01' } }],
-    ['no word on whether devices are required', { ...wire, required: 'yes' }],
   ])('with %s is refused', (_, document) => {
     expect(() => read(document)).toThrow(expect.objectContaining({ code: 'manifest_malformed' }))
   })

@@ -27,7 +27,6 @@ test('no bit of a rule that lists versions changes without a typed refusal', asy
   const versions = { driver: claims.driverVersion!, vbios: claims.vbiosVersion }
   const appraise = (changed: typeof versions): void => {
     const rule: NvidiaGpuRule = {
-      required: true,
       architectures: ['hopper'],
       driver: { kind: 'allowed', versions: [changed.driver] },
       vbios: { kind: 'allowed', versions: [changed.vbios] },

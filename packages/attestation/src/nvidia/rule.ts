@@ -9,8 +9,6 @@ export type VersionRule =
   | { readonly kind: 'minimum'; readonly version: string }
 
 export type NvidiaGpuRule = {
-  /** Evidence without any device is refused; how many there must be is not said here. */
-  readonly required: boolean
   readonly architectures: readonly NvidiaArchitecture[]
   readonly driver: VersionRule
   readonly vbios: VersionRule
@@ -24,7 +22,6 @@ const modes = ['single-pass-through', 'multi-pass-through', 'protected-pcie'] as
 /** Reads a rule from a manifest; refuses in the manifest's own codes. */
 export function readNvidiaGpuRule(fields: Fields): NvidiaGpuRule {
   return {
-    required: fields.boolean('required'),
     architectures: readChoices(fields, 'architectures', architectures),
     driver: fields.object('driver', (inner) => readVersionRule(inner, 'driver')),
     vbios: fields.object('vbios', (inner) => readVersionRule(inner, 'vbios')),

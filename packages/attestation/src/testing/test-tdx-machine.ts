@@ -13,6 +13,7 @@ export type TdxMachine = {
   readonly mrSignerSeam: Uint8Array
   readonly seamAttributes: Uint8Array
   readonly tdAttributes: Uint8Array
+  readonly reportData: Uint8Array
   readonly mrServiceTd: Uint8Array
   readonly components: readonly number[]
   readonly pceSvn: number
@@ -40,6 +41,7 @@ export const testMachine: TdxMachine = {
   mrSignerSeam: filled(48, 0),
   seamAttributes: filled(8, 0),
   tdAttributes: Uint8Array.of(0, 0, 0, 0x10, 0, 0, 0, 0),
+  reportData: filled(64, 0xda),
   mrServiceTd: filled(48, 0),
   components: [3, 3, 2, 2, 4, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0],
   pceSvn: 13,
@@ -92,7 +94,7 @@ export async function formatQuote(
     machine.tdAttributes,
     Uint8Array.of(0xe7, 2, 6, 0, 0, 0, 0, 0),
     ...[0x70, 0xc1, 0xc2, 0xc3, 0x10, 0x11, 0x12, 0x13].map((value) => filled(48, value)),
-    filled(64, 0xda),
+    machine.reportData,
     ...(machine.bodyType === 3 ? [machine.teeTcbSvn, machine.mrServiceTd] : []),
   )
   const descriptor = machine.version === 5 ? [uint16(machine.bodyType), uint32(body.length)] : []

@@ -1,0 +1,41 @@
+/** Appraisal of the devices in a machine: as many as the manifest wants, all different, all good. */
+import type { DeviceClaims } from './authenticate-worker.ts'
+import type { Range } from './fields.ts'
+import type { DeviceRules } from './manifest/device-rule.ts'
+import { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
+import type { Transcript } from './verdict.ts'
+
+export function appraiseDevices(
+  devices: readonly DeviceClaims[],
+  rules: DeviceRules,
+  transcript: Transcript,
+): void {
+  const { nvidiaGpu } = rules
+  if (nvidiaGpu === undefined) {
+    transcript.require(
+      devices.length === 0,
+      'devices/unlisted',
+      'policy_refused',
+      `${devices.length} devices, the manifest lists none`,
+    )
+    return
+  }
+  const ids = devices.map(({ claims }) => claims.deviceId)
+  transcript.require(
+    new Set(ids).size === ids.length,
+    'devices/distinct',
+    'policy_refused',
+    `devices ${ids.join(', ') || 'none'} must all be different`,
+  )
+  const counted = (device: 'gpu' | 'switch') =>
+    devices.filter(({ claims }) => claims.device === device).length
+  requireCount('nvidia-gpu', counted('gpu'), nvidiaGpu.count, transcript)
+  requireCount('nvidia-switch', counted('switch'), nvidiaGpu.switches, transcript)
+  for (const { claims } of devices) appraiseNvidiaGpu(claims, nvidiaGpu.rule, transcript)
+}
+
+function requireCount(kind: string, count: number, range: Range, transcript: Transcript): void {
+  const detail = `${count} of ${kind}, manifest expects ${range.min} to ${range.max}`
+  transcript.require(count >= range.min, `devices/${kind}`, 'device_missing', detail)
+  if (count > range.max) transcript.fail(`devices/${kind}`, 'policy_refused', detail)
+}

@@ -1,0 +1,123 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { softwareVerifier } from './software/verifier.ts'
+import type { JsonObject } from './strict-json.ts'
+import {
+  type HardwareRequest,
+  type HardwareWorld,
+  hardwareWorld,
+} from './testing/hardware-world.ts'
+import { mutateForm } from './testing/manifest-mutations.ts'
+import { softwareWorld } from './testing/software-world.ts'
+import type { AttestationErrorCode } from './verdict.ts'
+import { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
+
+let world: HardwareWorld
+beforeAll(async () => {
+  world = await hardwareWorld()
+})
+
+const refused = async (inputs: VerifyWorkerInputs, code: AttestationErrorCode) =>
+  expect(verifyWorker(inputs)).rejects.toMatchObject({ name: 'AttestationError', code })
+const accepting = (...accept: JsonObject[]): HardwareRequest => ({
+  draft: { roles: { worker: { accept } } },
+})
+
+test.each([
+  ['snp', [0]],
+  ['snp', [0, 1]],
+  ['tdx', [1]],
+] as const)('a good %s worker with GPUs %p is attested by hardware', async (cpu, gpus) => {
+  const worker = await verifyWorker(await world.inputs({ cpu, gpus }))
+  expect(worker).toMatchObject({ workerId: 'w_hardware', hardware: true })
+  expect(worker.checks.every(({ result }) => result !== 'failed')).toBe(true)
+})
+
+test('a machine without the GPU that the manifest demands is refused', async () => {
+  await refused(await world.inputs({ gpus: [] }), 'device_missing')
+  await refused(await world.inputs({ cpu: 'tdx', gpus: [] }), 'device_missing')
+})
+
+test('one GPU shown twice is not two', async () => {
+  await refused(await world.inputs({ gpus: [0, 0] }), 'policy_refused')
+})
+
+test('more GPUs than the manifest lists, and GPUs that it does not list at all, are refused', async () => {
+  const [{ devices }, { devices: _, ...without }] = [world.snpRule, world.snpRule]
+  const gpu = (devices as JsonObject)['nvidia-gpu'] as JsonObject
+  const one = { ...without, devices: { 'nvidia-gpu': { ...gpu, count: { min: 1, max: 1 } } } }
+  await refused(await world.inputs({ ...accepting(one), gpus: [0, 1] }), 'policy_refused')
+  await refused(await world.inputs({ ...accepting(without), gpus: [0] }), 'policy_refused')
+  const bare = await world.inputs({ ...accepting(without), gpus: [] })
+  expect((await verifyWorker(bare)).hardware).toBe(true)
+})
+
+test('a GPU of another exchange is refused, although the report of the CPU binds it', async () => {
+  await refused(await world.inputs({ gpuNonce: new Uint8Array(32) }), 'nonce_mismatch')
+})
+
+test('GPUs that were swapped for others after the report was made are refused', async () => {
+  const [first, second] = [await world.inputs({ gpus: [0] }), await world.inputs({ gpus: [1] })]
+  const evidence = { cpu: first.evidence.cpu, devices: second.evidence.devices }
+  await refused({ ...first, evidence }, 'binding_mismatch')
+})
+
+test('another nonce is refused', async () => {
+  const inputs = await world.inputs()
+  await refused({ ...inputs, nonce: new Uint8Array(32) }, 'binding_mismatch')
+})
+
+test('a kind of machine that the manifest has no rule for is refused', async () => {
+  await refused(await world.inputs({ ...accepting(world.tdxRule), cpu: 'snp' }), 'manifest_refused')
+  await refused(await world.inputs({ ...accepting(world.snpRule), cpu: 'tdx' }), 'manifest_refused')
+})
+
+test('a measurement that the manifest does not list is refused', async () => {
+  const rule = { ...world.snpRule, measurements: ['00'.repeat(48)] }
+  await refused(await world.inputs(accepting(rule)), 'measurement_unknown')
+  // A second rule that accepts is enough.
+  await verifyWorker(await world.inputs(accepting(rule, world.snpRule)))
+})
+
+test('software evidence is refused under a manifest of hardware, with verifier and root at hand', async () => {
+  const software = await softwareWorld()
+  const { manifest } = await world.inputs()
+  const inputs = { ...(await software.inputs()), manifest, software: softwareVerifier }
+  await refused(inputs, 'software_refused')
+})
+
+test('hardware evidence is refused under a manifest of software', async () => {
+  const { manifest } = await (await softwareWorld()).inputs()
+  await refused({ ...(await world.inputs()), manifest }, 'manifest_refused')
+})
+
+test('rules of software and of hardware do not mix', async () => {
+  const { draft } = await softwareWorld()
+  const [rule] = draft.roles.worker.accept
+  const mixed = world.inputs(accepting(world.snpRule, rule!))
+  await expect(mixed).rejects.toMatchObject({ code: 'manifest_mixed' })
+  const other = world.inputs({ draft: { evidence: 'software' } })
+  await expect(other).rejects.toMatchObject({ code: 'manifest_mixed' })
+})
+
+test('a demand for GPUs that is content with none is refused', async () => {
+  const devices = { 'nvidia-gpu': { ...gpuRule(), count: { min: 0, max: 1 } } }
+  const lax = world.inputs(accepting({ ...world.snpRule, devices }))
+  await expect(lax).rejects.toMatchObject({ code: 'manifest_malformed' })
+  const empty = world.inputs(accepting({ ...world.snpRule, devices: {} }))
+  await expect(empty).rejects.toMatchObject({ code: 'manifest_malformed' })
+})
+
+test('no field of a manifest of hardware changes its form without a refusal', async () => {
+  const { manifest } = await world.inputs()
+  const document = JSON.parse(new TextDecoder().decode(manifest.bytes))
+  const { changed, refused, justified, survivors } = await mutateForm(document)
+  console.log(`manifest of hardware: ${changed} changes of form, ${refused} refused`)
+  expect(survivors).toEqual([])
+  expect(justified).toEqual([
+    'roles.worker.accept[0].devices: removed',
+    'roles.worker.accept[1].devices: removed',
+    'session_minutes: removed',
+  ])
+})
+
+const gpuRule = () => (world.snpRule.devices as JsonObject)['nvidia-gpu'] as JsonObject
