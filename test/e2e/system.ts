@@ -41,6 +41,8 @@ export type SystemOptions = {
   readonly engines?: readonly Engine[]
   /** Replaces what the manifest lists as the worker's measurement. */
   readonly measurement?: string
+  /** Stands between gateway and workers: given a worker's address, gives the one to register. */
+  readonly tapWorker?: (url: string) => string
 }
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
@@ -62,7 +64,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const workers: Worker[] = []
 
   const addWorker = async (engine: Engine = new ScriptedEngine()): Promise<Worker> => {
-    const settings = workerSettings(folder, gateway.url, identityPath)
+    const settings = workerSettings(folder, gateway.url, identityPath, options.tapWorker)
     const createEngine = async () => engine
     const worker = await startWorker(settings, { env: {}, createEngine, log: log(logs.worker) })
     workers.push(worker)
@@ -115,15 +117,28 @@ function gatewaySettings(folder: string) {
   return parsed.settings
 }
 
-function workerSettings(folder: string, gatewayUrl: string, identityPath: string) {
+function workerSettings(
+  folder: string,
+  gatewayUrl: string,
+  identityPath: string,
+  tap: SystemOptions['tapWorker'],
+) {
   const modelsFile = join(folder, 'models.json')
   writeFileSync(modelsFile, '[{"id":"scripted","path":"none","task":"generate"}]')
-  const args = ['--port', '0', '--gatewayUrl', gatewayUrl, '--modelsFile', modelsFile]
+  const port = tap === undefined ? 0 : freePort()
+  const args = ['--port', String(port), '--gatewayUrl', gatewayUrl, '--modelsFile', modelsFile]
+  if (tap !== undefined) args.push('--publicUrl', tap(`http://127.0.0.1:${port}`))
   args.push('--softwareIdentity', identityPath, '--drainMs', '500')
   const env = { PRIVATEMODE_WORKER_OPERATOR_TOKEN: operatorToken }
   const parsed = parseWorkerSettings({ args, env })
   if (parsed.kind !== 'settings') throw new Error('no settings')
   return parsed.settings
+}
+
+function freePort(): number {
+  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  probe.stop(true)
+  return probe.port
 }
 
 function manifestFor(engine: Engine, root: string, measurement: string): Uint8Array {
