@@ -31,7 +31,7 @@ export function formatFlagTable(program: Program<FlagTable>, group?: string): st
       spellings(name, flag)
         .map((text) => `\`${text}\``)
         .join(', '),
-      flag.type === 'secret' ? 'string or @file' : flag.type,
+      takesFile(flag) ? 'string or @file' : flag.type,
       flag.default === undefined
         ? flag.type === 'boolean'
           ? 'false'
@@ -64,7 +64,8 @@ function spellings(name: string, flag: Flag): string[] {
 function placeholder(flag: Flag): string {
   switch (flag.type) {
     case 'string':
-      return flag.choices === undefined ? 'TEXT' : flag.choices.join('|')
+      if (flag.choices !== undefined) return flag.choices.join('|')
+      return takesFile(flag) ? 'TEXT|@FILE' : 'TEXT'
     case 'boolean':
       return flag.default === true ? 'true|false' : ''
     case 'integer':
@@ -72,6 +73,10 @@ function placeholder(flag: Flag): string {
     case 'secret':
       return 'TEXT|@FILE'
   }
+}
+
+function takesFile(flag: Flag): boolean {
+  return flag.type === 'secret' || (flag.type === 'string' && flag.orFile === true)
 }
 
 function choiceNote(flag: Flag): string {

@@ -15,7 +15,13 @@ type Described = {
 
 export type Flag = Described &
   (
-    | { readonly type: 'string'; readonly default?: string; readonly choices?: readonly string[] }
+    | {
+        readonly type: 'string'
+        readonly default?: string
+        readonly choices?: readonly string[]
+        /** `@path` stands for the content of that file. */
+        readonly orFile?: true
+      }
     | { readonly type: 'boolean'; readonly default?: boolean }
     | {
         readonly type: 'integer'
@@ -176,7 +182,7 @@ function convert(
       if (flag.choices !== undefined && !flag.choices.includes(text)) {
         throw invalid(`${as} is "${text}", expected ${flag.choices.join(', ')}`)
       }
-      return text
+      return flag.orFile === true ? literalOrFile(text, as) : text
     case 'boolean':
       if (text === 'true' || text === '1') return true
       if (text === 'false' || text === '0') return false
@@ -184,7 +190,7 @@ function convert(
     case 'integer':
       return convertInteger(flag, text, as)
     case 'secret':
-      return new Secret(text.startsWith('@') ? readSecretFile(text.slice(1), as) : text)
+      return new Secret(literalOrFile(text, as))
   }
 }
 
@@ -198,7 +204,9 @@ function convertInteger(flag: Flag & { type: 'integer' }, text: string, as: stri
   return value
 }
 
-function readSecretFile(path: string, as: string): string {
+function literalOrFile(given: string, as: string): string {
+  if (!given.startsWith('@')) return given
+  const path = given.slice(1)
   let text: string
   try {
     text = readFileSync(path, 'utf8')

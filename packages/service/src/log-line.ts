@@ -10,10 +10,9 @@ export function formatTextLine(
   event: string,
   fields: LogFieldValues,
 ): string {
-  let line = `time=${at.toISOString()} level=${level.toUpperCase()} msg=${JSON.stringify(event)}`
+  let line = `time=${at.toISOString()} level=${level.toUpperCase()} msg=${quoted(event)}`
   for (const [name, value] of kept(fields)) {
-    const text = String(value)
-    line += ` ${name}=${/^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text)}`
+    line += ` ${name}=${quoted(String(value))}`
   }
   return `${line}\n`
 }
@@ -26,6 +25,10 @@ export function formatJsonLine(
 ): string {
   const head = { time: at.toISOString(), level: level.toUpperCase(), msg: event }
   return `${JSON.stringify({ ...head, ...Object.fromEntries(kept(fields)) })}\n`
+}
+
+function quoted(text: string): string {
+  return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text)
 }
 
 function kept(fields: LogFieldValues): [string, LogValue][] {
@@ -48,6 +51,8 @@ export function describeError(error: unknown): { code: string; detail?: string }
   if (!(error instanceof Error)) return { code: 'unknown' }
   const code = (error as { code?: unknown }).code
   const quotesInput = error instanceof SyntaxError || error instanceof TypeError
-  if (typeof code === 'string' && !quotesInput) return { code, detail: error.message }
-  return { code: error.name }
+  if (typeof code !== 'string' || quotesInput) return { code: error.name }
+  const cause = error.cause === undefined ? undefined : describeError(error.cause).detail
+  const detail = cause === undefined ? error.message : `${error.message}: ${cause}`
+  return { code, detail }
 }

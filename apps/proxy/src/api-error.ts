@@ -1,0 +1,57 @@
+/** Turns whatever went wrong into the one error the caller is shown. */
+import { ApiError } from '@privatemode/protocol/api'
+import { AttestationError } from '@privatemode/sdk'
+import { describeError, ServiceError } from '@privatemode/service'
+
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof ServiceError) return fromService(error)
+  if (error instanceof AttestationError) return fromAttestation(error)
+  return new ApiError(
+    'internal_error',
+    'the proxy failed on this request; its log has the reason',
+    {
+      cause: error,
+    },
+  )
+}
+
+function fromAttestation(error: AttestationError): ApiError {
+  const { detail } = describeError(error)
+  // A log that cannot be reached says nothing about the backend; it may be there in a moment.
+  return error.code === 'log_unreachable'
+    ? new ApiError('gateway_unreachable', `the manifest cannot be fetched: ${detail}`, {
+        cause: error,
+      })
+    : new ApiError('attestation_refused', `the backend was refused: ${detail}`, { cause: error })
+}
+
+function fromService(error: ServiceError): ApiError {
+  const { message } = error
+  switch (error.code) {
+    case 'body_too_large':
+      return new ApiError('request_too_large', message)
+    case 'body_encoding_unsupported':
+      return new ApiError('unsupported_media_type', message)
+    case 'body_encoding_broken':
+    case 'body_interrupted':
+      return new ApiError('malformed', message)
+    case 'timeout':
+      return new ApiError('timeout', message, { cause: error })
+    case 'unknown_authority':
+    case 'certificate_refused':
+      // Asking again meets the same certificate.
+      return new ApiError('gateway_unreachable', message, { cause: error, retryable: false })
+    case 'host_unknown':
+    case 'connection_refused':
+    case 'connection_lost':
+    case 'tunnel_refused':
+    case 'aborted':
+    case 'flag_invalid':
+    case 'file_unreadable':
+    case 'port_busy':
+    case 'address_unavailable':
+    case 'certificate_unusable':
+      return new ApiError('gateway_unreachable', message, { cause: error })
+  }
+}

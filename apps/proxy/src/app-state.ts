@@ -1,0 +1,21 @@
+/** What every request handler of the proxy works with. */
+import type { PrivateClient } from '@privatemode/sdk'
+import type { Log, Secret } from '@privatemode/service'
+import type { DefaultSalt } from './cache-salt.ts'
+import type { Dump } from './dump-requests.ts'
+import type { ProxyMetrics } from './proxy-metrics.ts'
+import type { Silence } from './silence.ts'
+
+export type App = {
+  readonly client: PrivateClient
+  /** The proxy's own key; without it every request goes out under its client's. */
+  readonly apiKey: Secret | undefined
+  readonly defaultSalt: DefaultSalt
+  readonly bodyLimitBytes: number
+  /** Headers of every response: those for web pages in hosted mode, none else. */
+  readonly everyHeader: Readonly<Record<string, string>>
+  readonly log: Log
+  readonly metrics: ProxyMetrics
+  readonly silence: Silence
+  readonly dump: Dump | undefined
+}

@@ -1,0 +1,21 @@
+/** Decides under whose API key a request goes out. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Secret } from '@privatemode/service'
+
+/** The proxy's own key where it has one; then the client's never leaves. Else the client's, by either header. */
+export function chooseApiKey(headers: Headers, own: Secret | undefined): string {
+  if (own !== undefined) return own.reveal()
+  const bearer = /^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1]
+  const key = bearer ?? headers.get('x-api-key')?.trim()
+  if (key === undefined || key === '') {
+    throw new ApiError(
+      'invalid_api_key',
+      'no API key: send "Authorization: Bearer KEY" or "x-api-key: KEY", or start the proxy with --apiKey',
+    )
+  }
+  // It becomes a header of ours: printable ASCII of a sane length, or it is no key.
+  if (!/^[\x21-\x7e]{1,512}$/.test(key)) {
+    throw new ApiError('invalid_api_key', 'the API key has characters that no key has')
+  }
+  return key
+}

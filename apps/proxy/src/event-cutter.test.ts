@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { EventCutter } from './event-cutter.ts'
+
+const encode = (text: string) => new TextEncoder().encode(text)
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+test('however a stream is cut, every output ends at an event and all bytes come through in order', () => {
+  const stream = 'data: {"a":1}\n\n: waiting\n\nevent: ping\ndata: {}\n\ndata: [DONE]\n\n'
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 }), (sizes) => {
+      const cutter = new EventCutter()
+      const bytes = encode(stream)
+      let out = ''
+      let at = 0
+      for (let index = 0; at < bytes.length; index++) {
+        const size = sizes[index % sizes.length] ?? 1
+        const events = decode(cutter.push(bytes.subarray(at, at + size)))
+        at += size
+        expect(events === '' || events.endsWith('\n\n')).toBe(true)
+        out += events
+        expect(stream.startsWith(out)).toBe(true)
+      }
+      expect(out + decode(cutter.rest())).toBe(stream)
+    }),
+  )
+})
+
+test('an unfinished event is held back until its end or the end of the stream', () => {
+  const cutter = new EventCutter()
+  expect(decode(cutter.push(encode('data: 1\n\ndata: 2\n')))).toBe('data: 1\n\n')
+  expect(decode(cutter.push(encode('\n')))).toBe('data: 2\n\n')
+  expect(cutter.push(encode('data: 3'))).toHaveLength(0)
+  expect(decode(cutter.rest())).toBe('data: 3')
+  expect(cutter.rest()).toHaveLength(0)
+})
+
+test('what is held is bounded', () => {
+  const cutter = new EventCutter()
+  const megabyte = new Uint8Array(1024 * 1024).fill(0x61)
+  let passed = 0
+  for (let index = 0; index < 40; index++) passed += cutter.push(megabyte).length
+  expect(passed).toBeGreaterThan(20 * megabyte.length)
+})

@@ -1,0 +1,164 @@
+/** The proxy's flags: parsed, shown by `--help` and printed into the documentation from this one table. */
+import type { FlagTable, Program } from '@privatemode/service'
+
+export const specified = 'Flags of the interface'
+export const ours = 'Flags of this implementation'
+
+/** Reserved names (RFC 2606): this is an independent implementation, so no service is built in. */
+export const exampleApiEndpoint = 'api.privatemode.example:443'
+
+const flags = {
+  apiEndpoint: {
+    type: 'string',
+    default: exampleApiEndpoint,
+    group: specified,
+    help: 'endpoint of the service API as host:port (HTTPS); http://host:port for loopback only',
+  },
+  apiKey: {
+    type: 'secret',
+    group: specified,
+    help: 'API key; if unset the proxy does not authenticate itself and forwards the key of each client',
+  },
+  dumpRequests: {
+    type: 'boolean',
+    group: specified,
+    help: 'dump requests and responses, in clear text, to the requests subdirectory of the workspace',
+  },
+  'log-format': {
+    type: 'string',
+    default: 'text',
+    choices: ['json', 'text'],
+    group: specified,
+    help: 'format of the log',
+  },
+  'log-level': {
+    type: 'string',
+    default: 'info',
+    short: 'l',
+    group: specified,
+    help: 'debug, info, warn, error, or a number (-4, 0, 4, 8 are the four names)',
+  },
+  manifestPath: {
+    type: 'string',
+    group: specified,
+    help: 'path of a manifest file; if unset the manifest is read from the remote source',
+  },
+  vendorOCSPAllowUnknown: {
+    type: 'boolean',
+    default: true,
+    aliases: ['nvidiaOCSPAllowUnknown'],
+    group: specified,
+    help: 'tolerate the certificate status service being unreachable or giving no information',
+  },
+  vendorOCSPRevokedGracePeriod: {
+    type: 'integer',
+    default: 48,
+    max: 24 * 365,
+    aliases: ['nvidiaOCSPRevokedGracePeriod'],
+    group: specified,
+    help: 'hours for which attestation certificates reported revoked are still accepted; 0 rejects them at once',
+  },
+  port: { type: 'string', default: '8080', group: specified, help: 'listening port' },
+  promptCacheSalt: {
+    type: 'secret',
+    group: specified,
+    help: 'salt of at least 32 bytes isolating prompt caches; requires --sharedPromptCache; if empty, one random salt is used for all requests',
+  },
+  sharedPromptCache: {
+    type: 'boolean',
+    group: specified,
+    help: 'share the prompt cache between all users of the proxy',
+  },
+  tlsCertPath: {
+    type: 'string',
+    group: specified,
+    help: 'TLS certificate (PEM); with --tlsKeyPath the proxy serves HTTPS, and picks up a renewed file by itself',
+  },
+  tlsKeyPath: { type: 'string', group: specified, help: 'TLS private key (PEM)' },
+  workspace: {
+    type: 'string',
+    default: '.',
+    group: specified,
+    help: 'directory where the proxy writes files, including the manifests subdirectory',
+  },
+  listenAddress: {
+    type: 'string',
+    default: '127.0.0.1',
+    group: ours,
+    help: 'address to listen on; 0.0.0.0 for all interfaces',
+  },
+  allowedHosts: {
+    type: 'string',
+    default: '',
+    group: ours,
+    help: 'host names, separated by commas, under which clients may address the proxy besides loopback and IP addresses',
+  },
+  manifestEndpoint: {
+    type: 'string',
+    group: ours,
+    help: 'where the manifest log is served: host:port or an https URL; if unset, the API endpoint serves it',
+  },
+  manifestLogKey: {
+    type: 'string',
+    orFile: true,
+    group: ours,
+    help: 'public key that signs the manifest log; needed unless --manifestPath is set',
+  },
+  trafficShape: {
+    type: 'string',
+    default: 'default',
+    choices: ['off', 'default', 'strict'],
+    group: ours,
+    help: 'how strongly the sizes and times of encrypted messages are levelled out',
+  },
+  bodyLimitMiB: {
+    type: 'integer',
+    default: 32,
+    min: 1,
+    max: 1024,
+    group: ours,
+    help: 'largest request body',
+  },
+  drainSeconds: {
+    type: 'integer',
+    default: 30,
+    max: 3600,
+    group: ours,
+    help: 'how long requests in flight may take to end after SIGTERM or SIGINT',
+  },
+  metrics: { type: 'boolean', group: ours, help: 'serve /metrics in Prometheus format' },
+  allowSoftwareAttestation: {
+    type: 'boolean',
+    group: ours,
+    help: 'accept workers without confidential hardware, for trials; needs --softwareRootFingerprint',
+  },
+  softwareRootFingerprint: {
+    type: 'string',
+    orFile: true,
+    group: ours,
+    help: 'SHA-256 of the one software attestation root to accept, 64 hex digits',
+  },
+  hosted: {
+    type: 'boolean',
+    group: ours,
+    help: 'run as the proxyless endpoint: HTTPS, any origin, every request with its own key, one cache per key',
+  },
+  hostedSaltSecret: {
+    type: 'secret',
+    group: ours,
+    help: 'secret of at least 32 bytes from which the cache salt of each API key is derived; needed with --hosted',
+  },
+  hostedManifestPath: {
+    type: 'string',
+    group: ours,
+    help: 'deployment manifest of the proxyless endpoint, published under /privatemode/v1/deployment',
+  },
+} as const satisfies FlagTable
+
+export const program: Program<typeof flags> = {
+  name: 'privatemode-proxy',
+  summary: 'Verifies the backend, encrypts prompts and decrypts responses for local applications.',
+  version: '0.1.0',
+  envPrefix: 'PRIVATEMODE_PROXY_',
+  flags,
+}

@@ -1,0 +1,43 @@
+/** Refuses requests that a foreign web page could have made: unknown Host headers and foreign origins. */
+import { isIP } from 'node:net'
+import { ApiError } from '@privatemode/protocol/api'
+import { isLoopback } from '@privatemode/service'
+
+/** The reason to refuse a request, or `undefined`. */
+export type Guard = (headers: Headers) => ApiError | undefined
+
+/**
+ * The guard of a local proxy.
+ *
+ * A page whose name is made to point here (DNS rebinding) shows by its Host header, any other page by its Origin.
+ * A proxy that listens beyond loopback is addressed by names we cannot know, so without a list every Host passes
+ * there; a browser's requests still have to come from a page under a loopback, IP or listed name.
+ */
+export function createLocalGuard(listenAddress: string, allowedHosts: readonly string[]): Guard {
+  const listed = new Set(allowedHosts)
+  const anyHost = !isLoopback(listenAddress) && listed.size === 0
+  const isKnown = (host: string) => isLoopback(host) || isIP(host) !== 0 || listed.has(host)
+
+  return (headers) => {
+    const authority = headers.get('host')?.toLowerCase() ?? ''
+    const known = isKnown(hostOf(authority))
+    if (!known && !anyHost) {
+      return new ApiError(
+        'permission_denied',
+        'the Host header names a host this proxy does not serve; add it with --allowedHosts',
+      )
+    }
+    const origin = headers.get('origin')
+    if (origin === null) return undefined
+    if (known && (origin === `http://${authority}` || origin === `https://${authority}`)) {
+      return undefined
+    }
+    return new ApiError('permission_denied', 'requests from web pages of other origins are refused')
+  }
+}
+
+function hostOf(authority: string): string {
+  if (authority.startsWith('[')) return authority.slice(1, authority.indexOf(']'))
+  const colon = authority.indexOf(':')
+  return colon < 0 ? authority : authority.slice(0, colon)
+}

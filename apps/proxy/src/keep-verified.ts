@@ -1,0 +1,45 @@
+/** Verifies the backend at the start, keeps trying while it fails, and keeps the verification fresh. */
+import type { PrivateClient } from '@privatemode/sdk'
+import { describeError, type Log, type Secret } from '@privatemode/service'
+
+export type Keeper = { stop(): void }
+
+const firstPauseMs = 500
+const longestPauseMs = 30_000
+const freshenMs = 60_000
+
+/** Without a key of its own the proxy gets the manifest ready; workers are verified with the first client's key. */
+export function keepVerified(client: PrivateClient, apiKey: Secret | undefined, log: Log): Keeper {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let stopped = false
+  let pauseMs = firstPauseMs
+  let wasReady = false
+
+  async function round(): Promise<void> {
+    try {
+      await client.loadManifest()
+      if (apiKey !== undefined) await client.ready(apiKey.reveal())
+      if (!wasReady) log.info('ready', { outcome: apiKey === undefined ? 'manifest' : 'verified' })
+      wasReady = true
+      pauseMs = firstPauseMs
+      again(freshenMs)
+    } catch (error) {
+      wasReady = false
+      log.error('the backend is not verified', describeError(error))
+      again(pauseMs)
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    }
+  }
+
+  function again(afterMs: number): void {
+    if (!stopped) timer = setTimeout(() => void round(), afterMs).unref()
+  }
+
+  void round()
+  return {
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}

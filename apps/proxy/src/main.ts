@@ -1,0 +1,8 @@
+#!/usr/bin/env bun
+/** Entry of `privatemode-proxy`. */
+import { raiseRequestLimit } from '@privatemode/service/request-limit'
+
+raiseRequestLimit()
+// Loaded after the limit is raised, since that may start the program over.
+const { run } = await import('./run.ts')
+await run(process.argv.slice(2))

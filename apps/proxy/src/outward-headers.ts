@@ -1,0 +1,38 @@
+/** Which headers pass the proxy, in either direction; all others stay where they are. */
+
+/** What an application may say beyond the body. Agents put paths and user data into other headers. */
+const outward = ['anthropic-version', 'anthropic-beta'] as const
+
+/** What a worker may say to an application. */
+const inward = [
+  'content-type',
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+  'deprecation',
+  'sunset',
+  'warning',
+] as const
+
+const longestValue = 1024
+const none: Readonly<Record<string, string>> = Object.freeze({})
+
+export function pickOutward(headers: Headers): Readonly<Record<string, string>> {
+  let picked: Record<string, string> | undefined
+  for (const name of outward) {
+    const value = headers.get(name)
+    if (value === null || value.length > longestValue) continue
+    picked ??= {}
+    picked[name] = value
+  }
+  return picked ?? none
+}
+
+export function pickInward(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const picked: Record<string, string> = {}
+  for (const name of inward) {
+    const value = headers[name]
+    if (value !== undefined) picked[name] = value
+  }
+  return picked
+}

@@ -1,0 +1,66 @@
+/** The proxy's metrics; labels are routes, statuses and outcomes of ours, never a client's words. */
+import { createMetrics, durationBuckets, type Metrics } from '@privatemode/service'
+import type { RequestOutcome } from './request-record.ts'
+
+export type ProxyMetrics = {
+  readonly registry: Metrics
+  requestDone(
+    route: string,
+    status: number,
+    outcome: RequestOutcome,
+    elapsedMs: number,
+    firstByteMs: number | undefined,
+  ): void
+  bytes(received: number, sent: number): void
+}
+
+export type Gauges = {
+  readonly openRequests: () => number
+  readonly verifiedWorkers: () => number
+  readonly ready: () => boolean
+}
+
+export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
+  const registry = createMetrics()
+  const requests = registry.counter('privatemode_proxy_requests_total', 'Requests answered.')
+  const seconds = registry.histogram(
+    'privatemode_proxy_request_seconds',
+    'Time from request to the end of its answer.',
+    durationBuckets,
+  )
+  const firstByte = registry.histogram(
+    'privatemode_proxy_first_byte_seconds',
+    'Time from request to the first byte of its answer.',
+    durationBuckets,
+  )
+  const received = registry.counter(
+    'privatemode_proxy_received_bytes_total',
+    'Bytes of request bodies.',
+  )
+  const sent = registry.counter('privatemode_proxy_sent_bytes_total', 'Bytes of answers.')
+  registry.gaugeOf('privatemode_proxy_open_requests', 'Requests in flight.', gauges.openRequests)
+  registry.gaugeOf(
+    'privatemode_proxy_verified_workers',
+    'Workers that are verified now.',
+    gauges.verifiedWorkers,
+  )
+  registry.gaugeOf('privatemode_proxy_ready', 'Whether the backend is verified.', () =>
+    gauges.ready() ? 1 : 0,
+  )
+  registry.gaugeOf('process_resident_memory_bytes', 'Resident memory size.', () =>
+    process.memoryUsage.rss(),
+  )
+
+  return {
+    registry,
+    requestDone(route, status, outcome, elapsedMs, firstByteMs) {
+      requests.add(1, { route, status: String(status), outcome })
+      seconds.observe(elapsedMs / 1000, { route })
+      if (firstByteMs !== undefined) firstByte.observe(firstByteMs / 1000, { route })
+    },
+    bytes(bytesReceived, bytesSent) {
+      received.add(bytesReceived)
+      sent.add(bytesSent)
+    },
+  }
+}

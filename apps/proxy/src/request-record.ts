@@ -1,0 +1,59 @@
+/** What is known of one request for the log and the metrics: ids, sizes and times, never content. */
+import type { Log } from '@privatemode/service'
+import type { DumpedRequest } from './dump-requests.ts'
+import type { ProxyMetrics } from './proxy-metrics.ts'
+
+export type RequestOutcome = 'complete' | 'refused' | 'failed' | 'aborted'
+
+export class RequestRecord {
+  requestId: string
+  readonly method: string
+  /** A path of the route table or of ours; a path that is neither is not recorded as it came. */
+  readonly route: string
+  /** Set once a worker has answered for it, so that nobody writes into the log through this field. */
+  model: string | undefined
+  status = 0
+  /** Present where requests are dumped. */
+  dump: DumpedRequest | undefined
+  bytesIn = 0
+  bytesOut = 0
+  readonly #startedMs = performance.now()
+  #firstByteMs: number | undefined
+  #closed = false
+
+  constructor(requestId: string, method: string, route: string) {
+    this.requestId = requestId
+    this.method = method
+    this.route = route
+  }
+
+  sent(bytes: number): void {
+    this.#firstByteMs ??= performance.now() - this.#startedMs
+    this.bytesOut += bytes
+  }
+
+  /** Writes the request's one log line and counts it; later calls do nothing. */
+  close(outcome: RequestOutcome, code: string | undefined, log: Log, metrics: ProxyMetrics): void {
+    if (this.#closed) return
+    this.#closed = true
+    const elapsedMs = performance.now() - this.#startedMs
+    metrics.requestDone(this.route, this.status, outcome, elapsedMs, this.#firstByteMs)
+    metrics.bytes(this.bytesIn, this.bytesOut)
+    const fields = {
+      requestId: this.requestId,
+      method: this.method,
+      route: this.route,
+      model: this.model,
+      status: this.status,
+      outcome,
+      code,
+      bytesIn: this.bytesIn,
+      bytesOut: this.bytesOut,
+      elapsedMs: Math.round(elapsedMs * 10) / 10,
+      firstByteMs:
+        this.#firstByteMs === undefined ? undefined : Math.round(this.#firstByteMs * 10) / 10,
+    }
+    if (outcome === 'failed') log.warn('request failed', fields)
+    else log.info('request', fields)
+  }
+}

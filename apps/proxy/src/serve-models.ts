@@ -1,0 +1,40 @@
+/** Answers the model list from what the manifest lists and the backend serves. */
+import { ApiError, formatModel, formatModelList } from '@privatemode/protocol/api'
+import { requestIdHeaders } from '@privatemode/service'
+import type { App } from './app-state.ts'
+import { chooseApiKey } from './credentials.ts'
+import type { RequestRecord } from './request-record.ts'
+
+export async function serveModels(
+  app: App,
+  request: Request,
+  modelId: string | undefined,
+  record: RequestRecord,
+): Promise<Response> {
+  const apiKey = chooseApiKey(request.headers, app.apiKey)
+  const models = (await app.client.models(apiKey)).map((facts) => formatModel(facts))
+  const body = modelId === undefined ? formatModelList(models) : findModel(models, modelId)
+  const text = JSON.stringify(body)
+  record.status = 200
+  record.sent(text.length)
+  record.close('complete', undefined, app.log, app.metrics)
+  return new Response(text, {
+    headers: {
+      ...app.everyHeader,
+      'content-type': 'application/json',
+      ...requestIdHeaders(record.requestId),
+    },
+  })
+}
+
+function findModel<M extends { readonly id: string }>(models: readonly M[], id: string): M {
+  const model = models.find((one) => one.id === id)
+  if (model !== undefined) return model
+  throw new ApiError(
+    'model_not_found',
+    `the model ${JSON.stringify(id.slice(0, 256))} does not exist`,
+    {
+      param: 'model',
+    },
+  )
+}

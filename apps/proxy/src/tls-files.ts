@@ -1,0 +1,60 @@
+/** Reads the TLS files and hands a renewed certificate to the listener without a failed request. */
+import { readFileSync } from 'node:fs'
+import {
+  describeError,
+  type Listener,
+  type Log,
+  ServiceError,
+  type Tls,
+} from '@privatemode/service'
+
+export type TlsPaths = { readonly certPath: string; readonly keyPath: string }
+
+const lookEveryMs = 5_000
+
+export function readTls({ certPath, keyPath }: TlsPaths): Tls {
+  return {
+    certPem: readPem('--tlsCertPath', certPath),
+    keyPem: readPem('--tlsKeyPath', keyPath),
+  }
+}
+
+/**
+ * Looks at the files' content at short intervals: mounted secrets are swapped by symbolic link, which file
+ * events do not report reliably. Files that do not fit together (half written) leave the old pair in use.
+ */
+export function watchTls(paths: TlsPaths, listener: Listener, log: Log): () => void {
+  let current = readTls(paths)
+  let failed: string | undefined
+  const look = async () => {
+    try {
+      const found = readTls(paths)
+      const text = found.certPem + found.keyPem
+      if (text === current.certPem + current.keyPem || text === failed) return
+      failed = text
+      await listener.replaceTls(found)
+      current = found
+      failed = undefined
+      log.info('TLS certificate replaced', { file: paths.certPath })
+    } catch (error) {
+      log.error('the renewed TLS certificate is not usable', describeError(error))
+    }
+  }
+  const timer = setInterval(() => void look(), lookEveryMs).unref()
+  return () => clearInterval(timer)
+}
+
+function readPem(flag: string, path: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new ServiceError(
+      'file_unreadable',
+      `${flag} names ${path}, which cannot be read; check the path and its permissions`,
+      { cause },
+    )
+  }
+  if (text.includes('-----BEGIN ')) return text
+  throw new ServiceError('certificate_unusable', `${flag} names ${path}, which is not PEM`)
+}

@@ -1,0 +1,128 @@
+/** The page at `/`: what was verified, for people. Made on the server, without a script. */
+import { createHash } from 'node:crypto'
+import type { Check, Verification, WorkerRefusal, WorkerVerification } from '@privatemode/sdk'
+import type { Readiness } from './readiness.ts'
+import { pageStyle } from './verification-style.ts'
+
+const styleHash = createHash('sha256').update(pageStyle).digest('base64')
+
+/** No script, no frame, nothing from elsewhere: the page shows what the server wrote and can do nothing. */
+export const pageHeaders: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+}
+
+export type PageFacts = {
+  readonly version: string
+  readonly backend: string
+  readonly readiness: Readiness
+  readonly verification: Verification
+  readonly now: Date
+}
+
+export function formatPage(facts: PageFacts): string {
+  const { verification } = facts
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Privatemode proxy: verification</title>
+<style>${pageStyle}</style>
+</head>
+<body>
+<header><h1>Privatemode proxy</h1>${formatState(facts)}</header>
+<main>
+${formatManifest(verification, facts.backend)}
+<section aria-labelledby="workers"><h2 id="workers">Verified machines</h2>
+${verification.workers.length === 0 ? '<p>None at the moment.</p>' : verification.workers.map((worker) => formatWorker(worker, facts.now)).join('')}
+</section>
+${verification.refused.length === 0 ? '' : formatRefusals(verification.refused)}
+</main>
+<footer><p>The same for programs: <a href="/privatemode/v1/verification">/privatemode/v1/verification</a>.
+Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; reload for a new one.</p></footer>
+</body>
+</html>
+`
+}
+
+function formatState({ readiness, verification }: PageFacts): string {
+  const software = verification.manifest?.evidence === 'software'
+  if (!readiness.ready) {
+    return `<p class="state bad" role="status">Not ready: ${escapeHtml(readiness.reason)}.</p>`
+  }
+  if (readiness.verified_workers === 0) {
+    return `<p class="state" role="status">The manifest is verified. Machines are verified with the first request.</p>`
+  }
+  return software
+    ? `<p class="state warn" role="status">Connected to a trial backend. Its machines have no confidential hardware: they can prove which software they run only by its own word, so whoever runs them can read prompts.</p>`
+    : `<p class="state good" role="status">Verified. Prompts are encrypted for the machines below, and nobody in between can read them.</p>`
+}
+
+function formatManifest({ manifest }: Verification, backend: string): string {
+  const rows: [string, string][] = [['Backend', escapeHtml(backend)]]
+  if (manifest !== undefined) {
+    rows.push(
+      ['Manifest', `<code>${escapeHtml(manifest.digest)}</code>`],
+      ['Number in the log', String(manifest.serial)],
+      ['Issued', formatTime(manifest.issued_at)],
+      [
+        'Enforced since',
+        manifest.enforced_since === null
+          ? 'not yet: no machine was verified against it'
+          : formatTime(manifest.enforced_since),
+      ],
+      ['Evidence', manifest.evidence === 'software' ? 'software (trial)' : 'hardware'],
+    )
+  }
+  const body = rows.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')
+  return `<section aria-labelledby="manifest"><h2 id="manifest">What is enforced</h2><dl>${body}</dl></section>`
+}
+
+function formatWorker(worker: WorkerVerification, now: Date): string {
+  const minutes = Math.max(0, Math.round((Date.parse(worker.valid_until) - now.getTime()) / 60_000))
+  const rows: [string, string][] = [
+    ['Models', worker.models.map((id) => `<code>${escapeHtml(id)}</code>`).join(' ')],
+    ['Hardware', worker.hardware ? 'yes' : 'no, software attestation'],
+    ['Verified', formatTime(worker.verified_at)],
+    ['Session ends', `${formatTime(worker.valid_until)} (${minutes} min)`],
+    ['Software', `${escapeHtml(worker.engine)}, build <code>${escapeHtml(worker.build)}</code>`],
+    ['Key', `<code>${escapeHtml(worker.seal_key_id)}</code>`],
+  ]
+  const body = rows.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')
+  return `<article><h3>${escapeHtml(worker.worker_id)}</h3><dl>${body}</dl>${formatChecks(worker.checks)}</article>`
+}
+
+function formatRefusals(refused: readonly WorkerRefusal[]): string {
+  const items = refused.map(
+    (worker) =>
+      `<article><h3>${escapeHtml(worker.worker_id)}</h3><p><strong>${escapeHtml(worker.code)}</strong>: ${escapeHtml(worker.reason)}</p>${formatChecks(worker.checks)}</article>`,
+  )
+  return `<section aria-labelledby="refused"><h2 id="refused">Refused machines</h2>${items.join('')}</section>`
+}
+
+function formatChecks(checks: readonly Check[]): string {
+  if (checks.length === 0) return ''
+  const passed = checks.filter(({ result }) => result === 'passed').length
+  const rows = checks.map(
+    ({ id, result, detail }) =>
+      `<tr><td>${escapeHtml(result)}</td><th scope="row">${escapeHtml(id)}</th><td>${escapeHtml(detail)}</td></tr>`,
+  )
+  return `<details><summary>${passed} of ${checks.length} checks passed</summary><div class="scroll" tabindex="0" role="region" aria-label="Checks"><table><thead><tr><th scope="col">Result</th><th scope="col">Check</th><th scope="col">Seen</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></details>`
+}
+
+function formatTime(iso: string): string {
+  return `<time datetime="${escapeHtml(iso)}">${escapeHtml(iso.replace('T', ' ').replace(/\.\d+Z$/, ' UTC'))}</time>`
+}
+
+function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+}
