@@ -16,14 +16,15 @@ export function install(mode) {
   const stampPath = join(root, 'node_modules', '.privatemode-install')
   const stamp = existsSync(stampPath) ? readFileSync(stampPath, 'utf8').split(' ') : []
   if (stamp[0] === lock && (stamp[1] === 'all' || stamp[1] === mode)) return
-  console.log(
+  // Standard output belongs to the program that runs next.
+  console.error(
     `Installing packages (${mode === 'all' ? 'with test tools, about 740 MB' : 'about 330 MB'}), once …`,
   )
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   if (mode === 'runtime') args.push('--omit=dev')
   const result = spawnSync('npm', args, {
     cwd: root,
-    stdio: 'inherit',
+    stdio: ['inherit', 2, 2],
     shell: process.platform === 'win32',
   })
   if (result.status !== 0)

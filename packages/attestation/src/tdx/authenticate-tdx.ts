@@ -8,7 +8,7 @@ import { requireUnlisted, type VerifiedCrl, verifyCrl } from '../x509/crl.ts'
 import { verifySignature } from '../x509/signature.ts'
 import { readQuoteClaims, type TdxClaims } from './claims.ts'
 import { ecdsaP256, requireCollateral, verifyCollateral } from './collateral.ts'
-import { parseChain, verifyIssuerChain } from './issuer-chain.ts'
+import { parseIssuerChain, verifyIssuerChain } from './issuer-chain.ts'
 import { type PckPlatform, readPckPlatform } from './pck-certificate.ts'
 import { parseQuote, type TdxQuote } from './quote.ts'
 import { evaluateTcb } from './tcb.ts'
@@ -66,7 +66,7 @@ async function verifyPckChain(
   transcript: Transcript,
 ): Promise<PckChain> {
   const id = 'tdx/pck-chain'
-  const certificates = transcript.attempt(id, () => parseChain(quote.certificateChain))
+  const certificates = transcript.attempt(id, () => parseIssuerChain(quote.certificateChain))
   const chain = await verifyIssuerChain(certificates, 3, context, transcript, id)
   const [pck, intermediate, root] = chain
   if (pck === undefined || intermediate === undefined || root === undefined) {

@@ -5,7 +5,7 @@ import type { Transcript } from '../verdict.ts'
 import { formatTime, isWithin } from '../x509/chain.ts'
 import { requireUnlisted, type VerifiedCrl } from '../x509/crl.ts'
 import { verifySignature } from '../x509/signature.ts'
-import { parseChain, verifyIssuerChain } from './issuer-chain.ts'
+import { parseIssuerChain, verifyIssuerChain } from './issuer-chain.ts'
 import {
   type Dated,
   parseQeIdentity,
@@ -84,7 +84,7 @@ async function verifyDocument<T extends Dated>(
 ): Promise<T> {
   const { id } = document
   const certificates = transcript.attempt(`${id}/chain`, () =>
-    parseChain(utf8(document.issuerChain)),
+    parseIssuerChain(utf8(document.issuerChain)),
   )
   const chain = await verifyIssuerChain(certificates, 2, context, transcript, `${id}/chain`)
   const [signer] = chain

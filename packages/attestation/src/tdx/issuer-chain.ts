@@ -7,7 +7,7 @@ import { type Certificate, parseCertificate, parsePem } from '../x509/certificat
 import { verifyChain } from '../x509/chain.ts'
 
 /** PEM, as quotes and Intel's service have it; or DER one after another, as Intel's sample has it. */
-export function parseChain(bytes: Bytes): Certificate[] {
+export function parseIssuerChain(bytes: Bytes): Certificate[] {
   if (bytes[0] !== tags.sequence) {
     return parsePem(new TextDecoder().decode(bytes)).map(parseCertificate)
   }

@@ -8,7 +8,7 @@ import { hasVectors, readVector, readVectorText } from '../testing/vectors.ts'
 import { AttestationError, Transcript } from '../verdict.ts'
 import { fingerprint, parsePem } from '../x509/certificate.ts'
 import { authenticateTdx } from './authenticate-tdx.ts'
-import { parseChain } from './issuer-chain.ts'
+import { parseIssuerChain } from './issuer-chain.ts'
 import { readPckPlatform } from './pck-certificate.ts'
 import { parseQuote } from './quote.ts'
 import { evaluateTcb } from './tcb.ts'
@@ -185,7 +185,7 @@ describe.skipIf(!hasVectors)('real TDX evidence (skipped where the vectors are a
 /** Levels alone: no issuer chain or no list of the time was published with these documents. */
 function judge(quotePath: string, tcbInfoPath: string) {
   const quote = parseQuote(readTdxQuote(quotePath))
-  const [pck] = parseChain(quote.certificateChain)
+  const [pck] = parseIssuerChain(quote.certificateChain)
   const tcbInfo = parseTcbInfo(utf8(splitSigned(tcbInfoPath, 'tcbInfo').text))
   const identity = splitSigned('google/sample_qeIdentity_response', 'enclaveIdentity').text
   const qeIdentity = parseQeIdentity(utf8(identity))

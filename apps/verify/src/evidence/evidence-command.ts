@@ -1,0 +1,157 @@
+/** `evidence`: is this report authentic, at this time, and does a manifest accept it? */
+import { readFileSync } from 'node:fs'
+import {
+  AttestationError,
+  type Manifest,
+  parseManifest,
+  vendorRoots,
+} from '@privatemode/attestation'
+import {
+  type Command,
+  formatOptions,
+  type OptionTable,
+  parseOptions,
+  required,
+  UsageError,
+} from '../command.ts'
+import { decodeHex } from '../files/decode-text.ts'
+import type { Bytes } from '../files/piece.ts'
+import { type Inputs, readInputs } from './inputs.ts'
+import { formatVerdict, isYes, type Verdict } from './verdict.ts'
+import { verify } from './verifier.ts'
+import { nvidiaVerifier } from './verify-nvidia.ts'
+import { snpVerifier } from './verify-snp.ts'
+import { tdxVerifier } from './verify-tdx.ts'
+
+const options = {
+  type: { value: 'KIND', help: 'snp, tdx or nvidia-gpu' },
+  file: { value: 'REPORT', help: 'the report; JSON may bring certificates with it' },
+  cert: { value: 'FILE', help: 'certificates, in any order', repeatable: true },
+  crl: { value: 'FILE', help: 'revocation lists', repeatable: true },
+  collateral: { value: 'FILE', help: "Intel's TCB info, QE identity, lists", repeatable: true },
+  rim: { value: 'FILE', help: "NVIDIA's reference measurements", repeatable: true },
+  ocsp: { value: 'FILE', help: 'OCSP answers', repeatable: true },
+  nonce: { value: 'HEX', help: 'what the report must have been made for' },
+  at: { value: 'TIME', help: 'the time of the check, as 2026-01-31T12:00:00Z' },
+  manifest: { value: 'FILE', help: 'also appraise by this manifest' },
+  vendorOCSPAllowUnknown: { value: 'BOOL', help: 'tolerate an unknown OCSP status (true)' },
+  vendorOCSPRevokedGracePeriod: { value: 'HOURS', help: 'tolerate "revoked" for so long (48)' },
+} as const satisfies OptionTable
+
+const maxFileBytes = 16 * 1024 * 1024
+
+export const evidenceCommand: Command = {
+  summary: 'is a report of a CPU or GPU authentic?',
+  help: [
+    'npm run -s verify -- evidence --type KIND --file REPORT --at TIME [options]',
+    '',
+    formatOptions(options),
+    '',
+    'Files may be DER, PEM, hex, base64, raw, or JSON that has one of these in it.',
+    'Prints one line of JSON: authentic, code, message, claims, checks and, with a manifest,',
+    'appraisal. Exit code 0 where authentic (and accepted), 1 where not, 2 for a wrong call.',
+    'Without a manifest, what holds for every manifest is still asked: no debug mode, and for TDX',
+    'a TCB that is up to date.',
+  ].join('\n'),
+  run: async (args, output) => {
+    const given = parseOptions(options, args)
+    const type = required(given.type, 'type')
+    const files = {
+      report: readFile(required(given.file, 'file')),
+      certificates: readFiles(given.cert),
+      crls: readFiles(given.crl),
+      collateral: readFiles(given.collateral),
+      rims: readFiles(given.rim),
+      ocsp: readFiles(given.ocsp),
+    }
+    const context = {
+      roots: vendorRoots,
+      revocation: {
+        allowUnknown: readBoolean(given.vendorOCSPAllowUnknown?.[0] ?? 'true'),
+        revokedGraceHours: readHours(given.vendorOCSPRevokedGracePeriod?.[0] ?? '48'),
+      },
+      at: readTime(required(given.at, 'at')),
+    }
+    const manifest = await readManifest(given.manifest?.[0])
+    if (manifest instanceof AttestationError) {
+      output.out(formatVerdict(refusedManifest(manifest)))
+      return 1
+    }
+    const nonce = readNonce(given.nonce?.[0])
+    const verdict = await dispatch(type, readInputs(files, { context, nonce, manifest }))
+    output.out(formatVerdict(verdict))
+    return isYes(verdict) ? 0 : 1
+  },
+}
+
+function dispatch(type: string, inputs: Inputs): Promise<Verdict> {
+  switch (type) {
+    case 'snp':
+      return verify(snpVerifier, inputs)
+    case 'nvidia-gpu':
+      return verify(nvidiaVerifier, inputs)
+    case 'tdx':
+      return verify(tdxVerifier, inputs)
+    default:
+      throw new UsageError(`--type ${type}, expected snp, tdx or nvidia-gpu`)
+  }
+}
+
+function readFiles(paths: readonly string[] | undefined): Bytes[] {
+  return (paths ?? []).map(readFile)
+}
+
+function readFile(path: string): Bytes {
+  let bytes: Bytes
+  try {
+    bytes = new Uint8Array(readFileSync(path))
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${(error as { code?: string }).code ?? 'unknown'}`)
+  }
+  if (bytes.length > maxFileBytes) throw new UsageError(`${path} is larger than 16 MiB`)
+  return bytes
+}
+
+/** A manifest that is none is an answer about the manifest, not a wrong call. */
+async function readManifest(
+  path: string | undefined,
+): Promise<Manifest | AttestationError | undefined> {
+  if (path === undefined) return undefined
+  try {
+    return await parseManifest(readFile(path))
+  } catch (error) {
+    if (error instanceof AttestationError) return error
+    throw error
+  }
+}
+
+function refusedManifest({ code, message }: AttestationError): Verdict {
+  return { authentic: false, code, message, claims: {}, checks: [] }
+}
+
+function readNonce(text: string | undefined): Bytes | undefined {
+  if (text === undefined) return undefined
+  return decodeHex(text) ?? refuse(`--nonce is not hex`)
+}
+
+function readTime(text: string): Date {
+  const time = new Date(text)
+  return /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(time.getTime())
+    ? time
+    : refuse('--at is not a time such as 2026-01-31T12:00:00Z')
+}
+
+function readBoolean(text: string): boolean {
+  if (text !== 'true' && text !== 'false') refuse('--vendorOCSPAllowUnknown is true or false')
+  return text === 'true'
+}
+
+function readHours(text: string): number {
+  return /^\d{1,6}$/.test(text)
+    ? Number(text)
+    : refuse('--vendorOCSPRevokedGracePeriod is in hours')
+}
+
+function refuse(message: string): never {
+  throw new UsageError(message)
+}

@@ -1,0 +1,28 @@
+/** The answer of `evidence`: one line of JSON. */
+import type { AttestationErrorCode, Check } from '@privatemode/attestation'
+
+export type Appraisal =
+  | { readonly accepted: true; readonly manifest: string }
+  | { readonly accepted: false; readonly code: AttestationErrorCode; readonly message: string }
+
+export type Verdict = {
+  readonly authentic: boolean
+  /** Why not; null where it is. */
+  readonly code: AttestationErrorCode | null
+  readonly message: string | null
+  /** What the report says. Where `authentic` is false, nobody vouches for it. */
+  readonly claims: unknown
+  readonly checks: readonly Check[]
+  readonly appraisal?: Appraisal
+}
+
+export function formatVerdict(verdict: Verdict): string {
+  return JSON.stringify(verdict, (_, value: unknown) => (isBytes(value) ? hex(value) : value))
+}
+
+/** Exit code 0 stands for "yes" to everything that was asked. */
+export const isYes = ({ authentic, appraisal }: Verdict): boolean =>
+  authentic && appraisal?.accepted !== false
+
+const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

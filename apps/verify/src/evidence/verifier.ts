@@ -1,0 +1,124 @@
+/** Runs one kind of evidence through authentication, the rules that always hold, and a manifest. */
+import { AttestationError, type Check, Transcript } from '@privatemode/attestation'
+import type { Bytes } from '../files/piece.ts'
+import type { Inputs } from './inputs.ts'
+import type { Appraisal, Verdict } from './verdict.ts'
+
+export type Verifier<Evidence, Claims> = {
+  /** The reports in the file; each must be authentic. */
+  readonly findReports: (inputs: Inputs) => readonly Bytes[]
+  /**
+   * The ways in which a report and what came with it can be put together: which of two certificates
+   * is its signer's, say. Each is verified in full; one that holds is enough.
+   */
+  readonly assemble: (report: Bytes, inputs: Inputs) => readonly Evidence[]
+  readonly authenticate: (
+    evidence: Evidence,
+    inputs: Inputs,
+    transcript: Transcript,
+  ) => Promise<Claims>
+  /** What must hold for any manifest; all there is to say without one. */
+  readonly requireAlways: (claims: Claims, transcript: Transcript) => void
+  /** What the report says, where it was refused. */
+  readonly inspect: (evidence: Evidence, inputs: Inputs) => unknown
+  readonly appraise: (claims: Claims, inputs: Inputs, transcript: Transcript) => void
+}
+
+const maxReports = 64
+const maxVariants = 16
+
+export async function verify<Evidence, Claims>(
+  verifier: Verifier<Evidence, Claims>,
+  inputs: Inputs,
+): Promise<Verdict> {
+  const found = verifier.findReports(inputs).slice(0, maxReports)
+  // Nothing found: the verifier is to say what is wrong with the file as it is.
+  const reports = found.length > 0 ? found : [inputs.reportFile]
+  const outcomes: Outcome<Claims>[] = []
+  for (const report of reports) outcomes.push(await verifyReport(verifier, report, inputs))
+  return summarize(outcomes, inputs)
+}
+
+type Refusal = { readonly code: AttestationError['code']; readonly message: string }
+
+type Outcome<Claims> = {
+  readonly claims: Claims | unknown
+  readonly checks: readonly Check[]
+  readonly refusal?: Refusal
+  readonly appraisal?: Appraisal
+}
+
+async function verifyReport<Evidence, Claims>(
+  verifier: Verifier<Evidence, Claims>,
+  report: Bytes,
+  inputs: Inputs,
+): Promise<Outcome<Claims>> {
+  let best: Outcome<Claims> | undefined
+  for (const evidence of verifier.assemble(report, inputs).slice(0, maxVariants)) {
+    const outcome = await verifyVariant(verifier, evidence, inputs)
+    if (outcome.refusal === undefined) return outcome
+    // Of several refusals, the one that came furthest says most.
+    if (best === undefined || outcome.checks.length > best.checks.length) best = outcome
+  }
+  if (best !== undefined) return best
+  const refusal = {
+    code: 'evidence_malformed',
+    message: 'no evidence could be put together',
+  } as const
+  return { claims: {}, checks: [], refusal }
+}
+
+async function verifyVariant<Evidence, Claims>(
+  verifier: Verifier<Evidence, Claims>,
+  evidence: Evidence,
+  inputs: Inputs,
+): Promise<Outcome<Claims>> {
+  const transcript = new Transcript()
+  let claims: Claims
+  try {
+    claims = await verifier.authenticate(evidence, inputs, transcript)
+    if (inputs.manifest === undefined) verifier.requireAlways(claims, transcript)
+  } catch (error) {
+    const refusal = refusalOf(error)
+    const claims = await verifier.inspect(evidence, inputs)
+    return { claims, checks: transcript.checks, refusal }
+  }
+  if (inputs.manifest === undefined) return { claims, checks: transcript.checks }
+  const appraisal = appraise(verifier, claims, inputs, transcript)
+  return { claims, checks: transcript.checks, appraisal }
+}
+
+function appraise<Evidence, Claims>(
+  verifier: Verifier<Evidence, Claims>,
+  claims: Claims,
+  inputs: Inputs,
+  transcript: Transcript,
+): Appraisal {
+  try {
+    verifier.appraise(claims, inputs, transcript)
+    return { accepted: true, manifest: inputs.manifest?.digest ?? '' }
+  } catch (error) {
+    return { accepted: false, ...refusalOf(error) }
+  }
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof AttestationError)) throw error
+  return { code: error.code, message: error.message }
+}
+
+/** Of several reports all must be authentic; the first refusal is told. */
+function summarize<Claims>(outcomes: readonly Outcome<Claims>[], inputs: Inputs): Verdict {
+  const refusal = outcomes.find((outcome) => outcome.refusal !== undefined)?.refusal
+  const appraisals = outcomes.map(({ appraisal }) => appraisal)
+  const appraisal = appraisals.find((one) => one?.accepted === false) ?? appraisals[0]
+  const claims = outcomes.map((outcome) => outcome.claims)
+  return {
+    authentic: refusal === undefined,
+    code: refusal?.code ?? (appraisal?.accepted === false ? appraisal.code : null),
+    message: refusal?.message ?? (appraisal?.accepted === false ? appraisal.message : null),
+    claims: claims.length === 1 ? claims[0] : { reports: claims },
+    checks: outcomes.flatMap(({ checks }) => checks),
+    ...(inputs.manifest !== undefined && appraisal !== undefined && { appraisal }),
+  }
+}

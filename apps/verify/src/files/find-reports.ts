@@ -1,0 +1,57 @@
+/** Finds reports inside larger blobs: hypervisor envelopes, padded buffers, archives. */
+import type { Bytes, Piece } from './piece.ts'
+
+const snpBytes = 1184
+const intelVendorId = Buffer.from('939a7233f79c4ca9940a0db3957f0607', 'hex')
+const spdmRequest = Buffer.from('11e001ff', 'hex')
+
+/** Looks at every offset; what is found is verified later like any other report. */
+export function findReports(bytes: Bytes): Piece[] {
+  return [...findSnp(bytes), ...findTdx(bytes), ...findNvidia(bytes)]
+}
+
+function findSnp(bytes: Bytes): Piece[] {
+  if (bytes.length === snpBytes && readUint32(bytes, 0) <= 0xff) {
+    return [{ kind: 'snp-report', bytes }]
+  }
+  const found: Piece[] = []
+  for (let offset = 0; offset + snpBytes <= bytes.length; offset += 1) {
+    const candidate = bytes.subarray(offset, offset + snpBytes)
+    if (!looksLikeSnp(candidate)) continue
+    found.push({ kind: 'snp-report', bytes: new Uint8Array(candidate) })
+    offset += snpBytes - 1
+  }
+  return found
+}
+
+/** Version, signature algorithm, the policy bit that is always one, and the zeros that must be. */
+function looksLikeSnp(report: Bytes): boolean {
+  return (
+    [2, 3, 4, 5].includes(readUint32(report, 0)) &&
+    readUint32(report, 0x34) === 1 &&
+    ((report[0x0a] ?? 0) & 2) !== 0 &&
+    isZero(report, 0x2a0 + 48, 24) &&
+    isZero(report, 0x2e8 + 48, 24) &&
+    isZero(report, 0x330, 368)
+  )
+}
+
+function findTdx(bytes: Bytes): Piece[] {
+  const blob = Buffer.from(bytes)
+  const at = blob.indexOf(intelVendorId) - 12
+  const isQuote = at >= 0 && [4, 5].includes(blob.readUInt16LE(at)) && blob[at + 4] === 0x81
+  return isQuote ? [{ kind: 'tdx-quote', bytes: bytes.slice(at) }] : []
+}
+
+function findNvidia(bytes: Bytes): Piece[] {
+  const isReport = Buffer.from(bytes.subarray(0, 4)).equals(spdmRequest)
+  return isReport ? [{ kind: 'nvidia-report', bytes }] : []
+}
+
+function readUint32(bytes: Bytes, offset: number): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(offset, true)
+}
+
+function isZero(bytes: Bytes, offset: number, length: number): boolean {
+  return bytes.subarray(offset, offset + length).every((byte) => byte === 0)
+}

@@ -1,0 +1,49 @@
+/** Verifies evidence by hand: npm run -s verify -- SUBCOMMAND … */
+import { type Command, type Output, UsageError } from './command.ts'
+import { evidenceCommand } from './evidence/evidence-command.ts'
+
+const commands: Readonly<Record<string, Command>> = {
+  evidence: evidenceCommand,
+}
+
+const output: Output = {
+  out: (text) => process.stdout.write(`${text}\n`),
+  error: (text) => process.stderr.write(`${text}\n`),
+}
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main([name = '--help', ...rest]: readonly string[]): Promise<number> {
+  if (name === '--help' || name === '-h' || name === 'help') {
+    output.out(formatHelp())
+    return 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  try {
+    if (command === undefined) throw new UsageError(`unknown subcommand ${JSON.stringify(name)}`)
+    if (rest.includes('--help') || rest.includes('-h')) {
+      output.out(command.help)
+      return 0
+    }
+    return await command.run(rest, output)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    output.error(`error: ${error.message}; --help lists what there is`)
+    return 2
+  }
+}
+
+function formatHelp(): string {
+  const lines = Object.entries(commands).map(
+    ([name, { summary }]) => `  ${name.padEnd(12)} ${summary}`,
+  )
+  return [
+    'Checks what Privatemode relies on, without a network and at a time you name.',
+    '',
+    'npm run -s verify -- SUBCOMMAND [options]',
+    '',
+    ...lines,
+    '',
+    'SUBCOMMAND --help tells more. Exit code: 0 yes, 1 no, 2 wrong call.',
+  ].join('\n')
+}

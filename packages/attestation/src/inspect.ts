@@ -1,0 +1,12 @@
+/** For tools that look at evidence: parsers. What they return is read, not verified. */
+export { parseSpdmReport } from './nvidia/spdm-report.ts'
+export { readClaims as readSnpClaims } from './snp/claims.ts'
+export { parseEndorsement } from './snp/endorsement.ts'
+export { parseSnpReport } from './snp/report.ts'
+export { readQuoteClaims, type TdxQuoteClaims } from './tdx/claims.ts'
+export { parseIssuerChain } from './tdx/issuer-chain.ts'
+export { type PckPlatform, readPckPlatform } from './tdx/pck-certificate.ts'
+export { parseQuote, type TdxQuote } from './tdx/quote.ts'
+export { type Certificate, parseCertificate, parsePem } from './x509/certificate.ts'
+export { type Crl, parseCrl } from './x509/crl.ts'
+export { parseOcspResponse } from './x509/ocsp-response.ts'
