@@ -72,6 +72,9 @@ test('a certificate of another kind than the report names is refused', async () 
   await refused(claimsVlek, 'certificate_mismatch', 'snp/signer')
   const claimsVcek = await vlek.attest({ keyInfo: 0 })
   await refused(claimsVcek, 'certificate_mismatch', 'snp/signer', vlek.context)
+  const chipId = new Uint8Array(64)
+  const byOtherIssuer = await genoa.attest({ chipId }, { hwid: null, cspId: testCspId })
+  await refused(byOtherIssuer, 'certificate_mismatch', 'snp/signer')
 })
 
 test('a certificate with missing, doubled or odd extensions is refused', async () => {

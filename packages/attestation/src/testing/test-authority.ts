@@ -33,6 +33,8 @@ export type CertificateRequest = {
   /** Bits of RFC 5280, 4.2.1.3, first one leftmost; absent leaves the extension out. */
   readonly keyUsage?: number
   readonly extensions?: readonly TestExtension[]
+  /** The number on the wire: 2 is version 3. */
+  readonly version?: number
 }
 
 export const keyUsageBits = { digitalSignature: 0x80, keyCertSign: 0x04, cRLSign: 0x02 } as const
@@ -54,7 +56,7 @@ export async function issueCertificate(request: CertificateRequest): Promise<Byt
     extensions.push({ oid: '2.5.29.15', critical: true, value })
   }
   const fields = [
-    explicit(0, integer(2)),
+    explicit(0, integer(request.version ?? 2)),
     integer(request.serial ?? 1),
     issuer.key.algorithm,
     nameOf(issuer.name),
@@ -80,13 +82,17 @@ export type CrlRequest = {
   readonly nextUpdate?: Date | null
   readonly revoked?: readonly { readonly serial: number | Uint8Array; readonly at: Date }[]
   readonly extensions?: readonly TestExtension[]
+  /** The number on the wire: 1 is version 2. */
+  readonly version?: number
+  /** What the signed part names, where that is not what signs. */
+  readonly innerAlgorithm?: Bytes
 }
 
 export async function issueCrl(request: CrlRequest): Promise<Bytes> {
   const { issuer, revoked = [], extensions = [] } = request
   const fields = [
-    integer(1),
-    issuer.key.algorithm,
+    integer(request.version ?? 1),
+    request.innerAlgorithm ?? issuer.key.algorithm,
     nameOf(issuer.name),
     time(request.thisUpdate ?? testNotBefore),
   ]

@@ -31,6 +31,8 @@ export type OcspRequest = {
   readonly answers: readonly TestAnswer[]
   readonly signer: TestSubject
   readonly responderBy?: 'name' | 'key'
+  /** Whom the response names, where that is not who signs. */
+  readonly responder?: TestSubject
   readonly certificates?: readonly Bytes[]
   readonly version?: number
   readonly responseType?: string
@@ -47,14 +49,15 @@ const hashOids = {
 } as const
 
 export async function issueOcspResponse(request: OcspRequest): Promise<Bytes> {
-  const { signer, responderBy = 'key', certificates = [], extensions = [] } = request
+  const { signer, responder = signer, responderBy = 'key', certificates = [] } = request
+  const { extensions = [] } = request
   const answers: Bytes[] = []
   for (const answer of request.answers) answers.push(await formatAnswer(answer))
   const tbs = sequence(
     ...(request.version === undefined ? [] : [explicit(0, integer(request.version))]),
     responderBy === 'name'
-      ? explicit(1, nameOf(signer.name))
-      : explicit(2, octetString(await digest('SHA-1', keyBits(signer.key.spki)))),
+      ? explicit(1, nameOf(responder.name))
+      : explicit(2, octetString(await digest('SHA-1', keyBits(responder.key.spki)))),
     generalizedTime(answerStart),
     sequence(...answers),
     ...(extensions.length > 0 ? [explicit(1, formatExtensions(extensions))] : []),

@@ -53,7 +53,16 @@ test('a certificate that is cut short, or followed by a byte, is refused', () =>
   expect(() => parseCertificate(der.subarray(0, der.length - 1))).toThrow(malformed)
   expect(() => parseCertificate(Uint8Array.from([...der, 0]))).toThrow(malformed)
   expect(() => parseCertificate(new Uint8Array())).toThrow(malformed)
-  expect(() => parseCertificate(new Uint8Array(40_000))).toThrow(malformed)
+})
+
+test('a certificate of another version, or longer than any vendor makes, is refused', async () => {
+  for (const version of [0, 1, 3]) {
+    const other = await issueCertificate({ subject, version })
+    expect(() => parseCertificate(other)).toThrow(malformed)
+  }
+  const extensions = [{ oid: '1.2.3', value: new Uint8Array(40_000) }]
+  const long = await issueCertificate({ subject, extensions })
+  expect(() => parseCertificate(long)).toThrow(malformed)
 })
 
 test('an extension that occurs twice is refused', async () => {

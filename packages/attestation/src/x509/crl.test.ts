@@ -66,7 +66,18 @@ test('a list signed by another key under the same name is invalid', async () => 
 
 test('a list under another name is invalid even where the key is the same', async () => {
   const refused = judge(await issueCrl({ issuer: { ...issuer, name: 'Other' } }))
-  await expect(refused).rejects.toMatchObject({ code: 'crl_invalid' })
+  await expect(refused).rejects.toMatchObject({
+    code: 'crl_invalid',
+    message: expect.stringContaining('test/crl/issuer'),
+  })
+})
+
+test('a list of another version, or that names another algorithm inside, is invalid', async () => {
+  const invalid = { code: 'crl_invalid' }
+  await expect(judgeCrl({ version: 0 })).rejects.toMatchObject(invalid)
+  await expect(judgeCrl({ version: 2 })).rejects.toMatchObject(invalid)
+  const { algorithm } = await makeKey('p384')
+  await expect(judgeCrl({ innerAlgorithm: algorithm })).rejects.toMatchObject(invalid)
 })
 
 test('a list outside its window, or without an end, is stale', async () => {

@@ -96,6 +96,13 @@ test('an answer signed by another key under the name of the issuer is unknown', 
   expect(await statusOf([response])).toMatchObject({ kind: 'unknown' })
 })
 
+test('an answer that names another responder than the one that signed is unknown', async () => {
+  for (const responderBy of ['name', 'key'] as const) {
+    const response = await respond({}, { responder, responderBy })
+    expect(await statusOf([response])).toMatchObject({ kind: 'unknown' })
+  }
+})
+
 test('an answer about another certificate, or of another issuer, is unknown', async () => {
   const other = { ...certificate, serialHex: '1235' }
   const otherIssuer = parseCertificate(await issueRoot({ name: 'Other', key: authority.key }))

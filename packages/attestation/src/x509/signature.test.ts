@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Bytes, utf8 } from '../bytes.ts'
 import { parseDer } from '../der/der-reader.ts'
-import { explicit, integer, nullValue, oid, sequence } from '../testing/der-writer.ts'
+import { element, explicit, integer, nullValue, oid, sequence } from '../testing/der-writer.ts'
 import { type KeyKind, makeKey } from '../testing/test-key.ts'
 import { readSignatureAlgorithm, type SignatureAlgorithm, verifySignature } from './signature.ts'
 
@@ -34,6 +34,20 @@ test('a raw ecdsa signature verifies at its exact length only', async () => {
   expect(await verifySignature(key.spki, raw, data, signature)).toBe(true)
   expect(await verifySignature(key.spki, raw, data, signature.subarray(1))).toBe(false)
   expect(await verifySignature(key.spki, raw, data, await key.sign(data))).toBe(false)
+})
+
+test('a negative r, or an s that reaches into r, verifies nothing', async () => {
+  const key = await makeKey('p256')
+  const algorithm = parseAlgorithm(key.algorithm)
+  let raw = await key.signRaw(data)
+  while (raw[0]! < 0x80 || raw[31] === 0) raw = await key.signRaw(data)
+  const [r, s] = [raw.subarray(0, 32), raw.subarray(32)]
+  const good = sequence(integer(r), integer(s))
+  expect(await verifySignature(key.spki, algorithm, data, good)).toBe(true)
+  const negative = sequence(element(0x02, r), integer(s))
+  expect(await verifySignature(key.spki, algorithm, data, negative)).toBe(false)
+  const long = sequence(integer(r), integer(raw.subarray(31)))
+  expect(await verifySignature(key.spki, algorithm, data, long)).toBe(false)
 })
 
 test('a key of another kind than the algorithm verifies nothing and does not throw', async () => {
