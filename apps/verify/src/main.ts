@@ -1,9 +1,14 @@
 /** Verifies evidence by hand: npm run -s verify -- SUBCOMMAND … */
+
+import { bundleCommand } from './bundle/bundle-command.ts'
 import { type Command, type Output, UsageError } from './command.ts'
 import { evidenceCommand } from './evidence/evidence-command.ts'
+import { manifestCommand } from './manifest/manifest-command.ts'
 
 const commands: Readonly<Record<string, Command>> = {
   evidence: evidenceCommand,
+  manifest: manifestCommand,
+  bundle: bundleCommand,
 }
 
 const output: Output = {

@@ -47,7 +47,7 @@ export { verifyLogProof } from './log/log-proof.ts'
 export type { LogTrust } from './log/log-trust.ts'
 export { createNoteSigner, type NoteSigner, parseNoteSigner } from './log/note-signer.ts'
 export { type LogStore, type Published, publishEntry } from './log/publish.ts'
-export { parseVerifierKey, type VerifierKey } from './log/signed-note.ts'
+export { formatVerifierKey, parseVerifierKey, type VerifierKey } from './log/signed-note.ts'
 export type { ReadLog } from './log/tile-tree.ts'
 export { type LatestEntry, type VerifyLatestInputs, verifyLatest } from './log/verify-latest.ts'
 export {

@@ -15,7 +15,7 @@ export type ManifestMutations = {
   readonly survivors: string[]
 }
 
-type Mutant = { readonly what: string; readonly document: JsonValue }
+export type Mutant = { readonly what: string; readonly document: JsonValue }
 
 // Whoever changes these changes what people see or how long a session lasts; the log, which signs
 // the whole document, is what refuses that (`mutateSoftware` flips every bit of it).
@@ -63,6 +63,12 @@ export async function mutateForm(document: JsonValue): Promise<ManifestMutations
     ({ what }) => !what.endsWith(': another value'),
   )
   return judge(structural, verify)
+}
+
+/** The document with one value changed to another, for every value in it. */
+export function changedValues(document: JsonValue): Mutant[] {
+  const all = [...mutants(document, '', (value) => value)]
+  return all.filter(({ what }) => what.endsWith(': another value'))
 }
 
 async function judge(

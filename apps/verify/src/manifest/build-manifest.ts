@@ -1,0 +1,93 @@
+/** `manifest build`: makes a manifest from reference values. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parseManifest } from '@privatemode/attestation'
+import { type Command, formatOptions, parseOptions, UsageError } from '../command.ts'
+import { readBytes, readManifest, takeFiles } from './read-manifest.ts'
+
+const options = {
+  previous: { value: 'FILE', help: 'the manifest before: the serial is the next one' },
+  serial: { value: 'N', help: 'the serial, where there is no manifest before' },
+  at: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now unless given' },
+  out: { value: 'FILE', help: 'where the manifest is written; standard output unless given' },
+} as const
+
+export const buildManifest: Command = {
+  summary: 'makes a manifest from reference values',
+  help: `manifest build REFERENCE [options]
+
+REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
+wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key". A model has either
+"digest" or "file", the path of its weights beside REFERENCE, whose digest is then computed.
+
+${formatOptions(options)}`,
+  run: async (args, { out }) => {
+    const { files, rest } = takeFiles(args, 'REFERENCE')
+    const given = parseOptions(options, rest)
+    const path = files[0] ?? ''
+    const reference = parseReference(await readBytes(path), path)
+    const document = {
+      version: 1,
+      issued_at: given.at?.[0] ?? `${new Date().toISOString().slice(0, 19)}Z`,
+      serial: await chooseSerial(given.previous?.[0], given.serial?.[0]),
+      evidence: reference.evidence,
+      roles: {
+        worker: { accept: reference.worker },
+        ...(reference.proxyless !== undefined && { proxyless: { accept: reference.proxyless } }),
+      },
+      models: await Promise.all(reference.models.map((model) => withDigest(model, dirname(path)))),
+      session_minutes: reference.session_minutes,
+      log_key: reference.log_key,
+    }
+    const bytes = Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
+    // What clients would refuse is not written in the first place.
+    const manifest = await parseManifest(bytes)
+    const target = given.out?.[0]
+    if (target === undefined) out(bytes.toString().trimEnd())
+    else {
+      await writeFile(target, bytes)
+      out(`${target}: serial ${manifest.serial}, ${manifest.digest}`)
+    }
+    return 0
+  },
+}
+
+type Reference = { readonly [name: string]: unknown } & { readonly models: readonly unknown[] }
+
+const known = ['evidence', 'worker', 'proxyless', 'models', 'session_minutes', 'log_key']
+
+function parseReference(bytes: Uint8Array, path: string): Reference {
+  let json: unknown
+  try {
+    json = JSON.parse(new TextDecoder().decode(bytes))
+  } catch (cause) {
+    throw new UsageError(`${path} is not JSON`, { cause })
+  }
+  const reference = Object(json) as { [name: string]: unknown }
+  const unknown = Object.keys(reference).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw new UsageError(`${path}: unknown member ${unknown}`)
+  const { models = [] } = reference
+  if (!Array.isArray(models)) throw new UsageError(`${path}: models is not a list`)
+  return { ...reference, models }
+}
+
+async function chooseSerial(previous: string | undefined, serial: string | undefined) {
+  if ((previous === undefined) === (serial === undefined)) {
+    throw new UsageError('give either --previous or --serial')
+  }
+  return previous === undefined ? Number(serial) : (await readManifest(previous)).serial + 1
+}
+
+async function withDigest(model: unknown, folder: string): Promise<object> {
+  const { file, ...listing } = Object(model) as { [name: string]: unknown }
+  if (typeof file !== 'string') return listing
+  const hash = createHash('sha256')
+  try {
+    for await (const chunk of createReadStream(resolve(folder, file))) hash.update(chunk)
+  } catch (cause) {
+    throw new UsageError(`${file}: ${cause instanceof Error ? cause.message : ''}`, { cause })
+  }
+  return { ...listing, digest: `sha256:${hash.digest('hex')}` }
+}

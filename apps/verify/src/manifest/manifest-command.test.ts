@@ -1,0 +1,202 @@
+import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hardwareWorld } from '../../../../packages/attestation/src/testing/hardware-world.ts'
+import { UsageError } from '../command.ts'
+import { manifestCommand } from './manifest-command.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'manifest-command-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const path = (name: string) => join(folder, name)
+
+let printed: string
+let complained: string
+beforeEach(() => {
+  printed = ''
+  complained = ''
+})
+const run = (...args: string[]) =>
+  manifestCommand.run(args, {
+    out: (text) => {
+      printed += `${text}\n`
+    },
+    error: (text) => {
+      complained += `${text}\n`
+    },
+  })
+
+const world = await hardwareWorld()
+const weights = 'weights of a model'
+writeFileSync(path('weights.bin'), weights)
+const model = {
+  id: 'chat-small',
+  file: 'weights.bin',
+  tasks: ['generate'],
+  context_length: 2048,
+  display_name: 'Chat, small',
+  created: 1_760_000_000,
+}
+const reference = (changes: object = {}) => ({
+  evidence: 'hardware',
+  worker: [world.snpRule, world.tdxRule],
+  models: [model],
+  ...changes,
+})
+const build = async (name: string, changes: object = {}, ...options: string[]) => {
+  writeFileSync(path(`${name}.reference`), JSON.stringify(reference(changes)))
+  const serial = options.includes('--previous') ? [] : ['--serial', '1']
+  const at = ['--at', '2026-01-31T12:00:00Z']
+  return run('build', path(`${name}.reference`), ...at, '--out', path(name), ...serial, ...options)
+}
+
+test('a manifest is built from reference values, with the digest of the weights', async () => {
+  expect(await build('first')).toBe(0)
+  const manifest = JSON.parse(readFileSync(path('first'), 'utf8'))
+  expect(manifest).toMatchObject({ version: 1, serial: 1, issued_at: '2026-01-31T12:00:00Z' })
+  const digest = createHash('sha256').update(weights).digest('hex')
+  expect(manifest.models[0].digest).toBe(`sha256:${digest}`)
+  expect(manifest.models[0].file).toBeUndefined()
+  expect(await run('check', path('first'))).toBe(0)
+  expect(printed).toContain('good: serial 1, hardware evidence, sha256:')
+})
+
+test('the serial follows the manifest before', async () => {
+  await build('first')
+  await build('second', {}, '--previous', path('first'))
+  expect(JSON.parse(readFileSync(path('second'), 'utf8')).serial).toBe(2)
+})
+
+test('reference values that clients would refuse are not written', async () => {
+  expect(await build('bad', { worker: [] })).toBe(1)
+  expect(complained).toContain('manifest_malformed')
+  expect(existsSync(path('bad'))).toBe(false)
+  expect(await build('mixed', { evidence: 'software' })).toBe(1)
+  expect(complained).toContain('manifest_mixed')
+  await expect(build('unknown', { wokrer: [] })).rejects.toBeInstanceOf(UsageError)
+  await expect(
+    build('both', {}, '--previous', path('first'), '--serial', '9'),
+  ).rejects.toBeInstanceOf(UsageError)
+})
+
+test('a file that is no manifest is refused with its name and the reason', async () => {
+  writeFileSync(path('newer'), '{"version":2}')
+  expect(await run('check', path('newer'))).toBe(1)
+  expect(complained).toContain(`${path('newer')}: manifest.version: 2, expected 1`)
+  expect(complained).toContain('update the proxy to the latest version')
+  await expect(run('check', path('absent'))).rejects.toBeInstanceOf(UsageError)
+  await expect(run('check')).rejects.toBeInstanceOf(UsageError)
+})
+
+test('a manifest is explained in plain words, down to every value', async () => {
+  await build('first')
+  expect(await run('explain', path('first'))).toBe(0)
+  for (const sentence of [
+    'accepts protected hardware only',
+    'Workers, which read prompts: rule 1, AMD SEV-SNP',
+    'Workers, which read prompts: rule 2, Intel TDX',
+    `may run the guest measured as ${'ab'.repeat(48)}`,
+    'may be a Genoa processor with firmware of at least bootloader 10, tee 1, snp 23, microcode 84',
+    'must have ecc in its platform',
+    'must have 1 to 2 NVIDIA GPUs, all different',
+    'must have the GPU driver 550.90.07 or a later one',
+    'must have no service TD',
+    'chat-small ("Chat, small", generate, context 2048',
+  ]) {
+    expect(printed).toContain(sentence)
+  }
+})
+
+test('a manifest of software says that nothing protects the prompts', async () => {
+  const rule = {
+    kind: 'software',
+    measurements: ['ab'.repeat(48)],
+    root: 'cd'.repeat(32),
+    minimum_tcb: 1,
+  }
+  await build('soft', { evidence: 'software', worker: [rule], proxyless: [rule] })
+  await run('explain', path('soft'))
+  expect(printed).toContain('nothing protects prompts from the operator')
+  expect(printed).toContain(
+    'The hosted proxy, which reads prompts of proxyless clients: rule 1, software TEE',
+  )
+})
+
+test('every change of a value shows between two manifests', async () => {
+  await build('first')
+  expect(await run('diff', path('first'), path('first'))).toBe(0)
+  expect(printed).toContain('the same document')
+  const measurement = '11'.repeat(48)
+  const worker = [{ ...world.snpRule, measurements: [measurement] }, world.tdxRule]
+  await build('second', { worker, session_minutes: 30 }, '--previous', path('first'))
+  expect(await run('diff', path('first'), path('second'))).toBe(1)
+  expect(printed).toContain(`no longer: may run the guest measured as ${'ab'.repeat(48)}`)
+  expect(printed).toContain(`new:       may run the guest measured as ${measurement}`)
+  expect(printed).toContain('no longer: lets a verification count for 55 minutes')
+  expect(printed).not.toContain('Intel TDX')
+})
+
+test('spaces make another document with the same meaning', async () => {
+  await build('first')
+  writeFileSync(path('spaced'), `${readFileSync(path('first'), 'utf8')} `)
+  expect(await run('diff', path('first'), path('spaced'))).toBe(0)
+  expect(printed).toContain('other bytes, the same meaning')
+})
+
+test('a key is made once, for its owner to read only', async () => {
+  expect(await run('key', '--name', 'log.example', '--out', path('log.key'))).toBe(0)
+  expect(printed).toMatch(/^log\.example\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}\n$/)
+  expect(readFileSync(path('log.key'), 'utf8')).toStartWith('PRIVATE+KEY+log.example+')
+  expect(statSync(path('log.key')).mode & 0o077).toBe(0)
+  const again = run('key', '--name', 'log.example', '--out', path('log.key'))
+  await expect(again).rejects.toBeInstanceOf(UsageError)
+  await expect(run('key', '--name', 'a b', '--out', path('x'))).rejects.toBeInstanceOf(UsageError)
+})
+
+test('manifests are published one after the other, and serials must grow', async () => {
+  await run('key', '--name', 'log.example', '--out', path('publish.key'))
+  await run('key', '--name', 'w1', '--out', path('w1.key'), '--for', 'witness')
+  const publish = (name: string, ...more: string[]) =>
+    run('publish', path(name), '--log', path('log'), '--key', path('publish.key'), ...more)
+  await build('first')
+  expect(await publish('first')).toBe(0)
+  expect(await publish('first')).toBe(0)
+  expect(printed).toContain('serial 1 published as entry 0 of log.example')
+  expect(printed).toContain('serial 1 is already entry 0 of log.example')
+  await build('same-serial', { session_minutes: 7 })
+  await expect(publish('same-serial')).rejects.toThrow('the latest manifest of the log has 1')
+  await build('second', { session_minutes: 7 }, '--previous', path('first'))
+  expect(await publish('second', '--witness-key', path('w1.key'))).toBe(0)
+  const checkpoint = readFileSync(path('log/checkpoint'), 'utf8')
+  expect(checkpoint).toStartWith('log.example\n2\n')
+  expect(checkpoint).toContain('\n— w1 ')
+  expect(existsSync(path('log/tile/entries/000.p/2'))).toBe(true)
+  expect(existsSync(path('log/.publishing'))).toBe(false)
+})
+
+test('a second publisher is kept out, and a manifest for another log is not published', async () => {
+  await run('key', '--name', 'log.example', '--out', path('other.key'))
+  await build('first')
+  const busy = join(folder, 'busy')
+  mkdirSync(busy)
+  writeFileSync(join(busy, '.publishing'), '')
+  const second = run('publish', path('first'), '--log', busy, '--key', path('other.key'))
+  await expect(second).rejects.toThrow('another publisher is at work')
+  const logKey = `log.example+00000000+${'A'.repeat(44)}`
+  await build('elsewhere', { log_key: logKey })
+  const other = run('publish', path('elsewhere'), '--log', path('x'), '--key', path('other.key'))
+  await expect(other).rejects.toThrow('the manifest is for the log')
+})
+
+test('an unknown subcommand is a wrong call', async () => {
+  await expect(run('burn')).rejects.toThrow('build|check|explain|diff|key|publish')
+})
