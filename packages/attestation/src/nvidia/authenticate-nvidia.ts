@@ -2,8 +2,7 @@
 import { type Bytes, equalBytes, formatHex, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext, NvidiaGpuEvidence } from '../evidence.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
-import { type Certificate, parseCertificate, parsePem } from '../x509/certificate.ts'
-import { readRevocationStatus, requireNotRevoked } from '../x509/ocsp.ts'
+import { parseCertificate, parsePem } from '../x509/certificate.ts'
 import { type NvidiaGpuClaims, type NvidiaReportClaims, readReportClaims } from './claims.ts'
 import {
   type Device,
@@ -15,12 +14,12 @@ import {
 import { type DeviceFields, readGpuFields, readSwitchFields } from './device-fields.ts'
 import { assignRims, type RimRole, requiredRoles, requireMeasurements } from './match-rims.ts'
 import { type ReferenceIds, referenceIds } from './reference-ids.ts'
+import { StapledOcsp } from './revocation.ts'
 import { type Rim, readRim } from './rim.ts'
 import { parseSpdmReport, type SpdmReport } from './spdm-report.ts'
 import { verifySignedXml } from './xml-signature.ts'
 
 const maxRims = 4
-const maxOcspResponses = 32
 
 /** A report whose signature, signer and freshness hold; its measurements are still to be compared. */
 export type NvidiaReport = {
@@ -70,7 +69,8 @@ export async function authenticateNvidiaReport(
   const device = await verifyDeviceChain(evidence.certificate_chain, trust, transcript)
   await requireReportSignature(report, device, transcript)
   transcript.skip('nvidia/chain/0/revocation', 'made by the device itself, known to no responder')
-  await requireUnrevoked(device.chain, 1, evidence, context, transcript, 'nvidia/chain')
+  const ocsp = readOcsp(evidence, context, transcript)
+  await ocsp.requireUnrevoked(device.chain, 1, transcript, 'nvidia/chain')
   const fields = transcript.attempt('nvidia/fields', () => readFields(device, report))
   requireFirmwareId(fields.firmwareId, device, transcript)
   return { claims: readReportClaims(report, device, fields), report, device, fields }
@@ -101,9 +101,10 @@ export async function compareNvidiaRims(
   if (evidence.rims.length > maxRims) {
     transcript.fail('nvidia/rim', 'collateral_malformed', `${evidence.rims.length} RIMs`)
   }
+  const ocsp = readOcsp(evidence, context, transcript)
   const rims: Rim[] = []
   for (const [index, base64] of evidence.rims.entries()) {
-    rims.push(await readVerifiedRim(base64, evidence, context, transcript, `nvidia/rim/${index}`))
+    rims.push(await readVerifiedRim(base64, ocsp, context, transcript, `nvidia/rim/${index}`))
   }
   const assigned = assignRims(rims, device, fields, transcript)
   requireMeasurements(report, fields, assigned, transcript)
@@ -112,7 +113,7 @@ export async function compareNvidiaRims(
 
 async function readVerifiedRim(
   base64: string,
-  evidence: NvidiaGpuEvidence,
+  ocsp: StapledOcsp,
   context: AuthenticityContext,
   transcript: Transcript,
   id: string,
@@ -120,7 +121,7 @@ async function readVerifiedRim(
   const bytes = transcript.attempt(id, () => decode(base64, 'RIM', 'collateral_malformed'))
   const trust = { rootFingerprints: context.roots.nvidiaRim, at: context.at }
   const signed = await verifySignedXml(bytes, trust, transcript, id)
-  await requireUnrevoked(signed.chain, 0, evidence, context, transcript, `${id}/chain`)
+  await ocsp.requireUnrevoked(signed.chain, 0, transcript, `${id}/chain`)
   return transcript.attempt(id, () => readRim(signed.root))
 }
 
@@ -142,30 +143,11 @@ function requireNonce(
   }
 }
 
-/** Judges the certificates of `chain` from index `first`, but not the root, which is pinned. */
-async function requireUnrevoked(
-  chain: readonly Certificate[],
-  first: number,
-  evidence: NvidiaGpuEvidence,
-  { revocation, at }: AuthenticityContext,
+const readOcsp = (
+  { ocsp }: NvidiaGpuEvidence,
+  context: AuthenticityContext,
   transcript: Transcript,
-  idPrefix: string,
-): Promise<void> {
-  const responses = transcript.attempt(`${idPrefix}/revocation`, () => decodeOcsp(evidence))
-  for (const [index, certificate] of chain.entries()) {
-    const issuer = chain[index + 1]
-    if (index < first || !issuer) continue
-    const status = await readRevocationStatus(responses, certificate, issuer, at)
-    requireNotRevoked(status, revocation, at, transcript, `${idPrefix}/${index}/revocation`)
-  }
-}
-
-function decodeOcsp({ ocsp }: NvidiaGpuEvidence): Bytes[] {
-  if (ocsp.length > maxOcspResponses) {
-    throw new AttestationError('evidence_malformed', `${ocsp.length} OCSP responses`)
-  }
-  return ocsp.map((base64) => decode(base64, 'OCSP response'))
-}
+): StapledOcsp => transcript.attempt('nvidia/ocsp', () => new StapledOcsp(ocsp, context))
 
 function decode(
   base64: string,

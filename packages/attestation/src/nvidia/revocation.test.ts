@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { authenticate, contextOf, good, refused, world } from '../testing/nvidia-attempts.ts'
+import { fullSizeCollateral } from '../testing/nvidia-full-size.ts'
 import { gpuEvidence, gpuOcsp } from '../testing/nvidia-world.ts'
 import { testNow } from '../testing/test-authority.ts'
 import { Transcript } from '../verdict.ts'
@@ -57,6 +58,14 @@ describe('revocation', () => {
     refused(
       { ...good, ocsp: Array.from({ length: 33 }, () => good.ocsp[0]!) },
       'evidence_malformed',
-      'nvidia/chain/revocation',
+      'nvidia/ocsp',
     ))
+
+  test('with an answer that is not base64 refuses', () =>
+    refused({ ...good, ocsp: ['***'] }, 'evidence_malformed', 'nvidia/ocsp'))
+
+  test('holds with delegated responders, and with answers in any order', async () => {
+    const { ocsp } = await fullSizeCollateral(world)
+    await authenticate({ ...good, ocsp: ocsp.toReversed() })
+  })
 })

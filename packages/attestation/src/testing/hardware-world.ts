@@ -33,6 +33,7 @@ export type HardwareRequest = {
 }
 
 export type HardwareWorld = {
+  readonly gpus: readonly NvidiaWorld[]
   readonly draft: ManifestDraft
   readonly snpRule: JsonObject
   readonly tdxRule: JsonObject
@@ -87,7 +88,7 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
       at: testNow,
     }
   }
-  return { draft, snpRule, tdxRule, inputs }
+  return { gpus, draft, snpRule, tdxRule, inputs }
 }
 
 const devices = {
