@@ -21,6 +21,7 @@ export {
   type Peer,
   type Tls,
 } from './listener.ts'
+export { createLocalAuthority, type LocalAuthority, type Validity } from './local-authority.ts'
 export { createLog, type Log, type LogFormat, type LogOptions, parseLogLevel } from './log.ts'
 export { type LogField, type LogFieldValues, type LogLevel, logLevels } from './log-fields.ts'
 export { describeError } from './log-line.ts'

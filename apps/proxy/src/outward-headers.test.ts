@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test'
+import { pickInward, pickOutward } from './outward-headers.ts'
+
+test('only what changes the API leaves the machine', () => {
+  const headers = new Headers({
+    'anthropic-version': '2026-10-21',
+    'anthropic-beta': 'x',
+    'x-codex-turn-metadata': '/home/me/secret-project',
+    'user-agent': 'agent',
+    authorization: 'Bearer k',
+    cookie: 'c',
+  })
+  expect(pickOutward(headers)).toEqual({ 'anthropic-version': '2026-10-21', 'anthropic-beta': 'x' })
+})
+
+test('a header longer than any real one stays', () => {
+  expect(pickOutward(new Headers({ 'anthropic-beta': 'x'.repeat(5000) }))).toEqual({})
+})
+
+test('a worker sets no header beyond the list', () => {
+  const picked = pickInward({ 'content-type': 'a/b', 'set-cookie': 'x', connection: 'close' })
+  expect(picked).toEqual({ 'content-type': 'a/b' })
+})

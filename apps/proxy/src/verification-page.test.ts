@@ -1,0 +1,77 @@
+import { expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { formatPage, type PageFacts, pageHeaders } from './verification-page.ts'
+
+const facts: PageFacts = {
+  version: '1',
+  backend: 'https://api.test',
+  now: new Date('2026-01-01T00:30:00Z'),
+  readiness: {
+    ready: true,
+    reason: 'backend verified',
+    manifest: 'sha256:aa',
+    verified_workers: 1,
+  },
+  verification: {
+    manifest: {
+      digest: 'sha256:aa',
+      serial: 3,
+      issued_at: '2026-01-01T00:00:00.000Z',
+      evidence: 'hardware',
+      enforced_since: '2026-01-01T00:10:00.000Z',
+    },
+    workers: [
+      {
+        worker_id: '<script>alert(1)</script>',
+        hardware: true,
+        seal_key_id: 'k1',
+        verified_at: '2026-01-01T00:20:00.000Z',
+        valid_until: '2026-01-01T01:00:00.000Z',
+        models: ['m"1'],
+        engine: 'vllm',
+        build: 'b',
+        checks: [{ id: 'snp/report-signature', result: 'passed', detail: 'a & b' }],
+      },
+    ],
+    refused: [{ worker_id: 'w_2', code: 'debug_enabled', reason: 'debug is on', checks: [] }],
+  },
+}
+
+test('the page says which manifest is enforced since when, which checks passed and when sessions end', () => {
+  const page = formatPage(facts)
+  for (const text of [
+    'sha256:aa',
+    '2026-01-01 00:10:00 UTC',
+    '30 min',
+    'snp/report-signature',
+    'debug_enabled',
+  ]) {
+    expect(page).toContain(text)
+  }
+})
+
+test("a machine's words cannot become markup", () => {
+  const page = formatPage(facts)
+  expect(page).not.toContain('<script')
+  expect(page).toContain('&lt;script&gt;')
+  expect(page).toContain('m&quot;1')
+})
+
+test('the policy allows the one style of the page and nothing else', () => {
+  const policy = pageHeaders['content-security-policy'] ?? ''
+  const style = /<style>([\s\S]*?)<\/style>/.exec(formatPage(facts))?.[1] ?? ''
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toContain(`style-src 'sha256-${hash}'`)
+  expect(policy).not.toContain('script-src')
+})
+
+test('software attestation is said in plain words', () => {
+  const { manifest } = facts.verification
+  if (manifest === undefined) throw new Error('no manifest')
+  const verification = {
+    ...facts.verification,
+    manifest: { ...manifest, evidence: 'software' as const },
+  }
+  expect(formatPage({ ...facts, verification })).toContain('whoever runs them can read prompts')
+})

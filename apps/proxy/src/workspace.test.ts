@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Manifest } from '@privatemode/sdk'
+import { openWorkspace } from './workspace.ts'
+
+const folder = () => mkdtempSync(join(tmpdir(), 'workspace-'))
+const manifest = (text: string) =>
+  ({ bytes: new TextEncoder().encode(text) }) as unknown as Manifest
+
+test('each enforced manifest is kept and gets one line with time and file name', async () => {
+  const path = folder()
+  const workspace = openWorkspace(path)
+  const [first, second] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:00Z')]
+  await workspace.record({ manifest: manifest('one'), fileName: 'manifest-1.json', at: first })
+  await workspace.record({ manifest: manifest('one'), fileName: 'manifest-1.json', at: second })
+  await workspace.record({ manifest: manifest('two'), fileName: 'manifest-2.json', at: second })
+  expect(readFileSync(join(path, 'manifests/log.txt'), 'utf8')).toBe(
+    '2026-01-01T00:00:00.000Z manifest-1.json\n2026-01-02T00:00:00.000Z manifest-2.json\n',
+  )
+  expect(readFileSync(join(path, 'manifests/manifest-2.json'), 'utf8')).toBe('two')
+})
+
+test('the checkpoint is remembered and replaced whole', async () => {
+  const path = folder()
+  const { checkpoints } = openWorkspace(path)
+  expect(await checkpoints.load()).toBeUndefined()
+  await checkpoints.save(new TextEncoder().encode('first'))
+  await checkpoints.save(new TextEncoder().encode('second'))
+  expect(new TextDecoder().decode(await openWorkspace(path).checkpoints.load())).toBe('second')
+  expect(readdirSync(join(path, 'manifests')).sort()).toEqual(['checkpoint', 'log.txt'])
+})
+
+test('a workspace that cannot be written stops the start with the remedy', () => {
+  expect(() => openWorkspace('/proc/none')).toThrow('choose another directory with --workspace')
+})

@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+test('a program that raises the limit has more than 256 requests open at once', async () => {
+  let open = 0
+  const all = Promise.withResolvers<void>()
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 60,
+    async fetch() {
+      if (++open === 300) all.resolve()
+      await all.promise
+      return new Response('x')
+    },
+  })
+  const script = join(mkdtempSync(join(tmpdir(), 'limit-')), 'main.ts')
+  writeFileSync(
+    script,
+    `import { raiseRequestLimit } from '${join(import.meta.dir, 'request-limit.ts')}'
+raiseRequestLimit()
+const fetches = Array.from({ length: 300 }, () => fetch('${server.url}').then((r) => r.text()))
+await Promise.all(fetches)
+console.log(process.argv.slice(2).join(' '), process.pid)
+`,
+  )
+  const env = { PATH: process.env.PATH ?? '' }
+  const child = Bun.spawn([process.execPath, script, 'a', 'b c'], { env, stdout: 'pipe' })
+  expect(await new Response(child.stdout).text()).toBe(`a b c ${child.pid}\n`)
+  await server.stop(true)
+}, 30_000)

@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test'
+import { onShutdown, type ShutdownSignal } from './shutdown.ts'
+
+function begin(stop: () => Promise<void>, limitMs = 10_000) {
+  const listeners = new Map<ShutdownSignal, () => void>()
+  const exited = Promise.withResolvers<number>()
+  const codes: number[] = []
+  onShutdown({
+    stop,
+    limitMs,
+    exit: (code) => {
+      codes.push(code)
+      exited.resolve(code)
+    },
+    on: (signal, listener) => void listeners.set(signal, listener),
+  })
+  return {
+    send: (signal: ShutdownSignal) => listeners.get(signal)?.(),
+    exited: exited.promise,
+    codes,
+  }
+}
+
+test('a signal stops in order and ends with 0', async () => {
+  let stopped = 0
+  const program = begin(async () => void stopped++)
+  program.send('SIGTERM')
+  expect(await program.exited).toBe(0)
+  expect(stopped).toBe(1)
+})
+
+test('a second signal insists', async () => {
+  const program = begin(() => new Promise(() => {}))
+  program.send('SIGINT')
+  program.send('SIGINT')
+  expect(program.codes).toEqual([1])
+})
+
+test('a stop that fails or takes too long ends with 1', async () => {
+  const failing = begin(() => Promise.reject(new Error('no')))
+  failing.send('SIGTERM')
+  expect(await failing.exited).toBe(1)
+  const slow = begin(() => new Promise(() => {}), 10)
+  slow.send('SIGTERM')
+  expect(await slow.exited).toBe(1)
+})

@@ -1,0 +1,4 @@
+/** Real little programs that tests of outbound connections need. */
+export { createTestAuthority } from './certificates.ts'
+export { type ConnectProxy, startConnectProxy } from './connect-proxy.ts'
+export { type InspectionAppliance, startInspectionAppliance } from './inspection-appliance.ts'
