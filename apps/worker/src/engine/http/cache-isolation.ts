@@ -1,0 +1,70 @@
+/** Proves that a server keeps the caches of different salts apart, before it gets a prompt. */
+import { EngineError, type JsonObject } from '../engine.ts'
+import { type Discovery, randomSalt } from './discover.ts'
+import { readUsage } from './read-stream.ts'
+import type { ServerClient } from './server-client.ts'
+import { serverTraits } from './server-kinds.ts'
+
+export type IsolationProof =
+  /** Same salt hits, other salt misses. */
+  | 'isolated'
+  /** Another salt hits: the server ignores salts. */
+  | 'shared'
+  /** Nothing hits: there is no cache, or the server does not report hits. */
+  | 'unseen'
+
+/** Long enough for several cache blocks of any server. */
+const probeWords = 400
+
+/** Three short calls with text that no one has asked before and no one will again. */
+export async function proveIsolation(client: ServerClient, model: string): Promise<IsolationProof> {
+  const words = crypto.getRandomValues(new Uint16Array(probeWords))
+  const prompt = Array.from(words, (word) => word.toString(36)).join(' ')
+  const [salt, otherSalt] = [randomSalt(), randomSalt()]
+  const cachedUnder = async (cache_salt: string): Promise<number> => {
+    const body: JsonObject = { model, prompt, max_tokens: 1, cache_salt }
+    const answer = await client.ask('/v1/completions', body)
+    return readUsage(answer?.usage)?.cachedTokens ?? 0
+  }
+  await cachedUnder(salt)
+  if ((await cachedUnder(otherSalt)) > 0) return 'shared'
+  return (await cachedUnder(salt)) > 0 ? 'isolated' : 'unseen'
+}
+
+/**
+ * Refuses a server that could let one caller's cache speed up another's request. An operator's
+ * word overrides ignorance and known sharing alike; without it only proof or a trusted version do.
+ */
+export async function requireIsolation(
+  client: ServerClient,
+  found: Discovery,
+  acceptSharedCache: boolean,
+): Promise<IsolationProof | 'cache-off' | 'accepted'> {
+  const traits = serverTraits[found.kind]
+  if (traits.isolation === 'cache-off-per-request') return 'cache-off'
+  if (acceptSharedCache) return 'accepted'
+  if (traits.isolation === 'none') {
+    throw refusal(`${found.kind} servers do not know cache salts`)
+  }
+  const generating = found.models.filter((model) => model.tasks.includes('generate'))
+  const proofs = new Set<IsolationProof>()
+  for (const model of generating) proofs.add(await proveIsolation(client, model.id))
+  if (proofs.has('shared')) throw refusal('the server shares its cache between salts')
+  const isProven = generating.length > 0 && !proofs.has('unseen')
+  if (isProven) return 'isolated'
+  if (isTrusted(found)) return 'unseen'
+  throw refusal(`${found.kind} ${found.version ?? ''} is not known to keep salts apart`)
+}
+
+function isTrusted({ kind, version }: Discovery): boolean {
+  const from = serverTraits[kind].trustedFrom
+  const numbers = /^v?(\d+)\.(\d+)/.exec(version ?? '')
+  if (from === undefined || numbers === null) return false
+  const [major, minor] = [Number(numbers[1]), Number(numbers[2])]
+  return major > from[0] || (major === from[0] && minor >= from[1])
+}
+
+function refusal(why: string): EngineError {
+  const remedy = 'switch its prefix cache off and accept a shared cache, or use another server'
+  return new EngineError('engine_unavailable', `the model server is refused: ${why}; ${remedy}`)
+}

@@ -1,0 +1,87 @@
+/** Counts the prompt tokens of a chat as the server itself would. */
+import { EngineError, type JsonObject } from '../engine.ts'
+import type { ServerKind } from './http-settings.ts'
+import { readUsage } from './read-stream.ts'
+import type { ServerClient } from './server-client.ts'
+import { serverBody } from './server-kinds.ts'
+
+export async function countTokens(
+  client: ServerClient,
+  kind: ServerKind,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<number> {
+  const counted = await tryTokenizer(client, kind, body, signal)
+  return counted ?? countByCall(client, kind, body, signal)
+}
+
+/** The server's own tokenizer, where it has one; undefined where it has none. */
+async function tryTokenizer(
+  client: ServerClient,
+  kind: ServerKind,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  try {
+    switch (kind) {
+      case 'vllm': {
+        const { count } = await client.require('/tokenize', tokenizeBody(body), signal)
+        return asCount(count)
+      }
+      case 'llama-server': {
+        const { prompt } = await client.require('/apply-template', body, signal)
+        const content = { content: prompt, add_special: true, parse_special: true }
+        const { tokens } = await client.require('/tokenize', content, signal)
+        return Array.isArray(tokens) ? tokens.length : undefined
+      }
+      case 'sglang':
+      case 'ollama':
+      case 'generic':
+        return undefined
+    }
+  } catch (error) {
+    if (error instanceof EngineError && error.code === 'unsupported_value') return undefined
+    throw error
+  }
+}
+
+/** vLLM's tokenizer takes template arguments only from their own field, unlike its chat. */
+function tokenizeBody(body: JsonObject): JsonObject {
+  const { model, messages, tools, add_generation_prompt, continue_final_message } = body
+  const effort = body.reasoning_effort
+  const fromEffort =
+    typeof effort === 'string'
+      ? { reasoning_effort: effort, enable_thinking: effort !== 'none' }
+      : undefined
+  const own = body.chat_template_kwargs as JsonObject | undefined
+  const chat_template_kwargs = { ...fromEffort, ...own }
+  return {
+    model,
+    messages,
+    tools,
+    add_generation_prompt,
+    continue_final_message,
+    chat_template_kwargs,
+  }
+}
+
+/** Every server tells the usage of an answer, so the shortest one possible is asked for. */
+async function countByCall(
+  client: ServerClient,
+  kind: ServerKind,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<number> {
+  const shortest = { ...body, max_tokens: 1, max_completion_tokens: 1, n: 1 }
+  const asked = serverBody(kind, { endpoint: 'chat', body: shortest, stream: false })
+  const { usage } = await client.require('/v1/chat/completions', asked, signal)
+  const counted = readUsage(usage)?.promptTokens
+  if (counted === undefined) {
+    throw new EngineError('engine_failed', 'the model server does not count tokens')
+  }
+  return counted
+}
+
+function asCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
+}

@@ -1,0 +1,154 @@
+/** Servers are told apart, their models tried out, and those that mix caches refused. */
+import { afterEach, describe, expect, test } from 'bun:test'
+import { startScriptedServer } from '../../testing/scripted-server.ts'
+import type { Engine, JsonObject } from '../engine.ts'
+import { connectHttpEngine, type HttpEngineParts } from './http-engine.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+type Options = Parameters<typeof startScriptedServer>[0]
+type Settings = Partial<Parameters<typeof connectHttpEngine>[0]>
+
+function serve(options: Options) {
+  const server = startScriptedServer(options)
+  closing.push(() => server.stop())
+  return server
+}
+
+async function connect(options: Options, settings: Settings = {}): Promise<Engine> {
+  const engine = await connectHttpEngine({ baseUrl: serve(options).url, ...settings })
+  closing.push(() => engine.close())
+  return engine
+}
+
+describe('discovery', () => {
+  test.each([
+    ['vllm', '0.27.1', 'http vllm 0.27.1'],
+    ['sglang', '0.5.20', 'http sglang 0.5.20'],
+    ['llama-server', 'b8681', 'http llama-server b8681'],
+    ['ollama', '0.30.1', 'http ollama 0.30.1'],
+    ['generic', '1', 'http generic'],
+  ] as const)('a %s server is recognised', async (kind, version, name) => {
+    const engine = await connect({ kind, version }, { acceptSharedCache: true })
+    expect(engine.name).toBe(name)
+    expect(engine.models()[0]).toMatchObject({ id: 'scripted' })
+    expect(engine.models()[0]?.tasks).toContain('generate')
+    expect(engine.models()[0]?.digest).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  test('the base URL may have the prefix of the API or not', async () => {
+    const server = serve({})
+    for (const suffix of ['', '/', '/v1', '/v1/']) {
+      const engine = await connectHttpEngine({ baseUrl: server.url + suffix })
+      await engine.close()
+    }
+  })
+
+  test('vision and context are found, and the word of the operator counts more', async () => {
+    for (const kind of ['vllm', 'llama-server', 'ollama'] as const)
+      for (const vision of [true, false]) {
+        const options = { kind, vision, contextLength: 3000 }
+        const engine = await connect(options, { acceptSharedCache: true })
+        expect(engine.models()[0]).toMatchObject({ vision, contextLength: 3000 })
+      }
+    const models = { scripted: { vision: true, contextLength: 77, digest: 'ab'.repeat(32) } }
+    const engine = await connect({ vision: false }, { models })
+    expect(engine.models()[0]).toMatchObject(models.scripted)
+  })
+
+  test('what lists no models is refused', async () => {
+    await expect(connect({ models: [] })).rejects.toMatchObject({ code: 'engine_unavailable' })
+  })
+})
+
+describe('cache isolation', () => {
+  test('check 83: a server that keeps salts apart is taken, of any version', async () => {
+    await connect({ cache: 'salted', version: '0.20.0' })
+    await connect({ kind: 'sglang', cache: 'salted', version: '0.5.0' })
+  })
+
+  test('check 83: a server that shares its cache between salts is refused, of any version', async () => {
+    for (const kind of ['vllm', 'sglang'] as const)
+      await expect(connect({ kind, cache: 'shared', version: '9.9.9' })).rejects.toMatchObject({
+        code: 'engine_unavailable',
+        message: expect.stringContaining('shares its cache between salts'),
+      })
+  })
+
+  test('check 83: a server that tells no hits is taken only where its version is trusted', async () => {
+    await connect({ reportsCache: false, version: '0.27.0' })
+    await connect({ reportsCache: false, version: '1.0.0' })
+    for (const options of [
+      { version: '0.26.9' },
+      { version: 'unknown' },
+      { kind: 'sglang' as const, version: '9.0.0' },
+    ])
+      await expect(connect({ reportsCache: false, ...options })).rejects.toMatchObject({
+        message: expect.stringContaining('not known to keep salts apart'),
+      })
+  })
+
+  test('a server without salts is refused until the operator accepts a shared cache', async () => {
+    for (const kind of ['ollama', 'generic'] as const) {
+      await expect(connect({ kind })).rejects.toMatchObject({
+        message: expect.stringContaining('do not know cache salts'),
+      })
+      await connect({ kind }, { acceptSharedCache: true })
+    }
+  })
+
+  test('llama-server is told in every request not to use its cache', async () => {
+    const server = serve({ kind: 'llama-server' })
+    const engine = await connectHttpEngine({ baseUrl: server.url })
+    closing.push(() => engine.close())
+    server.requests.length = 0
+    const body: JsonObject = { model: 'scripted', messages: [{ role: 'user', content: 'a' }] }
+    const signal = new AbortController().signal
+    await engine.call({
+      endpoint: 'chat',
+      body: { ...body, cache_prompt: true },
+      stream: false,
+      signal,
+    })
+    await engine.countTokens(body)
+    const generating = server.requests.filter(({ path }) => path === '/v1/chat/completions')
+    expect(generating.map((request) => request.body.cache_prompt)).toEqual([false])
+  })
+})
+
+describe('health', () => {
+  test('a server that went away is not asked, and is inspected again when it is back', async () => {
+    const server = serve({})
+    const news: boolean[] = []
+    const parts: HttpEngineParts = {
+      fetch,
+      now: () => new Date(),
+      onHealth: (isHealthy) => news.push(isHealthy),
+    }
+    const engine = await connectHttpEngine({ baseUrl: server.url, healthIntervalMs: 10 }, parts)
+    closing.push(() => engine.close())
+    const signal = new AbortController().signal
+    const body = { model: 'scripted', messages: [{ role: 'user', content: 'a' }] }
+    const call = () => engine.call({ endpoint: 'chat', body, stream: false, signal })
+    server.setDown(true)
+    await until(() => news.length === 1)
+    await expect(call()).rejects.toMatchObject({ code: 'engine_unavailable', retryAfterSeconds: 2 })
+    // It comes back with a cache that mixes salts: it must stay out.
+    server.change({ cache: 'shared' })
+    server.setDown(false)
+    await Bun.sleep(60)
+    await expect(call()).rejects.toMatchObject({ code: 'engine_unavailable' })
+    server.change({ cache: 'salted', version: '0.28.0' })
+    await until(() => news.length === 2)
+    expect((await call()).kind).toBe('complete')
+    expect([news, engine.name]).toEqual([[false, true], 'http vllm 0.28.0'])
+  })
+})
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let i = 0; i < 400 && !isTrue(); i++) await Bun.sleep(5)
+  expect(isTrue()).toBe(true)
+}

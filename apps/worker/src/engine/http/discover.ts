@@ -1,0 +1,159 @@
+/** Finds out what kind of server there is, which models it has and what they can do. */
+import { createHash } from 'node:crypto'
+import { EngineError, type EngineModel, type JsonObject } from '../engine.ts'
+import type { HttpEngineSettings, ModelOverride, ServerKind } from './http-settings.ts'
+import type { ServerClient } from './server-client.ts'
+
+export type Discovery = {
+  readonly kind: ServerKind
+  readonly version: string | undefined
+  readonly models: readonly EngineModel[]
+}
+
+const unknownContextLength = 4096
+
+export async function discover(
+  client: ServerClient,
+  settings: HttpEngineSettings,
+  now: () => Date,
+): Promise<Discovery> {
+  const list = await client.ask('/v1/models')
+  const cards = Array.isArray(list?.data) ? list.data.filter(isCard) : []
+  if (cards.length === 0) {
+    throw new EngineError('engine_unavailable', 'the model server lists no models at /v1/models')
+  }
+  const { kind, version } = await identify(client, cards)
+  const models = await Promise.all(
+    cards.map(async (card) => {
+      const told = await describeModel(client, kind, card)
+      return toModel(card, { ...told, ...settings.models[card.id] }, now)
+    }),
+  )
+  return { kind, version, models: models.filter((model) => model.tasks.length > 0) }
+}
+
+type Card = JsonObject & { id: string }
+
+function isCard(value: unknown): value is Card {
+  const id = (value as JsonObject | null)?.id
+  return typeof id === 'string' && id !== '' && id.length <= 256
+}
+
+/** Servers name themselves as the owner of their models; the version is a question of its own. */
+async function identify(
+  client: ServerClient,
+  cards: readonly Card[],
+): Promise<{ kind: ServerKind; version: string | undefined }> {
+  const owner = cards[0]?.owned_by
+  switch (owner) {
+    case 'vllm':
+      return { kind: 'vllm', version: text((await client.ask('/version'))?.version) }
+    case 'sglang': {
+      const info = (await client.ask('/server_info')) ?? (await client.ask('/get_server_info'))
+      return { kind: 'sglang', version: text(info?.version) }
+    }
+    case 'llamacpp':
+      return { kind: 'llama-server', version: text((await client.ask('/props'))?.build_info) }
+  }
+  const ollama = await client.ask('/api/version')
+  if (ollama !== undefined) return { kind: 'ollama', version: text(ollama.version) }
+  return { kind: 'generic', version: undefined }
+}
+
+async function describeModel(
+  client: ServerClient,
+  kind: ServerKind,
+  card: Card,
+): Promise<ModelOverride> {
+  switch (kind) {
+    case 'vllm':
+      return { ...(await tryTasks(client, card.id)), vision: await takesImages(client, card.id) }
+    case 'sglang':
+    case 'generic':
+      return tryTasks(client, card.id)
+    case 'llama-server': {
+      const props = await client.ask('/props')
+      const generation = props?.default_generation_settings as JsonObject | undefined
+      const vision = (props?.modalities as JsonObject | undefined)?.vision === true
+      const length = count(generation?.n_ctx)
+      const tasks = await tryTasks(client, card.id)
+      return { ...tasks, vision, ...(length === undefined ? {} : { contextLength: length }) }
+    }
+    case 'ollama':
+      return describeOllama(await client.ask('/api/show', { model: card.id }))
+  }
+}
+
+/** What a model does is tried out: no two servers tell it in the same way. */
+async function tryTasks(client: ServerClient, model: string): Promise<ModelOverride> {
+  const word = { model, cache_salt: randomSalt() }
+  const [generated, embedded] = await Promise.all([
+    client.ask('/v1/completions', { ...word, prompt: 'a', max_tokens: 1 }),
+    client.ask('/v1/embeddings', { ...word, input: 'a' }),
+  ])
+  return {
+    tasks: [
+      ...(Array.isArray(generated?.choices) ? (['generate'] as const) : []),
+      ...(Array.isArray(embedded?.data) ? (['embed'] as const) : []),
+    ],
+  }
+}
+
+/** One white pixel: the tokenizer of a model without vision refuses it, and nothing is generated. */
+const pixel =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2qAAAAABJRU5ErkJggg=='
+
+async function takesImages(client: ServerClient, model: string): Promise<boolean> {
+  const content = [{ type: 'image_url', image_url: { url: pixel } }]
+  const answer = await client.ask('/tokenize', { model, messages: [{ role: 'user', content }] })
+  return count(answer?.count) !== undefined
+}
+
+function describeOllama(shown: JsonObject | undefined): ModelOverride {
+  const can = Array.isArray(shown?.capabilities) ? shown.capabilities : ['completion']
+  const info = (shown?.model_info ?? {}) as JsonObject
+  const length = Object.entries(info).find(([name]) => name.endsWith('.context_length'))?.[1]
+  const contextLength = count(length)
+  return {
+    tasks: [
+      ...(can.includes('completion') ? (['generate'] as const) : []),
+      ...(can.includes('embedding') ? (['embed'] as const) : []),
+    ],
+    vision: can.includes('vision'),
+    ...(contextLength === undefined ? {} : { contextLength }),
+  }
+}
+
+function toModel(card: Card, facts: ModelOverride, now: () => Date): EngineModel {
+  const meta = card.meta as JsonObject | undefined
+  return {
+    id: card.id,
+    tasks: facts.tasks ?? [],
+    digest: facts.digest ?? namedDigest(text(card.root) ?? card.id),
+    contextLength:
+      facts.contextLength ??
+      count(card.max_model_len) ??
+      count(meta?.n_ctx_train) ??
+      unknownContextLength,
+    displayName: facts.displayName ?? card.id,
+    created: count(card.created) ?? Math.floor(now().getTime() / 1000),
+    vision: facts.vision ?? false,
+  }
+}
+
+/** A server does not show its weights: without a digest from the operator only their name is bound. */
+function namedDigest(name: string): string {
+  return createHash('sha256').update(`privatemode/v1/named-weights\0${name}`).digest('hex')
+}
+
+export function randomSalt(): string {
+  return crypto.getRandomValues(new Uint8Array(32)).toBase64()
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, 64) : undefined
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
+}

@@ -1,0 +1,226 @@
+/** The HTTP engine against a scripted model server: calls, streams, aborts, failures, health. */
+import { afterEach, describe, expect, test } from 'bun:test'
+import { Secret } from '@privatemode/service'
+import { type ScriptedServer, startScriptedServer } from '../../testing/scripted-server.ts'
+import type { Engine, EngineCall, EngineUsage, JsonObject } from '../engine.ts'
+import { connectHttpEngine } from './http-engine.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function connect(
+  options: Parameters<typeof startScriptedServer>[0] = {},
+  settings: Partial<Parameters<typeof connectHttpEngine>[0]> = {},
+): Promise<{ server: ScriptedServer; engine: Engine }> {
+  const server = startScriptedServer(options)
+  closing.push(() => server.stop())
+  const engine = await connectHttpEngine({ baseUrl: server.url, ...settings })
+  closing.push(() => engine.close())
+  server.requests.length = 0 // what was asked while it was looked at is another test's matter
+  return { server, engine }
+}
+
+const chat = (content: string, fields: JsonObject = {}): JsonObject => ({
+  model: 'scripted',
+  messages: [{ role: 'user', content }],
+  cache_salt: 's'.repeat(44),
+  ...fields,
+})
+
+const callOf = (body: JsonObject, fields: Partial<EngineCall> = {}): EngineCall => ({
+  endpoint: 'chat',
+  body,
+  stream: false,
+  signal: new AbortController().signal,
+  ...fields,
+})
+
+async function streamed(engine: Engine, call: EngineCall): Promise<JsonObject[]> {
+  const answer = await engine.call({ ...call, stream: true })
+  if (answer.kind !== 'stream') throw new Error('not streamed')
+  const chunks: JsonObject[] = []
+  for await (const chunk of answer.chunks) chunks.push(chunk)
+  return chunks
+}
+
+describe('calls', () => {
+  test('a whole answer comes with its usage', async () => {
+    const { engine } = await connect()
+    let usage: EngineUsage | undefined
+    const answer = await engine.call(callOf(chat('hello there'), { onUsage: (u) => (usage = u) }))
+    expect(answer).toMatchObject({
+      kind: 'complete',
+      body: { choices: [{ message: { content: 'You said: hello there' } }] },
+    })
+    expect(usage).toEqual({ promptTokens: 3, cachedTokens: 0, completionTokens: 4 })
+  })
+
+  test('a stream comes in chunks, and counts are known after each', async () => {
+    const { engine } = await connect()
+    const seen: number[] = []
+    const onUsage = (usage: EngineUsage) => seen.push(usage.completionTokens)
+    const chunks = await streamed(engine, callOf(chat('hello'), { onUsage }))
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 3 } })
+    expect(seen.slice(0, 3)).toEqual([1, 2, 3])
+  })
+
+  test('usage is always asked for, the salt always passed, and nothing of the server is steered', async () => {
+    const apiKey = new Secret('server-key')
+    const { server, engine } = await connect({}, { apiKey })
+    await streamed(engine, callOf(chat('a')))
+    await engine.call(callOf(chat('a')))
+    await engine.call(
+      callOf(
+        { model: 'scripted', prompt: 'a', cache_salt: 'x'.repeat(44) },
+        { endpoint: 'completions' },
+      ),
+    )
+    await engine.call(
+      callOf(
+        { model: 'scripted', input: 'a', cache_salt: 'x'.repeat(44) },
+        { endpoint: 'embeddings' },
+      ),
+    )
+    expect(server.requests[0]?.body.stream_options).toEqual({
+      include_usage: true,
+      continuous_usage_stats: true,
+    })
+    for (const { body, headers } of server.requests) {
+      expect(String(body.cache_salt)).toHaveLength(44)
+      expect(headers.get('authorization')).toBe('Bearer server-key')
+      expect([...headers.keys()].filter((name) => name.startsWith('x-'))).toEqual([])
+    }
+  })
+
+  test('requests beyond the bound are told to come back', async () => {
+    const { engine } = await connect({}, { maxConcurrent: 1 })
+    const slow = engine.call(callOf(chat('[[slow 50]] a')))
+    await expect(engine.call(callOf(chat('b')))).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: 1,
+    })
+    await slow
+    expect((await engine.call(callOf(chat('c')))).kind).toBe('complete')
+  })
+
+  test('tokens are counted as the chat would cost', async () => {
+    for (const kind of ['vllm', 'sglang', 'llama-server', 'ollama'] as const) {
+      const { engine } = await connect({ kind }, { acceptSharedCache: true })
+      const body = chat('one two three', { tools: [{ type: 'function', function: { name: 'f' } }] })
+      const counted = await engine.countTokens(body)
+      const answer = await engine.call(callOf(body))
+      const { usage } = (answer as unknown as { body: { usage: JsonObject } }).body
+      expect([kind, counted]).toEqual([kind, Number(usage.prompt_tokens)])
+    }
+  })
+})
+
+describe('aborts', () => {
+  test('an abort reaches the server, and what was used is known', async () => {
+    const { server, engine } = await connect()
+    const aborter = new AbortController()
+    let usage: EngineUsage | undefined
+    const call = callOf(chat('[[words 500]] [[pace 5]]'), {
+      signal: aborter.signal,
+      onUsage: (u) => {
+        usage = u
+        if (u.completionTokens === 3) aborter.abort()
+      },
+    })
+    await expect(streamed(engine, call)).rejects.toMatchObject({ code: 'aborted' })
+    expect(usage).toMatchObject({ completionTokens: 3 })
+    await until(() => server.requests[0]?.wasAborted === true)
+  })
+
+  test('a whole answer that is given up still counts its prompt', async () => {
+    const { server, engine } = await connect()
+    const aborter = new AbortController()
+    let usage: EngineUsage | undefined
+    const call = callOf(chat('[[slow 5000]] one two'), {
+      signal: aborter.signal,
+      onUsage: (u) => (usage = u),
+    })
+    const answering = engine.call(call)
+    await until(() => server.requests.length > 0)
+    aborter.abort()
+    await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+    expect(usage?.promptTokens).toBe(5)
+    await until(() => server.requests[0]?.wasAborted === true)
+  })
+
+  test('an iterator that is left early frees its place', async () => {
+    const { engine } = await connect({}, { maxConcurrent: 1 })
+    const answer = await engine.call(callOf(chat('[[words 500]] [[pace 5]]'), { stream: true }))
+    if (answer.kind === 'stream') for await (const _ of answer.chunks) break
+    expect((await engine.call(callOf(chat('b')))).kind).toBe('complete')
+  })
+})
+
+describe('failures', () => {
+  test('a server that dies in a stream is a failure, and a retry works', async () => {
+    const { engine } = await connect()
+    await expect(streamed(engine, callOf(chat('[[words 9]] [[die 3]]')))).rejects.toMatchObject({
+      code: 'engine_failed',
+    })
+    expect(await streamed(engine, callOf(chat('again')))).not.toHaveLength(0)
+  })
+
+  test('an error event in a stream is a failure', async () => {
+    const { engine } = await connect()
+    await expect(streamed(engine, callOf(chat('[[words 9]] [[fail 3]]')))).rejects.toMatchObject({
+      code: 'engine_failed',
+    })
+  })
+
+  test('a server that says nothing for too long is given up', async () => {
+    const { engine } = await connect({}, { silenceMs: 40 })
+    await expect(engine.call(callOf(chat('[[slow 2000]]')))).rejects.toMatchObject({
+      code: 'engine_failed',
+    })
+  })
+
+  test('a prompt that is too long is told as such, though the server miscounts it', async () => {
+    const { engine } = await connect({ contextLength: 20 })
+    const refused = engine.call(callOf(chat('a '.repeat(40))))
+    await expect(refused).rejects.toMatchObject({
+      code: 'context_length_exceeded',
+      promptTokens: undefined,
+    })
+  })
+
+  test('other refusals keep their kind and lose what they quote', async () => {
+    const { engine } = await connect()
+    const ask = (order: string) => engine.call(callOf(chat(`[[error ${order}]]`, { top_k: 3 })))
+    await expect(
+      ask("400 bad 'top_k' for input 'SECRET words' {'a': 'SECRET'}"),
+    ).rejects.toMatchObject({
+      code: 'invalid_value',
+      message: 'the model server refused the request: bad top_k for input … …',
+    })
+    await expect(ask('429 slow down')).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(ask('500 SECRET')).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: 'the model server answered 500',
+    })
+    await expect(ask('401 no')).rejects.toMatchObject({ code: 'engine_unavailable' })
+    await expect(ask('501 no')).rejects.toMatchObject({ code: 'unsupported_value' })
+  })
+
+  test('a server that is not there is unavailable', async () => {
+    const { server, engine } = await connect()
+    await server.stop()
+    await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({
+      code: 'engine_unavailable',
+    })
+    await expect(connectHttpEngine({ baseUrl: server.url })).rejects.toMatchObject({
+      code: 'engine_unavailable',
+    })
+  })
+})
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let i = 0; i < 200 && !isTrue(); i++) await Bun.sleep(5)
+  expect(isTrue()).toBe(true)
+}

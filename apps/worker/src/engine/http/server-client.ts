@@ -1,0 +1,181 @@
+/** One model server over HTTP: bounded connections, bounded waiting, errors rewritten. */
+import { EngineError, type JsonObject } from '../engine.ts'
+import type { HttpEngineSettings } from './http-settings.ts'
+import { toEngineError } from './server-error.ts'
+
+export type ServerFetch = (url: string, init: RequestInit) => Promise<Response>
+
+const maxErrorBytes = 64 * 1024
+
+export class ServerClient {
+  readonly #root: string
+  readonly #settings: HttpEngineSettings
+  readonly #fetch: ServerFetch
+  #active = 0
+
+  constructor(settings: HttpEngineSettings, fetch: ServerFetch) {
+    this.#root = settings.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')
+    this.#settings = settings
+    this.#fetch = fetch
+  }
+
+  get active(): number {
+    return this.#active
+  }
+
+  /** Asks about the server itself: undefined where it has no such path or answers no JSON. */
+  async ask(path: string, body?: JsonObject): Promise<JsonObject | undefined> {
+    const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
+    const response = await this.#send(path, body, signal)
+    if (!response.ok) {
+      await response.body?.cancel()
+      return undefined
+    }
+    return readObject(response, signal)
+  }
+
+  /** Whether a path answers well; what it says does not matter. */
+  async isUp(path: string): Promise<boolean> {
+    const response = await this.#send(
+      path,
+      undefined,
+      AbortSignal.timeout(this.#settings.probeTimeoutMs),
+    )
+    await response.body?.cancel()
+    return response.ok
+  }
+
+  /** Like `ask`, where a refusal is the caller's matter. */
+  async require(path: string, body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const response = await this.#send(path, body, signal)
+    if (!response.ok) throw await failureOf(response, body)
+    const object = await readObject(response, signal)
+    if (object === undefined)
+      throw new EngineError('engine_failed', 'the model server sent no JSON')
+    return object
+  }
+
+  /** Opens one of the bounded number of requests; `close` must be called when it is done with. */
+  async open(path: string, body: JsonObject, signal: AbortSignal): Promise<OpenRequest> {
+    if (this.#active >= this.#settings.maxConcurrent) {
+      const message = `the worker has ${this.#active} requests at the model server`
+      throw new EngineError('overloaded', message, { retryAfterSeconds: 1 })
+    }
+    this.#active++
+    const watch = new SilenceWatch(this.#settings.silenceMs)
+    const both = AbortSignal.any([signal, watch.signal])
+    let isOpen = true
+    const close = () => {
+      if (!isOpen) return
+      isOpen = false
+      this.#active--
+      watch.stop()
+      signal.removeEventListener('abort', close)
+    }
+    // Also when nobody reads the answer any more.
+    signal.addEventListener('abort', close)
+    try {
+      const response = await this.#send(path, body, both)
+      if (!response.ok) throw await failureOf(response, body)
+      return { response, signal: both, heard: () => watch.heard(), close }
+    } catch (error) {
+      close()
+      throw error
+    }
+  }
+
+  async #send(path: string, body: JsonObject | undefined, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { accept: 'application/json' }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    const { apiKey } = this.#settings
+    if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey.reveal()}`
+    const init = {
+      method: body === undefined ? 'GET' : 'POST',
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+      signal,
+      redirect: 'manual', // a prompt goes to the server that was named and nowhere else
+      timeout: false, // Bun gives up after five silent minutes; the watch decides here
+    } satisfies RequestInit & { timeout: false }
+    try {
+      return await this.#fetch(this.#root + path, init)
+    } catch (error) {
+      throw connectionFailure(error, signal)
+    }
+  }
+}
+
+export type OpenRequest = {
+  readonly response: Response
+  readonly signal: AbortSignal
+  /** Says that something came, so that the silence is not counted on. */
+  readonly heard: () => void
+  readonly close: () => void
+}
+
+/** What a broken or cut connection means; never the error itself, which may tell addresses. */
+export function connectionFailure(error: unknown, signal: AbortSignal): EngineError {
+  if (error instanceof EngineError) return error
+  if (signal.aborted && signal.reason instanceof EngineError) return signal.reason
+  if (signal.aborted) {
+    const isTimeout = signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError'
+    return isTimeout
+      ? new EngineError('engine_unavailable', 'the model server does not answer in time')
+      : new EngineError('aborted', 'the request was given up')
+  }
+  return new EngineError('engine_unavailable', 'the model server cannot be reached', {
+    retryAfterSeconds: 2,
+  })
+}
+
+async function readObject(
+  response: Response,
+  signal: AbortSignal,
+): Promise<JsonObject | undefined> {
+  try {
+    const json: unknown = await response.json()
+    return typeof json === 'object' && json !== null ? (json as JsonObject) : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw connectionFailure(error, signal)
+  }
+}
+
+async function failureOf(response: Response, asked: JsonObject): Promise<EngineError> {
+  let body: unknown
+  try {
+    body = JSON.parse((await response.text()).slice(0, maxErrorBytes))
+  } catch {
+    body = undefined // the status alone speaks
+  }
+  return toEngineError(response.status, body, Object.keys(asked))
+}
+
+/** One slow timer that ends a request in which nothing has come for too long. */
+class SilenceWatch {
+  readonly #controller = new AbortController()
+  readonly #timer: ReturnType<typeof setInterval>
+  #ticks = 0
+
+  constructor(silenceMs: number) {
+    this.#timer = setInterval(() => {
+      if (++this.#ticks < 4) return
+      const seconds = Math.round(silenceMs / 1000)
+      const message = `the model server said nothing for ${seconds} seconds`
+      this.#controller.abort(new EngineError('engine_failed', message))
+      this.stop()
+    }, silenceMs / 4)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  heard(): void {
+    this.#ticks = 0
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}

@@ -1,0 +1,85 @@
+/** Rewrites the errors of model servers: their words are theirs, and may quote the request. */
+import { EngineError, type EngineErrorCode, type JsonObject } from '../engine.ts'
+
+const overflowWords =
+  /context (?:length|window|size|limit)|maximum (?:context|input|sequence)|max_model_len|exceed_context|prompt is too long|input (?:is )?too long|too many tokens|longer than the model/i
+
+/** An error answer of a server: its status, its body, and the names of the fields it was asked with. */
+export function toEngineError(
+  status: number,
+  body: unknown,
+  fields: readonly string[],
+): EngineError {
+  const error = errorObject(body)
+  const message = typeof error.message === 'string' ? error.message : ''
+  const isRefusal = status === 400 || status === 413 || status === 422
+  if (isRefusal && isOverflow(error, message)) {
+    return new EngineError('context_length_exceeded', 'the prompt does not fit the context', {
+      promptTokens: count(error.n_prompt_tokens),
+    })
+  }
+  const options = { param: fieldName(error.param, fields) }
+  const reason = plainReason(message, fields)
+  if (isRefusal) {
+    const text = `the model server refused the request${reason === '' ? '' : `: ${reason}`}`
+    return new EngineError('invalid_value', text, options)
+  }
+  return new EngineError(codeOf(status), `the model server answered ${status}`, options)
+}
+
+function codeOf(status: number): EngineErrorCode {
+  switch (status) {
+    case 401:
+    case 403: // the key is the operator's matter, not the caller's
+      return 'engine_unavailable'
+    case 404:
+    case 405:
+    case 501:
+      return 'unsupported_value'
+    case 408:
+    case 429:
+    case 503:
+    case 504:
+      return 'overloaded'
+    case 502:
+      return 'engine_unavailable'
+  }
+  return status >= 400 && status < 500 ? 'invalid_value' : 'engine_failed'
+}
+
+/** Servers put it under `error` or at the top, as an object or as a text. */
+function errorObject(body: unknown): JsonObject {
+  if (typeof body !== 'object' || body === null) return {}
+  const { error } = body as JsonObject
+  if (typeof error === 'string') return { message: error }
+  return (typeof error === 'object' && error !== null ? error : body) as JsonObject
+}
+
+function isOverflow(error: JsonObject, message: string): boolean {
+  const names = [error.type, error.code].filter((name) => typeof name === 'string')
+  return overflowWords.test(message) || names.some((name) => /context/.test(name))
+}
+
+/**
+ * A server's reason without what it quotes: validation errors repeat values of the request. The
+ * names of the fields that were asked stay, for they are what the caller looks for.
+ */
+function plainReason(message: string, fields: readonly string[]): string {
+  return message
+    .slice(0, 2000)
+    .replace(/(['"`])((?:(?!\1).)*)\1/gs, (_, _quote, text: string) =>
+      fields.includes(text) ? text : '…',
+    )
+    .replace(/[[{(].*?[\]})]/gs, '…')
+    .replace(/\s+/g, ' ')
+    .slice(0, 200)
+    .trim()
+}
+
+function fieldName(param: unknown, fields: readonly string[]): string | undefined {
+  return typeof param === 'string' && fields.includes(param) ? param : undefined
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
+}

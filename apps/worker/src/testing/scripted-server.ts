@@ -1,0 +1,214 @@
+/** A model server that does what it is told, for tests of everything above it: no model, no chance. */
+import type { Server } from 'bun'
+import type { JsonObject } from '../engine/engine.ts'
+import type { ServerKind } from '../engine/http/http-settings.ts'
+import {
+  type Asked,
+  orderedReply,
+  promptTokens,
+  readAsked,
+  type ScriptedReply,
+} from './scripted-model.ts'
+import { completeReply, type ReplyContext, streamReply } from './scripted-reply.ts'
+
+export type ScriptedServerOptions = {
+  readonly kind?: ServerKind
+  readonly version?: string
+  readonly models?: readonly string[]
+  readonly contextLength?: number
+  readonly vision?: boolean
+  /** What its prefix cache does with salts. */
+  readonly cache?: 'salted' | 'shared' | 'none'
+  /** Whether it tells cached tokens. */
+  readonly reportsCache?: boolean
+  /** Decides a reply before the orders in the message do. */
+  readonly reply?: (asked: Asked) => ScriptedReply | undefined
+}
+
+export type Recorded = { path: string; headers: Headers; body: JsonObject; wasAborted: boolean }
+
+export type ScriptedServer = {
+  readonly url: string
+  readonly requests: Recorded[]
+  /** What it is from now on, as if it had been started again. */
+  change(options: ScriptedServerOptions): void
+  /** Answers 503 to everything while it is down. */
+  setDown(isDown: boolean): void
+  stop(): Promise<void>
+}
+
+const owners: Readonly<Record<ServerKind, string>> = {
+  vllm: 'vllm',
+  sglang: 'sglang',
+  'llama-server': 'llamacpp',
+  ollama: 'library',
+  generic: 'someone',
+}
+
+/** Whole cache blocks are shared, as in real servers. */
+const cacheBlock = 16
+const maxBodyBytes = 256 * 1024 * 1024
+
+export function startScriptedServer(initial: ScriptedServerOptions = {}): ScriptedServer {
+  let options = initial
+  let isDown = false
+  const requests: Recorded[] = []
+  const seen = new Map<string, string[][]>()
+  const server: Server<undefined> = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    maxRequestBodySize: maxBodyBytes,
+    async fetch(request) {
+      const path = new URL(request.url).pathname
+      if (isDown) return new Response('down', { status: 503 })
+      if (request.method === 'GET') return describe(path, options)
+      const body = (await request.json()) as JsonObject
+      const record: Recorded = { path, headers: request.headers, body, wasAborted: false }
+      request.signal.addEventListener('abort', () => {
+        record.wasAborted = true
+      })
+      requests.push(record)
+      return respond(path, body, request.signal, options, seen)
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    requests,
+    change(next) {
+      options = { ...options, ...next }
+    },
+    setDown(next) {
+      isDown = next
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+function describe(path: string, options: ScriptedServerOptions): Response {
+  const { kind = 'vllm', version = '0.27.0', models = ['scripted'], contextLength = 8192 } = options
+  const card = (id: string) => ({
+    id,
+    object: 'model',
+    created: 1_750_000_000,
+    owned_by: owners[kind],
+    ...(kind === 'vllm' || kind === 'sglang' ? { max_model_len: contextLength, root: id } : {}),
+  })
+  const answers: Record<string, unknown> = {
+    '/v1/models': { object: 'list', data: models.map(card) },
+    ...(kind === 'vllm' ? { '/version': { version } } : {}),
+    ...(kind === 'sglang' ? { '/server_info': { version } } : {}),
+    ...(kind === 'ollama' ? { '/api/version': { version } } : { '/health': { status: 'ok' } }),
+    ...(kind === 'llama-server' ? { '/props': propsOf(version, options) } : {}),
+  }
+  const answer = answers[path]
+  return answer === undefined ? refuse(404, 'not found') : Response.json(answer)
+}
+
+function propsOf(version: string, { contextLength = 8192, vision = false }: ScriptedServerOptions) {
+  return {
+    build_info: version,
+    default_generation_settings: { n_ctx: contextLength },
+    modalities: { vision, audio: false },
+  }
+}
+
+function respond(
+  path: string,
+  body: JsonObject,
+  signal: AbortSignal,
+  options: ScriptedServerOptions,
+  seen: Map<string, string[][]>,
+): Response | Promise<Response> {
+  const { kind = 'vllm', vision = false } = options
+  switch (path) {
+    case '/v1/chat/completions':
+    case '/v1/completions':
+      return generate(path, body, signal, options, seen)
+    case '/v1/embeddings':
+      return embed(body)
+    case '/tokenize': {
+      const hasImage = JSON.stringify(body.messages ?? '').includes('"image_url"')
+      if (kind === 'vllm' && hasImage && !vision) return refuse(400, 'not a multimodal model')
+      const tokens = promptTokens(kind === 'llama-server' ? { prompt: body.content } : body)
+      return Response.json({ count: tokens.length, tokens: [...tokens.keys()] })
+    }
+    case '/apply-template':
+      return Response.json({ prompt: promptTokens(body).join('') })
+    case '/api/show':
+      return Response.json({
+        capabilities: ['completion', 'tools', ...(vision ? ['vision'] : [])],
+        model_info: { 'scripted.context_length': options.contextLength ?? 8192 },
+      })
+  }
+  return refuse(404, 'not found')
+}
+
+function generate(
+  path: string,
+  body: JsonObject,
+  signal: AbortSignal,
+  options: ScriptedServerOptions,
+  seen: Map<string, string[][]>,
+): Response | Promise<Response> {
+  const asked = readAsked(body)
+  const reply = options.reply?.(asked) ?? orderedReply(asked)
+  if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
+  const prompt = promptTokens(body)
+  const limit = options.contextLength ?? 8192
+  const output = Number(body.max_completion_tokens ?? body.max_tokens ?? 0)
+  if (prompt.length + output > limit) {
+    return refuse(400, overflow(prompt.length, output, limit))
+  }
+  const context: ReplyContext = {
+    isChat: path === '/v1/chat/completions',
+    body,
+    reply,
+    promptCount: prompt.length,
+    cachedCount: options.reportsCache === false ? undefined : lookUp(prompt, body, options, seen),
+  }
+  return body.stream === true ? streamReply(context, signal) : completeReply(context, signal)
+}
+
+/** vLLM's words; its count of the prompt is cut at the limit, so it tells no truth about it. */
+function overflow(prompt: number, output: number, limit: number): string {
+  const room = limit - output
+  return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
+}
+
+function lookUp(
+  prompt: readonly string[],
+  body: JsonObject,
+  { cache = 'salted' }: ScriptedServerOptions,
+  seen: Map<string, string[][]>,
+): number {
+  if (cache === 'none' || body.cache_prompt === false) return 0
+  const key = cache === 'salted' ? String(body.cache_salt ?? '') : ''
+  const known = seen.get(key) ?? []
+  const common = Math.max(0, ...known.map((one) => commonPrefix(one, prompt)))
+  seen.set(key, [...known, [...prompt]].slice(-64))
+  // The last token is always computed, or there would be nothing to go on from.
+  return Math.floor(Math.min(common, prompt.length - 1) / cacheBlock) * cacheBlock
+}
+
+function commonPrefix(a: readonly string[], b: readonly string[]): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length++
+  return length
+}
+
+function embed(body: JsonObject): Response {
+  const { input } = body
+  const texts = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input]
+  const data = texts.map((text, index) => {
+    const sum = [...String(text)].reduce((total, char) => total + (char.codePointAt(0) ?? 0), 0)
+    return { index, object: 'embedding', embedding: [Math.sin(sum), Math.cos(sum), 0, 0.5] }
+  })
+  const count = texts.length
+  return Response.json({ data, usage: { prompt_tokens: count, total_tokens: count } })
+}
+
+function refuse(status: number, message: string): Response {
+  const type = status < 500 ? 'BadRequestError' : 'InternalServerError'
+  return Response.json({ error: { message, type, param: null, code: status } }, { status })
+}
