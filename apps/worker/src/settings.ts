@@ -22,7 +22,12 @@ export type ModelFile = {
 
 export type EngineChoice =
   | { readonly kind: 'embedded'; readonly models: readonly ModelFile[] }
-  | { readonly kind: 'http'; readonly url: string; readonly apiKey: Secret | undefined }
+  | {
+      readonly kind: 'http'
+      readonly url: string
+      readonly apiKey: Secret | undefined
+      readonly acceptSharedCache: boolean
+    }
 
 export type Settings = {
   readonly host: string
@@ -77,6 +82,12 @@ const flags = {
     group: 'Models',
   },
   engineKey: { type: 'secret', help: 'API key of the model server, or @path', group: 'Models' },
+  acceptSharedCache: {
+    type: 'boolean',
+    default: false,
+    help: 'use a model server that cannot keep the prompt caches of its callers apart',
+    group: 'Models',
+  },
   softwareIdentity: {
     type: 'string',
     help: 'attest in software with this identity file; protects nothing, for development',
@@ -143,7 +154,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     publicUrl: values.publicUrl,
     gatewayUrl: values.gatewayUrl.replace(/\/+$/, ''),
     operatorToken: values.operatorToken,
-    engine: chooseEngine(values.modelsFile, values.engineUrl, values.engineKey),
+    engine: chooseEngine(values),
     softwareIdentity: values.softwareIdentity,
     maxBodyBytes: values.maxBodyBytes,
     maxRequests: values.maxRequests,
@@ -154,15 +165,21 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
   return { kind: 'settings', settings: Object.freeze(settings) }
 }
 
-function chooseEngine(
-  modelsFile: string | undefined,
-  engineUrl: string | undefined,
-  apiKey: Secret | undefined,
-): EngineChoice {
+type EngineFlags = {
+  readonly modelsFile: string | undefined
+  readonly engineUrl: string | undefined
+  readonly engineKey: Secret | undefined
+  readonly acceptSharedCache: boolean
+}
+
+function chooseEngine({ modelsFile, engineUrl, ...server }: EngineFlags): EngineChoice {
   if ((modelsFile === undefined) === (engineUrl === undefined)) {
     throw contradiction('set either --modelsFile (embedded engine) or --engineUrl (model server)')
   }
-  if (engineUrl !== undefined) return { kind: 'http', url: engineUrl, apiKey }
+  if (engineUrl !== undefined) {
+    const { engineKey: apiKey, acceptSharedCache } = server
+    return { kind: 'http', url: engineUrl, apiKey, acceptSharedCache }
+  }
   return { kind: 'embedded', models: readModelsFile(modelsFile ?? '') }
 }
 
