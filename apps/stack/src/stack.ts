@@ -42,7 +42,7 @@ export async function startStack(
   const logKey = await ensureLogKey(home)
   const facts = { rootFingerprint: fingerprint, measurement, models: described.models }
   await publishManifest(home, logKey.signer, facts, new Date())
-  const tls = await ensureTlsFiles(home, new Date())
+  const tls = ensureTlsFiles(home, new Date())
   const operatorToken = await home.once(randomToken, 'keys', 'operator-token')
   await home.once(randomToken, 'keys', 'hosted-salt')
 

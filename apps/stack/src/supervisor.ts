@@ -43,7 +43,12 @@ export class Supervisor {
     const child = spawn(process.execPath, [runner, part.program, ...part.args], {
       detached: true,
       stdio: ['ignore', log, log],
-      env: { ...process.env, PRIVATEMODE_PARENT: String(process.pid) },
+      env: {
+        ...process.env,
+        PRIVATEMODE_PARENT: String(process.pid),
+        // Set here, a part need not start itself over to have more than 256 requests open.
+        BUN_CONFIG_MAX_HTTP_REQUESTS: process.env.BUN_CONFIG_MAX_HTTP_REQUESTS ?? '16384',
+      },
     })
     closeSync(log)
     this.#running.set(part.name, child)
