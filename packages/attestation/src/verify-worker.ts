@@ -80,7 +80,7 @@ async function verify(inputs: VerifyWorkerInputs, transcript: Transcript): Promi
   return attestWorker({
     workerId: statement.workerId,
     role,
-    sealKey: statement.sealKey,
+    sealKey: Object.freeze(statement.sealKey),
     receiptKey: statement.receiptKey,
     statementDigest: await sha256(bytes),
     models,
