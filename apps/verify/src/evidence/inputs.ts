@@ -27,8 +27,8 @@ export type Inputs = Judgement & {
   readonly givenCrls: readonly Bytes[]
   /** Everything, the report's file included. */
   readonly all: readonly Piece[]
-  /** The report's file, for a verifier to refuse where nothing was found in it. */
-  readonly reportFile: Bytes
+  /** Bytes in the report's file that look like nothing; for a verifier to refuse. */
+  readonly unknownReports: readonly Bytes[]
 }
 
 export function readInputs(files: Files, judgement: Judgement): Inputs {
@@ -41,7 +41,7 @@ export function readInputs(files: Files, judgement: Judgement): Inputs {
   return {
     ...judgement,
     report,
-    reportFile: firstUnknown(report) ?? files.report,
+    unknownReports: bytesOf(report, 'unknown').slice(0, 1),
     givenCrls: bytesOf(crls, 'crl'),
     all: [...crls, ...certificates, ...collateral, ...rims, ...ocsp, ...report],
   }
@@ -51,10 +51,6 @@ export function readInputs(files: Files, judgement: Judgement): Inputs {
 function readAs(file: Bytes, kind: 'certificate' | 'crl' | 'rim' | 'ocsp'): Piece[] {
   const pieces = readPieces(file)
   return pieces.some((piece) => piece.kind === kind) ? pieces : [...pieces, { kind, bytes: file }]
-}
-
-function firstUnknown(pieces: readonly Piece[]): Bytes | undefined {
-  return bytesOf(pieces, 'unknown')[0]
 }
 
 /** Undefined where the bytes are no certificate; whether it is trusted, verification says. */

@@ -32,11 +32,20 @@ export async function verify<Evidence, Claims>(
   inputs: Inputs,
 ): Promise<Verdict> {
   const found = verifier.findReports(inputs).slice(0, maxReports)
-  // Nothing found: the verifier is to say what is wrong with the file as it is.
-  const reports = found.length > 0 ? found : [inputs.reportFile]
+  // Nothing found: the verifier is to say what is wrong with the bytes that are there.
+  const reports = found.length > 0 ? found : inputs.unknownReports
+  if (reports.length === 0) return nothingFound
   const outcomes: Outcome<Claims>[] = []
   for (const report of reports) outcomes.push(await verifyReport(verifier, report, inputs))
   return summarize(outcomes, inputs)
+}
+
+const nothingFound: Verdict = {
+  authentic: false,
+  code: 'evidence_malformed',
+  message: 'the file holds no report in any form that is known',
+  claims: {},
+  checks: [{ id: 'evidence/file', result: 'failed', detail: 'no report of this kind was found' }],
 }
 
 type Refusal = { readonly code: AttestationError['code']; readonly message: string }

@@ -7,8 +7,8 @@ import { sliceJson } from './json-slices.ts'
 import type { Bytes, Piece, SignedDocument } from './piece.ts'
 import { formatSnpFields } from './snp-fields.ts'
 
-/** Encodings inside encodings: base64 in JSON in base64 is as deep as tools go. */
-const maxDepth = 8
+/** Encodings inside encodings: base64 in JSON in base64 is about as deep as tools go. */
+const maxDepth = 12
 
 export function readPieces(bytes: Bytes, depth = 0): Piece[] {
   if (bytes.length === 0 || depth > maxDepth) return []
@@ -92,33 +92,36 @@ function readSignedDocument(members: ReadonlyMap<string, string>): Piece | undef
   return { kind: 'qe-identity', document: { text: identity, signature } }
 }
 
-const collateralNames = [
-  'tcb_info_issuer_chain',
-  'tcb_info',
-  'tcb_info_signature',
-  'qe_identity_issuer_chain',
-  'qe_identity',
-  'qe_identity_signature',
-  'pck_crl_issuer_chain',
-  'pck_crl',
-  'root_ca_crl',
-] as const satisfies readonly (keyof TdxCollateral)[]
+/** Spelled as `tcb_info` or `tcbInfo`, by the language of the tool. */
+const collateralNames: Readonly<Record<string, keyof TdxCollateral>> = {
+  tcbinfoissuerchain: 'tcb_info_issuer_chain',
+  tcbinfo: 'tcb_info',
+  tcbinfosignature: 'tcb_info_signature',
+  qeidentityissuerchain: 'qe_identity_issuer_chain',
+  qeidentity: 'qe_identity',
+  qeidentitysignature: 'qe_identity_signature',
+  pckcrlissuerchain: 'pck_crl_issuer_chain',
+  pckcrl: 'pck_crl',
+  rootcacrl: 'root_ca_crl',
+}
 
 /** Fields by their names, as verification libraries write them; a list may be hex, base64 or PEM. */
 function readCollateral(members: ReadonlyMap<string, string>, depth: number) {
   const fields: { -readonly [Name in keyof TdxCollateral]?: string } = {}
   const taken = new Set<string>()
   const pieces: Piece[] = []
-  for (const name of collateralNames) {
-    const value = unquote(members.get(name))
-    if (value === undefined) continue
-    taken.add(name)
+  for (const [spelled, raw] of members) {
+    const name = collateralNames[spelled.replaceAll('_', '').toLowerCase()]
+    // Strings of C keep their final zero in some tools; it is no part of what was signed.
+    const value = unquote(raw)?.replace(/\0+$/, '')
+    if (name === undefined || value === undefined) continue
+    taken.add(spelled)
     // Some tools put Intel's whole answer where others put its signed member.
     const whole = value.includes('"signature"') ? (readJson(value, depth + 1) ?? []) : []
     if (whole.length > 0) pieces.push(...whole)
     else fields[name] = name.endsWith('_crl') ? recodeList(value, depth) : decodePercent(value)
   }
-  if (taken.size > 0) pieces.unshift({ kind: 'tdx-collateral', fields })
+  if (Object.keys(fields).length > 0) pieces.unshift({ kind: 'tdx-collateral', fields })
   return { taken, pieces }
 }
 

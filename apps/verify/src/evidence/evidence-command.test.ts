@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { hasVectors } from '../../../../packages/attestation/src/testing/vectors.ts'
+import { UsageError } from '../command.ts'
+import { argumentsOf, formatVectorTable, vectorCases } from '../testing/vector-cases.ts'
+import { evidenceCommand } from './evidence-command.ts'
+
+const repository = new URL('../../../../', import.meta.url)
+const vectors = fileURLToPath(new URL('../shared/vectors', repository))
+
+async function run(args: readonly string[]) {
+  const lines: string[] = []
+  const exitCode = await evidenceCommand.run(args, {
+    out: (text) => lines.push(text),
+    error: (text) => lines.push(`error: ${text}`),
+  })
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).not.toContain('\n')
+  return { exitCode, verdict: JSON.parse(lines[0] ?? '') }
+}
+
+describe.skipIf(!hasVectors)('the door (skipped where the vectors are absent)', () => {
+  test.each(vectorCases.map((one) => [one.file, one.because, one] as const))(
+    '%s: %s',
+    async (_file, _because, one) => {
+      const { exitCode, verdict } = await run(argumentsOf(one, vectors))
+      expect({ code: verdict.code, message: verdict.message }).toMatchObject({ code: one.code })
+      expect(verdict.authentic).toBe(one.code === null)
+      expect(exitCode).toBe(one.code === null ? 0 : 1)
+      expect(verdict.checks.length).toBeGreaterThan(0)
+      const last = verdict.checks.at(-1)
+      expect(last.result === 'failed').toBe(one.code !== null)
+      // What there is to say about a report is said, whether it is believed or not.
+      if (one.code !== 'evidence_malformed')
+        expect(Object.keys(verdict.claims).length).toBeGreaterThan(2)
+    },
+  )
+
+  test('the documentation has the table of these cases', () => {
+    const text = readFileSync(new URL('docs/attestation.md', repository), 'utf8')
+    expect(text).toContain(formatVectorTable())
+  })
+
+  const phala = vectorCases.find(
+    ({ file, code }) => file === 'tdx/phala/tdx_quote' && code === null,
+  )!
+
+  test.each(['hex', 'base64', 'base64url', 'pem', 'json', 'colons'])(
+    'a quote written as %s gets the same verdict',
+    async (form) => {
+      const folder = await mkdtemp(join(tmpdir(), 'verify-'))
+      try {
+        const quote = readFileSync(join(vectors, phala.file))
+        const path = join(folder, 'quote')
+        writeFileSync(path, writeAs(quote, form))
+        const args = argumentsOf(phala, vectors)
+        args[args.indexOf('--file') + 1] = path
+        expect((await run(args)).exitCode).toBe(0)
+      } finally {
+        await rm(folder, { recursive: true })
+      }
+    },
+  )
+
+  test('a nonce must be what the report was made for', async () => {
+    const args = argumentsOf(phala, vectors)
+    const { verdict } = await run(args)
+    const { reportData } = verdict.claims
+    expect(reportData).toMatch(/^[0-9a-f]{128}$/)
+    expect((await run([...args, '--nonce', reportData])).exitCode).toBe(0)
+    const other = await run([...args, '--nonce', `00${reportData.slice(2)}`])
+    expect(other.verdict).toMatchObject({ authentic: false, code: 'nonce_mismatch' })
+    expect(verdict.checks).toContainEqual(
+      expect.objectContaining({ id: 'tdx/nonce', result: 'skipped' }),
+    )
+  })
+
+  test('a list that is garbage is refused, also beside a good one', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'verify-'))
+    try {
+      const path = join(folder, 'list')
+      for (const garbage of ['', 'garbage', '00', Buffer.from([0x30, 0x82, 1, 2, 3])]) {
+        writeFileSync(path, garbage)
+        const { verdict } = await run([...argumentsOf(phala, vectors), '--crl', path])
+        expect(verdict.authentic).toBe(false)
+        expect(verdict.code).toMatch(/^crl_/)
+      }
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+})
+
+function writeAs(bytes: Buffer, form: string): string {
+  const base64 = bytes.toString('base64')
+  switch (form) {
+    case 'hex':
+      return `0x${bytes.toString('hex')}\n`
+    case 'base64':
+      return base64.replace(/.{76}/g, '$&\n')
+    case 'base64url':
+      return bytes.toString('base64url')
+    case 'pem':
+      return `-----BEGIN QUOTE-----\n${base64}\n-----END QUOTE-----\n`
+    case 'json':
+      return JSON.stringify({ version: 1, evidence: [{ quote: base64 }] })
+    default:
+      return bytes.toString('hex').replace(/..(?=.)/g, '$&:')
+  }
+}
+
+test.each([
+  [[], '--type'],
+  [['--type', 'tdx'], '--file'],
+  [['--type', 'tdx', '--file', 'no-such-file', '--at', '2026-01-01'], 'cannot read'],
+  [['--type', 'sgx', '--file', fileURLToPath(import.meta.url), '--at', '2026-01-01'], '--type sgx'],
+  [['--type', 'tdx', '--file', fileURLToPath(import.meta.url), '--at', 'now'], '--at'],
+  [['--what'], 'unknown option'],
+  [['--at'], 'needs a value'],
+  [['--at', '2026-01-01', '--at', '2026-01-02'], 'twice'],
+])('a wrong call %j is told as such', async (args, message) => {
+  const call = evidenceCommand.run(args, { out: () => {}, error: () => {} })
+  await expect(call).rejects.toThrow(UsageError)
+  await expect(evidenceCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow(
+    message,
+  )
+})
+
+test('a file that holds nothing is malformed evidence, not a crash', async () => {
+  const args = ['--file', fileURLToPath(import.meta.url), '--at', '2026-01-01T00:00:00Z']
+  for (const type of ['snp', 'tdx', 'nvidia-gpu']) {
+    const { exitCode, verdict } = await run(['--type', type, ...args])
+    expect(exitCode).toBe(1)
+    expect(verdict).toMatchObject({ authentic: false, code: 'evidence_malformed' })
+  }
+})
