@@ -138,3 +138,12 @@ test('a file that holds nothing is malformed evidence, not a crash', async () =>
     expect(verdict).toMatchObject({ authentic: false, code: 'evidence_malformed' })
   }
 })
+
+test('the documentation explains every refusal code', () => {
+  const source = readFileSync(new URL('packages/attestation/src/verdict.ts', repository), 'utf8')
+  const codes = [...source.matchAll(/^ {2}\| '([a-z_]+)'$/gm)].map(([, code]) => code ?? '')
+  expect(codes.length).toBeGreaterThan(40)
+  const text = readFileSync(new URL('docs/attestation.md', repository), 'utf8')
+  const documented = [...text.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, code]) => code ?? '')
+  expect(documented.toSorted()).toEqual(codes.toSorted())
+})
