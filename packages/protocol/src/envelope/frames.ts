@@ -9,21 +9,24 @@ const headerLength = 5
 const tagLength = 16
 const lastFlag = 0x01
 // A counter that could wrap would repeat a nonce. 2^32 frames are far beyond every body limit.
-const maxFrames = 0x1_0000_0000
+const defaultMaxFrames = 0x1_0000_0000
 
 /** Seals frames in order; after the last one it seals no more. */
 export class FrameSealer {
   readonly #key: AeadKey
+  readonly #maxFrames: number
   #counter = 0
   #ended = false
 
-  constructor(key: AeadKey) {
+  constructor(key: AeadKey, maxFrames = defaultMaxFrames) {
     this.#key = key
+    this.#maxFrames = maxFrames
   }
 
   /** The frame in pieces: header, ciphertext, tag. */
   seal(plaintext: readonly Bytes[], last: boolean): Eventually<readonly Bytes[]> {
     if (this.#ended) throw new EnvelopeError('trailing_bytes', 'the last frame was sealed already')
+    if (this.#counter >= this.#maxFrames) throw new EnvelopeError('too_large', 'too many frames')
     let length = 0
     for (const part of plaintext) length += part.length
     if (length > maxFramePlaintext) {
@@ -44,6 +47,7 @@ export type OpenedFrame = { readonly plaintext: Bytes; readonly last: boolean }
  */
 export class FrameOpener {
   readonly #key: AeadKey
+  readonly #maxFrames: number
   #waiting: Bytes[] = []
   #waitingLength = 0
   #needed = headerLength
@@ -51,8 +55,9 @@ export class FrameOpener {
   #ended = false
   #failure: unknown
 
-  constructor(key: AeadKey) {
+  constructor(key: AeadKey, maxFrames = defaultMaxFrames) {
     this.#key = key
+    this.#maxFrames = maxFrames
   }
 
   push(chunk: Bytes): Eventually<OpenedFrame[]> {
@@ -120,7 +125,7 @@ export class FrameOpener {
     if (length > maxFramePlaintext + tagLength) {
       throw new EnvelopeError('too_large', `a frame of ${length} bytes is over the limit`)
     }
-    if (this.#counter >= maxFrames) throw new EnvelopeError('too_large', 'too many frames')
+    if (this.#counter >= this.#maxFrames) throw new EnvelopeError('too_large', 'too many frames')
     const end = headerLength + length
     if (bytes.length < end) {
       this.#keep(bytes, end)

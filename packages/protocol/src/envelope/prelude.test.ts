@@ -1,0 +1,75 @@
+import { expect, test } from 'bun:test'
+import {
+  encapsulationLength,
+  formatBound,
+  formatContext,
+  formatPrelude,
+  maxRecipients,
+  parsePrelude,
+} from './prelude.ts'
+
+const context = {
+  requestId: new Uint8Array(16).fill(1),
+  issuedAtMs: 1_800_000_000_123,
+  method: 'POST',
+  path: '/v1/chat/completions',
+  model: 'models/größe',
+}
+const recipient = (id: number) => ({
+  sealKeyId: new Uint8Array(16).fill(id),
+  encapsulation: new Uint8Array(encapsulationLength).fill(id),
+})
+const prelude = (count: number) => {
+  const recipients = Array.from({ length: count }, (_, i) => recipient(i))
+  const wrapped = recipients.map(() => new Uint8Array(48))
+  return formatPrelude(formatBound(formatContext(context), recipients), wrapped)
+}
+
+const codeOf = (act: () => unknown) => {
+  try {
+    act()
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+  return 'accepted'
+}
+
+test('a prelude reads as it was written', () => {
+  const parsed = parsePrelude(prelude(3))
+  expect(parsed?.context).toEqual(context)
+  expect(parsed?.recipients.map(({ sealKeyId }) => sealKeyId[0])).toEqual([0, 1, 2])
+  expect(parsed?.length).toBe(prelude(3).length)
+})
+
+test('a prelude that is not whole yet asks for more', () => {
+  const whole = prelude(1)
+  for (let length = 0; length < whole.length; length += 7) {
+    expect(parsePrelude(whole.subarray(0, length))).toBeUndefined()
+  }
+})
+
+test('another magic is refused at once', () => {
+  const other = prelude(1)
+  other[3] = '2'.charCodeAt(0)
+  expect(codeOf(() => parsePrelude(other))).toBe('malformed')
+})
+
+test('a request has at least one recipient and at most four', () => {
+  expect(codeOf(() => prelude(0))).toBe('too_large')
+  expect(codeOf(() => prelude(maxRecipients + 1))).toBe('too_large')
+  const text = formatContext(context)
+  for (const count of [0, maxRecipients + 1, 255]) {
+    const bytes = new Uint8Array([...text, count, ...new Uint8Array(8000)])
+    expect(codeOf(() => parsePrelude(bytes))).toBe('malformed')
+  }
+})
+
+test('a model name that does not fit its length byte is refused', () => {
+  expect(codeOf(() => formatContext({ ...context, model: 'm'.repeat(256) }))).toBe('too_large')
+})
+
+test('a context that is not UTF-8 is refused', () => {
+  const broken = prelude(1)
+  broken[broken.indexOf('P'.charCodeAt(0), 28)] = 0xff
+  expect(codeOf(() => parsePrelude(broken))).toBe('malformed')
+})

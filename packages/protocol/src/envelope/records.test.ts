@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { joinBytes } from './byte-strings.ts'
+import type { Bytes } from './crypto-provider.ts'
+import { type Record, RecordReader, recordHeader } from './records.ts'
+
+const record = (kind: Record['kind'], ...content: number[]) =>
+  joinBytes([recordHeader(kind, content.length), Uint8Array.from(content)])
+
+const read = (...frames: { parts: Bytes[]; last: boolean }[]) => {
+  const reader = new RecordReader()
+  return frames.flatMap(({ parts, last }) => reader.read({ plaintext: joinBytes(parts), last }))
+}
+
+const refused = (...frames: { parts: Bytes[]; last: boolean }[]) =>
+  expect(() => read(...frames)).toThrow(expect.objectContaining({ code: 'malformed' }))
+
+test('head, data and end may share a frame or have one each', () => {
+  const parts = [record('head', 1), record('data', 2, 3), record('end')]
+  const together = read({ parts: [...parts, new Uint8Array(9)], last: true })
+  const apart = read(
+    ...parts.map((part, i) => ({ parts: [part, new Uint8Array(3)], last: i === 2 })),
+  )
+  expect(together.map(({ kind }) => kind)).toEqual(['head', 'data', 'end'])
+  expect(apart).toEqual(together)
+})
+
+test('records out of their order are refused', () => {
+  refused({ parts: [record('data', 1)], last: false })
+  refused({ parts: [record('end')], last: true })
+  refused({ parts: [record('head'), record('head')], last: false })
+  refused({ parts: [record('head'), record('end'), record('data', 1)], last: true })
+  refused({ parts: [record('head'), record('end'), record('end')], last: true })
+})
+
+test('the end record and the last frame go together', () => {
+  refused({ parts: [record('head'), record('end')], last: false })
+  refused({ parts: [record('head'), record('data', 1)], last: true })
+})
+
+test('a record of an unknown kind, cut or too long for its frame is refused', () => {
+  refused({ parts: [record('head'), Uint8Array.of(4, 0, 0, 0, 0)], last: false })
+  refused({ parts: [record('head'), Uint8Array.of(2, 0, 0)], last: false })
+  refused({ parts: [record('head'), Uint8Array.of(2, 0, 0, 0, 5, 1)], last: false })
+})
+
+test('padding that is not zero is refused', () => {
+  refused({ parts: [record('head'), Uint8Array.of(0, 0, 1)], last: false })
+})
