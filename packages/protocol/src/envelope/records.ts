@@ -61,7 +61,6 @@ function readRecord(plaintext: Bytes, offset: number): Record {
     throw new EnvelopeError('malformed', 'unknown record kind')
   }
   const start = offset + recordOverhead
-  if (start > plaintext.length) throw new EnvelopeError('malformed', 'a record header is cut')
   const end = start + readUint32(plaintext, offset + 1)
   if (end > plaintext.length) throw new EnvelopeError('malformed', 'a record leaves its frame')
   return { kind, bytes: plaintext.subarray(start, end) }
