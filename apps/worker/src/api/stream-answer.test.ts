@@ -93,6 +93,43 @@ describe('abort and usage', () => {
   })
 })
 
+describe('pace', () => {
+  test('check 17: the first event leaves before the second token exists', async () => {
+    let made = 0
+    const engine = new ScriptedEngine({
+      deltas: [{ content: 'a' }, { content: 'b' }],
+      beforeChunk: (index) => {
+        made = index + 1
+      },
+    })
+    const got = await start(engine, chatPath, { ...chat, stream: true })
+    const reader = (got.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+    const first = await reader.next()
+    expect(new TextDecoder().decode(first.value)).toContain('"content":"a"')
+    expect(made).toBe(1)
+    await reader.return?.()
+  })
+
+  test('check 19: what a client accepts does not decide whether it is streamed', async () => {
+    const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
+    const headers = { accept: 'application/json' }
+    const { events } = await ask(engine, chatPath, { ...chat, stream: true }, { headers })
+    expect(events.at(-1)?.data).toBe('[DONE]')
+  })
+
+  test('check 79: every version, beta and query of the messages dialect is accepted', async () => {
+    const body = { ...chat, max_tokens: 5 }
+    for (const headers of [
+      {},
+      { 'anthropic-version': '2023-06-01' },
+      { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a-2025,b-2026' },
+    ]) {
+      const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
+      expect((await ask(engine, '/v1/messages?beta=true', body, { headers })).status).toBe(200)
+    }
+  })
+})
+
 describe('silence', () => {
   const slowly = (waitMs: number) =>
     new ScriptedEngine({ deltas: [{ content: 'a' }], before: () => Bun.sleep(waitMs) })

@@ -41,7 +41,7 @@ describe('in the Anthropic dialect', () => {
     ['engine_failed', 500, 'api_error'],
     ['worker_unreachable', 502, 'api_error'],
     ['overloaded', 529, 'overloaded_error'],
-  ] as const)('%s is %d %s', (code, status, type) => {
+  ] as const)('check 05: %s is %d %s', (code, status, type) => {
     const wire = formatError('anthropic', new ApiError(code, 'why'), 'r2')
     expect(wire.status).toBe(status)
     expect(JSON.parse(wire.body)).toEqual({
@@ -53,7 +53,7 @@ describe('in the Anthropic dialect', () => {
   })
 })
 
-test('a failure that a retry cannot fix forbids the retry', () => {
+test('check 10: a failure that a retry cannot fix forbids the retry', () => {
   const wire = formatError('openai', new ApiError('attestation_refused', 'no'), 'r')
   expect(wire.headers['x-should-retry']).toBe('false')
 })

@@ -9,7 +9,7 @@ const facts = {
   tasks: ['generate'] as const,
 }
 
-test('a list has the fields of both dialects', () => {
+test('check 29: a list has the fields of both dialects', () => {
   const list = formatModelList([formatModel(facts), formatModel({ ...facts, id: 'n' })])
   expect(list).toMatchObject({ object: 'list', has_more: false, first_id: 'org/m', last_id: 'n' })
   expect(list.data[0]).toEqual({

@@ -7,14 +7,14 @@ test('every route of the table is found by its own method and path', () => {
     expect(findRoute(route.method, route.path.replace('{id}', 'm'))).toMatchObject({ route })
 })
 
-test('a model id may have slashes, raw and encoded', () => {
+test('check 31: a model id may have slashes, raw and encoded', () => {
   for (const path of ['/v1/models/org/m-1', '/v1/models/org%2Fm-1'])
     expect(findRoute('GET', path)).toMatchObject({ kind: 'found', modelId: 'org/m-1' })
   for (const path of ['/v1/models/', '/v1/models/%E0%A4%A'])
     expect(findRoute('GET', path).kind).toBe('unknown')
 })
 
-test('a wrong method is told what is allowed', () => {
+test('check 07: a wrong method is told what is allowed', () => {
   expect(findRoute('GET', '/v1/messages')).toEqual({
     kind: 'wrong_method',
     dialect: 'anthropic',
@@ -24,7 +24,7 @@ test('a wrong method is told what is allowed', () => {
   expect(findRoute('HEAD', '/v1/models').kind).toBe('found')
 })
 
-test('an unknown path has a dialect too', () => {
+test('check 06: an unknown path has a dialect too', () => {
   expect(findRoute('POST', '/v1/messages/batches')).toEqual({
     kind: 'unknown',
     dialect: 'anthropic',

@@ -1,0 +1,21 @@
+/** `npm run docs`: writes the documents that are made from code. With --check it only compares. */
+import { fileURLToPath } from 'node:url'
+import { findNamedTests, formatTable } from './compatibility/table.ts'
+import { openApiDocument } from './openapi/document.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const isCheck = process.argv.includes('--check')
+const documents = {
+  'docs/openapi.json': `${JSON.stringify(openApiDocument(), null, 2)}\n`,
+  'docs/compatibility.md': formatTable(await findNamedTests(root)),
+}
+let stale = 0
+for (const [path, text] of Object.entries(documents)) {
+  const file = Bun.file(root + path)
+  const isCurrent = (await file.exists()) && (await file.text()) === text
+  if (isCurrent) continue
+  stale++
+  console.log(isCheck ? `${path} is out of date: run npm run docs` : `wrote ${path}`)
+  if (!isCheck) await Bun.write(root + path, text)
+}
+process.exitCode = isCheck && stale > 0 ? 1 : 0
