@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { concatBytes, formatBase64, utf8 } from '../bytes.ts'
 import type { NvidiaGpuEvidence } from '../evidence.ts'
+import { integer, octetString, oid, sequence } from '../testing/der-writer.ts'
 import {
   authenticate,
   contextOf,
@@ -18,6 +19,7 @@ import {
   gpuReport,
   makeNvidiaWorld,
   signReport,
+  tcbInfo,
 } from '../testing/nvidia-world.ts'
 import { keyUsageBits } from '../testing/test-authority.ts'
 import { Transcript } from '../verdict.ts'
@@ -100,6 +102,9 @@ describe('the report', () => {
   })
 })
 
+const fwid = (length: number, hash = '2.16.840.1.101.3.4.2.2') =>
+  sequence(oid(hash), octetString(new Uint8Array(length)))
+
 describe('the device chain', () => {
   const issued = world.deviceChain.map(({ certificate }) => certificate).toReversed()
   const chainOf = (...chain: readonly Uint8Array[]) => gpuEvidence(world, { chain })
@@ -148,6 +153,26 @@ describe('the device chain', () => {
   test('whose leaf names another device key than its issuer’s is refused', async () => {
     const value = compositeDeviceId(otherWorld.deviceChain[3]!, world.firmwareId)
     await refused(await withLeaf(composite(value)), 'chain_mismatch', 'nvidia/leaf-device-key')
+  })
+
+  test.each([
+    ['another version of the extension', sequence(integer(2), device.subject.key.spki, fwid(48))],
+    ['a firmware id of another length', sequence(integer(1), device.subject.key.spki, fwid(32))],
+    [
+      'a firmware id of another hash',
+      sequence(integer(1), device.subject.key.spki, fwid(48, '2.16.840.1.101.3.4.2.1')),
+    ],
+  ])('whose leaf has %s is refused', async (_, value) => {
+    await refused(await withLeaf(composite(value)), 'certificate_malformed', 'nvidia/leaf')
+  })
+
+  test('whose leaf names firmware twice is refused', async () => {
+    const extensions = [
+      { oid: '2.23.133.5.4.1', value: compositeDeviceId(device, world.firmwareId) },
+      { oid: '2.23.133.5.4.1.1', value: tcbInfo(world.firmwareId, 0) },
+    ]
+    const keyUsage = keyUsageBits.digitalSignature
+    await refused(await withLeaf({ keyUsage, extensions }), 'chain_mismatch', 'nvidia/leaf')
   })
 
   test('that has expired is refused', () =>

@@ -85,8 +85,12 @@ test.each<[string, Partial<ReportParts>]>([
   expect(() => parseSpdmReport(report)).toThrow(malformed)
 })
 
-test('a report beyond the size limit is refused before it is read', () => {
-  expect(() => parseSpdmReport(new Uint8Array(32 * 1024 + 1))).toThrow(malformed)
+test('a report beyond the size limit is refused, however well it is formed', () => {
+  const opaque = (length: number) => [{ type: 999, value: new Uint8Array(length) }]
+  const sized = (length: number) =>
+    parseSpdmReport(concatBytes(writeReport({ ...parts, opaque: opaque(length) }), signature))
+  expect(sized(32_000).opaque.get(999)).toHaveLength(32_000)
+  expect(() => sized(33_000)).toThrow(malformed)
 })
 
 test('any bytes parse or are refused with a typed error', () => {

@@ -203,7 +203,6 @@ function resolveReference(
   if (name !== undefined) {
     return Object.hasOwn(entities, name) ? (entities[name] ?? '') : malformed(`entity ${name}`)
   }
-  if (decimal === undefined && hex === undefined) malformed('empty reference')
   const point = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
   const character = point <= 0x10ffff ? String.fromCodePoint(point) : ''
   const allowed = /^[\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]$/u.test(character)

@@ -93,6 +93,7 @@ test.each<[string, SignatureParts]>([
       ],
     },
   ],
+  ['a transform with parameters', { transformContent: '<ds:XPath>x</ds:XPath>' }],
   ['a second reference', { more: '<ds:Reference URI="#x"></ds:Reference>' }],
 ])('%s is refused', async (_, parts) => {
   const signed = await signRim(body, world.rimSigner, parts)
@@ -122,6 +123,15 @@ test.each([
   ['an id on the signature', document.replace('<ds:Signature ', '<ds:Signature Id="s" ')],
   ['an id on what is signed', document.replace('<ds:SignedInfo>', '<ds:SignedInfo Id="s">')],
   ['text between parts of the signature', document.replace('<ds:KeyInfo>', 'x<ds:KeyInfo>')],
+  ['a part of another name', document.replaceAll('ds:SignatureValue', 'ds:Value')],
+  [
+    'a part of another namespace',
+    document
+      .replace('<ds:SignatureValue>', '<x:SignatureValue xmlns:x="urn:x">')
+      .replace('</ds:SignatureValue>', '</x:SignatureValue>'),
+  ],
+  ['a method without an algorithm', document.replace(/(<ds:DigestMethod) Algorithm="[^"]*"/, '$1')],
+  ['an element inside a value', document.replace('<ds:DigestValue>', '$&<x></x>')],
   ['a value that is not base64', document.replace('<ds:SignatureValue>', '$&*')],
   ['no certificate', document.replace(/<ds:X509Certificate>.*<\/ds:X509Certificate>/s, '')],
 ])('%s is refused', async (name, text) => {

@@ -15,8 +15,6 @@ const enveloped = `${dsig}enveloped-signature`
 const ecdsaSha384 = 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha384'
 const sha384Uri = 'http://www.w3.org/2001/04/xmldsig-more#sha384'
 
-const maxCertificates = 8
-
 export type SignedXml = {
   /** Read again from the very bytes that were hashed: nothing outside the signature is in it. */
   readonly root: XmlElement
@@ -116,9 +114,7 @@ function readCertificates(keyInfo: XmlElement): Certificate[] {
   readAttributes(keyInfo, [])
   const [data] = expectChildren(keyInfo, ['X509Data'])
   readAttributes(data, [])
-  const elements = childElements(data)
-  if (elements.length > maxCertificates) malformed(`${elements.length} certificates`)
-  return elements.map((element) => {
+  return childElements(data).map((element) => {
     expectName(element, 'X509Certificate')
     readAttributes(element, [])
     return parseCertificate(readBase64(element))

@@ -57,6 +57,8 @@ export type SignatureParts = {
   readonly method?: string
   readonly transforms?: readonly string[]
   readonly digestMethod?: string
+  /** Inside the first transform. */
+  readonly transformContent?: string
   /** Inside SignedInfo, after the reference. */
   readonly more?: string
 }
@@ -112,7 +114,9 @@ function writeSignedInfo(digest: string, parts: SignatureParts): string {
       parts.method ?? 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha384',
     ),
     `<ds:Reference URI="${parts.reference ?? ''}"><ds:Transforms>`,
-    ...transforms.map((uri) => algorithm('Transform', uri)),
+    ...transforms.map((uri, n) =>
+      algorithm('Transform', uri, n === 0 ? parts.transformContent : ''),
+    ),
     '</ds:Transforms>',
     algorithm(
       'DigestMethod',
@@ -124,7 +128,7 @@ function writeSignedInfo(digest: string, parts: SignatureParts): string {
   ].join('')
 }
 
-const algorithm = (name: string, uri: string): string =>
-  `<ds:${name} Algorithm="${uri}"></ds:${name}>`
+const algorithm = (name: string, uri: string, content = ''): string =>
+  `<ds:${name} Algorithm="${uri}">${content}</ds:${name}>`
 
 const breakLines = (text: string): string => text.replace(/(.{64})/g, '$1\n')
