@@ -26,6 +26,8 @@ export type ProxyOptions = {
   readonly workspace?: string
   /** Do not wait until it is ready. */
   readonly cold?: boolean
+  /** A port to listen on; then nothing is awaited, for programs that do not log it. */
+  readonly port?: number
 }
 
 /** The flags that connect a proxy with a test system. */
@@ -53,7 +55,15 @@ export async function spawnProxy(
 ): Promise<ProxyProcess> {
   const workspace = options.workspace ?? mkdtempSync(join(tmpdir(), 'privatemode-proxy-'))
   const child = Bun.spawn(
-    [process.execPath, main, '--port', '0', '--workspace', workspace, ...args],
+    [
+      process.execPath,
+      main,
+      '--port',
+      String(options.port ?? 0),
+      '--workspace',
+      workspace,
+      ...args,
+    ],
     {
       env: cleanEnv(options.env),
       stdin: 'ignore',
@@ -66,8 +76,11 @@ export async function spawnProxy(
     const has = (line: string) => texts.every((text) => line.includes(text))
     return log.find(has, `a log line with ${texts.join(', ')}`)
   }
-  const line = await logged('msg=listening')
-  const url = /url="?([^" ]+)/.exec(line)?.[1] ?? ''
+  const findUrl = async () => {
+    const line = await log.find((text) => /listening/.test(text), 'line that says the address')
+    return /"?url"?[=:]"?([^" ,]+)/.exec(line)?.[1] ?? ''
+  }
+  const url = options.port === undefined ? await findUrl() : `http://127.0.0.1:${options.port}`
   if (options.cold !== true) await logged('msg=ready')
   return {
     url,

@@ -85,7 +85,12 @@ export function startProxy(settings: Settings, client: PrivateClient, log: Log):
   })
   const stopTlsWatch = settings.tls === undefined ? () => {} : watchTls(settings.tls, listener, log)
   const keeper = keepVerified(client, apiKey, log)
-  log.info('listening', { url: listener.url, port: listener.port })
+  log.info('listening', {
+    url: listener.url,
+    port: listener.port,
+    host: settings.apiUrl,
+    version: program.version,
+  })
 
   return {
     url: listener.url,

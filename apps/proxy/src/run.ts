@@ -38,7 +38,10 @@ export async function run(args: readonly string[]): Promise<void> {
 async function start(settings: Settings): Promise<void> {
   const log = createLog(settings.log)
   try {
-    log.info('starting', { version: program.version, url: settings.apiUrl })
+    const workspace = openWorkspace(settings.workspace)
+    const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
+    const client = await connect({ settings, workspace, fetch: outbound.fetch, log })
+    const proxy = startProxy(settings, client, log)
     if (settings.dumpRequests) {
       log.warn(
         'requests and responses are dumped in clear text; use --dumpRequests for debugging only',
@@ -47,10 +50,6 @@ async function start(settings: Settings): Promise<void> {
         },
       )
     }
-    const workspace = openWorkspace(settings.workspace)
-    const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
-    const client = await connect({ settings, workspace, fetch: outbound.fetch, log })
-    const proxy = startProxy(settings, client, log)
     onShutdown({
       limitMs: settings.drainMs + endMarginMs,
       async stop(signal) {

@@ -21,13 +21,13 @@ export async function serveSealed(
   checkMediaType(headers.get('content-type'))
   const body = await readBody(request, app.bodyLimitBytes)
   record.bytesIn = body.length
+  record.dump = app.dump?.begin(request.method, route.path, headers, body)
   const { model, stream, cacheSalt } = scanBody(body)
   if (model === undefined) {
     throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
   }
   const abort = new AbortController()
   request.signal.addEventListener('abort', () => abort.abort(), { once: true })
-  record.dump = app.dump?.begin(request.method, route.path, headers, body)
   const answer = await app.client.exchange(
     {
       path: route.path,

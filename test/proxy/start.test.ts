@@ -1,0 +1,120 @@
+/** The program's start: help, flags that stop it, files and variables it reads. */
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { program } from '../../apps/proxy/src/flag-table.ts'
+import { runProxy } from './proxy-process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-start-'))
+const base = ['--apiEndpoint', 'http://127.0.0.1:1', '--manifestLogKey', 'k', '--workspace', folder]
+
+async function refusal(args: string[], env?: Record<string, string>): Promise<string> {
+  const { code, stdout, stderr } = await runProxy(args, env)
+  expect(code).toBe(2)
+  expect(stdout).toBe('')
+  // One sentence, without a stack.
+  expect(stderr.trim().split('\n')).toHaveLength(1)
+  return stderr
+}
+
+describe('help', () => {
+  test.each(['--help', '-h'])('%s lists every flag and ends with 0', async (flag) => {
+    const { code, stdout } = await runProxy([flag])
+    expect(code).toBe(0)
+    for (const name of Object.keys(program.flags)) expect(stdout).toContain(`--${name}`)
+  })
+
+  test('every flag of the interface is there with its default', () => {
+    const defaults = Object.fromEntries(
+      Object.entries(program.flags).map(([name, flag]) => [
+        name,
+        'default' in flag ? flag.default : undefined,
+      ]),
+    )
+    expect(defaults).toMatchObject({
+      apiEndpoint: 'api.privatemode.example:443',
+      apiKey: undefined,
+      dumpRequests: undefined,
+      'log-format': 'text',
+      'log-level': 'info',
+      manifestPath: undefined,
+      vendorOCSPAllowUnknown: true,
+      vendorOCSPRevokedGracePeriod: 48,
+      port: '8080',
+      promptCacheSalt: undefined,
+      sharedPromptCache: undefined,
+      tlsCertPath: undefined,
+      tlsKeyPath: undefined,
+      workspace: '.',
+    })
+  })
+
+  test('--version says the version', async () => {
+    const { code, stdout } = await runProxy(['--version'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `privatemode-proxy ${program.version}\n` })
+  })
+})
+
+describe('a start that cannot work stops with one sentence and the remedy', () => {
+  const cases: [string, string[], string][] = [
+    ['no endpoint', [], 'set --apiEndpoint'],
+    ['an unknown flag', ['--nope'], 'unknown flag --nope'],
+    [
+      'a salt without sharing',
+      [...base, '--promptCacheSalt', 'x'.repeat(32)],
+      '--sharedPromptCache',
+    ],
+    ['a short salt', [...base, '--sharedPromptCache', '--promptCacheSalt', 'x'], 'at least 32'],
+    ['one TLS path', [...base, '--tlsCertPath', 'c.pem'], '--tlsKeyPath'],
+    [
+      'TLS files that are not there',
+      [...base, '--tlsCertPath', 'c', '--tlsKeyPath', 'k'],
+      'cannot be read',
+    ],
+    ['a key file that is not there', [...base, '--apiKey', '@/nowhere'], 'cannot be read'],
+    [
+      'a manifest file that is not there',
+      [...base, '--manifestPath', '/nowhere'],
+      'cannot be read',
+    ],
+    ['a workspace that cannot be', [...base.slice(0, 4), '--workspace', '/proc/x'], '--workspace'],
+    ['an address of another machine', [...base, '--listenAddress', '192.0.2.9'], 'has no address'],
+    ['a format that is none', [...base, '--log-format', 'xml'], 'expected json, text'],
+  ]
+  test.each(cases)('%s', async (_name, args, message) => {
+    expect(await refusal(args)).toContain(message)
+  })
+
+  test('a busy port', async () => {
+    const other = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('x') })
+    const port = String(other.port)
+    const { code, stderr } = await runProxy([...base, '--port', port])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use; stop the other program`)
+    await other.stop(true)
+  })
+
+  test('a bundle that is not there', async () => {
+    const { code, stderr } = await runProxy(base, { SSL_CERT_FILE: '/nowhere.pem' })
+    expect(code).toBe(2)
+    expect(stderr).toContain('SSL_CERT_FILE names /nowhere.pem')
+  })
+
+  test('a variable that is wrong is named', async () => {
+    const env = { PRIVATEMODE_PROXY_LOG_LEVEL: 'loud' }
+    expect(await refusal(base, env)).toContain('expected debug, info, warn, error or a number')
+    const hours = { PRIVATEMODE_PROXY_VENDOR_OCSP_REVOKED_GRACE_PERIOD: 'two' }
+    expect(await refusal(base, hours)).toContain(
+      'PRIVATEMODE_PROXY_VENDOR_OCSP_REVOKED_GRACE_PERIOD',
+    )
+  })
+
+  test('no secret is in what a refused start prints', async () => {
+    const salt = join(folder, 'salt')
+    writeFileSync(salt, 'canary-short-salt\n')
+    const text = await refusal([...base, '--sharedPromptCache', '--promptCacheSalt', `@${salt}`])
+    expect(text).toContain('17 bytes')
+    expect(text).not.toContain('canary')
+  })
+})
