@@ -84,6 +84,11 @@ test.each([
   expect(refusal(patched(quote, offset, ...values))).toMatchObject({ code: 'evidence_unsupported' })
 })
 
+test('a version of the future is not supported, although it has the form of version 5', async () => {
+  const bytes = await intel.makeQuote({ version: 5, bodyType: 3 })
+  expect(refusal(patched(bytes, 0, 6))).toMatchObject({ code: 'evidence_unsupported' })
+})
+
 test('an unknown body type is not supported, and a wrong size is malformed', async () => {
   const bytes = await intel.makeQuote({ version: 5, bodyType: 3 })
   expect(refusal(patched(bytes, 48, 4))).toMatchObject({ code: 'evidence_unsupported' })
