@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Check } from '@privatemode/attestation'
 import { hasVectors } from '../../../../packages/attestation/src/testing/vectors.ts'
 import { UsageError } from '../command.ts'
 import { argumentsOf, formatVectorTable, vectorCases } from '../testing/vector-cases.ts'
@@ -77,6 +78,28 @@ describe.skipIf(!hasVectors)('the door (skipped where the vectors are absent)', 
     expect(verdict.checks).toContainEqual(
       expect.objectContaining({ id: 'tdx/nonce', result: 'skipped' }),
     )
+  })
+
+  test("the nonce in a GPU's file does not stand in for the one that was asked for", async () => {
+    const device = vectorCases.find(({ file }) => file.endsWith('switch_evidence_ls10.json'))!
+    const args = argumentsOf(device, vectors)
+    const { verdict } = await run(args)
+    const results = new Map(verdict.checks.map(({ id, result }: Check) => [id, result]))
+    expect(results.get('nvidia/nonce')).toBe('skipped')
+    expect(results.get('nvidia/stated-nonce')).toBe('passed')
+    expect((await run([...args, '--nonce', verdict.claims.nonce])).exitCode).toBe(0)
+    const other = await run([...args, '--nonce', '00'.repeat(32)])
+    expect(other.verdict).toMatchObject({ authentic: false, code: 'nonce_mismatch' })
+    const folder = await mkdtemp(join(tmpdir(), 'verify-'))
+    try {
+      const path = join(folder, 'evidence.json')
+      const text = readFileSync(join(vectors, device.file), 'utf8')
+      writeFileSync(path, text.replace(verdict.claims.nonce, '00'.repeat(32)))
+      args[args.indexOf('--file') + 1] = path
+      expect((await run(args)).verdict).toMatchObject({ code: 'nonce_mismatch' })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 
   test('a list that is garbage is refused, also beside a good one', async () => {

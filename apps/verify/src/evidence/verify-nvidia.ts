@@ -16,8 +16,12 @@ import type { Verifier } from './verifier.ts'
 export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaGpuClaims> = {
   findReports: ({ report }) => bytesOf(report, 'nvidia-report'),
   assemble,
-  authenticate: (evidence, inputs, transcript) =>
-    authenticateNvidiaGpu(evidence, expectedNonce(evidence, inputs), inputs.context, transcript),
+  authenticate: async (evidence, inputs, transcript) => {
+    const { nonce, context } = inputs
+    const claims = await authenticateNvidiaGpu(evidence, nonce, context, transcript)
+    requireStatedNonce(claims.nonce, inputs, transcript)
+    return claims
+  },
   requireAlways: () => {},
   inspect,
   appraise: (claims, inputs, transcript) => {
@@ -30,14 +34,16 @@ export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaGpuClaims> = {
   },
 }
 
-/** What the caller names; else the nonce that stands beside the report, which proves no freshness. */
-function expectedNonce(evidence: NvidiaGpuEvidence, inputs: Inputs): Bytes | undefined {
-  if (inputs.nonce !== undefined) return inputs.nonce
-  const beside = inputs.report.flatMap((piece) =>
-    piece.kind === 'nonce' ? [new Uint8Array(Buffer.from(piece.hex, 'hex'))] : [],
+/** JSON may state a nonce beside the report. It must be the report's, and proves no freshness. */
+function requireStatedNonce(seen: string, { report }: Inputs, transcript: Transcript): void {
+  const stated = report.flatMap((piece) => (piece.kind === 'nonce' ? [piece.hex] : []))
+  if (stated.length === 0) return
+  transcript.require(
+    stated.includes(seen),
+    'nvidia/stated-nonce',
+    'nonce_mismatch',
+    `nonce is ${seen}, beside the report stands ${stated.join(', ')}`,
   )
-  const own = Buffer.from(evidence.report, 'base64').subarray(4, 36)
-  return beside.find((nonce) => sameBytes(nonce, own)) ?? beside[0]
 }
 
 /** One variant for each certificate that could be the device's. */
