@@ -21,6 +21,8 @@ export type ScriptedServerOptions = {
   readonly cache?: 'salted' | 'shared' | 'none'
   /** Whether it tells cached tokens. */
   readonly reportsCache?: boolean
+  /** Sends whoever asks to this address instead. */
+  readonly redirectTo?: string
   /** Decides a reply before the orders in the message do. */
   readonly reply?: (asked: Asked) => ScriptedReply | undefined
 }
@@ -63,6 +65,9 @@ export function startScriptedServer(initial: ScriptedServerOptions = {}): Script
       const path = new URL(request.url).pathname
       if (isDown) return new Response('down', { status: 503 })
       if (request.method === 'GET') return describe(path, options)
+      if (options.redirectTo !== undefined) {
+        return Response.redirect(options.redirectTo + path, 307)
+      }
       const body = (await request.json()) as JsonObject
       const record: Recorded = { path, headers: request.headers, body, wasAborted: false }
       request.signal.addEventListener('abort', () => {

@@ -208,6 +208,15 @@ describe('failures', () => {
     await expect(ask('501 no')).rejects.toMatchObject({ code: 'unsupported_value' })
   })
 
+  test('a server that sends the prompt elsewhere is not followed', async () => {
+    const elsewhere = startScriptedServer()
+    closing.push(() => elsewhere.stop())
+    const { server, engine } = await connect()
+    server.change({ redirectTo: elsewhere.url })
+    await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({ code: 'engine_failed' })
+    expect(elsewhere.requests).toHaveLength(0)
+  })
+
   test('a server that is not there is unavailable', async () => {
     const { server, engine } = await connect()
     await server.stop()
