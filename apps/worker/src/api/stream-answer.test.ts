@@ -146,6 +146,12 @@ describe('silence', () => {
     expect(names.at(-1)).toBe('message_stop')
   })
 
+  test('check 18: the first byte does not wait for a whole period of silence', async () => {
+    const slow = { keepAliveMs: 60_000, commitMs: 5 }
+    const { text } = await ask(slowly(30), chatPath, body, { times: slow })
+    expect(text).toStartWith(': keep-alive\n\n')
+  })
+
   test('check 18: silence in the middle of a stream is broken and nothing gets lost', async () => {
     const engine = new ScriptedEngine({
       deltas: [{ content: 'a' }, { content: 'b' }, { content: 'c' }],

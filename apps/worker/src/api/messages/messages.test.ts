@@ -218,6 +218,16 @@ describe('what the engine sees', () => {
     expect((await ask(hello(), path, { ...message, messages })).status).toBe(400)
   })
 
+  test('check 63: an image that would be fetched is refused', async () => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://a/b.png' } }
+    const messages = [{ role: 'user', content: [image] }]
+    const { status, json } = await ask(hello(), path, { ...message, model: 'eyes', messages })
+    expect([status, json.error.message]).toEqual([
+      400,
+      'images must be given as base64: the worker fetches nothing',
+    ])
+  })
+
   test('an answer that was begun is marked to be continued', async () => {
     const messages = [...message.messages, { role: 'assistant', content: 'Sure,' }]
     expect(await chatSeen({ messages })).toMatchObject({ continue_final_message: true })
