@@ -1,9 +1,12 @@
 /** The one place that routes requests and turns errors into answers. */
 import { ApiError, formatRelayError } from '@privatemode/protocol/api'
-import { describeError, type Handler, type Log, newRequestId } from '@privatemode/service'
+import { describeError, type Log, newRequestId, type OutboundFetch } from '@privatemode/service'
 import { answerKeys } from './admin/key-routes.ts'
 import { type StaticFiles, serveLogFile } from './files/static-files.ts'
 import { bearerOf } from './http/bearer.ts'
+import type { Exchange } from './http/exchange.ts'
+import { MessageError } from './http/message-error.ts'
+import { sendResponse, serveRequest } from './http/serve-request.ts'
 import type { CheckOperator } from './operator/operator-token.ts'
 import { answerRegistry, type RegistryParts } from './registry/registry-routes.ts'
 import { listDirectory } from './relay/directory.ts'
@@ -13,27 +16,53 @@ import { type RelayParts, relaySealed } from './relay/relay-sealed.ts'
 export type AppParts = {
   readonly relay: RelayParts
   readonly registry: RegistryParts
+  readonly fetch: OutboundFetch
   readonly checkOperator: CheckOperator
   readonly manifestLog: StaticFiles | undefined
   readonly attestationTimeoutMs: number
+  /** Requests and streams at once. */
+  readonly maxRequests: number
   readonly log: Log
 }
 
-const base = '/privatemode/v1/'
+export type App = {
+  begin(exchange: Exchange): void
+  refuse(exchange: Exchange, error: MessageError): void
+  /** Requests that are being answered. */
+  running(): number
+}
 
-export function createApp(parts: AppParts): Handler {
-  return async (request, peer) => {
-    const path = pathOf(request.url)
-    try {
-      if (path === `${base}sealed`) {
-        // The relay has its own limits of silence; the listener's would cut a long prefill.
-        peer.idle(0)
-        return await relaySealed(onlyMethod(request, 'POST'), parts.relay)
+const base = '/privatemode/v1/'
+const sealedPath = `${base}sealed`
+/** All bodies but sealed ones are small. */
+const maxBodyBytes = 1024 * 1024
+
+export function createApp(parts: AppParts): App {
+  let running = 0
+  const fail = (exchange: Exchange, error: unknown) => {
+    answerError(exchange, error, parts.log).catch(() => exchange.cut())
+  }
+  return {
+    begin(exchange) {
+      running++
+      const done = (error?: unknown) => {
+        running--
+        if (error !== undefined) fail(exchange, error)
       }
-      return await route(request, path, parts)
-    } catch (error) {
-      return answerError(request, error, parts.log)
-    }
+      if (running > parts.maxRequests) {
+        done(new ApiError('overloaded', 'too many requests at once', { retryAfterSeconds: 1 }))
+      } else if (exchange.head.target === sealedPath && exchange.head.method !== 'OPTIONS') {
+        relaySealed(exchange, parts.relay, done)
+      } else {
+        const path = exchange.head.target.split('?', 1)[0] ?? ''
+        const handler = (request: Request) => route(request, path, parts)
+        serveRequest(exchange, handler, maxBodyBytes).then(() => done(), done)
+      }
+    },
+    refuse(exchange, error) {
+      fail(exchange, error)
+    },
+    running: () => running,
   }
 }
 
@@ -42,52 +71,83 @@ async function route(request: Request, path: string, parts: AppParts): Promise<R
   if (path === '/' && request.method === 'HEAD') return new Response(null)
   if (!path.startsWith(base)) throw new ApiError('not_found', 'there is nothing here')
   const rest = path.slice(base.length)
+  if (request.method === 'OPTIONS' && isForBrowsers(rest)) return preflight()
   if (rest.startsWith('log/')) {
     return serveLogFile(parts.manifestLog, rest.slice('log/'.length))
   }
+  const bearer = bearerOf(request.headers.get('authorization'))
   if (rest === 'directory') {
-    await parts.relay.keys.check(bearerOf(request.headers))
-    return Response.json(listDirectory(parts.relay.view.list()))
+    await parts.relay.keys.check(bearer)
+    return openToBrowsers(Response.json(listDirectory(parts.relay.view.list())))
   }
   const attested = /^workers\/([^/]+)\/attestation$/.exec(rest)?.[1]
   if (attested !== undefined) {
-    await parts.relay.keys.check(bearerOf(request.headers))
-    return relayAttestation(onlyMethod(request, 'POST'), attested, {
+    await parts.relay.keys.check(bearer)
+    const response = await relayAttestation(onlyPost(request), attested, {
       view: parts.relay.view,
-      fetch: parts.relay.fetch,
+      fetch: parts.fetch,
       timeoutMs: parts.attestationTimeoutMs,
     })
+    return openToBrowsers(response)
   }
   if (rest.startsWith('registry/workers/')) {
-    parts.checkOperator(bearerOf(request.headers))
+    parts.checkOperator(bearer)
     return answerRegistry(request, rest.slice('registry/workers/'.length), parts.registry)
   }
   if (rest === 'admin/keys' || rest.startsWith('admin/keys/')) {
-    parts.checkOperator(bearerOf(request.headers))
+    parts.checkOperator(bearer)
     return answerKeys(request, rest.slice('admin/keys/'.length), parts.registry.database)
   }
   throw new ApiError('not_found', 'there is nothing here')
 }
 
-function answerError(request: Request, error: unknown, log: Log): Response {
-  const known = error instanceof ApiError
-  const shown = known ? error : new ApiError('internal_error', 'the gateway failed; try again')
-  const requestId = request.headers.get('privatemode-request-id') ?? newRequestId()
-  const fields = { requestId: requestId.slice(0, 32), status: shown.status }
-  if (known && shown.status < 500) log.debug('refused', { ...fields, code: shown.code })
+function answerError(exchange: Exchange, error: unknown, log: Log): Promise<void> {
+  if (exchange.over) return Promise.resolve()
+  if (exchange.begun) return Promise.reject(error)
+  const shown = showError(error)
+  const given = exchange.head.fields.get('privatemode-request-id') ?? ''
+  const requestId = /^[0-9a-f]{32}$/.test(given) ? given : newRequestId()
+  const fields = { requestId, status: shown.status }
+  if (shown.status < 500) log.debug('refused', { ...fields, code: shown.code })
   else log.warn('failed', { ...fields, ...describeError(error) })
-  const { status, headers, body } = formatRelayError(shown, requestId.slice(0, 32))
-  return new Response(body, { status, headers })
+  const { status, headers, body } = formatRelayError(shown, requestId)
+  return sendResponse(exchange, openToBrowsers(new Response(body, { status, headers })))
 }
 
-function onlyMethod(request: Request, method: string): Request {
-  if (request.method === method) return request
-  throw new ApiError('method_not_allowed', `this takes ${method} only`)
+function showError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof MessageError) {
+    const code = error.status === 413 ? 'request_too_large' : 'malformed'
+    return new ApiError(code, error.message, { status: error.status })
+  }
+  return new ApiError('internal_error', 'the gateway failed; try again')
 }
 
-/** The path without query; Bun hands over an absolute URL. */
-function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('//') + 2)
-  const query = url.indexOf('?', start)
-  return query < 0 ? url.slice(start) : url.slice(start, query)
+/** What a page of any origin may use with a key: no cookie counts there, so no page can borrow one. */
+function isForBrowsers(rest: string): boolean {
+  return rest === 'sealed' || rest === 'directory' || /^(workers|log)\//.test(rest)
+}
+
+function preflight(): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'GET, POST',
+      'access-control-allow-headers':
+        'authorization, content-type, privatemode-request-id, privatemode-model, privatemode-path, privatemode-workers',
+      'access-control-max-age': '86400',
+    },
+  })
+}
+
+function openToBrowsers(response: Response): Response {
+  response.headers.set('access-control-allow-origin', '*')
+  response.headers.set('access-control-expose-headers', 'retry-after, x-request-id')
+  return response
+}
+
+function onlyPost(request: Request): Request {
+  if (request.method === 'POST') return request
+  throw new ApiError('method_not_allowed', 'this takes POST only')
 }

@@ -1,19 +1,14 @@
 /** Puts the parts of a gateway together and runs them. */
-import {
-  createLog,
-  createOutbound,
-  describeError,
-  type Listener,
-  type Log,
-  listen,
-} from '@privatemode/service'
+import { createLog, createOutbound, describeError, type Log } from '@privatemode/service'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
+import { type HttpServer, serveHttp } from './http/http-server.ts'
 import { KeyCheck } from './keys/key-check.ts'
 import { startLastUse } from './keys/last-use.ts'
 import { operatorCheck } from './operator/operator-token.ts'
 import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
+import { WorkerPool } from './relay/worker-pool.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './state/database.ts'
 import { openDatabase } from './state/open-database.ts'
@@ -72,49 +67,55 @@ async function assemble(
   })
   await view.start()
   const lastUse = startLastUse(database, keys, log)
-  let listener: Listener
+  const pool = new WorkerPool({
+    clock,
+    limits: settings.limits.workers,
+    caPem: settings.workerCaPem,
+  })
+  const app = createApp({
+    relay: {
+      keys,
+      view,
+      bodies: new BodyBudget(settings.limits.bodies),
+      pool,
+      log,
+      clock,
+      random: Math.random,
+      limits: settings.limits,
+    },
+    registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
+    fetch: outbound.fetch,
+    checkOperator: operatorCheck(settings.operatorToken),
+    manifestLog: settings.logDir === undefined ? undefined : staticFiles(settings.logDir),
+    attestationTimeoutMs: settings.limits.attestationTimeoutMs,
+    maxRequests: settings.limits.requests,
+    log,
+  })
+  let server: HttpServer
   try {
-    listener = listen({
+    server = serveHttp({
       hostname: settings.host,
       port: settings.port,
       tls: settings.tls,
-      limits: { bodyBytes: settings.limits.bodyBytes, requests: settings.limits.requests },
-      onError: (error) => log.error('a request failed', describeError(error)),
-      handler: createApp({
-        relay: {
-          keys,
-          view,
-          bodies: new BodyBudget({
-            maxBytes: settings.limits.bodyBytes,
-            heldBytes: settings.limits.heldBodyBytes,
-            heldBytesTotal: settings.limits.heldBodyBytesTotal,
-          }),
-          fetch: outbound.fetch,
-          log,
-          clock,
-          random: Math.random,
-          limits: settings.limits,
-        },
-        registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
-        checkOperator: operatorCheck(settings.operatorToken),
-        manifestLog: settings.logDir === undefined ? undefined : staticFiles(settings.logDir),
-        attestationTimeoutMs: settings.limits.attestationTimeoutMs,
-        log,
-      }),
+      limits: settings.limits.clients,
+      begin: app.begin,
+      refuse: app.refuse,
     })
   } catch (error) {
+    pool.close()
     await lastUse.stop()
     await view.close()
     throw error
   }
-  log.info('gateway is ready', { url: listener.url })
+  log.info('gateway is ready', { url: server.url })
   return {
-    url: listener.url,
-    port: listener.port,
+    url: server.url,
+    port: server.port,
     async stop() {
-      const { cut } = await listener.stop({ graceMs: settings.limits.drainMs })
+      const { cut } = await server.stop(settings.limits.drainMs)
       await lastUse.stop()
       await view.close()
+      pool.close()
       outbound.close()
       await database.close()
       log.info('gateway has stopped', { count: cut })

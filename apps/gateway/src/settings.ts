@@ -11,6 +11,9 @@ import {
 } from '@privatemode/service'
 import { program } from './flags.ts'
 import { GatewayError } from './gateway-error.ts'
+import type { ConnectionLimits } from './http/client-connection.ts'
+import type { BodyLimits } from './relay/body-budget.ts'
+import type { PoolLimits } from './relay/worker-pool.ts'
 import type { DatabaseHome } from './state/database.ts'
 
 export type Settings = {
@@ -19,6 +22,8 @@ export type Settings = {
   readonly tls: Tls | undefined
   readonly database: DatabaseHome
   readonly operatorToken: Secret
+  /** Authorities of workers with https, where they are not the system's. */
+  readonly workerCaPem: string | undefined
   /** Directory of the manifest log, served as it is; none is served without. */
   readonly logDir: string | undefined
   readonly portalDir: string | undefined
@@ -29,9 +34,9 @@ export type Settings = {
 }
 
 export type Limits = {
-  readonly bodyBytes: number
-  readonly heldBodyBytes: number
-  readonly heldBodyBytesTotal: number
+  readonly bodies: BodyLimits
+  readonly clients: ConnectionLimits & { readonly connections: number }
+  readonly workers: PoolLimits
   readonly requests: number
   readonly attempts: number
   readonly firstByteTimeoutMs: number
@@ -72,15 +77,30 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
         ? { kind: 'embedded', directory: values.dataDir }
         : { kind: 'server', url: databaseUrl, connections: values.databaseConnections },
     operatorToken: checkToken(values.operatorToken),
+    workerCaPem: values.workerCaPath === undefined ? undefined : readText(values.workerCaPath),
     logDir: values.logDir,
     portalDir: values.portalDir,
     metrics: values.metrics,
     logFormat: values.logFormat,
     logLevel: level,
     limits: {
-      bodyBytes: values.maxBodyBytes,
-      heldBodyBytes: values.maxHeldBodyBytes,
-      heldBodyBytesTotal: values.maxHeldBodyBytesTotal,
+      bodies: {
+        maxBytes: values.maxBodyBytes,
+        heldBytes: values.maxHeldBodyBytes,
+        heldBytesTotal: values.maxHeldBodyBytesTotal,
+      },
+      clients: {
+        connections: values.maxConnections,
+        idleSeconds: values.idleSeconds,
+        headSeconds: values.headSeconds,
+        stallSeconds: values.stallSeconds,
+      },
+      workers: {
+        connectTimeoutMs: values.connectTimeoutMs,
+        idle: values.maxIdleWorkerConnections,
+        idleMs: 30_000,
+        silentMs: values.silentTimeoutMs,
+      },
       requests: values.maxRequests,
       attempts: values.maxAttempts,
       firstByteTimeoutMs: values.firstByteTimeoutMs,
@@ -97,7 +117,15 @@ function readTls(certPath: string | undefined, keyPath: string | undefined): Tls
   if (certPath === undefined || keyPath === undefined) {
     throw contradiction('tlsCertPath and tlsKeyPath go together; one of them is missing')
   }
-  return { certPem: readFileSync(certPath, 'utf8'), keyPem: readFileSync(keyPath, 'utf8') }
+  return { certPem: readText(certPath), keyPem: readText(keyPath) }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new GatewayError('settings_contradict', `cannot read ${path}; check the path`, { cause })
+  }
 }
 
 function checkToken(token: Secret | undefined): Secret {

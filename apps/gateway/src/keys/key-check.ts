@@ -45,7 +45,7 @@ export class KeyCheck {
   check(secret: string | undefined): Caller | Promise<Caller> {
     if (secret === undefined) throw refuse('no API key: send it as "Authorization: Bearer <key>"')
     if (!looksLikeApiKey(secret)) throw refuse('this is not an API key of this service')
-    const id = hashApiKey(secret).toString('base64')
+    const id = hashApiKey(secret)
     const known = this.#answers.get(id)
     const ageMs = known === undefined ? Infinity : this.#options.clock() - known.askedAtMs
     if (known !== undefined && ageMs < this.#options.maxAgeMs) {

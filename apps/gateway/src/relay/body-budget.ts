@@ -1,21 +1,4 @@
-/** Holds request bodies so that another worker can be asked, within a budget for all of them. */
-import { ApiError } from '@privatemode/protocol/api'
-import { readBody } from '@privatemode/service'
-
-/** A body that can be sent again, or one that goes through once. */
-export type HeldBody =
-  | {
-      readonly kind: 'whole'
-      readonly content: Uint8Array<ArrayBuffer>
-      release(): void
-    }
-  | {
-      readonly kind: 'stream'
-      readonly content: ReadableStream<Uint8Array>
-      readonly lengthBytes: number
-      release(): void
-    }
-
+/** Decides which request bodies are held, so that a second worker can be asked, within a budget. */
 export type BodyLimits = {
   /** Largest body at all. */
   readonly maxBytes: number
@@ -26,45 +9,26 @@ export type BodyLimits = {
 }
 
 export class BodyBudget {
-  readonly #limits: BodyLimits
+  readonly limits: BodyLimits
   #heldBytes = 0
 
   constructor(limits: BodyLimits) {
-    this.#limits = limits
+    this.limits = limits
   }
 
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  async read(request: Request, lengthBytes: number | undefined): Promise<HeldBody> {
-    const { maxBytes, heldBytes, heldBytesTotal } = this.#limits
-    if (lengthBytes !== undefined && !(lengthBytes <= maxBytes)) {
-      throw new ApiError('request_too_large', `a sealed request has at most ${maxBytes} bytes`)
-    }
-    const reserved = lengthBytes ?? heldBytes
-    const fits = reserved <= heldBytes && this.#heldBytes + reserved <= heldBytesTotal
-    if (!fits) {
-      if (lengthBytes === undefined) {
-        throw new ApiError('overloaded', 'too many request bodies are under way', {
-          retryAfterSeconds: 1,
-        })
-      }
-      const content = request.body ?? new ReadableStream({ start: (c) => c.close() })
-      return { kind: 'stream', content, lengthBytes, release: () => undefined }
-    }
-    this.#heldBytes += reserved
-    let released = false
-    const release = () => {
-      if (!released) this.#heldBytes -= reserved
-      released = true
-    }
-    try {
-      const content = await readBody(request, reserved)
-      return { kind: 'whole', content, release }
-    } catch (error) {
-      release()
-      throw error
-    }
+  /** Reserves room for a body; false if it has to be streamed. */
+  hold(lengthBytes: number): boolean {
+    const total = this.#heldBytes + lengthBytes
+    if (lengthBytes > this.limits.heldBytes || total > this.limits.heldBytesTotal) return false
+    this.#heldBytes = total
+    return true
+  }
+
+  release(lengthBytes: number): void {
+    this.#heldBytes -= lengthBytes
   }
 }

@@ -1,22 +1,26 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
-import { ApiError, parseRelayError } from '@privatemode/protocol/api'
-import type { Log, OutboundFetch } from '@privatemode/service'
+import { ApiError } from '@privatemode/protocol/api'
+import type { Log } from '@privatemode/service'
 import { bearerOf } from '../http/bearer.ts'
-import { explainBodyError } from '../http/read-json.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { emptySpan, type Span } from '../http/span.ts'
+import { whenReady } from '../http/when-ready.ts'
 import type { Caller, KeyCheck } from '../keys/key-check.ts'
-import { orderCandidates } from '../registry/choose-worker.ts'
 import type { ViewedWorker, WorkerView } from '../registry/worker-view.ts'
-import { askWorker } from './ask-worker.ts'
-import type { BodyBudget, HeldBody } from './body-budget.ts'
-import { passThrough, type StreamEnd } from './pass-through.ts'
+import { Attempt, type Outcome, type StreamEnd } from './attempt.ts'
+import type { BodyBudget } from './body-budget.ts'
+import { findCandidates } from './find-candidates.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
+import type { WorkerConnection } from './worker-connection.ts'
+import type { WorkerPool } from './worker-pool.ts'
 
 export type RelayParts = {
   readonly keys: KeyCheck
   readonly view: WorkerView
   readonly bodies: BodyBudget
-  readonly fetch: OutboundFetch
+  readonly pool: WorkerPool
   readonly log: Log
+  /** Monotonic milliseconds. */
   readonly clock: () => number
   readonly random: () => number
   readonly limits: RelayLimits
@@ -27,168 +31,203 @@ export type RelayLimits = {
   readonly attempts: number
 }
 
-const maxErrorBytes = 64 * 1024
+/** Called once: without an error when the exchange is over, else with what to answer. */
+export type RelayDone = (error?: unknown) => void
 
-export async function relaySealed(request: Request, parts: RelayParts): Promise<Response> {
-  const startedMs = parts.clock()
-  const caller = await parts.keys.check(bearerOf(request.headers))
-  const sealed = readSealedRequest(request.headers)
-  const candidates = findCandidates(sealed, parts)
-  const body = await readHeldBody(request, sealed, parts.bodies)
-  try {
-    return await askInTurn({ request, sealed, caller, candidates, body, startedMs }, parts)
-  } finally {
-    body.release()
+export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDone): void {
+  new Relay(exchange, parts, done).start()
+}
+
+/** One request on its way. Callbacks rather than promises: this path is the gateway's whole work. */
+class Relay {
+  readonly #exchange: Exchange
+  readonly #parts: RelayParts
+  readonly #done: RelayDone
+  readonly #startedMs: number
+  #sealed!: SealedRequest
+  #caller!: Caller
+  #candidates: readonly ViewedWorker[] = []
+  #body: Span | undefined
+  #heldBytes = 0
+  #attempts = 0
+  #firstByteMs = 0
+  #failure: ApiError | undefined
+
+  constructor(exchange: Exchange, parts: RelayParts, done: RelayDone) {
+    this.#exchange = exchange
+    this.#parts = parts
+    this.#done = done
+    this.#startedMs = parts.clock()
   }
-}
 
-type Turn = {
-  readonly request: Request
-  readonly sealed: SealedRequest
-  readonly caller: Caller
-  readonly candidates: readonly ViewedWorker[]
-  readonly body: HeldBody
-  readonly startedMs: number
-}
-
-/** Asks candidate after candidate until one begins to answer. */
-async function askInTurn(turn: Turn, parts: RelayParts): Promise<Response> {
-  const tries = turn.body.kind === 'whole' ? parts.limits.attempts : 1
-  let failure: ApiError | undefined
-  for (const [index, entry] of turn.candidates.slice(0, tries).entries()) {
-    const end = parts.view.begin(entry)
-    let streaming = false
+  start(): void {
     try {
-      const reply = await askWorker(parts.fetch, {
-        url: `${entry.worker.url}/privatemode/v1/sealed`,
-        headers: workerHeaders(turn),
-        body: turn.body.content,
-        signal: turn.request.signal,
-        firstByteTimeoutMs: parts.limits.firstByteTimeoutMs,
-      })
-      switch (reply.kind) {
-        case 'gone':
-          throw new ApiError('timeout', 'the client went away', { status: 499, retryable: false })
-        case 'silent':
-          parts.view.suspect(entry)
-          failure = silence(entry, reply.reason)
-          break
-        case 'answer':
-          if (isSealed(reply.response)) {
-            streaming = true
-            return streamed(reply.response, turn, entry, index + 1, end, parts)
-          }
-          failure = await readFailure(reply.response)
-          if (reply.response.status !== 503) throw failure
-      }
-    } finally {
-      if (!streaming) end()
+      const bearer = bearerOf(this.#exchange.head.fields.get('authorization'))
+      whenReady(this.#parts.keys.check(bearer), this.#admit, this.#fail)
+    } catch (error) {
+      this.#fail(error)
     }
   }
-  throw failure ?? new ApiError('no_worker', 'no worker takes requests', { retryAfterSeconds: 1 })
-}
 
-function streamed(
-  response: Response,
-  turn: Turn,
-  entry: ViewedWorker,
-  attempts: number,
-  end: () => void,
-  parts: RelayParts,
-): Response {
-  const firstByteMs = parts.clock() - turn.startedMs
-  const finish = (outcome: StreamEnd, bytesOut: number) => {
-    end()
-    parts.log.info('relayed', {
-      requestId: turn.sealed.requestId,
-      keyRef: turn.caller.keyId,
-      model: turn.sealed.model,
-      route: turn.sealed.path,
-      worker: entry.worker.id,
-      attempts,
-      outcome,
-      bytesOut,
-      firstByteMs: Math.round(firstByteMs),
-      elapsedMs: Math.round(parts.clock() - turn.startedMs),
-    })
+  readonly #fail = (error: unknown): void => {
+    this.#release()
+    this.#done(error)
   }
-  const headers: Record<string, string> = { 'content-type': sealedContentType }
-  const length = response.headers.get('content-length')
-  if (length !== null) headers['content-length'] = length
-  if (response.body === null) {
-    finish('complete', 0)
-    return new Response(null, { headers })
-  }
-  return new Response(passThrough(response.body, finish), { headers })
-}
 
-/** Live candidates that have the model, best first. */
-function findCandidates(sealed: SealedRequest, parts: RelayParts): ViewedWorker[] {
-  const live = sealed.workerIds.flatMap((id) => parts.view.find(id) ?? [])
-  if (live.length === 0) {
-    throw new ApiError(
-      'worker_unknown',
-      'none of the named workers is here; ask the directory again',
+  readonly #admit = (caller: Caller): void => {
+    const { bodies } = this.#parts
+    this.#caller = caller
+    this.#sealed = readSealedRequest(this.#exchange.head)
+    const { lengthBytes } = this.#sealed
+    if (lengthBytes > bodies.limits.maxBytes) {
+      const most = `a sealed request has at most ${bodies.limits.maxBytes} bytes`
+      throw new ApiError('request_too_large', most)
+    }
+    this.#candidates = findCandidates(this.#sealed, this.#parts)
+    this.#exchange.invite()
+    if (bodies.hold(lengthBytes)) {
+      this.#heldBytes = lengthBytes
+      whenReady(this.#exchange.body.whole(lengthBytes), this.#send, this.#fail)
+    } else {
+      // Too long to be held: it goes to one worker as it comes.
+      this.#candidates = this.#candidates.slice(0, 1)
+      this.#askNext()
+    }
+  }
+
+  readonly #send = (body: Span): void => {
+    this.#body = body
+    this.#askNext()
+  }
+
+  /** Asks the next candidate; without one the last failure is the answer. */
+  #askNext(): void {
+    const entry = this.#candidates[this.#attempts]
+    if (entry === undefined || this.#attempts >= this.#parts.limits.attempts) {
+      const none = new ApiError('no_worker', 'no worker takes requests', { retryAfterSeconds: 1 })
+      this.#fail(this.#failure ?? none)
+      return
+    }
+    this.#attempts++
+    const end = this.#parts.view.begin(entry)
+    this.#use(entry, this.#parts.pool.take(entry.worker.url), end)
+  }
+
+  #use(
+    entry: ViewedWorker,
+    taken: WorkerConnection | Promise<WorkerConnection>,
+    end: () => void,
+  ): void {
+    whenReady(
+      taken,
+      (connection) => this.#ask(entry, connection, end),
+      () => this.#decide(entry, { kind: 'silent', failure: 'unreachable' }, end),
     )
   }
-  const able = live.filter(({ worker }) => worker.models.some(({ id }) => id === sealed.model))
-  if (able.length === 0) {
-    throw new ApiError('model_not_found', 'the named workers do not have this model', {
-      param: 'model',
+
+  #ask(entry: ViewedWorker, connection: WorkerConnection, end: () => void): void {
+    if (this.#exchange.over) {
+      connection.abandon()
+      this.#decide(entry, { kind: 'gone' }, end)
+      return
+    }
+    const reused = connection.answers > 0
+    const sink = new Attempt(this.#exchange, connection, {
+      decided: (outcome) => {
+        // A worker may close an idle connection just as it is used: that says nothing about it.
+        const stale = reused && outcome.kind === 'silent' && outcome.failure === 'unreachable'
+        if (stale && this.#body !== undefined) {
+          this.#use(entry, this.#parts.pool.connect(entry.worker.url), end)
+        } else this.#decide(entry, outcome, end)
+      },
+      ended: (outcome, bytesOut) => {
+        end()
+        this.#report(entry, outcome, bytesOut)
+        this.#done()
+      },
+    })
+    const message = {
+      head: this.#workerHead(entry),
+      body: this.#body ?? emptySpan,
+      lengthBytes: this.#sealed.lengthBytes,
+    }
+    connection.send(message, sink, this.#parts.clock() + this.#parts.limits.firstByteTimeoutMs)
+    if (this.#body === undefined) streamBody(this.#exchange, connection)
+  }
+
+  #decide(entry: ViewedWorker, outcome: Outcome, end: () => void): void {
+    if (outcome.kind !== 'begun') end()
+    switch (outcome.kind) {
+      case 'begun':
+        this.#firstByteMs = this.#parts.clock() - this.#startedMs
+        this.#release()
+        return
+      case 'gone':
+        this.#release()
+        this.#done()
+        return
+      case 'silent':
+        this.#parts.view.suspect(entry)
+        this.#failure = silence(entry, outcome.failure === 'timeout')
+        break
+      case 'refused':
+        this.#failure = outcome.error
+        if (outcome.error.status !== 503) {
+          this.#fail(outcome.error)
+          return
+        }
+    }
+    this.#askNext()
+  }
+
+  /** The body is needed no longer. */
+  #release(): void {
+    this.#parts.bodies.release(this.#heldBytes)
+    this.#heldBytes = 0
+    this.#body = undefined
+  }
+
+  #report(entry: ViewedWorker, outcome: StreamEnd, bytesOut: number): void {
+    this.#parts.log.debug('relayed', {
+      requestId: this.#sealed.requestId,
+      keyRef: this.#caller.keyId,
+      model: this.#sealed.model,
+      route: this.#sealed.path,
+      worker: entry.worker.id,
+      attempts: this.#attempts,
+      outcome,
+      bytesIn: this.#sealed.lengthBytes,
+      bytesOut,
+      firstByteMs: Math.round(this.#firstByteMs),
+      elapsedMs: Math.round(this.#parts.clock() - this.#startedMs),
     })
   }
-  const ordered = orderCandidates(able, parts.clock(), parts.random)
-  if (ordered.length === 0) {
-    throw new ApiError('no_worker', 'the named workers are being drained', { retryAfterSeconds: 1 })
-  }
-  return ordered
-}
 
-async function readHeldBody(
-  request: Request,
-  sealed: SealedRequest,
-  bodies: BodyBudget,
-): Promise<HeldBody> {
-  try {
-    return await bodies.read(request, sealed.lengthBytes)
-  } catch (cause) {
-    throw explainBodyError(cause)
+  /** Only this leaves for a worker: it never sees the API key or any other header. */
+  #workerHead({ worker }: ViewedWorker): string {
+    const { requestId, model, path, lengthBytes } = this.#sealed
+    return (
+      `POST /privatemode/v1/sealed HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
+      `content-type: ${sealedContentType}\r\ncontent-length: ${lengthBytes}\r\n` +
+      `privatemode-request-id: ${requestId}\r\nprivatemode-model: ${model}\r\n` +
+      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller.keyId}\r\n\r\n`
+    )
   }
 }
 
-/** Only these leave for a worker: it never sees the API key or any other header. */
-function workerHeaders({ sealed, caller, body }: Turn): Record<string, string> {
-  return {
-    'content-type': sealedContentType,
-    'privatemode-request-id': sealed.requestId,
-    'privatemode-model': sealed.model,
-    'privatemode-path': sealed.path,
-    'privatemode-key-ref': caller.keyId,
-    ...(body.kind === 'stream' ? { 'content-length': String(body.lengthBytes) } : {}),
-  }
+function streamBody(exchange: Exchange, connection: WorkerConnection): void {
+  exchange.body.stream({
+    data(bytes) {
+      if (connection.write(bytes)) return true
+      connection.whenDrained(() => exchange.body.resume())
+      return false
+    },
+    end: () => undefined,
+  })
 }
 
-function isSealed(response: Response): boolean {
-  return response.status === 200 && response.headers.get('content-type') === sealedContentType
-}
-
-/** A worker's refusal, cut to a bounded length and put into our own words' shape. */
-async function readFailure(response: Response): Promise<ApiError> {
-  let text = ''
-  try {
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString('latin1')
-      if (text.length > maxErrorBytes) break
-    }
-  } catch {
-    text = '' // the status alone speaks
-  }
-  const body = Buffer.from(text, 'latin1').toString('utf8')
-  return parseRelayError(response.status, body, response.headers.get('retry-after'))
-}
-
-function silence(entry: ViewedWorker, reason: 'unreachable' | 'timeout'): ApiError {
-  return reason === 'timeout'
-    ? new ApiError('timeout', `worker ${entry.worker.id} did not begin to answer in time`)
-    : new ApiError('worker_unreachable', `worker ${entry.worker.id} cannot be reached`)
+function silence({ worker }: ViewedWorker, late: boolean): ApiError {
+  return late
+    ? new ApiError('timeout', `worker ${worker.id} did not begin to answer in time`)
+    : new ApiError('worker_unreachable', `worker ${worker.id} cannot be reached`)
 }

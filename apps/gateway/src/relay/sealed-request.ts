@@ -1,5 +1,6 @@
-/** What the gateway can see of a sealed request: its headers, checked once. */
+/** What the gateway can see of a sealed request: its head, checked once. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { RequestHead } from '../http/request-head.ts'
 import { isWorkerId } from '../registry/registration.ts'
 
 export const sealedContentType = 'application/privatemode-sealed'
@@ -11,8 +12,7 @@ export type SealedRequest = {
   readonly path: string
   /** Candidates in the client's order of preference. */
   readonly workerIds: readonly string[]
-  /** Length of the body, where the client declared it. */
-  readonly lengthBytes: number | undefined
+  readonly lengthBytes: number
 }
 
 const maxCandidates = 8
@@ -20,32 +20,40 @@ const requestIdShape = /^[0-9a-f]{32}$/
 const modelShape = /^[\x21-\x7e]{1,256}$/
 const pathShape = /^\/v1\/[a-z0-9_/-]{1,64}$/
 
-export function readSealedRequest(headers: Headers): SealedRequest {
-  if (headers.get('content-type') !== sealedContentType) {
+export function readSealedRequest(head: RequestHead): SealedRequest {
+  if (head.method !== 'POST') {
+    throw new ApiError('method_not_allowed', 'sealed requests are sent with POST')
+  }
+  if (head.fields.get('content-type') !== sealedContentType) {
     throw new ApiError('unsupported_media_type', `content-type must be ${sealedContentType}`)
   }
-  const length = headers.get('content-length')
+  if (typeof head.framing !== 'number' || head.minorVersion !== 1) {
+    throw new ApiError('malformed', 'a sealed request declares its content-length, in HTTP/1.1', {
+      status: 411,
+    })
+  }
   return {
-    requestId: read(headers, 'privatemode-request-id', requestIdShape, '32 hex digits'),
-    model: read(headers, 'privatemode-model', modelShape, 'a model id'),
-    path: read(headers, 'privatemode-path', pathShape, 'the path of an endpoint'),
-    workerIds: readWorkerIds(headers.get('privatemode-workers')),
-    lengthBytes: length === null ? undefined : Number(length),
+    requestId: read(head, 'privatemode-request-id', requestIdShape, '32 hex digits'),
+    model: read(head, 'privatemode-model', modelShape, 'a model id'),
+    path: read(head, 'privatemode-path', pathShape, 'the path of an endpoint'),
+    workerIds: readWorkerIds(head.fields.get('privatemode-workers')),
+    lengthBytes: head.framing,
   }
 }
 
-function readWorkerIds(value: string | null): string[] {
-  const ids = (value ?? '').split(',').map((id) => id.trim())
-  const distinct = new Set(ids).size === ids.length
-  if (!distinct || ids.length > maxCandidates || !ids.every(isWorkerId)) {
+function readWorkerIds(value: string | undefined): string[] {
+  const ids = (value ?? '').split(',')
+  for (const [index, id] of ids.entries()) ids[index] = id.trim()
+  const good = ids.every((id, index) => isWorkerId(id) && ids.indexOf(id) === index)
+  if (!good || ids.length > maxCandidates) {
     throw refuse('privatemode-workers', `1 to ${maxCandidates} distinct worker ids`)
   }
   return ids
 }
 
-function read(headers: Headers, name: string, shape: RegExp, expected: string): string {
-  const value = headers.get(name)
-  if (value === null || !shape.test(value)) throw refuse(name, expected)
+function read(head: RequestHead, name: string, shape: RegExp, expected: string): string {
+  const value = head.fields.get(name)
+  if (value === undefined || !shape.test(value)) throw refuse(name, expected)
   return value
 }
 

@@ -1,11 +1,10 @@
 /** A gateway for tests on a fresh embedded database or on a given one, with quiet logs. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { createLog } from '@privatemode/service'
 import { type Gateway, startGateway } from '../gateway.ts'
 import { parseSettings, type Settings } from '../settings.ts'
 import type { ScriptedWorker } from './scripted-worker.ts'
+import { freshDataDir } from './test-data-dir.ts'
 
 export const operatorToken = 'operator-token-for-tests-0123456789abcdef'
 
@@ -35,10 +34,13 @@ export type TestGatewayOptions = {
 }
 
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
-  const own = mkdtempSync(join(tmpdir(), 'gateway-test-'))
+  const own =
+    options.databaseUrl === undefined && options.dataDir === undefined
+      ? await freshDataDir()
+      : undefined
   const home =
     options.databaseUrl === undefined
-      ? ['--dataDir', options.dataDir ?? own]
+      ? ['--dataDir', options.dataDir ?? own ?? '']
       : ['--databaseUrl', options.databaseUrl]
   const logLines: string[] = []
   const gateway = await startGateway(
@@ -81,7 +83,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       }),
     async stop() {
       await gateway.stop()
-      rmSync(own, { recursive: true, force: true })
+      if (own !== undefined) rmSync(own, { recursive: true, force: true })
     },
   }
 }

@@ -1,0 +1,212 @@
+/** One connection of a client: requests in, one at a time, answers out. */
+import type { Socket } from 'bun'
+import { Exchange, type ExchangeHost } from './exchange.ts'
+import { Fields } from './head-fields.ts'
+import { MessageError } from './message-error.ts'
+import { RequestBody } from './request-body.ts'
+import { findHeadEnd, maxHeadBytes, parseRequestHead } from './request-head.ts'
+import { SocketWriter } from './socket-writer.ts'
+
+/** What connections share. Time is counted in ticks of one second, so that no request sets a timer. */
+export type ConnectionPlace = {
+  readonly tick: number
+  readonly stopping: boolean
+  readonly limits: ConnectionLimits
+  readonly begin: (exchange: Exchange) => void
+  readonly refuse: (exchange: Exchange, error: MessageError) => void
+}
+
+export type ConnectionLimits = {
+  /** Between requests. */
+  readonly idleSeconds: number
+  /** From the first byte of a head, or of a TLS handshake, to its last. */
+  readonly headSeconds: number
+  /** Without a byte of the body, or without the client taking a byte of the answer. */
+  readonly stallSeconds: number
+}
+
+const lingerSeconds = 2
+
+export class ClientConnection implements ExchangeHost {
+  readonly writer: SocketWriter
+  readonly #socket: Socket<ClientConnection>
+  readonly #place: ConnectionPlace
+  #input: Buffer | undefined
+  #exchange: Exchange | undefined
+  #paused = false
+  #advancing = false
+  #closing = false
+  #lingering = false
+  #fresh = true
+  #touchedTick: number
+  #headTick: number
+
+  constructor(socket: Socket<ClientConnection>, place: ConnectionPlace) {
+    this.#socket = socket
+    this.#place = place
+    this.writer = new SocketWriter(socket)
+    this.#touchedTick = place.tick
+    this.#headTick = place.tick
+  }
+
+  get address(): string {
+    return this.#socket.remoteAddress
+  }
+
+  get stopping(): boolean {
+    return this.#place.stopping
+  }
+
+  /** Whether a request is being answered. */
+  get busy(): boolean {
+    return this.#exchange !== undefined || this.writer.blocked
+  }
+
+  data(bytes: Buffer): void {
+    this.#touchedTick = this.#place.tick
+    if (this.#closing) return
+    try {
+      const used = this.#exchange?.body.ended === false ? this.#exchange.body.feed(bytes, 0) : 0
+      if (used < bytes.length) this.#keep(used === 0 ? bytes : bytes.subarray(used))
+      this.#advance()
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  drain(): void {
+    this.#touchedTick = this.#place.tick
+    this.writer.drain()
+  }
+
+  closed(): void {
+    const exchange = this.#exchange
+    this.#exchange = undefined
+    exchange?.lost()
+    this.writer.abandon()
+  }
+
+  completed(close: boolean): void {
+    const exchange = this.#exchange
+    if (close) {
+      this.#exchange = undefined
+      this.#closing = true
+      this.writer.whenDrained(() => this.#leave(exchange?.body.ended !== false))
+      return
+    }
+    this.#advance()
+  }
+
+  cut(): void {
+    this.#exchange = undefined
+    this.#socket.terminate()
+  }
+
+  /** Called every second: ends what has been silent for too long. */
+  sweep(): void {
+    const { tick, limits, stopping } = this.#place
+    const silent = tick - this.#touchedTick
+    if (this.#lingering ? silent > lingerSeconds : this.#isStalled(silent, tick, limits)) {
+      this.#socket.terminate()
+    } else if (stopping && !this.busy && !this.writer.blocked) {
+      this.#socket.end()
+    }
+  }
+
+  #isStalled(silent: number, tick: number, limits: ConnectionLimits): boolean {
+    if (this.writer.blocked) return silent > limits.stallSeconds
+    if (this.#exchange !== undefined) {
+      const wantsBody = !this.#exchange.body.ended && !this.#paused
+      return wantsBody && silent > limits.stallSeconds
+    }
+    if (this.#fresh || this.#input !== undefined) return tick - this.#headTick > limits.headSeconds
+    return silent > limits.idleSeconds
+  }
+
+  #keep(bytes: Buffer): void {
+    if (this.#input === undefined) this.#headTick = this.#place.tick
+    this.#input = this.#input === undefined ? bytes : Buffer.concat([this.#input, bytes])
+  }
+
+  /** Begins requests as long as they are there and the one before is complete. */
+  #advance(): void {
+    if (this.#advancing) return
+    this.#advancing = true
+    try {
+      while (this.#isReady() && this.#input !== undefined && this.#beginNext(this.#input)) {}
+    } finally {
+      this.#advancing = false
+    }
+    // A client that sends its next requests early is read again when it is their turn.
+    const held = this.#input?.length ?? 0
+    if (this.#exchange?.body.ended !== false) this.#read(!this.busy || held < maxHeadBytes)
+  }
+
+  #isReady(): boolean {
+    if (this.#closing) return false
+    if (this.#exchange?.over && this.#exchange.body.ended) this.#exchange = undefined
+    return this.#exchange === undefined
+  }
+
+  #beginNext(input: Buffer): boolean {
+    const end = findHeadEnd(input)
+    if (end < 0) return false
+    const head = parseRequestHead(input, end)
+    const body = new RequestBody(head.framing, (more) => this.#read(more))
+    const used = body.ended || end === input.length ? end : body.feed(input, end)
+    const exchange = new Exchange(this, head, body)
+    this.#exchange = exchange
+    this.#input = used === input.length ? undefined : input.subarray(used)
+    this.#fresh = false
+    this.#headTick = this.#place.tick
+    this.#place.begin(exchange)
+    return true
+  }
+
+  #read(more: boolean): void {
+    if (more !== this.#paused) return
+    this.#paused = !more
+    if (more) this.#socket.resume()
+    else this.#socket.pause()
+  }
+
+  #refuse(error: unknown): void {
+    const current = this.#exchange
+    if (!(error instanceof MessageError) || current?.begun) {
+      this.cut()
+      current?.lost()
+      return
+    }
+    if (current !== undefined) {
+      current.body.fail(error)
+      return
+    }
+    const head = { ...refusedHead, fields: new Fields() }
+    const exchange = new Exchange(this, head, new RequestBody(0, () => undefined))
+    this.#exchange = exchange
+    this.#place.refuse(exchange, error)
+  }
+
+  /** Unread input would turn our close into a reset that may overtake the answer. */
+  #leave(allRead: boolean): void {
+    if (allRead && this.#input === undefined) {
+      this.#socket.end()
+      return
+    }
+    this.#lingering = true
+    this.#input = undefined
+    this.#touchedTick = this.#place.tick
+    this.#read(true)
+    this.#socket.shutdown()
+  }
+}
+
+/** Stands for a head that could not be read: the connection closes after the answer. */
+const refusedHead = {
+  method: 'GET',
+  target: '/',
+  framing: 0,
+  minorVersion: 1,
+  keepAlive: false,
+  expectsContinue: false,
+} as const

@@ -1,0 +1,108 @@
+/** One request and its answer on a connection. */
+import { formatDate } from './http-date.ts'
+import type { RequestBody } from './request-body.ts'
+import type { RequestHead } from './request-head.ts'
+import type { SocketWriter } from './socket-writer.ts'
+import { emptySpan, type Span } from './span.ts'
+
+/** What an exchange needs of its connection. */
+export type ExchangeHost = {
+  readonly writer: SocketWriter
+  readonly address: string
+  /** No further request is wanted on this connection. */
+  readonly stopping: boolean
+  /** The answer is complete; the connection may go on or must close. */
+  completed(close: boolean): void
+  /** Ends the connection in a way that no client takes for a clean end. */
+  cut(): void
+}
+
+/** An unread body up to this is read and thrown away, so that the connection can be used again. */
+const worthDiscardingBytes = 64 * 1024
+
+export class Exchange {
+  readonly head: RequestHead
+  readonly body: RequestBody
+  /** Called when the client goes away before the answer is complete. */
+  onGone: (() => void) | undefined
+  #host: ExchangeHost | undefined
+  #close = false
+  #begun = false
+
+  constructor(host: ExchangeHost, head: RequestHead, body: RequestBody) {
+    this.#host = host
+    this.head = head
+    this.body = body
+  }
+
+  get address(): string {
+    return this.#host?.address ?? ''
+  }
+
+  /** Whether the client is gone or the answer complete: nothing can be sent any more. */
+  get over(): boolean {
+    return this.#host === undefined
+  }
+
+  get begun(): boolean {
+    return this.#begun
+  }
+
+  /** Lets a client that waits for it send its body. */
+  invite(): void {
+    if (!this.head.expectsContinue || this.#begun || this.body.ended) return
+    this.#host?.writer.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'))
+  }
+
+  /**
+   * Begins an answer: status line and fields, each ended with CRLF, then the first bytes of the
+   * body. Returns false if the client is slow: wait for `whenDrained`.
+   */
+  begin(head: string, first: Span = emptySpan): boolean {
+    const host = this.#host
+    if (host === undefined || this.#begun) return true
+    this.#begun = true
+    this.#close =
+      host.stopping || !this.head.keepAlive || this.body.leftBytes > worthDiscardingBytes
+    const text = `${head}date: ${formatDate()}\r\n${this.#close ? 'connection: close\r\n' : ''}\r\n`
+    return host.writer.writeMessage(text, first)
+  }
+
+  /** More of the body, in the framing that the head announced. */
+  write(bytes: Uint8Array): boolean {
+    return this.#host?.writer.write(bytes) ?? true
+  }
+
+  /** Calls back when the client has taken all, or is gone. */
+  whenDrained(then: () => void): void {
+    if (this.#host === undefined) then()
+    else this.#host.writer.whenDrained(then)
+  }
+
+  /** The answer is complete. */
+  finish(): void {
+    const host = this.#host
+    if (host === undefined) return
+    this.#host = undefined
+    this.onGone = undefined
+    if (!this.body.ended) this.body.discard()
+    host.completed(this.#close)
+  }
+
+  /** The answer cannot be completed: the client must notice. */
+  cut(): void {
+    const host = this.#host
+    this.#host = undefined
+    this.onGone = undefined
+    host?.cut()
+  }
+
+  /** The connection is gone. */
+  lost(): void {
+    this.#host = undefined
+    this.body.fail(new Error('the client went away'))
+    const tell = this.onGone
+    this.onGone = undefined
+    tell?.()
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Header fields of an HTTP/1.1 message (RFC 9112, 5), read strictly.
+ *
+ * Whatever two readers could understand in two ways is refused: that is what request smuggling is
+ * made of.
+ */
+import { MessageError } from './message-error.ts'
+
+const maxFields = 64
+const maxNameLength = 128
+const colon = 58
+const space = 32
+const tab = 9
+
+// RFC 9110, 5.6.2 tchar; and field-vchar, obs-text, space and tab. No control character is in them.
+const nameChars = charTable((code) => /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(code)))
+const valueChars = charTable((code) => code === tab || (code >= space && code !== 127))
+
+// A second one of these would make the message mean two things.
+const single = new Set([
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'transfer-encoding',
+])
+
+/** A few fields, names in lower case. For so few a list is quicker than a Map. */
+export class Fields {
+  readonly #names: string[] = []
+  readonly #values: string[] = []
+
+  get(name: string): string | undefined {
+    const at = this.#names.indexOf(name)
+    return at < 0 ? undefined : this.#values[at]
+  }
+
+  *[Symbol.iterator](): IterableIterator<[string, string]> {
+    for (const [at, name] of this.#names.entries()) yield [name, this.#values[at] ?? '']
+  }
+
+  /** Adds a field; a repeated one is refused, or joined to the first where lists are legal. */
+  add(name: string, value: string): void {
+    const at = this.#names.indexOf(name)
+    if (at < 0) {
+      if (this.#names.length === maxFields) {
+        throw new MessageError(431, 'there are too many header lines')
+      }
+      this.#names.push(name)
+      this.#values.push(value)
+    } else if (single.has(name) || name.startsWith('privatemode-')) {
+      throw new MessageError(400, `header ${name} stands twice`)
+    } else {
+      this.#values[at] += `${name === 'cookie' ? '; ' : ', '}${value}`
+    }
+  }
+}
+
+/** Reads field lines from `start`; `text` is Latin-1 and ends with the last line's CRLF. */
+export function parseFields(text: string, start: number): Fields {
+  const fields = new Fields()
+  let at = start
+  while (at < text.length) {
+    const nameEnd = skip(text, at, nameChars)
+    if (nameEnd === at || nameEnd - at > maxNameLength || text.charCodeAt(nameEnd) !== colon) {
+      throw malformed()
+    }
+    const valueEnd = skip(text, nameEnd + 1, valueChars)
+    if (!text.startsWith('\r\n', valueEnd)) throw malformed()
+    fields.add(text.slice(at, nameEnd).toLowerCase(), trimmed(text, nameEnd + 1, valueEnd))
+    at = valueEnd + 2
+  }
+  return fields
+}
+
+/** How the body is delimited (RFC 9112, 6.3); undefined if the fields do not say. */
+export function readFraming(fields: Fields): number | 'chunked' | undefined {
+  const encoding = fields.get('transfer-encoding')
+  const length = fields.get('content-length')
+  if (encoding !== undefined) {
+    if (length !== undefined) throw new MessageError(400, 'the body has two kinds of length')
+    if (encoding.toLowerCase() !== 'chunked') {
+      throw new MessageError(501, 'the only transfer-encoding is chunked')
+    }
+    return 'chunked'
+  }
+  if (length === undefined) return undefined
+  if (!/^\d{1,15}$/.test(length)) throw new MessageError(400, 'content-length is not a number')
+  return Number(length)
+}
+
+/** Whether a list such as `connection` has a word. */
+export function hasToken(value: string | undefined, token: string): boolean {
+  if (value === undefined) return false
+  return value.split(',').some((part) => part.trim().toLowerCase() === token)
+}
+
+/** The index of the first character that is not in the table. */
+function skip(text: string, from: number, table: Uint8Array): number {
+  let at = from
+  while (at < text.length && table[text.charCodeAt(at)] === 1) at++
+  return at
+}
+
+/** Spaces and tabs around a value do not belong to it. */
+function trimmed(text: string, from: number, to: number): string {
+  let start = from
+  let end = to
+  while (start < end && isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+const isBlank = (code: number) => code === space || code === tab
+
+const malformed = () => new MessageError(400, 'a header line is malformed')
+
+function charTable(has: (code: number) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, code) => (has(code) ? 1 : 0))
+}

@@ -1,0 +1,148 @@
+/** The body of one request: taken whole, streamed, or thrown away, as its handler decides. */
+import { ChunkedScanner } from './chunked.ts'
+import { MessageError } from './message-error.ts'
+import { joinSpans, type Span, viewOf } from './span.ts'
+
+/** Takes a body as it comes; returns false to be given no more until `resume`. */
+export type BodySink = {
+  readonly data: (bytes: Uint8Array) => boolean
+  readonly end: () => void
+}
+
+type Taker =
+  | { readonly kind: 'nobody' }
+  | { readonly kind: 'whole'; readonly limitBytes: number; readonly done: (error?: Error) => void }
+  | { readonly kind: 'stream'; readonly sink: BodySink }
+  | { readonly kind: 'discard' }
+
+export class RequestBody {
+  readonly #scanner: ChunkedScanner | undefined
+  readonly #read: (more: boolean) => void
+  #left: number
+  #parts: Span[] = []
+  #size = 0
+  #taker: Taker = { kind: 'nobody' }
+  #failure: Error | undefined
+
+  /** `read` is told whether more input is wanted. */
+  constructor(framing: number | 'chunked', read: (more: boolean) => void) {
+    this.#scanner = framing === 'chunked' ? new ChunkedScanner() : undefined
+    this.#left = framing === 'chunked' ? 0 : framing
+    this.#read = read
+  }
+
+  /** Whether all of it has come from the client. */
+  get ended(): boolean {
+    return this.#scanner === undefined ? this.#left === 0 : this.#scanner.ended
+  }
+
+  /** How much is still to come; Infinity where the client did not say. */
+  get leftBytes(): number {
+    if (this.ended) return 0
+    return this.#scanner === undefined ? this.#left : Infinity
+  }
+
+  /** Takes what belongs to this body from `from` on; returns where the rest begins. */
+  feed(bytes: Buffer, from: number): number {
+    const end =
+      this.#scanner === undefined ? this.#feedCounted(bytes, from) : this.#feedChunked(bytes, from)
+    if (this.ended) this.#finish()
+    else if (this.#taker.kind === 'nobody') this.#read(false)
+    return end
+  }
+
+  /** All of it, at once if it is already here. */
+  whole(limitBytes: number): Span | Promise<Span> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#left > limitBytes || this.#size > limitBytes) throw tooLarge(limitBytes)
+    if (this.ended) return this.#take()
+    return new Promise((resolve, reject) => {
+      const done = (error?: Error) => (error === undefined ? resolve(this.#take()) : reject(error))
+      this.#taker = { kind: 'whole', limitBytes, done }
+      this.#read(true)
+    })
+  }
+
+  stream(sink: BodySink): void {
+    this.#taker = { kind: 'stream', sink }
+    const parts = this.#parts
+    this.#parts = []
+    let wantsMore = true
+    for (const part of parts) wantsMore = sink.data(viewOf(part))
+    if (this.ended) sink.end()
+    else this.#read(wantsMore)
+  }
+
+  resume(): void {
+    this.#read(true)
+  }
+
+  /** Throws away what is here and what comes. */
+  discard(): void {
+    this.#taker = { kind: 'discard' }
+    this.#parts = []
+    if (!this.ended) this.#read(true)
+  }
+
+  /** The client is gone, or what it sends is no body. */
+  fail(error: Error): void {
+    this.#failure ??= error
+    const taker = this.#taker
+    this.#taker = { kind: 'discard' }
+    if (taker.kind === 'whole') taker.done(error)
+  }
+
+  #feedCounted(bytes: Buffer, from: number): number {
+    const end = Math.min(bytes.length, from + this.#left)
+    this.#left -= end - from
+    if (end > from) this.#give({ bytes, start: from, end })
+    return end
+  }
+
+  #feedChunked(bytes: Buffer, from: number): number {
+    const end = this.#scanner?.scan(bytes, from, (start, stop) =>
+      this.#give({ bytes, start, end: stop }),
+    )
+    return end === undefined || end < 0 ? bytes.length : end
+  }
+
+  #give(part: Span): void {
+    const taker = this.#taker
+    switch (taker.kind) {
+      case 'discard':
+        return
+      case 'stream':
+        if (!taker.sink.data(viewOf(part))) this.#read(false)
+        return
+      case 'whole':
+        if (this.#size + part.end - part.start > taker.limitBytes) {
+          this.#taker = { kind: 'discard' }
+          this.#parts = []
+          taker.done(tooLarge(taker.limitBytes))
+          return
+        }
+        break
+      case 'nobody':
+        break
+    }
+    this.#parts.push(part)
+    this.#size += part.end - part.start
+  }
+
+  #finish(): void {
+    const taker = this.#taker
+    if (taker.kind === 'whole') taker.done()
+    else if (taker.kind === 'stream') taker.sink.end()
+    this.#taker = { kind: 'discard' }
+  }
+
+  #take(): Span {
+    const parts = this.#parts
+    this.#parts = []
+    return joinSpans(parts)
+  }
+}
+
+function tooLarge(limitBytes: number): MessageError {
+  return new MessageError(413, `the body of this request has at most ${limitBytes} bytes`)
+}

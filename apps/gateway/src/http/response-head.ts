@@ -1,0 +1,25 @@
+/** The first line and the fields of a worker's answer (RFC 9112, 4). */
+import { type Fields, hasToken, parseFields, readFraming } from './head-fields.ts'
+import { MessageError } from './message-error.ts'
+
+export type ResponseHead = {
+  readonly status: number
+  readonly fields: Fields
+  readonly framing: number | 'chunked'
+  readonly keepAlive: boolean
+}
+
+const statusLine = /HTTP\/1\.1 ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y
+
+/** Reads a whole head; an answer that only ends with its connection is refused. */
+export function parseResponseHead(bytes: Buffer, end: number): ResponseHead {
+  const text = bytes.toString('latin1', 0, end - 2)
+  statusLine.lastIndex = 0
+  const line = statusLine.exec(text)
+  if (line === null) throw new MessageError(502, 'the status line is malformed')
+  const status = Number(line[1])
+  const fields = parseFields(text, statusLine.lastIndex)
+  const framing = status === 204 || status === 304 || status < 200 ? 0 : readFraming(fields)
+  if (framing === undefined) throw new MessageError(502, 'the answer has no length')
+  return { status, fields, framing, keepAlive: !hasToken(fields.get('connection'), 'close') }
+}

@@ -1,0 +1,131 @@
+/** Lets a handler of `Request` and `Response` answer an exchange: for all that is not the relay. */
+import type { Exchange } from './exchange.ts'
+import { type Span, viewOf } from './span.ts'
+
+export type RequestHandler = (request: Request, address: string) => Promise<Response>
+
+/** What is collected before an answer without a length is streamed. */
+const joinBytes = 256 * 1024
+
+export async function serveRequest(
+  exchange: Exchange,
+  handler: RequestHandler,
+  maxBodyBytes: number,
+): Promise<void> {
+  exchange.invite()
+  const body = await exchange.body.whole(maxBodyBytes)
+  const gone = new AbortController()
+  exchange.onGone = () => gone.abort()
+  const response = await handler(toRequest(exchange, body, gone.signal), exchange.address)
+  await sendResponse(exchange, response)
+}
+
+function toRequest(exchange: Exchange, body: Span, signal: AbortSignal): Request {
+  const { method, target, fields } = exchange.head
+  const headers = new Headers()
+  for (const [name, value] of fields) {
+    if (!connectionFields.has(name)) headers.set(name, value)
+  }
+  // The host is the client's word and decides nothing; a URL must only have one.
+  return new Request(`http://gateway${target}`, {
+    method,
+    headers,
+    signal,
+    ...(method === 'GET' || method === 'HEAD' ? {} : { body: new Uint8Array(viewOf(body)) }),
+  })
+}
+
+/** They describe the connection, which ends here. */
+const connectionFields = new Set(['connection', 'content-length', 'expect', 'transfer-encoding'])
+
+export async function sendResponse(exchange: Exchange, response: Response): Promise<void> {
+  const head = formatHead(response)
+  const reader = response.body?.getReader()
+  if (exchange.head.method === 'HEAD' || reader === undefined) {
+    await reader?.cancel()
+    // RFC 9110, 8.6: no length where there can be no body, or where it would be another's.
+    const bare = exchange.head.method === 'HEAD' || response.status === 204
+    exchange.begin(bare ? head : `${head}content-length: 0\r\n`)
+    return exchange.finish()
+  }
+  const parts: Uint8Array[] = []
+  let size = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) {
+      exchange.begin(`${head}content-length: ${size}\r\n`, spanOf(Buffer.concat(parts)))
+      return exchange.finish()
+    }
+    parts.push(value)
+    size += value.length
+    if (size > joinBytes) break
+  }
+  await sendStream(exchange, head, Buffer.concat(parts), reader)
+}
+
+/** HTTP/1.0 knows no chunks: there the end of the connection ends the body. */
+async function sendStream(
+  exchange: Exchange,
+  head: string,
+  first: Buffer,
+  reader: Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>,
+): Promise<void> {
+  const chunked = exchange.head.minorVersion === 1
+  const frame = chunked
+    ? formatChunk
+    : (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const onGone = exchange.onGone
+  exchange.onGone = () => {
+    onGone?.()
+    void reader.cancel()
+  }
+  try {
+    let open = exchange.begin(
+      `${head}${chunked ? 'transfer-encoding: chunked\r\n' : ''}`,
+      spanOf(frame(first)),
+    )
+    for (;;) {
+      if (!open) await new Promise<void>((resolve) => exchange.whenDrained(resolve))
+      const { done, value } = await reader.read()
+      if (exchange.over) return
+      if (done) break
+      open = value.length === 0 || exchange.write(frame(value))
+    }
+    if (chunked) exchange.write(Buffer.from('0\r\n\r\n'))
+    exchange.finish()
+  } catch {
+    exchange.cut()
+  }
+}
+
+const spanOf = (bytes: Buffer): Span => ({ bytes, start: 0, end: bytes.length })
+
+function formatChunk(bytes: Uint8Array): Buffer {
+  return Buffer.concat([
+    Buffer.from(`${bytes.length.toString(16)}\r\n`),
+    bytes,
+    Buffer.from('\r\n'),
+  ])
+}
+
+/** Status line and fields; `Headers` has refused line breaks already. */
+export function formatHead(response: Response): string {
+  let head = `HTTP/1.1 ${response.status} ${reasonOf(response.status)}\r\n`
+  for (const [name, value] of response.headers) {
+    if (!connectionFields.has(name)) head += `${name}: ${value}\r\n`
+  }
+  return head
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  200: 'OK',
+  201: 'Created',
+  204: 'No Content',
+  302: 'Found',
+  304: 'Not Modified',
+}
+
+/** A reason phrase tells a client nothing (RFC 9112, 4); these are for people with curl. */
+export function reasonOf(status: number): string {
+  return reasons[status] ?? (status < 400 ? 'OK' : 'Refused')
+}

@@ -1,0 +1,129 @@
+/** One try of a request with one worker: its answer goes to the client as it comes. */
+import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
+import { ChunkedScanner } from '../http/chunked.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { ResponseHead } from '../http/response-head.ts'
+import { type Span, viewOf } from '../http/span.ts'
+import { sealedContentType } from './sealed-request.ts'
+import type { AnswerSink, Failure, WorkerConnection } from './worker-connection.ts'
+
+export type StreamEnd = 'complete' | 'aborted' | 'broken'
+
+/** What came of the try before any byte reached the client. */
+export type Outcome =
+  | { readonly kind: 'begun' }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'silent'; readonly failure: Failure }
+  | { readonly kind: 'refused'; readonly error: ApiError }
+
+export type AttemptEvents = {
+  /** Called once: whether the client is being answered, or why not. */
+  readonly decided: (outcome: Outcome) => void
+  /** Called once after `begun`, with the bytes that went to the client. */
+  readonly ended: (end: StreamEnd, bytes: number) => void
+}
+
+const maxErrorBytes = 64 * 1024
+
+export class Attempt implements AnswerSink {
+  readonly #exchange: Exchange
+  readonly #connection: WorkerConnection
+  readonly #events: AttemptEvents
+  #state: 'waiting' | 'refusal' | 'streaming' | 'over' = 'waiting'
+  #bytes = 0
+  #refusal: { head: ResponseHead; parts: Buffer[]; bytes: number } | undefined
+
+  constructor(exchange: Exchange, connection: WorkerConnection, events: AttemptEvents) {
+    this.#exchange = exchange
+    this.#connection = connection
+    this.#events = events
+    exchange.onGone = () => this.#clientGone()
+  }
+
+  head(head: ResponseHead, first: Span, ended: boolean): void {
+    if (head.status !== 200 || head.fields.get('content-type') !== sealedContentType) {
+      this.#state = 'refusal'
+      this.#refusal = { head, parts: [], bytes: 0 }
+      this.#readRefusal(viewOf(first), ended)
+      return
+    }
+    this.#state = 'streaming'
+    this.#bytes = first.end - first.start
+    const length =
+      head.framing === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${head.framing}`
+    const open = this.#exchange.begin(`${answerStart}${length}\r\n`, first)
+    this.#events.decided({ kind: 'begun' })
+    this.#afterWrite(open, ended)
+  }
+
+  data(bytes: Buffer, ended: boolean): void {
+    if (this.#state === 'refusal') {
+      this.#readRefusal(bytes, ended)
+      return
+    }
+    this.#bytes += bytes.length
+    this.#afterWrite(this.#exchange.write(bytes), ended)
+  }
+
+  fail(failure: Failure): void {
+    switch (this.#state) {
+      case 'waiting':
+      case 'refusal':
+        this.#state = 'over'
+        this.#events.decided({ kind: 'silent', failure })
+        return
+      case 'streaming':
+        this.#state = 'over'
+        // The client must not take what it has for a whole answer.
+        this.#exchange.cut()
+        this.#events.ended('broken', this.#bytes)
+        return
+      case 'over':
+        return
+    }
+  }
+
+  /** The client's pace is the worker's pace: no more is read until the client took what is here. */
+  #afterWrite(open: boolean, ended: boolean): void {
+    if (ended) {
+      this.#state = 'over'
+      this.#exchange.finish()
+      this.#events.ended('complete', this.#bytes)
+    } else if (!open) {
+      this.#connection.pause()
+      this.#exchange.whenDrained(() => this.#connection.resume())
+    }
+  }
+
+  #readRefusal(bytes: Buffer, ended: boolean): void {
+    const refusal = this.#refusal
+    if (refusal === undefined) return
+    refusal.parts.push(bytes)
+    refusal.bytes += bytes.length
+    const tooLong = refusal.bytes > maxErrorBytes
+    if (!ended && !tooLong) return
+    this.#state = 'over'
+    if (!ended) this.#connection.abandon()
+    const body = tooLong ? '' : bodyText(refusal.head, Buffer.concat(refusal.parts))
+    const { status, fields } = refusal.head
+    const error = parseRelayError(status, body, fields.get('retry-after'))
+    this.#events.decided({ kind: 'refused', error })
+  }
+
+  #clientGone(): void {
+    const before = this.#state
+    this.#state = 'over'
+    if (before !== 'over') this.#connection.abandon()
+    if (before === 'streaming') this.#events.ended('aborted', this.#bytes)
+    else if (before !== 'over') this.#events.decided({ kind: 'gone' })
+  }
+}
+
+const answerStart = `HTTP/1.1 200 OK\r\ncontent-type: ${sealedContentType}\r\naccess-control-allow-origin: *\r\n`
+
+function bodyText(head: ResponseHead, framed: Buffer): string {
+  if (head.framing !== 'chunked') return framed.toString('utf8')
+  const parts: Buffer[] = []
+  new ChunkedScanner().scan(framed, 0, (start, end) => parts.push(framed.subarray(start, end)))
+  return Buffer.concat(parts).toString('utf8')
+}

@@ -1,0 +1,34 @@
+/** Which of a request's candidates can be asked, best first. */
+import { ApiError } from '@privatemode/protocol/api'
+import { orderCandidates } from '../registry/choose-worker.ts'
+import type { ViewedWorker, WorkerView } from '../registry/worker-view.ts'
+import type { SealedRequest } from './sealed-request.ts'
+
+export type CandidateParts = {
+  readonly view: WorkerView
+  readonly clock: () => number
+  readonly random: () => number
+}
+
+export function findCandidates(sealed: SealedRequest, parts: CandidateParts): ViewedWorker[] {
+  const live: ViewedWorker[] = []
+  for (const id of sealed.workerIds) {
+    const entry = parts.view.find(id)
+    if (entry !== undefined) live.push(entry)
+  }
+  if (live.length === 0) {
+    const message = 'none of the named workers is here; ask the directory again'
+    throw new ApiError('worker_unknown', message)
+  }
+  const able = live.filter(({ worker }) => worker.models.some(({ id }) => id === sealed.model))
+  if (able.length === 0) {
+    throw new ApiError('model_not_found', 'the named workers do not have this model', {
+      param: 'model',
+    })
+  }
+  const ordered = orderCandidates(able, parts.clock(), parts.random)
+  if (ordered.length === 0) {
+    throw new ApiError('no_worker', 'the named workers are being drained', { retryAfterSeconds: 1 })
+  }
+  return ordered
+}

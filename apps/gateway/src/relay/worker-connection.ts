@@ -1,0 +1,192 @@
+/** One connection to a worker: a request out, its answer in, then free for the next. */
+import type { Socket } from 'bun'
+import { ChunkedScanner } from '../http/chunked.ts'
+import { findHeadEnd } from '../http/request-head.ts'
+import { parseResponseHead, type ResponseHead } from '../http/response-head.ts'
+import { SocketWriter } from '../http/socket-writer.ts'
+import type { Span } from '../http/span.ts'
+
+export type Failure = 'unreachable' | 'timeout' | 'broken'
+
+/** Takes an answer as it comes. */
+export type AnswerSink = {
+  /** The head and what of the body came with it, framing included. */
+  head(head: ResponseHead, first: Span, ended: boolean): void
+  /** More of the body, framing included; a sink that is full calls `pause`. */
+  data(bytes: Buffer, ended: boolean): void
+  /** There will be no more. `unreachable`: no byte of an answer came. */
+  fail(failure: Failure): void
+}
+
+export type WorkerMessage = {
+  readonly head: string
+  readonly body: Span
+  /** Of the whole body. */
+  readonly lengthBytes: number
+}
+
+export type WorkerConnectionOwner = {
+  /** The answer is complete and the connection can be used again. */
+  released(connection: WorkerConnection): void
+  closed(connection: WorkerConnection): void
+}
+
+export class WorkerConnection {
+  readonly origin: string
+  readonly #socket: Socket<WorkerConnection>
+  readonly #owner: WorkerConnectionOwner
+  readonly #writer: SocketWriter
+  #sink: AnswerSink | undefined
+  #head: ResponseHead | undefined
+  #headInput: Buffer | undefined
+  #scanner: ChunkedScanner | undefined
+  #leftBytes = 0
+  #bodyLeftBytes = 0
+  #paused = false
+  #dead = false
+  /** When it was last used, in the pool's ticks. */
+  usedTick = 0
+  /** Answers that came over it: a fresh connection has none. */
+  answers = 0
+  #deadlineMs = Infinity
+
+  constructor(origin: string, socket: Socket<WorkerConnection>, owner: WorkerConnectionOwner) {
+    this.origin = origin
+    this.#socket = socket
+    this.#owner = owner
+    this.#writer = new SocketWriter(socket)
+  }
+
+  get dead(): boolean {
+    return this.#dead
+  }
+
+  /** Sends a head and the body, or as much of it as there is; the rest follows by `write`. */
+  send(message: WorkerMessage, sink: AnswerSink, deadlineMs: number): void {
+    this.#sink = sink
+    this.#deadlineMs = deadlineMs
+    this.#bodyLeftBytes = message.lengthBytes - (message.body.end - message.body.start)
+    this.#writer.writeMessage(message.head, message.body)
+  }
+
+  /** More of a request's body; false if the worker is slow. */
+  write(bytes: Uint8Array): boolean {
+    this.#bodyLeftBytes -= bytes.length
+    return this.#dead || this.#writer.write(bytes)
+  }
+
+  whenDrained(then: () => void): void {
+    this.#writer.whenDrained(then)
+  }
+
+  pause(): void {
+    if (!this.#paused && !this.#dead) this.#socket.pause()
+    this.#paused = true
+  }
+
+  resume(): void {
+    if (this.#paused && !this.#dead) this.#socket.resume()
+    this.#paused = false
+  }
+
+  /** Gives the request up; the worker notices. */
+  abandon(): void {
+    this.#sink = undefined
+    this.#close()
+  }
+
+  data(bytes: Buffer, tick: number): void {
+    this.usedTick = tick
+    try {
+      if (this.#sink === undefined) this.#close()
+      else if (this.#head === undefined) this.#readHead(bytes)
+      else this.#readBody(bytes)
+    } catch {
+      this.#fail('broken') // the answer is not HTTP as we read it
+    }
+  }
+
+  drain(): void {
+    this.#writer.drain()
+  }
+
+  closed(): void {
+    this.#dead = true
+    this.#fail(this.#head === undefined && this.#headInput === undefined ? 'unreachable' : 'broken')
+    this.#writer.abandon()
+    this.#owner.closed(this)
+  }
+
+  /** Called often: ends what takes too long. */
+  sweep(nowMs: number, tick: number, silentTicks: number): void {
+    if (this.#sink === undefined) return
+    if (this.#head === undefined && nowMs > this.#deadlineMs) this.#fail('timeout')
+    else if (this.#head !== undefined && !this.#paused && tick - this.usedTick > silentTicks) {
+      this.#fail('broken')
+    }
+  }
+
+  #readHead(bytes: Buffer): void {
+    const input = this.#headInput === undefined ? bytes : Buffer.concat([this.#headInput, bytes])
+    this.#headInput = input
+    const end = findHeadEnd(input)
+    if (end < 0) return
+    const head = parseResponseHead(input, end)
+    if (head.status < 200) {
+      this.#headInput = undefined
+      if (end < input.length) this.#readHead(input.subarray(end))
+      return
+    }
+    this.#head = head
+    this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
+    this.#leftBytes = head.framing === 'chunked' ? 0 : head.framing
+    const ended = this.#follow(input, end)
+    const sink = this.#sink
+    if (ended) this.#release()
+    sink?.head(head, { bytes: input, start: end, end: input.length }, ended)
+  }
+
+  #readBody(bytes: Buffer): void {
+    const ended = this.#follow(bytes, 0)
+    const sink = this.#sink
+    if (ended) this.#release()
+    sink?.data(bytes, ended)
+  }
+
+  /** Whether the body ends with these bytes; bytes behind its end are an error. */
+  #follow(bytes: Buffer, from: number): boolean {
+    if (this.#scanner === undefined) {
+      this.#leftBytes -= bytes.length - from
+      if (this.#leftBytes < 0) throw new RangeError('the answer is longer than announced')
+      return this.#leftBytes === 0
+    }
+    const end = this.#scanner.scan(bytes, from)
+    if (end >= 0 && end !== bytes.length) throw new RangeError('bytes follow the answer')
+    return end >= 0
+  }
+
+  #release(): void {
+    const reusable = this.#head?.keepAlive === true && this.#bodyLeftBytes === 0
+    this.#sink = undefined
+    this.#head = undefined
+    this.#headInput = undefined
+    this.#scanner = undefined
+    this.answers++
+    this.resume()
+    if (reusable && !this.#writer.blocked) this.#owner.released(this)
+    else this.#close()
+  }
+
+  #fail(failure: Failure): void {
+    const sink = this.#sink
+    this.#sink = undefined
+    this.#close()
+    sink?.fail(failure)
+  }
+
+  #close(): void {
+    if (this.#dead) return
+    this.#dead = true
+    this.#socket.terminate()
+  }
+}
