@@ -4,7 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-sdk-0'
 import OpenAI from 'openai'
 import { EngineError } from '../engine/engine.ts'
-import { start } from '../testing/ask.ts'
+import { fetchOf } from '../testing/answer-fetch.ts'
 import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
 
 const model = chatModel.id
@@ -17,35 +17,6 @@ const everything = () =>
     deltas: [{ reasoning: 'hm' }, { content: 'Hel' }, { content: 'lo' }, toolDelta],
     finishReason: 'tool_calls',
   })
-
-/** A `fetch` whose server is the API core. */
-function fetchOf(engine: ScriptedEngine): typeof fetch {
-  const answering = async (input: string | URL | Request, init?: RequestInit) => {
-    const request = new Request(input as string, init)
-    const url = new URL(request.url)
-    const body = new Uint8Array(await request.arrayBuffer())
-    const got = await start(engine, url.pathname + url.search, body)
-    return new Response(got.body instanceof Uint8Array ? got.body.slice() : streamOf(got.body), {
-      status: got.status,
-      headers: got.headers,
-    })
-  }
-  return Object.assign(answering, { preconnect: () => {} })
-}
-
-function streamOf(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
-  const source = body[Symbol.asyncIterator]()
-  return new ReadableStream({
-    async pull(controller) {
-      const next = await source.next()
-      if (next.done === true) controller.close()
-      else controller.enqueue(next.value)
-    },
-    async cancel() {
-      await source.return?.()
-    },
-  })
-}
 
 const openAi = (engine: ScriptedEngine, maxRetries = 0) =>
   new OpenAI({ apiKey: 'k', baseURL: 'http://test/v1', fetch: fetchOf(engine), maxRetries })
