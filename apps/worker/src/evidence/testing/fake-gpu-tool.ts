@@ -1,0 +1,26 @@
+/** Stands for NVIDIA's tool in tests: does what its arguments say. `print URL`, `hang`, `flood`, `fail`. */
+const [action, argument = ''] = process.argv.slice(2)
+
+switch (action) {
+  case 'print': {
+    const response = await fetch(argument)
+    process.stdout.write(await response.text())
+    break
+  }
+  case 'env':
+    process.stdout.write(JSON.stringify(Object.keys(process.env)))
+    break
+  case 'flood':
+    for (;;) {
+      if (!process.stdout.write('x'.repeat(65536))) {
+        await new Promise((resolve) => process.stdout.once('drain', resolve))
+      }
+    }
+  case 'hang':
+    setInterval(() => {}, 1_000)
+    if (argument !== '') await fetch(argument)
+    break
+  default:
+    console.error('no device found')
+    process.exit(3)
+}

@@ -1,0 +1,175 @@
+import { afterEach, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Bytes } from '@privatemode/protocol/envelope'
+import {
+  errno,
+  type FakeKernel,
+  type FakeKernelOptions,
+  fakeKernel,
+} from '../testing/fake-kernel.ts'
+import { detectCpu } from './detect-cpu.ts'
+import { configfsTree, type ReportTree } from './report-tree.ts'
+import { TsmReports } from './tsm-report.ts'
+
+const input = Uint8Array.from({ length: 64 }, (_, index) => index)
+const echo = async (inblob: Uint8Array): Promise<Bytes> => Uint8Array.of(0xaa, ...inblob)
+const kernels: FakeKernel[] = []
+
+function kernel(change: Partial<FakeKernelOptions> = {}): FakeKernel {
+  const made = fakeKernel({ provider: 'sev_guest', report: echo, ...change })
+  kernels.push(made)
+  return made
+}
+
+const reports = (tree: ReportTree, timeoutMs = 5_000) => new TsmReports(tree, { timeoutMs })
+
+afterEach(() => {
+  for (const made of kernels.splice(0)) made.dispose()
+})
+
+test('a report is of the input that was given, and its entry is removed', async () => {
+  const auxblob = async () => Uint8Array.of(1, 2, 3)
+  const tree = kernel({ auxblob })
+  const report = await reports(tree).read(input)
+  expect(report.provider).toBe('sev_guest')
+  expect(report.outblob).toEqual(Uint8Array.of(0xaa, ...input))
+  expect(report.auxblob).toEqual(Uint8Array.of(1, 2, 3))
+  expect(tree.entries()).toEqual([])
+})
+
+test('a provider without certificates of the host has an empty table', async () => {
+  const report = await reports(kernel({ provider: 'tdx_guest' })).read(input)
+  expect(report.auxblob.length).toBe(0)
+})
+
+test('a report is refused where another program wrote to the entry in between', async () => {
+  const tree = kernel({ disturb: (bump) => bump() })
+  await expect(reports(tree).read(input)).rejects.toMatchObject({ code: 'report_conflict' })
+  expect(tree.entries()).toEqual([])
+})
+
+test('a write that the kernel did not take is a conflict, too', async () => {
+  const tree = kernel()
+  const read: ReportTree['read'] = async (entry, attribute, limit) =>
+    attribute === 'outblob' || attribute === 'auxblob'
+      ? new Uint8Array(8)
+      : tree.read(entry, attribute, limit)
+  const deaf = { ...tree, write: async () => {}, read }
+  await expect(reports(deaf).read(input)).rejects.toMatchObject({ code: 'report_conflict' })
+})
+
+test('below a service module the lowest privilege level that is allowed is asked for', async () => {
+  const levels: number[] = []
+  const report = async (inblob: Uint8Array, privilege: number) => {
+    levels.push(privilege)
+    return echo(inblob)
+  }
+  await reports(kernel({ report, privilegeFloor: 2 })).read(input)
+  await reports(kernel({ report, privilegeFloor: 0 })).read(input)
+  expect(levels).toEqual([2, 0])
+  const odd = reports(kernel({ report, privilegeFloor: 9 })).read(input)
+  await expect(odd).rejects.toMatchObject({ code: 'report_unavailable' })
+})
+
+test('an input of another length is refused before the kernel is asked', () => {
+  const tree = kernel()
+  expect(() => reports(tree).read(new Uint8Array(63))).toThrow('63 bytes, expected 64')
+  expect(tree.peak()).toBe(0)
+})
+
+test('a report longer than the kernel makes them is refused', async () => {
+  const report = async () => new Uint8Array(32 * 1024 + 1)
+  await expect(reports(kernel({ report })).read(input)).rejects.toThrow('over 32768 bytes')
+})
+
+test('many requests get their own reports, two entries at a time', async () => {
+  const tree = kernel()
+  const source = reports(tree)
+  const inputs = Array.from({ length: 20 }, (_, n) => new Uint8Array(64).fill(n))
+  const made = await Promise.all(inputs.map((one) => source.read(one)))
+  expect(made.map(({ outblob }) => outblob[1])).toEqual(inputs.map((one) => one[0]))
+  expect(tree.peak()).toBeLessThanOrEqual(2)
+  expect(tree.entries()).toEqual([])
+})
+
+test('a kernel that does not answer costs a bounded wait and a bounded number of entries', async () => {
+  const hung = Promise.withResolvers<void>()
+  const report = async (inblob: Uint8Array) => {
+    await hung.promise
+    return echo(inblob)
+  }
+  const tree = kernel({ report })
+  const source = reports(tree, 20)
+  const asked = Array.from({ length: 40 }, () => source.read(input))
+  const codes = await Promise.all(asked.map((one) => one.catch((error) => error.code)))
+  expect(codes.filter((code) => code === 'report_unavailable').length).toBe(34)
+  expect(codes.filter((code) => code === 'evidence_overloaded').length).toBe(6)
+  expect(tree.entries().length).toBe(2)
+  hung.resolve()
+  await source.read(input)
+  expect(tree.entries()).toEqual([])
+})
+
+test('the kind of machine is found by its provider', async () => {
+  expect(await detectCpu(reports(kernel()), undefined)).toBe('snp')
+  expect(await detectCpu(reports(kernel({ provider: 'tdx_guest' })), undefined)).toBe('tdx')
+  expect(await detectCpu(reports(kernel({ provider: 'tdx_guest' })), 'tdx')).toBe('tdx')
+})
+
+test('a machine of another kind, or of an unknown one, is refused', async () => {
+  const code = 'no_confidential_hardware'
+  const other = detectCpu(reports(kernel()), 'tdx')
+  await expect(other).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(/is a snp machine.*is tdx/),
+  })
+  for (const provider of ['arm_cca_guest', 'constructor', '']) {
+    const unknown = detectCpu(reports(kernel({ provider })), undefined)
+    await expect(unknown).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining('does not know'),
+    })
+  }
+})
+
+test.each([
+  ['ENOENT', /there is no .* Linux 6.7 .* sev-guest or tdx-guest/],
+  ['ENXIO', /has no provider; load the module/],
+  ['EACCES', /run as root/],
+  ['EIO', /does not work as expected/],
+])('where the tree answers %s, the refusal says the remedy', async (code, message) => {
+  const tree = { ...kernel(), create: () => Promise.reject(errno(code)) }
+  const found = detectCpu(reports(tree), undefined)
+  await expect(found).rejects.toMatchObject({
+    code: 'no_confidential_hardware',
+    message: expect.stringMatching(message),
+  })
+})
+
+test('real files are written in place, read whole, and never made', async () => {
+  const path = mkdtempSync(join(tmpdir(), 'configfs-'))
+  try {
+    const tree = configfsTree(path)
+    await tree.create('entry')
+    await expect(tree.create('entry')).rejects.toMatchObject({ code: 'EEXIST' })
+    await expect(tree.write('entry', 'inblob', input)).rejects.toMatchObject({ code: 'ENOENT' })
+    writeFileSync(join(path, 'entry', 'inblob'), '')
+    await tree.write('entry', 'inblob', input)
+    expect(new Uint8Array(readFileSync(join(path, 'entry', 'inblob')))).toEqual(input)
+    expect(await tree.read('entry', 'inblob', 64)).toEqual(input)
+    await expect(tree.read('entry', 'inblob', 63)).rejects.toThrow('over 63 bytes')
+    rmSync(join(path, 'entry', 'inblob'))
+    await tree.remove('entry')
+    await expect(tree.read('entry', 'outblob', 1)).rejects.toMatchObject({ code: 'ENOENT' })
+  } finally {
+    rmSync(path, { recursive: true })
+  }
+})
+
+test('a directory that is not there is refused with the remedy, through real files', async () => {
+  const tree = configfsTree(join(tmpdir(), 'no-such-directory', 'report'))
+  const found = detectCpu(reports(tree), undefined)
+  await expect(found).rejects.toMatchObject({ message: expect.stringContaining('there is no') })
+})
