@@ -7,23 +7,15 @@ import type { SoftwareVerifier } from './software/verifier.ts'
 import { appraiseTdx } from './tdx/appraise-tdx.ts'
 import { AttestationError, Transcript } from './verdict.ts'
 
-/** Accepts where one rule of the evidence's kind accepts everything; refuses with the reason. */
+/** Accepts where one rule accepts everything; refuses with the reason of the rule that came near. */
 export function appraiseEvidence(
   evidence: AuthenticEvidence,
   policy: RolePolicy,
   software: SoftwareVerifier | undefined,
   transcript: Transcript,
 ): void {
-  const rules = policy.accept.filter((rule) => rule.kind === evidence.cpu.kind)
-  const kinds = [...new Set(policy.accept.map((rule) => rule.kind))].join(', ')
-  transcript.require(
-    rules.length > 0,
-    'manifest/kind',
-    'manifest_refused',
-    `evidence is ${evidence.cpu.kind}, manifest accepts ${kinds}`,
-  )
   let refusal: AttestationError | undefined
-  for (const rule of rules) {
+  for (const rule of policy.accept) {
     const attempt = new Transcript()
     try {
       appraiseByRule(evidence, rule, software, attempt)
@@ -31,17 +23,17 @@ export function appraiseEvidence(
       return
     } catch (error) {
       if (!(error instanceof AttestationError)) throw error
-      // Of several refusals the first is told: rules are listed newest first.
-      refusal ??= error
+      // That a rule is about other machines is told only where all are.
+      if (refusal === undefined || refusal.code === 'manifest_refused') refusal = error
     }
   }
-  if (refusal === undefined) throw new AttestationError('manifest_refused', 'no rule was tried')
-  transcript.append(refusal.checks)
-  const others = rules.length > 1 ? ` (and ${rules.length - 1} more rules refuse)` : ''
-  throw new AttestationError(refusal.code, `${refusal.message}${others}`, {
-    cause: refusal,
-    checks: transcript.checks,
-  })
+  transcript.append(refusal?.checks ?? [])
+  const others = policy.accept.length > 1 ? `; none of ${policy.accept.length} rules accepts` : ''
+  throw new AttestationError(
+    refusal?.code ?? 'manifest_refused',
+    `${refusal?.message ?? 'the manifest has no rule'}${others}`,
+    { cause: refusal, checks: transcript.checks },
+  )
 }
 
 function appraiseByRule(
@@ -50,31 +42,18 @@ function appraiseByRule(
   software: SoftwareVerifier | undefined,
   transcript: Transcript,
 ): void {
-  switch (rule.kind) {
-    case 'snp':
-      if (cpu.kind !== 'snp') refuseKind(cpu.kind, rule, transcript)
-      appraiseSnp(cpu.claims, rule.rule, transcript)
-      appraiseDevices(devices, rule.devices, transcript)
-      return
-    case 'tdx':
-      if (cpu.kind !== 'tdx') refuseKind(cpu.kind, rule, transcript)
-      appraiseTdx(cpu.claims, rule.rule, transcript)
-      appraiseDevices(devices, rule.devices, transcript)
-      return
-    case 'software':
-      if (cpu.kind !== 'software' || software === undefined) refuseKind(cpu.kind, rule, transcript)
-      software.appraise(cpu.claims, rule.rule, transcript)
-      // A machine without protection cannot vouch for the devices in it.
-      transcript.require(
-        devices.length === 0,
-        'software/devices',
-        'policy_refused',
-        `${devices.length} devices beside software evidence, expected none`,
-      )
+  if (rule.kind === 'snp' && cpu.kind === 'snp') {
+    appraiseSnp(cpu.claims, rule.rule, transcript)
+    appraiseDevices(devices, rule.devices, transcript)
+  } else if (rule.kind === 'tdx' && cpu.kind === 'tdx') {
+    appraiseTdx(cpu.claims, rule.rule, transcript)
+    appraiseDevices(devices, rule.devices, transcript)
+  } else if (rule.kind === 'software' && cpu.kind === 'software' && software !== undefined) {
+    software.appraise(cpu.claims, rule.rule, transcript)
+    // A machine without protection cannot vouch for the devices in it.
+    appraiseDevices(devices, { nvidiaGpu: undefined }, transcript)
+  } else {
+    const detail = `evidence is ${cpu.kind}, the rule is about ${rule.kind}`
+    transcript.fail('manifest/kind', 'manifest_refused', detail)
   }
-}
-
-// Rules of other kinds were left out before; a rule is never applied to claims it is not about.
-function refuseKind(kind: string, rule: Rule, transcript: Transcript): never {
-  return transcript.fail('manifest/kind', 'manifest_refused', `${kind} against a ${rule.kind} rule`)
 }

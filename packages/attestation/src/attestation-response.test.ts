@@ -38,8 +38,13 @@ test('unknown fields, wrong types and too many devices are refused', () => {
   refused(response({ ...software, certificates: new Array(17).fill('') }))
   refused(response(software, new Array(17).fill(gpu)))
   refused(response(undefined))
+  refused({ statement: 'AA==', evidence: { cpu: software, devices: [], extra: 1 } })
   refused({ ...response(software), statement: 'A' })
   refused([])
+})
+
+test('one part of the evidence cannot take all of the room', () => {
+  refused(response({ ...software, report: 'A'.repeat(8 * 1024 * 1024 + 1) }))
 })
 
 test('a response over the limit is refused before it is read', () => {

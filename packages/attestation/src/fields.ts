@@ -1,5 +1,5 @@
 /** Reads the members of one JSON object: each is checked as it is read, and none may be left over. */
-import { type Bytes, parseBase64, parseHex } from './bytes.ts'
+import { type Bytes, formatHex, parseBase64, parseHex } from './bytes.ts'
 import type { JsonObject, JsonValue } from './strict-json.ts'
 import { AttestationError, type AttestationErrorCode } from './verdict.ts'
 
@@ -86,12 +86,15 @@ export class Fields {
 
   /** Lower-case hex of exactly `length` bytes. */
   hex(name: string, length: number): string {
+    return formatHex(this.hexBytes(name, length))
+  }
+
+  hexBytes(name: string, length: number): Bytes {
     const value = this.value(name)
     if (typeof value !== 'string') return this.refuse(name, 'not a string')
-    if (parseHex(value)?.length !== length) {
-      return this.refuse(name, `expected ${length} bytes in lower-case hex`)
-    }
-    return value
+    const bytes = parseHex(value)
+    if (bytes?.length === length) return bytes
+    return this.refuse(name, `expected ${length} bytes in lower-case hex`)
   }
 
   /** Standard base64 of `length` bytes, or of at most `length.max`. */

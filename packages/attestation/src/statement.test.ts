@@ -44,8 +44,9 @@ test('a time that is not one UTC instant is refused', async () => {
   }
 })
 
-test('a model that is listed twice is refused', async () => {
+test('a model that is listed twice, and a task that is, are refused', async () => {
   const [model] = document().models
+  await refused({ ...document(), models: [{ ...model, tasks: ['generate', 'generate'] }] })
   await refused({
     ...document(),
     models: [model, { ...model, digest: `sha256:${'0'.repeat(64)}` }],

@@ -98,6 +98,8 @@ test('device evidence that the report does not bind is refused', async () => {
   } as const
   const evidence = { ...inputs.evidence, devices: [device] }
   await refused({ ...inputs, evidence }, 'binding_mismatch')
+  const unreadable = { ...inputs.evidence, devices: [{ ...device, report: '?' }] }
+  await refused({ ...inputs, evidence: unreadable }, 'evidence_malformed')
 })
 
 test('a measurement one bit off is refused', async () => {

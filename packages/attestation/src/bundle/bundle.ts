@@ -1,7 +1,7 @@
 /** The evidence bundle: one file with all that a verification used, to be checked again later. */
 
 import { parseEvidence } from '../attestation-response.ts'
-import { type Bytes, formatBase64, formatHex, parseHex, utf8 } from '../bytes.ts'
+import { type Bytes, formatBase64, formatHex, utf8 } from '../bytes.ts'
 import type { Evidence } from '../evidence.ts'
 import { Fields, formatInstant } from '../fields.ts'
 import { maxManifestBytes } from '../manifest/manifest.ts'
@@ -53,7 +53,7 @@ export function parseEvidenceBundle(bytes: Uint8Array): Bundle {
   if (version !== 1) fields.refuse('version', `${version}, expected 1`)
   const bundle = {
     madeAt: fields.instant('made_at'),
-    nonce: parseHex(fields.hex('nonce', 32)) ?? fields.refuse('nonce', 'not hex'),
+    nonce: fields.hexBytes('nonce', 32),
     statement: fields.base64('statement', { max: 64 * 1024 }),
     evidence: parseEvidence(fields.value('evidence'), 'bundle.evidence'),
     manifest: fields.base64('manifest', { max: maxManifestBytes }),

@@ -123,11 +123,14 @@ test('what is not a bundle is refused', async () => {
     { ...document, nonce: '00' },
     { ...document, made_at: 'noon' },
     { ...document, receipt: {} },
+    { ...document, receipt: { ...document.receipt, extra: 1 } },
     [],
   ]) {
     await refused(verifyBundle(utf8(JSON.stringify(changed)), good.inputs), 'bundle_malformed')
   }
-  expect(() => parseReceipt(utf8('{}'))).toThrow(
-    expect.objectContaining({ code: 'receipt_invalid' }),
-  )
+  const extra = utf8(JSON.stringify({ ...document.receipt, extra: 1 }))
+  for (const bytes of [utf8('{}'), extra]) {
+    expect(() => parseReceipt(bytes)).toThrow(expect.objectContaining({ code: 'receipt_invalid' }))
+  }
+  expect(parseReceipt(utf8(JSON.stringify(document.receipt)))).toEqual(good.bundle.receipt!)
 })

@@ -53,6 +53,15 @@ test('a verifier key whose id is not its own, or of an unknown type, is refused'
   }
 })
 
+test('a signing key whose id is not its own, or of an unknown form, is refused', async () => {
+  const { text } = await createNoteSigner('log.example')
+  expect((await parseNoteSigner(`${text}\n`)).key.name).toBe('log.example')
+  const [id = ''] = /[0-9a-f]{8}/.exec(text) ?? []
+  for (const changed of [text.replace(id, '00000000'), text.slice(0, -4), 'PRIVATE+KEY', '']) {
+    await expect(parseNoteSigner(changed)).rejects.toMatchObject({ code: 'log_malformed' })
+  }
+})
+
 test('a checkpoint opens with the key of its log and with no other', async () => {
   const log = await newSigner('log.example')
   const note = await signCheckpoint(head('log.example'), log)
@@ -192,7 +201,7 @@ test('what is not a note or not a checkpoint is refused', async () => {
     utf8('a\n\n— b AAAAAAA='),
     utf8('a\u0001\n\n— b AAAAAAA=\n'),
     Uint8Array.of(0xff),
-    new Uint8Array(70_000),
+    utf8(`${'a'.repeat(65_536)}\n\n— b AAAAAAA=\n`),
   ]) {
     expect(() => parseSignedNote(bytes)).toThrow(expect.objectContaining({ code: 'log_malformed' }))
   }

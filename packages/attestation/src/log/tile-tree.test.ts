@@ -85,9 +85,14 @@ test('entries are read back, also where only the full bundle is left', async () 
 
 test('a read that fails and a file that is missing are told as unreachable', async () => {
   const broken = new TileTree(() => Promise.reject(new Error('no network')), 5)
-  await expect(broken.root()).rejects.toMatchObject({ code: 'log_unreachable' })
+  await expect(broken.root()).rejects.toThrow('log file tile/0/000.p/5 could not be read')
   const empty = new TileTree(async () => undefined, 5)
   await expect(empty.root()).rejects.toMatchObject({ code: 'log_unreachable' })
+})
+
+test('a file longer than was asked for is refused, whoever read it', async () => {
+  const endless = new TileTree(async () => new Uint8Array(32 * 256 + 1), 5)
+  await expect(endless.root()).rejects.toThrow('is over 8192 bytes')
 })
 
 test('a tile or bundle of the wrong length is refused', async () => {

@@ -229,6 +229,8 @@ test('a proof shows the entry with no network, and no other entry', async () => 
   await refused(verifyLogProof(entry, proof, otherTrust), 'log_signature_invalid')
   for (const text of [
     '',
+    'c2sp.org/tlog-proof@v1\nindex 0\nAAAA\n\nnote',
+    `c2sp.org/tlog-proof@v1\nindex 0\n\n${'x'.repeat(80_000)}`,
     'c2sp.org/tlog-proof@v2\nindex 0\n\n',
     'c2sp.org/tlog-proof@v1\nindex 00\n\n',
   ]) {
@@ -236,4 +238,5 @@ test('a proof shows the entry with no network, and no other entry', async () => 
       expect.objectContaining({ code: 'log_malformed' }),
     )
   }
+  expect(() => parseLogProof(Uint8Array.of(...proof, 0xff))).toThrow('not valid UTF-8')
 })

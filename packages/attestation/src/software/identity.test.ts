@@ -42,7 +42,16 @@ test('an identity is stored and read back with its key', async () => {
   expect(nodeLeaf!.verify(nodeRoot!.publicKey)).toBe(true)
 })
 
-test('a stored identity with an unknown field is refused', async () => {
-  const broken = parseSoftwareIdentity(utf8('{"version":1,"certificates":[],"x":1}'))
-  await expect(broken).rejects.toMatchObject({ code: 'certificate_malformed' })
+test('a stored identity with an unknown field or a broken key is refused', async () => {
+  const root = await createSoftwareRoot({ name: 'a root', at: noon, days: 365 })
+  const stored = JSON.parse(new TextDecoder().decode(await formatSoftwareIdentity(root)))
+  for (const changed of [
+    { ...stored, extra: 1 },
+    { ...stored, private_key: 'AAAA' },
+    { ...stored, version: 2 },
+    { ...stored, certificates: [] },
+  ]) {
+    const parsed = parseSoftwareIdentity(utf8(JSON.stringify(changed)))
+    await expect(parsed).rejects.toMatchObject({ code: 'certificate_malformed' })
+  }
 })

@@ -1,5 +1,5 @@
 /** Verifies evidence of the software TEE: same steps as hardware, other roots, no protection. */
-import { type Bytes, parseBase64, parseHex } from '../bytes.ts'
+import { type Bytes, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext, SoftwareEvidence } from '../evidence.ts'
 import { Fields } from '../fields.ts'
 import { parseJson } from '../strict-json.ts'
@@ -108,7 +108,7 @@ function parseSoftwareReport(bytes: Bytes): Omit<SoftwareClaims, 'root'> {
   if (version !== 1) fields.refuse('version', `${version}, expected 1`)
   const claims = {
     measurement: fields.hex('measurement', 48),
-    reportData: parseHex(fields.hex('report_data', 64)) ?? fields.refuse('report_data', 'not hex'),
+    reportData: fields.hexBytes('report_data', 64),
     debug: fields.boolean('debug'),
     tcb: fields.integer('tcb', { min: 0, max: 65_535 }),
   }
