@@ -1,0 +1,95 @@
+/** Builds a grammar in GBNF, llama.cpp's notation, with the rules of JSON ready to be named. */
+import { EngineError } from '../../engine.ts'
+
+/** Rules of JSON on one line: with free white space, small models get lost in it. */
+const jsonRules = {
+  ws: '" "?',
+  hex: '[0-9a-fA-F]',
+  char: '[^"\\\\\\x7F\\x00-\\x1F] | "\\\\" (["\\\\/bfnrt] | "u" hex{4})',
+  string: '"\\"" char* "\\""',
+  integer: '"-"? ("0" | [1-9] [0-9]{0,15})',
+  number: 'integer ("." [0-9]{1,16})? ([eE] [-+]? [0-9]{1,3})?',
+  boolean: '"true" | "false"',
+  null: '"null"',
+  member: 'string ":" ws value',
+  object: '"{" ws (member ("," ws member)* ws)? "}"',
+  array: '"[" ws (value ("," ws value)* ws)? "]"',
+  value: 'object | array | string | number | boolean | null',
+} as const
+
+export type JsonRule = keyof typeof jsonRules
+
+const usedBy: Partial<Record<JsonRule, readonly JsonRule[]>> = {
+  char: ['hex'],
+  string: ['char'],
+  number: ['integer'],
+  member: ['string', 'ws', 'value'],
+  object: ['ws', 'member'],
+  array: ['ws', 'value'],
+  value: ['object', 'array', 'string', 'number', 'boolean', 'null'],
+}
+
+const maxRules = 4000
+/** llama.cpp writes every repetition out, and refuses more than this. */
+const maxRepetition = 1000
+
+export class GrammarBuilder {
+  readonly #rules = new Map<string, string>()
+  #count = 0
+
+  /** The name of a rule of JSON; it and what it needs are part of the grammar from now on. */
+  json(name: JsonRule): string {
+    if (!this.#rules.has(name)) {
+      this.#rules.set(name, jsonRules[name])
+      for (const needed of usedBy[name] ?? []) this.json(needed)
+    }
+    return name
+  }
+
+  /** Adds a rule and returns its name. */
+  add(body: string): string {
+    const name = this.reserve()
+    this.define(name, body)
+    return name
+  }
+
+  /** A name for a rule that is defined later: what a recursive schema needs. */
+  reserve(): string {
+    if (++this.#count > maxRules)
+      throw new EngineError('unsupported_value', 'the schema is too large to be enforced')
+    return `r${this.#count}`
+  }
+
+  define(name: string, body: string): void {
+    this.#rules.set(name, body)
+  }
+
+  format(root: string): string {
+    const lines = [`root ::= ${root}`]
+    for (const [name, body] of this.#rules) lines.push(`${name} ::= ${body}`)
+    return `${lines.join('\n')}\n`
+  }
+}
+
+/** A literal that matches exactly this text. */
+export function literal(text: string): string {
+  const escaped = [...text].map((char) => {
+    if (char === '\\' || char === '"') return `\\${char}`
+    return char < ' ' || char === '\x7f' ? charCode(char) : char
+  })
+  return `"${escaped.join('')}"`
+}
+
+/** A character by its number, for the places where it would mean something else. */
+export const charCode = (char: string): string =>
+  `\\x${(char.codePointAt(0) ?? 0).toString(16).padStart(2, '0')}`
+
+/** `item` at least `min` and at most `max` times. */
+export function repeat(item: string, min: number, max: number | undefined): string {
+  const most = max !== undefined && max > maxRepetition ? undefined : max
+  const least = Math.min(min, maxRepetition)
+  if (least === 0 && most === undefined) return `${item}*`
+  if (least === 1 && most === undefined) return `${item}+`
+  if (least === 0 && most === 1) return `${item}?`
+  return most === undefined ? `${item}{${least},}` : `${item}{${least},${most}}`
+}

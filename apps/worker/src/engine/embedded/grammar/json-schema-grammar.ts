@@ -1,0 +1,218 @@
+/** Turns a JSON Schema into grammar rules, so that a model cannot write anything else. */
+import { EngineError, type JsonObject } from '../../engine.ts'
+import { type GrammarBuilder, literal, repeat } from './gbnf.ts'
+import { integerRange } from './integer-range.ts'
+import { patternRule } from './pattern-rule.ts'
+import { bound, count, integerBounds } from './schema-bounds.ts'
+import { asList, asObject, invalidSchema, isObject, maxDepth, SchemaRoot } from './schema-root.ts'
+import { formatRule } from './string-formats.ts'
+
+const maxSchemaChars = 256 * 1024
+/** Keywords that narrow what is allowed in ways no rule here follows. */
+const unenforced = [
+  'not',
+  'if',
+  'patternProperties',
+  'propertyNames',
+  'dependentRequired',
+  'dependentSchemas',
+  'contains',
+  'multipleOf',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+  'unevaluatedProperties',
+]
+
+/** Adds the rules of a schema and returns the name of its first. With `strict`, what cannot be enforced is refused. */
+export function addSchema(builder: GrammarBuilder, schema: unknown, strict: boolean): string {
+  if ((JSON.stringify(schema) ?? '').length > maxSchemaChars)
+    throw invalidSchema('it is larger than 256 KiB')
+  return new SchemaReader(builder, schema, strict).rule(schema, 0)
+}
+
+class SchemaReader {
+  readonly #builder: GrammarBuilder
+  readonly #root: SchemaRoot
+  readonly #strict: boolean
+  readonly #references = new Map<string, string>()
+
+  constructor(builder: GrammarBuilder, root: unknown, strict: boolean) {
+    this.#builder = builder
+    this.#root = new SchemaRoot(root)
+    this.#strict = strict
+  }
+
+  rule(schema: unknown, depth: number): string {
+    if (depth > maxDepth) throw invalidSchema(`it is nested deeper than ${maxDepth} levels`)
+    if (schema === true) return this.#builder.json('value')
+    if (!isObject(schema)) throw invalidSchema('a schema must be an object or true')
+    if (this.#strict) refuseUnenforced(schema)
+    if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, depth)
+    if (schema.const !== undefined) return this.#builder.add(jsonLiteral(schema.const))
+    if (schema.enum !== undefined) return this.#enumeration(schema.enum)
+    const options = schema.anyOf ?? schema.oneOf
+    if (options !== undefined) return this.#union(schema, options, depth)
+    if (schema.allOf !== undefined) return this.rule(this.#root.merge(schema), depth + 1)
+    if (Array.isArray(schema.type)) {
+      const kinds = schema.type.map((type: unknown) => ({ ...schema, type }))
+      return this.#alternatives(kinds.map((kind) => this.rule(kind, depth + 1)))
+    }
+    return this.#typed(schema, schema.type ?? impliedType(schema), depth)
+  }
+
+  #typed(schema: JsonObject, type: unknown, depth: number): string {
+    switch (type) {
+      case undefined:
+        return this.#builder.json('value')
+      case 'object':
+        return this.#object(schema, depth)
+      case 'array':
+        return this.#array(schema, depth)
+      case 'string':
+        return this.#string(schema)
+      case 'integer':
+        return this.#builder.add(integerRange(...integerBounds(schema)))
+      case 'number':
+        return this.#number(schema)
+      case 'boolean':
+      case 'null':
+        return this.#builder.json(type)
+      default:
+        throw invalidSchema(`it has an unknown type`)
+    }
+  }
+
+  /** A name is given before the target is read, so that a schema may contain itself. */
+  #reference(pointer: string, depth: number): string {
+    const known = this.#references.get(pointer)
+    if (known !== undefined) return known
+    const name = this.#builder.reserve()
+    this.#references.set(pointer, name)
+    const target = this.rule(this.#root.resolve(pointer), depth + 1)
+    if (target === name) throw invalidSchema('a $ref points to itself')
+    this.#builder.define(name, target)
+    return name
+  }
+
+  #enumeration(values: unknown): string {
+    if (!Array.isArray(values) || values.length === 0 || values.length > 1000)
+      throw invalidSchema('enum must be a list of 1 to 1000 values')
+    return this.#builder.add(values.map(jsonLiteral).join(' | '))
+  }
+
+  #union(schema: JsonObject, options: unknown, depth: number): string {
+    if (!Array.isArray(options) || options.length === 0)
+      throw invalidSchema('anyOf and oneOf must be lists')
+    const { anyOf: _, oneOf: __, ...base } = schema
+    const hasBase = Object.keys(base).some((key) =>
+      ['properties', 'required', 'type', 'items'].includes(key),
+    )
+    return this.#alternatives(
+      options.map((option) => {
+        const whole = hasBase && isObject(option) ? { allOf: [base, option] } : option
+        return this.rule(whole, depth + 1)
+      }),
+    )
+  }
+
+  #alternatives(names: readonly string[]): string {
+    return names.length === 1 && names[0] ? names[0] : this.#builder.add(names.join(' | '))
+  }
+
+  #object(schema: JsonObject, depth: number): string {
+    const extra = schema.additionalProperties
+    if (schema.properties === undefined && (extra === undefined || extra === true))
+      return this.#builder.json('object')
+    if (schema.properties !== undefined && !isObject(schema.properties))
+      throw invalidSchema('properties must be an object')
+    const ws = this.#builder.json('ws')
+    const required = new Set(asList(schema.required))
+    const properties = Object.entries(asObject(schema.properties)).map(([name, value]) => ({
+      member: this.#builder.add(
+        `${literal(JSON.stringify(name))} ":" ${ws} ${this.rule(value, depth + 1)}`,
+      ),
+      isRequired: required.has(name),
+    }))
+    for (const name of required)
+      if (!Object.hasOwn(asObject(schema.properties), String(name)))
+        throw invalidSchema('required names a property that properties lacks')
+    let more = { first: '""', later: '""' }
+    if (extra !== undefined && extra !== false) {
+      const value = this.rule(extra, depth + 1)
+      const member = this.#builder.add(`${this.#builder.json('string')} ":" ${ws} ${value}`)
+      more = { first: `(${member} ("," ${ws} ${member})*)?`, later: `("," ${ws} ${member})*` }
+    }
+    // From the last to the first: each rule is what may follow, with and without a comma before it.
+    for (const { member, isRequired } of properties.toReversed()) {
+      const after = this.#builder.add(more.later)
+      const skipped = isRequired ? undefined : this.#builder.add(more.first)
+      const taken = `${member} ${after}`
+      more = {
+        first: skipped === undefined ? taken : `(${taken} | ${skipped})`,
+        later: `("," ${ws} ${taken}${isRequired ? '' : ` | ${after}`})`,
+      }
+    }
+    return this.#builder.add(`"{" ${ws} ${more.first} ${ws} "}"`)
+  }
+
+  #array(schema: JsonObject, depth: number): string {
+    const ws = this.#builder.json('ws')
+    const fixed = asList(schema.prefixItems).map((item) => this.rule(item, depth + 1))
+    if (fixed.length > 0)
+      return this.#builder.add(`"[" ${ws} ${fixed.join(` "," ${ws} `)} ${ws} "]"`)
+    const item = this.rule(schema.items ?? true, depth + 1)
+    const [min, max] = [count(schema.minItems) ?? 0, count(schema.maxItems)]
+    if (max !== undefined && max < min) throw invalidSchema('maxItems is less than minItems')
+    if (max === 0) return this.#builder.add(`"[" ${ws} "]"`)
+    const rest = repeat(
+      `("," ${ws} ${item})`,
+      Math.max(0, min - 1),
+      max === undefined ? max : max - 1,
+    )
+    const items = `${item} ${rest} ${ws}`
+    return this.#builder.add(`"[" ${ws} ${min === 0 ? `(${items})?` : items} "]"`)
+  }
+
+  #string(schema: JsonObject): string {
+    const { format, pattern } = schema
+    if (typeof pattern === 'string')
+      return this.#builder.add(`"\\"" (${patternRule(pattern)}) "\\""`)
+    const formatted = typeof format === 'string' ? formatRule(format) : undefined
+    if (formatted !== undefined) return this.#builder.add(`"\\"" ${formatted} "\\""`)
+    const [min, max] = [count(schema.minLength) ?? 0, count(schema.maxLength)]
+    if (min === 0 && max === undefined) return this.#builder.json('string')
+    if (max !== undefined && max < min) throw invalidSchema('maxLength is less than minLength')
+    return this.#builder.add(`"\\"" ${repeat(this.#builder.json('char'), min, max)} "\\""`)
+  }
+
+  /** Bounds are followed for numbers that are not negative; below zero only the sign is. */
+  #number(schema: JsonObject): string {
+    const min = bound(schema.minimum ?? schema.exclusiveMinimum)
+    const max = bound(schema.maximum ?? schema.exclusiveMaximum)
+    const fraction = '("." [0-9]{1,16})?'
+    if (min === undefined || min < 0) return this.#builder.json('number')
+    if (max === undefined)
+      return this.#builder.add(`(${integerRange(Math.floor(min), undefined)}) ${fraction}`)
+    const whole = Math.floor(max)
+    const below =
+      whole - 1 >= Math.floor(min)
+        ? `(${integerRange(Math.floor(min), whole - 1)}) ${fraction} | `
+        : ''
+    return this.#builder.add(`${below}${literal(String(whole))}`)
+  }
+}
+
+function refuseUnenforced(schema: JsonObject): void {
+  const found = unenforced.find((keyword) => schema[keyword] !== undefined)
+  if (found !== undefined)
+    throw new EngineError('unsupported_value', `a strict schema cannot use the keyword ${found}`)
+}
+
+function impliedType(schema: JsonObject): string | undefined {
+  if (schema.properties !== undefined) return 'object'
+  if (schema.items !== undefined || schema.prefixItems !== undefined) return 'array'
+  return schema.pattern !== undefined || schema.minLength !== undefined ? 'string' : undefined
+}
+
+const jsonLiteral = (value: unknown): string => literal(JSON.stringify(value))

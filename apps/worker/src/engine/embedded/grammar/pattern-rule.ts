@@ -1,0 +1,168 @@
+/** Follows a regular expression of a JSON Schema as far as a grammar can. */
+import { EngineError } from '../../engine.ts'
+import { literal, repeat } from './gbnf.ts'
+
+type Range = readonly [from: number, to: number]
+
+const classes: Readonly<Record<string, readonly Range[]>> = {
+  d: [[0x30, 0x39]],
+  w: [
+    [0x30, 0x39],
+    [0x41, 0x5a],
+    [0x5f, 0x5f],
+    [0x61, 0x7a],
+  ],
+  s: [[0x20, 0x20]],
+}
+
+/** What cannot stand in a JSON string as it is: controls, the quote, the backslash. */
+const unwritable: readonly Range[] = [
+  [0x00, 0x1f],
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+  [0x7f, 0x7f],
+]
+
+/**
+ * The content of a string that matches the whole pattern, anchored at both ends as its authors
+ * mean it. Look-around, back-references and the like are refused.
+ */
+export function patternRule(pattern: string): string {
+  const reader = new PatternReader(pattern.replace(/^\^/, '').replace(/(?<!\\)\$$/, ''))
+  return reader.whole()
+}
+
+class PatternReader {
+  readonly #chars: readonly string[]
+  #at = 0
+
+  constructor(pattern: string) {
+    this.#chars = [...pattern]
+    if (this.#chars.length > 500) throw refused('a pattern is longer than 500 characters')
+  }
+
+  whole(): string {
+    const rule = this.#alternatives(0)
+    if (this.#at < this.#chars.length) throw refused('a pattern has a stray )')
+    return rule
+  }
+
+  #alternatives(depth: number): string {
+    if (depth > 20) throw refused('a pattern is nested too deeply')
+    const options = [this.#sequence(depth)]
+    while (this.#take('|')) options.push(this.#sequence(depth))
+    return options.join(' | ')
+  }
+
+  #sequence(depth: number): string {
+    const items: string[] = []
+    while (this.#at < this.#chars.length && !'|)'.includes(this.#peek()))
+      items.push(this.#quantified(this.#atom(depth)))
+    return items.length === 0 ? '""' : items.join(' ')
+  }
+
+  #atom(depth: number): string {
+    const char = this.#next()
+    if (char === '.') return negatedClass([])
+    if (char === '[') return this.#charClass()
+    if (char === '\\') return this.#escape()
+    if (char === '(') return this.#group(depth)
+    if ('*+?{^$'.includes(char)) throw refused(`a pattern uses ${char} where it is not supported`)
+    return stringLiteral(char)
+  }
+
+  #group(depth: number): string {
+    if (this.#take('?') && !this.#take(':'))
+      throw refused('a pattern uses look-around or named groups')
+    const body = this.#alternatives(depth + 1)
+    if (!this.#take(')')) throw refused('a pattern lacks a )')
+    return `(${body})`
+  }
+
+  #escape(): string {
+    const char = this.#next()
+    const ranges = classes[char]
+    if (ranges !== undefined) return positiveClass(ranges)
+    if (/[a-zA-Z0-9]/.test(char)) throw refused(`a pattern uses \\${char}, which is not supported`)
+    return stringLiteral(char)
+  }
+
+  #charClass(): string {
+    const isNegated = this.#take('^')
+    const ranges: Range[] = []
+    while (!this.#take(']')) {
+      const char = this.#next()
+      const named = char === '\\' ? classes[this.#peek()] : undefined
+      if (named !== undefined) {
+        this.#next()
+        ranges.push(...named)
+        continue
+      }
+      const from = code(char === '\\' ? this.#next() : char)
+      const isRange = this.#peek() === '-' && this.#chars[this.#at + 1] !== ']'
+      if (isRange) this.#next()
+      const last = isRange ? this.#next() : undefined
+      const to = last === undefined ? from : code(last === '\\' ? this.#next() : last)
+      if (to < from) throw refused('a pattern has a range out of order')
+      ranges.push([from, to])
+    }
+    return isNegated ? negatedClass(ranges) : positiveClass(ranges)
+  }
+
+  #quantified(atom: string): string {
+    if (this.#take('*')) return repeat(atom, 0, undefined)
+    if (this.#take('+')) return repeat(atom, 1, undefined)
+    if (this.#take('?')) return repeat(atom, 0, 1)
+    if (this.#peek() !== '{') return atom
+    const found = /^\{(\d{1,4})(?:(,)(\d{1,4})?)?\}/.exec(this.#chars.slice(this.#at).join(''))
+    if (found === null) throw refused('a pattern has a { that counts nothing')
+    this.#at += found[0].length
+    const min = Number(found[1])
+    if (found[2] === undefined) return repeat(atom, min, min)
+    return repeat(atom, min, found[3] === undefined ? undefined : Number(found[3]))
+  }
+
+  #peek(): string {
+    return this.#chars[this.#at] ?? ''
+  }
+
+  #next(): string {
+    const char = this.#chars[this.#at++]
+    if (char === undefined) throw refused('a pattern ends too early')
+    return char
+  }
+
+  #take(char: string): boolean {
+    if (this.#peek() !== char) return false
+    this.#at++
+    return true
+  }
+}
+
+/** Quotes and backslashes stand in JSON with a backslash before them. */
+const stringLiteral = (char: string): string =>
+  literal(char === '"' || char === '\\' ? `\\${char}` : char)
+
+function positiveClass(ranges: readonly Range[]): string {
+  let left = [...ranges]
+  for (const [from, to] of unwritable)
+    left = left.flatMap(([low, high]) => {
+      const below: Range = [low, Math.min(high, from - 1)]
+      const above: Range = [Math.max(low, to + 1), high]
+      return [below, above].filter(([first, last]) => first <= last)
+    })
+  if (left.length === 0) throw refused('a pattern has a class without a character for JSON')
+  return `[${left.map(formatRange).join('')}]`
+}
+
+const negatedClass = (ranges: readonly Range[]): string =>
+  `[^${[...unwritable, ...ranges].map(formatRange).join('')}]`
+
+const formatRange = ([from, to]: Range): string =>
+  from === to ? hexCode(from) : `${hexCode(from)}-${hexCode(to)}`
+
+const hexCode = (point: number): string => `\\U${point.toString(16).padStart(8, '0')}`
+const code = (char: string): number => char.codePointAt(0) ?? 0
+
+const refused = (why: string): EngineError =>
+  new EngineError('unsupported_value', `the schema cannot be enforced: ${why}`)

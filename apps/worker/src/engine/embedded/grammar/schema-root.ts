@@ -1,0 +1,62 @@
+/** A whole JSON Schema: finds what its references point to and joins what allOf lists. */
+import { EngineError, type JsonObject } from '../../engine.ts'
+
+export const maxDepth = 64
+
+export class SchemaRoot {
+  readonly #root: unknown
+
+  constructor(root: unknown) {
+    this.#root = root
+  }
+
+  /** Follows a JSON pointer inside this schema (RFC 6901); nothing is ever fetched. */
+  resolve(pointer: string): unknown {
+    if (pointer !== '#' && !pointer.startsWith('#/'))
+      throw invalidSchema('a $ref points outside the schema')
+    let at: unknown = this.#root
+    for (const part of pointer.split('/').slice(1)) {
+      const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+      at = isObject(at) && Object.hasOwn(at, name) ? at[name] : asList(at)[Number(name)]
+    }
+    if (at === undefined) throw invalidSchema('a $ref points to nothing')
+    return at
+  }
+
+  /** All parts in one: properties and required add up, of other keywords the last stands. */
+  merge(schema: JsonObject, depth = 0): JsonObject {
+    if (depth > maxDepth) throw invalidSchema(`it is nested deeper than ${maxDepth} levels`)
+    const { allOf, ...base } = schema
+    if (!Array.isArray(allOf) || allOf.length === 0) throw invalidSchema('allOf must be a list')
+    const whole: JsonObject = { ...base }
+    for (const part of allOf) {
+      const read = this.#read(part, depth)
+      const properties = { ...asObject(whole.properties), ...asObject(read.properties) }
+      const required = [...asList(whole.required), ...asList(read.required)]
+      Object.assign(whole, read)
+      if (Object.keys(properties).length > 0) Object.assign(whole, { properties, required })
+    }
+    return whole
+  }
+
+  #read(part: unknown, depth: number): JsonObject {
+    let read = part
+    for (let hops = 0; isObject(read) && typeof read.$ref === 'string'; hops++) {
+      if (hops > maxDepth) throw invalidSchema('a $ref points to itself')
+      read = this.resolve(read.$ref)
+    }
+    if (!isObject(read)) throw invalidSchema('allOf must list objects')
+    return read.allOf === undefined ? read : this.merge(read, depth + 1)
+  }
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {})
+
+export const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+/** The message tells what is wrong and quotes nothing: a schema is a part of the prompt. */
+export const invalidSchema = (why: string): EngineError =>
+  new EngineError('invalid_value', `the JSON schema is not valid: ${why}`)

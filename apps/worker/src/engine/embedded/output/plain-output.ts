@@ -1,0 +1,130 @@
+/** Reads text with `<think>` and `<tool_call>` marks, as most open models write it. */
+import { CallReader } from './call-reader.ts'
+import { MarkerScanner } from './marker-scanner.ts'
+import type { OutputPart, OutputReader } from './output-part.ts'
+
+const marks = {
+  think: '<think>',
+  thinkEnd: '</think>',
+  call: '<tool_call>',
+  callEnd: '</tool_call>',
+} as const
+
+export type PlainOutputOptions = {
+  /** The prompt already opened the model's thoughts. */
+  readonly startsInReasoning: boolean
+  readonly hasTools: boolean
+}
+
+type State = 'start' | 'reasoning' | 'content' | 'call'
+
+export class PlainOutput implements OutputReader {
+  readonly #hasTools: boolean
+  readonly #scanner = new MarkerScanner()
+  #state: State
+  #call: CallReader | undefined
+  #started = 0
+  #isBehindMark: boolean
+  #leading = ''
+  finishedCalls = 0
+  isAtCall = false
+
+  constructor({ startsInReasoning, hasTools }: PlainOutputOptions) {
+    this.#hasTools = hasTools
+    this.#state = startsInReasoning ? 'reasoning' : 'start'
+    this.#isBehindMark = startsInReasoning
+  }
+
+  get isReasoning(): boolean {
+    return this.#state === 'reasoning'
+  }
+
+  push(text: string): OutputPart[] {
+    const parts: OutputPart[] = []
+    this.isAtCall = false
+    let rest = text
+    for (;;) {
+      const { before, marker, after } = this.#scanner.push(rest, this.#markers())
+      parts.push(...this.#take(before))
+      if (marker === undefined) return parts
+      this.isAtCall = marker === marks.call && after.trim() === ''
+      parts.push(...this.#enter(marker))
+      rest = after
+    }
+  }
+
+  end(): OutputPart[] {
+    const parts = this.#take(this.#scanner.end())
+    if (this.#state === 'start' && this.#leading !== '')
+      parts.push({ kind: 'content', text: this.#leading })
+    if (this.#state === 'call') parts.push(...this.#endCall())
+    return parts
+  }
+
+  #markers(): readonly string[] {
+    switch (this.#state) {
+      case 'start':
+        return this.#hasTools ? [marks.think, marks.call] : [marks.think]
+      case 'reasoning':
+        return [marks.thinkEnd]
+      case 'content':
+        return this.#hasTools ? [marks.call] : []
+      case 'call':
+        return [marks.callEnd]
+    }
+  }
+
+  #take(text: string): OutputPart[] {
+    if (text === '') return []
+    if (this.#state === 'call') return this.#call?.push(text) ?? []
+    if (this.#state === 'start') return this.#takeFirst(text)
+    const kind = this.#state === 'reasoning' ? 'reasoning' : 'content'
+    // Line breaks right behind a mark belong to the mark.
+    const shown = this.#isBehindMark ? text.replace(/^\n+/, '') : text
+    if (shown === '') return []
+    this.#isBehindMark = false
+    return [{ kind, text: shown }]
+  }
+
+  /** Space at the very start is text only where no mark follows it. */
+  #takeFirst(text: string): OutputPart[] {
+    this.#leading += text
+    if (this.#leading.trim() === '') return []
+    this.#state = 'content'
+    return [{ kind: 'content', text: this.#leading }]
+  }
+
+  #enter(marker: string): OutputPart[] {
+    this.#isBehindMark = true
+    switch (marker) {
+      case marks.think:
+        this.#state = 'reasoning'
+        return []
+      case marks.call:
+        this.#state = 'call'
+        this.#call = new CallReader(this.#started)
+        return []
+      case marks.callEnd: {
+        const parts = this.#endCall()
+        this.#state = 'content'
+        return parts
+      }
+      default:
+        this.#state = 'content'
+        return []
+    }
+  }
+
+  #endCall(): OutputPart[] {
+    const call = this.#call
+    this.#call = undefined
+    const parts = call?.end()
+    if (call === undefined) return []
+    // What is marked as a call but cannot be read as one is shown, not lost.
+    if (parts === undefined)
+      return [{ kind: 'content', text: `${marks.call}${call.text}${marks.callEnd}` }]
+    this.#started++
+    this.finishedCalls++
+    return parts
+  }
+}

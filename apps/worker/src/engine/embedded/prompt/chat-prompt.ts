@@ -1,0 +1,93 @@
+/** Makes the tokens of a chat prompt from a request, in the way of the model's own template. */
+import { EngineError, type JsonObject } from '../../engine.ts'
+import { readMessages, type TemplateMessage } from './chat-messages.ts'
+import type { ChatTemplate } from './chat-template.ts'
+import { describeTools } from './described-tools.ts'
+import { ForeignText } from './foreign-text.ts'
+import type { PromptTokens } from './prompt-tokens.ts'
+import { readToolChoice, type ToolChoice } from './tool-choice.ts'
+
+export type ChatPrompt = {
+  readonly tokens: readonly number[]
+  readonly choice: ToolChoice
+  /** The prompt ends inside the model's thoughts. */
+  readonly startsInReasoning: boolean
+}
+
+export function makeChatPrompt(
+  body: JsonObject,
+  template: ChatTemplate,
+  tokenizer: PromptTokens,
+): ChatPrompt {
+  const choice = readToolChoice(body)
+  const foreign = new ForeignText(tokenizer.foreignPattern)
+  const isDescribed = template.toolStyle === 'described'
+  const read = readMessages(body.messages)
+  const messages = foreign.protect(isDescribed ? describeTools(read, choice.tools) : read)
+  const tools =
+    isDescribed || choice.tools.length === 0 ? {} : { tools: foreign.protect(choice.tools) }
+  const variables = { ...templateOptions(body), ...tools }
+  const rendered = renderFitting(messages, variables, template)
+  return {
+    tokens: tokenizer.ofPieces(foreign.split(rendered)),
+    choice,
+    startsInReasoning: /<think>\s*$/.test(rendered),
+  }
+}
+
+/** Some templates refuse a system message or two turns of one role; then the same is said in other turns. */
+function renderFitting(
+  messages: readonly TemplateMessage[],
+  variables: JsonObject,
+  template: ChatTemplate,
+): string {
+  const given = template.hasSystemRole ? messages : intoUserTurns(messages)
+  const rendered =
+    template.render({ ...variables, messages: given }) ??
+    template.render({ ...variables, messages: joinTurns(given) }) ??
+    template.render({ ...variables, messages: intoUserTurns(messages) })
+  if (rendered !== undefined) return rendered
+  throw new EngineError(
+    'invalid_value',
+    "the model's chat template does not accept these messages",
+    { param: 'messages' },
+  )
+}
+
+const intoUserTurns = (messages: readonly TemplateMessage[]): TemplateMessage[] =>
+  joinTurns(
+    messages.map((message) => (message.role === 'system' ? { ...message, role: 'user' } : message)),
+  )
+
+function joinTurns(messages: readonly TemplateMessage[]): TemplateMessage[] {
+  const joined: TemplateMessage[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    const isSame = last?.role === message.role && message.role !== 'tool'
+    if (last === undefined || !isSame || last.tool_calls || message.tool_calls) joined.push(message)
+    else joined[joined.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` }
+  }
+  return joined
+}
+
+/** What a request may tell a template: how much to think, and plain values of its own. */
+function templateOptions(body: JsonObject): JsonObject {
+  const effort = body.reasoning_effort
+  const given = body.chat_template_kwargs
+  const options: JsonObject = {}
+  if (typeof effort === 'string') {
+    options.enable_thinking = effort !== 'none' && effort !== 'minimal'
+    if (effort !== 'none') options.reasoning_effort = effort
+  }
+  if (given === undefined || given === null) return options
+  if (typeof given !== 'object' || Array.isArray(given))
+    throw new EngineError('invalid_value', 'chat_template_kwargs must be an object', {
+      param: 'chat_template_kwargs',
+    })
+  for (const [name, value] of Object.entries(given))
+    if (['string', 'number', 'boolean'].includes(typeof value) && !reserved.has(name))
+      options[name] = value
+  return options
+}
+
+const reserved = new Set(['messages', 'tools', 'bos_token', 'eos_token', 'add_generation_prompt'])
