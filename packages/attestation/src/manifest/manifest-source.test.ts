@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { utf8 } from '../bytes.ts'
 import { fetchLog } from '../log/fetch-log.ts'
+import { verifyLogProof } from '../log/log-proof.ts'
 import { publishEntry } from '../log/publish.ts'
 import { MemoryLog, newSigner } from '../testing/memory-log.ts'
 import { noon, type SoftwareWorld, softwareWorld } from '../testing/software-world.ts'
@@ -53,6 +54,19 @@ test('the latest manifest is loaded, and the checkpoint is kept', async () => {
   const manifest = await source().load()
   expect(manifest.serial).toBe(2)
   expect(kept).toEqual(log.files.get('checkpoint')!)
+})
+
+test('the manifest that was loaded last comes with its proof, and no other does', async () => {
+  const running = source()
+  await publish({ serial: 1 })
+  const first = await running.load()
+  const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
+  expect((await verifyLogProof(first.bytes, running.logProof(first)!, trust)).index).toBe(0)
+  await publish({ serial: 2 })
+  const second = await running.load()
+  expect((await verifyLogProof(second.bytes, running.logProof(second)!, trust)).index).toBe(1)
+  expect(running.logProof(first)).toBeUndefined()
+  expect(createStaticSource(first.bytes, record).logProof(first)).toBeUndefined()
 })
 
 test('a log that went back is refused after a restart too', async () => {

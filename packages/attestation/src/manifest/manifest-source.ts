@@ -1,4 +1,5 @@
 /** Where the manifest in force comes from: a verified log, or one document managed by hand. */
+import type { Bytes } from '../bytes.ts'
 
 import type { LogTrust } from '../log/log-trust.ts'
 import type { ReadLog } from '../log/tile-tree.ts'
@@ -13,6 +14,8 @@ export type ManifestSource = {
   readonly enforced: (manifest: Manifest, at: Date) => Promise<void>
   /** A document managed by hand is never fetched again. */
   readonly fixed: boolean
+  /** c2sp.org/tlog-proof of the manifest that was loaded last, for an evidence bundle. */
+  readonly logProof: (manifest: Manifest) => Bytes | undefined
 }
 
 /** What a manifest leaves behind where it is enforced: its file, and since when. */
@@ -42,8 +45,10 @@ export type LogSourceOptions = {
 export function createLogSource(options: LogSourceOptions): ManifestSource {
   const { trust, read, checkpoints } = options
   let serial = 0
+  let proven: { readonly digest: string; readonly proof: Bytes } | undefined
   return {
     fixed: false,
+    logProof: ({ digest }) => (digest === proven?.digest ? proven.proof : undefined),
     enforced: recordChanges(options.record),
     async load() {
       const remembered = await checkpoints.load()
@@ -59,6 +64,7 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
         )
       }
       serial = manifest.serial
+      proven = { digest: manifest.digest, proof: latest.proof }
       return manifest
     },
   }
@@ -69,6 +75,7 @@ export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): M
   let parsed: Promise<Manifest> | undefined
   return {
     fixed: true,
+    logProof: () => undefined,
     enforced: recordChanges(record),
     load() {
       parsed ??= parseManifest(bytes)
