@@ -1,0 +1,199 @@
+/** Things that happen while requests run: renewed certificates, signals, workers that come and go. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { createTestAuthority } from '@privatemode/service/testing'
+import { startProxy } from './proxy-process.ts'
+import {
+  chat,
+  chatPath,
+  errorOf,
+  post,
+  type ScriptedSystem,
+  startScriptedSystem,
+  story,
+} from './scripted-system.ts'
+
+let scripted: ScriptedSystem
+let keyArgs: string[]
+
+beforeAll(async () => {
+  scripted = await startScriptedSystem()
+  keyArgs = ['--apiKey', scripted.system.apiKey]
+}, 60_000)
+afterAll(() => scripted.system.stop(), 30_000)
+
+describe('TLS', () => {
+  test('the proxy serves HTTPS and takes up a renewed certificate under load without a failed request', async () => {
+    const authority = createTestAuthority('Local CA')
+    const folder = mkdtempSync(join(tmpdir(), 'privatemode-tls-'))
+    const [certPath, keyPath] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    const install = (subject: string) => {
+      const { certPem, keyPem } = authority.issue(['localhost', '127.0.0.1'], subject)
+      writeFileSync(`${certPath}.new`, certPem)
+      writeFileSync(`${keyPath}.new`, keyPem, { mode: 0o600 })
+      renameSync(`${keyPath}.new`, keyPath)
+      renameSync(`${certPath}.new`, certPath)
+    }
+    install('before')
+    const tlsArgs = ['--tlsCertPath', certPath, '--tlsKeyPath', keyPath]
+    const proxy = await startProxy(scripted.system, { args: [...keyArgs, ...tlsArgs] })
+    expect(proxy.url).toStartWith('https://')
+    expect(await subjectSeen(proxy.port, authority.certPem)).toBe('before')
+
+    let stop = false
+    const counts = { good: 0, bad: 0 }
+    const client = async (stream: boolean, keepalive: boolean) => {
+      const session = new Bun.FetchSession({
+        tls: { ca: authority.certPem },
+        keepAlive: keepalive,
+        proxy: false,
+      })
+      while (!stop) {
+        try {
+          const response = await session.fetch(proxy.url + chatPath, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: chat({ stream }),
+          })
+          const text = await response.text()
+          counts[text.includes('upon ') ? 'good' : 'bad']++
+        } catch {
+          counts.bad++
+        }
+      }
+    }
+    const clients = [
+      client(true, true),
+      client(false, true),
+      client(true, false),
+      client(false, false),
+    ]
+    install('after')
+    await proxy.logged('TLS certificate replaced')
+    expect(await subjectSeen(proxy.port, authority.certPem)).toBe('after')
+    stop = true
+    await Promise.all(clients)
+    expect(counts.bad).toBe(0)
+    expect(counts.good).toBeGreaterThan(10)
+
+    writeFileSync(certPath, authority.issue(['localhost'], 'mismatched').certPem)
+    await proxy.logged('renewed TLS certificate is not usable')
+    expect(await subjectSeen(proxy.port, authority.certPem)).toBe('after')
+    await proxy.stop()
+  }, 60_000)
+})
+
+describe('SIGTERM and SIGINT', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s finishes every stream in flight, refuses new ones and ends with 0',
+    async (signal) => {
+      const release = Promise.withResolvers<void>()
+      let waiting = 0
+      const all = Promise.withResolvers<void>()
+      scripted.hooks.beforeChunk = async (index) => {
+        if (index !== 1) return
+        if (++waiting === 20) all.resolve()
+        await release.promise
+      }
+      const proxy = await startProxy(scripted.system, { args: keyArgs })
+      const requests = Array.from({ length: 20 }, (_, index) =>
+        post(proxy, chatPath, chat({ stream: index % 2 === 0 })).then((response) =>
+          response.text(),
+        ),
+      )
+      // Whole answers are not chunked by the engine, so only the streams wait.
+      await Promise.race([all.promise, until(() => waiting === 10)])
+      proxy.signal(signal)
+      await proxy.logged('stopping')
+      await expect(fetch(`${proxy.url}/health`)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+      release.resolve()
+      for (const text of await Promise.all(requests)) expect(text).toContain('upon ')
+      expect(await proxy.exited).toBe(0)
+      expect(proxy.log()).not.toContain('cut')
+      scripted.hooks.beforeChunk = undefined
+    },
+    30_000,
+  )
+
+  test('what does not end within --drainSeconds is cut, and a stream shows it', async () => {
+    scripted.hooks.beforeChunk = (index) => (index === 1 ? new Promise(() => {}) : undefined)
+    const args = [...keyArgs, '--drainSeconds', '1']
+    const proxy = await startProxy(scripted.system, { args })
+    const response = await post(proxy, chatPath, chat({ stream: true }))
+    const read = response.text().catch((error: unknown) => error)
+    proxy.signal('SIGTERM')
+    await proxy.logged('requests cut')
+    const end = await read
+    expect(end instanceof Error || !String(end).includes('[DONE]')).toBe(true)
+    expect(await proxy.exited).toBe(0)
+    scripted.hooks.beforeChunk = undefined
+  }, 20_000)
+})
+
+describe('workers', () => {
+  test('one that is gone before the first byte is replaced by another, and the client sees nothing', async () => {
+    const second = await scripted.system.addWorker()
+    const proxy = await startProxy(scripted.system, { args: keyArgs })
+    await until(async () => {
+      const facts = (await (await fetch(`${proxy.url}/ready`)).json()) as {
+        verified_workers: number
+      }
+      return facts.verified_workers === 2
+    })
+    await second.stop()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post(proxy, chatPath, chat({ stream: true }))),
+    )
+    for (const answer of answers) {
+      expect(answer.status).toBe(200)
+      expect(await answer.text()).toEndWith('data: [DONE]\n\n')
+    }
+    await proxy.stop()
+  }, 30_000)
+
+  test('a backend that is gone is a clear error that may be retried', async () => {
+    const proxy = await startProxy(scripted.system, {
+      args: ['--apiEndpoint', 'http://127.0.0.1:1', ...keyArgs],
+      cold: true,
+    })
+    const response = await post(proxy, chatPath, chat())
+    expect(response.status).toBe(502)
+    expect((await errorOf(response)).error.code).toBe('gateway_unreachable')
+    expect(response.headers.get('x-should-retry')).toBeNull()
+    expect((await fetch(`${proxy.url}/ready`)).status).toBe(503)
+    await proxy.stop()
+  })
+})
+
+test('the answer is the same through HTTP and the flags that do not change it', async () => {
+  const flags = ['--vendorOCSPAllowUnknown=false', '--vendorOCSPRevokedGracePeriod', '0']
+  const shapes = ['off', 'default', 'strict'].map(async (shape) => {
+    const args = [...keyArgs, ...flags, '--trafficShape', shape]
+    const proxy = await startProxy(scripted.system, { args })
+    const text = await (await post(proxy, chatPath, chat())).text()
+    await proxy.stop()
+    return text
+  })
+  for (const text of await Promise.all(shapes)) expect(text).toContain(story)
+}, 30_000)
+
+function subjectSeen(port: number, ca: string): Promise<string> {
+  const seen = Promise.withResolvers<string>()
+  const socket = connect({ host: '127.0.0.1', port, ca }, () => {
+    seen.resolve(String(socket.getPeerCertificate().subject.CN))
+    socket.destroy()
+  })
+  socket.once('error', seen.reject)
+  return seen.promise
+}
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 15_000
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error('waited in vain')
+    await Bun.sleep(20)
+  }
+}

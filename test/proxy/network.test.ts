@@ -1,0 +1,179 @@
+/** The way out: a CONNECT proxy, TLS inspection, the manifest log, and nobody else contacted. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type NoteSigner, publishEntry } from '@privatemode/attestation'
+import {
+  createTestAuthority,
+  type InspectionAppliance,
+  startInspectionAppliance,
+} from '@privatemode/service/testing'
+import { MemoryLog, newSigner } from '../../packages/attestation/src/testing/memory-log.ts'
+import { openSockets } from './open-sockets.ts'
+import { spawnProxy, systemArgs } from './proxy-process.ts'
+import {
+  canary,
+  chat,
+  chatPath,
+  errorOf,
+  post,
+  type ScriptedSystem,
+  startScriptedSystem,
+} from './scripted-system.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-network-'))
+const authority = createTestAuthority('Corp Inspection CA')
+const bundle = join(folder, 'bundle.pem')
+writeFileSync(bundle, authority.certPem)
+
+let scripted: ScriptedSystem
+let appliance: InspectionAppliance
+let log: MemoryLog
+let logHost: Bun.Server<undefined>
+let signer: NoteSigner & { readonly verifierKey: string }
+let args: string[]
+
+beforeAll(async () => {
+  scripted = await startScriptedSystem()
+  log = new MemoryLog()
+  signer = await newSigner('manifest.service.test')
+  await publishEntry(log, signer, scripted.system.manifest)
+  logHost = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request) {
+      const file = log.files.get(new URL(request.url).pathname.slice(1))
+      return file === undefined ? new Response(null, { status: 404 }) : new Response(file.slice())
+    },
+  })
+  appliance = await startInspectionAppliance(authority, {
+    'api.service.test:443': scripted.system.gatewayUrl,
+    'manifest.service.test:443': `http://127.0.0.1:${logHost.port}`,
+  })
+  args = withoutFlags(systemArgs(scripted.system), ['--apiEndpoint', '--manifestPath'])
+  args.push(
+    '--apiEndpoint',
+    'api.service.test:443',
+    '--manifestEndpoint',
+    'manifest.service.test:443',
+  )
+  args.push('--manifestLogKey', signer.verifierKey, '--apiKey', scripted.system.apiKey)
+}, 60_000)
+
+afterAll(async () => {
+  await appliance.stop()
+  await logHost.stop(true)
+  await scripted.system.stop()
+}, 30_000)
+
+const inspected = () => ({ https_proxy: appliance.url, SSL_CERT_FILE: bundle })
+
+describe('behind an HTTPS inspection appliance', () => {
+  test('with the bundle everything works, and the appliance reads no prompt, answer or salt', async () => {
+    const proxy = await spawnProxy(args, { env: inspected() })
+    await proxy.logged('coordinator manifest fetched successfully')
+    const salt = `${canary}-${'s'.repeat(40)}`
+    const response = await post(proxy, chatPath, chat({ cache_salt: salt }))
+    expect(await response.text()).toContain('Once upon a time')
+    const seen = appliance.seen.join('\n')
+    expect(seen).toContain('/privatemode/v1/sealed')
+    for (const secret of [canary, 'Once upon a time', salt]) expect(seen).not.toContain(secret)
+    await proxy.stop()
+  })
+
+  test('the proxy contacts the two hosts and nobody else', async () => {
+    appliance.asked.length = 0
+    const proxy = await spawnProxy(args, { env: inspected() })
+    await (await post(proxy, chatPath, chat())).text()
+    expect(new Set(appliance.asked)).toEqual(
+      new Set(['api.service.test:443', 'manifest.service.test:443']),
+    )
+    const outward = openSockets(proxy.pid).filter(({ localPort }) => localPort !== proxy.port)
+    expect(outward.length).toBeGreaterThan(0)
+    for (const socket of outward) expect(socket.remote).toBe(`127.0.0.1:${appliance.port}`)
+    await proxy.stop()
+  })
+
+  test('without the bundle the error names the authority and the remedy, in the log and to the client', async () => {
+    const proxy = await spawnProxy(args, { env: { https_proxy: appliance.url }, cold: true })
+    const line = await proxy.logged('the backend is not verified')
+    for (const text of ['unknown authority', 'Corp Inspection CA', 'SSL_CERT_FILE']) {
+      expect(line).toContain(text)
+    }
+    const response = await post(proxy, chatPath, chat())
+    expect(response.status).toBe(502)
+    expect((await errorOf(response)).error.message).toContain('SSL_CERT_FILE')
+    expect((await fetch(`${proxy.url}/ready`)).status).toBe(503)
+    expect((await fetch(`${proxy.url}/health`)).status).toBe(200)
+    await proxy.stop()
+  })
+
+  test('a host the proxy does not let through is named', async () => {
+    const elsewhere = args.map((arg) =>
+      arg.replace(/^manifest\.service\.test:443$/, 'other.service.test:443'),
+    )
+    const proxy = await spawnProxy(elsewhere, { env: inspected(), cold: true })
+    const line = await proxy.logged('the backend is not verified')
+    expect(line).toContain('tunnel to other.service.test was refused')
+    await proxy.stop()
+  })
+})
+
+describe('the manifest log', () => {
+  test('a backend that the manifest does not list is refused; the next manifest lets it in', async () => {
+    const current = log
+    log = new MemoryLog()
+    await publishEntry(log, signer, changed({ measurements: ['00'.repeat(48)] }))
+    const proxy = await spawnProxy(args, { env: inspected(), cold: true })
+    await proxy.logged('worker refused', 'measurement_unknown')
+    const refused = await post(proxy, chatPath, chat())
+    expect(refused.status).toBe(502)
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    expect((await errorOf(refused)).error.code).toBe('attestation_refused')
+    const enforced = () => readFileSync(join(proxy.workspace, 'manifests/log.txt'), 'utf8')
+    expect(enforced()).toBe('')
+    await publishEntry(log, signer, changed({}, 2))
+    expect((await post(proxy, chatPath, chat())).status).toBe(200)
+    expect(enforced()).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z manifest-2-[0-9a-f]+\.json\n$/)
+    await proxy.logged('coordinator manifest changed')
+    await proxy.stop()
+    log = current
+  })
+
+  test('a log that goes back is refused across restarts', async () => {
+    const workspace = mkdtempSync(join(tmpdir(), 'privatemode-rollback-'))
+    const older = log.copy()
+    await publishEntry(log, signer, changed({}, 2))
+    const first = await spawnProxy(args, { env: inspected(), workspace })
+    await first.stop()
+    const newest = log
+    log = older
+    const second = await spawnProxy(args, { env: inspected(), workspace, cold: true })
+    expect(await second.logged('the backend is not verified')).toContain('log_rolled_back')
+    const response = await post(second, chatPath, chat())
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect((await errorOf(response)).error.code).toBe('attestation_refused')
+    await second.stop()
+    log = newest
+  })
+
+  test('a log signed by another key is refused', async () => {
+    const stranger = await newSigner('manifest.service.test')
+    const other = args.map((arg) => (arg === signer.verifierKey ? stranger.verifierKey : arg))
+    const proxy = await spawnProxy(other, { env: inspected(), cold: true })
+    await proxy.logged('the backend is not verified', 'log_signature_invalid')
+    await proxy.stop()
+  })
+})
+
+/** The system's manifest with changes to its one rule, and another serial number. */
+function changed(rule: object, serial = 1): Uint8Array {
+  const json = JSON.parse(new TextDecoder().decode(scripted.system.manifest))
+  Object.assign(json.roles.worker.accept[0], rule)
+  return new TextEncoder().encode(JSON.stringify({ ...json, serial }))
+}
+
+function withoutFlags(all: readonly string[], names: readonly string[]): string[] {
+  return all.filter((arg, index) => !names.includes(arg) && !names.includes(all[index - 1] ?? ''))
+}

@@ -1,0 +1,134 @@
+/** What the proxy writes: log, metrics, dumps, manifests. Never content where it does not belong. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ProxyProcess, startProxy } from './proxy-process.ts'
+import {
+  canary,
+  chat,
+  chatPath,
+  post,
+  type ScriptedSystem,
+  startScriptedSystem,
+  story,
+} from './scripted-system.ts'
+
+let scripted: ScriptedSystem
+let keyed: ProxyProcess
+
+beforeAll(async () => {
+  scripted = await startScriptedSystem()
+  const args = [
+    '--apiKey',
+    scripted.system.apiKey,
+    '--metrics',
+    '--bodyLimitMiB',
+    '1',
+    '-l',
+    'debug',
+  ]
+  keyed = await startProxy(scripted.system, { args })
+}, 60_000)
+
+afterAll(async () => {
+  await keyed.stop()
+  await scripted.system.stop()
+}, 30_000)
+
+test('the log has a line per request and never content, keys or salts', async () => {
+  const salt = `${canary}-${'s'.repeat(40)}`
+  const response = await post(keyed, chatPath, chat({ cache_salt: salt }), {
+    authorization: `Bearer ${canary}-key`,
+    'x-secret-path': `/home/${canary}`,
+  })
+  await response.arrayBuffer()
+  const line = await keyed.logged(String(response.headers.get('request-id')))
+  for (const part of [
+    'route=/v1/chat/completions',
+    'model=org/chat-1',
+    'status=200',
+    'elapsedMs=',
+  ]) {
+    expect(line).toContain(part)
+  }
+  await post(keyed, `/v1/${canary}`, canary)
+  expect(keyed.log()).not.toContain(canary)
+  expect(keyed.log()).not.toContain(scripted.system.apiKey)
+  expect(await (await fetch(`${keyed.url}/metrics`)).text()).not.toContain(canary)
+})
+
+describe('flags of the log', () => {
+  test('--log-format json and a level as a number', async () => {
+    const args = ['--log-format', 'json', '--log-level', '-4', '--apiKey', scripted.system.apiKey]
+    const proxy = await startProxy(scripted.system, { args, cold: true })
+    await proxy.logged('"msg":"ready"')
+    for (const line of proxy.log().trim().split('\n')) {
+      expect(JSON.parse(line)).toMatchObject({
+        time: expect.any(String),
+        level: expect.any(String),
+      })
+    }
+    await proxy.stop()
+  })
+
+  test('--log-level error is silent about what is well', async () => {
+    const proxy = await startProxy(scripted.system, {
+      args: ['-l', 'error'],
+      cold: true,
+      port: await freePort(),
+    })
+    await untilListening(proxy)
+    expect(proxy.log()).toBe('')
+    await proxy.stop()
+  })
+})
+
+test('--dumpRequests writes pairs without keys, and warns at the start', async () => {
+  const args = ['--dumpRequests', '--apiKey', scripted.system.apiKey]
+  const proxy = await startProxy(scripted.system, { args })
+  await proxy.logged('level=WARN', '--dumpRequests')
+  const secret = { authorization: 'Bearer sk-client-secret' }
+  await (await post(proxy, chatPath, chat(), secret)).text()
+  await (await post(proxy, chatPath, chat({ stream: true }), secret)).text()
+  await (await post(proxy, chatPath, '{', secret)).text()
+  proxy.signal('SIGTERM')
+  await proxy.exited
+  const [day = ''] = readdirSync(join(proxy.workspace, 'requests'))
+  const folder = join(proxy.workspace, 'requests', day)
+  const files = readdirSync(folder)
+  expect(files.filter((name) => name.endsWith('-request.txt'))).toHaveLength(3)
+  const text = files.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n')
+  expect(text).toContain(canary)
+  expect(text).toContain(story)
+  expect(text).toContain('[DONE]')
+  expect(text).not.toContain('sk-client-secret')
+  expect(text).not.toContain(scripted.system.apiKey)
+})
+
+test('the workspace has the enforced manifest and since when', () => {
+  const manifests = join(keyed.workspace, 'manifests')
+  const log = readFileSync(join(manifests, 'log.txt'), 'utf8')
+  const [time = '', name = ''] = log.trim().split(' ')
+  expect(new Date(time).toISOString()).toBe(time)
+  expect(readFileSync(join(manifests, name))).toEqual(Buffer.from(scripted.system.manifest))
+  expect(existsSync(join(keyed.workspace, 'requests'))).toBe(false)
+})
+
+async function freePort(): Promise<number> {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  const port = server.port ?? 0
+  await server.stop(true)
+  return port
+}
+
+async function untilListening(proxy: ProxyProcess): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const up = await fetch(`${proxy.url}/health`).then(
+      () => true,
+      () => false,
+    )
+    if (up) return
+    await Bun.sleep(25)
+  }
+  throw new Error('the proxy does not listen')
+}

@@ -1,0 +1,153 @@
+/** What the proxy refuses, and its own pages. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type ProxyProcess, startProxy } from './proxy-process.ts'
+import {
+  chat,
+  chatPath,
+  errorOf,
+  post,
+  rawExchange,
+  type ScriptedSystem,
+  startScriptedSystem,
+} from './scripted-system.ts'
+
+let scripted: ScriptedSystem
+let keyed: ProxyProcess
+let open: ProxyProcess
+
+beforeAll(async () => {
+  scripted = await startScriptedSystem()
+  const args = [
+    '--apiKey',
+    scripted.system.apiKey,
+    '--metrics',
+    '--bodyLimitMiB',
+    '1',
+    '-l',
+    'debug',
+  ]
+  ;[keyed, open] = await Promise.all([
+    startProxy(scripted.system, { args }),
+    startProxy(scripted.system),
+  ])
+}, 60_000)
+
+afterAll(async () => {
+  await Promise.all([keyed.stop(), open.stop()])
+  await scripted.system.stop()
+}, 30_000)
+
+describe('bad requests', () => {
+  const cases: [string, RequestInit['body'], Record<string, string>, number, string][] = [
+    ['broken JSON', '{"model":', {}, 400, 'invalid_json'],
+    ['an array', '[]', {}, 400, 'invalid_json'],
+    ['a key twice', '{"model":"a","mod\\u0065l":"b"}', {}, 400, 'invalid_json'],
+    ['no model', '{}', {}, 400, 'missing_parameter'],
+    ['an unknown model', '{"model":"none"}', {}, 404, 'model_not_found'],
+    ['plain text', 'hello', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
+    ['another encoding', 'x', { 'content-encoding': 'br' }, 415, 'unsupported_media_type'],
+    ['broken gzip', 'x', { 'content-encoding': 'gzip' }, 400, 'malformed'],
+    ['a body over the limit', 'x'.repeat(1024 * 1024 + 1), {}, 413, 'request_too_large'],
+  ]
+  test.each(cases)('%s', async (_name, body, headers, status, code) => {
+    const response = await post(keyed, chatPath, body, headers)
+    expect(response.status).toBe(status)
+    expect((await errorOf(response)).error.code).toBe(code)
+  })
+
+  test('an unknown path is 404 and a wrong method 405 with Allow, as JSON', async () => {
+    const unknown = await fetch(`${keyed.url}/v1/nothing`)
+    expect(unknown.status).toBe(404)
+    expect((await errorOf(unknown)).error.code).toBe('not_found')
+    const wrong = await fetch(keyed.url + chatPath)
+    expect(wrong.status).toBe(405)
+    expect(wrong.headers.get('allow')).toBe('POST')
+    const messages = await fetch(`${keyed.url}/v1/messages`)
+    expect(await messages.json()).toMatchObject({ type: 'error' })
+  })
+
+  test('a body over the limit is refused before it is read', async () => {
+    const answer = await rawExchange(
+      keyed.port,
+      `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+        'content-length: 999999999\r\n\r\n{',
+    )
+    expect(answer).toStartWith('HTTP/1.1 413')
+  })
+
+  test('a gzip body is decoded', async () => {
+    const body = Bun.gzipSync(Buffer.from(chat()))
+    const response = await post(keyed, chatPath, body, { 'content-encoding': 'gzip' })
+    expect(response.status).toBe(200)
+  })
+
+  test('Expect: 100-continue is answered at once', async () => {
+    const body = chat()
+    const started = performance.now()
+    const answer = await rawExchange(
+      keyed.port,
+      `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+        `content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+      (text) => (text.includes('100 Continue') ? body : undefined),
+    )
+    expect(answer).toContain('HTTP/1.1 200 OK')
+    expect(performance.now() - started).toBeLessThan(900)
+  })
+
+  test('unknown fields, query strings and charsets are no reason to refuse', async () => {
+    const body = chat({ context_management: {}, store: true, verbosity: 'low' })
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    expect((await post(keyed, `${chatPath}?beta=true`, body, headers)).status).toBe(200)
+    expect((await fetch(`${keyed.url}/v1/models?limit=1000`)).status).toBe(200)
+  })
+})
+
+describe('pages of other origins', () => {
+  test('are refused, and so is a Host this proxy does not have', async () => {
+    const foreign = await post(keyed, chatPath, chat(), { origin: 'https://evil.example' })
+    expect(foreign.status).toBe(403)
+    expect(foreign.headers.get('access-control-allow-origin')).toBeNull()
+    const answer = await rawExchange(keyed.port, 'GET / HTTP/1.1\r\nhost: evil.example\r\n\r\n')
+    expect(answer).toStartWith('HTTP/1.1 403')
+    const preflight = await fetch(keyed.url + chatPath, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://evil.example' },
+    })
+    expect(preflight.status).toBe(403)
+  })
+})
+
+describe("the proxy's own pages", () => {
+  test('HEAD / and /health need no key', async () => {
+    expect((await fetch(`${open.url}/`, { method: 'HEAD' })).status).toBe(200)
+    expect(await (await fetch(`${open.url}/health`)).json()).toEqual({ status: 'ok' })
+  })
+
+  test('/ready says that the backend is verified', async () => {
+    const response = await fetch(`${keyed.url}/ready`)
+    expect(response.status).toBe(200)
+    expect(await response.json()).toMatchObject({ ready: true, verified_workers: 1 })
+  })
+
+  test('the verification says manifest, workers, checks and lifetimes, to programs and people', async () => {
+    const facts = (await (await fetch(`${keyed.url}/privatemode/v1/verification`)).json()) as {
+      manifest: { digest: string; enforced_since: string }
+      workers: { worker_id: string; valid_until: string; checks: { result: string }[] }[]
+    }
+    expect(facts.manifest.digest).toStartWith('sha256:')
+    expect(Date.parse(facts.manifest.enforced_since)).toBeLessThanOrEqual(Date.now())
+    expect(facts.workers).toHaveLength(1)
+    expect(facts.workers[0]?.checks.length).toBeGreaterThan(5)
+    expect(Date.parse(facts.workers[0]?.valid_until ?? '')).toBeLessThan(Date.now() + 3_600_000)
+    const page = await fetch(`${keyed.url}/`)
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(await page.text()).toContain(facts.workers[0]?.worker_id ?? 'none')
+  })
+
+  test('/metrics is there on request only', async () => {
+    expect((await fetch(`${open.url}/metrics`)).status).toBe(404)
+    const text = await (await fetch(`${keyed.url}/metrics`)).text()
+    expect(text).toContain(`privatemode_proxy_requests_total{route="${chatPath}",status="200"`)
+    expect(text).toContain('privatemode_proxy_verified_workers 1')
+  })
+})
