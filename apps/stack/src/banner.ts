@@ -26,7 +26,7 @@ export function formatBanner(facts: BannerFacts): string {
     `  proxyless   https://127.0.0.1:${proxyless}/v1         HTTPS with an API key, no client software`,
     `  gateway     http://127.0.0.1:${gateway}             blind: keys, metering, manifest log`,
     ...portal,
-    `  models      ${[facts.chatModel, facts.embedModel].filter(Boolean).join(', ')}`,
+    `  models      ${[...new Set([facts.chatModel, facts.embedModel])].filter(Boolean).join(', ')}`,
     `  API key     in ${keyPath}`,
     '',
     'Try it:',
