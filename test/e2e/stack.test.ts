@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openSync, readFileSync, readSync } from 'node:fs'
+import OpenAI from 'openai'
+import {
+  type ScriptedServer,
+  startScriptedServer,
+} from '../../apps/worker/src/testing/scripted-server.ts'
+import { encodingsOf } from '../blindness/find-secret.ts'
+import { type RunningStack, runStack } from './running-stack.ts'
+
+let server: ScriptedServer
+let stack: RunningStack
+
+beforeAll(async () => {
+  server = startScriptedServer({ kind: 'vllm', cache: 'salted' })
+  stack = await runStack(['--engineUrl', server.url])
+}, 150_000)
+
+afterAll(async () => {
+  await stack?.stop()
+  await server?.stop()
+}, 60_000)
+
+const ask = (content: string) => ({
+  model: 'scripted',
+  messages: [{ role: 'user' as const, content }],
+})
+
+const clients = (): [string, OpenAI][] => {
+  const secureFetch = (url: string | URL | Request, init?: RequestInit) =>
+    fetch(url as string, { ...init, tls: { ca: stack.ca } } as RequestInit)
+  return [
+    ['proxy', new OpenAI({ baseURL: `${stack.proxyUrl}/v1`, apiKey: 'unused', maxRetries: 0 })],
+    [
+      'proxyless endpoint',
+      new OpenAI({
+        baseURL: `${stack.proxylessUrl}/v1`,
+        apiKey: stack.apiKey,
+        fetch: secureFetch,
+        maxRetries: 0,
+      }),
+    ],
+  ]
+}
+
+describe('the official OpenAI client', () => {
+  test('chats, streamed and not, through the proxy and the proxyless endpoint', async () => {
+    for (const [, client] of clients()) {
+      const whole = await client.chat.completions.create(ask('hello there'))
+      expect(whole.choices[0]?.message.content).toContain('hello there')
+      expect(whole.usage?.total_tokens).toBeGreaterThan(0)
+      const stream = await client.chat.completions.create({ ...ask('[[words 20]]'), stream: true })
+      let text = ''
+      let finish: string | null | undefined
+      for await (const chunk of stream) {
+        text += chunk.choices[0]?.delta.content ?? ''
+        finish ??= chunk.choices[0]?.finish_reason
+      }
+      expect(text).toContain('word19')
+      expect(finish).toBe('stop')
+    }
+  }, 60_000)
+
+  test('is told clearly about a wrong key, a missing key and an unknown model', async () => {
+    const init = { tls: { ca: stack.ca }, method: 'POST', body: JSON.stringify(ask('x')) }
+    const url = `${stack.proxylessUrl}/v1/chat/completions`
+    const json = { 'content-type': 'application/json' }
+    const missing = await fetch(url, { ...init, headers: json })
+    expect(missing.status).toBe(401)
+    expect(await missing.json()).toMatchObject({ error: { code: 'invalid_api_key' } })
+    const headers = { ...json, authorization: 'Bearer pm_wrong' }
+    expect((await fetch(url, { ...init, headers })).status).toBe(401)
+    const [, client] = clients()[0]!
+    const unknown = async () => {
+      await client.chat.completions.create({ ...ask('x'), model: 'nope' })
+    }
+    await expect(unknown()).rejects.toMatchObject({ status: 404, code: 'model_not_found' })
+  }, 30_000)
+})
+
+describe('bad input gets a clear error in the dialect of its path', () => {
+  const cases: [string, string, string][] = [
+    ['malformed JSON', '{"model":', 'invalid_json'],
+    ['a duplicate key', '{"model":"scripted","model":"other"}', 'invalid_json'],
+    ['an array', '[]', 'invalid_json'],
+    ['a wrong type', '{"model":"scripted","messages":"hello"}', 'invalid_value'],
+    ['no model', '{"messages":[]}', 'missing_parameter'],
+  ]
+  test.each(cases)('%s', async (_name, body, code) => {
+    const post = (path: string) =>
+      fetch(stack.proxyUrl + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+    const openai = await post('/v1/chat/completions')
+    expect(openai.status).toBe(400)
+    expect(await openai.json()).toMatchObject({ error: { code, type: 'invalid_request_error' } })
+    const anthropic = await post('/v1/messages')
+    expect(anthropic.status).toBe(400)
+    const json = (await anthropic.json()) as { type: string; error: { type: string } }
+    expect(json).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } })
+  })
+
+  test('a body over 32 MiB', async () => {
+    const body = `{"model":"scripted","pad":"${'x'.repeat(33 * 1024 * 1024)}"}`
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${stack.proxyUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    expect(response.status).toBe(413)
+  }, 30_000)
+})
+
+test('a client that goes away stops the generation, streamed or not', async () => {
+  for (const stream of [true, false]) {
+    const abort = new AbortController()
+    const before = server.requests.length
+    const going = fetch(`${stack.proxyUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...ask('[[slow 400]] [[pace 100]] [[words 200]]'), stream }),
+      signal: abort.signal,
+    }).then((response) => response.text())
+    while (server.requests.length === before) await Bun.sleep(20)
+    await Bun.sleep(stream ? 700 : 200)
+    abort.abort()
+    await expect(going).rejects.toThrow()
+    const seen = server.requests.at(-1)!
+    for (let i = 0; i < 100 && !seen.wasAborted; i++) await Bun.sleep(20)
+    expect(seen.wasAborted).toBe(true)
+  }
+}, 30_000)
+
+test('the memory of the gateway never holds the prompt or the answer', async () => {
+  const marked = 'Zinnober-Lagune-4711-Quittenbaum'
+  const [, client] = clients()[0]!
+  await client.chat.completions.create(ask(marked))
+  const stream = await client.chat.completions.create({ ...ask(marked), stream: true })
+  for await (const chunk of stream) expect(chunk.object).toBe('chat.completion.chunk')
+  const forms = encodingsOf(marked).filter(([name]) => ['plain', 'UTF-16 LE', 'hex'].includes(name))
+  const holds = (part: 'gateway' | 'proxy') =>
+    readMemory(stack.pidOf(part)).some((region) => forms.some(([, form]) => region.includes(form)))
+  expect(holds('gateway')).toBe(false)
+  // The same search does find it where it has to be.
+  expect(holds('proxy')).toBe(true)
+}, 60_000)
+
+test('a worker killed in mid-stream is an error event, never a clean end, and a retry works', async () => {
+  const response = await fetch(`${stack.proxyUrl}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...ask('[[pace 50]] [[words 400]]'), stream: true }),
+  })
+  expect(response.status).toBe(200)
+  let text = ''
+  let killed = false
+  for await (const chunk of response.body!) {
+    text += new TextDecoder().decode(chunk)
+    if (!killed && text.includes('word5')) {
+      killed = true
+      process.kill(stack.pidOf('worker'), 'SIGKILL')
+    }
+  }
+  expect(killed).toBe(true)
+  expect(text).not.toContain('[DONE]')
+  const lastEvent = text.trim().split('\n\n').at(-1) ?? ''
+  expect(JSON.parse(lastEvent.replace('data: ', ''))).toMatchObject({
+    error: { type: 'server_error' },
+  })
+  await stack.until(/worker ended \(SIGKILL\); starting it again/, 10_000)
+  const [, client] = clients()[0]!
+  const deadline = Date.now() + 30_000
+  for (;;) {
+    try {
+      const again = await client.chat.completions.create(ask('back again'))
+      expect(again.choices[0]?.message.content).toContain('back again')
+      break
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+      await Bun.sleep(200)
+    }
+  }
+}, 60_000)
+
+test('a busy port is one clear sentence and a failed start', async () => {
+  const port = new URL(stack.proxyUrl).port
+  const failed = runStack(['--engineUrl', server.url, '--port', port])
+  await expect(failed).rejects.toThrow(`port ${port} is in use; stop the other program`)
+}, 30_000)
+
+test('keys, tokens and the database are readable by their owner only', () => {
+  for (const name of ['api-key', 'keys/operator-token', 'keys/software-root.json', 'tls/key.pem']) {
+    const { stdout } = Bun.spawnSync(['stat', '-c', '%a', `${stack.home}/${name}`])
+    expect(stdout.toString().trim()).toBe('600')
+  }
+})
+
+/** The writable memory of a process, region by region. */
+function readMemory(pid: number): Buffer[] {
+  const maps = readFileSync(`/proc/${pid}/maps`, 'utf8').trim().split('\n')
+  const memory = openSync(`/proc/${pid}/mem`, 'r')
+  return maps.flatMap((line) => {
+    const [, start = '0', end = '0'] = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line) ?? []
+    const length = Number(BigInt(`0x${end}`) - BigInt(`0x${start}`))
+    if (length === 0 || length > 1 << 30) return []
+    const region = Buffer.alloc(length)
+    try {
+      const read = readSync(memory, region, 0, length, Number(BigInt(`0x${start}`)))
+      return [region.subarray(0, read)]
+    } catch {
+      return [] // a region that cannot be read, such as a guard page
+    }
+  })
+}
