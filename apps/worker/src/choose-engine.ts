@@ -11,7 +11,11 @@ export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engi
       return await createEmbeddedEngine({ models: choice.models })
     case 'http':
       return await connectHttpEngine(
-        { baseUrl: choice.url, apiKey: choice.apiKey },
+        {
+          baseUrl: choice.url,
+          apiKey: choice.apiKey,
+          acceptSharedCache: choice.acceptSharedCache,
+        },
         {
           fetch,
           now: () => new Date(),
