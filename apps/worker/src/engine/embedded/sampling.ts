@@ -91,7 +91,9 @@ function readSeed(body: JsonObject): number {
   if (seed === undefined || seed === null) return randomInt(2 ** 32)
   if (typeof seed !== 'number' || !Number.isInteger(seed))
     throw invalid('seed must be a whole number', 'seed')
-  return Number(BigInt.asUintN(32, BigInt(seed) ^ (BigInt(seed) >> 32n)))
+  const low = Number(BigInt.asUintN(32, BigInt(seed)))
+  const high = Number(BigInt.asIntN(32, BigInt(seed) >> 32n))
+  return (low + Math.imul(high, 0x9e3779b1)) >>> 0
 }
 
 /** A number within its bounds, or undefined where the field is absent or null. */

@@ -95,6 +95,8 @@ export class PlainOutput implements OutputReader {
   }
 
   #enter(marker: string): OutputPart[] {
+    // Thoughts come first or not at all: inside an answer the mark is text.
+    if (marker === marks.think && this.#state !== 'start') return this.#take(marker)
     this.#isBehindMark = true
     switch (marker) {
       case marks.think:

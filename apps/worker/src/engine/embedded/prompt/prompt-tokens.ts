@@ -18,8 +18,7 @@ export class PromptTokens {
   /** A rendered chat: names of control tokens count as such, except in foreign pieces. */
   ofPieces(pieces: readonly TextPiece[]): number[] {
     const tokens = pieces.flatMap(({ text, isForeign }, at) =>
-      // Only the first piece starts a text; a tokenizer would put a space before the others.
-      this.#model.tokenize(text, !isForeign, at === 0 ? undefined : 'trimLeadingSpace'),
+      at === 0 ? this.#model.tokenize(text, !isForeign) : this.#goOn(text, !isForeign),
     )
     return this.#withStart(tokens)
   }
@@ -38,6 +37,14 @@ export class PromptTokens {
         )
       return id as number
     })
+  }
+
+  /** SentencePiece puts a space before every text; one that goes on must not get it. */
+  #goOn(text: string, hasControls: boolean): Token[] {
+    const lead = this.#model.tokenize('\n', hasControls)
+    const all = this.#model.tokenize(`\n${text}`, hasControls)
+    const isApart = lead.every((token, at) => token === all[at])
+    return isApart ? all.slice(lead.length) : this.#model.tokenize(text, hasControls)
   }
 
   #withStart(tokens: readonly Token[]): number[] {

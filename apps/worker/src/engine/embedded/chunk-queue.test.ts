@@ -1,0 +1,36 @@
+/** The hand-over of chunks between a generator and its reader. */
+import { expect, test } from 'bun:test'
+import { ChunkQueue } from './chunk-queue.ts'
+
+test('chunks come in order, also those pushed while the reader waits', async () => {
+  const queue = new ChunkQueue<number>(() => {})
+  queue.push(1)
+  const reading = Array.fromAsync(queue)
+  await Promise.resolve()
+  queue.push(2)
+  queue.push(3)
+  queue.done()
+  expect(await reading).toEqual([1, 2, 3])
+})
+
+test('a failure comes after the chunks before it', async () => {
+  const queue = new ChunkQueue<number>(() => {})
+  queue.push(1)
+  queue.fail(new Error('broken'))
+  const reader = queue[Symbol.asyncIterator]()
+  expect((await reader.next()).value).toBe(1)
+  await expect(reader.next()).rejects.toThrow('broken')
+})
+
+test('a reader who leaves early is told to the generator, one who stays is not', async () => {
+  let left = 0
+  const early = new ChunkQueue<number>(() => left++)
+  early.push(1)
+  for await (const _ of early) break
+  expect(left).toBe(1)
+  const whole = new ChunkQueue<number>(() => left++)
+  whole.push(1)
+  whole.done()
+  await Array.fromAsync(whole)
+  expect(left).toBe(1)
+})

@@ -1,0 +1,186 @@
+/** What a schema's grammar lets through, judged by llama.cpp's own matcher. */
+import { afterAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { nativeModelOf } from '../native-binding.ts'
+import { loadStories } from '../testing/story-model.ts'
+import { GrammarBuilder } from './gbnf.ts'
+import { integerRange } from './integer-range.ts'
+import { addSchema } from './json-schema-grammar.ts'
+
+const model = await loadStories()
+const native = nativeModelOf(model)
+afterAll(() => model.llama.dispose())
+
+function grammarOf(schema: unknown, strict = false) {
+  const builder = new GrammarBuilder()
+  const root = addSchema(builder, schema, strict)
+  return native.createGrammar(builder.format(root))
+}
+
+const allows = (schema: unknown, value: unknown): boolean =>
+  grammarOf(schema).accepts(JSON.stringify(value))
+
+const person = {
+  type: 'object',
+  properties: {
+    name: { type: 'string' },
+    nick: { type: 'string' },
+    age: { type: 'integer', minimum: 0, maximum: 150 },
+  },
+  required: ['name', 'age'],
+}
+
+const cases: [string, unknown, unknown[], unknown[]][] = [
+  ['any value', true, [1, 'x', [], {}, null, [{ a: [true] }]], []],
+  ['string', { type: 'string' }, ['', 'caf\u00e9 "q" \\ \n'], [1, null]],
+  ['lengths', { type: 'string', minLength: 2, maxLength: 3 }, ['ab', 'abc'], ['a', 'abcd']],
+  ['enum', { enum: ['a', 1, null, { b: 2 }] }, ['a', 1, null, { b: 2 }], ['b', 2, {}]],
+  ['const', { const: 'x"y' }, ['x"y'], ['xy']],
+  ['types', { type: ['string', 'null'] }, ['x', null], [1]],
+  ['boolean', { type: 'boolean' }, [true, false], ['true', 0]],
+  ['number', { type: 'number' }, [0, -1.5, 1e25, 3], ['3', null]],
+  ['number from zero', { type: 'number', minimum: 0 }, [0, 0.5, 12.25], [-1, -0.5]],
+  ['number within', { type: 'number', minimum: 0, maximum: 1 }, [0, 0.5, 1], [1.5, 2, -1]],
+  ['exclusive', { type: 'integer', exclusiveMinimum: 3, exclusiveMaximum: 6 }, [4, 5], [3, 6]],
+  [
+    'array',
+    { type: 'array', items: { type: 'integer' }, minItems: 1, maxItems: 3 },
+    [[1], [1, 2, 3]],
+    [[], [1, 2, 3, 4], ['x']],
+  ],
+  ['empty array', { type: 'array', maxItems: 0 }, [[]], [[1]]],
+  [
+    'tuple',
+    { prefixItems: [{ type: 'string' }, { type: 'integer' }] },
+    [['a', 1]],
+    [['a'], [1, 'a']],
+  ],
+  [
+    'object',
+    person,
+    [
+      { name: 'A', age: 1 },
+      { name: 'A', nick: 'B', age: 150 },
+    ],
+    [{ name: 'A' }, { age: 1 }, { name: 'A', age: 151 }, { name: 'A', age: 1, x: 2 }, {}],
+  ],
+  [
+    'optional properties in every combination',
+    { type: 'object', properties: { a: { const: 1 }, b: { const: 2 }, c: { const: 3 } } },
+    [{}, { a: 1 }, { b: 2 }, { c: 3 }, { a: 1, c: 3 }, { b: 2, c: 3 }, { a: 1, b: 2, c: 3 }],
+    [{ d: 4 }, { a: 2 }],
+  ],
+  [
+    'further properties',
+    { type: 'object', properties: { a: { const: 1 } }, additionalProperties: { type: 'integer' } },
+    [{}, { a: 1 }, { a: 1, b: 2 }, { b: 2, c: 3 }],
+    [{ b: 'x' }],
+  ],
+  ['any object', { type: 'object' }, [{}, { x: [1] }], [[]]],
+  ['anyOf', { anyOf: [{ type: 'null' }, person] }, [null, { name: 'A', age: 1 }], [1, {}]],
+  [
+    'allOf',
+    { allOf: [person, { properties: { ok: { const: true } }, required: ['ok'] }] },
+    [{ name: 'A', age: 1, ok: true }],
+    [{ name: 'A', age: 1 }],
+  ],
+  [
+    'recursion',
+    {
+      $ref: '#/$defs/t',
+      $defs: { t: { type: 'object', properties: { n: { $ref: '#/$defs/t' } } } },
+    },
+    [{}, { n: {} }, { n: { n: {} } }],
+    [{ m: 1 }],
+  ],
+  ['date', { type: 'string', format: 'date' }, ['2026-11-15'], ['2026-13-15', 'today']],
+  ['uuid', { type: 'string', format: 'uuid' }, ['01234567-89ab-cdef-0123-456789abcdef'], ['x']],
+  ['email', { type: 'string', format: 'email' }, ['ann.b@example.org'], ['ann', '@x.y']],
+  [
+    'pattern',
+    { type: 'string', pattern: '^[A-Z]{2}-\\d+(a|b)?$' },
+    ['AB-1', 'ZZ-12b'],
+    ['A-1', 'AB-', 'AB-1c'],
+  ],
+  ['pattern class', { type: 'string', pattern: '^[ -~]+$' }, ['plain text!'], ['tab\t', 'q"q', '']],
+  ['negated class', { type: 'string', pattern: '[^a-c]+' }, ['xyz'], ['abc', '"']],
+  ['quotes in a pattern', { type: 'string', pattern: '"x"' }, ['"x"'], ['x']],
+  [
+    'names that need escapes',
+    { type: 'object', properties: { 'a"\n': { const: 1 } } },
+    [{ 'a"\n': 1 }],
+    [{ a: 1 }],
+  ],
+]
+
+describe('a schema', () => {
+  test.each(cases)('%s allows what it should and nothing else', (_, schema, good, bad) => {
+    for (const value of good) expect([value, allows(schema, value)]).toEqual([value, true])
+    for (const value of bad) expect([value, allows(schema, value)]).toEqual([value, false])
+  })
+
+  test.each([
+    [{ type: 'thing' }],
+    [[]],
+    [null],
+    [{ properties: [] }],
+    [{ type: 'object', properties: {}, required: ['a'] }],
+    [{ $ref: 'https://example.org/schema' }],
+    [{ $ref: '#/nowhere' }],
+    [{ enum: [] }],
+    [{ type: 'string', minLength: -1 }],
+    [{ type: 'integer', minimum: 5, maximum: 4 }],
+    [{ anyOf: 3 }],
+    [{ type: 'string', pattern: '(?=x)' }],
+    [{ type: 'string', pattern: '(x' }],
+    [{ allOf: [{ $ref: '#' }] }],
+  ])('%j is refused', (schema) => {
+    expect(() => grammarOf(schema)).toThrow()
+  })
+
+  test('is refused where strictness cannot be kept, and followed as far as it goes otherwise', () => {
+    const schema = { type: 'array', items: { type: 'integer' }, uniqueItems: true }
+    expect(() => grammarOf(schema, true)).toThrow('uniqueItems')
+    expect(allows(schema, [1, 1])).toBe(true)
+  })
+
+  test('that is huge or very deep is refused, not followed', () => {
+    let deep: unknown = { type: 'null' }
+    for (let at = 0; at < 100; at++) deep = { type: 'array', items: deep }
+    expect(() => grammarOf(deep)).toThrow('deeper')
+    expect(() => grammarOf({ enum: ['x'.repeat(300_000)] })).toThrow('larger')
+  })
+})
+
+test('an integer range allows exactly its numbers', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: -2000, max: 2000 }),
+      fc.nat(3000),
+      fc.array(fc.integer({ min: -3000, max: 6000 }), { maxLength: 30 }),
+      (min, width, tried) => {
+        const max = min + width
+        const grammar = native.createGrammar(`root ::= ${integerRange(min, max)}\n`)
+        for (const value of [...tried, min, max, min - 1, max + 1])
+          expect([value, grammar.accepts(String(value))]).toEqual([
+            value,
+            value >= min && value <= max,
+          ])
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test('half-open integer ranges allow exactly their numbers', () => {
+  for (const bound of [-100, -7, 0, 1, 9, 10, 99, 123]) {
+    const up = native.createGrammar(`root ::= ${integerRange(bound, undefined)}\n`)
+    const down = native.createGrammar(`root ::= ${integerRange(undefined, bound)}\n`)
+    for (const value of [
+      -1000, -101, -100, -8, -7, -6, -1, 0, 1, 5, 9, 10, 11, 99, 100, 123, 5000,
+    ]) {
+      expect([bound, value, up.accepts(String(value))]).toEqual([bound, value, value >= bound])
+      expect([bound, value, down.accepts(String(value))]).toEqual([bound, value, value <= bound])
+    }
+  }
+})

@@ -1,0 +1,99 @@
+/** Thoughts, answers and function calls, told apart however the text is cut. */
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { OutputPart } from './output-part.ts'
+import { PlainOutput } from './plain-output.ts'
+
+const read = (pieces: readonly string[], startsInReasoning = false, hasTools = true) => {
+  const output = new PlainOutput({ startsInReasoning, hasTools })
+  return summarise([...pieces.flatMap((piece) => output.push(piece)), ...output.end()])
+}
+
+/** Joined by kind, as a caller sees it in the end. */
+function summarise(parts: readonly OutputPart[]) {
+  const text = (kind: 'content' | 'reasoning'): string =>
+    parts.map((part) => (part.kind === kind ? part.text : '')).join('')
+  const calls: { name: string; arguments: string }[] = []
+  for (const part of parts) {
+    if (part.kind === 'call') calls[part.index] = { name: part.name, arguments: '' }
+    if (part.kind === 'arguments') calls[part.index]!.arguments += part.text
+  }
+  return { content: text('content'), reasoning: text('reasoning'), calls }
+}
+
+const whole =
+  '<think>\nhm, <b>weather</b>\n</think>\n\nLet me see.\n<tool_call>\n{"name": "f", "arguments": {"a": "}</tool"}}\n</tool_call>\n<tool_call>{"arguments": {}, "name": "g"}</tool_call>'
+const expected = {
+  reasoning: 'hm, <b>weather</b>\n',
+  content: 'Let me see.\n',
+  calls: [
+    { name: 'f', arguments: '{"a": "}</tool"}' },
+    { name: 'g', arguments: '{}' },
+  ],
+}
+
+describe('plain output', () => {
+  test('is the same in one piece and in single characters', () => {
+    expect(read([whole])).toEqual(expected)
+    expect(read([...whole])).toEqual(expected)
+  })
+
+  test('is the same however it is cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(whole.length), { maxLength: 12 }), (cuts) => {
+        const places = [0, ...cuts.sort((a, b) => a - b), whole.length]
+        expect(read(places.slice(1).map((end, at) => whole.slice(places[at], end)))).toEqual(
+          expected,
+        )
+      }),
+    )
+  })
+
+  test('starts in thoughts where the prompt opened them', () => {
+    expect(read(['so be it</think>yes'], true)).toMatchObject({
+      reasoning: 'so be it',
+      content: 'yes',
+    })
+  })
+
+  test('keeps space at the start of an answer, and marks inside it', () => {
+    expect(read([' ', 'The tag <think> is text here'])).toMatchObject({
+      content: ' The tag <think> is text here',
+      reasoning: '',
+    })
+  })
+
+  test('reads no calls where there are no tools', () => {
+    expect(read(['<tool_call>{"name":"f"}</tool_call>'], false, false)).toMatchObject({
+      content: '<tool_call>{"name":"f"}</tool_call>',
+      calls: [],
+    })
+  })
+
+  test('shows what is marked as a call and is none', () => {
+    expect(read(['<tool_call>nonsense</tool_call>'])).toMatchObject({
+      content: '<tool_call>nonsense</tool_call>',
+      calls: [],
+    })
+  })
+
+  test('tells a call that was cut as far as it came', () => {
+    expect(read(['<tool_call>{"name": "f", "arguments": {"a": 1'])).toMatchObject({
+      calls: [{ name: 'f', arguments: '{"a": 1' }],
+    })
+  })
+
+  test('gives back a mark that never became whole', () => {
+    expect(read(['a < b <tool_ca'])).toMatchObject({ content: 'a < b <tool_ca' })
+  })
+
+  test('knows the moment when a call begins', () => {
+    const output = new PlainOutput({ startsInReasoning: false, hasTools: true })
+    output.push('Well. <tool_call')
+    expect(output.isAtCall).toBe(false)
+    output.push('>\n')
+    expect(output.isAtCall).toBe(true)
+    output.push('{')
+    expect(output.isAtCall).toBe(false)
+  })
+})

@@ -1,0 +1,140 @@
+/** Chat templates of several kinds, and what becomes of messages that do not fit them. */
+import { afterAll, describe, expect, test } from 'bun:test'
+import { nativeModelOf } from '../native-binding.ts'
+import { loadStories } from '../testing/story-model.ts'
+import { TokenText } from '../token-text.ts'
+import { makeChatPrompt } from './chat-prompt.ts'
+import { ChatTemplate } from './chat-template.ts'
+import { PromptTokens } from './prompt-tokens.ts'
+
+const model = await loadStories()
+const native = nativeModelOf(model)
+const tokenizer = new PromptTokens(model, new TokenText(model))
+afterAll(() => model.llama.dispose())
+
+const templateOf = (source: string | undefined) =>
+  new ChatTemplate(native, source, { bos_token: '<s>', eos_token: '</s>' })
+
+const marked = `{%- if tools %}{{ '[tools]' + (tools | tojson) }}{% endif -%}
+{%- for m in messages -%}
+{{- '[' + m.role + ']' + m.content -}}
+{%- for c in m.tool_calls or [] %}{{ '<tool_call>' + c.function.name + (c.function.arguments | tojson) + '</tool_call>' }}{% endfor -%}
+{%- endfor -%}{{- '[assistant]' + ('<think>' if enable_thinking else '') -}}`
+const strict = `{%- for m in messages -%}
+{%- if m.role not in ['user', 'assistant'] %}{{ raise_exception('unknown role ' + m.content) }}{% endif -%}
+{%- if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('must alternate') }}{% endif -%}
+{{- '[' + m.role + ']' + m.content -}}
+{%- endfor -%}`
+const harmony = `<|start|>{{ messages[0].content }}<|message|><|channel|>`
+
+const textOf = (body: object, template: ChatTemplate): string => {
+  const { tokens } = makeChatPrompt({ ...body }, template, tokenizer)
+  return model.detokenize(tokens as never, true).replace(/^<s> ?/, '')
+}
+
+describe('a template', () => {
+  test('is known by what it renders', () => {
+    expect(templateOf(marked)).toMatchObject({
+      toolStyle: 'native',
+      hasSystemRole: true,
+      mayThink: true,
+    })
+    expect(templateOf(strict)).toMatchObject({ toolStyle: 'described', hasSystemRole: false })
+    expect(templateOf(harmony)).toMatchObject({ toolStyle: 'harmony' })
+    expect(templateOf(undefined)).toMatchObject({ toolStyle: 'described', stops: ['\n### User:'] })
+  })
+
+  test('that is no Jinja stops the start', () => {
+    expect(() => templateOf('{% for x in %}')).toThrow()
+  })
+
+  test('gets developer messages as system, content parts as text, null as nothing', () => {
+    const messages = [
+      { role: 'developer', content: 'Be kind.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Hi' },
+          { type: 'text', text: 'you' },
+        ],
+      },
+      { role: 'assistant', content: null },
+    ]
+    expect(textOf({ messages }, templateOf(marked))).toBe(
+      '[system]Be kind.[user]Hi\nyou[assistant][assistant]',
+    )
+  })
+
+  test('with a place for functions gets them, with calls as values and results', () => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a": 1}' } }
+    const messages = [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: '', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'c', content: 'done' },
+    ]
+    const tools = [{ type: 'function', function: { name: 'f' } }]
+    const text = textOf({ messages, tools }, templateOf(marked))
+    expect(text).toContain('[tools][{')
+    expect(text).toContain('<tool_call>f{"a": 1}</tool_call>[tool]done')
+  })
+
+  test('without such a place gets functions, calls and results in words', () => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+    const messages = [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: 'wait', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'c', content: 'done' },
+    ]
+    const tools = [{ type: 'function', function: { name: 'f', description: 'does f' } }]
+    const text = textOf({ messages, tools }, templateOf(strict))
+    expect(text).toStartWith('[user]Be kind.')
+    expect(text).toContain('{"name":"f","description":"does f"}')
+    expect(text).toContain('wait\n<tool_call>\n{"name": "f", "arguments": {"a":1}}\n</tool_call>')
+    expect(text).toContain('<tool_response>\ndone\n</tool_response>')
+  })
+
+  test('that wants alternating turns gets turns of one role as one', () => {
+    const messages = [
+      { role: 'user', content: 'a' },
+      { role: 'user', content: 'b' },
+    ]
+    expect(textOf({ messages }, templateOf(strict))).toBe('[user]a\n\nb')
+  })
+
+  test('that refuses all the same is 400 and its words stay inside', () => {
+    const refusing = templateOf(`{{ raise_exception('no: ' + messages[0].content) }}`)
+    const ask = () => textOf({ messages: [{ role: 'user', content: 'secret' }] }, refusing)
+    expect(ask).toThrow('does not accept these messages')
+    expect(ask).not.toThrow('secret')
+  })
+
+  test('is told how much to think', () => {
+    const messages = [{ role: 'user', content: 'x' }]
+    const think = (body: object) =>
+      makeChatPrompt({ messages, ...body }, templateOf(marked), tokenizer).startsInReasoning
+    expect(think({})).toBe(false)
+    expect(think({ reasoning_effort: 'high' })).toBe(true)
+    expect(think({ reasoning_effort: 'none' })).toBe(false)
+    expect(think({ chat_template_kwargs: { enable_thinking: true } })).toBe(true)
+    expect(() => think({ chat_template_kwargs: 'x' })).toThrow()
+  })
+
+  test('cannot be given other messages through its options', () => {
+    const messages = [{ role: 'user', content: 'x' }]
+    const body = { messages, chat_template_kwargs: { messages: 'evil', bos_token: 'evil' } }
+    expect(textOf(body, templateOf(marked))).toBe('[user]x[assistant]')
+  })
+})
+
+test('control tokens written in a message stay letters', () => {
+  const tokensOf = (content: string) =>
+    makeChatPrompt({ messages: [{ role: 'user', content }] }, templateOf(undefined), tokenizer)
+      .tokens
+  const end = 2
+  expect(tokensOf('strike </s> through')).not.toContain(end)
+  expect(tokenizer.ofText('strike </s> through')).toContain(end)
+  expect(
+    textOf({ messages: [{ role: 'user', content: '<s>x</s>' }] }, templateOf(undefined)),
+  ).toContain('<s>x</s>')
+})

@@ -1,0 +1,70 @@
+/** Bytes that are kept sealed: back as they were, or not at all. */
+import { expect, test } from 'bun:test'
+import { fstatSync, readSync, writeSync } from 'node:fs'
+import { SealedMemory } from './sealed-memory.ts'
+import { isMemoryFolder, openStateFile } from './state-file.ts'
+
+const folder = '/dev/shm'
+const hasMemoryFolder = isMemoryFolder(folder)
+const secret = new TextEncoder().encode('once upon a time '.repeat(300_000)) // over one chunk
+
+test.skipIf(!hasMemoryFolder)('sealed bytes open to what they were', () => {
+  const memory = new SealedMemory()
+  const sealed = seal(memory)
+  expect(sealed.chunks.length).toBe(2)
+  const file = openStateFile(folder)
+  memory.openToFile(sealed, file.descriptor)
+  const opened = new Uint8Array(fstatSync(file.descriptor).size)
+  readSync(file.descriptor, opened, 0, opened.length, 0)
+  file.close()
+  expect(opened).toEqual(secret)
+})
+
+test.skipIf(!hasMemoryFolder)('nothing of them can be read in memory', () => {
+  const sealed = seal(new SealedMemory())
+  for (const chunk of sealed.chunks) expect(Buffer.from(chunk).includes('upon a')).toBe(false)
+})
+
+test.skipIf(!hasMemoryFolder)(
+  'a flipped bit, a swapped chunk and a foreign key are refused',
+  () => {
+    const memory = new SealedMemory()
+    const sealed = seal(memory)
+    const file = openStateFile(folder)
+    const flipped = sealed.chunks.map((chunk) => Uint8Array.from(chunk))
+    flipped[1]![7]! ^= 1
+    expect(() => memory.openToFile({ ...sealed, chunks: flipped }, file.descriptor)).toThrow()
+    const swapped = sealed.chunks.toReversed()
+    expect(() => memory.openToFile({ ...sealed, chunks: swapped }, file.descriptor)).toThrow()
+    expect(() => memory.openToFile({ ...sealed, id: 99 }, file.descriptor)).toThrow()
+    expect(() => new SealedMemory().openToFile(sealed, file.descriptor)).toThrow()
+    file.close()
+  },
+)
+
+test('names are the same for the same secret, of one process only, and never the secret', () => {
+  const memory = new SealedMemory()
+  expect(memory.nameOf('salt', 'a')).toBe(memory.nameOf('salt', 'a'))
+  expect(memory.nameOf('salt', 'a')).not.toBe(memory.nameOf('salt', 'b'))
+  expect(memory.nameOf('ab', 'c')).not.toBe(memory.nameOf('a', 'bc'))
+  expect(memory.nameOf('salt', 'a')).not.toBe(new SealedMemory().nameOf('salt', 'a'))
+})
+
+test('a folder on a disk is no place for states', () => {
+  expect(isMemoryFolder('/')).toBe(false)
+  expect(isMemoryFolder('/no/such/folder')).toBe(false)
+})
+
+test.skipIf(!hasMemoryFolder)('a state file has no name that others could open', () => {
+  const file = openStateFile(folder)
+  expect(fstatSync(file.descriptor).nlink).toBe(0)
+  file.close()
+})
+
+function seal(memory: SealedMemory) {
+  const file = openStateFile(folder)
+  writeSync(file.descriptor, secret)
+  const sealed = memory.sealFile(file.descriptor, secret.length)
+  file.close()
+  return sealed
+}
