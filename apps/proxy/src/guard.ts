@@ -1,7 +1,6 @@
 /** Refuses requests that a foreign web page could have made: unknown Host headers and foreign origins. */
-import { isIP } from 'node:net'
 import { ApiError } from '@privatemode/protocol/api'
-import { isLoopback } from '@privatemode/service'
+import { ipVersion, isLoopback } from '@privatemode/service'
 
 /** The reason to refuse a request, or `undefined`. */
 export type Guard = (headers: Headers) => ApiError | undefined
@@ -16,7 +15,7 @@ export type Guard = (headers: Headers) => ApiError | undefined
 export function createLocalGuard(listenAddress: string, allowedHosts: readonly string[]): Guard {
   const listed = new Set(allowedHosts)
   const anyHost = !isLoopback(listenAddress) && listed.size === 0
-  const isKnown = (host: string) => isLoopback(host) || isIP(host) !== 0 || listed.has(host)
+  const isKnown = (host: string) => isLoopback(host) || ipVersion(host) !== 0 || listed.has(host)
 
   return (headers) => {
     const authority = headers.get('host')?.toLowerCase() ?? ''

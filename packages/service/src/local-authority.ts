@@ -1,6 +1,6 @@
 /** A certificate authority for this machine: issues TLS certificates for local endpoints and for tests (RFC 5280). */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { isIP } from 'node:net'
+import { ipBytes, ipVersion } from './ip-address.ts'
 import type { Tls } from './listener.ts'
 
 export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
@@ -81,18 +81,9 @@ function extension(id: string, critical: boolean, value: Buffer): Buffer {
 }
 
 function alternativeName(name: string): Buffer {
-  if (isIP(name) === 4) return element(0x87, Buffer.from(name.split('.').map(Number)))
-  if (isIP(name) === 6) return element(0x87, ipv6Bytes(name))
-  return element(0x82, Buffer.from(name, 'ascii'))
-}
-
-function ipv6Bytes(address: string): Buffer {
-  const [head = '', tail] = address.split('::')
-  const groups = (text: string) => (text === '' ? [] : text.split(':'))
-  const [before, after] = [groups(head), groups(tail ?? '')]
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0')
-  const hex = [...before, ...zeros, ...after].map((group) => group.padStart(4, '0')).join('')
-  return Buffer.from(hex, 'hex')
+  return ipVersion(name) === 0
+    ? element(0x82, Buffer.from(name, 'ascii'))
+    : element(0x87, Buffer.from(ipBytes(name)))
 }
 
 function distinguishedName(commonName: string): Buffer {

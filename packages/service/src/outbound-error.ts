@@ -1,5 +1,4 @@
 /** Turns a failed outbound request into one sentence with a code and, where there is one, the remedy. */
-import { nameUnknownAuthority } from './name-authority.ts'
 import { chooseProxy } from './proxy-choice.ts'
 import { ServiceError } from './service-error.ts'
 
@@ -24,6 +23,8 @@ export async function explainOutboundError(
   const proxy = chooseProxy(url, env)
   const via = proxy === undefined ? '' : ` through the proxy ${new URL(proxy).host}`
   if (typeof code === 'string' && unknownAuthority.has(code)) {
+    // Loaded when it is needed: a program that starts need not wait for it.
+    const { nameUnknownAuthority } = await import('./name-authority.ts')
     const authority = await nameUnknownAuthority(url, proxy)
     return explained(
       'unknown_authority',

@@ -1,5 +1,5 @@
 /** Decides whether a URL is reached through the proxy of `https_proxy`, with `no_proxy` as Go and curl read it. */
-import { BlockList, isIP } from 'node:net'
+import { ipVersion, isInNetwork } from './ip-address.ts'
 import { ServiceError } from './service-error.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -35,7 +35,7 @@ function matches(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true
   const { name, onPort } = splitPort(entry)
   if (onPort !== undefined && onPort !== port) return false
-  if (name.includes('/')) return inNetwork(name, host)
+  if (name.includes('/')) return isInNetwork(name, host)
   const bare = name.startsWith('*.') ? name.slice(1) : name
   if (bare.startsWith('.')) return host.endsWith(bare)
   return host === bare || host.endsWith(`.${bare}`)
@@ -44,28 +44,19 @@ function matches(entry: string, host: string, port: string): boolean {
 function splitPort(entry: string): { name: string; onPort: string | undefined } {
   const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(entry)
   if (bracketed !== null) return { name: bracketed[1] ?? '', onPort: bracketed[2] }
-  if (isIP(entry) === 6 || (entry.includes('/') && entry.includes(':'))) {
+  if (ipVersion(entry) === 6 || (entry.includes('/') && entry.includes(':'))) {
     return { name: entry, onPort: undefined }
   }
   const [name = '', onPort] = entry.split(':')
   return { name, onPort }
 }
 
-function inNetwork(network: string, host: string): boolean {
-  const [address = '', bits = ''] = network.split('/')
-  const family = isIP(address)
-  if (family === 0 || isIP(host) !== family || !/^\d{1,3}$/.test(bits)) return false
-  if (Number(bits) > (family === 4 ? 32 : 128)) return false
-  const list = new BlockList()
-  const kind = family === 4 ? 'ipv4' : 'ipv6'
-  list.addSubnet(address, Number(bits), kind)
-  return list.check(host, kind)
-}
-
 /** Whether a host name or address can only be this machine. */
 export function isLoopback(host: string): boolean {
   const bare = bareHost(host)
-  return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
+  return (
+    bare === 'localhost' || bare === '::1' || (ipVersion(bare) === 4 && bare.startsWith('127.'))
+  )
 }
 
 function bareHost(host: string): string {

@@ -1,5 +1,5 @@
 /** Reads a request's body within a limit, refusing as early as the headers allow; decodes gzip within the same limit. */
-import { createGunzip } from 'node:zlib'
+import type { Gunzip } from 'node:zlib'
 import { ServiceError } from './service-error.ts'
 
 /**
@@ -48,6 +48,7 @@ async function readStream(request: Request, limitBytes: number): Promise<Uint8Ar
 }
 
 async function readGzip(request: Request, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { createGunzip } = await import('node:zlib') // seldom needed, slow to load
   const gunzip = createGunzip()
   const feeding = feed(request, gunzip, limitBytes)
   const parts: Uint8Array[] = []
@@ -67,11 +68,7 @@ async function readGzip(request: Request, limitBytes: number): Promise<Uint8Arra
   return joined(parts, size)
 }
 
-async function feed(
-  request: Request,
-  gunzip: ReturnType<typeof createGunzip>,
-  limitBytes: number,
-): Promise<void> {
+async function feed(request: Request, gunzip: Gunzip, limitBytes: number): Promise<void> {
   let size = 0
   try {
     for await (const part of request.body ?? []) {
@@ -86,7 +83,7 @@ async function feed(
   }
 }
 
-function drained(gunzip: ReturnType<typeof createGunzip>, resolve: () => void): void {
+function drained(gunzip: Gunzip, resolve: () => void): void {
   gunzip.once('drain', resolve)
   gunzip.once('close', resolve)
 }
