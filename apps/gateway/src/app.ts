@@ -5,17 +5,22 @@ import { answerKeys } from './admin/key-routes.ts'
 import { type StaticFiles, serveLogFile } from './files/static-files.ts'
 import { bearerOf } from './http/bearer.ts'
 import type { Exchange } from './http/exchange.ts'
+import { parseFields } from './http/head-fields.ts'
 import { MessageError } from './http/message-error.ts'
 import { sendResponse, serveRequest } from './http/serve-request.ts'
+import { LimitError } from './limits/limit-error.ts'
+import { answerUsage, type UsageParts } from './metering/usage-routes.ts'
 import type { CheckOperator } from './operator/operator-token.ts'
 import { answerRegistry, type RegistryParts } from './registry/registry-routes.ts'
 import { listDirectory } from './relay/directory.ts'
 import { relayAttestation } from './relay/relay-attestation.ts'
-import { type RelayParts, relaySealed } from './relay/relay-sealed.ts'
+import type { RelayParts } from './relay/relay-parts.ts'
+import { relaySealed } from './relay/relay-sealed.ts'
 
 export type AppParts = {
   readonly relay: RelayParts
   readonly registry: RegistryParts
+  readonly usage: UsageParts
   readonly fetch: OutboundFetch
   readonly checkOperator: CheckOperator
   readonly manifestLog: StaticFiles | undefined
@@ -90,6 +95,10 @@ async function route(request: Request, path: string, parts: AppParts): Promise<R
     })
     return openToBrowsers(response)
   }
+  if (rest === 'registry/usage') {
+    parts.checkOperator(bearer)
+    return answerUsage(onlyPost(request), parts.usage)
+  }
   if (rest.startsWith('registry/workers/')) {
     parts.checkOperator(bearer)
     return answerRegistry(request, rest.slice('registry/workers/'.length), parts.registry)
@@ -111,7 +120,11 @@ function answerError(exchange: Exchange, error: unknown, log: Log): Promise<void
   if (shown.status < 500) log.debug('refused', { ...fields, code: shown.code })
   else log.warn('failed', { ...fields, ...describeError(error) })
   const { status, headers, body } = formatRelayError(shown, requestId)
-  return sendResponse(exchange, openToBrowsers(new Response(body, { status, headers })))
+  const response = openToBrowsers(new Response(body, { status, headers }))
+  if (error instanceof LimitError) {
+    for (const [name, value] of parseFields(error.fields, 0)) response.headers.set(name, value)
+  }
+  return sendResponse(exchange, response)
 }
 
 function showError(error: unknown): ApiError {
@@ -141,9 +154,20 @@ function preflight(): Response {
   })
 }
 
+const exposed = [
+  'retry-after',
+  'x-request-id',
+  ...['requests', 'tokens'].flatMap((kind) =>
+    ['limit', 'remaining', 'reset'].flatMap((what) => [
+      `x-ratelimit-${what}-${kind}`,
+      `anthropic-ratelimit-${kind}-${what}`,
+    ]),
+  ),
+].join(', ')
+
 function openToBrowsers(response: Response): Response {
   response.headers.set('access-control-allow-origin', '*')
-  response.headers.set('access-control-expose-headers', 'retry-after, x-request-id')
+  response.headers.set('access-control-expose-headers', exposed)
   return response
 }
 

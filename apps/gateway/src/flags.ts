@@ -169,6 +169,12 @@ const flags = {
     help: 'a worker that is silent for this long is gone',
     group: 'Limits',
   },
+  usageGraceMs: {
+    type: 'integer',
+    default: 60_000,
+    help: 'time a worker has to report the usage of a request before it is booked as lost',
+    group: 'Limits',
+  },
   drainMs: {
     type: 'integer',
     default: 30_000,

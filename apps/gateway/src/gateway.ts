@@ -3,8 +3,12 @@ import { createLog, createOutbound, describeError, type Log } from '@privatemode
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
 import { type HttpServer, serveHttp } from './http/http-server.ts'
+import { newId } from './keys/api-key.ts'
 import { KeyCheck } from './keys/key-check.ts'
 import { startLastUse } from './keys/last-use.ts'
+import { Limiter } from './limits/limiter.ts'
+import { ExpectedUsage } from './metering/expected-usage.ts'
+import { ReceiptKeys } from './metering/receipt-keys.ts'
 import { operatorCheck } from './operator/operator-token.ts'
 import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
@@ -67,6 +71,13 @@ async function assemble(
   })
   await view.start()
   const lastUse = startLastUse(database, keys, log)
+  const limiter = new Limiter({ database, clock, gatewayId: newId('gw') })
+  const expected = new ExpectedUsage({
+    database,
+    log,
+    clock,
+    graceMs: settings.limits.usageGraceMs,
+  })
   const pool = new WorkerPool({
     clock,
     limits: settings.limits.workers,
@@ -78,12 +89,15 @@ async function assemble(
       view,
       bodies: new BodyBudget(settings.limits.bodies),
       pool,
+      limiter,
+      expected,
       log,
       clock,
       random: Math.random,
       limits: settings.limits,
     },
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
+    usage: { database, receiptKeys: new ReceiptKeys(database), log, onStored: () => undefined },
     fetch: outbound.fetch,
     checkOperator: operatorCheck(settings.operatorToken),
     manifestLog: settings.logDir === undefined ? undefined : staticFiles(settings.logDir),
@@ -91,6 +105,14 @@ async function assemble(
     maxRequests: settings.limits.requests,
     log,
   })
+  const close = async () => {
+    pool.close()
+    outbound.close()
+    await lastUse.stop()
+    await view.close()
+    await expected.close()
+    await limiter.close()
+  }
   let server: HttpServer
   try {
     server = serveHttp({
@@ -102,9 +124,7 @@ async function assemble(
       refuse: app.refuse,
     })
   } catch (error) {
-    pool.close()
-    await lastUse.stop()
-    await view.close()
+    await close()
     throw error
   }
   log.info('gateway is ready', { url: server.url })
@@ -113,10 +133,7 @@ async function assemble(
     port: server.port,
     async stop() {
       const { cut } = await server.stop(settings.limits.drainMs)
-      await lastUse.stop()
-      await view.close()
-      pool.close()
-      outbound.close()
+      await close()
       await database.close()
       log.info('gateway has stopped', { count: cut })
       log.flush()

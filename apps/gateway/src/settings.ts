@@ -42,6 +42,7 @@ export type Limits = {
   readonly firstByteTimeoutMs: number
   readonly attestationTimeoutMs: number
   readonly leaseSeconds: number
+  readonly usageGraceMs: number
   readonly drainMs: number
 }
 
@@ -106,6 +107,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
       firstByteTimeoutMs: values.firstByteTimeoutMs,
       attestationTimeoutMs: values.attestationTimeoutMs,
       leaseSeconds: values.leaseSeconds,
+      usageGraceMs: values.usageGraceMs,
       drainMs: values.drainMs,
     },
   }

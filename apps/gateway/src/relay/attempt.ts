@@ -28,14 +28,22 @@ const maxErrorBytes = 64 * 1024
 export class Attempt implements AnswerSink {
   readonly #exchange: Exchange
   readonly #connection: WorkerConnection
+  readonly #fields: string
   readonly #events: AttemptEvents
   #state: 'waiting' | 'refusal' | 'streaming' | 'over' = 'waiting'
   #bytes = 0
   #refusal: { head: ResponseHead; parts: Buffer[]; bytes: number } | undefined
 
-  constructor(exchange: Exchange, connection: WorkerConnection, events: AttemptEvents) {
+  /** `fields` are header lines to put into the answer. */
+  constructor(
+    exchange: Exchange,
+    connection: WorkerConnection,
+    fields: string,
+    events: AttemptEvents,
+  ) {
     this.#exchange = exchange
     this.#connection = connection
+    this.#fields = fields
     this.#events = events
     exchange.onGone = () => this.#clientGone()
   }
@@ -51,7 +59,7 @@ export class Attempt implements AnswerSink {
     this.#bytes = first.end - first.start
     const length =
       head.framing === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${head.framing}`
-    const open = this.#exchange.begin(`${answerStart}${length}\r\n`, first)
+    const open = this.#exchange.begin(`${answerStart}${this.#fields}${length}\r\n`, first)
     this.#events.decided({ kind: 'begun' })
     this.#afterWrite(open, ended)
   }

@@ -1,35 +1,17 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
 import { ApiError } from '@privatemode/protocol/api'
-import type { Log } from '@privatemode/service'
 import { bearerOf } from '../http/bearer.ts'
 import type { Exchange } from '../http/exchange.ts'
 import { emptySpan, type Span } from '../http/span.ts'
 import { whenReady } from '../http/when-ready.ts'
-import type { Caller, KeyCheck } from '../keys/key-check.ts'
-import type { ViewedWorker, WorkerView } from '../registry/worker-view.ts'
+import type { Caller } from '../keys/key-check.ts'
+import type { Permit } from '../limits/limiter.ts'
+import type { ViewedWorker } from '../registry/worker-view.ts'
 import { Attempt, type Outcome, type StreamEnd } from './attempt.ts'
-import type { BodyBudget } from './body-budget.ts'
 import { findCandidates } from './find-candidates.ts'
+import type { RelayParts } from './relay-parts.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
 import type { WorkerConnection } from './worker-connection.ts'
-import type { WorkerPool } from './worker-pool.ts'
-
-export type RelayParts = {
-  readonly keys: KeyCheck
-  readonly view: WorkerView
-  readonly bodies: BodyBudget
-  readonly pool: WorkerPool
-  readonly log: Log
-  /** Monotonic milliseconds. */
-  readonly clock: () => number
-  readonly random: () => number
-  readonly limits: RelayLimits
-}
-
-export type RelayLimits = {
-  readonly firstByteTimeoutMs: number
-  readonly attempts: number
-}
 
 /** Called once: without an error when the exchange is over, else with what to answer. */
 export type RelayDone = (error?: unknown) => void
@@ -46,6 +28,7 @@ class Relay {
   readonly #startedMs: number
   #sealed!: SealedRequest
   #caller!: Caller
+  #permit: Permit | undefined
   #candidates: readonly ViewedWorker[] = []
   #body: Span | undefined
   #heldBytes = 0
@@ -63,18 +46,19 @@ class Relay {
   start(): void {
     try {
       const bearer = bearerOf(this.#exchange.head.fields.get('authorization'))
-      whenReady(this.#parts.keys.check(bearer), this.#admit, this.#fail)
+      whenReady(this.#parts.keys.check(bearer), this.#readHead, this.#fail)
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  readonly #fail = (error: unknown): void => {
+  readonly #fail = (error?: unknown): void => {
     this.#release()
+    this.#permit?.end()
     this.#done(error)
   }
 
-  readonly #admit = (caller: Caller): void => {
+  readonly #readHead = (caller: Caller): void => {
     const { bodies } = this.#parts
     this.#caller = caller
     this.#sealed = readSealedRequest(this.#exchange.head)
@@ -84,6 +68,14 @@ class Relay {
       throw new ApiError('request_too_large', most)
     }
     this.#candidates = findCandidates(this.#sealed, this.#parts)
+    const admitted = this.#parts.limiter.admit({ caller, path: this.#sealed.path, lengthBytes })
+    whenReady(admitted, this.#readBody, this.#fail)
+  }
+
+  readonly #readBody = (permit: Permit): void => {
+    const { bodies } = this.#parts
+    const { lengthBytes } = this.#sealed
+    this.#permit = permit
     this.#exchange.invite()
     if (bodies.hold(lengthBytes)) {
       this.#heldBytes = lengthBytes
@@ -132,7 +124,7 @@ class Relay {
       return
     }
     const reused = connection.answers > 0
-    const sink = new Attempt(this.#exchange, connection, {
+    const sink = new Attempt(this.#exchange, connection, this.#permit?.fields ?? '', {
       decided: (outcome) => {
         // A worker may close an idle connection just as it is used: that says nothing about it.
         const stale = reused && outcome.kind === 'silent' && outcome.failure === 'unreachable'
@@ -142,6 +134,7 @@ class Relay {
       },
       ended: (outcome, bytesOut) => {
         end()
+        this.#permit?.end()
         this.#report(entry, outcome, bytesOut)
         this.#done()
       },
@@ -163,8 +156,7 @@ class Relay {
         this.#release()
         return
       case 'gone':
-        this.#release()
-        this.#done()
+        this.#fail()
         return
       case 'silent':
         this.#parts.view.suspect(entry)
@@ -187,7 +179,23 @@ class Relay {
     this.#body = undefined
   }
 
+  /** Until the worker has reported, all that is known of the cost is that there was a request. */
   #report(entry: ViewedWorker, outcome: StreamEnd, bytesOut: number): void {
+    const elapsedMs = Math.round(this.#parts.clock() - this.#startedMs)
+    this.#parts.expected.expect({
+      requestId: this.#sealed.requestId,
+      workerId: entry.worker.id,
+      keyId: this.#caller.keyId,
+      model: this.#sealed.model,
+      path: this.#sealed.path,
+      status: 200,
+      outcome: 'lost',
+      promptTokens: 0,
+      cachedTokens: 0,
+      completionTokens: 0,
+      startedAtMs: Date.now() - elapsedMs,
+      durationMs: elapsedMs,
+    })
     this.#parts.log.debug('relayed', {
       requestId: this.#sealed.requestId,
       keyRef: this.#caller.keyId,
@@ -199,7 +207,7 @@ class Relay {
       bytesIn: this.#sealed.lengthBytes,
       bytesOut,
       firstByteMs: Math.round(this.#firstByteMs),
-      elapsedMs: Math.round(this.#parts.clock() - this.#startedMs),
+      elapsedMs,
     })
   }
 

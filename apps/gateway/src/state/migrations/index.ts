@@ -1,7 +1,9 @@
 /** Every change of the schema in order; the position is the version. A landed one never changes. */
 import { accountsAndKeys } from './0001-accounts-and-keys.ts'
 import { workers } from './0002-workers.ts'
+import { usage } from './0003-usage.ts'
+import { limits } from './0004-limits.ts'
 
 export type Migration = { readonly name: string; readonly sql: string }
 
-export const migrations: readonly Migration[] = [accountsAndKeys, workers]
+export const migrations: readonly Migration[] = [accountsAndKeys, workers, usage, limits]

@@ -1,0 +1,184 @@
+/** Limits of two gateways on one database: they hold together, whoever is asked. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Caller } from '../keys/key-check.ts'
+import { createKey } from '../keys/key-store.ts'
+import { type Limits, noLimits } from '../keys/limits.ts'
+import { storeUsage } from '../metering/usage-store.ts'
+import type { Database } from '../state/database.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { newId } from '../testing/test-gateway.ts'
+import { LimitError } from './limit-error.ts'
+import { Limiter, type Permit } from './limiter.ts'
+
+let database: Database
+let one: Limiter
+let two: Limiter
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+
+afterAll(() => database.close())
+
+beforeEach(() => {
+  const make = (gatewayId: string) =>
+    new Limiter({ database, clock: () => performance.now(), gatewayId })
+  one = make('gw_one')
+  two = make('gw_two')
+})
+
+afterEach(async () => {
+  await one.close()
+  await two.close()
+})
+
+async function callerWith(limits: Partial<Limits>, account: Partial<Limits> = {}): Promise<Caller> {
+  const keyLimits = { ...noLimits, ...limits }
+  const wish = { accountId: 'acct_default', name: 'test', expiresAt: null, limits: keyLimits }
+  const { key } = await createKey(database, wish)
+  const accountLimits = { ...noLimits, ...account }
+  return { keyId: key.id, accountId: `acct_${newId()}`, keyLimits, accountLimits } as Caller
+}
+
+const request = (caller: Caller) => ({ caller, path: '/v1/chat/completions', lengthBytes: 600 })
+
+async function admit(limiter: Limiter, caller: Caller): Promise<Permit | LimitError> {
+  try {
+    return await limiter.admit(request(caller))
+  } catch (error) {
+    if (error instanceof LimitError) return error
+    throw error
+  }
+}
+
+/** Both gateways are asked in turns until neither has admitted anything for a while. */
+async function countAdmitted(caller: Caller, tries: number): Promise<number> {
+  let admitted = 0
+  for (let round = 0; round < tries; round++) {
+    const answers = await Promise.all([one, two, one, two].map((limiter) => admit(limiter, caller)))
+    for (const answer of answers) if (!(answer instanceof LimitError)) admitted++
+  }
+  return admitted
+}
+
+test('requests per minute hold across gateways to the last one', async () => {
+  const caller = await callerWith({ requestsPerMinute: 100 })
+  expect(await countAdmitted(caller, 60)).toBe(100)
+})
+
+test('with portions that are taken ahead the limit is kept, and reached within two percent', async () => {
+  const caller = await callerWith({ requestsPerMinute: 1000 })
+  const admitted = await countAdmitted(caller, 300)
+  expect(admitted).toBeLessThanOrEqual(1000)
+  expect(admitted).toBeGreaterThanOrEqual(980)
+})
+
+test('what one gateway took ahead and does not use comes to the other', async () => {
+  const caller = await callerWith({ requestsPerMinute: 1000 })
+  await admit(one, caller) // holds a portion of five now
+  let admitted = 1
+  for (let tries = 0; tries < 1000; tries++) {
+    if (!((await admit(two, caller)) instanceof LimitError)) admitted++
+  }
+  expect(admitted).toBeGreaterThan(980)
+  while (admitted < 1000) {
+    if (!((await admit(two, caller)) instanceof LimitError)) admitted++
+    await Bun.sleep(20)
+  }
+})
+
+test("an account's limit binds all of its keys", async () => {
+  const first = await callerWith({}, { requestsPerMinute: 10 })
+  const second = { ...(await callerWith({})), accountId: first.accountId }
+  const both = { ...second, accountLimits: first.accountLimits }
+  const admitted = (await countAdmitted(first, 2)) + (await countAdmitted(both, 5))
+  expect(admitted).toBe(10)
+})
+
+test('a refusal says when to come back and what the limit is, in both dialects', async () => {
+  const caller = await callerWith({ requestsPerMinute: 1 })
+  const permit = await admit(one, caller)
+  expect(permit.fields).toContain('x-ratelimit-limit-requests: 1\r\n')
+  const refusal = await admit(two, caller)
+  expect(refusal).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
+  expect((refusal as LimitError).retryAfterSeconds).toBeGreaterThan(55)
+  expect(refusal.fields).toContain('x-ratelimit-remaining-requests: 0\r\n')
+  const anthropic = one.admit({ ...request(caller), path: '/v1/messages' })
+  await expect(anthropic).rejects.toMatchObject({
+    fields: expect.stringContaining('anthropic-ratelimit-requests-limit: 1\r\n'),
+  })
+})
+
+test('streams at once hold across gateways, and an ended stream makes room', async () => {
+  const caller = await callerWith({ concurrentStreams: 3 })
+  const permits = [await admit(one, caller), await admit(two, caller), await admit(one, caller)]
+  expect(permits.some((permit) => permit instanceof LimitError)).toBe(false)
+  expect(await admit(two, caller)).toBeInstanceOf(LimitError)
+  ;(permits[0] as Permit).end()
+  ;(permits[0] as Permit).end() // ending twice frees one place, not two
+  const next = await untilAdmitted(two, caller)
+  expect(await admit(one, caller)).toBeInstanceOf(LimitError)
+  next.end()
+})
+
+test('what a dead gateway held is free after its hold expires', async () => {
+  const caller = await callerWith({ concurrentStreams: 1 })
+  await admit(one, caller)
+  expect(await admit(two, caller)).toBeInstanceOf(LimitError)
+  await database.query(
+    `update stream_holds set expires_at = now() - interval '1 second' where subject = $1`,
+    [caller.keyId],
+  )
+  await untilAdmitted(two, caller)
+})
+
+test('tokens are reserved before they are known, and the real ones count when reported', async () => {
+  const caller = await callerWith({ tokensPerMinute: 1000 })
+  // 600 bytes are taken for 300 tokens as long as nothing is known of the key.
+  const permits = [await admit(one, caller), await admit(two, caller), await admit(one, caller)]
+  expect(await admit(two, caller)).toBeInstanceOf(LimitError)
+  for (const permit of permits) (permit as Permit).end()
+  await storeUsage(database, [usage(caller, 990)])
+  await Bun.sleep(1200) // reservations are returned half a second after the end
+  expect(await admit(two, caller)).toBeInstanceOf(LimitError)
+  const refusal = (await admit(one, caller)) as LimitError
+  expect(refusal.message).toContain('tokens per minute')
+})
+
+test('a month that is used up refuses with the code that says a retry is no use', async () => {
+  const caller = await callerWith({ tokensPerMonth: 100 })
+  expect(await admit(one, caller)).not.toBeInstanceOf(LimitError)
+  await storeUsage(database, [usage(caller, 100)])
+  await Bun.sleep(1100) // the month's sum is read anew every second
+  expect(await admit(one, caller)).toMatchObject({ status: 429, code: 'insufficient_quota' })
+})
+
+test('a limit of nothing admits nothing, and no limit costs no query', async () => {
+  expect(await admit(one, await callerWith({ requestsPerMinute: 0 }))).toBeInstanceOf(LimitError)
+  expect(one.admit(request(await callerWith({})))).not.toBeInstanceOf(Promise)
+})
+
+async function untilAdmitted(limiter: Limiter, caller: Caller): Promise<Permit> {
+  for (;;) {
+    const answer = await admit(limiter, caller)
+    if (!(answer instanceof LimitError)) return answer
+    await Bun.sleep(20)
+  }
+}
+
+function usage(caller: Caller, promptTokens: number) {
+  return {
+    requestId: newId(),
+    workerId: 'w_one',
+    keyId: caller.keyId,
+    model: 'test-model',
+    path: '/v1/chat/completions',
+    status: 200,
+    outcome: 'complete',
+    promptTokens,
+    cachedTokens: 0,
+    completionTokens: 0,
+    startedAtMs: Date.now(),
+    durationMs: 10,
+  } as const
+}

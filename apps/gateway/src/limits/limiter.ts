@@ -1,0 +1,219 @@
+/** Admits requests within the limits of their key and account. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Caller } from '../keys/key-check.ts'
+import type { Limits } from '../keys/limits.ts'
+import type { Database } from '../state/database.ts'
+import { Allowance, type AllowanceKind } from './allowance.ts'
+import { formatLimitFields, LimitError } from './limit-error.ts'
+import { renewHolds, StreamPermits } from './stream-permits.ts'
+import { TokenBooks } from './token-books.ts'
+
+export type LimiterOptions = {
+  readonly database: Database
+  readonly clock: () => number
+  readonly gatewayId: string
+}
+
+/** A request's place within the limits, until it ends. */
+export type Permit = {
+  /** Header lines that tell the client where it stands, each ended with CRLF. */
+  readonly fields: string
+  readonly end: () => void
+}
+
+export type AdmittedRequest = {
+  readonly caller: Caller
+  readonly path: string
+  readonly lengthBytes: number
+}
+
+const unlimited: Permit = { fields: '', end: () => undefined }
+const tidyMs = 250
+const renewEveryTidies = 12
+/** A worker reports within this; until then the reservation stands for the real tokens. */
+const reservationMs = 500
+
+export class Limiter {
+  readonly #options: LimiterOptions
+  readonly #books: TokenBooks
+  readonly #allowances = new Map<string, Allowance>()
+  readonly #streams = new Map<string, StreamPermits>()
+  readonly #timer: ReturnType<typeof setInterval>
+  #tidies = 0
+  #tidying: Promise<void> | undefined
+
+  constructor(options: LimiterOptions) {
+    this.#options = options
+    this.#books = new TokenBooks(options)
+    this.#timer = setInterval(() => void this.#tidyOnce(), tidyMs)
+  }
+
+  /** At once for callers without limits; throws a `LimitError` where a limit is reached. */
+  admit(request: AdmittedRequest): Permit | Promise<Permit> {
+    const { keyLimits, accountLimits } = request.caller
+    if (!isLimited(keyLimits) && !isLimited(accountLimits)) return unlimited
+    return this.#admitLimited(request).catch((cause: unknown) => {
+      if (cause instanceof LimitError) throw cause
+      const message = 'limits cannot be checked at the moment'
+      throw new ApiError('overloaded', message, { retryAfterSeconds: 2, cause })
+    })
+  }
+
+  /** Returns what this gateway holds. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#tidying
+    await this.#options.database.query('delete from stream_holds where gateway_id = $1', [
+      this.#options.gatewayId,
+    ])
+  }
+
+  async #admitLimited(request: AdmittedRequest): Promise<Permit> {
+    const { caller, path } = request
+    const undo: (() => void)[] = []
+    const shown: Allowance[] = []
+    try {
+      for (const [subject, limits] of subjectsOf(caller)) {
+        await this.#checkMonth(subject, limits, path)
+        if (limits.requestsPerMinute !== null) {
+          const allowance = this.#allowance(subject, 'requests')
+          shown.push(allowance)
+          await this.#take(allowance, 1, limits.requestsPerMinute, path)
+          undo.push(() => allowance.putBack(1))
+        }
+      }
+      const kept = undo.splice(0)
+      try {
+        await this.#takeTokens(request, undo, shown)
+        await this.#takeStreams(request, undo)
+      } catch (error) {
+        undo.push(...kept)
+        throw error
+      }
+    } catch (error) {
+      for (const back of undo) back()
+      throw error
+    }
+    let ended = false
+    return {
+      fields: formatLimitFields(path, shown),
+      end: () => {
+        if (!ended) for (const back of undo) back()
+        ended = true
+      },
+    }
+  }
+
+  async #takeTokens(
+    { caller, path, lengthBytes }: AdmittedRequest,
+    undo: (() => void)[],
+    shown: Allowance[],
+  ): Promise<void> {
+    for (const [subject, limits] of subjectsOf(caller)) {
+      const limit = limits.tokensPerMinute
+      if (limit === null) continue
+      const estimate = await this.#books.estimate(caller.keyId, lengthBytes)
+      const allowance = this.#allowance(subject, 'tokens')
+      shown.push(allowance)
+      const amount = Math.max(1, Math.min(estimate, limit))
+      await this.#take(allowance, amount, limit, path)
+      undo.push(() => setTimeout(() => allowance.putBack(amount), reservationMs))
+    }
+  }
+
+  async #takeStreams({ caller, path }: AdmittedRequest, undo: (() => void)[]): Promise<void> {
+    for (const [subject, limits] of subjectsOf(caller)) {
+      const limit = limits.concurrentStreams
+      if (limit === null) continue
+      const permits = this.#streamPermits(subject)
+      if (!(await permits.take(limit))) {
+        throw new LimitError('rate_limit_exceeded', {
+          message: `no more than ${limit} requests may run at once`,
+          retryAfterMs: 1_000,
+          fields: formatLimitFields(path, []),
+        })
+      }
+      undo.push(() => permits.putBack())
+    }
+  }
+
+  async #take(allowance: Allowance, amount: number, limit: number, path: string): Promise<void> {
+    if (await allowance.take(amount, limit)) return
+    throw new LimitError('rate_limit_exceeded', {
+      message: `the limit of ${limit} ${allowance.kind} per minute is reached`,
+      retryAfterMs: allowance.retryAfterMs,
+      fields: formatLimitFields(path, [allowance]),
+    })
+  }
+
+  async #checkMonth(subject: string, limits: Limits, path: string): Promise<void> {
+    if (limits.tokensPerMonth === null) return
+    const tokens = await this.#books.monthTokens(subject)
+    if (tokens < limits.tokensPerMonth) return
+    throw new LimitError('insufficient_quota', {
+      message: `the quota of ${limits.tokensPerMonth} tokens per month is used up`,
+      retryAfterMs: msToNextMonth(new Date()),
+      fields: formatLimitFields(path, []),
+    })
+  }
+
+  #allowance(subject: string, kind: AllowanceKind): Allowance {
+    const id = `${kind} ${subject}`
+    let allowance = this.#allowances.get(id)
+    if (allowance === undefined) {
+      allowance = new Allowance({ ...this.#options, subject, kind })
+      this.#allowances.set(id, allowance)
+    }
+    return allowance
+  }
+
+  #streamPermits(subject: string): StreamPermits {
+    let permits = this.#streams.get(subject)
+    if (permits === undefined) {
+      permits = new StreamPermits({ ...this.#options, subject })
+      this.#streams.set(subject, permits)
+    }
+    return permits
+  }
+
+  #tidyOnce(): Promise<void> {
+    this.#tidying ??= this.#tidy()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#tidying = undefined
+      })
+    return this.#tidying
+  }
+
+  async #tidy(): Promise<void> {
+    for (const [id, allowance] of this.#allowances) {
+      if (await allowance.tidy()) this.#allowances.delete(id)
+    }
+    for (const permits of this.#streams.values()) {
+      if (await permits.tidy()) this.#streams.delete(permits.subject)
+    }
+    if (++this.#tidies % renewEveryTidies === 0 && this.#streams.size > 0) {
+      await renewHolds(this.#options.database, this.#options.gatewayId)
+    }
+  }
+}
+
+function subjectsOf(caller: Caller): readonly (readonly [string, Limits])[] {
+  return [
+    [caller.keyId, caller.keyLimits],
+    [caller.accountId, caller.accountLimits],
+  ]
+}
+
+function isLimited(limits: Limits): boolean {
+  return (
+    limits.requestsPerMinute !== null ||
+    limits.tokensPerMinute !== null ||
+    limits.tokensPerMonth !== null ||
+    limits.concurrentStreams !== null
+  )
+}
+
+function msToNextMonth(now: Date): number {
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime()
+}

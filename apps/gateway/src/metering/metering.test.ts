@@ -1,0 +1,197 @@
+/** Metering against the embedded database, with real signatures. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createKey } from '../keys/key-store.ts'
+import { noLimits } from '../keys/limits.ts'
+import type { Database } from '../state/database.ts'
+import { scriptedWorker } from '../testing/scripted-worker.ts'
+import { receiptKeyPair, signUsage, usageRecord } from '../testing/signed-usage.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { newId, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
+import { type Outcome, parseUsageRecord, type UsageRecord } from './usage-record.ts'
+import { storeUsage } from './usage-store.ts'
+
+const key = receiptKeyPair()
+let gateway: TestGateway
+let keyId: string
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ args: ['--leaseSeconds', '600'] })
+  keyId = (await gateway.createKey()).id
+  const worker = scriptedWorker('w_one', key.publicKey)
+  await gateway.register(worker)
+  await worker.stop()
+})
+
+afterAll(() => gateway.stop())
+
+const report = async (...records: unknown[]) => {
+  const response = await gateway.operate('POST', 'registry/usage', { records })
+  return { status: response.status, ...((await response.json()) as object) }
+}
+
+test('a signed record is accepted, and again when it is repeated', async () => {
+  const signed = signUsage(key, usageRecord({ key_ref: keyId }))
+  expect(await report(signed)).toMatchObject({ status: 200, accepted: 1, rejected: 0 })
+  expect(await report(signed)).toMatchObject({ status: 200, accepted: 1, rejected: 0 })
+})
+
+test('a record is refused when one bit of it, of the digest or of the signature is changed', async () => {
+  const signed = signUsage(key, usageRecord({ key_ref: keyId }))
+  const flip = (base64: string) => {
+    const bytes = Buffer.from(base64, 'base64')
+    bytes[20] = (bytes[20] ?? 0) ^ 1
+    return bytes.toString('base64')
+  }
+  const otherDigest = `${signed.rest_digest.slice(0, -1)}${signed.rest_digest.endsWith('0') ? '1' : '0'}`
+  expect(await report({ ...signed, record: flip(signed.record) })).toMatchObject({ rejected: 1 })
+  expect(await report({ ...signed, signature: flip(signed.signature) })).toMatchObject({
+    rejected: 1,
+  })
+  expect(await report({ ...signed, rest_digest: otherDigest })).toMatchObject({ rejected: 1 })
+})
+
+test("another worker's key cannot sign for this worker", async () => {
+  const other = receiptKeyPair()
+  const worker = scriptedWorker('w_two', other.publicKey)
+  await gateway.register(worker)
+  await worker.stop()
+  const record = usageRecord({ key_ref: keyId, worker_id: 'w_one' })
+  expect(await report(signUsage(other, record))).toMatchObject({ accepted: 0, rejected: 1 })
+})
+
+test('a worker that restarted can still report what it signed before', async () => {
+  const renewed = scriptedWorker('w_one', receiptKeyPair().publicKey)
+  await gateway.register(renewed)
+  await renewed.stop()
+  expect(await report(signUsage(key, usageRecord({ key_ref: keyId })))).toMatchObject({
+    accepted: 1,
+  })
+})
+
+test('one bad record does not hold up the good ones', async () => {
+  const good = signUsage(key, usageRecord({ key_ref: keyId }))
+  const unknownKey = signUsage(key, usageRecord({ key_ref: 'key_nobody' }))
+  const nonsense = { record: 'x', rest_digest: 'y', signature: 'z' }
+  const negative = signUsage(key, usageRecord({ key_ref: keyId, prompt_tokens: -1 }))
+  expect(await report(good, unknownKey, nonsense, negative)).toMatchObject({
+    status: 200,
+    accepted: 1,
+    rejected: 3,
+  })
+})
+
+test('reporting needs the operator token', async () => {
+  const response = await fetch(`${gateway.gateway.url}/privatemode/v1/registry/usage`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer something-else' },
+    body: '{"records":[]}',
+  })
+  expect(response.status).toBe(401)
+})
+
+const sumsSql = `select outcome, path, sum(requests)::int as requests, sum(prompt_tokens)::int as prompt,
+  sum(cached_tokens)::int as cached, sum(completion_tokens)::int as completion,
+  sum(up_to_300_ms)::int as quick from usage_hourly where key_id = $1
+  group by 1, 2 having sum(requests) <> 0 order by 1, 2`
+const rowsSql = `select outcome, path, count(*)::int as requests, sum(prompt_tokens)::int as prompt,
+  sum(cached_tokens)::int as cached, sum(completion_tokens)::int as completion,
+  (count(*) filter (where duration_ms <= 300))::int as quick from usage where key_id = $1
+  group by 1, 2 order by 1, 2`
+
+async function withKey(work: (database: Database, record: MakeRecord) => Promise<void>) {
+  const database = await openTestDatabase()
+  const wish = { accountId: 'acct_default', name: 'test', expiresAt: null, limits: noLimits }
+  const { key: made } = await createKey(database, wish)
+  const record: MakeRecord = (outcome, changes = {}) => ({
+    requestId: newId(),
+    workerId: 'w_one',
+    keyId: made.id,
+    model: 'test-model',
+    path: '/v1/chat/completions',
+    status: 200,
+    outcome,
+    promptTokens: 10,
+    cachedTokens: 4,
+    completionTokens: 5,
+    startedAtMs: Date.now(),
+    durationMs: 200,
+    ...changes,
+  })
+  try {
+    await work(database, record)
+    expect(await database.query(sumsSql, [made.id])).toEqual(
+      await database.query(rowsSql, [made.id]),
+    )
+  } finally {
+    await database.close()
+  }
+}
+type MakeRecord = (outcome: Outcome, changes?: Partial<UsageRecord>) => UsageRecord
+
+test('the better report about a request stays, in whatever order reports come, and sums agree', async () => {
+  await withKey(async (database, record) => {
+    for (const outcomes of [
+      ['lost', 'complete'],
+      ['complete', 'lost'],
+      ['aborted', 'complete', 'aborted'],
+      ['lost', 'failed', 'aborted'],
+      ['complete', 'complete'],
+    ] as const) {
+      const requestId = newId()
+      for (const outcome of outcomes) {
+        const promptTokens = outcome === 'lost' ? 0 : 10
+        const cachedTokens = outcome === 'lost' ? 0 : 4
+        await storeUsage(database, [record(outcome, { requestId, promptTokens, cachedTokens })])
+      }
+      const rows = await database.query('select outcome from usage where request_id = $1', [
+        requestId,
+      ])
+      const best = ['complete', 'aborted', 'failed', 'lost'].find((each) =>
+        outcomes.includes(each as never),
+      )
+      expect(rows).toEqual([{ outcome: best }])
+    }
+  })
+})
+
+test('two reports about one request in one batch count once', async () => {
+  await withKey(async (database, record) => {
+    const requestId = newId()
+    const batch = [record('aborted', { requestId }), record('complete', { requestId })]
+    expect(await storeUsage(database, [...batch, ...batch])).toEqual({ stored: 1, unknown: 0 })
+  })
+})
+
+test('sums agree with rows over many hours, models and batches that overlap', async () => {
+  await withKey(async (database, record) => {
+    const all = Array.from({ length: 300 }, (_, index) =>
+      record(index % 3 === 0 ? 'aborted' : 'complete', {
+        startedAtMs: Date.UTC(2026, 9, 31, 20) + index * 120_000,
+        durationMs: index * 7,
+        model: `model-${index % 2}`,
+      }),
+    )
+    await storeUsage(database, all.slice(0, 200))
+    await Promise.all([
+      storeUsage(database, all.slice(100)),
+      storeUsage(database, all.slice(50, 250)),
+    ])
+    const months = await database.query(
+      `select month::text, tokens from usage_monthly where subject = 'acct_default' order by month`,
+    )
+    expect(months).toEqual([
+      { month: '2026-10-01', tokens: 120 * 15 },
+      { month: '2026-11-01', tokens: 180 * 15 },
+    ])
+  })
+})
+
+test('what is used through the messages endpoint is booked as not cached', async () => {
+  const requestId = newId()
+  const record = usageRecord({ key_ref: keyId, request_id: requestId, path: '/v1/messages' })
+  expect(await report(signUsage(key, record))).toMatchObject({ accepted: 1 })
+  expect(parseUsageRecord(Buffer.from(JSON.stringify(record)))).toMatchObject({
+    promptTokens: 10,
+    cachedTokens: 0,
+  })
+})

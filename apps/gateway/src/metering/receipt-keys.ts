@@ -1,0 +1,46 @@
+/** Receipt keys of workers, ready to verify with. */
+import type { Queries, Row } from '../state/database.ts'
+import { type SignedUsage, signedMessage } from './usage-record.ts'
+
+const maxCached = 1_000
+const maxKeysPerWorker = 16
+
+/** A worker's newest keys: one that restarted has a new one, and its old reports are still good. */
+export class ReceiptKeys {
+  readonly #database: Queries
+  readonly #keys = new Map<string, CryptoKey[]>()
+
+  constructor(database: Queries) {
+    this.#database = database
+  }
+
+  /** Whether one of the worker's keys made the signature. */
+  async verify(workerId: string, usage: SignedUsage): Promise<boolean> {
+    const message = signedMessage(usage)
+    const signature = new Uint8Array(usage.signature)
+    for (const key of this.#keys.get(workerId) ?? []) {
+      if (await crypto.subtle.verify('Ed25519', key, signature, message)) return true
+    }
+    // Unknown here may mean new: the database knows.
+    for (const key of await this.#read(workerId)) {
+      if (await crypto.subtle.verify('Ed25519', key, signature, message)) return true
+    }
+    return false
+  }
+
+  async #read(workerId: string): Promise<CryptoKey[]> {
+    const rows = await this.#database.query<{ receipt_key: Uint8Array } & Row>(
+      `select receipt_key from worker_receipt_keys where worker_id = $1
+       order by first_seen_at desc limit ${maxKeysPerWorker}`,
+      [workerId],
+    )
+    const keys = await Promise.all(
+      rows.map(({ receipt_key }) =>
+        crypto.subtle.importKey('raw', new Uint8Array(receipt_key), 'Ed25519', false, ['verify']),
+      ),
+    )
+    if (this.#keys.size >= maxCached) this.#keys.clear()
+    this.#keys.set(workerId, keys)
+    return keys
+  }
+}

@@ -1,0 +1,117 @@
+/** A worker's signed word about one request, checked. */
+import { createHash } from 'node:crypto'
+import { isWorkerId } from '../registry/registration.ts'
+
+export type Outcome = 'complete' | 'aborted' | 'failed' | 'lost'
+
+export type UsageRecord = {
+  readonly requestId: string
+  readonly workerId: string
+  readonly keyId: string
+  readonly model: string
+  readonly path: string
+  readonly status: number
+  readonly outcome: Outcome
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  readonly completionTokens: number
+  readonly startedAtMs: number
+  readonly durationMs: number
+}
+
+/** As it arrives: the record's exact bytes, and a signature over them and the rest's digest. */
+export type SignedUsage = {
+  readonly recordBytes: Uint8Array
+  readonly restDigest: Uint8Array
+  readonly signature: Uint8Array
+}
+
+const maxTokens = 1_000_000_000
+const maxDurationMs = 30 * 86_400_000
+
+/** Takes the wire form apart; undefined if it is none. */
+export function parseSignedUsage(value: unknown): SignedUsage | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { record, rest_digest, signature } = value as Record<string, unknown>
+  if (typeof record !== 'string' || record.length > 8192) return undefined
+  if (typeof rest_digest !== 'string' || !/^[0-9a-f]{64}$/.test(rest_digest)) return undefined
+  if (typeof signature !== 'string' || !/^[A-Za-z0-9+/]{86}==$/.test(signature)) return undefined
+  return {
+    recordBytes: Buffer.from(record, 'base64'),
+    restDigest: Buffer.from(rest_digest, 'hex'),
+    signature: Buffer.from(signature, 'base64'),
+  }
+}
+
+/** What the worker's receipt key signs: the same bytes as in the client's receipt. */
+export function signedMessage({ recordBytes, restDigest }: SignedUsage): Uint8Array<ArrayBuffer> {
+  const digest = createHash('sha256').update(recordBytes).digest()
+  return new Uint8Array(
+    Buffer.concat([Buffer.from('privatemode/v1/receipt\0'), digest, restDigest]),
+  )
+}
+
+/** Reads the record; undefined if a field is missing or out of all bounds. */
+export function parseUsageRecord(bytes: Uint8Array): UsageRecord | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const wire = value as Record<string, unknown>
+  if (wire.version !== 1) return undefined
+  const requestId = matching(wire.request_id, /^[0-9a-f]{32}$/)
+  const workerId = matching(wire.worker_id, /^/)
+  const keyId = matching(wire.key_ref, /^[A-Za-z0-9_]{1,64}$/)
+  const model = matching(wire.model, /^[\x21-\x7e]{1,256}$/)
+  const path = matching(wire.path, /^\/[a-z0-9_/-]{1,80}$/)
+  const outcome = outcomeOf(wire.outcome)
+  const status = count(wire.status, 999)
+  const promptTokens = count(wire.prompt_tokens, maxTokens)
+  const cachedTokens = count(wire.cached_tokens, maxTokens)
+  const completionTokens = count(wire.completion_tokens, maxTokens)
+  const startedAtMs = count(wire.started_at, 8.64e15)
+  const durationMs = count(wire.duration_ms, maxDurationMs)
+  if (requestId === undefined || workerId === undefined || !isWorkerId(workerId)) return undefined
+  if (keyId === undefined || model === undefined || path === undefined) return undefined
+  if (outcome === undefined || status === undefined || durationMs === undefined) return undefined
+  if (promptTokens === undefined || cachedTokens === undefined || cachedTokens > promptTokens) {
+    return undefined
+  }
+  if (completionTokens === undefined || startedAtMs === undefined) return undefined
+  return {
+    requestId,
+    workerId,
+    keyId,
+    model,
+    path,
+    status,
+    outcome,
+    promptTokens,
+    cachedTokens: billedCachedTokens(path, cachedTokens),
+    completionTokens,
+    startedAtMs,
+    durationMs,
+  }
+}
+
+/** Tokens used through the messages endpoint are billed as not cached, whatever the engine reused. */
+export function billedCachedTokens(path: string, cachedTokens: number): number {
+  return path === '/v1/messages' || path.startsWith('/v1/messages/') ? 0 : cachedTokens
+}
+
+function outcomeOf(value: unknown): Outcome | undefined {
+  return value === 'complete' || value === 'aborted' || value === 'failed' ? value : undefined
+}
+
+function matching(value: unknown, shape: RegExp): string | undefined {
+  return typeof value === 'string' && shape.test(value) ? value : undefined
+}
+
+function count(value: unknown, most: number): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most
+    ? value
+    : undefined
+}

@@ -1,0 +1,46 @@
+/** `POST /privatemode/v1/registry/usage`: workers report what requests cost. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Log } from '@privatemode/service'
+import { readJson } from '../http/read-json.ts'
+import type { Database } from '../state/database.ts'
+import type { ReceiptKeys } from './receipt-keys.ts'
+import { parseSignedUsage, parseUsageRecord, type UsageRecord } from './usage-record.ts'
+import { storeUsage } from './usage-store.ts'
+
+export type UsageParts = {
+  readonly database: Database
+  readonly receiptKeys: ReceiptKeys
+  readonly log: Log
+  readonly onStored: (records: readonly UsageRecord[]) => void
+}
+
+const maxBodyBytes = 1024 * 1024
+const maxRecords = 1_000
+
+/**
+ * Acknowledges what is stored or can never be. What a worker did not sign is counted as rejected:
+ * a worker that sent it again and again would only hold up the records behind it.
+ */
+export async function answerUsage(request: Request, parts: UsageParts): Promise<Response> {
+  const body = await readJson(request, maxBodyBytes)
+  const wire = typeof body === 'object' && body !== null && 'records' in body ? body.records : []
+  if (!Array.isArray(wire) || wire.length > maxRecords) {
+    throw new ApiError('invalid_value', `records must be a list of at most ${maxRecords}`, {
+      param: 'records',
+    })
+  }
+  const checked = await Promise.all(wire.map((entry: unknown) => check(entry, parts.receiptKeys)))
+  const good = checked.filter((record) => record !== undefined)
+  const { unknown } = await storeUsage(parts.database, good)
+  const rejected = wire.length - good.length + unknown
+  if (rejected > 0) parts.log.warn('usage records were refused', { count: rejected })
+  parts.onStored(good)
+  return Response.json({ accepted: wire.length - rejected, rejected })
+}
+
+async function check(entry: unknown, keys: ReceiptKeys): Promise<UsageRecord | undefined> {
+  const signed = parseSignedUsage(entry)
+  const record = signed && parseUsageRecord(signed.recordBytes)
+  if (signed === undefined || record === undefined) return undefined
+  return (await keys.verify(record.workerId, signed)) ? record : undefined
+}

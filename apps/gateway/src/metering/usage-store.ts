@@ -1,0 +1,139 @@
+/** Writes metered requests: each exactly once, with all sums, in one transaction. */
+import type { Database, Queries, Row } from '../state/database.ts'
+import type { UsageRecord } from './usage-record.ts'
+
+export type Stored = {
+  /** Rows that are new or replaced a lesser report. */
+  readonly stored: number
+  /** Records whose key is not known. */
+  readonly unknown: number
+}
+
+/**
+ * Stores a batch. A request that is there already stays as it is, unless the new report counts for
+ * more: a worker's word replaces `lost`, a complete answer an aborted try elsewhere.
+ */
+export async function storeUsage(
+  database: Database,
+  records: readonly UsageRecord[],
+): Promise<Stored> {
+  if (records.length === 0) return { stored: 0, unknown: 0 }
+  const batch = JSON.stringify(bestOfEach(records).map(toWire))
+  return database.transaction(async (queries) => {
+    await removeLesser(queries, batch)
+    const [row] = await queries.query<{ stored: number; known: number } & Row>(insertSql, [batch])
+    const known = row?.known ?? 0
+    return { stored: row?.stored ?? 0, unknown: JSON.parse(batch).length - known }
+  })
+}
+
+/** Of two reports about one request in a batch the better; rows are locked in one order. */
+function bestOfEach(records: readonly UsageRecord[]): UsageRecord[] {
+  const ranks = { complete: 4, aborted: 3, failed: 2, lost: 1 } as const
+  const best = new Map<string, UsageRecord>()
+  for (const record of records) {
+    const other = best.get(record.requestId)
+    if (other === undefined || ranks[other.outcome] < ranks[record.outcome]) {
+      best.set(record.requestId, record)
+    }
+  }
+  return [...best.values()].toSorted((a, b) => (a.requestId < b.requestId ? -1 : 1))
+}
+
+function toWire(record: UsageRecord): Record<string, string | number> {
+  return {
+    request_id: record.requestId,
+    started_at: new Date(record.startedAtMs).toISOString(),
+    key_id: record.keyId,
+    worker_id: record.workerId,
+    model: record.model,
+    path: record.path,
+    outcome: record.outcome,
+    status: record.status,
+    prompt_tokens: record.promptTokens,
+    cached_tokens: record.cachedTokens,
+    completion_tokens: record.completionTokens,
+    duration_ms: record.durationMs,
+  }
+}
+
+const incoming = `jsonb_to_recordset($1::jsonb) as r(
+  request_id uuid, started_at timestamptz, key_id text, worker_id text, model text, path text,
+  outcome text, status smallint, prompt_tokens integer, cached_tokens integer,
+  completion_tokens integer, duration_ms integer)`
+
+/** Sums of rows in the CTE `changed`, added to the hourly and monthly tables with a sign. */
+const addSums = (sign: 1 | -1) => `
+hourly as (
+  insert into usage_hourly as h
+  select account_id, date_trunc('hour', started_at, 'UTC'), key_id, model, path, outcome,
+    ${sign} * count(*), ${sign} * sum(prompt_tokens), ${sign} * sum(cached_tokens),
+    ${sign} * sum(completion_tokens), ${sign} * sum(duration_ms::bigint),
+    ${[300, 1000, 3000, 10_000, 30_000, 100_000]
+      .map((ms) => `${sign} * count(*) filter (where duration_ms <= ${ms})`)
+      .join(', ')}
+  from changed group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
+  on conflict (account_id, hour, key_id, model, path, outcome) do update set
+    requests = h.requests + excluded.requests,
+    prompt_tokens = h.prompt_tokens + excluded.prompt_tokens,
+    cached_tokens = h.cached_tokens + excluded.cached_tokens,
+    completion_tokens = h.completion_tokens + excluded.completion_tokens,
+    duration_ms = h.duration_ms + excluded.duration_ms,
+    up_to_300_ms = h.up_to_300_ms + excluded.up_to_300_ms,
+    up_to_1_s = h.up_to_1_s + excluded.up_to_1_s,
+    up_to_3_s = h.up_to_3_s + excluded.up_to_3_s,
+    up_to_10_s = h.up_to_10_s + excluded.up_to_10_s,
+    up_to_30_s = h.up_to_30_s + excluded.up_to_30_s,
+    up_to_100_s = h.up_to_100_s + excluded.up_to_100_s),
+monthly as (
+  insert into usage_monthly as m
+  select subject, month, ${sign} * sum(tokens) from (
+    select unnest(array[account_id, key_id]) as subject,
+      date_trunc('month', started_at at time zone 'UTC')::date as month,
+      prompt_tokens::bigint + completion_tokens as tokens
+    from changed) as each_subject
+  group by 1, 2 order by 1, 2
+  on conflict (subject, month) do update set tokens = m.tokens + excluded.tokens)`
+
+/** Takes rows away, sums included, that a better report in the batch is about to replace. */
+async function removeLesser(queries: Queries, batch: string): Promise<void> {
+  const lesser = await queries.query(
+    `select 1 from usage u join ${incoming} on r.request_id = u.request_id
+     where outcome_rank(u.outcome) < outcome_rank(r.outcome) limit 1`,
+    [batch],
+  )
+  if (lesser.length === 0) return
+  await queries.query(
+    `with changed as (
+       delete from usage u using ${incoming}
+       where u.request_id = r.request_id and outcome_rank(u.outcome) < outcome_rank(r.outcome)
+       returning u.*), ${addSums(-1)}
+     select 1`,
+    [batch],
+  )
+}
+
+const insertSql = `
+with known as (
+  select r.*, k.account_id from ${incoming} join api_keys k on k.id = r.key_id),
+changed as (
+  insert into usage (request_id, started_at, account_id, key_id, worker_id, model, path, outcome,
+    status, prompt_tokens, cached_tokens, completion_tokens, duration_ms)
+  select request_id, started_at, account_id, key_id, worker_id, model, path, outcome, status,
+    prompt_tokens, cached_tokens, completion_tokens, duration_ms
+  from known order by request_id
+  on conflict (request_id) do nothing returning *), ${addSums(1)},
+-- Tokens count against a limit per minute from when they are known; old news does not.
+charged as (
+  select adjust_allowance(subject, 'tokens', null, tokens) from (
+    select subject, sum(tokens)::bigint as tokens from (
+      select unnest(array[
+          case when k.tokens_per_minute is not null then c.key_id end,
+          case when a.tokens_per_minute is not null then c.account_id end]) as subject,
+        c.prompt_tokens::bigint + c.completion_tokens as tokens
+      from changed c join api_keys k on k.id = c.key_id join accounts a on a.id = c.account_id
+      where c.started_at + make_interval(secs => c.duration_ms / 1000.0) > now() - interval '2 minutes'
+    ) as each_subject
+    where subject is not null group by subject order by subject) as sums)
+select (select count(*) from changed) as stored, (select count(*) from known) as known,
+  (select count(*) from charged) as charged`

@@ -1,0 +1,27 @@
+/** What the relay works with. */
+import type { Log } from '@privatemode/service'
+import type { KeyCheck } from '../keys/key-check.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import type { ExpectedUsage } from '../metering/expected-usage.ts'
+import type { WorkerView } from '../registry/worker-view.ts'
+import type { BodyBudget } from './body-budget.ts'
+import type { WorkerPool } from './worker-pool.ts'
+
+export type RelayParts = {
+  readonly keys: KeyCheck
+  readonly view: WorkerView
+  readonly bodies: BodyBudget
+  readonly pool: WorkerPool
+  readonly limiter: Limiter
+  readonly expected: ExpectedUsage
+  readonly log: Log
+  /** Monotonic milliseconds. */
+  readonly clock: () => number
+  readonly random: () => number
+  readonly limits: RelayLimits
+}
+
+export type RelayLimits = {
+  readonly firstByteTimeoutMs: number
+  readonly attempts: number
+}

@@ -1,0 +1,51 @@
+/** Usage as a worker signs it, for tests. */
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { newId } from './test-gateway.ts'
+
+export type ReceiptKeyPair = {
+  readonly privateKey: KeyObject
+  readonly publicKey: Uint8Array<ArrayBuffer>
+}
+
+export function receiptKeyPair(): ReceiptKeyPair {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const { x } = publicKey.export({ format: 'jwk' })
+  return { privateKey, publicKey: new Uint8Array(Buffer.from(x ?? '', 'base64url')) }
+}
+
+export function usageRecord(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    version: 1,
+    request_id: newId(),
+    worker_id: 'w_one',
+    key_ref: 'key_unknown',
+    model: 'test-model',
+    path: '/v1/chat/completions',
+    status: 200,
+    outcome: 'complete',
+    prompt_tokens: 10,
+    cached_tokens: 4,
+    completion_tokens: 5,
+    started_at: Date.now(),
+    duration_ms: 120,
+    ...changes,
+  }
+}
+
+export function signUsage(
+  key: ReceiptKeyPair,
+  record: Record<string, unknown>,
+): { record: string; rest_digest: string; signature: string } {
+  const bytes = Buffer.from(JSON.stringify(record))
+  const restDigest = createHash('sha256').update('rest').digest()
+  const message = Buffer.concat([
+    Buffer.from('privatemode/v1/receipt\0'),
+    createHash('sha256').update(bytes).digest(),
+    restDigest,
+  ])
+  return {
+    record: bytes.toString('base64'),
+    rest_digest: restDigest.toString('hex'),
+    signature: sign(null, message, key.privateKey).toString('base64'),
+  }
+}
