@@ -2,12 +2,13 @@
 import type { DeviceClaims } from './authenticate-worker.ts'
 import type { Range } from './fields.ts'
 import type { DeviceRules } from './manifest/device-rule.ts'
-import { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
 import type { Transcript } from './verdict.ts'
+import type { NvidiaGpuVerifier } from './verifiers.ts'
 
 export function appraiseDevices(
   devices: readonly DeviceClaims[],
   rules: DeviceRules,
+  verifier: NvidiaGpuVerifier | undefined,
   transcript: Transcript,
 ): void {
   const { nvidiaGpu } = rules
@@ -31,7 +32,14 @@ export function appraiseDevices(
     devices.filter(({ claims }) => claims.device === device).length
   requireCount('nvidia-gpu', counted('gpu'), nvidiaGpu.count, transcript)
   requireCount('nvidia-switch', counted('switch'), nvidiaGpu.switches, transcript)
-  for (const { claims } of devices) appraiseNvidiaGpu(claims, nvidiaGpu.rule, transcript)
+  const appraise = verifier?.appraise ?? (() => refuseUnverifiable(transcript))
+  for (const { claims } of devices) appraise(claims, nvidiaGpu.rule, transcript)
+}
+
+// Authenticity has refused them before; claims that nobody can appraise are not good ones.
+function refuseUnverifiable(transcript: Transcript): never {
+  const detail = 'this program was given no verifier of nvidia-gpu evidence'
+  return transcript.fail('nvidia-gpu/verifier', 'evidence_unsupported', detail)
 }
 
 function requireCount(kind: string, count: number, range: Range, transcript: Transcript): void {

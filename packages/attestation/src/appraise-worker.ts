@@ -2,23 +2,21 @@
 import { appraiseDevices } from './appraise-devices.ts'
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { RolePolicy, Rule } from './manifest/rule.ts'
-import { appraiseSnp } from './snp/appraise.ts'
-import type { SoftwareVerifier } from './software/verifier.ts'
-import { appraiseTdx } from './tdx/appraise-tdx.ts'
 import { AttestationError, Transcript } from './verdict.ts'
+import type { Verifiers } from './verifiers.ts'
 
 /** Accepts where one rule accepts everything; refuses with the reason of the rule that came near. */
 export function appraiseEvidence(
   evidence: AuthenticEvidence,
   policy: RolePolicy,
-  software: SoftwareVerifier | undefined,
+  verifiers: Verifiers,
   transcript: Transcript,
 ): void {
   let refusal: AttestationError | undefined
   for (const rule of policy.accept) {
     const attempt = new Transcript()
     try {
-      appraiseByRule(evidence, rule, software, attempt)
+      appraiseByRule(evidence, rule, verifiers, attempt)
       transcript.append(attempt.checks)
       return
     } catch (error) {
@@ -39,19 +37,20 @@ export function appraiseEvidence(
 function appraiseByRule(
   { cpu, devices }: AuthenticEvidence,
   rule: Rule,
-  software: SoftwareVerifier | undefined,
+  verifiers: Verifiers,
   transcript: Transcript,
 ): void {
-  if (rule.kind === 'snp' && cpu.kind === 'snp') {
-    appraiseSnp(cpu.claims, rule.rule, transcript)
-    appraiseDevices(devices, rule.devices, transcript)
-  } else if (rule.kind === 'tdx' && cpu.kind === 'tdx') {
-    appraiseTdx(cpu.claims, rule.rule, transcript)
-    appraiseDevices(devices, rule.devices, transcript)
+  const { snp, tdx, nvidiaGpu, software } = verifiers
+  if (rule.kind === 'snp' && cpu.kind === 'snp' && snp !== undefined) {
+    snp.appraise(cpu.claims, rule.rule, transcript)
+    appraiseDevices(devices, rule.devices, nvidiaGpu, transcript)
+  } else if (rule.kind === 'tdx' && cpu.kind === 'tdx' && tdx !== undefined) {
+    tdx.appraise(cpu.claims, rule.rule, transcript)
+    appraiseDevices(devices, rule.devices, nvidiaGpu, transcript)
   } else if (rule.kind === 'software' && cpu.kind === 'software' && software !== undefined) {
     software.appraise(cpu.claims, rule.rule, transcript)
     // A machine without protection cannot vouch for the devices in it.
-    appraiseDevices(devices, { nvidiaGpu: undefined }, transcript)
+    appraiseDevices(devices, { nvidiaGpu: undefined }, undefined, transcript)
   } else {
     const detail = `evidence is ${cpu.kind}, the rule is about ${rule.kind}`
     transcript.fail('manifest/kind', 'manifest_refused', detail)

@@ -2,14 +2,12 @@
 import { deviceNonce, reportData } from './binding.ts'
 import { type Bytes, equalBytes, formatHex, parseBase64 } from './bytes.ts'
 import type { AuthenticityContext, CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
-import { authenticateNvidiaGpu } from './nvidia/authenticate-nvidia.ts'
 import type { NvidiaGpuClaims } from './nvidia/claims.ts'
-import { authenticateSnp } from './snp/authenticate.ts'
 import type { SnpClaims } from './snp/claims.ts'
-import type { SoftwareClaims, SoftwareVerifier } from './software/verifier.ts'
-import { authenticateTdx } from './tdx/authenticate-tdx.ts'
+import type { SoftwareClaims } from './software/verifier.ts'
 import type { TdxClaims } from './tdx/claims.ts'
 import { AttestationError, type Transcript } from './verdict.ts'
+import type { Verifiers } from './verifiers.ts'
 
 export type CpuClaims =
   | { readonly kind: 'snp'; readonly claims: SnpClaims }
@@ -29,7 +27,7 @@ export type AuthenticityInputs = {
   readonly statement: Uint8Array
   readonly evidence: Evidence
   readonly context: AuthenticityContext
-  readonly software: SoftwareVerifier | undefined
+  readonly verifiers: Verifiers
 }
 
 export async function authenticateEvidence(
@@ -56,37 +54,47 @@ export async function authenticateEvidence(
 
 async function authenticateCpu(
   evidence: CpuEvidence,
-  { context, software }: AuthenticityInputs,
+  { context, verifiers }: AuthenticityInputs,
   transcript: Transcript,
 ): Promise<CpuClaims> {
-  switch (evidence.kind) {
-    case 'snp':
-      return { kind: 'snp', claims: await authenticateSnp(evidence, context, transcript) }
-    case 'tdx':
-      return { kind: 'tdx', claims: await authenticateTdx(evidence, context, transcript) }
-    case 'software':
-      if (software === undefined) {
-        return transcript.fail(
-          'software/verifier',
-          'software_refused',
-          'this program was given no verifier of software evidence',
-        )
-      }
-      return {
-        kind: 'software',
-        claims: await software.authenticate(evidence, context, transcript),
-      }
+  const { kind } = evidence
+  switch (kind) {
+    case 'snp': {
+      const snp = verifiers.snp ?? refuseUnverifiable(kind, transcript)
+      return { kind, claims: await snp.authenticate(evidence, context, transcript) }
+    }
+    case 'tdx': {
+      const tdx = verifiers.tdx ?? refuseUnverifiable(kind, transcript)
+      return { kind, claims: await tdx.authenticate(evidence, context, transcript) }
+    }
+    case 'software': {
+      const software = verifiers.software ?? refuseUnverifiable(kind, transcript)
+      return { kind, claims: await software.authenticate(evidence, context, transcript) }
+    }
   }
 }
 
 async function authenticateDevice(
   evidence: DeviceEvidence,
   nonce: Bytes,
-  { context }: AuthenticityInputs,
+  { context, verifiers }: AuthenticityInputs,
   transcript: Transcript,
 ): Promise<DeviceClaims> {
-  const claims = await authenticateNvidiaGpu(evidence, nonce, context, transcript)
-  return { kind: evidence.kind, claims }
+  const { kind } = evidence
+  const gpu = verifiers.nvidiaGpu ?? refuseUnverifiable(kind, transcript)
+  return { kind, claims: await gpu.authenticate(evidence, nonce, context, transcript) }
+}
+
+// A check that could not run has failed: what this program cannot verify, it does not accept.
+function refuseUnverifiable(
+  kind: CpuEvidence['kind'] | DeviceEvidence['kind'],
+  transcript: Transcript,
+): never {
+  return transcript.fail(
+    `${kind}/verifier`,
+    kind === 'software' ? 'software_refused' : 'evidence_unsupported',
+    `this program was given no verifier of ${kind} evidence`,
+  )
 }
 
 function deviceReportBytes(evidence: DeviceEvidence): Bytes {

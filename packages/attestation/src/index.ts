@@ -37,6 +37,12 @@ export type {
   TdxEvidence,
 } from './evidence.ts'
 export {
+  hardwareVerifiers,
+  nvidiaGpuVerifier,
+  snpVerifier,
+  tdxVerifier,
+} from './hardware-verifiers.ts'
+export {
   type Checkpoint,
   cosignCheckpoint,
   openCheckpoint,
@@ -110,7 +116,8 @@ export type { TdxClaims } from './tdx/claims.ts'
 export type { TdxMeasurements, TdxRule } from './tdx/rule.ts'
 export type { TcbStatus } from './tdx/tcb-status.ts'
 export { AttestationError, type AttestationErrorCode, type Check, Transcript } from './verdict.ts'
-export { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
+export type { CpuVerifier, HardwareVerifiers, NvidiaGpuVerifier, Verifiers } from './verifiers.ts'
+export { type VerifyWorkerInputs, verifyWorker, verifyWorkerWith } from './verify-worker.ts'
 export { type Certificate, fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
 export {
   judgeRevocation,

@@ -5,11 +5,13 @@ import { authenticateEvidence } from './authenticate-worker.ts'
 import { sha256 } from './digest.ts'
 import type { Evidence, RevocationPolicy, Roots } from './evidence.ts'
 import { formatInstant } from './fields.ts'
+import { hardwareVerifiers } from './hardware-verifiers.ts'
 import type { Manifest } from './manifest/manifest.ts'
 import type { ModelListing } from './model-listing.ts'
 import type { SoftwareVerifier } from './software/verifier.ts'
 import { parseStatement, type Role, type Statement } from './statement.ts'
 import { AttestationError, Transcript } from './verdict.ts'
+import type { HardwareVerifiers, Verifiers } from './verifiers.ts'
 
 export type VerifyWorkerInputs = {
   /** The 32 bytes that this client drew for this very exchange. */
@@ -27,11 +29,22 @@ export type VerifyWorkerInputs = {
   readonly software?: SoftwareVerifier
 }
 
-/** Refuses with an {@link AttestationError} that carries every check up to the one that failed. */
-export async function verifyWorker(inputs: VerifyWorkerInputs): Promise<AttestedWorker> {
+/** {@link verifyWorkerWith} every verifier of hardware there is. */
+export function verifyWorker(inputs: VerifyWorkerInputs): Promise<AttestedWorker> {
+  return verifyWorkerWith(hardwareVerifiers, inputs)
+}
+
+/**
+ * Refuses with an {@link AttestationError} that carries every check up to the one that failed.
+ * Evidence of a kind that `hardware` has no verifier of is refused.
+ */
+export async function verifyWorkerWith(
+  hardware: HardwareVerifiers,
+  inputs: VerifyWorkerInputs,
+): Promise<AttestedWorker> {
   const transcript = new Transcript()
   try {
-    return await verify(inputs, transcript)
+    return await verify({ ...hardware, software: inputs.software }, inputs, transcript)
   } catch (cause) {
     if (!(cause instanceof AttestationError)) throw cause
     if (cause.checks.length >= transcript.checks.length) throw cause
@@ -39,8 +52,12 @@ export async function verifyWorker(inputs: VerifyWorkerInputs): Promise<Attested
   }
 }
 
-async function verify(inputs: VerifyWorkerInputs, transcript: Transcript): Promise<AttestedWorker> {
-  const { evidence, manifest, roots, revocation, at, software, role = 'worker' } = inputs
+async function verify(
+  verifiers: Verifiers,
+  inputs: VerifyWorkerInputs,
+  transcript: Transcript,
+): Promise<AttestedWorker> {
+  const { evidence, manifest, roots, revocation, at, role = 'worker' } = inputs
   const hardware = evidence.cpu.kind !== 'software'
   // The third gate: the manifest itself must say that it is one of software evidence.
   transcript.require(
@@ -56,10 +73,10 @@ async function verify(inputs: VerifyWorkerInputs, transcript: Transcript): Promi
   const context = { roots, revocation, at }
   const { nonce, statement: bytes } = inputs
   const authentic = await authenticateEvidence(
-    { nonce, statement: bytes, evidence, context, software },
+    { nonce, statement: bytes, evidence, context, verifiers },
     transcript,
   )
-  appraiseEvidence(authentic, policy, software, transcript)
+  appraiseEvidence(authentic, policy, verifiers, transcript)
 
   const statement = await parseStatement(bytes)
   transcript.pass('statement/form', `worker ${statement.workerId}, build ${statement.build}`)

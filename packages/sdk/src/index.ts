@@ -9,6 +9,8 @@ export {
   type EnforcedManifest,
   enforcementLine,
   fetchLog,
+  type HardwareVerifiers,
+  hardwareVerifiers,
   type Manifest,
   type ManifestSource,
   type ModelListing,

@@ -1,5 +1,6 @@
 /** What a client is told at its start. */
 import type {
+  HardwareVerifiers,
   ManifestSource,
   RevocationPolicy,
   Roots,
@@ -23,6 +24,8 @@ export type ClientOptions = {
   readonly manifestSource: ManifestSource
   readonly roots: Roots
   readonly revocation: RevocationPolicy
+  /** Which kinds of protected hardware are accepted; evidence of any other kind is refused. */
+  readonly hardware?: HardwareVerifiers
   /** Only from `@privatemode/sdk/software`; its absence refuses software evidence. */
   readonly software?: SoftwareVerifier
   readonly crypto: CryptoProvider

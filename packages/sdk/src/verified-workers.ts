@@ -5,7 +5,7 @@ import {
   isAttestedWorker,
   type Manifest,
   type ModelListing,
-  verifyWorker,
+  verifyWorkerWith,
 } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Backend, ListedWorker } from './backend.ts'
@@ -170,11 +170,14 @@ export class VerifiedWorkers {
   }
 
   async #verify(apiKey: string, manifest: Manifest, id: string): Promise<AttestedWorker> {
-    const { crypto, roots, revocation, software, now } = this.#options
+    const { crypto, roots, revocation, hardware = {}, software, now } = this.#options
     const nonce = crypto.random(32)
     const { statement, evidence } = await this.#backend.attestation(id, nonce, apiKey)
     const inputs = { nonce, statement, evidence, manifest, roots, revocation, at: now() }
-    const worker = await verifyWorker(software === undefined ? inputs : { ...inputs, software })
+    const worker = await verifyWorkerWith(
+      hardware,
+      software === undefined ? inputs : { ...inputs, software },
+    )
     if (worker.workerId !== id) {
       throw new AttestationError(
         'binding_mismatch',

@@ -63,7 +63,12 @@ test('a software machine cannot vouch for devices in it', async () => {
   const gpu: DeviceClaims = { kind: 'nvidia-gpu', claims: {} as NvidiaGpuClaims }
   const appraise = (devices: DeviceClaims[]) => {
     const authentic: AuthenticEvidence = { cpu: { kind: 'software', claims }, devices }
-    appraiseEvidence(authentic, manifest.roles.worker, softwareVerifier, new Transcript())
+    appraiseEvidence(
+      authentic,
+      manifest.roles.worker,
+      { software: softwareVerifier },
+      new Transcript(),
+    )
   }
   expect(() => appraise([])).not.toThrow()
   expect(() => appraise([gpu])).toThrow(expect.objectContaining({ code: 'policy_refused' }))
@@ -73,6 +78,6 @@ test('a role without any rule accepts nothing', async () => {
   const claims = await authenticate({})
   const authentic: AuthenticEvidence = { cpu: { kind: 'software', claims }, devices: [] }
   const appraise = () =>
-    appraiseEvidence(authentic, { accept: [] }, softwareVerifier, new Transcript())
+    appraiseEvidence(authentic, { accept: [] }, { software: softwareVerifier }, new Transcript())
   expect(appraise).toThrow(expect.objectContaining({ code: 'manifest_refused' }))
 })

@@ -1,11 +1,11 @@
 /** HPKE sessions (RFC 9180, base mode, export only) over X-Wing, the post-quantum hybrid KEM. */
-import { KEM_MLKEM768_X25519 } from '@panva/hpke-noble'
 import type { AttestedWorker } from '@privatemode/attestation'
 import { AEAD_EXPORT_ONLY, CipherSuite, KDF_HKDF_SHA256, type KeyPair } from 'hpke'
 import { encodeText, joinBytes } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
 import { sealKeyIdLength } from './prelude.ts'
+import { type DrawRandom, xWing } from './x-wing.ts'
 
 /** What a client shares with one verified worker until either's lifetime ends. */
 export type Session = {
@@ -20,8 +20,11 @@ const exportLabel = encodeText('privatemode/v1/session\0')
 const secretLength = 32
 
 /** Encapsulates to the key that the worker's evidence is bound to, and to nothing else. */
-export async function establishSession(worker: AttestedWorker): Promise<Session> {
-  const suite = newSuite()
+export async function establishSession(
+  worker: AttestedWorker,
+  random?: DrawRandom,
+): Promise<Session> {
+  const suite = newSuite(random)
   const publicKey = await suite.DeserializePublicKey(worker.sealKey.publicKey)
   const { encapsulatedSecret, exportedSecret } = await suite.SendExport(
     publicKey,
@@ -79,7 +82,8 @@ async function sealKeyPair(suite: CipherSuite, pair: KeyPair): Promise<SealKeyPa
   }
 }
 
-const newSuite = () => new CipherSuite(KEM_MLKEM768_X25519, KDF_HKDF_SHA256, AEAD_EXPORT_ONLY)
+const newSuite = (random?: DrawRandom) =>
+  new CipherSuite(xWing(random), KDF_HKDF_SHA256, AEAD_EXPORT_ONLY)
 
 const sessionInfo = (statementDigest: Uint8Array) =>
   joinBytes([infoLabel, new Uint8Array(statementDigest)])

@@ -1,0 +1,27 @@
+/** The verifiers of protected hardware; an import of one of them leaves the others out of a bundle. */
+import { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
+import { authenticateNvidiaGpu } from './nvidia/authenticate-nvidia.ts'
+import { appraiseSnp } from './snp/appraise.ts'
+import { authenticateSnp } from './snp/authenticate.ts'
+import { appraiseTdx } from './tdx/appraise-tdx.ts'
+import { authenticateTdx } from './tdx/authenticate-tdx.ts'
+import type { HardwareVerifiers } from './verifiers.ts'
+
+/** AMD SEV-SNP. */
+export const snpVerifier = { authenticate: authenticateSnp, appraise: appraiseSnp }
+
+/** Intel TDX. */
+export const tdxVerifier = { authenticate: authenticateTdx, appraise: appraiseTdx }
+
+/** NVIDIA GPUs and switches in confidential-computing mode. */
+export const nvidiaGpuVerifier = {
+  authenticate: authenticateNvidiaGpu,
+  appraise: appraiseNvidiaGpu,
+}
+
+/** All of them: what programs use that are not short of space. */
+export const hardwareVerifiers = {
+  snp: snpVerifier,
+  tdx: tdxVerifier,
+  nvidiaGpu: nvidiaGpuVerifier,
+} as const satisfies HardwareVerifiers

@@ -1,0 +1,48 @@
+/** Verifiers as values: a program accepts the kinds of evidence it was given verifiers of, no other. */
+import type { Bytes } from './bytes.ts'
+import type {
+  AuthenticityContext,
+  NvidiaGpuEvidence,
+  SnpEvidence,
+  TdxEvidence,
+} from './evidence.ts'
+import type { NvidiaGpuClaims } from './nvidia/claims.ts'
+import type { NvidiaGpuRule } from './nvidia/rule.ts'
+import type { SnpClaims } from './snp/claims.ts'
+import type { SnpRule } from './snp/rule.ts'
+import type { SoftwareVerifier } from './software/verifier.ts'
+import type { TdxClaims } from './tdx/claims.ts'
+import type { TdxRule } from './tdx/rule.ts'
+import type { Transcript } from './verdict.ts'
+
+/** Both halves of one kind: is the evidence real, and does a rule of the manifest accept it? */
+export type CpuVerifier<Evidence, Claims, Rule> = {
+  readonly authenticate: (
+    evidence: Evidence,
+    context: AuthenticityContext,
+    transcript: Transcript,
+  ) => Promise<Claims>
+  readonly appraise: (claims: Claims, rule: Rule, transcript: Transcript) => void
+}
+
+export type NvidiaGpuVerifier = {
+  readonly authenticate: (
+    evidence: NvidiaGpuEvidence,
+    nonce: Bytes,
+    context: AuthenticityContext,
+    transcript: Transcript,
+  ) => Promise<NvidiaGpuClaims>
+  readonly appraise: (claims: NvidiaGpuClaims, rule: NvidiaGpuRule, transcript: Transcript) => void
+}
+
+/** What is left out makes a bundle smaller, and evidence of that kind refused. */
+export type HardwareVerifiers = {
+  readonly snp?: CpuVerifier<SnpEvidence, SnpClaims, SnpRule>
+  readonly tdx?: CpuVerifier<TdxEvidence, TdxClaims, TdxRule>
+  readonly nvidiaGpu?: NvidiaGpuVerifier
+}
+
+export type Verifiers = HardwareVerifiers & {
+  /** Absent in production: then software evidence is refused, whatever the manifest says. */
+  readonly software?: SoftwareVerifier | undefined
+}
