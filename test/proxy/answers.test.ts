@@ -24,7 +24,7 @@ beforeAll(async () => {
     '--apiKey',
     scripted.system.apiKey,
     '--metrics',
-    '--bodyLimitMiB',
+    '--bodyLimitMib',
     '1',
     '-l',
     'debug',

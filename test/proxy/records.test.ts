@@ -22,7 +22,7 @@ beforeAll(async () => {
     '--apiKey',
     scripted.system.apiKey,
     '--metrics',
-    '--bodyLimitMiB',
+    '--bodyLimitMib',
     '1',
     '-l',
     'debug',

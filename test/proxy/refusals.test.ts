@@ -21,7 +21,7 @@ beforeAll(async () => {
     '--apiKey',
     scripted.system.apiKey,
     '--metrics',
-    '--bodyLimitMiB',
+    '--bodyLimitMib',
     '1',
     '-l',
     'debug',
@@ -73,6 +73,12 @@ describe('bad requests', () => {
         'content-length: 999999999\r\n\r\n{',
     )
     expect(answer).toStartWith('HTTP/1.1 413')
+  })
+
+  test('a head that is too long is refused, and others are served meanwhile', async () => {
+    const long = `GET /health HTTP/1.1\r\nhost: localhost\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`
+    expect(await rawExchange(keyed.port, long)).not.toContain('200 OK')
+    expect((await fetch(`${keyed.url}/health`)).status).toBe(200)
   })
 
   test('a gzip body is decoded', async () => {

@@ -111,7 +111,7 @@ const flags = {
     group: ours,
     help: 'how strongly the sizes and times of encrypted messages are levelled out',
   },
-  bodyLimitMiB: {
+  bodyLimitMib: {
     type: 'integer',
     default: 32,
     min: 1,

@@ -81,7 +81,7 @@ export function readSettings(sources: FlagSources): ReadSettings {
       workspace: values.workspace,
       dumpRequests: values.dumpRequests,
       metrics: values.metrics,
-      bodyLimitBytes: values.bodyLimitMiB * 1024 * 1024,
+      bodyLimitBytes: values.bodyLimitMib * 1024 * 1024,
       drainMs: values.drainSeconds * 1000,
       log: { format: values['log-format'], level: readLevel(values['log-level']) },
     }),

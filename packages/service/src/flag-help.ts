@@ -32,17 +32,18 @@ export function formatFlagTable(program: Program<FlagTable>, group?: string): st
         .map((text) => `\`${text}\``)
         .join(', '),
       takesFile(flag) ? 'string or @file' : flag.type,
-      flag.default === undefined
-        ? flag.type === 'boolean'
-          ? 'false'
-          : 'unset'
-        : `\`${flag.default}\``,
+      defaultCell(flag),
       `\`${envName(program.envPrefix, name)}\``,
       `${flag.help}${choiceNote(flag)}`.replaceAll('|', '\\|'),
     ]
     rows.push(`| ${cells.join(' | ')} |`)
   }
   return `${rows.join('\n')}\n`
+}
+
+function defaultCell(flag: Flag): string {
+  if (flag.default === undefined) return flag.type === 'boolean' ? 'false' : 'unset'
+  return flag.default === '' ? 'empty' : `\`${flag.default}\``
 }
 
 function groups(flags: FlagTable): Map<string, [string, Flag][]> {
