@@ -6,4 +6,6 @@ export interface EvidenceSource {
   readonly description: string
   /** Evidence bound to this nonce and to the exact bytes of this statement. */
   produce(nonce: Uint8Array, statement: Uint8Array): Promise<Evidence>
+  /** Stops what it does in the background. */
+  close(): void
 }

@@ -17,5 +17,6 @@ export function softwareSource(
       const cpu = await produceSoftwareEvidence(identity, { measurement, reportData: bound })
       return { cpu, devices: [] }
     },
+    close() {},
   }
 }

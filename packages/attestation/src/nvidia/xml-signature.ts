@@ -55,6 +55,10 @@ export async function verifySignedXml(
   return { root: parseXml(signedPart), chain: signature.certificates }
 }
 
+/** The certificates that a document names as its signer's, signer first; verifies nothing. */
+export const readSignerChain = (bytes: Bytes): readonly Certificate[] =>
+  readSignature(parseXml(bytes)).certificates
+
 type Signature = {
   readonly element: XmlElement
   readonly signedInfo: XmlElement

@@ -1,9 +1,5 @@
 /** Certificates of the software TEE: a root made once per installation, leaves issued by it. */
 import { type Bytes, formatBase64, utf8 } from '../bytes.ts'
-import { Fields } from '../fields.ts'
-import { parseJson } from '../strict-json.ts'
-import { AttestationError } from '../verdict.ts'
-import { fingerprint, parseCertificate } from '../x509/certificate.ts'
 import {
   bitString,
   booleanTrue,
@@ -15,7 +11,11 @@ import {
   set,
   time,
   utf8String,
-} from './der-writer.ts'
+} from '../der/der-writer.ts'
+import { Fields } from '../fields.ts'
+import { parseJson } from '../strict-json.ts'
+import { AttestationError } from '../verdict.ts'
+import { fingerprint, parseCertificate } from '../x509/certificate.ts'
 
 /** A private key with its chain, leaf first and root last; the root's own has one certificate. */
 export type SoftwareIdentity = {

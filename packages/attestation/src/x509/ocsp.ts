@@ -211,7 +211,7 @@ async function isNamed(responder: ResponderId, candidate: Certificate): Promise<
 }
 
 /** The key's BIT STRING without tag, length and count of unused bits, as RFC 6960 hashes it. */
-const publicKeyBits = (certificate: Certificate): Bytes =>
+export const publicKeyBits = (certificate: Certificate): Bytes =>
   parseDer(certificate.spki, (outer) => {
     const info = outer.enter()
     info.enter() // algorithm

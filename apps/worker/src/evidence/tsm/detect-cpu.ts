@@ -6,6 +6,10 @@ export type CpuKind = 'snp' | 'tdx'
 
 const providers: Readonly<Record<string, CpuKind>> = { sev_guest: 'snp', tdx_guest: 'tdx' }
 
+/** Undefined for providers that this version does not know. */
+export const cpuOfProvider = (provider: string): CpuKind | undefined =>
+  Object.hasOwn(providers, provider) ? providers[provider] : undefined
+
 const otherwise = 'for development only, --attestation software with --softwareIdentity'
 
 /** Refuses, with the remedy, a machine that cannot attest or that is not of the wanted kind. */
@@ -14,7 +18,7 @@ export async function detectCpu(
   wanted: CpuKind | undefined,
 ): Promise<CpuKind> {
   const provider = await readProvider(reports)
-  const kind = Object.hasOwn(providers, provider) ? providers[provider] : undefined
+  const kind = cpuOfProvider(provider)
   if (kind === undefined) {
     const known = Object.keys(providers).join(' and ')
     return refuse(`reports are made by "${provider}", which this version does not know (${known})`)

@@ -1,10 +1,11 @@
-/** Writes the little DER (X.690) that a software certificate needs. */
+/** Writes the little DER (X.690) that software certificates and OCSP requests need. */
 import { type Bytes, concatBytes, utf8 } from '../bytes.ts'
 
 export const sequence = (...parts: readonly Uint8Array[]): Bytes => element(0x30, ...parts)
 export const set = (...parts: readonly Uint8Array[]): Bytes => element(0x31, ...parts)
 export const octetString = (...parts: readonly Uint8Array[]): Bytes => element(0x04, ...parts)
 export const utf8String = (text: string): Bytes => element(0x0c, utf8(text))
+export const nullValue = (): Bytes => element(0x05)
 export const booleanTrue = (): Bytes => element(0x01, Uint8Array.of(0xff))
 
 /** An explicit context-specific tag around its parts. */
