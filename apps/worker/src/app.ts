@@ -2,9 +2,10 @@
 import { formatAttestation } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
-import { type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
+import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
+import { WorkerError } from './worker-error.ts'
 
 export type WorkerApp = {
   readonly service: SealedService
@@ -83,7 +84,13 @@ function asApiError(error: unknown, log: Log, requestId: string): ApiError {
     return new ApiError('request_too_large', error.message)
   }
   if (error instanceof ServiceError) return new ApiError('malformed', error.message)
-  const code = error instanceof Error ? error.name : 'unknown'
-  log.error('request failed in the worker', { requestId, code })
+  if (error instanceof WorkerError && error.code === 'evidence_overloaded') {
+    return new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
+  }
+  // Only errors about evidence say more in the log: others may have something of a request in them.
+  const told = error instanceof WorkerError ? describeError(error) : { code: nameOf(error) }
+  log.error('request failed in the worker', { requestId, ...told })
   return new ApiError('internal_error', 'the worker failed to answer')
 }
+
+const nameOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown')

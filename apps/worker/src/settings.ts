@@ -10,6 +10,11 @@ import {
   parseLogLevel,
   type Secret,
 } from '@privatemode/service'
+import {
+  type AttestationSettings,
+  attestationFlags,
+  readAttestationSettings,
+} from './evidence/attestation-settings.ts'
 import { WorkerError } from './worker-error.ts'
 
 /** One model file for the embedded engine. */
@@ -39,8 +44,7 @@ export type Settings = {
   /** Needed to register; `describe` does without. */
   readonly operatorToken: Secret | undefined
   readonly engine: EngineChoice
-  /** Path of a software identity; without one the machine's own hardware attests. */
-  readonly softwareIdentity: string | undefined
+  readonly attestation: AttestationSettings
   readonly maxBodyBytes: number
   readonly maxRequests: number
   readonly drainMs: number
@@ -90,11 +94,7 @@ const flags = {
     help: 'use a model server that cannot keep the prompt caches of its callers apart',
     group: 'Models',
   },
-  softwareIdentity: {
-    type: 'string',
-    help: 'attest in software with this identity file; protects nothing, for development',
-    group: 'Attestation',
-  },
+  ...attestationFlags,
   maxBodyBytes: {
     type: 'integer',
     default: 40 * 1024 * 1024,
@@ -157,7 +157,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     gatewayUrl: values.gatewayUrl.replace(/\/+$/, ''),
     operatorToken: values.operatorToken,
     engine: chooseEngine(values),
-    softwareIdentity: values.softwareIdentity,
+    attestation: readAttestationSettings(values),
     maxBodyBytes: values.maxBodyBytes,
     maxRequests: values.maxRequests,
     drainMs: values.drainMs,

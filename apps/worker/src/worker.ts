@@ -1,21 +1,17 @@
 /** One worker: an engine, keys and evidence behind an HTTP surface, registered at a gateway. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { ModelListing } from '@privatemode/attestation'
-import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
 import { createLog, createOutbound, type Listener, type Log, listen } from '@privatemode/service'
 import { workerHandler } from './app.ts'
 import type { Engine, EngineModel } from './engine/engine.ts'
-import type { EvidenceSource } from './evidence/evidence-source.ts'
+import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
-import { softwareSource } from './evidence/software-source.ts'
 import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
 import { contradiction, type EngineChoice, program, type Settings } from './settings.ts'
-import { WorkerError } from './worker-error.ts'
 
 export type Worker = {
   readonly workerId: string
@@ -30,6 +26,7 @@ export type Surroundings = {
   readonly createEngine: (choice: EngineChoice, log: Log) => Promise<Engine>
   readonly log?: Log
   readonly now?: () => Date
+  readonly machine?: EvidenceSurroundings['machine']
 }
 
 export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
@@ -39,13 +36,14 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   }
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
-  const evidence = await chooseEvidence(settings)
-  log.info('evidence source chosen', { detail: evidence.description })
+  const { env, machine } = surroundings
+  const now = surroundings.now ?? (() => new Date())
+  const outbound = createOutbound({ env })
+  const around = { env, log, now, machine, fetch: outbound.fetch }
+  const evidence = await chooseEvidence(settings.attestation, around)
   const engine = await surroundings.createEngine(settings.engine, log)
-  const outbound = createOutbound({ env: surroundings.env })
   const workerId = `w_${randomBytes(8).toString('hex')}`
   const signer = new ReceiptSigner()
-  const now = surroundings.now ?? (() => new Date())
   const models = engine.models()
   const build = `${program.name} ${program.version}`
   const facts = { workerId, receiptKey: signer.publicKey, models: models.map(listing), build }
@@ -86,6 +84,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       draining = true
       await registration.leave()
       await stopParts(listener, reporter, engine, settings.drainMs, log)
+      evidence.close()
       outbound.close()
     },
   }
@@ -103,22 +102,6 @@ async function stopParts(
   await engine.close()
   log.info('worker stopped', { count: cut })
   log.flush()
-}
-
-async function chooseEvidence(settings: Settings): Promise<EvidenceSource> {
-  const path = settings.softwareIdentity
-  if (path === undefined) {
-    throw new WorkerError(
-      'no_confidential_hardware',
-      'no confidential hardware was found; run inside an SEV-SNP or TDX machine, or, for ' +
-        'development only, give --softwareIdentity',
-    )
-  }
-  try {
-    return softwareSource(await parseSoftwareIdentity(readFileSync(path)), measureSources())
-  } catch (cause) {
-    throw new WorkerError('identity_unreadable', `the identity file ${path} is unusable`, { cause })
-  }
 }
 
 export type WorkerDescription = {

@@ -1,10 +1,5 @@
 /** Evidence of a confidential machine and its GPUs, with the vendors' collateral stapled to it. */
-import {
-  type CpuEvidence,
-  deviceNonce,
-  type Evidence,
-  reportData,
-} from '@privatemode/attestation'
+import { type CpuEvidence, deviceNonce, type Evidence, reportData } from '@privatemode/attestation'
 import { parseQuote, parseSnpReport } from '@privatemode/attestation/inspect'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { WorkerError } from '../worker-error.ts'

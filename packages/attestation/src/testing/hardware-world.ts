@@ -17,10 +17,10 @@ import {
   signReport,
   vbiosVersion,
 } from './nvidia-world.ts'
-import { snpWorld, testMeasurement, testTcb } from './snp-world.ts'
+import { type SnpWorld, snpWorld, testMeasurement, testTcb } from './snp-world.ts'
 import { chatModel } from './software-world.ts'
 import { keyUsageBits, testNow } from './test-authority.ts'
-import { makeTestIntel } from './test-intel.ts'
+import { makeTestIntel, type TestIntel } from './test-intel.ts'
 import { testMachine } from './test-tdx-machine.ts'
 
 export type HardwareRequest = {
@@ -33,6 +33,8 @@ export type HardwareRequest = {
 }
 
 export type HardwareWorld = {
+  readonly amd: SnpWorld
+  readonly intel: TestIntel
   readonly gpus: readonly NvidiaWorld[]
   readonly draft: ManifestDraft
   readonly snpRule: JsonObject
@@ -88,7 +90,7 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
       at: testNow,
     }
   }
-  return { gpus, draft, snpRule, tdxRule, inputs }
+  return { amd, intel, gpus, draft, snpRule, tdxRule, inputs }
 }
 
 const devices = {

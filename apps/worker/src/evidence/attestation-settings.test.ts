@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { parseSettings } from '../settings.ts'
+
+function attestation(...args: string[]) {
+  const parsed = parseSettings({ args: ['--engineUrl', 'http://127.0.0.1:1', ...args], env: {} })
+  if (parsed.kind !== 'settings') throw new Error('expected settings')
+  return parsed.settings.attestation
+}
+
+test('without flags the hardware that is there attests, with the vendors themselves as sources', () => {
+  expect(attestation()).toEqual({
+    kind: 'hardware',
+    cpu: undefined,
+    reportPath: '/sys/kernel/config/tsm/report',
+    gpus: 0,
+    gpuCommand: [
+      ...['nvattest', 'collect-evidence', '--device', 'gpu'],
+      ...['--nonce', '{nonce}', '--format', 'json'],
+    ],
+    timeoutMs: 10_000,
+    amdKdsUrl: 'https://kdsintf.amd.com',
+    amdProduct: undefined,
+    intelPcsUrl: 'https://api.trustedservices.intel.com',
+    intelRootCrlUrl: 'https://certificates.trustedservices.intel.com/IntelSGXRootCA.der',
+    nvidiaRimUrl: 'https://rim.attestation.nvidia.com',
+    nvidiaOcspUrl: 'https://ocsp.ndis.nvidia.com',
+    collateralFolder: undefined,
+  })
+})
+
+test('a kind of hardware can be demanded, and mirrors named', () => {
+  expect(
+    attestation('--attestation', 'tdx', '--intelPcsUrl', 'http://pccs.example:8081/'),
+  ).toMatchObject({ cpu: 'tdx', intelPcsUrl: 'http://pccs.example:8081' })
+})
+
+test('software attests where an identity is given, and only then', () => {
+  const software = { kind: 'software', identityPath: 'id.json' } as const
+  expect(attestation('--softwareIdentity', 'id.json')).toEqual(software)
+  expect(attestation('--attestation', 'software', '--softwareIdentity', 'id.json')).toEqual(
+    software,
+  )
+})
+
+test.each([
+  [['--attestation', 'software']],
+  [['--attestation', 'snp', '--softwareIdentity', 'id.json']],
+  [['--softwareIdentity', 'id.json', '--gpus', '1']],
+  [['--gpuCommand', 'nvattest collect-evidence']],
+  [['--gpuCommand', '{nonce}']],
+  [['--amdKdsUrl', 'ftp://mirror.example']],
+  [['--nvidiaOcspUrl', 'nowhere']],
+])('%p contradicts itself and stops the start', (args) => {
+  expect(() => attestation(...args)).toThrow(expect.objectContaining({ code: 'settings_invalid' }))
+})
+
+test.each([[['--attestation', 'sgx']], [['--gpus', '17']], [['--amdProduct', 'Rome']]])(
+  '%p is not among the choices',
+  (args) => {
+    expect(() => attestation(...args)).toThrow('expected')
+  },
+)

@@ -1,0 +1,161 @@
+/** The flags about attestation, and what they mean together. */
+import { type SnpProduct, snpProducts } from '@privatemode/attestation/collateral'
+import type { FlagTable, FlagValues } from '@privatemode/service'
+import { WorkerError } from '../worker-error.ts'
+import { baseUrl } from './collateral/fetch-document.ts'
+import type { CpuKind } from './tsm/detect-cpu.ts'
+import { defaultReportPath } from './tsm/report-tree.ts'
+
+export type HardwareSettings = {
+  readonly kind: 'hardware'
+  /** What the machine must be; undefined takes what is found. */
+  readonly cpu: CpuKind | undefined
+  readonly reportPath: string
+  readonly gpus: number
+  /** Words; `{nonce}` stands in one of them. */
+  readonly gpuCommand: readonly string[]
+  readonly timeoutMs: number
+  readonly amdKdsUrl: string
+  readonly amdProduct: SnpProduct | undefined
+  readonly intelPcsUrl: string
+  readonly intelRootCrlUrl: string
+  readonly nvidiaRimUrl: string
+  readonly nvidiaOcspUrl: string
+  readonly collateralFolder: string | undefined
+}
+
+export type AttestationSettings =
+  | HardwareSettings
+  | { readonly kind: 'software'; readonly identityPath: string }
+
+const group = 'Attestation'
+const collateral = 'Collateral'
+
+export const attestationFlags = {
+  attestation: {
+    type: 'string',
+    default: 'auto',
+    choices: ['auto', 'snp', 'tdx', 'software'],
+    help: 'what attests this worker; auto takes the confidential hardware that is there',
+    group,
+  },
+  softwareIdentity: {
+    type: 'string',
+    help: 'attest in software with this identity file; protects nothing, for development',
+    group,
+  },
+  tsmPath: {
+    type: 'string',
+    default: defaultReportPath,
+    help: "the kernel's tree of attestation reports (configfs-tsm)",
+    group,
+  },
+  gpus: {
+    type: 'integer',
+    default: 0,
+    max: 16,
+    help: 'NVIDIA GPUs in this machine; each must attest, or the worker does not',
+    group,
+  },
+  gpuCommand: {
+    type: 'string',
+    default: 'nvattest collect-evidence --device gpu --nonce {nonce} --format json',
+    help: 'prints evidence of all GPUs as JSON; split at spaces, run without a shell',
+    group,
+  },
+  attestationTimeoutMs: {
+    type: 'integer',
+    default: 10_000,
+    min: 100,
+    max: 120_000,
+    help: 'time that the processor, the GPUs and a vendor have for one answer',
+    group,
+  },
+  amdKdsUrl: {
+    type: 'string',
+    default: 'https://kdsintf.amd.com',
+    help: 'AMD Key Distribution Service, or a mirror',
+    group: collateral,
+  },
+  amdProduct: {
+    type: 'string',
+    choices: snpProducts,
+    help: 'product line of the processor, for old firmware whose reports do not say it',
+    group: collateral,
+  },
+  intelPcsUrl: {
+    type: 'string',
+    default: 'https://api.trustedservices.intel.com',
+    help: 'Intel Provisioning Certification Service, or a mirror such as a PCCS',
+    group: collateral,
+  },
+  intelRootCrlUrl: {
+    type: 'string',
+    default: 'https://certificates.trustedservices.intel.com/IntelSGXRootCA.der',
+    help: "revocation list of Intel's root",
+    group: collateral,
+  },
+  nvidiaRimUrl: {
+    type: 'string',
+    default: 'https://rim.attestation.nvidia.com',
+    help: 'NVIDIA RIM service, or a mirror',
+    group: collateral,
+  },
+  nvidiaOcspUrl: {
+    type: 'string',
+    default: 'https://ocsp.ndis.nvidia.com',
+    help: 'NVIDIA OCSP responder, or a mirror',
+    group: collateral,
+  },
+  collateralFolder: {
+    type: 'string',
+    help: 'directory that keeps collateral over a restart',
+    group: collateral,
+  },
+} as const satisfies FlagTable
+
+type Values = FlagValues<typeof attestationFlags>
+
+export function readAttestationSettings(values: Values): AttestationSettings {
+  const { attestation, softwareIdentity } = values
+  if (attestation === 'software' || (attestation === 'auto' && softwareIdentity !== undefined)) {
+    if (softwareIdentity === undefined) {
+      throw invalid('--attestation software needs an identity file: set --softwareIdentity')
+    }
+    if (values.gpus > 0) throw invalid('--gpus has no meaning where software attests')
+    return { kind: 'software', identityPath: softwareIdentity }
+  }
+  if (softwareIdentity !== undefined) {
+    throw invalid(`--softwareIdentity contradicts --attestation ${attestation}`)
+  }
+  return {
+    kind: 'hardware',
+    cpu: attestation === 'auto' ? undefined : attestation,
+    reportPath: values.tsmPath,
+    gpus: values.gpus,
+    gpuCommand: readCommand(values.gpuCommand),
+    timeoutMs: values.attestationTimeoutMs,
+    amdKdsUrl: readUrl('amdKdsUrl', values.amdKdsUrl),
+    amdProduct: values.amdProduct,
+    intelPcsUrl: readUrl('intelPcsUrl', values.intelPcsUrl),
+    intelRootCrlUrl: readUrl('intelRootCrlUrl', values.intelRootCrlUrl),
+    nvidiaRimUrl: readUrl('nvidiaRimUrl', values.nvidiaRimUrl),
+    nvidiaOcspUrl: readUrl('nvidiaOcspUrl', values.nvidiaOcspUrl),
+    collateralFolder: values.collateralFolder,
+  }
+}
+
+function readCommand(text: string): string[] {
+  const words = text.split(/\s+/).filter((word) => word !== '')
+  if (words.slice(1).some((word) => word.includes('{nonce}'))) return words
+  throw invalid('--gpuCommand must pass on the nonce: put {nonce} where the program takes it')
+}
+
+/** Documents are signed, so that a mirror inside may speak plain HTTP. */
+function readUrl(name: string, text: string): string {
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:' || url?.protocol === 'http:') return baseUrl(text)
+  throw invalid(`--${name} is not an http or https address`)
+}
+
+const invalid = (message: string) => new WorkerError('settings_invalid', message)

@@ -1,0 +1,38 @@
+/** Makes evidence once and looks at it as a client will, so that the operator hears of a refusal first. */
+import {
+  AttestationError,
+  authenticateEvidence,
+  type Roots,
+  Transcript,
+} from '@privatemode/attestation'
+import type { Log } from '@privatemode/service'
+import type { EvidenceSource } from './evidence-source.ts'
+
+/**
+ * Throws where no evidence can be made at all. What clients would refuse is logged and no more: it
+ * may be collateral that a vendor gives later, and whether to accept it is theirs to decide.
+ */
+export async function checkOwnEvidence(
+  source: EvidenceSource,
+  roots: Roots,
+  now: () => Date,
+  log: Log,
+): Promise<void> {
+  const nonce = crypto.getRandomValues(new Uint8Array(32))
+  const statement = new TextEncoder().encode('privatemode/v1/self-check')
+  const evidence = await source.produce(nonce, statement)
+  const revocation = { allowUnknown: false, revokedGraceHours: 0 }
+  const context = { roots, revocation, at: now() }
+  const transcript = new Transcript()
+  try {
+    await authenticateEvidence(
+      { nonce, statement, evidence, context, software: undefined },
+      transcript,
+    )
+    log.info('own evidence is authentic', { count: transcript.checks.length })
+  } catch (error) {
+    if (!(error instanceof AttestationError)) throw error
+    const { code, message: detail } = error
+    log.warn('own evidence would be refused', { code, detail })
+  }
+}

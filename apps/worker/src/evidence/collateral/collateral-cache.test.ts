@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLog } from '@privatemode/service'
+import { CollateralCache } from './collateral-cache.ts'
+import { CollateralFolder } from './collateral-folder.ts'
+import { type CollateralItem, dayMs, hourMs } from './collateral-item.ts'
+
+const start = Date.UTC(2026, 0, 1)
+let now: number
+let lines: string[]
+let path: string
+const caches: CollateralCache[] = []
+
+beforeEach(() => {
+  now = start
+  lines = []
+  path = mkdtempSync(join(tmpdir(), 'collateral-'))
+})
+afterEach(() => {
+  for (const cache of caches.splice(0)) cache.close()
+  rmSync(path, { recursive: true })
+})
+
+function makeCache(folder?: CollateralFolder): CollateralCache {
+  const write = (text: string) => lines.push(text)
+  const log = createLog({ format: 'text', level: -4, write })
+  const cache = new CollateralCache({ now: () => new Date(now), log, folder })
+  caches.push(cache)
+  return cache
+}
+
+/** A vendor whose documents say when they end; `answer` is what it does next. */
+function vendor(refreshAfterMs: number | undefined = dayMs) {
+  const state = { calls: 0, answer: async (): Promise<number> => now + 10 * dayMs }
+  const item: CollateralItem = {
+    name: 'a list',
+    refreshAfterMs,
+    async fetch() {
+      state.calls += 1
+      return new TextEncoder().encode(String(await state.answer()))
+    },
+    readEnd(document) {
+      const end = Number(new TextDecoder().decode(document))
+      if (Number.isNaN(end)) throw new Error('no list')
+      return new Date(end)
+    },
+  }
+  return { state, item }
+}
+
+const unreachable = async (): Promise<number> => {
+  throw Object.assign(new Error('the vendor refuses connections'), { code: 'connection_refused' })
+}
+const text = (document: Uint8Array | undefined) => document && new TextDecoder().decode(document)
+/** Lets what runs in the background come to its end. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
+
+test('many who ask at once wait for one answer', async () => {
+  const { state, item } = vendor()
+  const answer = Promise.withResolvers<number>()
+  state.answer = () => answer.promise
+  const cache = makeCache()
+  const asking = Array.from({ length: 50 }, () => cache.get(item))
+  await settle()
+  answer.resolve(now + dayMs)
+  expect(new Set((await Promise.all(asking)).map(text)).size).toBe(1)
+  expect(state.calls).toBe(1)
+})
+
+test('what is old but holds is given at once and refreshed in the background', async () => {
+  const { state, item } = vendor()
+  const cache = makeCache()
+  const first = text(await cache.get(item))
+  now += dayMs
+  const refreshed = Promise.withResolvers<number>()
+  state.answer = () => refreshed.promise
+  expect(text(await cache.get(item))).toBe(first)
+  expect(text(await cache.get(item))).toBe(first)
+  expect(state.calls).toBe(2)
+  refreshed.resolve(now + 10 * dayMs)
+  await settle()
+  expect(text(await cache.get(item))).not.toBe(first)
+  expect(state.calls).toBe(2)
+})
+
+test('what is short-lived is refreshed at half of its time', async () => {
+  const { state, item } = vendor()
+  state.answer = async () => now + hourMs
+  const cache = makeCache()
+  await cache.get(item)
+  now += hourMs / 2 - 1
+  cache.refreshDue()
+  expect(state.calls).toBe(1)
+  now += 1
+  cache.refreshDue()
+  expect(state.calls).toBe(2)
+  await settle()
+})
+
+test('nobody needs to ask: the clock refreshes what is due', async () => {
+  const { state, item } = vendor()
+  const cache = makeCache()
+  await cache.get(item)
+  now += dayMs
+  cache.refreshDue()
+  await settle()
+  state.answer = unreachable
+  now += 9.5 * dayMs
+  expect(await cache.get(item)).toBeDefined()
+})
+
+test('what never changes is never refreshed', async () => {
+  const { state, item } = vendor(undefined)
+  const cache = makeCache()
+  state.answer = async () => now + 1000 * dayMs
+  await cache.get({ ...item, refreshAfterMs: undefined })
+  now += 900 * dayMs
+  cache.refreshDue()
+  expect(state.calls).toBe(1)
+})
+
+test('while the vendor is out of reach, the last good one is given until it ends, then none', async () => {
+  const { state, item } = vendor()
+  const cache = makeCache()
+  const first = text(await cache.get(item))
+  state.answer = unreachable
+  now += 9 * dayMs
+  expect(text(await cache.get(item))).toBe(first)
+  await settle()
+  expect(lines.join('')).toContain('outcome="the last one still holds" code=connection_refused')
+  now += dayMs
+  expect(await cache.get(item)).toBeUndefined()
+  expect(lines.join('')).toContain('outcome="it is left out"')
+})
+
+test('a vendor that failed is left alone for a minute, whoever asks', async () => {
+  const { state, item } = vendor()
+  state.answer = unreachable
+  const cache = makeCache()
+  expect(await cache.get(item)).toBeUndefined()
+  expect(await cache.get(item)).toBeUndefined()
+  expect(state.calls).toBe(1)
+  now += 60_000
+  state.answer = async () => now + dayMs
+  expect(await cache.get(item)).toBeDefined()
+  expect(state.calls).toBe(2)
+})
+
+test('a document that ended before it came is not given', async () => {
+  const { state, item } = vendor()
+  state.answer = async () => now
+  const cache = makeCache()
+  expect(await cache.get(item)).toBeUndefined()
+  expect(lines.join('')).toContain('collateral from the vendor has ended')
+  expect(await cache.get(item)).toBeUndefined()
+  expect(state.calls).toBe(1)
+})
+
+test('a mirror that lags behind, or gives garbage, does not take the place of what holds', async () => {
+  const { state, item } = vendor()
+  const cache = makeCache()
+  const first = text(await cache.get(item))
+  for (const answer of [async () => now + dayMs, async () => Number.NaN]) {
+    now += dayMs
+    state.answer = answer
+    cache.refreshDue()
+    await settle()
+    expect(text(await cache.get(item))).toBe(first)
+  }
+  expect(state.calls).toBe(3)
+})
+
+test('a restart finds what was stored, and asks the vendor for nothing', async () => {
+  const { state, item } = vendor()
+  const first = text(await makeCache(new CollateralFolder(path)).get(item))
+  state.answer = unreachable
+  const cache = makeCache(new CollateralFolder(path))
+  expect(text(await cache.get(item))).toBe(first)
+  expect(state.calls).toBe(1)
+  now += dayMs
+  expect(text(await cache.get(item))).toBe(first)
+  await settle()
+  expect(state.calls).toBe(2)
+})
+
+test('stored documents that ended, came from the future or are damaged are fetched anew', async () => {
+  const { state, item } = vendor()
+  await makeCache(new CollateralFolder(path)).get(item)
+  now += 11 * dayMs
+  expect(await makeCache(new CollateralFolder(path)).get(item)).toBeDefined()
+  expect(state.calls).toBe(2)
+  now -= 5 * dayMs
+  await makeCache(new CollateralFolder(path)).get(item)
+  expect(state.calls).toBe(3)
+  const [file] = readdirSync(path)
+  for (const damage of ['', '{}', '{"name":"another","fetchedAtMs":0}\n5', 'null\n5', '{\n5']) {
+    writeFileSync(join(path, file!), damage)
+    const calls = state.calls
+    expect(await makeCache(new CollateralFolder(path)).get(item)).toBeDefined()
+    expect(state.calls).toBe(calls + 1)
+  }
+  expect(lines.join('')).toContain('stored collateral is unusable')
+})
+
+test('a folder that cannot be written to costs a warning, not the document', async () => {
+  const { item } = vendor()
+  const folder = new CollateralFolder(join(path, 'gone'))
+  rmSync(join(path, 'gone'), { recursive: true })
+  expect(await makeCache(folder).get(item)).toBeDefined()
+  expect(lines.join('')).toContain('collateral could not be stored')
+  writeFileSync(join(path, 'file'), '')
+  expect(() => new CollateralFolder(join(path, 'file', 'below'))).toThrow('cannot be made')
+})
+
+test('a document is put in place whole: nothing else is left in the folder', async () => {
+  const { item } = vendor()
+  await makeCache(new CollateralFolder(path)).get(item)
+  expect(readdirSync(path)).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.collateral$/)])
+})

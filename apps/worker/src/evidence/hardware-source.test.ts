@@ -1,0 +1,198 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import {
+  formatAttestation,
+  parseAttestation,
+  type VerifyWorkerInputs,
+  verifyWorker,
+} from '@privatemode/attestation'
+import type { EvidenceSource } from './evidence-source.ts'
+import { formatTable, tableGuids } from './testing/certificate-table-writer.ts'
+import { type TestMachine, testMachine } from './testing/test-machine.ts'
+
+let machine: TestMachine
+beforeAll(async () => {
+  machine = await testMachine()
+})
+afterAll(() => machine.dispose())
+afterEach(() => {
+  machine.vendors.instead.clear()
+  machine.vendors.requests.length = 0
+  machine.lines.length = 0
+})
+
+/** As a client would: draws a nonce, asks, and reads the answer from its bytes. */
+async function ask(source: EvidenceSource): Promise<VerifyWorkerInputs> {
+  const inputs = await machine.inputs()
+  const nonce = crypto.getRandomValues(new Uint8Array(32))
+  const statement = new Uint8Array(inputs.statement)
+  const evidence = await source.produce(nonce, statement)
+  return { ...inputs, nonce, ...parseAttestation(formatAttestation({ statement, evidence })) }
+}
+
+/** Asks, and verifies under the manifest. */
+const verify = async (source: EvidenceSource) => verifyWorker(await ask(source))
+
+const fail =
+  (status = 503) =>
+  () =>
+    new Response('out of order', { status })
+const logged = (text: string) => machine.lines.filter((line) => line.includes(text))
+
+test('an SEV-SNP machine with a GPU is attested: report, GPU, every piece of collateral', async () => {
+  const source = await machine.choose(machine.kernel('snp'), '--gpus', '1')
+  expect(await verify(source)).toMatchObject({ workerId: 'w_hardware', hardware: true })
+  expect(logged('evidence source chosen')[0]).toContain(
+    "SEV-SNP through configfs-tsm, 1 GPU(s) through NVIDIA's tool",
+  )
+  expect(logged('own evidence is authentic').length).toBe(1)
+  expect(logged('WARN')).toEqual([])
+})
+
+test('two GPUs are attested', async () => {
+  const command = `${process.execPath} ${import.meta.dir}/testing/fake-gpu-tool.ts print`
+  const source = await machine.choose(
+    machine.kernel('snp'),
+    ...['--gpus', '2', '--gpuCommand'],
+    `${command} ${machine.vendors.url}/gpu?count=2&nonce={nonce}`,
+  )
+  const asking = await ask(source)
+  expect((await verifyWorker(asking)).hardware).toBe(true)
+  expect(asking.evidence.devices.length).toBe(2)
+  // Each device's own certificate is asked about; the authorities above are shared.
+  const asked = machine.vendors.requests.filter((request) => request === 'POST /ocsp')
+  expect(asked.length).toBe(2 + 2 + 3)
+})
+
+test('a TDX machine with a GPU is attested', async () => {
+  const source = await machine.choose(machine.kernel('tdx'), '--gpus', '1')
+  expect((await verify(source)).hardware).toBe(true)
+  expect(logged('evidence source chosen')[0]).toContain('TDX through configfs-tsm')
+  expect(logged('WARN')).toEqual([])
+})
+
+test('collateral is fetched once for many who ask', async () => {
+  const source = await machine.choose(machine.kernel('snp'))
+  machine.vendors.requests.length = 0
+  const { statement } = await machine.inputs()
+  const nonces = Array.from({ length: 8 }, (_, n) => new Uint8Array(32).fill(n))
+  await Promise.all(nonces.map((nonce) => source.produce(nonce, statement)))
+  expect(machine.vendors.requests).toEqual([])
+})
+
+test('certificates that the host gives are used, and the vendor is asked for the list only', async () => {
+  const { amd } = machine.world
+  const { askDer, arkDer } = amd.authorities
+  const auxblob = async () =>
+    formatTable([
+      [tableGuids.vcek, await amd.issueLeaf()],
+      [tableGuids.ask, askDer],
+      [tableGuids.ark, arkDer],
+    ])
+  await machine.choose(machine.kernel('snp', { auxblob }))
+  expect(machine.vendors.requests).toEqual(['GET /kds/vcek/v1/Genoa/crl'])
+  expect(logged('own evidence is authentic').length).toBe(1)
+})
+
+test('a certificate of the host that is of an older TCB is fetched anew', async () => {
+  const { amd } = machine.world
+  const old = { bootloader: 9, tee: 1, snp: 23, microcode: 84 }
+  const auxblob = async () => formatTable([[tableGuids.vcek, await amd.issueLeaf({ tcb: old })]])
+  await machine.choose(machine.kernel('snp', { auxblob }))
+  expect(machine.vendors.requests.some((request) => request.includes('blSPL=10'))).toBe(true)
+  expect(logged('own evidence is authentic').length).toBe(1)
+})
+
+test.each([
+  ['snp', '/kds/vcek/v1/Genoa/crl', 'crl_missing'],
+  ['snp', '/kds/vcek/v1/Genoa/cert_chain', 'chain_mismatch'],
+  ['snp', '/kds/vcek/v1/Genoa/f', 'chain_mismatch'],
+  ['snp', '/rim/', 'collateral_missing'],
+  ['snp', '/ocsp', 'revocation_unknown'],
+  ['tdx', '/pcs/tdx/certification/v4/tcb', 'collateral_missing'],
+  ['tdx', '/pcs/tdx/certification/v4/qe', 'collateral_missing'],
+  ['tdx', '/pcs/sgx', 'crl_missing'],
+  ['tdx', '/root-crl', 'crl_missing'],
+] as const)('%s without %s: stapled as missing, logged, refused', async (cpu, path, code) => {
+  machine.vendors.instead.set(path, fail())
+  const source = await machine.choose(machine.kernel(cpu), '--gpus', '1')
+  expect(logged('collateral could not be had').length).toBeGreaterThan(0)
+  expect(logged('own evidence would be refused')[0]).toContain(`code=${code}`)
+  await expect(verify(source)).rejects.toMatchObject({ code })
+})
+
+test('a vendor that cannot be reached at all costs collateral, not the start', async () => {
+  const nowhere = ['--amdKdsUrl', 'http://127.0.0.1:1']
+  const source = await machine.choose(machine.kernel('snp'), ...nowhere)
+  const { evidence } = await ask(source)
+  expect(evidence.cpu).toMatchObject({ kind: 'snp', certificates: [], crls: [] })
+})
+
+test('answers that are not what was asked for are not stapled', async () => {
+  machine.vendors.instead.set('/rim/', () => Response.json({ id: 'another', rim: '' }))
+  machine.vendors.instead.set('/kds/vcek/v1/Genoa/crl', () => new Response('<html>'))
+  machine.vendors.instead.set('/ocsp', () => new Response(Uint8Array.of(0x30, 3, 0x0a, 1, 6)))
+  const source = await machine.choose(machine.kernel('snp'), '--gpus', '1')
+  const { evidence } = await ask(source)
+  expect(evidence.devices[0]).toMatchObject({ rims: [], ocsp: [] })
+  expect(evidence.cpu).toMatchObject({ crls: [] })
+  expect(logged('the responder answered unauthorized').length).toBeGreaterThan(0)
+})
+
+test('a vendor that does not answer is given up in time', async () => {
+  machine.vendors.instead.set('/kds/', () => new Promise<Response>(() => {}))
+  const before = performance.now()
+  const timeout = ['--attestationTimeoutMs', '300']
+  const source = await machine.choose(machine.kernel('snp'), ...timeout)
+  expect((await ask(source)).evidence.cpu).toMatchObject({ certificates: [], crls: [] })
+  expect(performance.now() - before).toBeLessThan(3_000)
+})
+
+test('an endless answer of a vendor is given up', async () => {
+  const endless = () =>
+    new Response(
+      new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65536)) }),
+    )
+  machine.vendors.instead.set('/kds/vcek/v1/Genoa/f', endless)
+  await machine.choose(machine.kernel('snp'))
+  expect(logged('answered over 32768 bytes').length).toBe(1)
+})
+
+test('no evidence at all is made for a GPU that does not attest', async () => {
+  machine.vendors.instead.set('/gpu', () => Response.json({ result_code: 1, evidences: null }))
+  const starting = machine.choose(machine.kernel('snp'), '--gpus', '1')
+  await expect(starting).rejects.toMatchObject({ code: 'gpu_evidence_unavailable' })
+})
+
+test('fewer GPUs than the machine is said to have are an error', async () => {
+  const starting = machine.choose(machine.kernel('snp'), '--gpus', '2')
+  await expect(starting).rejects.toThrow('evidence of 1 GPUs, expected 2')
+})
+
+test('a report that holds other data than was asked for does not leave the worker', async () => {
+  const { amd, intel } = machine.world
+  for (const tree of [
+    machine.kernel('snp', { report: () => amd.signReport() }),
+    machine.kernel('tdx', { report: () => intel.makeQuote() }),
+  ]) {
+    await expect(machine.choose(tree)).rejects.toMatchObject({ code: 'report_conflict' })
+  }
+})
+
+test('a machine that turns into another kind is refused', async () => {
+  const snp = machine.kernel('snp')
+  let turned = false
+  const read: typeof snp.read = (entry, attribute, limit) =>
+    turned && attribute === 'provider'
+      ? Promise.resolve(new TextEncoder().encode('tdx_guest\n'))
+      : snp.read(entry, attribute, limit)
+  const source = await machine.choose({ ...snp, read })
+  turned = true
+  await expect(verify(source)).rejects.toMatchObject({ code: 'report_unavailable' })
+})
+
+test('evidence is bound to its nonce', async () => {
+  const source = await machine.choose(machine.kernel('snp'), '--gpus', '1')
+  const { evidence } = await ask(source)
+  const other = verifyWorker({ ...(await machine.inputs()), evidence })
+  await expect(other).rejects.toMatchObject({ code: 'binding_mismatch' })
+})
