@@ -2,6 +2,7 @@
 import {
   AttestationError,
   authenticateEvidence,
+  hardwareVerifiers,
   type Roots,
   Transcript,
 } from '@privatemode/attestation'
@@ -26,7 +27,7 @@ export async function checkOwnEvidence(
   const transcript = new Transcript()
   try {
     await authenticateEvidence(
-      { nonce, statement, evidence, context, software: undefined },
+      { nonce, statement, evidence, context, verifiers: hardwareVerifiers },
       transcript,
     )
     log.info('own evidence is authentic', { count: transcript.checks.length })
