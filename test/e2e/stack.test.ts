@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openSync, readFileSync, readSync } from 'node:fs'
 import OpenAI from 'openai'
 import {
   type ScriptedServer,
   startScriptedServer,
 } from '../../apps/worker/src/testing/scripted-server.ts'
 import { encodingsOf } from '../blindness/find-secret.ts'
+import { memoryHolds } from '../blindness/process-memory.ts'
 import { type RunningStack, runStack } from './running-stack.ts'
 
 let server: ScriptedServer
@@ -142,7 +142,10 @@ test('the memory of the gateway never holds the prompt or the answer', async () 
   for await (const chunk of stream) expect(chunk.object).toBe('chat.completion.chunk')
   const forms = encodingsOf(marked).filter(([name]) => ['plain', 'UTF-16 LE', 'hex'].includes(name))
   const holds = (part: 'gateway' | 'proxy') =>
-    readMemory(stack.pidOf(part)).some((region) => forms.some(([, form]) => region.includes(form)))
+    memoryHolds(
+      stack.pidOf(part),
+      forms.map(([, form]) => form),
+    )
   expect(holds('gateway')).toBe(false)
   // The same search does find it where it has to be.
   expect(holds('proxy')).toBe(true)
@@ -197,21 +200,3 @@ test('keys, tokens and the database are readable by their owner only', () => {
     expect(stdout.toString().trim()).toBe('600')
   }
 })
-
-/** The writable memory of a process, region by region. */
-function readMemory(pid: number): Buffer[] {
-  const maps = readFileSync(`/proc/${pid}/maps`, 'utf8').trim().split('\n')
-  const memory = openSync(`/proc/${pid}/mem`, 'r')
-  return maps.flatMap((line) => {
-    const [, start = '0', end = '0'] = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line) ?? []
-    const length = Number(BigInt(`0x${end}`) - BigInt(`0x${start}`))
-    if (length === 0 || length > 1 << 30) return []
-    const region = Buffer.alloc(length)
-    try {
-      const read = readSync(memory, region, 0, length, Number(BigInt(`0x${start}`)))
-      return [region.subarray(0, read)]
-    } catch {
-      return [] // a region that cannot be read, such as a guard page
-    }
-  })
-}
