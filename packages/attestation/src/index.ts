@@ -96,7 +96,7 @@ export {
 } from './receipt.ts'
 export { vendorRoots } from './roots.ts'
 export { appraiseSnp, appraiseSnpWithoutManifest } from './snp/appraise.ts'
-export { authenticateSnp } from './snp/authenticate.ts'
+export { authenticateSnp, authenticateSnpReport } from './snp/authenticate.ts'
 export type { SnpClaims } from './snp/claims.ts'
 export { parseSnpReport, type SnpReport } from './snp/report.ts'
 export { readSnpRule, type SnpRule } from './snp/rule.ts'

@@ -3,8 +3,10 @@ import {
   appraiseNvidiaGpu,
   authenticateNvidiaGpu,
   authenticateNvidiaReport,
+  compareNvidiaRims,
   type NvidiaGpuClaims,
   type NvidiaGpuEvidence,
+  type NvidiaReportClaims,
   Transcript,
 } from '@privatemode/attestation'
 import { type Certificate, parseSpdmReport } from '@privatemode/attestation/inspect'
@@ -13,12 +15,11 @@ import { appraiseByRules, workerRules } from './appraise-by-rules.ts'
 import { type Inputs, sameBytes, toBase64, tryCertificate } from './inputs.ts'
 import type { Verifier } from './verifier.ts'
 
-export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaGpuClaims> = {
+export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
   findReports: ({ report }) => bytesOf(report, 'nvidia-report'),
   assemble,
   authenticate: async (evidence, inputs, transcript) => {
-    const { nonce, context } = inputs
-    const claims = await authenticateNvidiaGpu(evidence, nonce, context, transcript)
+    const claims = await authenticate(evidence, inputs, transcript)
     requireStatedNonce(claims.nonce, inputs, transcript)
     return claims
   },
@@ -29,9 +30,36 @@ export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaGpuClaims> = {
       one.kind === 'software' ? [] : (one.devices.nvidiaGpu?.rule ?? []),
     )
     appraiseByRules('nvidia-gpu', rules, transcript, (rule, attempt) =>
-      appraiseNvidiaGpu(claims, rule, attempt),
+      // With a manifest, `authenticate` takes the strict way, which makes these claims.
+      appraiseNvidiaGpu(claims as NvidiaGpuClaims, rule, attempt),
     )
   },
+}
+
+/**
+ * A worker must staple the RIMs of everything its device runs, and so must evidence that is held
+ * against a manifest. By itself a report may come with some or none of them: those that are there
+ * must match, and those that are not are named and never counted as a pass.
+ */
+async function authenticate(
+  evidence: NvidiaGpuEvidence,
+  inputs: Inputs,
+  transcript: Transcript,
+): Promise<NvidiaReportClaims> {
+  const { nonce, context } = inputs
+  if (inputs.manifest !== undefined) {
+    return authenticateNvidiaGpu(evidence, nonce, context, transcript)
+  }
+  const report = await authenticateNvidiaReport(evidence, nonce, context, transcript)
+  const matched = await compareNvidiaRims(report, evidence, context, transcript)
+  for (const [role, id] of Object.entries(report.claims.rimIds)) {
+    if (matched.has(role as keyof typeof report.claims.rimIds) || id === undefined) continue
+    transcript.skip(
+      `nvidia/rim/${role}`,
+      `RIM ${id} was not given: its measurements are not compared`,
+    )
+  }
+  return report.claims
 }
 
 /** JSON may state a nonce beside the report. It must be the report's, and proves no freshness. */

@@ -3,8 +3,10 @@ import {
   appraiseSnp,
   appraiseSnpWithoutManifest,
   authenticateSnp,
+  authenticateSnpReport,
   type SnpClaims,
   type SnpEvidence,
+  type Transcript,
 } from '@privatemode/attestation'
 import {
   type Certificate,
@@ -22,7 +24,7 @@ export const snpVerifier: Verifier<SnpEvidence, SnpClaims> = {
   findReports: ({ report }) => bytesOf(report, 'snp-report'),
   assemble,
   authenticate: async (evidence, inputs, transcript) => {
-    const claims = await authenticateSnp(evidence, inputs.context, transcript)
+    const claims = await authenticate(evidence, inputs, transcript)
     requireReportData('snp', claims.reportData, inputs.nonce, transcript)
     return claims
   },
@@ -32,6 +34,24 @@ export const snpVerifier: Verifier<SnpEvidence, SnpClaims> = {
     const rules = workerRules(inputs).flatMap((one) => (one.kind === 'snp' ? [one.rule] : []))
     appraiseByRules('snp', rules, transcript, (rule, attempt) => appraiseSnp(claims, rule, attempt))
   },
+}
+
+/**
+ * A worker must staple a list, and so must evidence that is held against a manifest. Evidence by
+ * itself may come without: then that is said, and never counted as a pass.
+ */
+async function authenticate(
+  evidence: SnpEvidence,
+  inputs: Inputs,
+  transcript: Transcript,
+): Promise<SnpClaims> {
+  const hasLists = bytesOf(inputs.all, 'crl').length > 0
+  if (hasLists || inputs.manifest !== undefined) {
+    return authenticateSnp(evidence, inputs.context, transcript)
+  }
+  const { claims } = await authenticateSnpReport(evidence, inputs.context, transcript)
+  transcript.skip('snp/revocation', 'no revocation list was given; a worker without one is refused')
+  return claims
 }
 
 /** One variant for each certificate that could be the chip's. */

@@ -14,6 +14,9 @@ import { parseSnpReport, type SnpReport } from './report.ts'
 const maxCertificates = 8
 const maxCrls = 8
 
+/** A report whose signature and signer hold; whether the signer was revoked is still to be asked. */
+export type AuthenticSnpReport = { readonly claims: SnpClaims; readonly chain: Chain }
+
 /**
  * Verifies everything that does not depend on what one wants to run: whether the debug bit is
  * set, say, is for `appraiseSnp`. Revocation comes last, so that a refusal for a list that is
@@ -24,11 +27,23 @@ export async function authenticateSnp(
   context: AuthenticityContext,
   transcript: Transcript,
 ): Promise<SnpClaims> {
+  const { claims, chain } = await authenticateSnpReport(evidence, context, transcript)
+  await requireUnrevokedSnp(chain, evidence, context, transcript)
+  return claims
+}
+
+/** Who made the report; for inspecting evidence that came without a revocation list. */
+export async function authenticateSnpReport(
+  evidence: SnpEvidence,
+  context: AuthenticityContext,
+  transcript: Transcript,
+): Promise<AuthenticSnpReport> {
   const reportBytes = decode(evidence.report, 'report', transcript)
   const report = transcript.attempt('snp/report', () => parseSnpReport(reportBytes))
   transcript.pass('snp/report', `version ${report.version}, signed by a ${report.signer}`)
 
-  const { leaf, intermediate, root } = await arrangeChain(evidence, transcript)
+  const chain = await arrangeChain(evidence, transcript)
+  const { leaf, intermediate, root } = chain
   const trust = { rootFingerprints: context.roots.amd, at: context.at }
   await verifyChain([leaf, intermediate, root], trust, transcript, 'snp/chain')
 
@@ -40,11 +55,18 @@ export async function authenticateSnp(
   const claims = transcript.attempt('snp/tcb-format', () => readClaims(report, endorsement))
   requireSameTcb(report, endorsement, transcript)
   requireSameChip(report, endorsement, transcript)
+  return { claims, chain }
+}
 
+async function requireUnrevokedSnp(
+  { intermediate, root }: Chain,
+  evidence: SnpEvidence,
+  context: AuthenticityContext,
+  transcript: Transcript,
+): Promise<void> {
   const list = findCrl(evidence, root, transcript)
   const crl = await verifyCrl(list, root, context.at, transcript, 'snp/crl')
   requireUnlisted(crl, intermediate, transcript, 'snp/revocation')
-  return claims
 }
 
 type Chain = {
