@@ -81,7 +81,7 @@ describe('a sealed call', () => {
       body: body(),
     })
     await response.text()
-    expect(answerOf(response)?.receipt).toBeDefined()
+    expect(await answerOf(response)?.receipt()).toMatchObject({ outcome: 'complete' })
   })
 })
 

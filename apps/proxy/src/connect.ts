@@ -111,8 +111,8 @@ function announced(source: ManifestSource, log: Log): ManifestSource {
 
 function logEvent(log: Log, event: ClientEvent): void {
   switch (event.kind) {
-    case 'manifest':
-      log.debug('manifest enforced', { manifest: event.digest, count: event.serial })
+    case 'manifest-changed':
+      log.debug('manifest loaded', { manifest: event.digest, count: event.serial })
       break
     case 'verified':
       if (event.hardware) log.info('worker verified', { worker: event.workerId })

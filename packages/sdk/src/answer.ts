@@ -1,4 +1,5 @@
 /** One answer as its reader sees it: status and headers first, then data, then the checked end. */
+import type { AttestedWorker } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import {
   type AnswerHead,
@@ -17,6 +18,7 @@ export class Answer {
   readonly head: AnswerHead
   readonly #opener: AnswerOpener
   readonly #source: ByteSource
+  readonly #candidates: readonly AttestedWorker[]
   #ready: AnswerPart[]
   #receipt: Bytes | undefined
   #done = false
@@ -26,17 +28,24 @@ export class Answer {
     head: AnswerHead,
     opener: AnswerOpener,
     source: ByteSource,
+    candidates: readonly AttestedWorker[],
     ready: AnswerPart[],
   ) {
     this.requestId = requestId
     this.head = head
     this.#opener = opener
     this.#source = source
+    this.#candidates = candidates
     this.#ready = ready
   }
 
   /** Reads up to the sealed head. An answer that stops before it has lost nothing yet. */
-  static async start(requestId: string, opener: AnswerOpener, source: ByteSource): Promise<Answer> {
+  static async start(
+    requestId: string,
+    opener: AnswerOpener,
+    source: ByteSource,
+    candidates: readonly AttestedWorker[] = [],
+  ): Promise<Answer> {
     for (;;) {
       const chunk = await source.read()
       if (chunk === undefined) throw lost(undefined, 'the backend closed before its answer began')
@@ -44,13 +53,18 @@ export class Answer {
       const [first, ...rest] = parts
       if (first === undefined) continue
       if (first.kind !== 'head') throw notAuthentic(new EnvelopeError('malformed', 'no head'))
-      return new Answer(requestId, first.head, opener, source, rest)
+      return new Answer(requestId, first.head, opener, source, candidates, rest)
     }
   }
 
   /** The worker that answered. */
   get workerId(): string | undefined {
     return this.#opener.workerId
+  }
+
+  /** What was verified about it when the call was sealed. */
+  get worker(): AttestedWorker | undefined {
+    return this.#candidates.find(({ workerId }) => workerId === this.workerId)
   }
 
   /** The signed receipt as JSON bytes, once the end was reached. */

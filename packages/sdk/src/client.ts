@@ -42,7 +42,8 @@ export type SealedCall = {
   readonly headers: Record<string, string>
   readonly body: Bytes
   readonly opener: AnswerOpener
-  readonly workerIds: readonly string[]
+  /** The candidates: one of them will answer. */
+  readonly workers: readonly AttestedWorker[]
 }
 
 export const sealedMediaType = 'application/privatemode-sealed'
@@ -54,12 +55,13 @@ export class PrivateClient {
   readonly #backend: Backend
   readonly #manifest: ManifestKeeper
   readonly #workers: VerifiedWorkers
-  readonly #sessions = new Sessions()
+  readonly #sessions: Sessions
 
   constructor(options: ClientOptions) {
     this.#options = options
     this.#backend = new Backend(options.endpoint, options.fetch)
-    this.#manifest = new ManifestKeeper(options.manifestSource, options.now)
+    this.#sessions = new Sessions(options.crypto.random)
+    this.#manifest = new ManifestKeeper(options.manifestSource, options.now, options.onEvent)
     this.#workers = new VerifiedWorkers(options, this.#backend, this.#manifest)
   }
 
@@ -123,7 +125,7 @@ export class PrivateClient {
     const source = call.stream
       ? streamSource(response.body as ReadableStream<Bytes> | null)
       : wholeSource(await readWhole(response))
-    return Answer.start(sealed.requestId, sealed.opener, source)
+    return Answer.start(sealed.requestId, sealed.opener, source, sealed.workers)
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
@@ -132,7 +134,7 @@ export class PrivateClient {
     const status = response.status >= 400 ? response.status : 502
     const error = parseRelayError(status, body, response.headers.get('retry-after'))
     if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
-      this.#workers.forget(sealed.workerIds)
+      this.#workers.forget(sealed.workers.map(({ workerId }) => workerId))
     }
     return error
   }
@@ -146,7 +148,9 @@ export class PrivateClient {
     const { crypto, candidates } = this.#options
     const salt = call.cacheSalt ?? call.defaultSalt
     return andThen(chooseCandidates(crypto, workers, salt, candidates), (chosen) =>
-      andThen(this.#sessionsWith(call.apiKey, chosen), (sessions) => this.#sealTo(call, sessions)),
+      andThen(this.#sessionsWith(call.apiKey, chosen), (sessions) =>
+        this.#sealTo(call, chosen, sessions),
+      ),
     )
   }
 
@@ -162,23 +166,27 @@ export class PrivateClient {
     return ready
   }
 
-  #sealTo(call: Call, sessions: readonly Session[]): Eventually<SealedCall> {
+  #sealTo(
+    call: Call,
+    workers: readonly AttestedWorker[],
+    sessions: readonly Session[],
+  ): Eventually<SealedCall> {
     const { crypto, now, shape } = this.#options
     const requestId = crypto.random(16)
     const issuedAtMs = now().getTime()
     const context = { requestId, issuedAtMs, method: 'POST', path: call.path, model: call.model }
-    const manifest = this.#manifest.current
+    // All that serve were verified under one manifest; a newer one may have been loaded since.
+    const manifestDigest = workers[0]?.manifestDigest
     const head: RequestHead = {
       headers: call.headers ?? {},
       shape,
       ...(call.defaultSalt === undefined ? {} : { cache_salt: call.defaultSalt }),
-      ...(manifest === undefined ? {} : { manifest_digest: manifest.digest }),
+      ...(manifestDigest === undefined ? {} : { manifest_digest: manifestDigest }),
     }
-    const workerIds = sessions.map((session) => session.workerId)
     const id = formatHex(requestId)
     return andThen(sealRequest(crypto, sessions, context, head, call.body), (sealed) => ({
       requestId: id,
-      workerIds,
+      workers,
       body: sealed.bytes,
       opener: sealed.opener,
       headers: {
@@ -187,7 +195,7 @@ export class PrivateClient {
         'privatemode-request-id': id,
         'privatemode-model': call.model,
         'privatemode-path': call.path,
-        'privatemode-workers': workerIds.join(','),
+        'privatemode-workers': workers.map(({ workerId }) => workerId).join(','),
       },
     }))
   }

@@ -1,20 +1,28 @@
 /** Holds the manifest in force: loads it once for all who wait, and again when told or due. */
 import type { Manifest, ManifestSource } from '@privatemode/attestation'
+import type { Bytes } from '@privatemode/protocol/envelope'
+import type { ClientEvent } from './options.ts'
 
 const reloadAfterMs = 5 * 60_000
 
 export class ManifestKeeper {
   readonly #source: ManifestSource
   readonly #now: () => Date
+  readonly #onEvent: (event: ClientEvent) => void
   #current: Manifest | undefined
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
   #enforcedDigest: string | undefined
   #enforcedAt: Date | undefined
 
-  constructor(source: ManifestSource, now: () => Date) {
+  constructor(
+    source: ManifestSource,
+    now: () => Date,
+    onEvent: (event: ClientEvent) => void = () => {},
+  ) {
     this.#source = source
     this.#now = now
+    this.#onEvent = onEvent
   }
 
   get current(): Manifest | undefined {
@@ -45,7 +53,12 @@ export class ManifestKeeper {
     this.#loading ??= this.#source
       .load()
       .then((manifest) => {
+        const before = this.#current
         this.#current = manifest
+        if (manifest.digest !== before?.digest) {
+          const { digest, serial } = manifest
+          this.#onEvent({ kind: 'manifest-changed', digest, serial, from: before?.digest })
+        }
         this.#loadedAtMs = this.#now().getTime()
         return manifest
       })
@@ -53,6 +66,11 @@ export class ManifestKeeper {
         this.#loading = undefined
       })
     return this.#loading
+  }
+
+  /** c2sp.org/tlog-proof of the manifest that was loaded last, where it came from a log. */
+  logProof(manifest: Manifest): Bytes | undefined {
+    return this.#source.logProof(manifest)
   }
 
   /** To be called when a worker was verified against `manifest`: only then is it enforced. */

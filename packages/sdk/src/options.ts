@@ -1,22 +1,40 @@
 /** What a client is told at its start. */
 import type {
+  AttestedWorker,
+  Evidence,
   HardwareVerifiers,
+  Manifest,
   ManifestSource,
   RevocationPolicy,
   Roots,
   SoftwareVerifier,
 } from '@privatemode/attestation'
-import type { CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
+import type { Bytes, CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
 
 /** `fetch` as the SDK calls it; the platform's own fits. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** What a program may want to know; no event holds content, keys or salts. */
 export type ClientEvent =
-  | { readonly kind: 'manifest'; readonly digest: string; readonly serial: number }
+  /** The manifest is another one than `from`, which is undefined for the first. */
+  | {
+      readonly kind: 'manifest-changed'
+      readonly digest: string
+      readonly serial: number
+      readonly from: string | undefined
+    }
   | { readonly kind: 'verified'; readonly workerId: string; readonly hardware: boolean }
   | { readonly kind: 'refused'; readonly workerId: string; readonly code: string }
   | { readonly kind: 'unreachable'; readonly workerId: string; readonly code: string }
+
+/** What a worker showed when it was verified, and under which manifest. */
+export type WorkerProof = {
+  readonly nonce: Bytes
+  readonly statement: Bytes
+  readonly evidence: Evidence
+  readonly manifest: Manifest
+  readonly logProof: Bytes | undefined
+}
 
 export type ClientOptions = {
   /** Base URL of the gateway, without a path. */
@@ -33,6 +51,8 @@ export type ClientOptions = {
   readonly shape: TrafficShape
   readonly now: () => Date
   readonly onEvent: (event: ClientEvent) => void
+  /** Takes what a worker was verified by, for evidence bundles; it can be megabytes. */
+  readonly onEvidence?: (worker: AttestedWorker, proof: WorkerProof) => void
   /** How many verified workers a request is sealed to. */
   readonly candidates: number
   /** How long one call may keep trying before its first byte. */

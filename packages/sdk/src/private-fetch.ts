@@ -1,4 +1,5 @@
 /** A `fetch` for the official clients: calls of the public API go sealed, nothing else goes at all. */
+import { AttestationError } from '@privatemode/attestation'
 import {
   ApiError,
   type Dialect,
@@ -9,8 +10,9 @@ import {
   scanBody,
 } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
-import type { Answer } from './answer.ts'
 import type { Call, PrivateClient } from './client.ts'
+import { refusalOf, toPrivatemodeError } from './privatemode-error.ts'
+import { ReceiptedAnswer } from './receipted-answer.ts'
 
 export type PrivateFetchOptions = {
   readonly client: PrivateClient
@@ -22,16 +24,16 @@ export type PrivateFetchOptions = {
 /** The headers of an application that may leave the machine: they change what the API does. */
 export const forwardedHeaders = ['anthropic-version', 'anthropic-beta'] as const
 
-const receipts = new WeakMap<Response, Answer>()
+const answers = new WeakMap<Response, ReceiptedAnswer>()
 
-/** The answer behind a response of `privateFetch`; its receipt is there once the body was read. */
-export const answerOf = (response: Response): Answer | undefined => receipts.get(response)
+/** The answer behind a response of `privateFetch`, with its receipt. */
+export const answerOf = (response: Response): ReceiptedAnswer | undefined => answers.get(response)
 
 export function privateFetch(options: PrivateFetchOptions) {
   return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request =
       input instanceof Request ? new Request(input, init) : new Request(String(input), init)
-    const { pathname } = new URL(request.url)
+    const pathname = pathOf(request.url, options.client.endpoint)
     const found = findRoute(request.method, pathname)
     const dialect = found.kind === 'found' ? found.route.dialect : found.dialect
     try {
@@ -44,10 +46,22 @@ export function privateFetch(options: PrivateFetchOptions) {
       if (!found.route.sealed) return await answerModels(options.client, apiKey, found.modelId)
       return await callSealed(options, request, pathname, apiKey)
     } catch (error) {
-      if (error instanceof ApiError) return errorResponse(dialect, error)
+      const shown = error instanceof AttestationError ? refusalOf(error) : error
+      if (shown instanceof ApiError) return errorResponse(dialect, shown)
       throw error // an abort is the caller's own, and passes as it is
     }
   }
+}
+
+/**
+ * The path of the public API in a URL. It may begin with the path of the endpoint, and with `/v1`
+ * twice: some clients take a base URL with it, and some add it.
+ */
+function pathOf(url: string, endpoint: string): string {
+  const base = new URL(endpoint).pathname.replace(/\/+$/, '')
+  const { pathname } = new URL(url)
+  const path = pathname.startsWith(`${base}/`) ? pathname.slice(base.length) : pathname
+  return path.replace(/^\/v1\/v1\//, '/v1/')
 }
 
 async function callSealed(
@@ -64,7 +78,7 @@ async function callSealed(
   const { defaultSalt } = options
   const headers = readForwarded(request.headers)
   const call: Call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }
-  const answer = await options.client.exchange(call, request.signal)
+  const answer = new ReceiptedAnswer(await options.client.exchange(call, request.signal), call)
   const init = {
     status: answer.head.status,
     headers: {
@@ -74,11 +88,11 @@ async function callSealed(
     },
   }
   const response = new Response(stream ? readableStream(answer) : await answer.whole(), init)
-  receipts.set(response, answer)
+  answers.set(response, answer)
   return response
 }
 
-function readableStream(answer: Answer): ReadableStream<Bytes> {
+function readableStream(answer: ReceiptedAnswer): ReadableStream<Bytes> {
   return new ReadableStream({
     async pull(controller) {
       try {
@@ -86,7 +100,7 @@ function readableStream(answer: Answer): ReadableStream<Bytes> {
         if (data === undefined) controller.close()
         else for (const piece of data) controller.enqueue(piece)
       } catch (error) {
-        controller.error(error)
+        controller.error(toPrivatemodeError(error, answer.requestId))
       }
     },
     cancel: () => answer.cancel(),

@@ -1,7 +1,7 @@
 /** Sessions with verified workers, kept apart by API key: no two keys share an encapsulation. */
 import { type AttestedWorker, isAttestedWorker } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
-import { establishSession, type Session } from '@privatemode/protocol/envelope'
+import { type Bytes, establishSession, type Session } from '@privatemode/protocol/envelope'
 
 /** Keys whose sessions are kept; the one unused for longest goes first. */
 const maxKeys = 4096
@@ -14,6 +14,12 @@ type KeySessions = {
 
 export class Sessions {
   readonly #byKey = new Map<string, KeySessions>()
+  readonly #random: ((length: number) => Bytes) | undefined
+
+  /** Without `random` the platform's generator is used. */
+  constructor(random?: (length: number) => Bytes) {
+    this.#random = random
+  }
 
   get(apiKey: string, worker: AttestedWorker): Session | undefined {
     return this.#byKey.get(apiKey)?.ready.get(worker)
@@ -29,7 +35,7 @@ export class Sessions {
     if (known !== undefined) return Promise.resolve(known)
     const waiting = pending.get(worker)
     if (waiting !== undefined) return waiting
-    const started = establishSession(worker)
+    const started = establishSession(worker, this.#random)
       .then((session) => {
         ready.set(worker, session)
         return session

@@ -185,6 +185,8 @@ export class VerifiedWorkers {
         { checks: worker.checks },
       )
     }
+    const logProof = this.#manifest.logProof(manifest)
+    this.#options.onEvidence?.(worker, { nonce, statement, evidence, manifest, logProof })
     return worker
   }
 

@@ -1,11 +1,16 @@
 /** HPKE sessions (RFC 9180, base mode, export only) over X-Wing, the post-quantum hybrid KEM. */
 import type { AttestedWorker } from '@privatemode/attestation'
-import { AEAD_EXPORT_ONLY, CipherSuite, KDF_HKDF_SHA256, type KeyPair } from 'hpke'
 import { encodeText, joinBytes } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
+import { deriveXWingSeed, exportSecret } from './hpke-export.ts'
 import { sealKeyIdLength } from './prelude.ts'
-import { type DrawRandom, xWing } from './x-wing.ts'
+import {
+  createXWingKeyPair,
+  type DrawRandom,
+  encapsulateXWing,
+  type XWingKeyPair,
+} from './x-wing.ts'
 
 /** What a client shares with one verified worker until either's lifetime ends. */
 export type Session = {
@@ -17,26 +22,19 @@ export type Session = {
 
 const infoLabel = encodeText('privatemode/v1/hpke\0')
 const exportLabel = encodeText('privatemode/v1/session\0')
-const secretLength = 32
 
 /** Encapsulates to the key that the worker's evidence is bound to, and to nothing else. */
 export async function establishSession(
   worker: AttestedWorker,
   random?: DrawRandom,
 ): Promise<Session> {
-  const suite = newSuite(random)
-  const publicKey = await suite.DeserializePublicKey(worker.sealKey.publicKey)
-  const { encapsulatedSecret, exportedSecret } = await suite.SendExport(
-    publicKey,
-    exportLabel,
-    secretLength,
-    { info: sessionInfo(worker.statementDigest) },
-  )
+  const { publicKey } = worker.sealKey
+  const { secret, encapsulation } = await encapsulateXWing(publicKey, random)
   return {
     workerId: worker.workerId,
-    sealKeyId: await sealKeyId(worker.sealKey.publicKey),
-    encapsulation: new Uint8Array(encapsulatedSecret),
-    secret: new Uint8Array(exportedSecret),
+    sealKeyId: await sealKeyId(publicKey),
+    encapsulation,
+    secret: await exportSecret(secret, sessionInfo(worker.statementDigest), exportLabel),
   }
 }
 
@@ -49,14 +47,12 @@ export type SealKeyPair = {
 }
 
 export async function createSealKeyPair(): Promise<SealKeyPair> {
-  const suite = newSuite()
-  return sealKeyPair(suite, await suite.GenerateKeyPair(false))
+  return sealKeyPair(await createXWingKeyPair())
 }
 
 /** The key pair of a seed: for test vectors, where keys must be reproducible. */
 export async function deriveSealKeyPair(seed: Bytes): Promise<SealKeyPair> {
-  const suite = newSuite()
-  return sealKeyPair(suite, await suite.DeriveKeyPair(seed, false))
+  return sealKeyPair(await createXWingKeyPair(deriveXWingSeed(seed)))
 }
 
 export async function sealKeyId(publicKey: Bytes): Promise<Bytes> {
@@ -64,26 +60,21 @@ export async function sealKeyId(publicKey: Bytes): Promise<Bytes> {
   return digest.subarray(0, sealKeyIdLength)
 }
 
-async function sealKeyPair(suite: CipherSuite, pair: KeyPair): Promise<SealKeyPair> {
-  const publicKey = new Uint8Array(await suite.SerializePublicKey(pair.publicKey))
+async function sealKeyPair(pair: XWingKeyPair): Promise<SealKeyPair> {
+  const { publicKey } = pair
   return {
     id: await sealKeyId(publicKey),
     publicKey,
     async openSession(encapsulation, statementDigest) {
       try {
-        const info = sessionInfo(statementDigest)
-        return new Uint8Array(
-          await suite.ReceiveExport(pair, encapsulation, exportLabel, secretLength, { info }),
-        )
+        const secret = await pair.decapsulate(encapsulation)
+        return await exportSecret(secret, sessionInfo(statementDigest), exportLabel)
       } catch (cause) {
         throw new EnvelopeError('malformed', 'the encapsulation is not valid', { cause })
       }
     },
   }
 }
-
-const newSuite = (random?: DrawRandom) =>
-  new CipherSuite(xWing(random), KDF_HKDF_SHA256, AEAD_EXPORT_ONLY)
 
 const sessionInfo = (statementDigest: Uint8Array) =>
   joinBytes([infoLabel, new Uint8Array(statementDigest)])

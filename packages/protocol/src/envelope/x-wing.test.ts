@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Bytes } from './crypto-provider.ts'
-import { xWing } from './x-wing.ts'
+import { createXWingKeyPair, encapsulateXWing } from './x-wing.ts'
 
 const bytes = (hex: string): Bytes => new Uint8Array(Buffer.from(hex, 'hex'))
 const hex = (value: Uint8Array) => Buffer.from(value).toString('hex')
@@ -15,49 +15,45 @@ const published = {
 
 test('a published encapsulation gives the published secret on both sides', async () => {
   const draws = [published.curveRandom, published.latticeRandom]
-  const kem = xWing(() => draws.shift() ?? new Uint8Array())()
-  const privateKey = await kem.DeserializePrivateKey(published.seed, false)
-  const publicKey = await kem.DeserializePublicKey(await kem.SerializePublicKey(privateKey))
-  const { enc, shared_secret } = await kem.Encap(publicKey)
-  expect(enc.length).toBe(kem.Nenc)
-  expect(hex(shared_secret)).toBe(published.secret)
-  expect(hex(await kem.Decap(enc, privateKey, undefined))).toBe(published.secret)
+  const pair = await createXWingKeyPair(published.seed)
+  const sent = await encapsulateXWing(pair.publicKey, () => draws.shift() ?? new Uint8Array())
+  expect(sent.encapsulation.length).toBe(1120)
+  expect(hex(sent.secret)).toBe(published.secret)
+  expect(hex(await pair.decapsulate(sent.encapsulation))).toBe(published.secret)
 })
 
 test('encapsulations differ, and each opens to its own secret', async () => {
-  const kem = xWing()()
-  const { publicKey, privateKey } = await kem.GenerateKeyPair(false)
-  const [one, two] = [await kem.Encap(publicKey), await kem.Encap(publicKey)]
-  expect(hex(one.shared_secret)).not.toBe(hex(two.shared_secret))
-  expect(hex(await kem.Decap(one.enc, privateKey, undefined))).toBe(hex(one.shared_secret))
+  const pair = await createXWingKeyPair()
+  const [one, two] = [
+    await encapsulateXWing(pair.publicKey),
+    await encapsulateXWing(pair.publicKey),
+  ]
+  expect(hex(one.secret)).not.toBe(hex(two.secret))
+  expect(hex(await pair.decapsulate(one.encapsulation))).toBe(hex(one.secret))
 })
 
 test('a changed encapsulation opens to another secret, in either half', async () => {
-  const kem = xWing()()
-  const { publicKey, privateKey } = await kem.GenerateKeyPair(false)
-  const { enc, shared_secret } = await kem.Encap(publicKey)
+  const pair = await createXWingKeyPair()
+  const { encapsulation, secret } = await encapsulateXWing(pair.publicKey)
   for (const position of [0, 1087, 1088, 1110]) {
-    const changed = new Uint8Array(enc)
+    const changed = new Uint8Array(encapsulation)
     changed[position] = (changed[position] ?? 0) ^ 1
-    const opened = await kem.Decap(changed, privateKey, undefined)
-    expect(hex(opened)).not.toBe(hex(shared_secret))
+    expect(hex(await pair.decapsulate(changed))).not.toBe(hex(secret))
   }
 })
 
 test('a point of small order is refused on both sides', async () => {
-  const kem = xWing()()
-  const { publicKey, privateKey } = await kem.GenerateKeyPair(false)
-  const { enc } = await kem.Encap(publicKey)
-  const flat = new Uint8Array(enc).fill(0, 1088)
-  await expect(kem.Decap(flat, privateKey, undefined)).rejects.toThrow()
-  const weak = new Uint8Array(await kem.SerializePublicKey(publicKey)).fill(0, 1184)
-  await expect(kem.Encap(await kem.DeserializePublicKey(weak))).rejects.toThrow()
+  const pair = await createXWingKeyPair()
+  const { encapsulation } = await encapsulateXWing(pair.publicKey)
+  await expect(pair.decapsulate(new Uint8Array(encapsulation).fill(0, 1088))).rejects.toThrow()
+  const weak = new Uint8Array(pair.publicKey).fill(0, 1184)
+  await expect(encapsulateXWing(weak)).rejects.toThrow()
 })
 
-test('a private key is never handed out', async () => {
-  const kem = xWing()()
-  const { publicKey, privateKey } = await kem.GenerateKeyPair(true)
-  expect(privateKey.extractable).toBe(false)
-  await expect(kem.SerializePrivateKey(privateKey)).rejects.toThrow('not handed out')
-  await expect(kem.Decap(new Uint8Array(kem.Nenc), publicKey, undefined)).rejects.toThrow(TypeError)
+test('keys, seeds and encapsulations of another length are refused', async () => {
+  const pair = await createXWingKeyPair()
+  const short = { code: 'malformed' }
+  await expect(encapsulateXWing(pair.publicKey.subarray(1))).rejects.toMatchObject(short)
+  await expect(pair.decapsulate(new Uint8Array(1121))).rejects.toMatchObject(short)
+  await expect(createXWingKeyPair(new Uint8Array(31))).rejects.toMatchObject(short)
 })

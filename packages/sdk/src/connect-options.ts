@@ -1,0 +1,131 @@
+/** What `Privatemode.connect` is told, and what follows where it is told nothing. */
+import {
+  createLogSource,
+  createStaticSource,
+  fetchLog,
+  type HardwareVerifiers,
+  type ManifestSource,
+  type RevocationPolicy,
+  type Roots,
+  vendorRoots,
+} from '@privatemode/attestation'
+import { type Bytes, type TrafficShape, webCryptoProvider } from '@privatemode/protocol/envelope'
+import type { CacheSaltPolicy } from './cache-salt.ts'
+import { checkpointsIn, type LogStorage, memoryStorage } from './log-storage.ts'
+import { type ClientEvent, type ClientOptions, defaultRevocation, type Fetch } from './options.ts'
+import { PrivatemodeError } from './privatemode-error.ts'
+import type { SoftwareAttestation } from './software.ts'
+
+/** Which manifest says what a worker must be. */
+export type ManifestOption =
+  | {
+      /** The key of the manifest log, from its operator: `<name>+<id>+<base64>`. */
+      readonly logKey: string
+      /** Where the log lies; at the endpoint unless told. */
+      readonly url?: string
+      /** Keys of those who watch the log. */
+      readonly witnesses?: readonly string[]
+      /** How many of them must have signed; all unless told. */
+      readonly quorum?: number
+    }
+  /** The document itself, exact bytes: it is enforced for good and no log is asked. */
+  | { readonly pinned: Uint8Array | string }
+
+export type ConnectOptions = {
+  readonly apiKey: string
+  /** The URL of the gateway. */
+  readonly endpoint: string
+  readonly manifest: ManifestOption
+  /** The vendors' root certificates that are trusted; the pinned ones unless told. */
+  readonly roots?: Omit<Roots, 'software'>
+  /** Unknown revocation is tolerated, and revocation for 48 hours, unless told. */
+  readonly revocation?: RevocationPolicy
+  /** `isolated` unless told. */
+  readonly cacheSalt?: CacheSaltPolicy
+  /** How answers are cut, so that lengths and times tell little; `default` unless told. */
+  readonly shape?: TrafficShape
+  /** Where the state of the log is remembered; in memory unless told. */
+  readonly storage?: LogStorage
+  /** From `@privatemode/sdk/software`: accepts workers without protected hardware. */
+  readonly software?: SoftwareAttestation
+  readonly fetch?: Fetch
+  readonly now?: () => Date
+  readonly random?: (length: number) => Bytes
+  readonly onEvent?: (event: ClientEvent) => void
+}
+
+/** `connect` of `@privatemode/sdk/core`, which holds no verifier that it is not given. */
+export type CoreConnectOptions = ConnectOptions & { readonly hardware: HardwareVerifiers }
+
+/** How many verified workers a call is sealed to: enough for the gateway to choose and to fail over. */
+const candidates = 3
+const retryBudgetMs = 15_000
+
+export function clientOptions(options: CoreConnectOptions): ClientOptions {
+  requireText(options.apiKey, 'apiKey')
+  const { software } = options
+  const fetch = options.fetch ?? platformFetch
+  const endpoint = requireUrl(options.endpoint, 'endpoint')
+  const { random = webCryptoProvider.random } = options
+  return {
+    endpoint,
+    manifestSource: manifestSource(options, endpoint, fetch),
+    roots: { ...(options.roots ?? vendorRoots), software: software?.roots ?? [] },
+    revocation: options.revocation ?? defaultRevocation,
+    hardware: options.hardware,
+    ...(software === undefined ? {} : { software: software.verifier }),
+    crypto: { ...webCryptoProvider, random },
+    fetch,
+    shape: options.shape ?? 'default',
+    now: options.now ?? (() => new Date()),
+    onEvent: options.onEvent ?? (() => {}),
+    candidates,
+    retryBudgetMs,
+  }
+}
+
+function manifestSource(
+  { manifest, storage = memoryStorage() }: ConnectOptions,
+  endpoint: string,
+  fetch: Fetch,
+): ManifestSource {
+  const record = async () => {}
+  if ('pinned' in manifest) {
+    const { pinned } = manifest
+    const bytes = typeof pinned === 'string' ? new TextEncoder().encode(pinned) : pinned
+    return createStaticSource(bytes, record)
+  }
+  const { logKey, witnesses = [], quorum = witnesses.length } = manifest
+  requireText(logKey, 'manifest.logKey')
+  const url = manifest.url ?? `${endpoint}/privatemode/v1/log`
+  return createLogSource({
+    trust: { logKey, witnesses, quorum },
+    read: fetchLog(requireUrl(url, 'manifest.url'), fetch),
+    checkpoints: checkpointsIn(storage, logKey),
+    record,
+  })
+}
+
+// Where a request goes is ours to decide, not the answer's. Called by name: browsers insist on it.
+const platformFetch: Fetch = (url, init) => fetch(url, { ...init, redirect: 'manual' })
+
+function requireText(value: unknown, name: string): void {
+  if (typeof value !== 'string' || value === '') invalid(`${name} is missing`)
+}
+
+function requireUrl(value: unknown, name: string): string {
+  requireText(value, name)
+  try {
+    const { protocol, search, hash, href } = new URL(String(value))
+    if (!/^https?:$/.test(protocol) || search !== '' || hash !== '')
+      invalid(`${name} is no base URL`)
+    return href.replace(/\/+$/, '')
+  } catch (cause) {
+    if (cause instanceof PrivatemodeError) throw cause
+    return invalid(`${name} is no URL`)
+  }
+}
+
+function invalid(message: string): never {
+  throw new PrivatemodeError('invalid_options', message, { retryable: false })
+}

@@ -1,0 +1,132 @@
+/** The one error of this package: a code to act on, whether a retry is safe, and never any content. */
+import { AttestationError, type AttestationErrorCode, type Check } from '@privatemode/attestation'
+import { ApiError, type ApiErrorCode, parseRelayError } from '@privatemode/protocol/api'
+
+/** The closed set of codes. A code is API: programs act on it, and `docs/sdk.md` lists it. */
+export type PrivatemodeErrorCode =
+  | ApiErrorCode
+  /** An option of `connect` contradicts another or has no meaning. */
+  | 'invalid_options'
+  /** The receipt of an answer is not what the worker must have signed. */
+  | 'receipt_invalid'
+  /** The answer was not read to its end, so there is no receipt. */
+  | 'receipt_missing'
+
+export type PrivatemodeErrorFacts = {
+  readonly retryable: boolean
+  readonly status?: number | undefined
+  readonly param?: string | undefined
+  readonly requestId?: string | undefined
+  readonly retryAfterSeconds?: number | undefined
+  readonly refusal?: AttestationErrorCode | undefined
+  readonly checks?: readonly Check[]
+}
+
+export class PrivatemodeError extends Error {
+  override readonly name = 'PrivatemodeError'
+  readonly code: PrivatemodeErrorCode
+  /** Whether the same call may be made again: nothing was answered that could be answered twice. */
+  readonly retryable: boolean
+  /** The status that the API gives this error, where it has one. */
+  readonly status: number | undefined
+  /** The field of the request that the error is about. */
+  readonly param: string | undefined
+  readonly requestId: string | undefined
+  readonly retryAfterSeconds: number | undefined
+  /** Why the backend was refused, where `code` is `attestation_refused`. */
+  readonly refusal: AttestationErrorCode | undefined
+  /** Every check up to the one that refused. */
+  readonly checks: readonly Check[]
+
+  constructor(
+    code: PrivatemodeErrorCode,
+    message: string,
+    facts: PrivatemodeErrorFacts,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+    this.code = code
+    this.retryable = facts.retryable
+    this.status = facts.status
+    this.param = facts.param
+    this.requestId = facts.requestId
+    this.retryAfterSeconds = facts.retryAfterSeconds
+    this.refusal = facts.refusal
+    this.checks = facts.checks ?? []
+  }
+}
+
+/** Gives every failure of the parts below its public form. An abort stays what the platform made it. */
+export function toPrivatemodeError(error: unknown, requestId?: string): unknown {
+  if (error instanceof ApiError) return fromApi(error, requestId)
+  if (error instanceof AttestationError) return fromApi(refusalOf(error), requestId)
+  return error
+}
+
+/** What verification refused, as an error of the API: the form that `pm.fetch` answers. */
+export function refusalOf(cause: AttestationError): ApiError {
+  // A log that cannot be reached says nothing about the backend; it may be there in a moment.
+  return cause.code === 'log_unreachable'
+    ? new ApiError('gateway_unreachable', `the manifest cannot be fetched: ${cause.message}`, {
+        cause,
+      })
+    : new ApiError('attestation_refused', `the backend was refused: ${cause.message}`, { cause })
+}
+
+/** The error in an answer that a worker sealed: it is authentic, and about the request itself. */
+export function errorOfAnswer(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  requestId: string,
+): PrivatemodeError {
+  const error = parseRelayError(status, body, headers['retry-after'])
+  const known = error.code === 'upstream_error' ? codeOfStatus(status) : error.code
+  const retryable =
+    headers['x-should-retry'] === 'false' ? false : new ApiError(known, '').retryable
+  const { param, retryAfterSeconds } = error
+  const facts = { retryable, status, param, requestId, retryAfterSeconds }
+  return new PrivatemodeError(known, error.message, facts)
+}
+
+function fromApi(error: ApiError, requestId: string | undefined): PrivatemodeError {
+  const { code, message, retryable, status, param, retryAfterSeconds, cause } = error
+  const refusal = cause instanceof AttestationError ? cause : undefined
+  const facts = {
+    retryable,
+    status,
+    param,
+    requestId,
+    retryAfterSeconds,
+    refusal: refusal?.code,
+    checks: refusal?.checks ?? [],
+  }
+  return new PrivatemodeError(code, message, facts, { cause: error })
+}
+
+/** Anthropic's dialect has no codes, only statuses. */
+function codeOfStatus(status: number): ApiErrorCode {
+  switch (status) {
+    case 400:
+    case 422:
+      return 'invalid_value'
+    case 401:
+      return 'invalid_api_key'
+    case 403:
+      return 'permission_denied'
+    case 404:
+      return 'not_found'
+    case 413:
+      return 'request_too_large'
+    case 429:
+      return 'rate_limit_exceeded'
+    case 500:
+      return 'internal_error'
+    case 503:
+    case 529:
+      return 'overloaded'
+    case 504:
+      return 'timeout'
+  }
+  return 'upstream_error'
+}

@@ -1,0 +1,137 @@
+/** An answer with its receipt: digests are taken as the answer is read, the signature when asked. */
+import { sha256 } from '@noble/hashes/sha2.js'
+import {
+  AttestationError,
+  type AttestedWorker,
+  type Check,
+  parseReceipt,
+  type ReceiptClaims,
+  type SignedReceipt,
+  Transcript,
+  verifyReceipt,
+} from '@privatemode/attestation'
+import { type AnswerHead, type Bytes, formatHex } from '@privatemode/protocol/envelope'
+import type { Answer } from './answer.ts'
+import type { Call } from './client.ts'
+import { PrivatemodeError } from './privatemode-error.ts'
+
+/** What the worker signed about one exchange, verified with the key that its evidence binds. */
+export type Receipt = ReceiptClaims & {
+  /** To be put into an evidence bundle. */
+  readonly signed: SignedReceipt
+  readonly checks: readonly Check[]
+}
+
+export class ReceiptedAnswer {
+  readonly #answer: Answer
+  readonly #call: Pick<Call, 'path' | 'model'>
+  readonly #requestDigest: Promise<string>
+  // WebCrypto hashes whole messages only, and a stream is not kept to be hashed at its end.
+  readonly #responseHash = sha256.create()
+  readonly #ended: Promise<void>
+  #end: () => void = () => {}
+  #fail: (reason: PrivatemodeError) => void = () => {}
+  #receipt: Promise<Receipt> | undefined
+
+  constructor(answer: Answer, call: Pick<Call, 'path' | 'model' | 'body'>) {
+    this.#answer = answer
+    this.#call = { path: call.path, model: call.model }
+    this.#requestDigest = digestOf(call.body)
+    this.#ended = new Promise((resolve, reject) => {
+      this.#end = resolve
+      this.#fail = reject
+    })
+    this.#ended.catch(() => {}) // who asks for the receipt is told; others need not be
+  }
+
+  get requestId(): string {
+    return this.#answer.requestId
+  }
+
+  get head(): AnswerHead {
+    return this.#answer.head
+  }
+
+  async next(): Promise<Bytes[] | undefined> {
+    try {
+      const data = await this.#answer.next()
+      if (data === undefined) this.#end()
+      else for (const piece of data) this.#responseHash.update(piece)
+      return data
+    } catch (error) {
+      this.#fail(noReceipt('the answer did not come to its end', this.requestId))
+      throw error
+    }
+  }
+
+  async whole(): Promise<Bytes> {
+    try {
+      const body = await this.#answer.whole()
+      this.#responseHash.update(body)
+      this.#end()
+      return body
+    } catch (error) {
+      this.#fail(noReceipt('the answer did not come to its end', this.requestId))
+      throw error
+    }
+  }
+
+  async cancel(): Promise<void> {
+    this.#fail(noReceipt('the answer was not read to its end', this.requestId))
+    await this.#answer.cancel()
+  }
+
+  /** Waits for the end of the answer, then verifies; refuses where anything does not agree. */
+  receipt(): Promise<Receipt> {
+    this.#receipt ??= this.#verify()
+    return this.#receipt
+  }
+
+  async #verify(): Promise<Receipt> {
+    await this.#ended
+    const { worker, receipt: bytes } = this.#answer
+    if (worker === undefined || bytes === undefined) {
+      throw noReceipt('the answer has no receipt', this.requestId)
+    }
+    const transcript = new Transcript()
+    try {
+      const signed = transcript.attempt('receipt/form', () => parseReceipt(bytes))
+      const claims = await verifyReceipt(signed, worker, transcript)
+      await this.#requireThisExchange(claims, worker, transcript)
+      return { ...claims, signed, checks: transcript.checks }
+    } catch (cause) {
+      if (!(cause instanceof AttestationError)) throw cause
+      const { requestId } = this
+      const facts = { retryable: false, requestId, refusal: cause.code, checks: cause.checks }
+      throw new PrivatemodeError('receipt_invalid', cause.message, facts, { cause })
+    }
+  }
+
+  async #requireThisExchange(
+    claims: ReceiptClaims,
+    worker: AttestedWorker,
+    transcript: Transcript,
+  ): Promise<void> {
+    const expected = {
+      requestId: this.requestId,
+      path: this.#call.path,
+      model: this.#call.model,
+      status: this.head.status,
+      requestDigest: await this.#requestDigest,
+      responseDigest: formatHex(this.#responseHash.clone().digest()),
+      manifestDigest: worker.manifestDigest,
+    }
+    for (const [field, value] of Object.entries(expected)) {
+      const seen = claims[field as keyof typeof expected]
+      const detail = `${field} is ${seen}, expected ${value}`
+      transcript.require(seen === value, `receipt/exchange-${field}`, 'receipt_invalid', detail)
+    }
+  }
+}
+
+async function digestOf(body: Bytes): Promise<string> {
+  return formatHex(new Uint8Array(await crypto.subtle.digest('SHA-256', body)))
+}
+
+const noReceipt = (message: string, requestId: string) =>
+  new PrivatemodeError('receipt_missing', message, { retryable: false, requestId })
