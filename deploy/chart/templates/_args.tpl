@@ -1,0 +1,60 @@
+{{/* The proxy's command line: one line per flag, in the order of its --help. */}}
+
+{{- define "proxy.args" -}}
+{{- $config := .Values.config -}}
+- '--apiEndpoint={{ $config.apiEndpoint }}'
+{{- if $config.apiKey.enabled }}
+- '--apiKey=@/etc/privatemode/api-key/apiKey'
+{{- end }}
+{{- if $config.dumpRequests }}
+- '--dumpRequests'
+{{- end }}
+- '--log-format={{ $config.logFormat }}'
+- '--log-level={{ $config.logLevel }}'
+{{- if $config.manifest.enabled }}
+- '--manifestPath={{ trimSuffix "/" $config.manifest.mountPath }}/{{ $config.manifest.fileName }}'
+{{- end }}
+- '--vendorOCSPAllowUnknown={{ $config.vendorOCSPAllowUnknown }}'
+- '--vendorOCSPRevokedGracePeriod={{ int $config.vendorOCSPRevokedGracePeriod }}'
+- '--port={{ int $config.port }}'
+{{- if $config.promptCacheSalt.enabled }}
+- '--promptCacheSalt=@/etc/privatemode/prompt-cache-salt/promptCacheSalt'
+{{- end }}
+{{- if $config.sharedPromptCache.enabled }}
+- '--sharedPromptCache'
+{{- end }}
+{{- if $config.tls.enabled }}
+- '--tlsCertPath=/etc/privatemode/tls/tls.crt'
+- '--tlsKeyPath=/etc/privatemode/tls/tls.key'
+{{- end }}
+- '--workspace=/workspace'
+- '--listenAddress={{ $config.listenAddress }}'
+{{- with $config.allowedHosts }}
+- '--allowedHosts={{ join "," . }}'
+{{- end }}
+{{- with $config.manifestEndpoint }}
+- '--manifestEndpoint={{ . }}'
+{{- end }}
+{{- with $config.manifestLogKey }}
+- '--manifestLogKey={{ . }}'
+{{- end }}
+- '--trafficShape={{ $config.trafficShape }}'
+- '--bodyLimitMiB={{ int $config.bodyLimitMiB }}'
+- '--drainSeconds={{ int $config.drainSeconds }}'
+{{- if $config.metrics }}
+- '--metrics'
+{{- end }}
+{{- if $config.softwareAttestation.enabled }}
+- '--allowSoftwareAttestation'
+- '--softwareRootFingerprint={{ $config.softwareAttestation.rootFingerprint }}'
+{{- end }}
+{{- if $config.hosted.enabled }}
+- '--hosted'
+- '--hostedSaltSecret=@/etc/privatemode/hosted-salt/hostedSaltSecret'
+{{- with $config.hosted.deploymentManifest }}
+{{- if .configMapName }}
+- '--hostedManifestPath=/etc/privatemode/deployment/{{ .fileName }}'
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,72 @@
+/** Whole renderings: compared with reviewed files, and checked against Kubernetes' own schemas. */
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findFaults, findSchema, type KubernetesSchema } from './kubernetes-schema.ts'
+import { chartFolder, type KubernetesObject, renderObjects, withoutHelm } from './render.ts'
+import { scenarios } from './scenarios.ts'
+
+const golden = join(import.meta.dir, 'golden')
+const update = process.env.UPDATE_GOLDEN !== undefined
+
+describe.skipIf(withoutHelm)('a rendering is the one that was reviewed', () => {
+  for (const { name, chart, values, options } of scenarios) {
+    test(name, () => {
+      const objects = renderObjects(chartFolder(chart), values, options)
+      const path = join(golden, `${name}.yaml`)
+      if (update) writeFileSync(path, formatObjects(objects))
+      expect(existsSync(path)).toBe(true)
+      // UPDATE_GOLDEN=1 writes the files anew; the difference is then reviewed like any other.
+      expect(formatObjects(objects)).toBe(readFileSync(path, 'utf8'))
+    })
+  }
+})
+
+const versions = ['1.16', '1.30', '1.36'] as const
+const found = versions.map((version) => ({ version, schema: findSchema(`kubernetes-${version}`) }))
+const added = [findSchema('prometheus'), findSchema('leaderworkerset')].filter(
+  (schema) => schema !== undefined,
+)
+
+for (const { version, schema } of found) {
+  const skip = withoutHelm || schema === undefined || added.length < 2
+  if (schema === undefined)
+    console.warn(`no schemas of Kubernetes ${version}: npm run setup:deploy`)
+  describe.skipIf(skip)(`Kubernetes ${version} knows every field of`, () => {
+    for (const { name, chart, values, options, since } of scenarios) {
+      const tooOld = since !== undefined && Number(version.slice(2)) < since
+      test.skipIf(tooOld)(name, () => {
+        const kubeVersion = `${version}.0`
+        const objects = renderObjects(chartFolder(chart), values, { ...options, kubeVersion })
+        expect(faultsOf(objects, schema as KubernetesSchema)).toEqual([])
+      })
+    }
+  })
+}
+
+test.skipIf(found[2]?.schema === undefined)('the check of schemas finds faults', () => {
+  const schema = found[2]?.schema as KubernetesSchema
+  const service = (spec: object) => ({ apiVersion: 'v1', kind: 'Service', metadata: {}, spec })
+  const right = { type: 'ClusterIP', ports: [{ port: 80, targetPort: 'http' }] }
+  expect(faultsOf([service(right)], schema)).toEqual([])
+  expect(faultsOf([service({ ...right, kind: 1 })], schema)).toEqual([
+    'Service.spec.kind: unknown field',
+  ])
+  expect(faultsOf([service({ ports: [{ port: '80' }] })], schema)).toEqual([
+    'Service.spec.ports[0].port: not such an integer',
+  ])
+  expect(faultsOf([service({ ports: [{}] })], schema)).toEqual([
+    'Service.spec.ports[0].port: missing',
+  ])
+  const alien = { apiVersion: 'v9', kind: 'Service' }
+  expect(faultsOf([alien], schema)).toEqual(['v9 Service is not a kind of this version'])
+})
+
+function faultsOf(objects: readonly KubernetesObject[], schema: KubernetesSchema): string[] {
+  return objects.flatMap((object) => findFaults(object, [schema, ...added]))
+}
+
+/** Objects in a form in which only what matters can differ. */
+function formatObjects(objects: readonly KubernetesObject[]): string {
+  return objects.map((object) => `---\n${Bun.YAML.stringify(object, null, 2)}\n`).join('')
+}

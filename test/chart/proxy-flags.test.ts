@@ -1,0 +1,103 @@
+/** The command line that the chart renders is read by the proxy itself. */
+import { describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { program } from '../../apps/proxy/src/flag-table.ts'
+import { readSettings, type Settings } from '../../apps/proxy/src/settings.ts'
+import { container } from './effects.ts'
+import { byHand, hosted, minimal } from './proxy-config-effects.ts'
+import { chartFolder, renderObjects, type Values, withoutHelm, withValue } from './render.ts'
+
+const chart = chartFolder('chart')
+const argsOf = (values: Values): string[] => container(renderObjects(chart, values)).args
+
+const everything: Values = {
+  ...minimal,
+  config: {
+    apiEndpoint: 'api.internal:8443',
+    manifestEndpoint: 'https://log.internal/manifests',
+    manifestLogKey: 'log.internal+8d4a+AQID',
+    sharedPromptCache: { enabled: true },
+    promptCacheSalt: { enabled: true, secretName: 'salt' },
+    tls: { enabled: true, secretName: 'tls' },
+    vendorOCSPAllowUnknown: false,
+    vendorOCSPRevokedGracePeriod: 0,
+    logFormat: 'text',
+    logLevel: 'debug',
+    dumpRequests: true,
+    port: 9000,
+    listenAddress: '::',
+    allowedHosts: ['llm.internal', 'proxy'],
+    trafficShape: 'strict',
+    bodyLimitMiB: 64,
+    drainSeconds: 5,
+    metrics: true,
+    softwareAttestation: { enabled: true, rootFingerprint: 'a'.repeat(64) },
+  },
+}
+const proxyless = withValue(hosted, 'config.hosted.deploymentManifest.configMapName', 'deployment')
+
+describe.skipIf(withoutHelm)('the command line of the chart', () => {
+  test('can set every flag that the proxy has', () => {
+    const set = new Set(
+      [everything, proxyless, byHand].flatMap(argsOf).map((arg) => /^--([^=]+)/.exec(arg)?.[1]),
+    )
+    expect([...set].sort()).toEqual(Object.keys(program.flags).sort())
+  })
+
+  test('is accepted by the proxy and means what the values say', () => {
+    expect(settingsOf(minimal)).toMatchObject({
+      apiUrl: 'https://api.internal',
+      listen: { address: '0.0.0.0', port: 8080 },
+      mode: { kind: 'local', allowedHosts: [] },
+      salt: { kind: 'isolated' },
+      shape: 'default',
+    })
+    expect(settingsOf(minimal).apiKey?.reveal()).toBe(secretText)
+    expect(settingsOf(everything)).toMatchObject({
+      apiUrl: 'https://api.internal:8443',
+      manifest: { kind: 'log', url: 'https://log.internal/manifests' },
+      listen: { address: '::', port: 9000 },
+      mode: { kind: 'local', allowedHosts: ['llm.internal', 'proxy'] },
+      revocation: { allowUnknown: false, graceHours: 0 },
+      salt: { kind: 'shared' },
+      softwareRoot: 'a'.repeat(64),
+      shape: 'strict',
+      dumpRequests: true,
+      metrics: true,
+      bodyLimitBytes: 64 * 1024 * 1024,
+      drainMs: 5000,
+    })
+    expect(settingsOf(proxyless)).toMatchObject({
+      apiKey: undefined,
+      mode: { kind: 'hosted', manifestPath: '/etc/privatemode/deployment/deployment.json' },
+      salt: { kind: 'per-key' },
+    })
+    expect(settingsOf(byHand).manifest).toEqual({
+      kind: 'file',
+      path: '/etc/privatemode/manifest/manifest.json',
+    })
+  })
+})
+
+const secretText = 'a secret of more than 32 bytes, as tests have them'
+
+/** What the proxy reads from the arguments, with the mounted secrets in a folder of the test. */
+function settingsOf(values: Values): Settings {
+  const root = mkdtempSync(join(tmpdir(), 'privatemode-mounts-'))
+  try {
+    const args = argsOf(values).map((arg) => {
+      const path = /=@(\/.*)$/.exec(arg)?.[1]
+      if (path === undefined) return arg
+      mkdirSync(dirname(join(root, path)), { recursive: true })
+      writeFileSync(join(root, path), secretText)
+      return arg.replace('=@', `=@${root}`)
+    })
+    const read = readSettings({ args, env: {} })
+    if (read.kind !== 'settings') throw new Error(read.kind)
+    return read.settings
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+}
