@@ -12,8 +12,8 @@ export type App = {
   readonly apiKey: Secret | undefined
   readonly defaultSalt: DefaultSalt
   readonly bodyLimitBytes: number
-  /** Headers of every response: those for web pages in hosted mode, none else. */
-  readonly everyHeader: Readonly<Record<string, string>>
+  /** Headers of every response in hosted mode: those for web pages. */
+  readonly everyHeader: Readonly<Record<string, string>> | undefined
   readonly log: Log
   readonly metrics: ProxyMetrics
   readonly silence: Silence

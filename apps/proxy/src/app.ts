@@ -94,7 +94,10 @@ function answerError(
   return new Response(wire.body, { status: wire.status, headers })
 }
 
-function withHeaders(response: Response, extra: Readonly<Record<string, string>>): Response {
+function withHeaders(
+  response: Response,
+  extra: Readonly<Record<string, string>> | undefined,
+): Response {
   const requestId = newRequestId()
   for (const [name, value] of Object.entries({ ...extra, ...requestIdHeaders(requestId) })) {
     response.headers.set(name, value)

@@ -16,10 +16,13 @@ export function createLocalGuard(listenAddress: string, allowedHosts: readonly s
   const listed = new Set(allowedHosts)
   const anyHost = !isLoopback(listenAddress) && listed.size === 0
   const isKnown = (host: string) => isLoopback(host) || ipVersion(host) !== 0 || listed.has(host)
+  // Most requests come under the same name as the last; it need not be judged again.
+  let lastKnown: string | undefined
 
   return (headers) => {
-    const authority = headers.get('host')?.toLowerCase() ?? ''
-    const known = isKnown(hostOf(authority))
+    const authority = headers.get('host') ?? ''
+    const known = authority === lastKnown || isKnown(hostOf(authority).toLowerCase())
+    if (known) lastKnown = authority
     if (!known && !anyHost) {
       return new ApiError(
         'permission_denied',

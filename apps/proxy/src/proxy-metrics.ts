@@ -1,5 +1,11 @@
 /** The proxy's metrics; labels are routes, statuses and outcomes of ours, never a client's words. */
-import { createMetrics, durationBuckets, type Metrics } from '@privatemode/service'
+import {
+  type CounterCell,
+  createMetrics,
+  durationBuckets,
+  type HistogramCell,
+  type Metrics,
+} from '@privatemode/service'
 import type { RequestOutcome } from './request-record.ts'
 
 export type ProxyMetrics = {
@@ -51,16 +57,41 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
     process.memoryUsage.rss(),
   )
 
+  const receivedBytes = received.of({})
+  const sentBytes = sent.of({})
+  // Routes, statuses and outcomes are few; a series is looked up by them without making its labels anew.
+  const known = new Map<string, RequestCells>()
+
+  function cellsOf(route: string, status: number, outcome: RequestOutcome): RequestCells {
+    const key = `${route} ${status} ${outcome}`
+    const cells = known.get(key)
+    if (cells !== undefined) return cells
+    const made = {
+      count: requests.of({ route, status: String(status), outcome }),
+      seconds: seconds.of({ route }),
+      firstByte: firstByte.of({ route }),
+    }
+    known.set(key, made)
+    return made
+  }
+
   return {
     registry,
     requestDone(route, status, outcome, elapsedMs, firstByteMs) {
-      requests.add(1, { route, status: String(status), outcome })
-      seconds.observe(elapsedMs / 1000, { route })
-      if (firstByteMs !== undefined) firstByte.observe(firstByteMs / 1000, { route })
+      const cells = cellsOf(route, status, outcome)
+      cells.count.add()
+      cells.seconds.observe(elapsedMs / 1000)
+      if (firstByteMs !== undefined) cells.firstByte.observe(firstByteMs / 1000)
     },
     bytes(bytesReceived, bytesSent) {
-      received.add(bytesReceived)
-      sent.add(bytesSent)
+      receivedBytes.add(bytesReceived)
+      sentBytes.add(bytesSent)
     },
   }
+}
+
+type RequestCells = {
+  readonly count: CounterCell
+  readonly seconds: HistogramCell
+  readonly firstByte: HistogramCell
 }

@@ -44,7 +44,7 @@ export function startProxy(settings: Settings, client: PrivateClient, log: Log):
     apiKey,
     defaultSalt: createDefaultSalt(settings.salt),
     bodyLimitBytes: settings.bodyLimitBytes,
-    everyHeader: mode.kind === 'hosted' ? crossOriginHeaders : {},
+    everyHeader: mode.kind === 'hosted' ? crossOriginHeaders : undefined,
     log,
     metrics,
     silence,

@@ -18,7 +18,8 @@ export type Relay = {
   readonly answer: Answer
   readonly dialect: Dialect
   readonly record: RequestRecord
-  readonly abort: AbortController
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
   /** The answer's headers, for the dump. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -28,12 +29,11 @@ export function relayEvents(relay: Relay): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     type: 'direct',
     pull: (controller) => pump(relay, controller),
-    cancel: () => relay.abort.abort(),
   })
 }
 
 async function pump(relay: Relay, controller: ReadableStreamDirectController): Promise<void> {
-  const { app, answer, dialect, record, abort } = relay
+  const { app, answer, dialect, record, signal } = relay
   const cutter = new EventCutter()
   const kept: Uint8Array[] | undefined = record.dump === undefined ? undefined : []
   const silence = app.silence.watch(() => {
@@ -63,7 +63,7 @@ async function pump(relay: Relay, controller: ReadableStreamDirectController): P
     if (rest.length > 0) await write(rest)
     record.close('complete', undefined, app.log, app.metrics)
   } catch (error) {
-    if (abort.signal.aborted) {
+    if (signal.aborted) {
       record.close('aborted', 'client_gone', app.log, app.metrics)
     } else {
       const shown = toApiError(error)

@@ -1,7 +1,7 @@
 /** Answers one call of the public API: read, scan, seal, send, open. The hot path. */
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
 import type { Answer } from '@privatemode/sdk'
-import { readBody, requestIdHeaders } from '@privatemode/service'
+import { readBody } from '@privatemode/service'
 import type { App } from './app-state.ts'
 import { chooseApiKey } from './credentials.ts'
 import { pickInward, pickOutward } from './outward-headers.ts'
@@ -26,8 +26,6 @@ export async function serveSealed(
   if (model === undefined) {
     throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
   }
-  const abort = new AbortController()
-  request.signal.addEventListener('abort', () => abort.abort(), { once: true })
   const answer = await app.client.exchange(
     {
       path: route.path,
@@ -39,16 +37,15 @@ export async function serveSealed(
       defaultSalt: app.defaultSalt(apiKey),
       headers: pickOutward(headers),
     },
-    abort.signal,
+    request.signal,
   )
   record.requestId = answer.requestId
   record.model = model
   record.status = answer.head.status
-  const answerHeaders: Record<string, string> = {
-    ...app.everyHeader,
-    ...pickInward(answer.head.headers),
-    ...requestIdHeaders(answer.requestId),
-  }
+  const answerHeaders = pickInward(answer.head.headers)
+  answerHeaders['x-request-id'] = answer.requestId
+  answerHeaders['request-id'] = answer.requestId
+  if (app.everyHeader !== undefined) Object.assign(answerHeaders, app.everyHeader)
   if (isEventStream(answer)) {
     answerHeaders['cache-control'] = 'no-cache'
     answerHeaders['x-accel-buffering'] = 'no'
@@ -57,7 +54,7 @@ export async function serveSealed(
       answer,
       dialect: route.dialect,
       record,
-      abort,
+      signal: request.signal,
       headers: answerHeaders,
     })
     return new Response(events, { status: answer.head.status, headers: answerHeaders })

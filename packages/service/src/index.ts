@@ -28,10 +28,12 @@ export { type LogField, type LogFieldValues, type LogLevel, logLevels } from './
 export { describeError } from './log-line.ts'
 export {
   type Counter,
+  type CounterCell,
   createMetrics,
   durationBuckets,
   type Gauge,
   type Histogram,
+  type HistogramCell,
   type Labels,
   type Metrics,
   metricsContentType,

@@ -1,5 +1,11 @@
 /** Formats one log line; drops every field that is not on the list. */
-import { type LogFieldValues, type LogLevel, type LogValue, logFields } from './log-fields.ts'
+import {
+  type LogField,
+  type LogFieldValues,
+  type LogLevel,
+  type LogValue,
+  logFields,
+} from './log-fields.ts'
 
 const listed: ReadonlySet<string> = new Set(logFields)
 const longestValue = 500
@@ -11,8 +17,10 @@ export function formatTextLine(
   fields: LogFieldValues,
 ): string {
   let line = `time=${at.toISOString()} level=${level.toUpperCase()} msg=${quoted(event)}`
-  for (const [name, value] of kept(fields)) {
-    line += ` ${name}=${quoted(String(value))}`
+  for (const name in fields) {
+    const value = listedValue(fields, name)
+    if (value === undefined) continue
+    line += ` ${name}=${typeof value === 'string' ? quoted(value) : value}`
   }
   return `${line}\n`
 }
@@ -23,22 +31,34 @@ export function formatJsonLine(
   event: string,
   fields: LogFieldValues,
 ): string {
-  const head = { time: at.toISOString(), level: level.toUpperCase(), msg: event }
-  return `${JSON.stringify({ ...head, ...Object.fromEntries(kept(fields)) })}\n`
+  const kept: Record<string, LogValue> = {
+    time: at.toISOString(),
+    level: level.toUpperCase(),
+    msg: event,
+  }
+  for (const name in fields) {
+    const value = listedValue(fields, name)
+    if (value !== undefined) kept[name] = value
+  }
+  return `${JSON.stringify(kept)}\n`
 }
 
 function quoted(text: string): string {
   return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text)
 }
 
-function kept(fields: LogFieldValues): [string, LogValue][] {
-  const found: [string, LogValue][] = []
-  for (const [name, value] of Object.entries(fields)) {
-    if (!listed.has(name)) continue
-    if (typeof value === 'number' || typeof value === 'boolean') found.push([name, value])
-    else if (typeof value === 'string') found.push([name, value.slice(0, longestValue)])
+/** The value of a field that is on the list, of a kind that cannot hold anything else; else nothing. */
+function listedValue(fields: LogFieldValues, name: string): LogValue | undefined {
+  if (!listed.has(name)) return undefined
+  const value: unknown = fields[name as LogField]
+  switch (typeof value) {
+    case 'number':
+    case 'boolean':
+      return value
+    case 'string':
+      return value.length > longestValue ? value.slice(0, longestValue) : value
   }
-  return found
+  return undefined
 }
 
 /**

@@ -1,12 +1,22 @@
 /** A small registry of counters, gauges and histograms in Prometheus' text format. */
 export type Labels = Readonly<Record<string, string>>
 
-export type Counter = { add(amount?: number, labels?: Labels): void }
+export type CounterCell = { add(amount?: number): void }
+export type HistogramCell = { observe(value: number): void }
+
+export type Counter = {
+  add(amount?: number, labels?: Labels): void
+  /** One series, found once: for what is counted with every request. */
+  of(labels: Labels): CounterCell
+}
 export type Gauge = {
   set(value: number, labels?: Labels): void
   add(amount: number, labels?: Labels): void
 }
-export type Histogram = { observe(value: number, labels?: Labels): void }
+export type Histogram = {
+  observe(value: number, labels?: Labels): void
+  of(labels: Labels): HistogramCell
+}
 
 export type Metrics = {
   counter(name: string, help: string): Counter
@@ -28,20 +38,20 @@ export const durationBuckets = [
 // A label that came from a client must not grow the registry without end.
 const seriesLimit = 500
 
-type Series<Value> = Map<string, Value>
-type Family = { name: string; help: string; kind: string; lines(): string[] }
+type Family = {
+  readonly name: string
+  readonly help: string
+  readonly kind: string
+  lines(): string[]
+}
 
 export function createMetrics(): Metrics {
   const families: Family[] = []
 
-  function numbers(name: string, help: string, kind: string): Series<number> {
-    const series: Series<number> = new Map()
-    families.push({
-      name,
-      help,
-      kind,
-      lines: () => [...series].map(([labels, value]) => `${name}${labels} ${value}`),
-    })
+  function numbers(name: string, help: string, kind: string): Series<NumberCell> {
+    const series = new Series(() => new NumberCell())
+    const lines = () => series.map((labels, cell) => [`${name}${labels} ${cell.value}`])
+    families.push({ name, help, kind, lines })
     return series
   }
 
@@ -49,29 +59,30 @@ export function createMetrics(): Metrics {
     counter(name, help) {
       const series = numbers(name, help, 'counter')
       return {
-        add(amount = 1, labels) {
-          const key = keyOf(series, labels)
-          series.set(key, (series.get(key) ?? 0) + amount)
-        },
+        add: (amount, labels) => series.find(labels).add(amount),
+        of: (labels) => series.find(labels),
       }
     },
     gauge(name, help) {
       const series = numbers(name, help, 'gauge')
       return {
-        set: (value, labels) => void series.set(keyOf(series, labels), value),
-        add(amount, labels) {
-          const key = keyOf(series, labels)
-          series.set(key, (series.get(key) ?? 0) + amount)
+        set(value, labels) {
+          series.find(labels).value = value
         },
+        add: (amount, labels) => series.find(labels).add(amount),
       }
     },
     gaugeOf(name, help, read) {
       families.push({ name, help, kind: 'gauge', lines: () => [`${name} ${read()}`] })
     },
     histogram(name, help, buckets) {
-      const { family, histogram } = createHistogram(name, help, buckets)
-      families.push(family)
-      return histogram
+      const series = new Series(() => new Observed(buckets))
+      const lines = () => series.map((labels, cell) => cell.lines(name, labels))
+      families.push({ name, help, kind: 'histogram', lines })
+      return {
+        observe: (value, labels) => series.find(labels).observe(value),
+        of: (labels) => series.find(labels),
+      }
     },
     format() {
       const lines = families.flatMap((family) => [
@@ -84,52 +95,77 @@ export function createMetrics(): Metrics {
   }
 }
 
-type Observed = { counts: number[]; sum: number; count: number }
+/** The series of one metric, by their labels as text. */
+class Series<Cell> {
+  readonly #cells = new Map<string, Cell>()
+  readonly #create: () => Cell
 
-function createHistogram(
-  name: string,
-  help: string,
-  buckets: readonly number[],
-): { family: Family; histogram: Histogram } {
-  const series: Series<Observed> = new Map()
-
-  function lines(): string[] {
-    return [...series].flatMap(([labels, seen]) => {
-      let below = 0
-      const bucketLines = buckets.map((bound, index) => {
-        below += seen.counts[index] ?? 0
-        return `${name}_bucket${withBound(labels, String(bound))} ${below}`
-      })
-      return [
-        ...bucketLines,
-        `${name}_bucket${withBound(labels, '+Inf')} ${seen.count}`,
-        `${name}_sum${labels} ${seen.sum}`,
-        `${name}_count${labels} ${seen.count}`,
-      ]
-    })
+  constructor(create: () => Cell) {
+    this.#create = create
   }
 
-  return {
-    family: { name, help, kind: 'histogram', lines },
-    histogram: {
-      observe(value, labels) {
-        const key = keyOf(series, labels)
-        const seen = series.get(key) ?? { counts: buckets.map(() => 0), sum: 0, count: 0 }
-        const index = buckets.findIndex((bound) => value <= bound)
-        if (index >= 0) seen.counts[index] = (seen.counts[index] ?? 0) + 1
-        seen.sum += value
-        seen.count += 1
-        series.set(key, seen)
-      },
-    },
+  find(labels: Labels | undefined): Cell {
+    const key = labels === undefined ? '' : this.#bounded(labels)
+    const known = this.#cells.get(key)
+    if (known !== undefined) return known
+    const cell = this.#create()
+    this.#cells.set(key, cell)
+    return cell
+  }
+
+  map(format: (labels: string, cell: Cell) => string[]): string[] {
+    return [...this.#cells].flatMap(([labels, cell]) => format(labels, cell))
+  }
+
+  #bounded(labels: Labels): string {
+    const key = formatLabels(labels)
+    if (this.#cells.size < seriesLimit || this.#cells.has(key)) return key
+    return formatLabels(Object.fromEntries(Object.keys(labels).map((name) => [name, 'other'])))
   }
 }
 
-function keyOf(series: Series<unknown>, labels: Labels | undefined): string {
-  if (labels === undefined) return ''
-  const key = formatLabels(labels)
-  if (series.size < seriesLimit || series.has(key)) return key
-  return formatLabels(Object.fromEntries(Object.keys(labels).map((name) => [name, 'other'])))
+class NumberCell implements CounterCell {
+  value = 0
+
+  add(amount = 1): void {
+    this.value += amount
+  }
+}
+
+class Observed implements HistogramCell {
+  readonly #buckets: readonly number[]
+  readonly #counts: number[]
+  #sum = 0
+  #count = 0
+
+  constructor(buckets: readonly number[]) {
+    this.#buckets = buckets
+    this.#counts = buckets.map(() => 0)
+  }
+
+  observe(value: number): void {
+    this.#sum += value
+    this.#count++
+    for (let index = 0; index < this.#buckets.length; index++) {
+      if (value > (this.#buckets[index] ?? 0)) continue
+      this.#counts[index] = (this.#counts[index] ?? 0) + 1
+      return
+    }
+  }
+
+  lines(name: string, labels: string): string[] {
+    let below = 0
+    const bucketLines = this.#buckets.map((bound, index) => {
+      below += this.#counts[index] ?? 0
+      return `${name}_bucket${withBound(labels, String(bound))} ${below}`
+    })
+    return [
+      ...bucketLines,
+      `${name}_bucket${withBound(labels, '+Inf')} ${this.#count}`,
+      `${name}_sum${labels} ${this.#sum}`,
+      `${name}_count${labels} ${this.#count}`,
+    ]
+  }
 }
 
 function formatLabels(labels: Labels): string {

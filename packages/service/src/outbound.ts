@@ -32,10 +32,10 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const byOrigin = new Map<string, Bun.FetchSession>()
   const timeout = options.idleTimeoutMs ?? 300_000
 
-  function sessionFor(url: URL): Bun.FetchSession {
-    const known = byOrigin.get(url.origin)
+  function sessionFor(origin: string): Bun.FetchSession {
+    const known = byOrigin.get(origin)
     if (known !== undefined) return known
-    const proxy = chooseProxy(url, options.env)
+    const proxy = chooseProxy(new URL(origin), options.env)
     let session = direct
     if (proxy !== undefined) {
       session =
@@ -44,17 +44,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
       tunnels.set(proxy, session)
     }
     if (byOrigin.size >= rememberedOrigins) byOrigin.clear()
-    byOrigin.set(url.origin, session)
+    byOrigin.set(origin, session)
     return session
   }
 
   return {
     async fetch(url, init) {
-      const target = typeof url === 'string' ? new URL(url) : url
+      const target = typeof url === 'string' ? url : url.href
       try {
-        return await sessionFor(target).fetch(target, { redirect: 'manual', timeout, ...init })
+        const session = sessionFor(originOf(target))
+        return await session.fetch(target, { redirect: 'manual', timeout, ...init })
       } catch (error) {
-        throw await explainOutboundError(error, target, options.env)
+        throw await explainOutboundError(error, new URL(target), options.env)
       }
     },
     close() {
@@ -62,6 +63,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
       for (const session of tunnels.values()) session.close()
     },
   }
+}
+
+/** Everything up to the path; a URL need not be parsed for that. */
+function originOf(url: string): string {
+  const end = url.indexOf('/', url.indexOf('://') + 3)
+  return end < 0 ? url : url.slice(0, end)
 }
 
 function readCaBundle(path: string | undefined): string | undefined {
