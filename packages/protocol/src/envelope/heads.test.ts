@@ -4,7 +4,7 @@ import type { AeadKey, Bytes, CryptoProvider } from './crypto-provider.ts'
 import { FrameSealer } from './frames.ts'
 import { AnswerOpener } from './open-answer.ts'
 import { openRequest } from './open-request.ts'
-import { formatBound, formatContext } from './prelude.ts'
+import { formatContext, formatRecipients, type RecipientSet } from './prelude.ts'
 import { recordHeader } from './records.ts'
 
 /** Keys that change nothing, so that heads can be written by hand. */
@@ -39,8 +39,9 @@ function openRequestWith(head: string) {
   const requestId = new Uint8Array(16)
   const context = { requestId, issuedAtMs: 1, method: 'POST', path: '/', model: 'm' }
   const recipients = [{ sealKeyId, encapsulation: new Uint8Array(1120) }]
-  const bound = formatBound(formatContext(context), recipients)
-  const bytes = joinBytes([bound, new Uint8Array(48), frameWith(head)])
+  const set = formatRecipients(clear, recipients) as RecipientSet
+  const prelude = [formatContext(context), set.bytes, new Uint8Array(48)]
+  const bytes = joinBytes([...prelude, frameWith(head)])
   return openRequest(
     clear,
     () => new Uint8Array(32),

@@ -46,7 +46,7 @@ export function openRequest(
     throw new EnvelopeError('truncated', 'the request stops in its prelude')
   const wrappedKeys = prelude.recipients.map((recipient) => recipient.wrappedKey)
   return andThen(findOwn(findSecret, prelude, 0), ({ secret, sealKeyId, wrappedKey }) =>
-    andThen(requestBinding(provider, prelude.bound), (binding) =>
+    andThen(bindingOf(provider, prelude), (binding) =>
       andThen(unwrapRequestKey(provider, secret, binding, wrappedKey), (requestKey) => {
         accept(prelude.context)
         return andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
@@ -61,6 +61,12 @@ export function openRequest(
         )
       }),
     ),
+  )
+}
+
+function bindingOf(provider: CryptoProvider, prelude: Prelude): Eventually<Bytes> {
+  return andThen(provider.sha256(prelude.recipientBytes), (digest) =>
+    requestBinding(provider, prelude.contextBytes, digest),
   )
 }
 

@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test'
+import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { joinBytes } from './byte-strings.ts'
 import {
   encapsulationLength,
-  formatBound,
   formatContext,
-  formatPrelude,
+  formatRecipients,
   maxRecipients,
   parsePrelude,
+  type RecipientSet,
 } from './prelude.ts'
 
 const context = {
@@ -21,8 +23,8 @@ const recipient = (id: number) => ({
 })
 const prelude = (count: number) => {
   const recipients = Array.from({ length: count }, (_, i) => recipient(i))
-  const wrapped = recipients.map(() => new Uint8Array(48))
-  return formatPrelude(formatBound(formatContext(context), recipients), wrapped)
+  const set = formatRecipients(nativeCrypto, recipients) as RecipientSet
+  return joinBytes([formatContext(context), set.bytes, new Uint8Array(48 * count)])
 }
 
 const codeOf = (act: () => unknown) => {

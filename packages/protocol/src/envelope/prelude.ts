@@ -32,8 +32,9 @@ export type Prelude = {
   readonly recipients: readonly WrappedRecipient[]
   /** Bytes that the prelude took; frames follow. */
   readonly length: number
-  /** The context and the recipients' public parts, exactly as they travelled. */
-  readonly bound: Bytes
+  /** Exactly as they travelled: these are what is hashed. */
+  readonly contextBytes: Bytes
+  readonly recipientBytes: Bytes
 }
 
 export const sealKeyIdLength = 16
@@ -58,19 +59,30 @@ export function formatContext(context: RequestContext): Bytes {
   return joinBytes(parts)
 }
 
-/** The context and the recipients' public parts: what every key of this request is bound to. */
-export function formatBound(context: Bytes, recipients: readonly Recipient[]): Bytes {
+/** The public part of a request's recipients, and its digest. */
+export type RecipientSet = { readonly bytes: Bytes; readonly digest: Bytes }
+
+/** `u8 count ‖ count × ( seal key id ‖ encapsulation )` and SHA-256 of it. */
+export function formatRecipients(
+  provider: CryptoProvider,
+  recipients: readonly Recipient[],
+): Eventually<RecipientSet> {
   if (recipients.length < 1 || recipients.length > maxRecipients) {
     throw new EnvelopeError('too_large', `a request has 1 to ${maxRecipients} recipients`)
   }
-  const parts: Bytes[] = [context, Uint8Array.of(recipients.length)]
+  const parts: Bytes[] = [Uint8Array.of(recipients.length)]
   for (const { sealKeyId, encapsulation } of recipients) parts.push(sealKeyId, encapsulation)
-  return joinBytes(parts)
+  const bytes = joinBytes(parts)
+  return andThen(provider.sha256(bytes), (digest) => ({ bytes, digest }))
 }
 
-/** SHA-256 of the bound bytes under a label: what wrapping keys are derived from. */
-export function requestBinding(provider: CryptoProvider, bound: Bytes): Eventually<Bytes> {
-  return provider.sha256(joinBytes([bindingLabel, bound]))
+/** What wrapping keys are derived from, besides secrets: the context and all recipients. */
+export function requestBinding(
+  provider: CryptoProvider,
+  contextBytes: Bytes,
+  recipientsDigest: Bytes,
+): Eventually<Bytes> {
+  return provider.sha256(joinBytes([bindingLabel, contextBytes, recipientsDigest]))
 }
 
 /** Covers the wrapped keys too, so that frames are bound to the prelude's last byte. */
@@ -80,11 +92,6 @@ export function preludeDigest(
   wrappedKeys: readonly Bytes[],
 ): Eventually<Bytes> {
   return provider.sha256(joinBytes([preludeLabel, binding, ...wrappedKeys]))
-}
-
-/** The prelude on the wire: the bound bytes, then one wrapped key for each recipient. */
-export function formatPrelude(bound: Bytes, wrappedKeys: readonly Bytes[]): Bytes {
-  return joinBytes([bound, ...wrappedKeys])
 }
 
 /** `undefined` where more bytes are needed. Nothing here is authenticated yet. */
@@ -107,12 +114,12 @@ export function parsePrelude(bytes: Bytes): Prelude | undefined {
     throw new EnvelopeError('malformed', `a request has 1 to ${maxRecipients} recipients`)
   }
   const publicLength = sealKeyIdLength + encapsulationLength
-  const boundLength = offset + 1 + count * publicLength
-  const length = boundLength + count * wrappedKeyLength
+  const wrappedStart = offset + 1 + count * publicLength
+  const length = wrappedStart + count * wrappedKeyLength
   if (bytes.length < length) return undefined
   const recipients = Array.from({ length: count }, (_, i) => {
     const start = offset + 1 + i * publicLength
-    const wrapped = boundLength + i * wrappedKeyLength
+    const wrapped = wrappedStart + i * wrappedKeyLength
     return {
       sealKeyId: bytes.subarray(start, start + sealKeyIdLength),
       encapsulation: bytes.subarray(start + sealKeyIdLength, start + publicLength),
@@ -122,7 +129,9 @@ export function parsePrelude(bytes: Bytes): Prelude | undefined {
   const [method = '', path = '', model = ''] = texts
   const requestId = bytes.subarray(4, 20)
   const context = { requestId, issuedAtMs: readUint64(bytes, 20), method, path, model }
-  return { context, recipients, length, bound: bytes.subarray(0, boundLength) }
+  const contextBytes = bytes.subarray(0, offset)
+  const recipientBytes = bytes.subarray(offset, wrappedStart)
+  return { context, recipients, length, contextBytes, recipientBytes }
 }
 
 function parseText(bytes: Bytes): string {
@@ -131,14 +140,4 @@ function parseText(bytes: Bytes): string {
   } catch (cause) {
     throw new EnvelopeError('malformed', 'the context is not UTF-8', { cause })
   }
-}
-
-/** Convenience for both sides: the binding of a context and its recipients. */
-export function bindRequest(
-  provider: CryptoProvider,
-  context: RequestContext,
-  recipients: readonly Recipient[],
-): Eventually<{ bound: Bytes; binding: Bytes }> {
-  const bound = formatBound(formatContext(context), recipients)
-  return andThen(requestBinding(provider, bound), (binding) => ({ bound, binding }))
 }

@@ -5,7 +5,14 @@ import { FrameSealer, maxFramePlaintext } from './frames.ts'
 import { requestFrameKey, wrapRequestKey } from './key-schedule.ts'
 import { AnswerOpener } from './open-answer.ts'
 import { padmeLength } from './padding.ts'
-import { bindRequest, formatPrelude, preludeDigest, type RequestContext } from './prelude.ts'
+import {
+  formatContext,
+  formatRecipients,
+  preludeDigest,
+  type RecipientSet,
+  type RequestContext,
+  requestBinding,
+} from './prelude.ts'
 import { recordHeader, recordOverhead } from './records.ts'
 import type { Session } from './session.ts'
 
@@ -39,20 +46,45 @@ export function sealRequest(
   body: Bytes,
 ): Eventually<SealedRequest> {
   const requestKey = provider.random(32)
-  return andThen(bindRequest(provider, context, sessions), ({ bound, binding }) =>
-    andThen(wrapForAll(provider, sessions, binding, requestKey), (wrappedKeys) =>
-      andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
-        andThen(requestFrameKey(provider, requestKey, digest), (key) => {
-          const frames = layOutRequest(encodeText(JSON.stringify(head)), body)
-          return andThen(sealAll(new FrameSealer(key), frames), (sealed) => ({
-            bytes: joinBytes([formatPrelude(bound, wrappedKeys), ...sealed]),
-            opener: new AnswerOpener(provider, requestKey, digest, sessions),
-          }))
-        }),
+  const contextBytes = formatContext(context)
+  return andThen(recipientsOf(provider, sessions), (recipients) =>
+    andThen(requestBinding(provider, contextBytes, recipients.digest), (binding) =>
+      andThen(wrapForAll(provider, sessions, binding, requestKey), (wrappedKeys) =>
+        andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
+          andThen(requestFrameKey(provider, requestKey, digest), (key) => {
+            const frames = layOutRequest(encodeText(JSON.stringify(head)), body)
+            return andThen(sealAll(new FrameSealer(key), frames), (sealed) => ({
+              bytes: joinBytes([contextBytes, recipients.bytes, ...wrappedKeys, ...sealed]),
+              opener: new AnswerOpener(provider, requestKey, digest, sessions),
+            }))
+          }),
+        ),
       ),
     ),
   )
 }
+
+/** Recipient sets by their first session: the same few workers are asked again and again. */
+const knownSets = new WeakMap<Session, { sessions: readonly Session[]; set: RecipientSet }[]>()
+const maxKnownSets = 16
+
+function recipientsOf(
+  provider: CryptoProvider,
+  sessions: readonly Session[],
+): Eventually<RecipientSet> {
+  const [first] = sessions
+  if (first === undefined) return formatRecipients(provider, sessions)
+  const known = knownSets.get(first) ?? []
+  const found = known.find((entry) => isSame(entry.sessions, sessions))
+  if (found !== undefined) return found.set
+  return andThen(formatRecipients(provider, sessions), (set) => {
+    knownSets.set(first, [{ sessions, set }, ...known].slice(0, maxKnownSets))
+    return set
+  })
+}
+
+const isSame = (a: readonly Session[], b: readonly Session[]) =>
+  a.length === b.length && a.every((session, index) => session === b[index])
 
 function wrapForAll(
   provider: CryptoProvider,
