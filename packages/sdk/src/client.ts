@@ -1,6 +1,11 @@
 /** The client: verifies workers, seals calls to them, opens their answers. */
 import type { AttestedWorker, ModelListing } from '@privatemode/attestation'
-import { ApiError, parseRelayError } from '@privatemode/protocol/api'
+import {
+  ApiError,
+  latestModelName,
+  parseRelayError,
+  resolveLatest,
+} from '@privatemode/protocol/api'
 import {
   type AnswerOpener,
   andThen,
@@ -105,14 +110,23 @@ export class PrivateClient {
    */
   async exchange(call: Call, signal?: AbortSignal): Promise<Answer> {
     const deadline = performance.now() + this.#options.retryBudgetMs
+    const routed = call.model === latestModelName ? await this.#routeLatest(call) : call
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(call, signal)
+        return await this.#attempt(routed, signal)
       } catch (error) {
         const spent = attempt >= maxAttempts || performance.now() >= deadline
         if (spent || signal?.aborted || !isRetrySafe(error)) throw error
       }
     }
+  }
+
+  /** `latest` is deprecated and names no model: the call goes to the newest one of its task. */
+  async #routeLatest(call: Call): Promise<Call> {
+    const models = await this.#workers.models(call.apiKey)
+    if (models.some(({ id }) => id === latestModelName)) return call
+    const newest = resolveLatest(models, call.path === '/v1/embeddings' ? 'embed' : 'generate')
+    return newest === undefined ? call : { ...call, model: newest.id }
   }
 
   async #attempt(call: Call, signal: AbortSignal | undefined): Promise<Answer> {

@@ -124,6 +124,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   const options = (body.stream_options ?? {}) as JsonObject
   const { pieces, end } = piecesOf(context)
   const head = headOf(context, true)
+  const indices = Array.from({ length: Number(body.n ?? 1) }, (_, index) => index)
   const counts = (tokens: number) =>
     options.continuous_usage_stats === true ? { usage: usageOf(context, tokens) } : {}
   await wait(reply.prefillMs ?? 0, signal)
@@ -136,14 +137,19 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
     }
     if (i > 0) await wait(reply.paceMs ?? 0, signal)
     const said = context.isChat ? { delta } : { text: delta.content }
-    const choices = [{ index: 0, ...said, finish_reason: null }]
-    yield JSON.stringify({ ...head, choices, ...counts(i + 1) })
+    for (const index of indices) {
+      const choices = [{ index, ...said, finish_reason: null }]
+      yield JSON.stringify({ ...head, choices, ...counts(i * indices.length + index + 1) })
+    }
   }
+  const tokens = pieces.length * indices.length
   const nothing = context.isChat ? { delta: {} } : { text: '' }
-  const last = [{ index: 0, ...nothing, ...end }]
-  yield JSON.stringify({ ...head, choices: last, ...counts(pieces.length) })
+  for (const index of indices) {
+    const choices = [{ index, ...nothing, ...end }]
+    yield JSON.stringify({ ...head, choices, ...counts(tokens) })
+  }
   if (options.include_usage === true)
-    yield JSON.stringify({ ...head, choices: [], usage: usageOf(context, pieces.length) })
+    yield JSON.stringify({ ...head, choices: [], usage: usageOf(context, tokens) })
   yield '[DONE]'
 }
 

@@ -17,6 +17,10 @@ export type ScriptedServerOptions = {
   readonly models?: readonly string[]
   readonly contextLength?: number
   readonly vision?: boolean
+  /** Models that take images where `vision` does not say it of all. */
+  readonly visionModels?: readonly string[]
+  /** Models that make embeddings and nothing else. */
+  readonly embedModels?: readonly string[]
   /** What its prefix cache does with salts. */
   readonly cache?: 'salted' | 'shared' | 'none'
   /** Whether it tells cached tokens. */
@@ -125,10 +129,12 @@ function respond(
   options: ScriptedServerOptions,
   seen: Map<string, string[][]>,
 ): Response | Promise<Response> {
-  const { kind = 'vllm', vision = false } = options
+  const { kind = 'vllm', embedModels = [] } = options
+  const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':
     case '/v1/completions':
+      if (embedModels.includes(String(body.model))) return refuse(400, 'this model only embeds')
       return generate(path, body, signal, options, seen)
     case '/v1/embeddings':
       return embed(body)

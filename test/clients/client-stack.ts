@@ -1,0 +1,116 @@
+/** The running stack that clients are tested against, and the two ways into it. */
+import { describe } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type Recorded,
+  type ScriptedServer,
+  type ScriptedServerOptions,
+  startScriptedServer,
+} from '../../apps/worker/src/testing/scripted-server.ts'
+import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { Entrance } from './entrance.ts'
+
+/** How long a loaded machine may take to start everything. */
+export const startLimitMs = 150_000
+
+export class ClientStack {
+  readonly proxy = new Entrance('proxy', () => ({
+    url: this.stack.proxyUrl,
+    apiKey: undefined,
+    ca: undefined,
+  }))
+  readonly proxyless = new Entrance('proxyless endpoint', () => ({
+    url: this.stack.proxylessUrl,
+    apiKey: this.stack.apiKey,
+    ca: this.stack.ca,
+  }))
+  readonly #server: ScriptedServerOptions
+  #running: { stack: RunningStack; server: ScriptedServer } | undefined
+
+  constructor(server: ScriptedServerOptions = {}) {
+    this.#server = server
+  }
+
+  get stack(): RunningStack {
+    return this.#required().stack
+  }
+
+  get server(): ScriptedServer {
+    return this.#required().server
+  }
+
+  async start(): Promise<void> {
+    const server = startScriptedServer(this.#server)
+    try {
+      this.#running = { server, stack: await runStack(['--engineUrl', server.url]) }
+    } catch (error) {
+      await server.stop()
+      throw error
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#running?.stack.stop()
+    await this.#running?.server.stop()
+  }
+
+  /** The last request that reached the model server with this text in it. */
+  seen(text: string): Recorded | undefined {
+    return this.server.requests.findLast(({ body }) => JSON.stringify(body).includes(text))
+  }
+
+  /** Makes an API key as the operator does. */
+  async createKey(name: string): Promise<string> {
+    const token = readFileSync(join(this.stack.home, 'keys', 'operator-token'), 'utf8')
+    const response = await fetch(`${this.stack.gatewayUrl}/privatemode/v1/admin/keys`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name }),
+    })
+    return ((await response.json()) as { secret: string }).secret
+  }
+
+  #required() {
+    if (this.#running === undefined) throw new Error('the stack is not running')
+    return this.#running
+  }
+}
+
+/** Defines the same tests for the proxy and for the proxyless endpoint. */
+export function throughBoth(
+  title: string,
+  { proxy, proxyless }: Pick<ClientStack, 'proxy' | 'proxyless'>,
+  define: (entrance: Entrance) => void,
+): void {
+  for (const entrance of [proxy, proxyless]) {
+    describe(`${title}, ${entrance.name}`, () => define(entrance))
+  }
+}
+
+export const model = 'scripted'
+export const visionModel = 'scripted/eyes'
+export const embedModel = 'scripted-embed'
+export const chatPath = '/v1/chat/completions'
+export const messagesPath = '/v1/messages'
+
+/** The body of a chat in which the user says one thing. */
+export const chat = (content: string, fields: object = {}) => ({
+  model,
+  messages: [{ role: 'user' as const, content }],
+  ...fields,
+})
+
+export const message = (content: string, fields: object = {}) => ({
+  ...chat(content),
+  max_tokens: 200,
+  ...fields,
+})
+
+export const saltOf = (letter: string) => letter.repeat(44)
+
+/** So many words that no one has said before. */
+export function freshWords(count: number): string {
+  const numbers = crypto.getRandomValues(new Uint32Array(count))
+  return Array.from(numbers, (number) => number.toString(36)).join(' ')
+}
