@@ -8,7 +8,7 @@ export type NamedTest = { readonly check: number; readonly file: string; readonl
 export async function findNamedTests(root: string): Promise<NamedTest[]> {
   const found: NamedTest[] = []
   const files = await Array.fromAsync(
-    new Glob('{apps,packages,test}/**/*.test.ts').scan({ cwd: root }),
+    new Glob('{apps,packages,test}/**/*.{test,checks}.ts').scan({ cwd: root }),
   )
   for (const file of files.filter((file) => !file.includes('node_modules')).sort()) {
     const source = await Bun.file(`${root}/${file}`).text()

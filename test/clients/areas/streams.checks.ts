@@ -85,7 +85,8 @@ export function streamChecks(place: ClientStack): void {
 
     test('check 25: a backend that dies in a stream gives an error event, never a good end', async () => {
       for (const order of ['die 3', 'fail 3']) {
-        const words = `[[${order}]] one two three four five six seven`
+        // With a pace the first words are on their way before the end, not lost with it.
+        const words = `[[pace 20]] [[${order}]] one two three four five six seven`
         const openai = await entrance.ask(chatPath, chat(words, { stream: true }))
         expect(openai.events.at(-1)?.data.error.type).toBe('server_error')
         expect(openai.text).not.toContain('[DONE]')

@@ -1,0 +1,45 @@
+/** A running stack whose worker runs small models in its own process: the embedded engine. */
+import { modelPath } from '../../apps/worker/src/engine/embedded/testing/story-model.ts'
+import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { Entrance } from './entrance.ts'
+
+export const storyModel = 'stories15m'
+export const vectorModel = 'all-minilm-l6-v2'
+export const storyContext = 256
+
+export class EmbeddedStack {
+  readonly proxy = new Entrance('proxy', () => ({
+    url: this.stack.proxyUrl,
+    apiKey: undefined,
+    ca: undefined,
+  }))
+  readonly proxyless = new Entrance('proxyless endpoint', () => ({
+    url: this.stack.proxylessUrl,
+    apiKey: this.stack.apiKey,
+    ca: this.stack.ca,
+  }))
+  #stack: RunningStack | undefined
+
+  get stack(): RunningStack {
+    if (this.#stack === undefined) throw new Error('the stack is not running')
+    return this.#stack
+  }
+
+  async start(): Promise<void> {
+    const [chatModel, embedModel] = [await modelPath(storyModel), await modelPath(vectorModel)]
+    this.#stack = await runStack(['--chatModel', chatModel, '--embedModel', embedModel])
+  }
+
+  async stop(): Promise<void> {
+    await this.#stack?.stop()
+  }
+}
+
+/** A chat with the story teller: greedy and short unless `fields` say otherwise. */
+export const story = (content: string, fields: object = {}) => ({
+  model: storyModel,
+  messages: [{ role: 'user' as const, content }],
+  temperature: 0,
+  max_tokens: 12,
+  ...fields,
+})
