@@ -53,6 +53,7 @@ export async function startStack(
     supervisor.start(gatewayPart(home, settings))
     await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
     await ensureApiKey(home, gatewayUrl, operatorToken)
+    home.write(clientFile(gatewayUrl, logKey.verifierKey, fingerprint), 'client.json')
     supervisor.start(workerPart(home, settings, gatewayUrl, engineArgs))
     const client = clientArgs(settings, gatewayUrl, logKey.verifierKey, fingerprint)
     supervisor.start(proxyPart(home, settings, client))
@@ -134,6 +135,11 @@ function clientArgs(
     ['--trafficShape', settings.trafficShape],
     ['--log-level', settings.logLevel],
   ].flat()
+}
+
+/** What a program with the SDK is told about this machine: no secret, the API key is beside it. */
+function clientFile(endpoint: string, logKey: string, softwareRoot: string): string {
+  return `${JSON.stringify({ endpoint, logKey, softwareRoot }, null, 2)}\n`
 }
 
 function proxyPart(home: Home, settings: Settings, client: readonly string[]): Part {

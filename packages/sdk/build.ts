@@ -1,0 +1,141 @@
+/** Makes the npm package in `dist`: modules with types, and minified files for browsers. */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = dirname(fileURLToPath(import.meta.url))
+const root = join(here, '..', '..')
+const rooms = ['sdk', 'protocol', 'attestation'] as const
+/** What may be imported: the entry's name, and its file in `dist`. */
+const entries = { '.': 'index', './core': 'core', './software': 'software' } as const
+/** Imports across packages become imports across folders: one tarball has all of them. */
+const folders: Readonly<Record<string, string>> = {
+  '@privatemode/attestation': 'attestation/index',
+  '@privatemode/attestation/software': 'attestation/software/index',
+  '@privatemode/protocol/api': 'protocol/api/index',
+  '@privatemode/protocol/envelope': 'protocol/envelope/index',
+}
+
+type PackageFile = {
+  readonly name: string
+  readonly version: string
+  readonly license: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+/** Builds into `target`, which is emptied before, and gives its path. */
+export async function buildPackage(target = join(here, 'dist')): Promise<string> {
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(target, { recursive: true })
+  compile(target)
+  for (const room of rooms) liftSources(target, room)
+  for (const path of listFiles(target)) rewriteImports(target, path)
+  await bundleForBrowsers(join(target, 'browser'))
+  const description = JSON.stringify(describePackage(), null, 2)
+  writeFileSync(join(target, 'package.json'), `${description}\n`)
+  for (const [from, to] of [
+    [join(root, 'LICENSE'), 'LICENSE'],
+    [join(here, 'README.md'), 'README.md'],
+  ] as const) {
+    writeFileSync(join(target, to), readFileSync(from))
+  }
+  return target
+}
+
+function compile(target: string): void {
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const args = ['-p', join(here, 'tsconfig.build.json'), '--outDir', target]
+  const { exitCode, stdout } = Bun.spawnSync(['node', tsc, ...args], { stderr: 'inherit' })
+  if (exitCode !== 0) throw new Error(`the compiler refused: ${stdout}`)
+}
+
+/** `sdk/src/x.js` becomes `sdk/x.js`. */
+function liftSources(target: string, room: string): void {
+  const folder = join(target, room)
+  const lifted = `${folder}.lifted`
+  renameSync(join(folder, 'src'), lifted)
+  rmSync(folder, { recursive: true })
+  renameSync(lifted, folder)
+}
+
+function rewriteImports(target: string, path: string): void {
+  const text = readFileSync(path, 'utf8')
+  const rewritten = text.replace(
+    /(from |import\()(['"])([^'"]+)\2/g,
+    (whole, start, quote, name) => {
+      const inside = folders[name]
+      if (inside !== undefined)
+        return `${start}${quote}${fromTo(path, join(target, inside))}.js${quote}`
+      // The compiler rewrites relative names in modules, and leaves those in declarations.
+      return name.startsWith('.')
+        ? `${start}${quote}${name.replace(/\.ts$/, '.js')}${quote}`
+        : whole
+    },
+  )
+  writeFileSync(path, rewritten)
+}
+
+function fromTo(file: string, to: string): string {
+  const path = relative(dirname(file), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+/** Shared parts are files of their own: both entries then know the same verified workers. */
+async function bundleForBrowsers(target: string): Promise<void> {
+  const built = await Bun.build({
+    entrypoints: Object.values(entries).map((name) => join(here, 'src', `${name}.ts`)),
+    outdir: target,
+    target: 'browser',
+    minify: true,
+    splitting: true,
+    naming: { chunk: 'shared-[hash].js' },
+  })
+  if (!built.success) throw new Error('the bundler refused')
+}
+
+function describePackage(): object {
+  const [sdk, protocol] = [readPackage('sdk'), readPackage('protocol')]
+  const outside = { ...protocol.dependencies, ...sdk.dependencies }
+  const dependencies = Object.entries(outside).filter(([name]) => !name.startsWith('@privatemode/'))
+  const exported = Object.entries(entries).map(([entry, name]) => {
+    return [entry, { types: `./sdk/${name}.d.ts`, default: `./sdk/${name}.js` }]
+  })
+  return {
+    name: sdk.name,
+    version: sdk.version,
+    description:
+      'Private language-model inference: attested, end-to-end encrypted, in any TypeScript program',
+    keywords: [
+      'llm',
+      'confidential computing',
+      'attestation',
+      'end-to-end encryption',
+      'openai',
+      'anthropic',
+    ],
+    license: sdk.license,
+    type: 'module',
+    sideEffects: false,
+    engines: { node: '>=20' },
+    exports: {
+      ...Object.fromEntries(exported),
+      './browser/*': './browser/*',
+      './package.json': './package.json',
+    },
+    dependencies: Object.fromEntries(dependencies.sort(([a], [b]) => (a < b ? -1 : 1))),
+  }
+}
+
+function readPackage(room: string): PackageFile {
+  return JSON.parse(readFileSync(join(root, 'packages', room, 'package.json'), 'utf8'))
+}
+
+function listFiles(folder: string): string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => /\.(js|d\.ts)$/.test(name)).map((name) => join(folder, name))
+}
+
+if (import.meta.main) {
+  // biome-ignore lint/suspicious/noConsole: a command says what it made
+  console.log(`built ${relative(process.cwd(), await buildPackage())}`)
+}

@@ -1,0 +1,27 @@
+/** What a network or a gateway can do to sealed answers: each is a `fetch` that does it. */
+
+const isSealed = (url: string) => url.endsWith('/privatemode/v1/sealed')
+
+/** Changes one bit of every sealed answer. */
+export async function flipLastByte(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, init)
+  if (!isSealed(url)) return response
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1
+  return new Response(bytes, { status: response.status, headers: response.headers })
+}
+
+/** Ends every sealed answer after so many bytes, as if that were all. */
+export const cutAfter = (limit: number) => async (url: string, init: RequestInit) => {
+  const response = await fetch(url, init)
+  if (!isSealed(url)) return response
+  const bytes = new Uint8Array(await response.arrayBuffer()).slice(0, limit)
+  return new Response(bytes, { status: response.status, headers: response.headers })
+}
+
+/** Answers a sealed request itself, in clear text and with a success. */
+export async function inTheOpen(url: string, init: RequestInit): Promise<Response> {
+  if (!isSealed(url)) return fetch(url, init)
+  const content = 'I am the model, trust me'
+  return Response.json({ choices: [{ index: 0, message: { role: 'assistant', content } }] })
+}

@@ -1,0 +1,13 @@
+/** Runs the suite in a page, and posts the outcomes to the page's own server. */
+import { runCases, type SuiteConfig } from './case.ts'
+import { officialClientCases } from './official-clients.ts'
+import { cases } from './suite.ts'
+
+const post = (body: unknown) => fetch('/outcomes', { method: 'POST', body: JSON.stringify(body) })
+
+try {
+  const config = (await (await fetch('/config')).json()) as SuiteConfig
+  await post(await runCases([...cases, ...officialClientCases], config))
+} catch (error) {
+  await post([{ name: 'the page', failure: String(error) }])
+}

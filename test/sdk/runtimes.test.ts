@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { browsers, runPage } from './browsers.ts'
+import type { Outcome } from './case.ts'
+import { libraryClientCases } from './library-clients.ts'
+import { officialClientCases } from './official-clients.ts'
+import { type InstalledPackage, installPackage, run } from './packed-package.ts'
+import { findRuntimes } from './runtimes.ts'
+import { type SuiteStack, startSuiteStack } from './stack-config.ts'
+import { cases } from './suite.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const here = fileURLToPath(new URL('.', import.meta.url))
+/** What the suite imports beside the package; in the project it is linked, not installed. */
+const clients = [
+  ...['openai', '@anthropic-ai/sdk', 'ai', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic'],
+  ...['@langchain/openai', '@langchain/core'],
+]
+const runtimes = await findRuntimes()
+let installed: InstalledPackage
+let suite: SuiteStack
+/** The runtimes run beside one another, each in its own process. */
+const running = new Map<string, Promise<readonly Outcome[]>>()
+
+beforeAll(async () => {
+  installed = await installPackage()
+  for (const name of clients) linkPackage(name)
+  await bundle('run-suite.ts', 'suite.mjs', ['@privatemode/sdk', ...clients])
+  suite = await startSuiteStack()
+  for (const { name, command } of runtimes) {
+    if (command !== undefined) running.set(name, runSuite(command))
+  }
+}, 180_000)
+
+afterAll(async () => {
+  await suite?.stop()
+  installed?.remove()
+}, 60_000)
+
+const missing = (name: string, found: unknown) =>
+  found === undefined ? `${name} (skipped: it is not on this machine)` : name
+
+for (const { name, command } of runtimes) {
+  describe.skipIf(command === undefined)(`in ${missing(name, command)} the package`, () => {
+    let outcomes: readonly Outcome[] = []
+    beforeAll(async () => {
+      outcomes = (await running.get(name)) ?? []
+    }, 180_000)
+    const all = [...cases, ...officialClientCases, ...libraryClientCases]
+    test.each(all.map((one) => one.name))('%s', (name) => expectPassed(outcomes, name))
+  })
+}
+
+for (const { name, command } of browsers) {
+  describe.skipIf(command === undefined)(`in ${missing(name, command)} the package`, () => {
+    let outcomes: readonly Outcome[] = []
+    beforeAll(async () => {
+      const script = await Bun.file(await bundle('run-suite-page.ts', `page-${name}.js`, [])).text()
+      const files = { '/config': Response.json(suite.config) }
+      if (command === undefined) return
+      outcomes = (await runPage(command, script, files, 110_000)) as Outcome[]
+    }, 120_000)
+    const all = [...cases, ...officialClientCases]
+    test.each(all.map((one) => one.name))('%s', (name) => expectPassed(outcomes, name))
+  })
+}
+
+function expectPassed(outcomes: readonly Outcome[], name: string): void {
+  const found = outcomes.find((outcome) => outcome.name === name)
+  expect(found ?? outcomes.filter(({ failure }) => failure !== undefined)).toEqual({ name })
+}
+
+async function runSuite(command: readonly string[]): Promise<readonly Outcome[]> {
+  const env = { SUITE_CONFIG: JSON.stringify(suite.config) }
+  const { output } = await run([...command, 'suite.mjs'], installed.project, env)
+  const line = output.split('\n').find((text) => text.startsWith('{"outcomes"'))
+  return line === undefined ? [{ name: 'the suite', failure: output }] : JSON.parse(line).outcomes
+}
+
+function linkPackage(name: string): void {
+  const path = join(installed.project, 'node_modules', name)
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(join(root, 'node_modules', name), path)
+}
+
+/** Makes one module for the project; the package itself is always the installed one. */
+async function bundle(source: string, name: string, external: string[]): Promise<string> {
+  const path = join(installed.project, name)
+  const built = await Bun.build({
+    entrypoints: [join(here, source)],
+    target: 'browser',
+    external,
+    plugins: [
+      {
+        name: 'installed package',
+        setup(build) {
+          build.onResolve({ filter: /^@privatemode\/sdk/ }, ({ path: wanted }) =>
+            external.length > 0
+              ? { path: wanted, external: true }
+              : { path: Bun.resolveSync(wanted, installed.project) },
+          )
+        },
+      },
+    ],
+  })
+  await Bun.write(path, await built.outputs[0]!.text())
+  return path
+}
