@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Database } from '../state/database.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { hashApiKey, issueApiKey, looksLikeApiKey } from './api-key.ts'
+import { KeyCheck } from './key-check.ts'
+import { changeKey, createKey, findKey, listKeys, revokeKey, rotateKey } from './key-store.ts'
+import { writeLastUse } from './last-use.ts'
+import { noLimits, parseLimits } from './limits.ts'
+
+let database: Database
+let nowMs = 0
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+
+afterAll(() => database.close())
+
+const wish = { accountId: 'acct_default', name: 'test', expiresAt: null, limits: noLimits }
+const newCheck = (over: Partial<ConstructorParameters<typeof KeyCheck>[0]> = {}) =>
+  new KeyCheck({
+    database,
+    clock: () => nowMs,
+    maxAgeMs: 1000,
+    maxCached: 100,
+    maxLookups: 10,
+    ...over,
+  })
+const verdict = async (check: KeyCheck, secret: string | undefined) => {
+  try {
+    await check.check(secret)
+    return 'good'
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+test('a key has 256 random bits behind a prefix, and no two are alike', () => {
+  const keys = Array.from({ length: 1000 }, issueApiKey)
+  expect(new Set(keys.map((key) => key.secret)).size).toBe(1000)
+  for (const { secret, prefix } of keys.slice(0, 50)) {
+    expect(looksLikeApiKey(secret)).toBe(true)
+    expect(secret.startsWith(`${prefix}_`)).toBe(true)
+    expect(62 ** (secret.length - prefix.length - 1)).toBeGreaterThan(2 ** 256)
+  }
+})
+
+test('the database has the hash of a secret and nothing else of it', async () => {
+  const { secret, key } = await createKey(database, wish)
+  const rows = await database.query('select * from api_keys where id = $1', [key.id])
+  const text = JSON.stringify(rows, (_, value) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,
+  )
+  expect(text).toContain(hashApiKey(secret))
+  expect(text).not.toContain(secret.slice(key.prefix.length + 1))
+})
+
+test('a good key is known, and what is no key is refused without the database', async () => {
+  const { secret, key } = await createKey(database, wish)
+  const check = newCheck()
+  expect(await check.check(secret)).toMatchObject({ keyId: key.id, accountId: 'acct_default' })
+  const deaf = newCheck({ database: undefined as never })
+  expect(await verdict(deaf, undefined)).toBe('invalid_api_key')
+  expect(await verdict(deaf, 'sk-something')).toBe('invalid_api_key')
+})
+
+test('a key with one letter changed is refused', async () => {
+  const { secret } = await createKey(database, wish)
+  const changed = `${secret.slice(0, -1)}${secret.endsWith('a') ? 'b' : 'a'}`
+  expect(await verdict(newCheck(), changed)).toBe('invalid_api_key')
+})
+
+test('an answer is used for less than its age and then asked for again', async () => {
+  const { secret, key } = await createKey(database, wish)
+  const check = newCheck()
+  nowMs = 0
+  expect(await verdict(check, secret)).toBe('good')
+  await revokeKey(database, key.id)
+  nowMs = 400
+  expect(await verdict(check, secret)).toBe('good')
+  nowMs = 1000
+  expect(await verdict(check, secret)).toBe('invalid_api_key')
+})
+
+test('a busy key is asked for ahead of time and never waits', async () => {
+  const { secret, key } = await createKey(database, wish)
+  const check = newCheck()
+  nowMs = 0
+  await check.check(secret)
+  nowMs = 600
+  expect(check.check(secret)).not.toBeInstanceOf(Promise) // begins to ask beside
+  await revokeKey(database, key.id)
+  for (;;) {
+    nowMs = 1500
+    const answer = await verdict(check, secret)
+    if (answer !== 'good') break
+    await Bun.sleep(5)
+    nowMs = 3000
+  }
+})
+
+test('expired keys and keys of a disabled account are refused', async () => {
+  const past = await createKey(database, { ...wish, expiresAt: new Date(Date.now() - 1000) })
+  const future = await createKey(database, { ...wish, expiresAt: new Date(Date.now() + 60_000) })
+  expect(await verdict(newCheck(), past.secret)).toBe('invalid_api_key')
+  expect(await verdict(newCheck(), future.secret)).toBe('good')
+  await database.query(
+    `insert into accounts (id, name, disabled_at) values ('acct_off', 'off', now())`,
+  )
+  const off = await createKey(database, { ...wish, accountId: 'acct_off' })
+  expect(await verdict(newCheck(), off.secret)).toBe('invalid_api_key')
+})
+
+test('a rotated key has a new secret, and the old one works only for the overlap', async () => {
+  const { secret, key } = await createKey(database, wish)
+  const next = await rotateKey(database, key.id, 3600)
+  expect(next.key.id).toBe(key.id)
+  expect(await verdict(newCheck(), secret)).toBe('good')
+  expect(await verdict(newCheck(), next.secret)).toBe('good')
+  await database.query(
+    `update api_keys set previous_until = now() - interval '1 s' where id = $1`,
+    [key.id],
+  )
+  expect(await verdict(newCheck(), secret)).toBe('invalid_api_key')
+  const last = await rotateKey(database, key.id, 0)
+  expect(await verdict(newCheck(), next.secret)).toBe('invalid_api_key')
+  expect(await verdict(newCheck(), last.secret)).toBe('good')
+})
+
+test('a revoked key stays revoked: it cannot be rotated', async () => {
+  const { key } = await createKey(database, wish)
+  const { revokedAt } = await revokeKey(database, key.id)
+  expect((await revokeKey(database, key.id)).revokedAt).toEqual(revokedAt)
+  await expect(rotateKey(database, key.id, 0)).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a key can be renamed and limited, and fields that are not named stay', async () => {
+  const expiresAt = new Date(Date.now() + 60_000)
+  const { key } = await createKey(database, { ...wish, expiresAt })
+  const limits = parseLimits({ requests_per_minute: 5 })
+  const changed = await changeKey(database, key.id, { name: 'new name', limits })
+  expect(changed).toMatchObject({ name: 'new name', limits, expiresAt })
+  expect((await changeKey(database, key.id, { expiresAt: null })).expiresAt).toBeNull()
+  expect(await findKey(database, key.id)).toMatchObject({ name: 'new name', limits })
+})
+
+test('limits that make no sense are refused', () => {
+  for (const value of [-1, 1.5, '5', 1e16, Number.NaN]) {
+    expect(() => parseLimits({ requests_per_minute: value })).toThrow()
+  }
+  expect(() => parseLimits({ requests_per_hour: 1 })).toThrow()
+  expect(() => parseLimits([])).toThrow()
+})
+
+test('the last use is written for the keys that were used', async () => {
+  const { secret, key } = await createKey(database, wish)
+  const { key: unused } = await createKey(database, wish)
+  const check = newCheck()
+  await check.check(secret)
+  await writeLastUse(database, check.takeUsed())
+  expect(check.takeUsed().size).toBe(0)
+  const keys = await listKeys(database, 'acct_default')
+  expect(keys.find((each) => each.id === key.id)?.lastUsedAt).toBeInstanceOf(Date)
+  expect(keys.find((each) => each.id === unused.id)?.lastUsedAt).toBeNull()
+})
+
+test('a database that fails refuses keys, and says that it is not their fault', async () => {
+  const { secret } = await createKey(database, wish)
+  const failing = { ...database, query: () => Promise.reject(new Error('gone')) }
+  expect(await verdict(newCheck({ database: failing }), secret)).toBe('overloaded')
+})
+
+test('a flood of unknown keys neither fills the memory nor the database', async () => {
+  let asked = 0
+  const slow = { ...database, query: () => (asked++, new Promise<never>(() => undefined)) }
+  const check = newCheck({ database: slow, maxLookups: 3 })
+  const verdicts = Array.from({ length: 10 }, () => {
+    try {
+      void check.check(issueApiKey().secret)
+      return 'asked'
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  })
+  expect(asked).toBe(3)
+  expect(verdicts.filter((each) => each === 'overloaded')).toHaveLength(7)
+})

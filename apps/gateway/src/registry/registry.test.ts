@@ -1,0 +1,122 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import type { Database } from '../state/database.ts'
+import { testModel } from '../testing/scripted-worker.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { loadOf, orderCandidates } from './choose-worker.ts'
+import { parseRegistration } from './registration.ts'
+import { endLease, listLive, renewLease, requestDrain } from './worker-store.ts'
+import { type ViewedWorker, WorkerView } from './worker-view.ts'
+
+let database: Database
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+
+afterAll(() => database.close())
+afterEach(() => database.query('delete from workers'))
+
+const wire = {
+  url: 'http://10.0.0.7:8095',
+  models: [testModel],
+  seal_key_id: 'ab'.repeat(16),
+  receipt_key: Buffer.alloc(32, 1).toString('base64'),
+  capacity: 4,
+  active: 1,
+  draining: false,
+}
+const registration = (id: string, changes = {}) => parseRegistration(id, { ...wire, ...changes })
+
+test('a registration that makes no sense is refused', () => {
+  const bad = [
+    { url: 'ftp://10.0.0.7' },
+    { url: 'http://10.0.0.7/path' },
+    { url: 'http://user:secret@10.0.0.7' },
+    { url: 'http://10.0.0.7/?x' },
+    { url: 7 },
+    { models: 'test-model' },
+    { models: [{ id: 'x' }] },
+    { seal_key_id: 'XYZ' },
+    { receipt_key: 'short' },
+    { capacity: -1 },
+    { active: 0.5 },
+  ]
+  for (const changes of bad) expect(() => registration('w_one', changes)).toThrow()
+  for (const id of ['', 'a/b', 'a b', 'ü', 'x'.repeat(81)]) {
+    expect(() => registration(id)).toThrow()
+  }
+  expect(registration('w_one').url).toBe('http://10.0.0.7:8095')
+})
+
+test('a lease that is not renewed ends, and one that is renewed goes on', async () => {
+  await renewLease(database, registration('w_one'), 600)
+  await renewLease(database, registration('w_two'), -1)
+  expect((await listLive(database)).map(({ id }) => id)).toEqual(['w_one'])
+  await renewLease(database, registration('w_two', { active: 3 }), 600)
+  expect(await listLive(database)).toMatchObject([{ id: 'w_one' }, { id: 'w_two', active: 3 }])
+  await endLease(database, 'w_one')
+  expect((await listLive(database)).map(({ id }) => id)).toEqual(['w_two'])
+})
+
+test("an operator's drain lasts while the worker lives and ends when it comes back", async () => {
+  expect(await renewLease(database, registration('w_one'), 600)).toBe(false)
+  expect(await requestDrain(database, 'w_one', true)).toBe(true)
+  expect(await renewLease(database, registration('w_one'), 600)).toBe(true)
+  expect(await listLive(database)).toMatchObject([{ draining: true }])
+  await renewLease(database, registration('w_one'), -1)
+  expect(await renewLease(database, registration('w_one'), 600)).toBe(false)
+  expect(await requestDrain(database, 'w_none', true)).toBe(false)
+})
+
+test('a view follows the database and keeps its own counts of what is under way', async () => {
+  const view = new WorkerView({
+    database,
+    clock: () => 0,
+    refreshMs: 600_000,
+    suspectMs: 1,
+    onFailure: () => undefined,
+  })
+  await renewLease(database, registration('w_one'), 600)
+  await view.start()
+  const entry = view.find('w_one')!
+  const end = view.begin(entry)
+  await renewLease(database, registration('w_one', { active: 2 }), 600)
+  await view.refresh()
+  expect(view.find('w_one')).toMatchObject({ inFlight: 1, inFlightAtReport: 1 })
+  expect(loadOf(view.find('w_one')!)).toBe(0.5)
+  end()
+  end() // counted once
+  expect(loadOf(view.find('w_one')!)).toBe(0.25)
+  await endLease(database, 'w_one')
+  await view.refresh()
+  expect(view.list()).toEqual([])
+  await view.close()
+})
+
+const viewed = (id: string, active: number, changes: Partial<ViewedWorker['worker']> = {}) =>
+  ({
+    worker: { ...registration(id, { active }), ...changes },
+    inFlight: 0,
+    inFlightAtReport: 0,
+    suspectUntilMs: 0,
+  }) as ViewedWorker
+const order = (candidates: ViewedWorker[], random = 0) =>
+  orderCandidates(candidates, 1000, () => random).map((entry) => entry.worker.id)
+
+test("the client's first choice is taken unless another is clearly less loaded", () => {
+  expect(order([viewed('w_a', 1), viewed('w_b', 1)])).toEqual(['w_a', 'w_b'])
+  expect(order([viewed('w_a', 2), viewed('w_b', 1)])).toEqual(['w_a', 'w_b'])
+  expect(order([viewed('w_a', 3), viewed('w_b', 1)])).toEqual(['w_b', 'w_a'])
+})
+
+test('the rival is drawn at random', () => {
+  const candidates = [viewed('w_a', 4), viewed('w_b', 0), viewed('w_c', 0)]
+  expect(order(candidates, 0)[0]).toBe('w_b')
+  expect(order(candidates, 0.99)[0]).toBe('w_c')
+})
+
+test('workers that are drained are left out, and suspects come last', () => {
+  const suspect = { ...viewed('w_a', 0), suspectUntilMs: 2000 }
+  const drained = viewed('w_b', 0, { draining: true })
+  expect(order([suspect, drained, viewed('w_c', 4)])).toEqual(['w_c', 'w_a'])
+})

@@ -1,0 +1,55 @@
+import { expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { freshDataDir } from '../testing/test-data-dir.ts'
+import { openDatabase } from './open-database.ts'
+
+test('what was acknowledged before kill -9 is there afterwards', async () => {
+  const directory = await freshDataDir()
+  const child = Bun.spawn([process.execPath, `${import.meta.dir}/testing/write-until-killed.ts`], {
+    env: { ...process.env, DATA_DIR: directory },
+    stdout: 'pipe',
+  })
+  let acknowledged = 0
+  for await (const chunk of child.stdout) {
+    const lines = Buffer.from(chunk).toString().trim().split('\n')
+    acknowledged = Number(lines.at(-1)) || acknowledged
+    if (acknowledged > 200) child.kill('SIGKILL')
+  }
+  await child.exited
+  const database = await openDatabase({ kind: 'embedded', directory })
+  const [row] = await database.query<{ count: number }>(
+    `select count(*) as count from accounts where name = 'written'`,
+  )
+  expect(acknowledged).toBeGreaterThan(200)
+  expect(row?.count).toBeGreaterThanOrEqual(acknowledged)
+  await database.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test('a second process cannot open the same directory, and can after the first is gone', async () => {
+  const directory = await freshDataDir()
+  const first = await openDatabase({ kind: 'embedded', directory })
+  const second = openDatabase({ kind: 'embedded', directory })
+  await expect(second).rejects.toMatchObject({ code: 'data_dir_in_use' })
+  await first.close()
+  const third = await openDatabase({ kind: 'embedded', directory })
+  await third.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test('a transaction that fails leaves nothing behind', async () => {
+  const directory = await freshDataDir()
+  const database = await openDatabase({ kind: 'embedded', directory })
+  const failing = database.transaction(async ({ query }) => {
+    await query(`insert into accounts (id, name) values ('acct_x', 'x')`)
+    throw new Error('stop')
+  })
+  await expect(failing).rejects.toThrow('stop')
+  expect(await database.query(`select 1 from accounts where id = 'acct_x'`)).toEqual([])
+  await database.query('insert into schema_versions (version, name) values (1000, $1)', ['later'])
+  await database.close()
+  // A database of a newer program is refused.
+  const later = openDatabase({ kind: 'embedded', directory })
+  await expect(later).rejects.toMatchObject({ code: 'database_newer' })
+  rmSync(directory, { recursive: true, force: true })
+})
