@@ -1,11 +1,13 @@
 /** `npm run docs`: writes the documents that are made from code. With --check it only compares. */
 import { fileURLToPath } from 'node:url'
+import { adminOpenApi } from '@privatemode/gateway'
 import { findNamedTests, formatTable } from './compatibility/table.ts'
 import { openApiDocument } from './openapi/document.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isCheck = process.argv.includes('--check')
 const documents = {
+  'docs/admin-openapi.json': `${JSON.stringify(adminOpenApi(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(), null, 2)}\n`,
   'docs/compatibility.md': formatTable(await findNamedTests(root)),
 }

@@ -1,7 +1,16 @@
 /** The one place that routes requests and turns errors into answers. */
 import { ApiError, formatRelayError } from '@privatemode/protocol/api'
-import { describeError, type Log, newRequestId, type OutboundFetch } from '@privatemode/service'
-import { answerKeys } from './admin/key-routes.ts'
+import {
+  describeError,
+  type Log,
+  metricsContentType,
+  newRequestId,
+  type OutboundFetch,
+  type Secret,
+} from '@privatemode/service'
+import type { AdminParts } from './admin/admin-route.ts'
+import { answerAdmin } from './admin/admin-router.ts'
+import { servePortal } from './files/portal-files.ts'
 import { type StaticFiles, serveLogFile } from './files/static-files.ts'
 import { bearerOf } from './http/bearer.ts'
 import type { Exchange } from './http/exchange.ts'
@@ -10,12 +19,13 @@ import { MessageError } from './http/message-error.ts'
 import { sendResponse, serveRequest } from './http/serve-request.ts'
 import { LimitError } from './limits/limit-error.ts'
 import { answerUsage, type UsageParts } from './metering/usage-routes.ts'
-import type { CheckOperator } from './operator/operator-token.ts'
+import { type CheckOperator, operatorCheck } from './operator/operator-token.ts'
 import { answerRegistry, type RegistryParts } from './registry/registry-routes.ts'
 import { listDirectory } from './relay/directory.ts'
 import { relayAttestation } from './relay/relay-attestation.ts'
 import type { RelayParts } from './relay/relay-parts.ts'
 import { relaySealed } from './relay/relay-sealed.ts'
+import type { GatewayMetrics } from './watching/gateway-metrics.ts'
 
 export type AppParts = {
   readonly relay: RelayParts
@@ -23,11 +33,21 @@ export type AppParts = {
   readonly usage: UsageParts
   readonly fetch: OutboundFetch
   readonly checkOperator: CheckOperator
+  readonly admin: AdminParts
   readonly manifestLog: StaticFiles | undefined
+  readonly portal: StaticFiles | undefined
+  readonly watching: Watching
   readonly attestationTimeoutMs: number
   /** Requests and streams at once. */
   readonly maxRequests: number
   readonly log: Log
+}
+
+export type Watching = {
+  readonly metrics: GatewayMetrics
+  readonly enabled: boolean
+  /** Who reads the metrics sends this as a Bearer token, if it is set. */
+  readonly token: Secret | undefined
 }
 
 export type App = {
@@ -45,7 +65,7 @@ const maxBodyBytes = 1024 * 1024
 export function createApp(parts: AppParts): App {
   let running = 0
   const fail = (exchange: Exchange, error: unknown) => {
-    answerError(exchange, error, parts.log).catch(() => exchange.cut())
+    answerError(exchange, error, parts).catch(() => exchange.cut())
   }
   return {
     begin(exchange) {
@@ -60,8 +80,11 @@ export function createApp(parts: AppParts): App {
         relaySealed(exchange, parts.relay, done)
       } else {
         const path = exchange.head.target.split('?', 1)[0] ?? ''
-        const handler = (request: Request) => route(request, path, parts)
-        serveRequest(exchange, handler, maxBodyBytes).then(() => done(), done)
+        const handler = (request: Request, address: string) => route(request, path, address, parts)
+        serveRequest(exchange, handler, maxBodyBytes).then(
+          () => done(),
+          (error: unknown) => done(error ?? new Error('a handler failed without a reason')),
+        )
       }
     },
     refuse(exchange, error) {
@@ -71,14 +94,32 @@ export function createApp(parts: AppParts): App {
   }
 }
 
-async function route(request: Request, path: string, parts: AppParts): Promise<Response> {
+async function route(
+  request: Request,
+  path: string,
+  address: string,
+  parts: AppParts,
+): Promise<Response> {
   if (path === '/health') return Response.json({ status: 'ok' })
   if (path === '/' && request.method === 'HEAD') return new Response(null)
-  if (!path.startsWith(base)) throw new ApiError('not_found', 'there is nothing here')
+  if (path === '/metrics') return answerMetrics(request, parts.watching)
+  if (!path.startsWith(base)) return servePortal(parts.portal, onlyGet(request, path))
   const rest = path.slice(base.length)
   if (request.method === 'OPTIONS' && isForBrowsers(rest)) return preflight()
   if (rest.startsWith('log/')) {
     return serveLogFile(parts.manifestLog, rest.slice('log/'.length))
+  }
+  if (rest.startsWith('admin/')) {
+    const adminPath = rest.slice('admin'.length)
+    const response = await answerAdmin(
+      request,
+      adminPath,
+      address,
+      parts.admin,
+      parts.checkOperator,
+    )
+    response.headers.set('cache-control', 'no-store')
+    return response
   }
   const bearer = bearerOf(request.headers.get('authorization'))
   if (rest === 'directory') {
@@ -103,20 +144,21 @@ async function route(request: Request, path: string, parts: AppParts): Promise<R
     parts.checkOperator(bearer)
     return answerRegistry(request, rest.slice('registry/workers/'.length), parts.registry)
   }
-  if (rest === 'admin/keys' || rest.startsWith('admin/keys/')) {
-    parts.checkOperator(bearer)
-    return answerKeys(request, rest.slice('admin/keys/'.length), parts.registry.database)
-  }
   throw new ApiError('not_found', 'there is nothing here')
 }
 
-function answerError(exchange: Exchange, error: unknown, log: Log): Promise<void> {
+function answerError(
+  exchange: Exchange,
+  error: unknown,
+  { log, watching }: AppParts,
+): Promise<void> {
   if (exchange.over) return Promise.resolve()
   if (exchange.begun) return Promise.reject(error)
   const shown = showError(error)
   const given = exchange.head.fields.get('privatemode-request-id') ?? ''
   const requestId = /^[0-9a-f]{32}$/.test(given) ? given : newRequestId()
   const fields = { requestId, status: shown.status }
+  watching.metrics.answers.add(1, { status: String(shown.status), code: shown.code })
   if (shown.status < 500) log.debug('refused', { ...fields, code: shown.code })
   else log.warn('failed', { ...fields, ...describeError(error) })
   const { status, headers, body } = formatRelayError(shown, requestId)
@@ -169,6 +211,21 @@ function openToBrowsers(response: Response): Response {
   response.headers.set('access-control-allow-origin', '*')
   response.headers.set('access-control-expose-headers', exposed)
   return response
+}
+
+function answerMetrics(request: Request, watching: Watching): Response {
+  if (!watching.enabled) throw new ApiError('not_found', 'there is nothing here')
+  if (watching.token !== undefined) {
+    operatorCheck(watching.token)(bearerOf(request.headers.get('authorization')))
+  }
+  return new Response(watching.metrics.format(), {
+    headers: { 'content-type': metricsContentType },
+  })
+}
+
+function onlyGet(request: Request, path: string): string {
+  if (request.method === 'GET' || request.method === 'HEAD') return path
+  throw new ApiError('not_found', 'there is nothing here')
 }
 
 function onlyPost(request: Request): Request {

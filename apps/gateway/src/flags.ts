@@ -40,6 +40,22 @@ const flags = {
     help: 'token of workers and of the admin API, or @path of a file that has it; at least 32 characters',
     group: 'Access',
   },
+  publicUrl: {
+    type: 'string',
+    help: 'address at which people reach the gateway; with https, cookies are secure (default http://host:port)',
+    group: 'Access',
+  },
+  oidcIssuer: {
+    type: 'string',
+    help: 'identity provider for signing in, such as https://login.example.com',
+    group: 'Access',
+  },
+  oidcClientId: { type: 'string', help: 'client id at the identity provider', group: 'Access' },
+  oidcClientSecret: {
+    type: 'secret',
+    help: 'client secret at the identity provider, or @path of a file that has it',
+    group: 'Access',
+  },
   workerCaPath: {
     type: 'string',
     help: 'PEM certificate authorities of workers that are reached with https',
@@ -51,6 +67,11 @@ const flags = {
     type: 'boolean',
     default: false,
     help: 'serve Prometheus metrics at /metrics',
+    group: 'Watching',
+  },
+  metricsToken: {
+    type: 'secret',
+    help: 'token that readers of the metrics send, or @path of a file that has it',
     group: 'Watching',
   },
   logFormat: {

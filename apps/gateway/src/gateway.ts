@@ -7,6 +7,7 @@ import { newId } from './keys/api-key.ts'
 import { KeyCheck } from './keys/key-check.ts'
 import { startLastUse } from './keys/last-use.ts'
 import { Limiter } from './limits/limiter.ts'
+import { oidcSignIn } from './members/oidc.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
 import { ReceiptKeys } from './metering/receipt-keys.ts'
 import { operatorCheck } from './operator/operator-token.ts'
@@ -16,6 +17,7 @@ import { WorkerPool } from './relay/worker-pool.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './state/database.ts'
 import { openDatabase } from './state/open-database.ts'
+import { createGatewayMetrics } from './watching/gateway-metrics.ts'
 
 export type Gateway = {
   readonly url: string
@@ -71,6 +73,7 @@ async function assemble(
   })
   await view.start()
   const lastUse = startLastUse(database, keys, log)
+  const metrics = createGatewayMetrics()
   const limiter = new Limiter({ database, clock, gatewayId: newId('gw') })
   const expected = new ExpectedUsage({
     database,
@@ -83,6 +86,7 @@ async function assemble(
     limits: settings.limits.workers,
     caPem: settings.workerCaPem,
   })
+  let server: HttpServer
   const app = createApp({
     relay: {
       keys,
@@ -91,15 +95,28 @@ async function assemble(
       pool,
       limiter,
       expected,
+      metrics,
       log,
       clock,
       random: Math.random,
       limits: settings.limits,
     },
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
-    usage: { database, receiptKeys: new ReceiptKeys(database), log, onStored: () => undefined },
+    usage: { database, receiptKeys: new ReceiptKeys(database), log, metrics },
     fetch: outbound.fetch,
     checkOperator: operatorCheck(settings.operatorToken),
+    admin: {
+      database,
+      get publicUrl() {
+        return settings.publicUrl ?? server.url
+      },
+      workers: () => view.list(),
+      refreshWorkers: () => view.refresh(),
+      forgetKeys: () => keys.forget(),
+      oidc: settings.oidc && oidcSignIn(settings.oidc),
+    },
+    portal: settings.portalDir === undefined ? undefined : staticFiles(settings.portalDir),
+    watching: { metrics, enabled: settings.metrics, token: settings.metricsToken },
     manifestLog: settings.logDir === undefined ? undefined : staticFiles(settings.logDir),
     attestationTimeoutMs: settings.limits.attestationTimeoutMs,
     maxRequests: settings.limits.requests,
@@ -113,7 +130,6 @@ async function assemble(
     await expected.close()
     await limiter.close()
   }
-  let server: HttpServer
   try {
     server = serveHttp({
       hostname: settings.host,
@@ -127,6 +143,11 @@ async function assemble(
     await close()
     throw error
   }
+  metrics.watch('running', 'requests being answered', app.running)
+  metrics.watch('connections', 'connections of clients', server.connections)
+  metrics.watch('worker_connections', 'connections to workers', () => pool.connections)
+  metrics.watch('workers', 'workers that are alive', () => view.list().length)
+  metrics.watch('awaited_usage', 'relayed requests not yet reported', () => expected.waiting)
   log.info('gateway is ready', { url: server.url })
   return {
     url: server.url,

@@ -12,6 +12,7 @@ import {
 import { program } from './flags.ts'
 import { GatewayError } from './gateway-error.ts'
 import type { ConnectionLimits } from './http/client-connection.ts'
+import type { OidcSettings } from './members/oidc.ts'
 import type { BodyLimits } from './relay/body-budget.ts'
 import type { PoolLimits } from './relay/worker-pool.ts'
 import type { DatabaseHome } from './state/database.ts'
@@ -27,7 +28,11 @@ export type Settings = {
   /** Directory of the manifest log, served as it is; none is served without. */
   readonly logDir: string | undefined
   readonly portalDir: string | undefined
+  /** Where people reach the gateway, without a slash at the end; by default where it listens. */
+  readonly publicUrl: string | undefined
+  readonly oidc: OidcSettings | undefined
   readonly metrics: boolean
+  readonly metricsToken: Secret | undefined
   readonly logFormat: LogFormat
   readonly logLevel: number
   readonly limits: Limits
@@ -81,7 +86,10 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     workerCaPem: values.workerCaPath === undefined ? undefined : readText(values.workerCaPath),
     logDir: values.logDir,
     portalDir: values.portalDir,
+    publicUrl: values.publicUrl === undefined ? undefined : readPublicUrl(values.publicUrl),
+    oidc: readOidc(values),
     metrics: values.metrics,
+    metricsToken: values.metricsToken,
     logFormat: values.logFormat,
     logLevel: level,
     limits: {
@@ -120,6 +128,32 @@ function readTls(certPath: string | undefined, keyPath: string | undefined): Tls
     throw contradiction('tlsCertPath and tlsKeyPath go together; one of them is missing')
   }
   return { certPem: readText(certPath), keyPem: readText(keyPath) }
+}
+
+function readPublicUrl(text: string): string {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.pathname !== '/') {
+    throw contradiction(`publicUrl is "${text}", expected an origin such as https://ai.example.com`)
+  }
+  return url.origin
+}
+
+type OidcFlags = {
+  readonly publicUrl: string | undefined
+  readonly oidcIssuer: string | undefined
+  readonly oidcClientId: string | undefined
+  readonly oidcClientSecret: Secret | undefined
+}
+
+function readOidc(values: OidcFlags): Settings['oidc'] {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = values
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    throw contradiction('oidcIssuer, oidcClientId and oidcClientSecret go together')
+  }
+  if (values.publicUrl === undefined)
+    throw contradiction('oidcIssuer needs publicUrl to come back to')
+  return { issuer, clientId, clientSecret, publicUrl: readPublicUrl(values.publicUrl) }
 }
 
 function readText(path: string): string {

@@ -1,93 +1,114 @@
-/** Commands for a shell: they speak to the admin API of a running gateway. */
-import { type FlagTable, formatHelp, type Program, parseFlags, Secret } from '@privatemode/service'
+/** Runs one command: a call of the admin API of a running gateway, or an audit of a bill. */
+import { readFileSync } from 'node:fs'
+import { type FlagTable, formatHelp, type Program, parseFlags } from '@privatemode/service'
 import { GatewayError } from '../gateway-error.ts'
+import { auditBill, formatFindings } from './audit.ts'
+import { type AdminRequest, commands } from './commands.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
+
+const auditHelp = 'compare receipts (--receipts) with a bill (--bill) and print each difference'
 
 const flags = {
   gateway: { type: 'string', default: 'http://127.0.0.1:8090', help: 'address of the gateway' },
   operatorToken: { type: 'secret', help: 'operator token, or @path of a file that has it' },
-  name: { type: 'string', help: 'name of a new key' },
-  account: { type: 'string', help: 'account of the keys' },
+  id: { type: 'string', help: 'id of the key, account, member or worker' },
+  name: { type: 'string', help: 'name of what is created' },
+  account: { type: 'string', help: 'id of an account' },
+  email: { type: 'string', help: 'address of a new member' },
+  role: {
+    type: 'string',
+    default: 'member',
+    choices: ['admin', 'member'],
+    help: 'role of a new member',
+  },
   expiresAt: { type: 'string', help: 'time at which a new key ends' },
-  id: { type: 'string', help: 'id of the key to rotate or revoke' },
   overlapSeconds: { type: 'integer', help: 'how long the old secret works after a rotation' },
+  requestsPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
+  tokensPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
+  tokensPerMonth: { type: 'integer', help: 'limit', group: 'Limits' },
+  concurrentStreams: { type: 'integer', help: 'limit', group: 'Limits' },
+  from: { type: 'string', help: 'begin of a range of time', group: 'Usage' },
+  to: { type: 'string', help: 'end of a range of time', group: 'Usage' },
+  step: {
+    type: 'string',
+    default: 'day',
+    choices: ['hour', 'day', 'month', 'all'],
+    help: 'what to sum by',
+    group: 'Usage',
+  },
+  by: { type: 'string', help: 'key, model, path, outcome, account', group: 'Usage' },
+  receipts: { type: 'string', help: 'file of receipts, one JSON a line', group: 'Audit' },
+  bill: { type: 'string', help: 'file of usage as exported', group: 'Audit' },
 } as const satisfies FlagTable
 
 const program: Program<typeof flags> = {
-  name: 'privatemode-gateway keys create|list|rotate|revoke',
-  summary: 'administers the API keys of a running gateway; answers are JSON',
+  name: 'privatemode-gateway',
+  summary: [
+    'administers a running gateway; answers are JSON. Commands:',
+    ...Object.entries(commands).map(([name, { help }]) => `  ${name.padEnd(18)}${help}`),
+    `  ${'usage audit'.padEnd(18)}${auditHelp}`,
+  ].join('\n'),
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_GATEWAY_',
   flags,
 }
 
-/** Runs one command; the exit code is 0 when the gateway did what was asked. */
+/** The exit code is 0 when what was asked is done, and for an audit when nothing differs. */
 export async function runCommand(
   args: readonly string[],
   env: Environment,
   print: (text: string) => void,
 ): Promise<number> {
   const [subject, action, ...rest] = args
+  const name = `${subject} ${action}`
   const parsed = parseFlags(program, { args: rest, env })
   if (parsed.kind !== 'values') {
     print(formatHelp(program))
     return 0
   }
   const { values } = parsed
-  const call = callFor(`${subject} ${action}`, values)
-  const token = values.operatorToken ?? missing('operatorToken')
-  const response = await fetch(`${values.gateway}/privatemode/v1/admin/${call.path}`, {
-    method: call.method,
-    headers: {
-      authorization: `Bearer ${token instanceof Secret ? token.reveal() : ''}`,
-      'content-type': 'application/json',
-    },
-    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
-  })
-  print(`${JSON.stringify(await response.json(), null, 2)}\n`)
+  if (name === 'usage audit') {
+    const findings = auditBill(readNamed('receipts', values), readNamed('bill', values))
+    print(formatFindings(findings))
+    return findings.differences.length === 0 ? 0 : 1
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined) {
+    throw new GatewayError('settings_contradict', `there is no command "${name}"; see --help`)
+  }
+  const token = values.operatorToken
+  if (token === undefined) {
+    throw new GatewayError('settings_contradict', '--operatorToken is missing')
+  }
+  const response = await send(values.gateway, token.reveal(), command.call(values))
+  const isJson = response.headers.get('content-type')?.startsWith('application/json')
+  const text = await response.text()
+  print(isJson ? `${JSON.stringify(JSON.parse(text), null, 2)}\n` : text)
   return response.ok ? 0 : 1
 }
 
-type Call = { method: string; path: string; body?: Record<string, unknown> }
-type Values = {
-  readonly name: string | undefined
-  readonly account: string | undefined
-  readonly expiresAt: string | undefined
-  readonly id: string | undefined
-  readonly overlapSeconds: number | undefined
-}
-
-function callFor(command: string, values: Values): Call {
-  const id = () => encodeURIComponent(values.id ?? missing('id'))
-  switch (command) {
-    case 'keys create':
-      return {
-        method: 'POST',
-        path: 'keys',
-        body: {
-          name: values.name ?? missing('name'),
-          account_id: values.account,
-          expires_at: values.expiresAt,
-        },
-      }
-    case 'keys list': {
-      const query =
-        values.account === undefined ? '' : `?account=${encodeURIComponent(values.account)}`
-      return { method: 'GET', path: `keys${query}` }
-    }
-    case 'keys rotate':
-      return {
-        method: 'POST',
-        path: `keys/${id()}/rotate`,
-        body: { overlap_seconds: values.overlapSeconds },
-      }
-    case 'keys revoke':
-      return { method: 'DELETE', path: `keys/${id()}` }
+function send(gateway: string, token: string, call: AdminRequest): Promise<Response> {
+  const url = new URL(`/privatemode/v1/admin/${call.path}`, gateway)
+  for (const [name, value] of Object.entries(call.query ?? {})) {
+    if (value !== undefined) url.searchParams.set(name, value)
   }
-  throw new GatewayError('settings_contradict', `there is no command "${command}"; see --help`)
+  return fetch(url, {
+    method: call.method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+  })
 }
 
-function missing(flag: string): never {
-  throw new GatewayError('settings_contradict', `--${flag} is missing`)
+function readNamed(
+  flag: 'receipts' | 'bill',
+  values: { readonly receipts: string | undefined; readonly bill: string | undefined },
+): string {
+  const path = values[flag]
+  if (path === undefined) throw new GatewayError('settings_contradict', `--${flag} is missing`)
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new GatewayError('settings_contradict', `cannot read ${path}`, { cause })
+  }
 }

@@ -10,6 +10,8 @@ export type ApiKey = {
   readonly accountId: string
   readonly name: string
   readonly prefix: string
+  /** The member who made it; null for the operator. */
+  readonly createdBy: string | null
   readonly createdAt: Date
   readonly rotatedAt: Date | null
   readonly expiresAt: Date | null
@@ -23,19 +25,20 @@ export type NewKeyWish = {
   readonly name: string
   readonly expiresAt: Date | null
   readonly limits: Limits
+  readonly createdBy?: string | null
 }
 
 /** The secret beside its key; this is the only time that anyone sees it. */
 export type IssuedKey = { readonly key: ApiKey; readonly secret: string }
 
-const columns = `id, account_id, name, prefix, created_at, rotated_at, expires_at, revoked_at, last_used_at, ${limitColumns}`
+const columns = `id, account_id, name, prefix, created_by, created_at, rotated_at, expires_at, revoked_at, last_used_at, ${limitColumns}`
 
 export async function createKey(database: Queries, wish: NewKeyWish): Promise<IssuedKey> {
   const { secret, prefix, hash } = issueApiKey()
   const wire = formatLimits(wish.limits)
   const [row] = await database.query<KeyRow>(
-    `insert into api_keys (id, account_id, name, prefix, hash, expires_at, ${limitColumns})
-     select $1, a.id, $3, $4, $5, $6, $7, $8, $9, $10 from accounts a where a.id = $2
+    `insert into api_keys (id, account_id, name, prefix, hash, expires_at, ${limitColumns}, created_by)
+     select $1, a.id, $3, $4, $5, $6, $7, $8, $9, $10, $11 from accounts a where a.id = $2
      returning ${columns}`,
     [
       newId('key'),
@@ -48,6 +51,7 @@ export async function createKey(database: Queries, wish: NewKeyWish): Promise<Is
       wire.tokens_per_minute,
       wire.tokens_per_month,
       wire.concurrent_streams,
+      wish.createdBy ?? null,
     ],
   )
   if (row === undefined) throw new ApiError('not_found', `no account ${wish.accountId}`)
@@ -134,6 +138,7 @@ type KeyRow = Row &
     account_id: string
     name: string
     prefix: string
+    created_by: string | null
     created_at: Date
     rotated_at: Date | null
     expires_at: Date | null
@@ -152,6 +157,7 @@ function readKey(row: KeyRow): ApiKey {
     accountId: row.account_id,
     name: row.name,
     prefix: row.prefix,
+    createdBy: row.created_by,
     createdAt: row.created_at,
     rotatedAt: row.rotated_at,
     expiresAt: row.expires_at,

@@ -172,7 +172,11 @@ test('a database that fails refuses keys, and says that it is not their fault', 
 
 test('a flood of unknown keys neither fills the memory nor the database', async () => {
   let asked = 0
-  const slow = { ...database, query: () => (asked++, new Promise<never>(() => undefined)) }
+  const query = () => {
+    asked++
+    return new Promise<never>(() => undefined)
+  }
+  const slow = { ...database, query }
   const check = newCheck({ database: slow, maxLookups: 3 })
   const verdicts = Array.from({ length: 10 }, () => {
     try {

@@ -3,6 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { Log } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
 import type { Database } from '../state/database.ts'
+import type { GatewayMetrics } from '../watching/gateway-metrics.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
 import { parseSignedUsage, parseUsageRecord, type UsageRecord } from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
@@ -11,7 +12,7 @@ export type UsageParts = {
   readonly database: Database
   readonly receiptKeys: ReceiptKeys
   readonly log: Log
-  readonly onStored: (records: readonly UsageRecord[]) => void
+  readonly metrics: GatewayMetrics
 }
 
 const maxBodyBytes = 1024 * 1024
@@ -34,7 +35,8 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   const { unknown } = await storeUsage(parts.database, good)
   const rejected = wire.length - good.length + unknown
   if (rejected > 0) parts.log.warn('usage records were refused', { count: rejected })
-  parts.onStored(good)
+  parts.metrics.usageRecords.add(wire.length - rejected, { verdict: 'accepted' })
+  parts.metrics.usageRecords.add(rejected, { verdict: 'rejected' })
   return Response.json({ accepted: wire.length - rejected, rejected })
 }
 

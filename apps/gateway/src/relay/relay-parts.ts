@@ -4,6 +4,7 @@ import type { KeyCheck } from '../keys/key-check.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
+import type { GatewayMetrics } from '../watching/gateway-metrics.ts'
 import type { BodyBudget } from './body-budget.ts'
 import type { WorkerPool } from './worker-pool.ts'
 
@@ -14,6 +15,7 @@ export type RelayParts = {
   readonly pool: WorkerPool
   readonly limiter: Limiter
   readonly expected: ExpectedUsage
+  readonly metrics: GatewayMetrics
   readonly log: Log
   /** Monotonic milliseconds. */
   readonly clock: () => number

@@ -11,6 +11,7 @@ import { Attempt, type Outcome, type StreamEnd } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
+import { streamBody } from './stream-body.ts'
 import type { WorkerConnection } from './worker-connection.ts'
 
 /** Called once: without an error when the exchange is over, else with what to answer. */
@@ -20,7 +21,7 @@ export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDo
   new Relay(exchange, parts, done).start()
 }
 
-/** One request on its way. Callbacks rather than promises: this path is the gateway's whole work. */
+/** One request on its way, by callbacks rather than promises: this is the gateway's whole work. */
 class Relay {
   readonly #exchange: Exchange
   readonly #parts: RelayParts
@@ -145,7 +146,7 @@ class Relay {
       lengthBytes: this.#sealed.lengthBytes,
     }
     connection.send(message, sink, this.#parts.clock() + this.#parts.limits.firstByteTimeoutMs)
-    if (this.#body === undefined) streamBody(this.#exchange, connection)
+    if (this.#body === undefined) streamBody(this.#exchange.body, connection)
   }
 
   #decide(entry: ViewedWorker, outcome: Outcome, end: () => void): void {
@@ -196,6 +197,7 @@ class Relay {
       startedAtMs: Date.now() - elapsedMs,
       durationMs: elapsedMs,
     })
+    this.#count(outcome, bytesOut, elapsedMs)
     this.#parts.log.debug('relayed', {
       requestId: this.#sealed.requestId,
       keyRef: this.#caller.keyId,
@@ -211,6 +213,15 @@ class Relay {
     })
   }
 
+  #count(outcome: StreamEnd, bytesOut: number, elapsedMs: number): void {
+    const { metrics } = this.#parts
+    metrics.relayed.add(1, { model: this.#sealed.model, outcome })
+    metrics.relayedBytes.add(bytesOut)
+    metrics.firstByteSeconds.observe(this.#firstByteMs / 1000)
+    metrics.durationSeconds.observe(elapsedMs / 1000)
+    if (this.#attempts > 1) metrics.retries.add(1)
+  }
+
   /** Only this leaves for a worker: it never sees the API key or any other header. */
   #workerHead({ worker }: ViewedWorker): string {
     const { requestId, model, path, lengthBytes } = this.#sealed
@@ -221,17 +232,6 @@ class Relay {
       `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller.keyId}\r\n\r\n`
     )
   }
-}
-
-function streamBody(exchange: Exchange, connection: WorkerConnection): void {
-  exchange.body.stream({
-    data(bytes) {
-      if (connection.write(bytes)) return true
-      connection.whenDrained(() => exchange.body.resume())
-      return false
-    },
-    end: () => undefined,
-  })
 }
 
 function silence({ worker }: ViewedWorker, late: boolean): ApiError {

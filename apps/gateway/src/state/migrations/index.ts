@@ -3,7 +3,8 @@ import { accountsAndKeys } from './0001-accounts-and-keys.ts'
 import { workers } from './0002-workers.ts'
 import { usage } from './0003-usage.ts'
 import { limits } from './0004-limits.ts'
+import { members } from './0005-members.ts'
 
 export type Migration = { readonly name: string; readonly sql: string }
 
-export const migrations: readonly Migration[] = [accountsAndKeys, workers, usage, limits]
+export const migrations: readonly Migration[] = [accountsAndKeys, workers, usage, limits, members]

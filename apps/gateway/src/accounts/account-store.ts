@@ -1,0 +1,112 @@
+/** Accounts: who is billed. */
+import { ApiError } from '@privatemode/protocol/api'
+import { newId } from '../keys/api-key.ts'
+import {
+  formatLimits,
+  type Limits,
+  type LimitsWire,
+  limitColumns,
+  readLimits,
+} from '../keys/limits.ts'
+import type { Queries, Row } from '../state/database.ts'
+
+export type Account = {
+  readonly id: string
+  readonly name: string
+  readonly createdAt: Date
+  readonly disabledAt: Date | null
+  readonly operates: boolean
+  readonly limits: Limits
+}
+
+export type AccountChange = {
+  readonly name?: string | undefined
+  readonly disabled?: boolean | undefined
+  readonly limits?: Limits | undefined
+}
+
+const columns = `id, name, created_at, disabled_at, operates, ${limitColumns}`
+
+export async function createAccount(
+  database: Queries,
+  name: string,
+  limits: Limits,
+): Promise<Account> {
+  const wire = formatLimits(limits)
+  const [row] = await database.query<AccountRow>(
+    `insert into accounts (id, name, ${limitColumns}) values ($1, $2, $3, $4, $5, $6)
+     returning ${columns}`,
+    [
+      newId('acct'),
+      name,
+      wire.requests_per_minute,
+      wire.tokens_per_minute,
+      wire.tokens_per_month,
+      wire.concurrent_streams,
+    ],
+  )
+  return readAccount(existing(row))
+}
+
+export async function listAccounts(database: Queries, id?: string): Promise<Account[]> {
+  const rows = await database.query<AccountRow>(
+    `select ${columns} from accounts where $1::text is null or id = $1 order by created_at, id`,
+    [id ?? null],
+  )
+  return rows.map(readAccount)
+}
+
+/** Keys and members of a disabled account stop working. */
+export async function changeAccount(
+  database: Queries,
+  id: string,
+  change: AccountChange,
+): Promise<Account> {
+  const wire = change.limits && formatLimits(change.limits)
+  const [row] = await database.query<AccountRow>(
+    `update accounts set name = coalesce($2, name),
+       disabled_at = case $3::boolean when true then coalesce(disabled_at, now())
+         when false then null else disabled_at end,
+       requests_per_minute = case when $4 then $5 else requests_per_minute end,
+       tokens_per_minute = case when $4 then $6 else tokens_per_minute end,
+       tokens_per_month = case when $4 then $7 else tokens_per_month end,
+       concurrent_streams = case when $4 then $8 else concurrent_streams end
+     where id = $1 returning ${columns}`,
+    [
+      id,
+      change.name ?? null,
+      change.disabled ?? null,
+      wire !== undefined,
+      wire?.requests_per_minute ?? null,
+      wire?.tokens_per_minute ?? null,
+      wire?.tokens_per_month ?? null,
+      wire?.concurrent_streams ?? null,
+    ],
+  )
+  return readAccount(existing(row))
+}
+
+type AccountRow = Row &
+  LimitsWire & {
+    id: string
+    name: string
+    created_at: Date
+    disabled_at: Date | null
+    operates: boolean
+  }
+
+function existing(row: AccountRow | undefined): AccountRow {
+  if (row === undefined) throw new ApiError('not_found', 'there is no such account')
+  return row
+}
+
+function readAccount(row: AccountRow): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    createdAt: row.created_at,
+    disabledAt: row.disabled_at,
+    operates: row.operates,
+    limits: readLimits(row),
+  }
+}

@@ -1,0 +1,110 @@
+/** A route of the admin API: what it takes, who may call it, what it answers. */
+import type { Database } from '../state/database.ts'
+import type { Actor } from './actor.ts'
+import type { FieldTable, Parsed, Schema } from './fields.ts'
+
+/** What all routes work with. */
+export type AdminParts = {
+  readonly database: Database
+  /** Where people reach the gateway; its scheme decides whether cookies are secure. */
+  readonly publicUrl: string
+  readonly workers: () => readonly AdminWorker[]
+  readonly refreshWorkers: () => Promise<void>
+  /** A change may concern keys: this gateway looks at them anew. */
+  readonly forgetKeys: () => void
+  readonly oidc: OidcSignIn | undefined
+}
+
+export type AdminWorker = {
+  readonly id: string
+  readonly url: string
+  readonly models: readonly { readonly id: string }[]
+  readonly capacity: number
+  readonly active: number
+  readonly draining: boolean
+  readonly registeredAt: Date
+}
+
+export type OidcSignIn = {
+  begin(database: Database): Promise<string>
+  /** The member behind an answer of the identity provider, given the whole callback URL. */
+  finish(database: Database, callback: URL): Promise<string>
+}
+
+export type AdminCall<Query, Body, Who> = {
+  readonly parts: AdminParts
+  readonly request: Request
+  /** Address of the caller's machine. */
+  readonly address: string
+  readonly actor: Who
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: Body
+}
+
+type Described = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+  /** Below `/privatemode/v1/admin`; `{name}` is a parameter. */
+  readonly path: string
+  readonly summary: string
+  readonly query: FieldTable
+  readonly body: FieldTable | undefined
+  readonly status: number
+  readonly answer: Schema
+  readonly answerType: string
+}
+
+export type AdminRoute = Described &
+  (
+    | {
+        readonly access: 'anyone'
+        readonly handle: (call: AdminCall<never, never, undefined>) => Promise<Response>
+      }
+    | {
+        readonly access: 'signed_in'
+        readonly handle: (call: AdminCall<never, never, Actor>) => Promise<Response>
+      }
+  )
+
+type RouteWish<Query extends FieldTable, Body extends FieldTable, Who> = {
+  readonly summary: string
+  readonly query?: Query
+  readonly body?: Body
+  readonly status?: number
+  readonly answer?: Schema
+  readonly answerType?: string
+  readonly handle: (call: AdminCall<Parsed<Query>, Parsed<Body>, Who>) => Promise<Response>
+}
+
+/** A route for people with a session and for the operator token. */
+export function route<
+  const Query extends FieldTable = Record<never, never>,
+  const Body extends FieldTable = Record<never, never>,
+>(line: string, wish: RouteWish<Query, Body, Actor>): AdminRoute {
+  return { ...describe(line, wish), access: 'signed_in', handle: wish.handle as never }
+}
+
+/** A route for everyone: signing in. */
+export function openRoute<
+  const Query extends FieldTable = Record<never, never>,
+  const Body extends FieldTable = Record<never, never>,
+>(line: string, wish: RouteWish<Query, Body, undefined>): AdminRoute {
+  return { ...describe(line, wish), access: 'anyone', handle: wish.handle as never }
+}
+
+function describe(
+  line: string,
+  wish: Omit<RouteWish<FieldTable, FieldTable, never>, 'handle'>,
+): Described {
+  const [method, path] = line.split(' ')
+  return {
+    method: method as Described['method'],
+    path: path ?? '',
+    summary: wish.summary,
+    query: wish.query ?? {},
+    body: wish.body,
+    status: wish.status ?? 200,
+    answer: wish.answer ?? { type: 'object' },
+    answerType: wish.answerType ?? 'application/json',
+  }
+}

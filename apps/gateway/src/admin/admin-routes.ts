@@ -1,0 +1,25 @@
+/** The table of all admin routes; the router and the OpenAPI document are made from it. */
+import { type AdminRoute, openRoute } from './admin-route.ts'
+import type { Schema } from './fields.ts'
+import { formatOpenApi } from './openapi.ts'
+import { accountRoutes } from './routes/account-routes.ts'
+import { keyRoutes } from './routes/key-routes.ts'
+import { memberRoutes } from './routes/member-routes.ts'
+import { sessionRoutes } from './routes/session-routes.ts'
+import { usageRoutes } from './routes/usage-routes.ts'
+
+export const adminRoutes: readonly AdminRoute[] = [
+  openRoute('GET /openapi.json', {
+    summary: 'This document',
+    handle: async () => Response.json(adminOpenApi()),
+  }),
+  ...sessionRoutes,
+  ...keyRoutes,
+  ...memberRoutes,
+  ...accountRoutes,
+  ...usageRoutes,
+]
+
+export function adminOpenApi(): Schema {
+  return formatOpenApi(adminRoutes)
+}

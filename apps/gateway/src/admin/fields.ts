@@ -1,0 +1,169 @@
+/** Fields of admin requests: each checks a value and describes itself for the OpenAPI document. */
+import { ApiError } from '@privatemode/protocol/api'
+import { type Limits, parseLimits } from '../keys/limits.ts'
+
+export type Schema = { readonly [keyword: string]: unknown }
+
+export type Field<T> = {
+  readonly schema: Schema
+  readonly required: boolean
+  /** The checked value; `undefined` came as no value at all. */
+  readonly parse: (value: unknown, name: string) => T
+}
+
+export type FieldTable = { readonly [name: string]: Field<unknown> }
+
+export type Parsed<Table extends FieldTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends Field<infer T> ? T : never
+}
+
+/** Checks a whole object; a name that is not in the table is refused. */
+export function parseFieldTable<const Table extends FieldTable>(
+  table: Table,
+  value: unknown,
+): Parsed<Table> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw refuse('the body', 'a JSON object')
+  }
+  const given = value as Record<string, unknown>
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(table, name)) throw refuse(name, 'left out: it is unknown here')
+  }
+  const entries = Object.entries(table).map(([name, field]) => {
+    if (given[name] === undefined && field.required) {
+      throw new ApiError('missing_parameter', `${name} is missing`, { param: name })
+    }
+    return [name, field.parse(given[name], name)]
+  })
+  return Object.fromEntries(entries) as Parsed<Table>
+}
+
+export function text(minLength: number, maxLength: number): Field<string> {
+  return {
+    required: true,
+    schema: { type: 'string', minLength, maxLength },
+    parse(value, name) {
+      const trimmed = typeof value === 'string' ? value.trim() : ''
+      if (trimmed.length >= minLength && trimmed.length <= maxLength) return trimmed
+      throw refuse(name, `text of ${minLength} to ${maxLength} characters`)
+    },
+  }
+}
+
+/** A secret is taken as it is, spaces included. */
+export function secret(maxLength: number): Field<string> {
+  return {
+    required: true,
+    schema: { type: 'string', format: 'password', maxLength },
+    parse(value, name) {
+      if (typeof value === 'string' && value !== '' && value.length <= maxLength) return value
+      throw refuse(name, `text of at most ${maxLength} characters`)
+    },
+  }
+}
+
+export function email(): Field<string> {
+  return {
+    required: true,
+    schema: { type: 'string', format: 'email', maxLength: 254 },
+    parse(value, name) {
+      const good = typeof value === 'string' && value.length <= 254 && emailShape.test(value)
+      if (good) return value
+      throw refuse(name, 'an e-mail address')
+    },
+  }
+}
+const emailShape = /^[^\s@"<>\p{Cc}]+@[^\s@"<>\p{Cc}]+$/u
+
+export function oneOf<const Choice extends string>(...choices: Choice[]): Field<Choice> {
+  return {
+    required: true,
+    schema: { type: 'string', enum: choices },
+    parse(value, name) {
+      const found = choices.find((choice) => choice === value)
+      if (found !== undefined) return found
+      throw refuse(name, choices.join(' or '))
+    },
+  }
+}
+
+export function flag(): Field<boolean> {
+  return {
+    required: true,
+    schema: { type: 'boolean' },
+    parse(value, name) {
+      // Query parameters are text.
+      if (value === true || value === 'true') return true
+      if (value === false || value === 'false') return false
+      throw refuse(name, 'true or false')
+    },
+  }
+}
+
+export function wholeNumber(minimum: number, maximum: number): Field<number> {
+  return {
+    required: true,
+    schema: { type: 'integer', minimum, maximum },
+    parse(value, name) {
+      const isText = typeof value === 'string' && /^\d{1,15}$/.test(value)
+      const number = isText ? Number(value) : value
+      if (typeof number === 'number' && Number.isInteger(number)) {
+        if (number >= minimum && number <= maximum) return number
+      }
+      throw refuse(name, `a whole number from ${minimum} to ${maximum}`)
+    },
+  }
+}
+
+export function time(): Field<Date> {
+  return {
+    required: true,
+    schema: { type: 'string', format: 'date-time' },
+    parse(value, name) {
+      const date = new Date(typeof value === 'string' && timeShape.test(value) ? value : Number.NaN)
+      if (!Number.isNaN(date.getTime())) return date
+      throw refuse(name, 'a time such as 2030-01-31T00:00:00Z')
+    },
+  }
+}
+const timeShape = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/
+
+export function limitsField(): Field<Limits> {
+  const limit = { type: ['integer', 'null'], minimum: 0, description: 'null is no limit' }
+  return {
+    required: true,
+    schema: {
+      type: 'object',
+      properties: {
+        requests_per_minute: limit,
+        tokens_per_minute: limit,
+        tokens_per_month: limit,
+        concurrent_streams: limit,
+      },
+      additionalProperties: false,
+    },
+    parse: (value) => parseLimits(value),
+  }
+}
+
+export function optional<T>(field: Field<T>): Field<T | undefined> {
+  return {
+    required: false,
+    schema: field.schema,
+    parse: (value, name) => (value === undefined ? undefined : field.parse(value, name)),
+  }
+}
+
+/** May be left out or null. */
+export function nullable<T>(field: Field<T>): Field<T | null | undefined> {
+  return {
+    required: false,
+    schema: { anyOf: [field.schema, { type: 'null' }] },
+    parse: (value, name) =>
+      value === undefined || value === null ? value : field.parse(value, name),
+  }
+}
+
+function refuse(param: string, expected: string): ApiError {
+  return new ApiError('invalid_value', `${param} must be ${expected}`, { param })
+}

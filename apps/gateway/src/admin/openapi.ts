@@ -1,0 +1,189 @@
+/** The OpenAPI document of the admin API, made from its routes. */
+import type { AdminRoute } from './admin-route.ts'
+import type { FieldTable, Schema } from './fields.ts'
+
+export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
+  const paths: Record<string, Record<string, Schema>> = {}
+  for (const route of routes) {
+    const path = `/privatemode/v1/admin${route.path}`
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: formatOperation(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Privatemode gateway: admin API',
+      version: '1',
+      description:
+        'Keys, accounts, members, usage and workers. Shells send the operator token; pages have a session cookie and send its CSRF token with every change.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    paths,
+    components: { schemas, securitySchemes },
+  }
+}
+
+function formatOperation(route: AdminRoute): Schema {
+  const name = `${route.method} ${route.path}`.toLowerCase().replace(/[^a-z0-9]+/g, '_')
+  return {
+    operationId: name.replace(/_$/, ''),
+    summary: route.summary,
+    security: route.access === 'anyone' ? [] : [{ operator: [] }, { session: [], csrf: [] }],
+    parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
+    ...(route.body === undefined ? {} : { requestBody: formatBody(route.body) }),
+    responses: {
+      [String(route.status)]: {
+        description: route.status === 302 ? 'Elsewhere' : 'Done',
+        ...(route.status === 302
+          ? {}
+          : { content: { [route.answerType]: { schema: route.answer } } }),
+      },
+      default: {
+        description: 'Refused or failed',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    },
+  }
+}
+
+function pathParameters(path: string): Schema[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => ({
+    name: match[1],
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+}
+
+function queryParameters(query: FieldTable): Schema[] {
+  return Object.entries(query).map(([name, { required, schema }]) => ({
+    name,
+    in: 'query',
+    required,
+    schema,
+  }))
+}
+
+function formatBody(body: FieldTable): Schema {
+  const fields = Object.entries(body)
+  return {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          properties: Object.fromEntries(fields.map(([name, field]) => [name, field.schema])),
+          required: fields.filter(([, field]) => field.required).map(([name]) => name),
+          additionalProperties: false,
+        },
+      },
+    },
+  }
+}
+
+const text = { type: 'string' }
+const moment = { type: 'string', format: 'date-time' }
+const maybe = (schema: Schema) => ({ anyOf: [schema, { type: 'null' }] })
+const count = { type: 'integer' }
+const object = (properties: Schema) => ({ type: 'object', properties })
+
+const limits = object({
+  requests_per_minute: maybe(count),
+  tokens_per_minute: maybe(count),
+  tokens_per_month: maybe(count),
+  concurrent_streams: maybe(count),
+})
+const key = {
+  id: text,
+  account_id: text,
+  name: text,
+  prefix: text,
+  created_by: maybe(text),
+  created_at: moment,
+  rotated_at: maybe(moment),
+  expires_at: maybe(moment),
+  revoked_at: maybe(moment),
+  last_used_at: maybe(moment),
+  limits,
+}
+const member = object({
+  id: text,
+  account_id: text,
+  email: text,
+  name: text,
+  role: { type: 'string', enum: ['admin', 'member'] },
+  operates: { type: 'boolean' },
+  has_password: { type: 'boolean' },
+  created_at: moment,
+  disabled_at: maybe(moment),
+})
+const tokens = { prompt_tokens: count, cached_tokens: count, completion_tokens: count }
+
+const schemas: Schema = {
+  Key: object(key),
+  IssuedKey: object({ ...key, secret: text }),
+  Account: object({
+    id: text,
+    name: text,
+    operates: { type: 'boolean' },
+    created_at: moment,
+    disabled_at: maybe(moment),
+    limits,
+  }),
+  Member: member,
+  Session: object({ member, csrf_token: text }),
+  Invitation: object({ url: text, expires_at: moment }),
+  Worker: object({
+    id: text,
+    url: text,
+    models: { type: 'array', items: text },
+    capacity: count,
+    active: count,
+    draining: { type: 'boolean' },
+    registered_at: moment,
+  }),
+  UsageSum: object({
+    time: maybe(moment),
+    key_id: text,
+    model: text,
+    path: text,
+    outcome: text,
+    account_id: text,
+    requests: count,
+    ...tokens,
+    duration_ms: count,
+    up_to_300_ms: count,
+    up_to_1_s: count,
+    up_to_3_s: count,
+    up_to_10_s: count,
+    up_to_30_s: count,
+    up_to_100_s: count,
+  }),
+  UsageRow: object({
+    request_id: text,
+    started_at: moment,
+    account_id: text,
+    key_id: text,
+    worker_id: text,
+    model: text,
+    path: text,
+    outcome: { type: 'string', enum: ['complete', 'aborted', 'failed', 'lost'] },
+    status: count,
+    ...tokens,
+    duration_ms: count,
+  }),
+  Error: object({
+    error: object({
+      message: text,
+      type: text,
+      param: maybe(text),
+      code: text,
+      retryable: { type: 'boolean' },
+    }),
+  }),
+}
+
+const securitySchemes: Schema = {
+  operator: { type: 'http', scheme: 'bearer', description: 'the operator token' },
+  session: { type: 'apiKey', in: 'cookie', name: '__Host-privatemode' },
+  csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token' },
+}

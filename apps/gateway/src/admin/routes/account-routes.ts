@@ -1,0 +1,130 @@
+/** Accounts, their limits, and workers and models of the deployment. */
+import { ApiError } from '@privatemode/protocol/api'
+import {
+  type Account,
+  changeAccount,
+  createAccount,
+  listAccounts,
+} from '../../accounts/account-store.ts'
+import { formatLimits, noLimits } from '../../keys/limits.ts'
+import { requestDrain } from '../../registry/worker-store.ts'
+import type { Actor } from '../actor.ts'
+import { accountOf, insist, mayOperate } from '../actor.ts'
+import { type AdminCall, type AdminRoute, type AdminWorker, route } from '../admin-route.ts'
+import { flag, limitsField, nullable, optional, text } from '../fields.ts'
+
+const account = { $ref: '#/components/schemas/Account' }
+const worker = { $ref: '#/components/schemas/Worker' }
+
+export const accountRoutes: readonly AdminRoute[] = [
+  route('GET /accounts', {
+    summary: 'List accounts: all for those who operate, the own one for others',
+    answer: { type: 'object', properties: { accounts: { type: 'array', items: account } } },
+    async handle({ parts, actor }) {
+      const only = mayOperate(actor) ? undefined : accountOf(actor, undefined)
+      const accounts = await listAccounts(parts.database, only)
+      return Response.json({ accounts: accounts.map(formatAccount) })
+    },
+  }),
+  route('POST /accounts', {
+    summary: 'Create an account',
+    status: 201,
+    body: { name: text(1, 100), limits: nullable(limitsField()) },
+    answer: account,
+    async handle({ parts, actor, body }) {
+      insist(mayOperate(actor))
+      const made = await createAccount(parts.database, body.name, body.limits ?? noLimits)
+      return Response.json(formatAccount(made), { status: 201 })
+    },
+  }),
+  route('PATCH /accounts/{id}', {
+    summary: 'Rename, limit, disable or enable an account',
+    body: {
+      name: optional(text(1, 100)),
+      disabled: optional(flag()),
+      limits: nullable(limitsField()),
+    },
+    answer: account,
+    async handle({ parts, actor, params, body }) {
+      insist(mayOperate(actor))
+      const { id = '' } = params
+      if (body.disabled === true && actor.kind === 'member') {
+        const own = actor.session.member.accountId
+        if (own === id) throw new ApiError('invalid_value', 'nobody disables the own account')
+      }
+      const changed = await changeAccount(parts.database, id, {
+        name: body.name,
+        disabled: body.disabled,
+        limits: body.limits === null ? noLimits : body.limits,
+      })
+      return Response.json(formatAccount(changed))
+    },
+  }),
+  route('GET /workers', {
+    summary: 'List the workers that are alive',
+    answer: { type: 'object', properties: { workers: { type: 'array', items: worker } } },
+    async handle({ parts, actor }) {
+      insist(mayOperate(actor))
+      return Response.json({ workers: parts.workers().map(formatWorker) })
+    },
+  }),
+  route('POST /workers/{id}/drain', {
+    summary: 'Give a worker no more requests; those it has go on',
+    handle: (call) => drain(call, true),
+  }),
+  route('DELETE /workers/{id}/drain', {
+    summary: 'Give a worker requests again',
+    handle: (call) => drain(call, false),
+  }),
+  route('GET /models', {
+    summary: 'List the models that workers have',
+    answer: {
+      type: 'object',
+      properties: { models: { type: 'array', items: { type: 'object' } } },
+    },
+    async handle({ parts }) {
+      const models = new Map(
+        parts.workers().flatMap((each) => each.models.map((model) => [model.id, model] as const)),
+      )
+      const count = (id: string) =>
+        parts.workers().filter((each) => each.models.some((model) => model.id === id)).length
+      return Response.json({
+        models: [...models.values()].map((model) => ({ ...model, workers: count(model.id) })),
+      })
+    },
+  }),
+]
+
+async function drain(
+  { parts, actor, params }: AdminCall<unknown, unknown, Actor>,
+  wanted: boolean,
+): Promise<Response> {
+  insist(mayOperate(actor))
+  const found = await requestDrain(parts.database, params.id ?? '', wanted)
+  if (!found) throw new ApiError('not_found', 'there is no such worker')
+  await parts.refreshWorkers()
+  return Response.json({ draining: wanted })
+}
+
+function formatAccount(found: Account): Record<string, unknown> {
+  return {
+    id: found.id,
+    name: found.name,
+    operates: found.operates,
+    created_at: found.createdAt.toISOString(),
+    disabled_at: found.disabledAt?.toISOString() ?? null,
+    limits: formatLimits(found.limits),
+  }
+}
+
+function formatWorker(found: AdminWorker): Record<string, unknown> {
+  return {
+    id: found.id,
+    url: found.url,
+    models: found.models.map((model) => model.id),
+    capacity: found.capacity,
+    active: found.active,
+    draining: found.draining,
+    registered_at: found.registeredAt.toISOString(),
+  }
+}

@@ -1,0 +1,130 @@
+/** API keys. */
+import {
+  type ApiKey,
+  changeKey,
+  createKey,
+  findKey,
+  type IssuedKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+} from '../../keys/key-store.ts'
+import { formatLimits, noLimits } from '../../keys/limits.ts'
+import { type Actor, accountOf, insist, mayAdminister, mayChangeKey, maySee } from '../actor.ts'
+import { type AdminParts, type AdminRoute, route } from '../admin-route.ts'
+import { limitsField, nullable, optional, text, time, wholeNumber } from '../fields.ts'
+
+const key = { $ref: '#/components/schemas/Key' }
+const issued = { $ref: '#/components/schemas/IssuedKey' }
+
+export const keyRoutes: readonly AdminRoute[] = [
+  route('GET /keys', {
+    summary: 'List API keys, newest first',
+    query: { account: optional(text(1, 64)) },
+    answer: { type: 'object', properties: { keys: { type: 'array', items: key } } },
+    async handle({ parts, actor, query }) {
+      const accountId = actor.kind === 'operator' ? query.account : accountOf(actor, query.account)
+      if (accountId !== undefined) insist(maySee(actor, accountId), false)
+      return Response.json({ keys: (await listKeys(parts.database, accountId)).map(formatKey) })
+    },
+  }),
+  route('POST /keys', {
+    summary: 'Create an API key; the secret is in this answer and never again',
+    status: 201,
+    body: {
+      name: text(1, 100),
+      account_id: nullable(text(1, 64)),
+      expires_at: nullable(time()),
+      limits: nullable(limitsField()),
+    },
+    answer: issued,
+    async handle({ parts, actor, body }) {
+      const accountId = accountOf(actor, body.account_id)
+      insist(maySee(actor, accountId), false)
+      // A member who could set limits could also lift them.
+      const limits = body.limits ?? noLimits
+      insist(limits === noLimits || mayAdminister(actor, accountId))
+      const made = await createKey(parts.database, {
+        accountId,
+        name: body.name,
+        expiresAt: body.expires_at ?? null,
+        limits,
+        createdBy: actor.kind === 'member' ? actor.session.member.id : null,
+      })
+      return Response.json(formatIssued(made), { status: 201 })
+    },
+  }),
+  route('GET /keys/{id}', {
+    summary: 'Read one API key',
+    answer: key,
+    handle: async ({ parts, actor, params }) =>
+      Response.json(formatKey(await findVisible(parts, actor, params.id))),
+  }),
+  route('PATCH /keys/{id}', {
+    summary: 'Change name, expiry or limits of an API key',
+    body: {
+      name: optional(text(1, 100)),
+      expires_at: nullable(time()),
+      limits: nullable(limitsField()),
+    },
+    answer: key,
+    async handle({ parts, actor, params, body }) {
+      const found = await findChangeable(parts, actor, params.id)
+      insist(body.limits === undefined || mayAdminister(actor, found.accountId))
+      const changed = await changeKey(parts.database, found.id, {
+        ...(body.name === undefined ? {} : { name: body.name }),
+        ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
+        ...(body.limits === undefined ? {} : { limits: body.limits ?? noLimits }),
+      })
+      return Response.json(formatKey(changed))
+    },
+  }),
+  route('POST /keys/{id}/rotate', {
+    summary: 'Give an API key a new secret; the old one works for the overlap',
+    body: { overlap_seconds: nullable(wholeNumber(0, 30 * 86_400)) },
+    answer: issued,
+    async handle({ parts, actor, params, body }) {
+      const found = await findChangeable(parts, actor, params.id)
+      const rotated = await rotateKey(parts.database, found.id, body.overlap_seconds ?? 0)
+      return Response.json(formatIssued(rotated))
+    },
+  }),
+  route('DELETE /keys/{id}', {
+    summary: 'Revoke an API key; it stops working everywhere within two seconds',
+    answer: key,
+    async handle({ parts, actor, params }) {
+      const found = await findChangeable(parts, actor, params.id)
+      return Response.json(formatKey(await revokeKey(parts.database, found.id)))
+    },
+  }),
+]
+
+async function findVisible(parts: AdminParts, actor: Actor, id = ''): Promise<ApiKey> {
+  const found = await findKey(parts.database, id)
+  insist(maySee(actor, found.accountId), false)
+  return found
+}
+
+async function findChangeable(parts: AdminParts, actor: Actor, id = ''): Promise<ApiKey> {
+  const found = await findVisible(parts, actor, id)
+  insist(mayChangeKey(actor, found))
+  return found
+}
+
+function formatKey(found: ApiKey): Record<string, unknown> {
+  return {
+    id: found.id,
+    account_id: found.accountId,
+    name: found.name,
+    prefix: found.prefix,
+    created_by: found.createdBy,
+    created_at: found.createdAt.toISOString(),
+    rotated_at: found.rotatedAt?.toISOString() ?? null,
+    expires_at: found.expiresAt?.toISOString() ?? null,
+    revoked_at: found.revokedAt?.toISOString() ?? null,
+    last_used_at: found.lastUsedAt?.toISOString() ?? null,
+    limits: formatLimits(found.limits),
+  }
+}
+
+const formatIssued = ({ key: found, secret }: IssuedKey) => ({ ...formatKey(found), secret })

@@ -1,0 +1,125 @@
+/** Signing in and out. */
+import { ApiError } from '@privatemode/protocol/api'
+import { acceptInvitation } from '../../members/invitations.ts'
+import { findMember, setPassword } from '../../members/member-store.ts'
+import { hashPassword } from '../../members/password.ts'
+import { beginSession, csrfTokenOf, endSession, type Session } from '../../members/session-store.ts'
+import { signIn } from '../../members/sign-in.ts'
+import { type AdminParts, type AdminRoute, openRoute, route } from '../admin-route.ts'
+import { email, optional, secret, text } from '../fields.ts'
+import { formatEndedCookie, formatSessionCookie } from '../session-cookie.ts'
+import { formatMember } from './member-routes.ts'
+
+const session = { $ref: '#/components/schemas/Session' }
+
+export const sessionRoutes: readonly AdminRoute[] = [
+  openRoute('GET /sign-in', {
+    summary: 'Say how one can sign in here',
+    answer: { type: 'object', properties: { oidc: { type: 'boolean' } } },
+    handle: async ({ parts }) => Response.json({ oidc: parts.oidc !== undefined }),
+  }),
+  openRoute('POST /session', {
+    summary: 'Sign in with a password; the session is in a cookie',
+    body: { email: email(), password: secret(256) },
+    answer: session,
+    async handle({ parts, body, address }) {
+      const member = await signIn(parts.database, { ...body, address })
+      return answerSession(await beginSession(parts.database, member), parts)
+    },
+  }),
+  openRoute('POST /invitations/accept', {
+    summary: 'Use a one-time link: set a password, and become a member',
+    body: {
+      token: text(43, 43),
+      email: optional(email()),
+      name: optional(text(1, 100)),
+      password: secret(256),
+    },
+    answer: session,
+    async handle({ parts, body }) {
+      const member = await acceptInvitation(parts.database, body)
+      return answerSession(await beginSession(parts.database, member), parts)
+    },
+  }),
+  route('GET /session', {
+    summary: 'Say who is signed in, and give the token that changes need',
+    answer: session,
+    async handle({ actor }) {
+      if (actor.kind === 'operator') return Response.json({ operator: true })
+      return Response.json(formatSession(actor.session))
+    },
+  }),
+  route('DELETE /session', {
+    summary: 'Sign out',
+    async handle({ parts, actor }) {
+      if (actor.kind === 'member') await endSession(parts.database, actor.session.token)
+      return Response.json(
+        { signed_out: true },
+        { headers: { 'set-cookie': formatEndedCookie(parts.publicUrl) } },
+      )
+    },
+  }),
+  route('PUT /session/password', {
+    summary: 'Change the own password; other sessions end',
+    body: { old_password: secret(256), new_password: secret(256) },
+    answer: session,
+    async handle({ parts, actor, body, address }) {
+      if (actor.kind === 'operator') {
+        throw new ApiError('invalid_value', 'the operator token has no password')
+      }
+      const { member } = actor.session
+      await signIn(parts.database, { email: member.email, password: body.old_password, address })
+      await setPassword(parts.database, member.id, await hashPassword(body.new_password))
+      return answerSession(await beginSession(parts.database, member), parts)
+    },
+  }),
+  openRoute('GET /oidc/start', {
+    summary: 'Go to the identity provider',
+    status: 302,
+    async handle({ parts }) {
+      const target = await oidcOf(parts).begin(parts.database)
+      return new Response(null, { status: 302, headers: { location: target } })
+    },
+  }),
+  openRoute('GET /oidc/callback', {
+    summary: 'Come back from the identity provider',
+    status: 302,
+    query: {
+      code: optional(text(1, 4096)),
+      state: optional(text(1, 512)),
+      iss: optional(text(1, 1024)),
+      session_state: optional(text(1, 1024)),
+      scope: optional(text(1, 1024)),
+      error: optional(text(1, 256)),
+      error_description: optional(text(1, 1024)),
+    },
+    async handle({ parts, request }) {
+      const { search } = new URL(request.url)
+      const callback = new URL(`/privatemode/v1/admin/oidc/callback${search}`, parts.publicUrl)
+      const memberId = await oidcOf(parts).finish(parts.database, callback)
+      const begun = await beginSession(parts.database, await findMember(parts.database, memberId))
+      // Not a redirect: a strict cookie would not be sent on one that began at another site.
+      return new Response('<!doctype html><meta http-equiv="refresh" content="0;url=/">', {
+        headers: {
+          'content-type': 'text/html; charset=utf-8',
+          'set-cookie': formatSessionCookie(begun.token, parts.publicUrl),
+        },
+      })
+    },
+  }),
+]
+
+function oidcOf(parts: AdminParts) {
+  if (parts.oidc !== undefined) return parts.oidc
+  throw new ApiError('not_found', 'no identity provider is configured')
+}
+
+function answerSession(begun: Session, parts: AdminParts): Response {
+  return Response.json(formatSession(begun), {
+    headers: { 'set-cookie': formatSessionCookie(begun.token, parts.publicUrl) },
+  })
+}
+
+function formatSession(found: Session): Record<string, unknown> {
+  return { member: formatMember(found.member), csrf_token: csrfTokenOf(found.token) }
+}

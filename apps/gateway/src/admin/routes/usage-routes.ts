@@ -1,0 +1,103 @@
+/** Usage: sums for plots, single requests, CSV. */
+import { ApiError } from '@privatemode/protocol/api'
+import { streamUsage } from '../../metering/usage-csv.ts'
+import {
+  listRequests,
+  sumUsage,
+  type UsageGroup,
+  type UsageRange,
+} from '../../metering/usage-query.ts'
+import { type Actor, accountOf, insist, mayOperate, maySee } from '../actor.ts'
+import { type AdminRoute, route } from '../admin-route.ts'
+import { oneOf, optional, text, time, wholeNumber } from '../fields.ts'
+
+const range = {
+  from: time(),
+  to: time(),
+  account: optional(text(1, 64)),
+  key: optional(text(1, 64)),
+}
+const usageRow = { $ref: '#/components/schemas/UsageRow' }
+const groups: readonly UsageGroup[] = ['key', 'model', 'path', 'outcome', 'account']
+
+export const usageRoutes: readonly AdminRoute[] = [
+  route('GET /usage', {
+    summary: 'Sum usage by time and by key, model, path, outcome or account',
+    query: {
+      ...range,
+      step: optional(oneOf('hour', 'day', 'month', 'all')),
+      by: optional(text(0, 64)),
+    },
+    answer: {
+      type: 'object',
+      properties: { rows: { type: 'array', items: { $ref: '#/components/schemas/UsageSum' } } },
+    },
+    async handle({ parts, actor, query }) {
+      const asked = (query.by ?? '').split(',').filter((name) => name !== '')
+      const by = groups.filter((group) => asked.includes(group))
+      if (by.length !== asked.length) {
+        const message = `by must be a list of ${groups.join(', ')}`
+        throw new ApiError('invalid_value', message, { param: 'by' })
+      }
+      const step = query.step ?? 'day'
+      const rows = await sumUsage(parts.database, rangeFor(actor, query), step, by)
+      return Response.json({ rows })
+    },
+  }),
+  route('GET /usage/requests', {
+    summary: 'List single requests in order of time',
+    query: { ...range, limit: optional(wholeNumber(1, 1000)), after: optional(text(1, 128)) },
+    answer: {
+      type: 'object',
+      properties: {
+        requests: { type: 'array', items: usageRow },
+        next: { type: ['string', 'null'] },
+      },
+    },
+    async handle({ parts, actor, query }) {
+      const limit = query.limit ?? 100
+      const cursor = query.after === undefined ? undefined : parseCursor(query.after)
+      const requests = await listRequests(parts.database, rangeFor(actor, query), cursor, limit)
+      const last = requests.length === limit ? requests.at(-1) : undefined
+      const next = last && `${last.started_at.toISOString()}_${last.request_id}`
+      return Response.json({ requests, next: next ?? null })
+    },
+  }),
+  route('GET /usage/export.csv', {
+    summary: 'Export single requests as CSV',
+    query: range,
+    answerType: 'text/csv',
+    answer: { type: 'string' },
+    async handle({ parts, actor, query }) {
+      return new Response(streamUsage(parts.database, rangeFor(actor, query)), {
+        headers: {
+          'content-type': 'text/csv; charset=utf-8',
+          'content-disposition': 'attachment; filename="usage.csv"',
+        },
+      })
+    },
+  }),
+]
+
+type RangeQuery = {
+  readonly from: Date
+  readonly to: Date
+  readonly account: string | undefined
+  readonly key: string | undefined
+}
+
+function rangeFor(actor: Actor, query: RangeQuery): UsageRange {
+  const everyone = mayOperate(actor) && query.account === undefined
+  const accountId = everyone ? undefined : accountOf(actor, query.account)
+  if (accountId !== undefined) insist(maySee(actor, accountId), false)
+  return { accountId, keyId: query.key, from: query.from, to: query.to }
+}
+
+function parseCursor(value: string): { startedAt: Date; requestId: string } {
+  const [time = '', requestId = ''] = value.split('_')
+  const startedAt = new Date(time)
+  if (!Number.isNaN(startedAt.getTime()) && /^[0-9a-f]{32}$/.test(requestId)) {
+    return { startedAt, requestId }
+  }
+  throw new ApiError('invalid_value', 'after must be what next was', { param: 'after' })
+}

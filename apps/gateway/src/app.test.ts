@@ -1,0 +1,158 @@
+/** What the gateway serves beside the relay: files, portal, metrics, health. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { scriptedWorker } from './testing/scripted-worker.ts'
+import { receiptKeyPair, signUsage, usageRecord } from './testing/signed-usage.ts'
+import { newId, startTestGateway, type TestGateway } from './testing/test-gateway.ts'
+
+const metricsToken = 'metrics-token'
+let directory: string
+let gateway: TestGateway
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'gateway-files-'))
+  mkdirSync(join(directory, 'portal/assets'), { recursive: true })
+  mkdirSync(join(directory, 'log'))
+  writeFileSync(join(directory, 'portal/index.html'), '<!doctype html>portal')
+  writeFileSync(join(directory, 'portal/assets/main-0a1b2c3d.js'), 'run()')
+  writeFileSync(join(directory, 'portal/notes.xyz'), 'unknown kind')
+  writeFileSync(join(directory, 'log/checkpoint'), 'checkpoint')
+  gateway = await startTestGateway({
+    args: [
+      ['--portalDir', join(directory, 'portal')],
+      ['--logDir', join(directory, 'log')],
+      ['--metrics', 'true'],
+      ['--metricsToken', metricsToken],
+      ['--leaseSeconds', '600'],
+      ['--usageGraceMs', '0'],
+      ['--maxRequests', '2'],
+    ].flat(),
+  })
+})
+
+afterAll(async () => {
+  await gateway.stop()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.gateway.url}${path}`, init)
+
+test('the portal is served with a policy that allows its own code only', async () => {
+  for (const path of ['/', '/keys', '/usage?x=1']) {
+    const response = await get(path)
+    expect(await response.text()).toBe('<!doctype html>portal')
+    const policy = response.headers.get('content-security-policy') ?? ''
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).not.toContain('unsafe')
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+  }
+  const script = await get('/assets/main-0a1b2c3d.js')
+  expect(script.headers.get('content-type')).toStartWith('text/javascript')
+  expect(script.headers.get('cache-control')).toContain('immutable')
+  expect((await get('/notes.xyz')).status).toBe(404)
+  expect((await get('/missing.js')).status).toBe(404)
+  expect((await get('/', { method: 'POST' })).status).toBe(404)
+})
+
+test('the manifest log is open to everyone', async () => {
+  const response = await get('/privatemode/v1/log/checkpoint')
+  expect(await response.text()).toBe('checkpoint')
+  expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  expect((await get('/privatemode/v1/log/..%2fportal/index.html')).status).toBe(404)
+})
+
+test('health and HEAD are answered without a key', async () => {
+  expect(await (await get('/health')).json()).toEqual({ status: 'ok' })
+  expect((await get('/', { method: 'HEAD' })).status).toBe(200)
+})
+
+test('metrics need their token and tell no key and no content', async () => {
+  expect((await get('/metrics')).status).toBe(401)
+  const { secret } = await gateway.createKey()
+  const worker = scriptedWorker('w_one')
+  await gateway.register(worker)
+  await (await gateway.seal(secret, ['w_one'], { body: 'ciphertext of a prompt' })).text()
+  const response = await get('/metrics', { headers: { authorization: `Bearer ${metricsToken}` } })
+  const text = await response.text()
+  expect(text).toContain(
+    'privatemode_gateway_relayed_total{model="test-model",outcome="complete"} 1',
+  )
+  expect(text).not.toContain(secret)
+  expect(text).not.toContain('ciphertext')
+  await worker.stop()
+})
+
+test('the log has no key, no token and no ciphertext', async () => {
+  // Lines are gathered for some milliseconds.
+  while (!gateway.logLines.join('').includes('relayed')) await Bun.sleep(5)
+  const lines = gateway.logLines.join('')
+  expect(lines).not.toContain('pm_')
+  expect(lines).not.toContain('ciphertext')
+  expect(lines).not.toContain('operator-token')
+})
+
+test('browsers of any origin may ask with a key, and preflights are answered', async () => {
+  const response = await get('/privatemode/v1/sealed', {
+    method: 'OPTIONS',
+    headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' },
+  })
+  expect(response.status).toBe(204)
+  expect(response.headers.get('access-control-allow-origin')).toBe('*')
+  expect(response.headers.get('access-control-allow-credentials')).toBeNull()
+  const admin = await get('/privatemode/v1/admin/sign-in', {
+    headers: { origin: 'https://x.example' },
+  })
+  expect(admin.headers.get('access-control-allow-origin')).toBeNull()
+})
+
+test('requests over the limit are told to come back', async () => {
+  const { secret } = await gateway.createKey()
+  const worker = scriptedWorker('w_slow')
+  const proceed = Promise.withResolvers<void>()
+  const begun: (() => void)[] = []
+  worker.answer = async () => {
+    begun.pop()?.()
+    await proceed.promise
+    return new Response('done', { headers: { 'content-type': 'application/privatemode-sealed' } })
+  }
+  await gateway.register(worker)
+  const started = [1, 2].map(() => new Promise<void>((resolve) => begun.push(resolve)))
+  const running = [gateway.seal(secret, ['w_slow']), gateway.seal(secret, ['w_slow'])]
+  await Promise.all(started)
+  const refused = await gateway.seal(secret, ['w_slow'])
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).toBe('1')
+  proceed.resolve()
+  for (const response of await Promise.all(running)) expect(await response.text()).toBe('done')
+  await worker.stop()
+})
+
+test('what was relayed and never reported is booked as lost, until the worker reports it', async () => {
+  const pair = receiptKeyPair()
+  const { id, secret } = await gateway.createKey()
+  const worker = scriptedWorker('w_forgetful', pair.publicKey)
+  await gateway.register(worker)
+  const requestId = newId()
+  await (await gateway.seal(secret, ['w_forgetful'], { requestId })).text()
+  const range = 'from=2020-01-01&to=2100-01-01'
+  const booked = async () => {
+    const response = await gateway.operate('GET', `admin/usage/requests?${range}&key=${id}`)
+    return ((await response.json()) as { requests: Record<string, unknown>[] }).requests
+  }
+  while ((await booked()).length === 0) await Bun.sleep(50)
+  expect(await booked()).toMatchObject([
+    { request_id: requestId, outcome: 'lost', prompt_tokens: 0 },
+  ])
+  const record = usageRecord({ request_id: requestId, key_ref: id, worker_id: 'w_forgetful' })
+  await gateway.operate('POST', 'registry/usage', { records: [signUsage(pair, record)] })
+  expect(await booked()).toMatchObject([{ outcome: 'complete', prompt_tokens: 10 }])
+  const sums = await gateway.operate('GET', `admin/usage?${range}&key=${id}&step=all&by=outcome`)
+  expect(await sums.json()).toMatchObject({ rows: [{ outcome: 'complete', requests: 1 }] })
+  const csv = await (
+    await gateway.operate('GET', `admin/usage/export.csv?${range}&key=${id}`)
+  ).text()
+  expect(csv.split('\r\n')[1]).toStartWith(`${requestId},`)
+  await worker.stop()
+})

@@ -1,0 +1,94 @@
+/** Compares what clients have receipts for with what they are billed. */
+import { billedCachedTokens } from '../metering/usage-record.ts'
+
+export type Difference = {
+  readonly requestId: string
+  readonly kind: 'not_billed' | 'no_receipt' | 'differs'
+  /** What differs: field, by the receipt, by the bill. */
+  readonly detail: string
+}
+
+export type Findings = {
+  readonly receipts: number
+  readonly billed: number
+  readonly differences: readonly Difference[]
+  /** Lines that could not be read as a receipt. */
+  readonly unreadable: number
+}
+
+const compared = ['model', 'path', 'outcome', 'prompt_tokens', 'cached_tokens', 'completion_tokens']
+
+/**
+ * `receipts` has one receipt a line, as clients get them; `billCsv` is an export of usage. Requests
+ * that are billed without a receipt and cost nothing are no difference: a lost request is one.
+ */
+export function auditBill(receipts: string, billCsv: string): Findings {
+  const bill = parseBill(billCsv)
+  const differences: Difference[] = []
+  const seen = new Set<string>()
+  let unreadable = 0
+  for (const line of receipts.split('\n').filter((each) => each.trim() !== '')) {
+    const record = parseReceipt(line)
+    const requestId = record?.get('request_id')
+    if (record === undefined || requestId === undefined) {
+      unreadable++
+      continue
+    }
+    seen.add(requestId)
+    const billed = bill.get(requestId)
+    if (billed === undefined) {
+      differences.push({ requestId, kind: 'not_billed', detail: '' })
+      continue
+    }
+    for (const field of compared) {
+      const [ours, theirs] = [record.get(field), billed.get(field)]
+      if (ours === theirs) continue
+      differences.push({ requestId, kind: 'differs', detail: `${field}: ${ours} / ${theirs}` })
+    }
+  }
+  for (const [requestId, row] of bill) {
+    const cost = Number(row.get('prompt_tokens')) + Number(row.get('completion_tokens'))
+    if (seen.has(requestId) || cost === 0) continue
+    differences.push({ requestId, kind: 'no_receipt', detail: `${cost} tokens` })
+  }
+  return { receipts: seen.size, billed: bill.size, differences, unreadable }
+}
+
+export function formatFindings(findings: Findings): string {
+  const lines = findings.differences.map(({ requestId, kind, detail }) =>
+    `${requestId} ${kind} ${detail}`.trimEnd(),
+  )
+  const { receipts, billed, unreadable } = findings
+  const sum = `${receipts} receipts, ${billed} billed, ${lines.length} differences, ${unreadable} unreadable`
+  return `${[...lines, sum].join('\n')}\n`
+}
+
+type Fields = ReadonlyMap<string, string>
+
+function parseReceipt(line: string): Fields | undefined {
+  try {
+    const receipt = JSON.parse(line) as { record?: unknown }
+    const bytes = Buffer.from(String(receipt.record), 'base64')
+    const record = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
+    const fields = new Map(Object.entries(record).map(([name, value]) => [name, String(value)]))
+    const cached = billedCachedTokens(String(record.path), Number(record.cached_tokens))
+    return fields.set('cached_tokens', String(cached))
+  } catch {
+    return undefined
+  }
+}
+
+/** Our own export: no cell has a line break in it. */
+function parseBill(csv: string): Map<string, Fields> {
+  const [head = '', ...rows] = csv.split('\r\n').filter((line) => line !== '')
+  const names = head.split(',')
+  return new Map(
+    rows.map((row) => {
+      const cells = [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+        (match) => match[1]?.replaceAll('""', '"') ?? match[2] ?? '',
+      )
+      const fields = new Map(names.map((name, index) => [name, cells[index] ?? '']))
+      return [fields.get('request_id') ?? '', fields] as const
+    }),
+  )
+}

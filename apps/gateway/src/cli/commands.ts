@@ -1,0 +1,169 @@
+/** What can be done from a shell, as calls of the admin API. */
+import { GatewayError } from '../gateway-error.ts'
+
+export type CommandValues = {
+  readonly name: string | undefined
+  readonly account: string | undefined
+  readonly email: string | undefined
+  readonly role: 'admin' | 'member'
+  readonly expiresAt: string | undefined
+  readonly id: string | undefined
+  readonly overlapSeconds: number | undefined
+  readonly requestsPerMinute: number | undefined
+  readonly tokensPerMinute: number | undefined
+  readonly tokensPerMonth: number | undefined
+  readonly concurrentStreams: number | undefined
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly step: string
+  readonly by: string | undefined
+}
+
+export type AdminRequest = {
+  readonly method: string
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+type Command = { readonly help: string; readonly call: (values: CommandValues) => AdminRequest }
+
+export const commands: Readonly<Record<string, Command>> = {
+  'keys create': {
+    help: 'create an API key (--name, --account, --expiresAt, limits); prints the secret once',
+    call: (values) => ({
+      method: 'POST',
+      path: 'keys',
+      body: {
+        name: needed('name', values.name),
+        account_id: values.account,
+        expires_at: values.expiresAt,
+        limits: limitsOf(values),
+      },
+    }),
+  },
+  'keys list': {
+    help: 'list API keys (--account)',
+    call: ({ account }) => ({ method: 'GET', path: 'keys', query: { account } }),
+  },
+  'keys limit': {
+    help: 'set the limits of an API key (--id, limits); what is not given is unlimited',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `keys/${idOf(values)}`,
+      body: { limits: limitsOf(values) ?? null },
+    }),
+  },
+  'keys rotate': {
+    help: 'give an API key a new secret (--id, --overlapSeconds)',
+    call: (values) => ({
+      method: 'POST',
+      path: `keys/${idOf(values)}/rotate`,
+      body: { overlap_seconds: values.overlapSeconds },
+    }),
+  },
+  'keys revoke': {
+    help: 'revoke an API key (--id)',
+    call: (values) => ({ method: 'DELETE', path: `keys/${idOf(values)}` }),
+  },
+  'accounts create': {
+    help: 'create an account (--name, limits)',
+    call: (values) => ({
+      method: 'POST',
+      path: 'accounts',
+      body: { name: needed('name', values.name), limits: limitsOf(values) },
+    }),
+  },
+  'accounts list': { help: 'list accounts', call: () => ({ method: 'GET', path: 'accounts' }) },
+  'accounts limit': {
+    help: 'set the limits of an account (--id, limits); what is not given is unlimited',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `accounts/${idOf(values)}`,
+      body: { limits: limitsOf(values) ?? null },
+    }),
+  },
+  'accounts disable': {
+    help: 'stop an account, its keys and members (--id)',
+    call: (values) => switched('accounts', values, true),
+  },
+  'accounts enable': {
+    help: 'undo disable (--id)',
+    call: (values) => switched('accounts', values, false),
+  },
+  'members list': {
+    help: 'list members (--account)',
+    call: ({ account }) => ({ method: 'GET', path: 'members', query: { account } }),
+  },
+  'members invite': {
+    help: 'make a one-time link for a new member (--role, --account, --email)',
+    call: ({ role, account, email }) => ({
+      method: 'POST',
+      path: 'invitations',
+      body: { role, account_id: account, email },
+    }),
+  },
+  'members reset': {
+    help: 'make a one-time link for a new password (--id)',
+    call: (values) => ({ method: 'POST', path: `members/${idOf(values)}/reset` }),
+  },
+  'members disable': {
+    help: 'sign a member out and keep out (--id)',
+    call: (values) => switched('members', values, true),
+  },
+  'members enable': {
+    help: 'undo disable (--id)',
+    call: (values) => switched('members', values, false),
+  },
+  'usage sum': {
+    help: 'sum usage (--from, --to, --step, --by key,model,…, --account)',
+    call: (values) => ({
+      method: 'GET',
+      path: 'usage',
+      query: { ...rangeOf(values), step: values.step, by: values.by },
+    }),
+  },
+  'usage export': {
+    help: 'print single requests as CSV (--from, --to, --account)',
+    call: (values) => ({ method: 'GET', path: 'usage/export.csv', query: rangeOf(values) }),
+  },
+  'workers list': { help: 'list workers', call: () => ({ method: 'GET', path: 'workers' }) },
+  'workers drain': {
+    help: 'give a worker no more requests (--id)',
+    call: (values) => ({ method: 'POST', path: `workers/${idOf(values)}/drain` }),
+  },
+  'workers undrain': {
+    help: 'undo drain (--id)',
+    call: (values) => ({ method: 'DELETE', path: `workers/${idOf(values)}/drain` }),
+  },
+  'models list': { help: 'list models', call: () => ({ method: 'GET', path: 'models' }) },
+}
+
+function limitsOf(values: CommandValues): Record<string, number | undefined> | undefined {
+  const limits = {
+    requests_per_minute: values.requestsPerMinute,
+    tokens_per_minute: values.tokensPerMinute,
+    tokens_per_month: values.tokensPerMonth,
+    concurrent_streams: values.concurrentStreams,
+  }
+  return Object.values(limits).every((limit) => limit === undefined) ? undefined : limits
+}
+
+function switched(what: 'accounts' | 'members', values: CommandValues, disabled: boolean) {
+  return { method: 'PATCH', path: `${what}/${idOf(values)}`, body: { disabled } }
+}
+
+function rangeOf(values: CommandValues): Record<string, string | undefined> {
+  return {
+    from: needed('from', values.from),
+    to: needed('to', values.to),
+    account: values.account,
+  }
+}
+
+const idOf = (values: CommandValues) => encodeURIComponent(needed('id', values.id))
+
+function needed(flag: string, value: string | undefined): string {
+  if (value !== undefined) return value
+  throw new GatewayError('settings_contradict', `--${flag} is missing`)
+}

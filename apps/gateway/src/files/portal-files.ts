@@ -1,0 +1,59 @@
+/** Serves the built portal with headers that let it run its own code and nothing else. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { StaticFiles } from './static-files.ts'
+
+const contentTypes: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  ico: 'image/x-icon',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
+  webmanifest: 'application/manifest+json',
+  woff2: 'font/woff2',
+}
+
+/** No inline script or style, no other origin, no frame around us. */
+export const portalHeaders: Readonly<Record<string, string>> = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+
+/** A path without a dot is a page of the portal: the one document answers it. */
+export function servePortal(files: StaticFiles | undefined, path: string): Response {
+  const isPage = !path.slice(path.lastIndexOf('/')).includes('.')
+  const name = isPage ? 'index.html' : path.slice(1)
+  const file = files?.find(name)
+  const type = contentTypes[name.slice(name.lastIndexOf('.') + 1)]
+  if (file === undefined || type === undefined) {
+    throw new ApiError('not_found', 'there is nothing here')
+  }
+  // The bundler puts a hash into the names of what never changes.
+  const hashed = /[.-][0-9a-z]{8,}\.\w+$/i.test(name)
+  return new Response(Bun.file(file), {
+    headers: {
+      ...portalHeaders,
+      'content-type': type,
+      'cache-control': hashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+    },
+  })
+}

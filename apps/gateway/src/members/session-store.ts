@@ -1,0 +1,58 @@
+/** Sessions of people who signed in: a random cookie, its hash in the database. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { ApiError } from '@privatemode/protocol/api'
+import type { Queries, Row } from '../state/database.ts'
+import { findMember, type Member } from './member-store.ts'
+import { hashToken, newToken } from './token.ts'
+
+const idleHours = 12
+const maxDays = 7
+
+export type Session = { readonly member: Member; readonly token: string }
+
+export async function beginSession(database: Queries, member: Member): Promise<Session> {
+  const token = newToken()
+  await database.query(
+    `delete from sessions where created_at < now() - make_interval(days => ${maxDays})`,
+  )
+  await database.query('insert into sessions (token_hash, member_id) values ($1, $2)', [
+    hashToken(token),
+    member.id,
+  ])
+  return { member, token }
+}
+
+/** The session of a cookie; undefined if it has ended. */
+export async function findSession(database: Queries, token: string): Promise<Session | undefined> {
+  const [row] = await database.query<{ member_id: string; stale: boolean } & Row>(
+    `select s.member_id, s.seen_at < now() - interval '1 minute' as stale
+     from sessions s join members m on m.id = s.member_id join accounts a on a.id = m.account_id
+     where s.token_hash = $1 and m.disabled_at is null and a.disabled_at is null
+       and s.seen_at > now() - make_interval(hours => ${idleHours})
+       and s.created_at > now() - make_interval(days => ${maxDays})`,
+    [hashToken(token)],
+  )
+  if (row === undefined) return undefined
+  if (row.stale) {
+    await database.query('update sessions set seen_at = now() where token_hash = $1', [
+      hashToken(token),
+    ])
+  }
+  return { member: await findMember(database, row.member_id), token }
+}
+
+export async function endSession(database: Queries, token: string): Promise<void> {
+  await database.query('delete from sessions where token_hash = $1', [hashToken(token)])
+}
+
+/** What a page must send with every change: another site cannot read it. */
+export function csrfTokenOf(sessionToken: string): string {
+  return createHash('sha256').update(`csrf ${sessionToken}`).digest('base64url')
+}
+
+export function checkCsrfToken(sessionToken: string, given: string | null): void {
+  const wanted = Buffer.from(csrfTokenOf(sessionToken))
+  const found = Buffer.from(given ?? '')
+  if (found.length === wanted.length && timingSafeEqual(found, wanted)) return
+  throw new ApiError('permission_denied', 'the header x-csrf-token is missing or wrong')
+}

@@ -1,0 +1,116 @@
+/** Reads usage: sums from the hourly table, single requests from the rows. */
+import type { Queries, Row } from '../state/database.ts'
+
+export type UsageRange = {
+  /** Undefined is every account. */
+  readonly accountId: string | undefined
+  readonly keyId: string | undefined
+  readonly from: Date
+  readonly to: Date
+}
+
+export type UsageStep = 'hour' | 'day' | 'month' | 'all'
+export type UsageGroup = 'key' | 'model' | 'path' | 'outcome' | 'account'
+
+const groupColumns = {
+  key: 'key_id',
+  model: 'model',
+  path: 'path',
+  outcome: 'outcome',
+  account: 'account_id',
+} as const
+
+const maxRows = 20_000
+
+/** One row for each step and group; `from` and `to` count by whole hours. */
+export async function sumUsage(
+  database: Queries,
+  range: UsageRange,
+  step: UsageStep,
+  groups: readonly UsageGroup[],
+): Promise<Row[]> {
+  // Names of columns come from the tables above, never from a caller.
+  const names = groups.map((group) => groupColumns[group])
+  const time = step === 'all' ? 'null::timestamptz' : `date_trunc('${step}', hour, 'UTC')`
+  const keys = ['1', ...names].join(', ')
+  return database.query(
+    `select ${[`${time} as time`, ...names].join(', ')},
+       sum(requests) as requests, sum(prompt_tokens) as prompt_tokens,
+       sum(cached_tokens) as cached_tokens, sum(completion_tokens) as completion_tokens,
+       sum(duration_ms) as duration_ms, sum(up_to_300_ms) as up_to_300_ms,
+       sum(up_to_1_s) as up_to_1_s, sum(up_to_3_s) as up_to_3_s, sum(up_to_10_s) as up_to_10_s,
+       sum(up_to_30_s) as up_to_30_s, sum(up_to_100_s) as up_to_100_s
+     from usage_hourly
+     where ${whereRange('hour', range)}
+     group by ${keys} having sum(requests) <> 0 order by ${keys} limit ${maxRows}`,
+    rangeValues(range),
+  )
+}
+
+export type UsageRow = Row & {
+  request_id: string
+  started_at: Date
+  account_id: string
+  key_id: string
+  worker_id: string
+  model: string
+  path: string
+  outcome: string
+  status: number
+  prompt_tokens: number
+  cached_tokens: number
+  completion_tokens: number
+  duration_ms: number
+}
+
+/** Where the next page begins: behind the last row of this one. */
+export type UsageCursor = { readonly startedAt: Date; readonly requestId: string }
+
+export const usageColumns = [
+  'request_id',
+  'started_at',
+  'account_id',
+  'key_id',
+  'worker_id',
+  'model',
+  'path',
+  'outcome',
+  'status',
+  'prompt_tokens',
+  'cached_tokens',
+  'completion_tokens',
+  'duration_ms',
+] as const
+
+/** Single requests in order of time; a page costs the same wherever it is. */
+export async function listRequests(
+  database: Queries,
+  range: UsageRange,
+  after: UsageCursor | undefined,
+  limit: number,
+): Promise<UsageRow[]> {
+  const columns = usageColumns.filter((name) => name !== 'request_id').join(', ')
+  return database.query<UsageRow>(
+    `select replace(request_id::text, '-', '') as request_id, ${columns} from usage
+     where ${whereRange('started_at', range)}
+       and (started_at, request_id) > ($5, $6::uuid)
+     order by started_at, usage.request_id limit $7`,
+    [
+      ...rangeValues(range),
+      after?.startedAt ?? range.from,
+      after?.requestId ?? '00000000-0000-0000-0000-000000000000',
+      limit,
+    ],
+  )
+}
+
+/** Equality only where it is asked for, so that each query has the index made for it. */
+function whereRange(column: 'hour' | 'started_at', range: UsageRange): string {
+  const account = range.accountId === undefined ? '$1::text is null' : 'account_id = $1'
+  const key = range.keyId === undefined ? '$2::text is null' : 'key_id = $2'
+  return `${account} and ${key} and ${column} >= $3 and ${column} < $4`
+}
+
+function rangeValues(range: UsageRange): unknown[] {
+  return [range.accountId ?? null, range.keyId ?? null, range.from, range.to]
+}

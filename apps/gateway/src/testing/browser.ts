@@ -1,0 +1,53 @@
+/** A browser as far as the admin API knows one: cookies, origin, CSRF token. */
+export type Browser = {
+  request(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Response>
+  /** The same, expecting an answer of that status. */
+  json(method: string, path: string, body?: unknown, status?: number): Promise<Answer>
+  cookie: string | undefined
+  csrfToken: string | undefined
+}
+
+export type Answer = { readonly [field: string]: unknown } & {
+  readonly csrf_token?: string
+  readonly url?: string
+  readonly member?: { readonly id: string; readonly account_id: string }
+  readonly error?: { readonly code: string }
+}
+
+export function openBrowser(gatewayUrl: string): Browser {
+  const browser: Browser = {
+    cookie: undefined,
+    csrfToken: undefined,
+    async request(method, path, body, headers = {}) {
+      const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/${path}`, {
+        method,
+        redirect: 'manual',
+        headers: {
+          ...(method === 'GET' ? {} : { origin: gatewayUrl }),
+          ...(browser.cookie === undefined ? {} : { cookie: browser.cookie }),
+          ...(browser.csrfToken === undefined ? {} : { 'x-csrf-token': browser.csrfToken }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const set = response.headers.get('set-cookie')
+      if (set !== null) browser.cookie = set.split(';')[0]
+      return response
+    },
+    async json(method, path, body, status = 200) {
+      const response = await browser.request(method, path, body)
+      const answer = (await response.json()) as Answer
+      if (response.status !== status) {
+        throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`)
+      }
+      if (answer.csrf_token !== undefined) browser.csrfToken = answer.csrf_token
+      return answer
+    },
+  }
+  return browser
+}
