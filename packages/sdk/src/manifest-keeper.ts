@@ -1,9 +1,11 @@
 /** Holds the manifest in force: loads it once for all who wait, and again when told or due. */
-import type { Manifest, ManifestSource } from '@privatemode/attestation'
+import { AttestationError, type Manifest, type ManifestSource } from '@privatemode/attestation'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import type { ClientEvent } from './options.ts'
 
 const reloadAfterMs = 5 * 60_000
+/** A manifest host that is out of reach is asked again after this. */
+const retryAfterMs = 60_000
 
 export class ManifestKeeper {
   readonly #source: ManifestSource
@@ -12,8 +14,9 @@ export class ManifestKeeper {
   #current: Manifest | undefined
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
-  #enforcedDigest: string | undefined
-  #enforcedAt: Date | undefined
+  #enforced:
+    | { readonly digest: string; readonly at: Date; readonly done: Promise<void> }
+    | undefined
 
   constructor(
     source: ManifestSource,
@@ -31,11 +34,28 @@ export class ManifestKeeper {
 
   /** Since when the current manifest has been enforced; undefined before the first verification. */
   get enforcedAt(): Date | undefined {
-    return this.#enforcedAt
+    return this.#enforced?.at
   }
 
   async get(): Promise<Manifest> {
     return this.#current ?? (await this.load())
+  }
+
+  /**
+   * The manifest, loaded anew where that is due. A host that is merely out of reach does not end
+   * the use of the manifest in force; a log that is wrong does.
+   */
+  async getCurrent(): Promise<Manifest> {
+    const { due } = this
+    if (this.#current === undefined || !due) return await this.get()
+    try {
+      return await this.load()
+    } catch (error) {
+      const unreachable = error instanceof AttestationError && error.code === 'log_unreachable'
+      if (!unreachable || this.#current === undefined) throw error
+      this.#loadedAtMs = this.#now().getTime() - reloadAfterMs + retryAfterMs
+      return this.#current
+    }
   }
 
   /** A document managed by hand is never due. */
@@ -73,11 +93,22 @@ export class ManifestKeeper {
     return this.#source.logProof(manifest)
   }
 
-  /** To be called when a worker was verified against `manifest`: only then is it enforced. */
+  /**
+   * To be called when a worker was verified against `manifest`: only then is it enforced. Resolves
+   * once that is on record; what could not be recorded is tried again with the next worker.
+   */
   async markEnforced(manifest: Manifest): Promise<void> {
-    if (manifest.digest === this.#enforcedDigest) return
-    this.#enforcedDigest = manifest.digest
-    this.#enforcedAt = this.#now()
-    await this.#source.enforced(manifest, this.#enforcedAt)
+    const { digest } = manifest
+    if (this.#enforced?.digest !== digest) {
+      const at = this.#now()
+      this.#enforced = { digest, at, done: this.#source.enforced(manifest, at) }
+    }
+    const enforced = this.#enforced
+    try {
+      await enforced.done
+    } catch (error) {
+      if (this.#enforced === enforced) this.#enforced = undefined
+      throw error
+    }
   }
 }

@@ -3,9 +3,6 @@ import { type AttestedWorker, isAttestedWorker } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import { type Bytes, establishSession, type Session } from '@privatemode/protocol/envelope'
 
-/** Keys whose sessions are kept; the one unused for longest goes first. */
-const maxKeys = 4096
-
 type KeySessions = {
   // Weak: a worker that was verified anew is another object, and its old session goes with it.
   readonly ready: WeakMap<AttestedWorker, Session>
@@ -13,12 +10,17 @@ type KeySessions = {
 }
 
 export class Sessions {
+  readonly #maxKeys: number
   readonly #byKey = new Map<string, KeySessions>()
   readonly #random: ((length: number) => Bytes) | undefined
 
-  /** Without `random` the platform's generator is used. */
-  constructor(random?: (length: number) => Bytes) {
+  /**
+   * Without `random` the platform's generator is used. The sessions of `maxKeys` API keys are kept;
+   * those of the key unused for longest go first.
+   */
+  constructor(random?: (length: number) => Bytes, maxKeys = 4096) {
     this.#random = random
+    this.#maxKeys = maxKeys
   }
 
   get(apiKey: string, worker: AttestedWorker): Session | undefined {
@@ -51,7 +53,7 @@ export class Sessions {
     this.#byKey.delete(apiKey) // set again below: the map's order is the order of use
     this.#byKey.set(apiKey, sessions)
     const [oldest] = this.#byKey.keys()
-    if (this.#byKey.size > maxKeys && oldest !== undefined) this.#byKey.delete(oldest)
+    if (this.#byKey.size > this.#maxKeys && oldest !== undefined) this.#byKey.delete(oldest)
     return sessions
   }
 }

@@ -2,7 +2,8 @@
 import type { AttestedWorker, Check } from '@privatemode/attestation'
 import { AttestationError } from '@privatemode/attestation'
 import type { ManifestKeeper } from './manifest-keeper.ts'
-import type { RefusedWorker, VerifiedWorkers } from './verified-workers.ts'
+import type { RefusedWorker } from './refusals.ts'
+import type { VerifiedWorkers } from './verified-workers.ts'
 
 export type WorkerVerification = {
   readonly worker_id: string

@@ -5,32 +5,37 @@ import {
   isAttestedWorker,
   type Manifest,
   type ModelListing,
-  verifyWorkerWith,
 } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Backend, ListedWorker } from './backend.ts'
 import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'
-
-type Refusal = { readonly sealKeyId: string; readonly error: Error; readonly untilMs: number }
-export type RefusedWorker = { readonly workerId: string; readonly error: Error }
+import { Refusals, type RefusedWorker, refusedError } from './refusals.ts'
+import { verifyListed } from './verify-listed.ts'
 
 const directoryMaxAgeMs = 10_000
-/** A machine that could not be reached, or whose evidence could not be had, is asked again then. */
-const unreachablePauseMs = 2_000
+/** After a refresh that failed, requests start the next one not before this has passed. */
+const failurePauseMs = 2_000
 /** After this part of its lifetime a verification is renewed in the background. */
 const renewAfter = 0.75
 const attestAtOnce = 8
+
+type Refresh = { readonly apiKey: string; readonly done: Promise<void> }
 
 export class VerifiedWorkers {
   readonly #options: ClientOptions
   readonly #backend: Backend
   readonly #manifest: ManifestKeeper
   readonly #verified = new Map<string, AttestedWorker>()
-  readonly #refused = new Map<string, Refusal>()
+  readonly #refusals = new Refusals()
+  /** Asked each time a worker was verified. */
+  readonly #waiting = new Set<() => void>()
   #listed = new Map<string, ListedWorker>()
-  #refreshing: Promise<void> | undefined
+  #refreshing: Refresh | undefined
   #refreshedAtMs = Number.NEGATIVE_INFINITY
+  #pausedUntilMs = Number.NEGATIVE_INFINITY
+  /** Counts how often workers were forgotten: a refresh that began before does not make up for it. */
+  #forgotten = 0
 
   constructor(options: ClientOptions, backend: Backend, manifest: ManifestKeeper) {
     this.#options = options
@@ -55,7 +60,7 @@ export class VerifiedWorkers {
   }
 
   get refused(): readonly RefusedWorker[] {
-    return [...this.#refused].map(([workerId, { error }]) => ({ workerId, error }))
+    return this.#refusals.all
   }
 
   /** The models that the manifest lists and some listed worker says it serves. */
@@ -70,14 +75,18 @@ export class VerifiedWorkers {
   touch(apiKey: string): void {
     const now = this.#options.now().getTime()
     const stale = now - this.#refreshedAtMs > directoryMaxAgeMs || now < this.#refreshedAtMs
-    if (this.#refreshing === undefined && (stale || this.#manifest.due)) {
+    if (this.#refreshing !== undefined || now < this.#pausedUntilMs) return
+    if (stale || this.#manifest.due) {
       this.refresh(apiKey).catch(() => {}) // whoever needs the result will ask and see the error
     }
   }
 
   /** Waits until a worker of `model` is verified; refuses with the reason why none is. */
   async require(apiKey: string, model: string): Promise<void> {
-    await this.refresh(apiKey)
+    const joined = this.#refreshing !== undefined
+    await this.#refreshUntil(apiKey, model)
+    // What was under way may have begun before a key was forgotten.
+    if (joined && this.serving(model).length === 0) await this.#refreshUntil(apiKey, model)
     if (this.serving(model).length > 0) return
     const manifest = await this.#manifest.get()
     if (!manifest.models.some(({ id }) => id === model)) {
@@ -85,44 +94,79 @@ export class VerifiedWorkers {
         param: 'model',
       })
     }
-    const reasons = [...this.#refused.values()].map(({ error }) => error)
-    const refusal = reasons.find((error) => error instanceof AttestationError)
-    if (refusal !== undefined) throw refusedError(refusal)
-    if (reasons[0] !== undefined) throw reasons[0]
+    const offers = (id: string) => this.#listed.get(id)?.models.includes(model) === true
+    const reasons = this.refused.filter(({ workerId }) => offers(workerId))
+    const refusal = reasons.find(({ error }) => error instanceof AttestationError)
+    if (refusal !== undefined) throw refusedError(refusal.error)
+    if (reasons[0] !== undefined) throw reasons[0].error
     throw new ApiError('no_worker', `no worker serves ${JSON.stringify(model)} at the moment`)
   }
 
   /** Forgets workers whose keys the backend no longer knows; the next refresh verifies anew. */
   forget(workerIds: readonly string[]): void {
     for (const id of workerIds) this.#verified.delete(id)
+    this.#forgotten += 1
     this.#refreshedAtMs = Number.NEGATIVE_INFINITY
+    this.#pausedUntilMs = Number.NEGATIVE_INFINITY
   }
 
-  /** One refresh at a time; everybody who asks meanwhile waits for the same one. */
-  refresh(apiKey: string): Promise<void> {
-    this.#refreshing ??= this.#refresh(apiKey).finally(() => {
-      this.#refreshing = undefined
+  /**
+   * One refresh at a time; everybody who asks meanwhile waits for the same one. Only where the
+   * gateway refused the key that it was made with, a caller with another key tries with its own.
+   */
+  async refresh(apiKey: string): Promise<void> {
+    for (;;) {
+      this.#refreshing ??= { apiKey, done: this.#startRefresh(apiKey) }
+      const running = this.#refreshing
+      try {
+        return await running.done
+      } catch (error) {
+        if (running.apiKey === apiKey || !isAboutKey(error)) throw error
+      }
+    }
+  }
+
+  /** Waits for a refresh, or only until it has found a worker: one that is slow holds nobody up. */
+  async #refreshUntil(apiKey: string, model: string): Promise<void> {
+    let look = () => {}
+    const found = new Promise<void>((resolve) => {
+      look = () => {
+        if (this.serving(model).length > 0) resolve()
+      }
     })
-    return this.#refreshing
+    this.#waiting.add(look)
+    try {
+      await Promise.race([this.refresh(apiKey), found])
+    } finally {
+      this.#waiting.delete(look)
+    }
+  }
+
+  async #startRefresh(apiKey: string): Promise<void> {
+    const forgotten = this.#forgotten
+    try {
+      await this.#refresh(apiKey)
+      if (forgotten === this.#forgotten) this.#refreshedAtMs = this.#options.now().getTime()
+    } catch (error) {
+      this.#pausedUntilMs = this.#options.now().getTime() + failurePauseMs
+      throw error instanceof AttestationError ? refusedError(error) : error
+    } finally {
+      this.#refreshing = undefined
+    }
   }
 
   async #refresh(apiKey: string): Promise<void> {
     const [listed, manifest] = await Promise.all([
       this.#backend.directory(apiKey),
-      this.#manifest.due ? this.#manifest.load() : this.#manifest.get(),
+      this.#manifest.getCurrent(),
     ])
     this.#listed = new Map(listed.map((worker) => [worker.id, worker]))
-    this.#dropOutdated(manifest)
-    await this.#attestDue(apiKey, manifest)
+    const refused = await this.#attestDue(apiKey, manifest)
+    if (!refused || this.#manifest.fixed) return
     // A new backend brings a new manifest: fetch the latest and try once more before refusing.
-    if (this.#verified.size === 0 && this.#wasRefused() && !this.#manifest.fixed) {
-      const latest = await this.#manifest.load()
-      if (latest.digest !== manifest.digest) {
-        this.#refused.clear()
-        await this.#attestDue(apiKey, latest)
-      }
-    }
-    this.#refreshedAtMs = this.#options.now().getTime()
+    // Where it is not to be had, the refusal stands.
+    const latest = await this.#manifest.load().catch(() => manifest)
+    if (latest.digest !== manifest.digest) await this.#attestDue(apiKey, latest)
   }
 
   /** What was verified under another manifest is not verified under this one. */
@@ -133,22 +177,26 @@ export class VerifiedWorkers {
         this.#verified.delete(id)
       }
     }
-    for (const [id, refusal] of this.#refused) {
-      const changed = this.#listed.get(id)?.sealKeyId !== refusal.sealKeyId
-      if (changed || refusal.untilMs <= now.getTime()) this.#refused.delete(id)
-    }
+    this.#refusals.dropOutdated(this.#listed, manifest.digest, now.getTime())
   }
 
-  async #attestDue(apiKey: string, manifest: Manifest): Promise<void> {
+  /** Says whether a worker was refused by verification. */
+  async #attestDue(apiKey: string, manifest: Manifest): Promise<boolean> {
+    this.#dropOutdated(manifest)
     const due = [...this.#listed.values()].filter((worker) => this.#isDue(worker))
+    let refused = false
     for (let start = 0; start < due.length; start += attestAtOnce) {
       const batch = due.slice(start, start + attestAtOnce)
-      await Promise.all(batch.map((worker) => this.#attest(apiKey, manifest, worker)))
+      const verdicts = await Promise.all(
+        batch.map((worker) => this.#attest(apiKey, manifest, worker)),
+      )
+      refused ||= verdicts.includes('refused')
     }
+    return refused
   }
 
   #isDue({ id, sealKeyId }: ListedWorker): boolean {
-    if (this.#refused.has(id)) return false
+    if (this.#refusals.has(id)) return false
     const verified = this.#verified.get(id)
     if (verified === undefined || verified.sealKey.id !== sealKeyId) return true
     const lifetime = verified.validUntil.getTime() - verified.verifiedAt.getTime()
@@ -156,61 +204,38 @@ export class VerifiedWorkers {
     return age > lifetime * renewAfter
   }
 
-  async #attest(apiKey: string, manifest: Manifest, listed: ListedWorker): Promise<void> {
+  async #attest(
+    apiKey: string,
+    manifest: Manifest,
+    listed: ListedWorker,
+  ): Promise<'verified' | 'refused' | 'unreachable'> {
+    const { onEvent, now } = this.#options
+    const workerId = listed.id
     try {
-      const worker = await this.#verify(apiKey, manifest, listed.id)
-      this.#verified.set(listed.id, worker)
+      const logProof = this.#manifest.logProof(manifest)
+      const request = { apiKey, manifest, workerId, logProof }
+      const worker = await verifyListed(this.#options, this.#backend, request)
       await this.#manifest.markEnforced(manifest)
-      const { workerId, hardware } = worker
-      this.#options.onEvent({ kind: 'verified', workerId, hardware })
+      this.#verified.set(workerId, worker)
+      for (const look of this.#waiting) look()
+      onEvent({ kind: 'verified', workerId, hardware: worker.hardware })
+      return 'verified'
     } catch (cause) {
-      this.#verified.delete(listed.id)
-      this.#noteRefusal(listed, cause instanceof Error ? cause : new Error('unknown', { cause }))
+      const error = cause instanceof Error ? cause : new Error('unknown', { cause })
+      const final = this.#refusals.note(listed, manifest.digest, error, now().getTime())
+      // What was verified before holds until its end, unless there is now a reason against it.
+      if (final) this.#verified.delete(workerId)
+      const kind = final ? 'refused' : 'unreachable'
+      onEvent({ kind, workerId, code: codeOf(error) })
+      return kind
     }
-  }
-
-  async #verify(apiKey: string, manifest: Manifest, id: string): Promise<AttestedWorker> {
-    const { crypto, roots, revocation, hardware = {}, software, now } = this.#options
-    const nonce = crypto.random(32)
-    const { statement, evidence } = await this.#backend.attestation(id, nonce, apiKey)
-    const inputs = { nonce, statement, evidence, manifest, roots, revocation, at: now() }
-    const worker = await verifyWorkerWith(
-      hardware,
-      software === undefined ? inputs : { ...inputs, software },
-    )
-    if (worker.workerId !== id) {
-      throw new AttestationError(
-        'binding_mismatch',
-        `asked for worker ${id}, the evidence is of worker ${worker.workerId}`,
-        { checks: worker.checks },
-      )
-    }
-    const logProof = this.#manifest.logProof(manifest)
-    this.#options.onEvidence?.(worker, { nonce, statement, evidence, manifest, logProof })
-    return worker
-  }
-
-  /** A refusal by verification is final for that key; a failed connection is tried again soon. */
-  #noteRefusal(listed: ListedWorker, error: Error): void {
-    const final = error instanceof AttestationError
-    const pause = final ? Number.POSITIVE_INFINITY : unreachablePauseMs
-    const untilMs = this.#options.now().getTime() + pause
-    this.#refused.set(listed.id, { sealKeyId: listed.sealKeyId, error, untilMs })
-    const code =
-      error instanceof AttestationError || error instanceof ApiError ? error.code : 'error'
-    const kind = final ? 'refused' : 'unreachable'
-    this.#options.onEvent({ kind, workerId: listed.id, code })
-  }
-
-  #wasRefused(): boolean {
-    return [...this.#refused.values()].some(({ error }) => error instanceof AttestationError)
   }
 }
 
-/** A refusal as the caller sees it: a retry cannot help. */
-export function refusedError(cause: Error): ApiError {
-  const code = cause instanceof AttestationError ? ` (${cause.code})` : ''
-  return new ApiError('attestation_refused', `the backend was refused: ${cause.message}${code}`, {
-    cause,
-  })
+const codeOf = (error: Error): string =>
+  error instanceof AttestationError || error instanceof ApiError ? error.code : 'error'
+
+/** What the gateway says about one key says nothing about another. */
+function isAboutKey(error: unknown): boolean {
+  return error instanceof ApiError && [401, 403, 429].includes(error.status)
 }

@@ -1,0 +1,154 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { ApiError } from '@privatemode/protocol/api'
+import { decodeText, encodeText } from '@privatemode/protocol/envelope'
+import { chatModel } from '../../attestation/src/testing/software-world.ts'
+import type { Call, PrivateClient } from './client.ts'
+import { privateFetch } from './private-fetch.ts'
+import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
+import { testClient } from './testing/test-client.ts'
+
+let backend: FakeBackend
+let worker: FakeWorker
+
+beforeEach(async () => {
+  backend = await FakeBackend.start('w_1')
+  worker = backend.workers.get('w_1')!
+})
+
+const call = (change: Partial<Call> = {}): Call => ({
+  path: '/v1/chat/completions',
+  model: chatModel.id,
+  body: encodeText('a prompt'),
+  stream: false,
+  apiKey: 'key-a',
+  ...change,
+})
+
+const ask = async (client: PrivateClient, change: Partial<Call> = {}) =>
+  decodeText(await (await client.exchange(call(change))).whole())
+
+describe('a call', () => {
+  test.each([false, true])('is sealed, answered and opened (stream: %p)', async (stream) => {
+    const { client } = testClient(backend)
+    expect(await ask(client, { stream })).toBe('answer to a prompt')
+  })
+
+  test('to a worker with a new key is sealed anew at once; the caller sees nothing of it', async () => {
+    const { client } = testClient(backend)
+    await ask(client)
+    await backend.rotate(worker)
+    expect(await ask(client)).toBe('answer to a prompt')
+    expect(backend.sealed.length).toBe(3)
+    expect(backend.attestations.length).toBe(2)
+  })
+
+  test('many calls to a worker with a new key share one renewal', async () => {
+    const { client } = testClient(backend)
+    await ask(client)
+    await backend.rotate(worker)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(client)))
+    expect(new Set(answers)).toEqual(new Set(['answer to a prompt']))
+    expect(backend.attestations.length).toBeLessThanOrEqual(3)
+  })
+
+  test('to a backend that knows no key, ever, ends after a few attempts', async () => {
+    const { client } = testClient(backend)
+    await ask(client)
+    worker.keys = worker.keys.map((one) => ({ ...one, digest: new Uint8Array(32) }))
+    await expect(ask(client)).rejects.toMatchObject({ code: 'unknown_key' })
+    expect(backend.sealed.length).toBe(1 + 4)
+  })
+
+  test('after its session ended waits for a new one', async () => {
+    const { client } = testClient(backend)
+    await ask(client)
+    backend.advance(56 * 60_000)
+    expect(await ask(client)).toBe('answer to a prompt')
+    expect(backend.attestations.length).toBe(2)
+  })
+
+  test('with another API key is a session of its own, over the same verification', async () => {
+    const { client } = testClient(backend)
+    await ask(client, { apiKey: 'key-a' })
+    await ask(client, { apiKey: 'key-b' })
+    expect(backend.sealed.map(({ apiKey }) => apiKey)).toEqual(['key-a', 'key-b'])
+    expect(backend.attestations.length).toBe(1)
+  })
+
+  test('goes to no worker that was refused', async () => {
+    worker.measurement = new Uint8Array(48)
+    const { client } = testClient(backend)
+    await expect(ask(client)).rejects.toMatchObject({ code: 'attestation_refused' })
+    expect(backend.sealed).toEqual([])
+  })
+})
+
+describe('an answer', () => {
+  test('that was cut is a lost connection, never a short answer', async () => {
+    const { client } = testClient(backend)
+    for (const cut of [1, 30, 80]) {
+      backend.tamper = (bytes) => bytes.subarray(0, bytes.length - cut)
+      await expect(ask(client)).rejects.toMatchObject({ code: 'worker_unreachable' })
+    }
+  })
+
+  test('that ends before its head is tried again', async () => {
+    const { client } = testClient(backend)
+    let times = 0
+    backend.tamper = (bytes) => (++times < 3 ? bytes.subarray(0, 20) : bytes)
+    expect(await ask(client)).toBe('answer to a prompt')
+    expect(backend.sealed.length).toBe(3)
+  })
+
+  test('that was changed in any byte is refused as not authentic', async () => {
+    const { client } = testClient(backend)
+    let length = 0
+    backend.tamper = (bytes) => {
+      length = bytes.length
+      return bytes
+    }
+    await ask(client)
+    for (let at = 0; at < length; at += 7) {
+      backend.tamper = (bytes) => bytes.with(at, bytes[at]! ^ 1) as typeof bytes
+      const error = await ask(client).catch((caught) => caught)
+      // A length that was changed may make the rest too short instead.
+      expect(['response_not_authentic', 'worker_unreachable']).toContain(error.code)
+    }
+  })
+
+  test('with something after its end is refused', async () => {
+    const { client } = testClient(backend)
+    backend.tamper = (bytes) => new Uint8Array([...bytes, 0])
+    await expect(ask(client)).rejects.toMatchObject({ code: 'response_not_authentic' })
+  })
+
+  test('in clear text is an error, whatever its status', async () => {
+    const clear = async (url: string, init: RequestInit) =>
+      url.endsWith('/sealed') ? Response.json({ choices: [] }) : backend.fetch(url, init)
+    const { client } = testClient(backend, { fetch: clear })
+    await expect(ask(client)).rejects.toMatchObject({ code: 'upstream_error', status: 502 })
+  })
+})
+
+describe('the fetch for official clients', () => {
+  const post = (client: PrivateClient) =>
+    privateFetch({ client, apiKey: 'key-a', defaultSalt: undefined })(
+      'https://api.example/v1/chat/completions',
+      { method: 'POST', body: JSON.stringify({ model: chatModel.id, messages: [] }) },
+    )
+
+  test('says that a refusal is not worth a retry', async () => {
+    worker.measurement = new Uint8Array(48)
+    const response = await post(testClient(backend).client)
+    expect(response.status).toBe(502)
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(await response.json()).toMatchObject({ error: { code: 'attestation_refused' } })
+  })
+
+  test('leaves a retry open where the backend is merely out of reach', async () => {
+    worker.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
+    const response = await post(testClient(backend).client)
+    expect(response.status).toBe(502)
+    expect(response.headers.get('x-should-retry')).toBeNull()
+  })
+})

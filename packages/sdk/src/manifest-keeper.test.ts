@@ -1,0 +1,116 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { AttestationError, type Manifest } from '@privatemode/attestation'
+import { ManifestKeeper } from './manifest-keeper.ts'
+import { FakeBackend } from './testing/fake-backend.ts'
+import { type TestSource, testSource } from './testing/test-client.ts'
+
+const minuteMs = 60_000
+let backend: FakeBackend
+let source: TestSource
+let keeper: ManifestKeeper
+
+beforeEach(async () => {
+  backend = await FakeBackend.start()
+  source = testSource(backend)
+  keeper = new ManifestKeeper(source, () => backend.now)
+})
+
+const publish = async (): Promise<Manifest> => {
+  backend.draft = { ...backend.draft, serial: backend.draft.serial + 1 }
+  return backend.manifest()
+}
+
+test('many who wait get one load, and it is kept', async () => {
+  const loaded = await Promise.all(Array.from({ length: 10 }, () => keeper.get()))
+  expect(new Set(loaded).size).toBe(1)
+  expect(await keeper.getCurrent()).toBe(loaded[0]!)
+  expect(source.loads).toBe(1)
+})
+
+test('a load that failed is not remembered', async () => {
+  const failing = new ManifestKeeper(
+    { ...source, load: () => Promise.reject(new AttestationError('log_forked', 'fork')) },
+    () => backend.now,
+  )
+  await expect(failing.get()).rejects.toMatchObject({ code: 'log_forked' })
+  await expect(failing.getCurrent()).rejects.toMatchObject({ code: 'log_forked' })
+  expect(failing.current).toBeUndefined()
+})
+
+test('after five minutes the latest is loaded', async () => {
+  await keeper.get()
+  const latest = await publish()
+  backend.advance(5 * minuteMs - 1)
+  expect((await keeper.getCurrent()).serial).toBe(1)
+  backend.advance(1)
+  expect(keeper.due).toBe(true)
+  expect((await keeper.getCurrent()).digest).toBe(latest.digest)
+  expect(keeper.due).toBe(false)
+})
+
+test('a clock that goes back makes it due, too', async () => {
+  await keeper.get()
+  backend.advance(-1)
+  expect(keeper.due).toBe(true)
+})
+
+test('a document managed by hand is never due', async () => {
+  const fixed = new ManifestKeeper(testSource(backend, true), () => backend.now)
+  await fixed.get()
+  backend.advance(1_000 * minuteMs)
+  expect(fixed.due).toBe(false)
+  expect(fixed.fixed).toBe(true)
+})
+
+test('a host out of reach leaves the manifest in force, and is asked again after a minute', async () => {
+  const { load } = source
+  await keeper.get()
+  source.load = () => Promise.reject(new AttestationError('log_unreachable', 'no answer'))
+  backend.advance(5 * minuteMs)
+  expect((await keeper.getCurrent()).serial).toBe(1)
+  expect(keeper.due).toBe(false)
+  const latest = await publish()
+  source.load = load
+  backend.advance(minuteMs)
+  expect((await keeper.getCurrent()).digest).toBe(latest.digest)
+})
+
+test('a log that forked, went back or is garbage ends the use of the manifest in force', async () => {
+  await keeper.get()
+  for (const code of ['log_forked', 'log_rolled_back', 'log_malformed'] as const) {
+    source.load = () => Promise.reject(new AttestationError(code, 'wrong'))
+    backend.advance(5 * minuteMs)
+    await expect(keeper.getCurrent()).rejects.toMatchObject({ code })
+  }
+})
+
+test('a manifest is on record once, when the first worker was verified against it', async () => {
+  const first = await keeper.get()
+  expect(keeper.enforcedAt).toBeUndefined()
+  await Promise.all(Array.from({ length: 5 }, () => keeper.markEnforced(first)))
+  expect(source.enforcedManifests).toEqual([{ digest: first.digest, at: backend.now }])
+  expect(keeper.enforcedAt).toEqual(backend.now)
+  backend.advance(minuteMs)
+  await keeper.markEnforced(first)
+  const second = await publish()
+  await keeper.markEnforced(second)
+  expect(source.enforcedManifests.map(({ digest }) => digest)).toEqual([
+    first.digest,
+    second.digest,
+  ])
+})
+
+test('a record that failed is an error for all who waited, and is tried again', async () => {
+  const manifest = await keeper.get()
+  const { enforced } = source
+  Object.assign(source, { enforced: () => Promise.reject(new Error('the disk is full')) })
+  const waiting = await Promise.allSettled([
+    keeper.markEnforced(manifest),
+    keeper.markEnforced(manifest),
+  ])
+  expect(waiting.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(keeper.enforcedAt).toBeUndefined()
+  Object.assign(source, { enforced })
+  await keeper.markEnforced(manifest)
+  expect(source.enforcedManifests.length).toBe(1)
+})

@@ -1,0 +1,202 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { AttestationError } from '@privatemode/attestation'
+import { ApiError, formatError } from '@privatemode/protocol/api'
+import { chatModel } from '../../attestation/src/testing/software-world.ts'
+import { refusedError } from './refusals.ts'
+import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
+import { testWorkers } from './testing/test-client.ts'
+
+const minuteMs = 60_000
+const model = chatModel.id
+const key = 'key-a'
+let backend: FakeBackend
+let first: FakeWorker
+
+beforeEach(async () => {
+  backend = await FakeBackend.start('w_1', 'w_2')
+  first = backend.workers.get('w_1')!
+})
+
+const idsOf = (workers: readonly { workerId: string }[]) =>
+  workers.map(({ workerId }) => workerId).sort()
+const asked = (id: string) => backend.attestations.filter((one) => one.id === id).length
+
+describe('a refusal', () => {
+  beforeEach(() => {
+    second().listed = false
+    first.measurement = new Uint8Array(48)
+  })
+
+  test('reaches the caller, who is told not to try again', async () => {
+    const { workers, events } = testWorkers(backend)
+    const error = await workers.require(key, model).catch((caught) => caught)
+    expect(error).toMatchObject({ code: 'attestation_refused', retryable: false })
+    expect(error.message).toContain('measurement_unknown')
+    expect(formatError('openai', error, 'id').headers['x-should-retry']).toBe('false')
+    expect(formatError('anthropic', error, 'id').headers['x-should-retry']).toBe('false')
+    expect(events).toContainEqual({ kind: 'refused', workerId: 'w_1', code: 'measurement_unknown' })
+    expect(refusedError(new Error('x')).retryable).toBe(false)
+  })
+
+  test('is final for that worker: it is not asked again', async () => {
+    const { workers } = testWorkers(backend)
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await expect(workers.require(key, model)).rejects.toMatchObject({
+        code: 'attestation_refused',
+      })
+      backend.advance(10 * minuteMs)
+    }
+    expect(asked('w_1')).toBe(1)
+    expect(workers.refused).toMatchObject([{ workerId: 'w_1' }])
+  })
+
+  test('is of the key that was refused: another key is looked at', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.require(key, model).catch(() => {})
+    first.measurement = backend.world.measurement
+    await backend.rotate(first)
+    await workers.require(key, model)
+    expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+  })
+
+  test('is not final where the worker could not be reached', async () => {
+    first.measurement = backend.world.measurement
+    first.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
+    const { workers } = testWorkers(backend)
+    const failing = workers.require(key, model)
+    await expect(failing).rejects.toMatchObject({ code: 'worker_unreachable', retryable: true })
+    first.attestInstead = undefined
+    backend.advance(3_000)
+    await workers.require(key, model)
+    expect(asked('w_1')).toBe(2)
+  })
+
+  test('by the manifest in force fetches the latest and tries once more', async () => {
+    const { workers, source } = testWorkers(backend)
+    await workers.require(key, model).catch(() => {})
+    expect(source.loads).toBe(2)
+    await backend.rotate(first)
+    publish(first.measurement)
+    await workers.require(key, model)
+    expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+  })
+
+  test('stands where the latest manifest is not to be had', async () => {
+    const { source: made } = testWorkers(backend)
+    let loads = 0
+    const load = async () => {
+      loads += 1
+      if (loads > 1) throw new AttestationError('log_unreachable', 'no answer')
+      return backend.manifest()
+    }
+    const { workers } = testWorkers(backend, { manifestSource: { ...made, load } })
+    const refused = workers.require(key, model)
+    await expect(refused).rejects.toMatchObject({ code: 'attestation_refused' })
+    expect(loads).toBe(2)
+  })
+
+  test('is taken back by a manifest that came since, also where others served meanwhile', async () => {
+    second().listed = true
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    publish(backend.world.measurement, first.measurement)
+    backend.advance(6 * minuteMs)
+    await workers.refresh(key)
+    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+  })
+
+  test('of a manifest that is managed by hand is not asked about again', async () => {
+    const { source: made } = testWorkers(backend)
+    const source = { ...made, fixed: true }
+    const { workers } = testWorkers(backend, { manifestSource: source })
+    await workers.require(key, model).catch(() => {})
+    backend.advance(10 * minuteMs)
+    await workers.require(key, model).catch(() => {})
+    expect(made.loads).toBe(1)
+  })
+
+  test('of one worker does not keep a caller from another one, or speak for another model', async () => {
+    second().listed = true
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    backend.draft = { ...backend.draft, models: [chatModel, { ...chatModel, id: 'other' }] }
+    backend.advance(6 * minuteMs)
+    const other = workers.require(key, 'other')
+    await expect(other).rejects.toMatchObject({ code: 'no_worker' })
+    const unknown = workers.require(key, 'unheard-of')
+    await expect(unknown).rejects.toMatchObject({ code: 'model_not_found' })
+  })
+
+  test('ends the use of a worker whose evidence names another worker', async () => {
+    first.measurement = backend.world.measurement
+    first.keys = second().keys
+    const { workers } = testWorkers(backend)
+    const impostor = workers.require(key, model)
+    await expect(impostor).rejects.toMatchObject({
+      code: 'attestation_refused',
+      message: expect.stringContaining('binding_mismatch'),
+    })
+  })
+})
+
+describe('the manifest', () => {
+  const source = (fail: () => Error | undefined) => {
+    const { source: made } = testWorkers(backend)
+    const load = async () => {
+      const error = fail()
+      if (error !== undefined) throw error
+      return backend.manifest()
+    }
+    return { ...made, load }
+  }
+
+  test('of a log that is wrong refuses the backend: a retry cannot help', async () => {
+    const fork = new AttestationError('log_forked', 'two histories')
+    const { workers } = testWorkers(backend, { manifestSource: source(() => fork) })
+    const error = await workers.require(key, model).catch((caught) => caught)
+    expect(error).toMatchObject({ code: 'attestation_refused', retryable: false })
+    expect(error.message).toContain('log_forked')
+  })
+
+  test('that cannot be fetched at the start is worth another try', async () => {
+    const unreachable = new AttestationError('log_unreachable', 'no answer')
+    const { workers } = testWorkers(backend, { manifestSource: source(() => unreachable) })
+    const failing = workers.require(key, model)
+    await expect(failing).rejects.toMatchObject({ code: 'upstream_error', retryable: true })
+  })
+
+  test('that was changed ends every session under the old one', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    publish(new Uint8Array(48))
+    backend.advance(6 * minuteMs)
+    await workers.refresh(key)
+    expect(workers.serving(model)).toEqual([])
+  })
+})
+
+describe('API keys', () => {
+  test('that the gateway refuses fail for their own caller only', async () => {
+    backend.directoryInstead = (apiKey) =>
+      (apiKey === 'bad'
+        ? Promise.resolve(relayError(new ApiError('invalid_api_key', 'wrong key')))
+        : undefined) as never
+    const { workers } = testWorkers(backend)
+    const bad = workers.require('bad', model)
+    const good = Promise.all([workers.require('good', model), workers.require('other', model)])
+    await expect(bad).rejects.toMatchObject({ code: 'invalid_api_key' })
+    await good
+    expect(backend.attestations.length).toBe(2)
+  })
+})
+
+const second = () => backend.workers.get('w_2')!
+
+function publish(...measurements: Uint8Array[]): void {
+  const { worker } = backend.draft.roles
+  const [rule] = worker.accept
+  const listed = measurements.map((one) => Buffer.from(one).toString('hex'))
+  const accept = [{ ...rule!, measurements: listed }]
+  backend.draft = { ...backend.draft, serial: 2, roles: { worker: { accept } } }
+}

@@ -1,0 +1,66 @@
+/** A client of the fake backend; every option can be another. */
+import type { Manifest, ManifestSource } from '@privatemode/attestation'
+import { softwareVerifier } from '@privatemode/attestation/software'
+import { webCryptoProvider } from '@privatemode/protocol/envelope'
+import { Backend } from '../backend.ts'
+import { PrivateClient } from '../client.ts'
+import { ManifestKeeper } from '../manifest-keeper.ts'
+import type { ClientEvent, ClientOptions } from '../options.ts'
+import { VerifiedWorkers } from '../verified-workers.ts'
+import type { FakeBackend } from './fake-backend.ts'
+
+export type TestSource = Omit<ManifestSource, 'load'> & {
+  load: () => Promise<Manifest>
+  loads: number
+  readonly enforcedManifests: { digest: string; at: Date }[]
+}
+
+export function testSource(backend: FakeBackend, fixed = false): TestSource {
+  const source: TestSource = {
+    fixed,
+    loads: 0,
+    enforcedManifests: [],
+    logProof: () => undefined,
+    load(): Promise<Manifest> {
+      source.loads += 1
+      return backend.manifest()
+    },
+    async enforced({ digest }, at) {
+      source.enforcedManifests.push({ digest, at })
+    },
+  }
+  return source
+}
+
+export function testOptions(backend: FakeBackend, change: Partial<ClientOptions> = {}) {
+  const events: ClientEvent[] = []
+  const source = testSource(backend)
+  const options: ClientOptions = {
+    endpoint: 'https://gateway.example',
+    manifestSource: source,
+    roots: backend.world.roots,
+    revocation: { allowUnknown: false, revokedGraceHours: 0 },
+    software: softwareVerifier,
+    crypto: webCryptoProvider,
+    fetch: backend.fetch,
+    shape: 'off',
+    now: () => backend.now,
+    onEvent: (event) => events.push(event),
+    candidates: 2,
+    retryBudgetMs: 5_000,
+    ...change,
+  }
+  return { options, events, source }
+}
+
+export function testWorkers(backend: FakeBackend, change: Partial<ClientOptions> = {}) {
+  const { options, events, source } = testOptions(backend, change)
+  const keeper = new ManifestKeeper(options.manifestSource, options.now)
+  const workers = new VerifiedWorkers(options, new Backend(options.endpoint, options.fetch), keeper)
+  return { workers, events, source, keeper }
+}
+
+export function testClient(backend: FakeBackend, change: Partial<ClientOptions> = {}) {
+  const { options, events, source } = testOptions(backend, change)
+  return { client: new PrivateClient(options), events, source }
+}

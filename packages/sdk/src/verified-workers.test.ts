@@ -1,0 +1,204 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { ApiError } from '@privatemode/protocol/api'
+import { chatModel } from '../../attestation/src/testing/software-world.ts'
+import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
+import { testWorkers } from './testing/test-client.ts'
+
+const minuteMs = 60_000
+const model = chatModel.id
+const key = 'key-a'
+let backend: FakeBackend
+let first: FakeWorker
+
+beforeEach(async () => {
+  backend = await FakeBackend.start('w_1', 'w_2')
+  first = backend.workers.get('w_1')!
+})
+
+const idsOf = (workers: readonly { workerId: string }[]) =>
+  workers.map(({ workerId }) => workerId).sort()
+const asked = (id: string) => backend.attestations.filter((one) => one.id === id).length
+/** Lets what runs in the background come to its end. */
+const settle = async () => {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 0))
+}
+
+describe('a session', () => {
+  test('begins with a fresh nonce of 32 bytes for every worker and every renewal', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    backend.advance(50 * minuteMs)
+    await workers.refresh(key)
+    const nonces = backend.attestations.map(({ nonce }) => nonce)
+    expect(nonces.length).toBe(4)
+    expect(new Set(nonces).size).toBe(4)
+    expect(nonces.every((nonce) => /^[0-9a-f]{64}$/.test(nonce))).toBe(true)
+  })
+
+  test('is over in less than an hour: nothing is sealed to its worker then', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    backend.advance(55 * minuteMs - 1)
+    expect(workers.serving(model).length).toBe(2)
+    backend.advance(1)
+    expect(workers.serving(model)).toEqual([])
+  })
+
+  test('is as short as the manifest says', async () => {
+    backend.draft = { ...backend.draft, sessionMinutes: 5 }
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    backend.advance(5 * minuteMs)
+    expect(workers.serving(model)).toEqual([])
+  })
+
+  test('never lasts longer than the key that it is for', async () => {
+    backend.advance(23.5 * 60 * minuteMs)
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    const [worker] = workers.serving(model)
+    expect(worker!.validUntil).toEqual(worker!.sealKey.expiresAt)
+  })
+})
+
+describe('renewal', () => {
+  test('happens in the background before the end, while requests go on', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    const before = workers.serving(model)[0]!.verifiedAt
+    backend.advance(40 * minuteMs)
+    workers.touch(key)
+    await settle()
+    expect(backend.attestations.length).toBe(2)
+    backend.advance(5 * minuteMs)
+    workers.touch(key)
+    expect(workers.serving(model).length).toBe(2)
+    await settle()
+    expect(backend.attestations.length).toBe(4)
+    expect(workers.serving(model)[0]!.verifiedAt).not.toEqual(before)
+    backend.advance(50 * minuteMs)
+    expect(workers.serving(model).length).toBe(2)
+  })
+
+  test('is one for all who wait', async () => {
+    const { workers } = testWorkers(backend)
+    await Promise.all(Array.from({ length: 100 }, () => workers.require(key, model)))
+    expect(backend.directoryCalls).toBe(1)
+    expect(backend.attestations.length).toBe(2)
+  })
+
+  test('is asked for by many requests and done once', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    backend.advance(50 * minuteMs)
+    for (let request = 0; request < 100; request++) workers.touch(key)
+    await settle()
+    expect(backend.attestations.length).toBe(4)
+  })
+
+  test('that fails on the way leaves the session that still holds', async () => {
+    const { workers, events } = testWorkers(backend)
+    await workers.refresh(key)
+    first.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
+    backend.advance(50 * minuteMs)
+    await workers.refresh(key)
+    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    expect(events.at(-1)).toMatchObject({ kind: expect.stringMatching(/unreachable|verified/) })
+    backend.advance(6 * minuteMs)
+    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+  })
+
+  test('that is refused ends the session at once', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    first.measurement = new Uint8Array(48)
+    backend.advance(50 * minuteMs)
+    await workers.refresh(key)
+    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+  })
+
+  test('is immediate once a key is unknown, though all was fresh a moment ago', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    await backend.rotate(first)
+    workers.forget(['w_1'])
+    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    workers.touch(key)
+    await settle()
+    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    expect(asked('w_1')).toBe(2)
+    expect(asked('w_2')).toBe(1)
+  })
+
+  test('of a key that was forgotten during a renewal is not lost in it', async () => {
+    second().listed = false
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    const slow = await backend.addWorker('w_3')
+    const held = Promise.withResolvers<Response>()
+    slow.attestInstead = () => held.promise
+    backend.advance(11_000)
+    workers.touch(key)
+    await settle()
+    expect(asked('w_3')).toBe(1)
+    workers.forget(['w_1'])
+    const waiting = workers.require(key, model)
+    held.resolve(relayError(new ApiError('worker_unreachable', 'gone')))
+    await waiting
+    expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+  })
+
+  test('that was under way when a key was forgotten is followed by another', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    const slow = await backend.addWorker('w_3')
+    const held = Promise.withResolvers<Response>()
+    slow.attestInstead = () => held.promise
+    backend.advance(11_000)
+    workers.touch(key)
+    await settle()
+    workers.forget(['w_1'])
+    held.resolve(relayError(new ApiError('worker_unreachable', 'gone')))
+    await settle()
+    workers.touch(key)
+    await settle()
+    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+  })
+
+  test('does not wait for a worker that is slow, once another one is verified', async () => {
+    first.attestInstead = () => new Promise<Response>(() => {})
+    const { workers } = testWorkers(backend)
+    await workers.require(key, model)
+    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+  })
+
+  test('is not tried at every request while the directory is out of order', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    backend.directoryInstead = async () => relayError(new ApiError('internal_error', 'no'))
+    backend.advance(11_000)
+    for (let request = 0; request < 5; request++) {
+      workers.touch(key)
+      await settle()
+    }
+    expect(backend.directoryCalls).toBe(2)
+    backend.advance(3_000)
+    workers.touch(key)
+    await settle()
+    expect(backend.directoryCalls).toBe(3)
+    expect(workers.serving(model).length).toBe(2)
+  })
+
+  test('finds workers that came and leaves out those that went', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    await backend.addWorker('w_3')
+    first.listed = false
+    backend.advance(11_000)
+    await workers.refresh(key)
+    expect(idsOf(workers.serving(model))).toEqual(['w_2', 'w_3'])
+  })
+})
+
+const second = () => backend.workers.get('w_2')!
