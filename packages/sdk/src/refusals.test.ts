@@ -166,6 +166,25 @@ describe('the manifest', () => {
     await expect(failing).rejects.toMatchObject({ code: 'upstream_error', retryable: true })
   })
 
+  test('is on record before the first worker is used, and where that fails none is', async () => {
+    const { workers, source: recorded } = testWorkers(backend)
+    await workers.refresh(key)
+    expect(recorded.enforcedManifests.length).toBe(1)
+    const enforced = () => Promise.reject(new Error('the disk is full'))
+    const { workers: unused } = testWorkers(backend, {
+      manifestSource: { ...source(() => undefined), enforced },
+    })
+    await unused.refresh(key)
+    expect(unused.serving(model)).toEqual([])
+  })
+
+  test('is not on record where no worker was verified', async () => {
+    for (const worker of backend.workers.values()) worker.measurement = new Uint8Array(48)
+    const { workers, source: recorded } = testWorkers(backend)
+    await workers.refresh(key)
+    expect(recorded.enforcedManifests).toEqual([])
+  })
+
   test('that was changed ends every session under the old one', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)

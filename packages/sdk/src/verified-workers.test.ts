@@ -190,6 +190,17 @@ describe('renewal', () => {
     expect(workers.serving(model).length).toBe(2)
   })
 
+  test('follows a worker to its next key as soon as that is listed', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    const old = workers.serving(model).find(({ workerId }) => workerId === 'w_1')!.sealKey.id
+    await backend.rotate(first)
+    backend.advance(11_000)
+    await workers.refresh(key)
+    expect(asked('w_1')).toBe(2)
+    expect(workers.all.map(({ sealKey }) => sealKey.id)).not.toContain(old)
+  })
+
   test('finds workers that came and leaves out those that went', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)

@@ -5,6 +5,7 @@ import {
   type VerifyWorkerInputs,
   verifyWorker,
 } from '@privatemode/attestation'
+import { gpuOcsp } from '../../../../packages/attestation/src/testing/nvidia-world.ts'
 import type { EvidenceSource } from './evidence-source.ts'
 import { formatTable, tableGuids } from './testing/certificate-table-writer.ts'
 import { type TestMachine, testMachine } from './testing/test-machine.ts'
@@ -125,6 +126,26 @@ test('a vendor that cannot be reached at all costs collateral, not the start', a
   const source = await machine.choose(machine.kernel('snp'), ...nowhere)
   const { evidence } = await ask(source)
   expect(evidence.cpu).toMatchObject({ kind: 'snp', certificates: [], crls: [] })
+})
+
+test('a good document is not taken from an answer that says it failed', async () => {
+  const { crl } = machine.world.amd
+  machine.vendors.instead.set('/kds/vcek/v1/Genoa/crl', () => new Response(crl, { status: 500 }))
+  await machine.choose(machine.kernel('snp'))
+  expect(logged('answered status 500').length).toBe(1)
+})
+
+test('documents and answers about something else are not stapled', async () => {
+  const rim = await fetch(`${machine.vendors.url}/rim/v1/rim/NV_GPU_DRIVER_GH100_550.90.07`)
+  const answer = (await rim.json()) as object
+  machine.vendors.instead.set('/rim/', () => Response.json({ ...answer, id: 'another' }))
+  const [about] = await gpuOcsp(machine.world.gpus[0]!)
+  machine.vendors.instead.set('/ocsp', () => new Response(about))
+  const source = await machine.choose(machine.kernel('snp'), '--gpus', '1')
+  const { evidence } = await ask(source)
+  expect(evidence.devices[0]?.rims).toEqual([])
+  expect(logged('the answer is about another certificate').length).toBeGreaterThan(0)
+  expect(evidence.devices[0]?.ocsp).toEqual([Buffer.from(about!).toString('base64')])
 })
 
 test('answers that are not what was asked for are not stapled', async () => {

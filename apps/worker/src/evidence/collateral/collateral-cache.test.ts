@@ -195,10 +195,15 @@ test('stored documents that ended, came from the future or are damaged are fetch
   await makeCache(new CollateralFolder(path)).get(item)
   expect(state.calls).toBe(3)
   const [file] = readdirSync(path)
-  for (const damage of ['', '{}', '{"name":"another","fetchedAtMs":0}\n5', 'null\n5', '{\n5']) {
+  for (const damage of [
+    '',
+    '{}',
+    ...['{"name":"another","fetchedAtMs":0}', 'null', '{'].map((head) => `${head}\n9e13`),
+  ]) {
     writeFileSync(join(path, file!), damage)
     const calls = state.calls
-    expect(await makeCache(new CollateralFolder(path)).get(item)).toBeDefined()
+    const fetched = text(await makeCache(new CollateralFolder(path)).get(item))
+    expect(fetched).toBe(String(now + 10 * dayMs))
     expect(state.calls).toBe(calls + 1)
   }
   expect(lines.join('')).toContain('stored collateral is unusable')

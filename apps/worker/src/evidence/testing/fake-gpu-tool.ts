@@ -3,13 +3,11 @@ const [action, argument = ''] = process.argv.slice(2)
 
 switch (action) {
   case 'print': {
-    const response = await fetch(argument)
+    const names = Object.keys(process.env).join(' ')
+    const response = await fetch(argument, { headers: { 'x-env': names } })
     process.stdout.write(await response.text())
     break
   }
-  case 'env':
-    process.stdout.write(JSON.stringify(Object.keys(process.env)))
-    break
   case 'flood':
     for (;;) {
       if (!process.stdout.write('x'.repeat(65536))) {
