@@ -40,6 +40,9 @@ export async function openServerDatabase(url: string, connections: number): Prom
 async function inTransaction<T>(pool: Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const client = await pool.connect()
+    // A connection that breaks between two queries says so here; the next query fails and reports.
+    const ignore = () => undefined
+    client.on('error', ignore)
     let broken = false
     try {
       await client.query('begin')
@@ -50,6 +53,7 @@ async function inTransaction<T>(pool: Pool, work: (queries: Queries) => Promise<
       broken = !(await rolledBack(client))
       if (broken || attempt === attempts || !isTransient(error)) throw error
     } finally {
+      client.off('error', ignore)
       client.release(broken)
     }
   }

