@@ -1,0 +1,83 @@
+import { expect, test } from 'bun:test'
+import { createNoteSigner, vendorRoots } from '@privatemode/attestation'
+import { webCryptoProvider } from '@privatemode/protocol/envelope'
+import { chooseDefaultSalt } from './cache-salt.ts'
+import { type CoreConnectOptions, clientOptions } from './connect-options.ts'
+import { checkpointsIn, memoryStorage, webStorage } from './log-storage.ts'
+import { acceptSoftware } from './software.ts'
+
+const good: CoreConnectOptions = {
+  apiKey: 'pm_key',
+  endpoint: 'https://gateway.example/base/',
+  manifest: { logKey: 'log.example+00000000+AAAA' },
+  hardware: {},
+}
+
+test.each([
+  ['no API key', { apiKey: '' }],
+  ['no endpoint', { endpoint: '' }],
+  ['an endpoint that is no URL', { endpoint: 'gateway' }],
+  ['an endpoint with another scheme', { endpoint: 'ftp://gateway.example' }],
+  ['an endpoint with a query', { endpoint: 'https://gateway.example/?a=1' }],
+  ['no log key', { manifest: { logKey: '' } }],
+  ['a log that is no URL', { manifest: { logKey: 'k', url: 'there' } }],
+])('%s is refused before anything is sent', (_, over) => {
+  const attempt = () => clientOptions({ ...good, ...over })
+  expect(attempt).toThrow(expect.objectContaining({ code: 'invalid_options', retryable: false }))
+})
+
+test('without a word, only the pinned roots of vendors are trusted, and no software', () => {
+  const options = clientOptions(good)
+  expect(options.roots).toEqual({ ...vendorRoots, software: [] })
+  expect(options.software).toBeUndefined()
+  expect(options.shape).toBe('default')
+  expect(options.endpoint).toBe('https://gateway.example/base')
+})
+
+test('software is accepted with its verifier and its roots together, never by roots alone', () => {
+  const options = clientOptions({ ...good, software: acceptSoftware('ab'.repeat(32)) })
+  expect(options.roots.software).toEqual(['ab'.repeat(32)])
+  expect(options.software).toBeDefined()
+  const smuggled = { ...vendorRoots, software: ['ab'.repeat(32)] }
+  expect(clientOptions({ ...good, roots: smuggled }).roots.software).toEqual([])
+})
+
+test('the log is read at the endpoint unless it lies elsewhere', async () => {
+  const asked: string[] = []
+  const fetch = async (url: string) => {
+    asked.push(url)
+    return new Response(null, { status: 404 })
+  }
+  const { verifierKey: logKey } = await createNoteSigner('log.example')
+  for (const manifest of [{ logKey }, { logKey, url: 'https://log.example/files/' }]) {
+    const { manifestSource } = clientOptions({ ...good, fetch, manifest })
+    await expect(manifestSource.load()).rejects.toMatchObject({ code: 'log_unreachable' })
+  }
+  expect(asked).toEqual([
+    'https://gateway.example/base/privatemode/v1/log/checkpoint',
+    'https://log.example/files/checkpoint',
+  ])
+})
+
+test('salts: fresh ones are left to the worker, a random one lasts, a given one is taken', () => {
+  expect(chooseDefaultSalt('isolated', webCryptoProvider)).toBeUndefined()
+  const random = chooseDefaultSalt('shared-random', webCryptoProvider)
+  expect(random).toMatch(/^[0-9a-f]{64}$/)
+  expect(chooseDefaultSalt('shared-random', webCryptoProvider)).not.toBe(random)
+  expect(chooseDefaultSalt({ shared: 'team' }, webCryptoProvider)).toBe('team')
+})
+
+test('checkpoints of different logs are kept apart, in any storage', async () => {
+  const texts = new Map<string, string>()
+  const local = {
+    getItem: (key: string) => texts.get(key) ?? null,
+    setItem: (key: string, value: string) => void texts.set(key, value),
+  }
+  for (const storage of [memoryStorage(), webStorage(local)]) {
+    const [one, two] = [checkpointsIn(storage, 'log one'), checkpointsIn(storage, 'log two')]
+    expect(await one.load()).toBeUndefined()
+    await one.save(new TextEncoder().encode('a note — signed\n'))
+    expect(await one.load()).toEqual(new TextEncoder().encode('a note — signed\n'))
+    expect(await two.load()).toBeUndefined()
+  }
+})

@@ -1,0 +1,89 @@
+import { expect, test } from 'bun:test'
+import { AttestationError } from '@privatemode/attestation'
+import { ApiError } from '@privatemode/protocol/api'
+import type { Answer } from './answer.ts'
+import type { Call, PrivateClient } from './client.ts'
+import { privateFetch } from './private-fetch.ts'
+
+const calls: Call[] = []
+const client = {
+  endpoint: 'https://gateway.example/base',
+  async exchange(call: Call) {
+    calls.push(call)
+    const whole = async () => new TextEncoder().encode('{"ok":true}')
+    const head = { status: 200, headers: { 'content-type': 'application/json' } }
+    return { requestId: 'r1', head, whole } as unknown as Answer
+  },
+} as unknown as PrivateClient
+const failing = (error: Error) =>
+  ({ ...client, exchange: () => Promise.reject(error) }) as unknown as PrivateClient
+
+const fetchOf = (given: PrivateClient, apiKey: string | undefined = 'pm_own') =>
+  privateFetch({ client: given, apiKey, defaultSalt: undefined })
+const post = (over: RequestInit = {}): RequestInit => ({
+  method: 'POST',
+  body: '{"model":"m","messages":[]}',
+  ...over,
+})
+
+test.each([
+  'https://gateway.example/base/v1/messages',
+  'https://gateway.example/base/v1/v1/messages',
+  'https://gateway.example/v1/messages?beta=true',
+  'https://elsewhere.example/v1/messages',
+])('%s is the one path of the API, sealed to the one endpoint', async (url) => {
+  calls.length = 0
+  const response = await fetchOf(client)(url, post())
+  expect(response.status).toBe(200)
+  expect(calls.map(({ path, model }) => [path, model])).toEqual([['/v1/messages', 'm']])
+})
+
+test('what is no call of the API goes nowhere', async () => {
+  calls.length = 0
+  const fetch = fetchOf(client)
+  expect((await fetch('https://gateway.example/base/v1/files')).status).toBe(404)
+  expect((await fetch('https://gateway.example/base/v1/messages')).status).toBe(405)
+  expect((await fetch('https://gateway.example/basement/v1/messages', post())).status).toBe(404)
+  expect(calls).toEqual([])
+})
+
+test('only headers of the allow-list are sealed with the call; the key in a header wins', async () => {
+  calls.length = 0
+  const headers = {
+    'anthropic-version': '2023-06-01',
+    'x-api-key': 'pm_given',
+    'x-workspace': '/home/someone',
+    cookie: 'a=b',
+  }
+  await fetchOf(client)('https://gateway.example/base/v1/messages', post({ headers }))
+  expect(calls[0]?.headers).toEqual({ 'anthropic-version': '2023-06-01' })
+  expect(calls[0]?.apiKey).toBe('pm_given')
+})
+
+test('a refusal is an answer in the dialect of the path that forbids a retry', async () => {
+  const refused = failing(new AttestationError('measurement_unknown', 'snp/measurement: seen a'))
+  const openai = await fetchOf(refused)('https://g.example/v1/chat/completions', post())
+  expect(openai.status).toBe(502)
+  expect(openai.headers.get('x-should-retry')).toBe('false')
+  expect(await openai.json()).toMatchObject({ error: { code: 'attestation_refused' } })
+  const anthropic = await fetchOf(refused)('https://g.example/v1/messages', post())
+  expect(await anthropic.json()).toMatchObject({ type: 'error' })
+})
+
+test('errors of the API become answers, and an abort stays an abort', async () => {
+  const busy = failing(new ApiError('overloaded', 'later', { retryAfterSeconds: 7 }))
+  const response = await fetchOf(busy)('https://g.example/v1/chat/completions', post())
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7'])
+  const aborted = failing(new DOMException('stop', 'AbortError') as unknown as Error)
+  const attempt = fetchOf(aborted)('https://g.example/v1/chat/completions', post())
+  await expect(attempt).rejects.toThrow('stop')
+})
+
+test('a call without a key or without a model is refused here', async () => {
+  calls.length = 0
+  const url = 'https://g.example/v1/chat/completions'
+  const keyless = privateFetch({ client, apiKey: undefined, defaultSalt: undefined })
+  expect((await keyless(url, post())).status).toBe(401)
+  expect((await fetchOf(client)(url, post({ body: '{}' }))).status).toBe(400)
+  expect(calls).toEqual([])
+})

@@ -1,0 +1,136 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
+import { type AttestedWorker, type SignedReceipt, verifyWorker } from '@privatemode/attestation'
+import type { Bytes } from '@privatemode/protocol/envelope'
+import {
+  digestHex,
+  type SoftwareBundle,
+  softwareBundle,
+} from '../../attestation/src/testing/software-bundle.ts'
+import { chatModel, noon, softwareWorld } from '../../attestation/src/testing/software-world.ts'
+import type { Answer } from './answer.ts'
+import { ReceiptedAnswer } from './receipted-answer.ts'
+
+const text = (value: string): Bytes => new TextEncoder().encode(value)
+const call = { path: '/v1/chat/completions', model: chatModel.id, body: text('request') }
+const good = { request_id: 'ab'.repeat(16) }
+let bundle: SoftwareBundle
+let worker: AttestedWorker
+let rest: object
+
+beforeAll(async () => {
+  const world = await softwareWorld()
+  bundle = await softwareBundle(world)
+  const { nonce, statement, evidence } = bundle.bundle
+  const { manifest, roots, revocation, software } = await world.inputs()
+  const at = noon
+  if (software === undefined) throw new Error('the world has a verifier')
+  worker = await verifyWorker({
+    nonce,
+    statement,
+    evidence,
+    manifest,
+    roots,
+    revocation,
+    at,
+    software,
+  })
+  rest = { manifest_digest: worker.manifestDigest }
+})
+
+/** An answer of two pieces, "resp" and "onse", with this receipt at its end. */
+function answerWith(receipt: SignedReceipt | undefined, over: object = {}, model = chatModel.id) {
+  const pieces = [[text('resp')], [text('onse')]]
+  const answer = {
+    requestId: good.request_id,
+    head: { status: 200, headers: {} },
+    worker,
+    receipt: receipt === undefined ? undefined : formatted(receipt),
+    next: async () => pieces.shift(),
+    whole: async () => text('response'),
+    cancel: async () => {},
+    ...over,
+  }
+  return new ReceiptedAnswer(answer as unknown as Answer, { ...call, model })
+}
+
+function formatted({ record, rest, signature }: SignedReceipt): Bytes {
+  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+  const wire = { record: base64(record), rest: base64(rest), signature: base64(signature) }
+  return text(JSON.stringify(wire))
+}
+
+const readAll = async (answer: ReceiptedAnswer) => {
+  for (let data = await answer.next(); data !== undefined; data = await answer.next());
+}
+
+test('a receipt that agrees with the exchange is verified, streamed or whole', async () => {
+  const streamed = answerWith(await bundle.sign(good, rest))
+  await readAll(streamed)
+  expect(await streamed.receipt()).toMatchObject({ outcome: 'complete', promptTokens: 10 })
+  const whole = answerWith(await bundle.sign(good, rest))
+  await whole.whole()
+  expect((await whole.receipt()).checks.every(({ result }) => result === 'passed')).toBe(true)
+  expect(whole.receipt()).toBe(whole.receipt())
+})
+
+test.each([
+  ['another request', { request_id: 'cd'.repeat(16) }, {}, 'receipt/exchange-requestId'],
+  ['another path', { path: '/v1/embeddings' }, {}, 'receipt/exchange-path'],
+  ['another status', { status: 500 }, {}, 'receipt/exchange-status'],
+  [
+    'another request body',
+    {},
+    { request_digest: '00'.repeat(32) },
+    'receipt/exchange-requestDigest',
+  ],
+  ['another answer', {}, { response_digest: '00'.repeat(32) }, 'receipt/exchange-responseDigest'],
+  ['no manifest', {}, { manifest_digest: undefined }, 'receipt/exchange-manifestDigest'],
+] as const)('a receipt for %s is refused', async (_, record, changes, id) => {
+  const answer = answerWith(await bundle.sign({ ...good, ...record }, { ...rest, ...changes }))
+  await readAll(answer)
+  const failure = await answer.receipt().catch((error) => error)
+  expect(failure).toMatchObject({ code: 'receipt_invalid', retryable: false })
+  expect(failure.checks.at(-1)).toMatchObject({ id, result: 'failed' })
+})
+
+test('a receipt for another model of the same worker is refused', async () => {
+  const both = { ...worker, models: [chatModel, { ...chatModel, id: 'other' }] }
+  const answer = answerWith(await bundle.sign(good, rest), { worker: both }, 'other')
+  await readAll(answer)
+  const failure = await answer.receipt().catch((error) => error)
+  expect(failure.checks.at(-1)).toMatchObject({ id: 'receipt/exchange-model', result: 'failed' })
+})
+
+test('a receipt that another key has signed is refused', async () => {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const answer = answerWith(await bundle.sign(good, rest, privateKey))
+  await readAll(answer)
+  await expect(answer.receipt()).rejects.toMatchObject({ code: 'receipt_invalid' })
+})
+
+test('an answer that ends early, is cancelled, or has no receipt gives none', async () => {
+  const cut = answerWith(await bundle.sign(good, rest), {
+    next: () => Promise.reject(new Error('cut')),
+    whole: () => Promise.reject(new Error('cut')),
+  })
+  await expect(cut.next()).rejects.toThrow('cut')
+  await expect(cut.receipt()).rejects.toMatchObject({ code: 'receipt_missing' })
+  const cutWhole = answerWith(undefined, { whole: () => Promise.reject(new Error('cut')) })
+  await expect(cutWhole.whole()).rejects.toThrow('cut')
+  await expect(cutWhole.receipt()).rejects.toMatchObject({ code: 'receipt_missing' })
+  const cancelled = answerWith(await bundle.sign(good, rest))
+  await cancelled.cancel()
+  await expect(cancelled.receipt()).rejects.toMatchObject({ code: 'receipt_missing' })
+  const without = answerWith(undefined)
+  await readAll(without)
+  await expect(without.receipt()).rejects.toMatchObject({ code: 'receipt_missing' })
+})
+
+test('the digests of the exchange are those of its exact bytes', async () => {
+  const answer = answerWith(await bundle.sign(good, rest))
+  await readAll(answer)
+  const { requestDigest, responseDigest } = await answer.receipt()
+  expect(requestDigest).toBe(await digestHex(text('request')))
+  expect(responseDigest).toBe(await digestHex(text('response')))
+})

@@ -1,0 +1,40 @@
+import { expect, test } from 'bun:test'
+import { bundle, imports } from './bundle-size.ts'
+
+/** The budget, and the size as of the last deliberate change; growth of 3 % over that fails too. */
+const limits: Readonly<Record<keyof typeof imports, { budget: number; recorded: number }>> = {
+  core: { budget: 40_000, recorded: 36_300 },
+  'core and software': { budget: 45_000, recorded: 40_750 },
+  'core and SEV-SNP': { budget: 60_000, recorded: 44_650 },
+  'core and TDX': { budget: 60_000, recorded: 46_700 },
+  'all hardware': { budget: 120_000, recorded: 59_500 },
+  'all hardware and software': { budget: 120_000, recorded: 60_300 },
+}
+
+for (const [name, source] of Object.entries(imports)) {
+  const { budget, recorded } = limits[name as keyof typeof imports]
+  test(`a bundle with ${name} stays under ${budget / 1000} kB compressed`, async () => {
+    const { minifiedBytes, compressedBytes } = await bundle(source)
+    console.log(`  ${name}: ${compressedBytes} bytes compressed, ${minifiedBytes} minified`)
+    expect(compressedBytes).toBeLessThan(budget)
+    expect(compressedBytes).toBeLessThan(recorded * 1.03)
+  })
+}
+
+test('a production bundle does not contain the verifier of software evidence', async () => {
+  // A check of the verifier itself, and one of the code around it that every client has.
+  const withSoftware = await bundle(imports['all hardware and software'])
+  expect(withSoftware.code).toContain('software/report-signature')
+  const production = await bundle(imports['all hardware'])
+  expect(production.code).toContain('binding/report-data')
+  expect(production.code).toContain('snp/report-signature')
+  expect(production.code).not.toContain('software/report-signature')
+})
+
+test('a core bundle contains no verifier that it does not import', async () => {
+  const core = await bundle(imports.core)
+  expect(core.code).not.toContain('snp/report-signature')
+  const snp = await bundle(imports['core and SEV-SNP'])
+  expect(snp.code).toContain('snp/report-signature')
+  expect(snp.code).not.toContain('tdx/')
+})

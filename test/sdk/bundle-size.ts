@@ -1,0 +1,42 @@
+/** What applications get into their bundles for what they import: sizes, and the code itself. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const sources = fileURLToPath(new URL('../../packages/sdk/src', import.meta.url))
+
+/** Imports as applications write them, smallest first. */
+export const imports = {
+  core: "export { CorePrivatemode } from '@privatemode/sdk/core'",
+  'core and software': `export { CorePrivatemode } from '@privatemode/sdk/core'
+    export { acceptSoftware } from '@privatemode/sdk/software'`,
+  'core and SEV-SNP': "export { CorePrivatemode, snpVerifier } from '@privatemode/sdk/core'",
+  'core and TDX': "export { CorePrivatemode, tdxVerifier } from '@privatemode/sdk/core'",
+  'all hardware': "export { Privatemode } from '@privatemode/sdk'",
+  'all hardware and software': `export { Privatemode } from '@privatemode/sdk'
+    export { acceptSoftware } from '@privatemode/sdk/software'`,
+} as const
+
+export type Bundled = {
+  readonly code: string
+  readonly minifiedBytes: number
+  readonly compressedBytes: number
+}
+
+export async function bundle(source: string): Promise<Bundled> {
+  const folder = mkdtempSync(join(tmpdir(), 'privatemode-size-'))
+  try {
+    const entry = join(folder, 'entry.ts')
+    const located = source.replace(/@privatemode\/sdk(\/\w+)?/g, (_, path = '/index') =>
+      join(sources, `${path}.ts`),
+    )
+    writeFileSync(entry, located)
+    const { outputs } = await Bun.build({ entrypoints: [entry], target: 'browser', minify: true })
+    const code = (await outputs[0]?.text()) ?? ''
+    const compressedBytes = Bun.gzipSync(new TextEncoder().encode(code), { level: 9 }).length
+    return { code, minifiedBytes: code.length, compressedBytes }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
