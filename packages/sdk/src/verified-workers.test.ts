@@ -3,6 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
 import { testWorkers } from './testing/test-client.ts'
+import type { VerifiedWorkers } from './verified-workers.ts'
 
 const minuteMs = 60_000
 const model = chatModel.id
@@ -18,9 +19,12 @@ beforeEach(async () => {
 const idsOf = (workers: readonly { workerId: string }[]) =>
   workers.map(({ workerId }) => workerId).sort()
 const asked = (id: string) => backend.attestations.filter((one) => one.id === id).length
-/** Lets what runs in the background come to its end. */
-const settle = async () => {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 0))
+/** Touches, and waits for the refresh that this must have begun; fails where it began none. */
+const touch = async (workers: VerifiedWorkers) => {
+  const before = backend.directoryCalls
+  workers.touch(key)
+  expect(backend.directoryCalls).toBe(before + 1)
+  await workers.refresh(key).catch(() => {}) // joins it
 }
 
 describe('a session', () => {
@@ -68,13 +72,12 @@ describe('renewal', () => {
     await workers.refresh(key)
     const before = workers.serving(model)[0]!.verifiedAt
     backend.advance(40 * minuteMs)
-    workers.touch(key)
-    await settle()
+    await touch(workers)
     expect(backend.attestations.length).toBe(2)
     backend.advance(5 * minuteMs)
-    workers.touch(key)
+    const renewing = touch(workers)
     expect(workers.serving(model).length).toBe(2)
-    await settle()
+    await renewing
     expect(backend.attestations.length).toBe(4)
     expect(workers.serving(model)[0]!.verifiedAt).not.toEqual(before)
     backend.advance(50 * minuteMs)
@@ -93,7 +96,8 @@ describe('renewal', () => {
     await workers.refresh(key)
     backend.advance(50 * minuteMs)
     for (let request = 0; request < 100; request++) workers.touch(key)
-    await settle()
+    expect(backend.directoryCalls).toBe(2)
+    await workers.refresh(key)
     expect(backend.attestations.length).toBe(4)
   })
 
@@ -124,8 +128,7 @@ describe('renewal', () => {
     await backend.rotate(first)
     workers.forget(['w_1'])
     expect(idsOf(workers.serving(model))).toEqual(['w_2'])
-    workers.touch(key)
-    await settle()
+    await touch(workers)
     expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
     expect(asked('w_1')).toBe(2)
     expect(asked('w_2')).toBe(1)
@@ -136,12 +139,14 @@ describe('renewal', () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     const slow = await backend.addWorker('w_3')
-    const held = Promise.withResolvers<Response>()
-    slow.attestInstead = () => held.promise
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
+    slow.attestInstead = () => {
+      begun.resolve()
+      return held.promise
+    }
     backend.advance(11_000)
     workers.touch(key)
-    await settle()
-    expect(asked('w_3')).toBe(1)
+    await begun.promise
     workers.forget(['w_1'])
     const waiting = workers.require(key, model)
     held.resolve(relayError(new ApiError('worker_unreachable', 'gone')))
@@ -153,16 +158,19 @@ describe('renewal', () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     const slow = await backend.addWorker('w_3')
-    const held = Promise.withResolvers<Response>()
-    slow.attestInstead = () => held.promise
+    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
+    slow.attestInstead = () => {
+      begun.resolve()
+      return held.promise
+    }
     backend.advance(11_000)
-    workers.touch(key)
-    await settle()
+    const renewing = touch(workers)
+    await begun.promise
     workers.forget(['w_1'])
     held.resolve(relayError(new ApiError('worker_unreachable', 'gone')))
-    await settle()
-    workers.touch(key)
-    await settle()
+    await renewing
+    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    await touch(workers)
     expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
   })
 
@@ -178,15 +186,11 @@ describe('renewal', () => {
     await workers.refresh(key)
     backend.directoryInstead = async () => relayError(new ApiError('internal_error', 'no'))
     backend.advance(11_000)
-    for (let request = 0; request < 5; request++) {
-      workers.touch(key)
-      await settle()
-    }
+    await touch(workers)
+    for (let request = 0; request < 5; request++) workers.touch(key)
     expect(backend.directoryCalls).toBe(2)
     backend.advance(3_000)
-    workers.touch(key)
-    await settle()
-    expect(backend.directoryCalls).toBe(3)
+    await touch(workers)
     expect(workers.serving(model).length).toBe(2)
   })
 

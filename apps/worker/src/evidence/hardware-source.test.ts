@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import {
   formatAttestation,
   parseAttestation,
@@ -10,6 +10,8 @@ import type { EvidenceSource } from './evidence-source.ts'
 import { formatTable, tableGuids } from './testing/certificate-table-writer.ts'
 import { type TestMachine, testMachine } from './testing/test-machine.ts'
 
+// The machine has RSA keys, which a busy computer takes seconds to make.
+setDefaultTimeout(60_000)
 let machine: TestMachine
 beforeAll(async () => {
   machine = await testMachine()
@@ -165,7 +167,7 @@ test('a vendor that does not answer is given up in time', async () => {
   const timeout = ['--attestationTimeoutMs', '300']
   const source = await machine.choose(machine.kernel('snp'), ...timeout)
   expect((await ask(source)).evidence.cpu).toMatchObject({ certificates: [], crls: [] })
-  expect(performance.now() - before).toBeLessThan(3_000)
+  expect(performance.now() - before).toBeLessThan(8_000)
 })
 
 test('an endless answer of a vendor is given up', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { authenticateSnp, type SnpEvidence, Transcript } from '@privatemode/attestation'
 import { parseSnpReport } from '@privatemode/attestation/inspect'
 import type { Bytes } from '@privatemode/protocol/envelope'
@@ -12,6 +12,16 @@ import { testNow } from '../../../../../packages/attestation/src/testing/test-au
 import { type AmdOptions, stapleAmd } from './amd-collateral.ts'
 import type { CertificateTable } from './certificate-table.ts'
 import { CollateralCache } from './collateral-cache.ts'
+
+// A world has RSA keys, which a busy machine takes seconds to make.
+setDefaultTimeout(60_000)
+const worlds = new Map<string, Promise<SnpWorld>>()
+const worldOf = (...[product, signer]: Parameters<typeof snpWorld>): Promise<SnpWorld> => {
+  const name = `${product} ${signer}`
+  const world = worlds.get(name) ?? snpWorld(product, signer)
+  worlds.set(name, world)
+  return world
+}
 
 const caches: CollateralCache[] = []
 afterEach(() => {
@@ -48,7 +58,7 @@ const authentic = (evidence: SnpEvidence, world: SnpWorld) =>
   authenticateSnp(evidence, world.context, new Transcript())
 
 test('Turin is asked for by eight bytes of the chip id and five components', async () => {
-  const world = await snpWorld('Turin')
+  const world = await worldOf('Turin')
   const { paths, options } = service(world)
   const evidence = await staple(await world.signReport(), {}, options)
   expect(await authentic(evidence, world)).toMatchObject({ product: 'Turin' })
@@ -60,7 +70,7 @@ test('Turin is asked for by eight bytes of the chip id and five components', asy
 })
 
 test("a provider's key comes from the host, its authorities from AMD's service for such keys", async () => {
-  const world = await snpWorld('Milan', 'vlek')
+  const world = await worldOf('Milan', 'vlek')
   const { paths, options } = service(world)
   const evidence = await staple(
     await world.signReport(),
@@ -72,7 +82,7 @@ test("a provider's key comes from the host, its authorities from AMD's service f
 })
 
 test("a provider's key that the host does not give is told in the log and left out", async () => {
-  const world = await snpWorld('Milan', 'vlek')
+  const world = await worldOf('Milan', 'vlek')
   const { lines, options } = service(world)
   const evidence = await staple(await world.signReport(), {}, options)
   expect(evidence.certificates.length).toBe(2)
@@ -80,7 +90,7 @@ test("a provider's key that the host does not give is told in the log and left o
 })
 
 test('a report that names no processor takes the product from the host, or from the flag', async () => {
-  const world = await snpWorld('Genoa')
+  const world = await worldOf('Genoa')
   const report = await world.signReport({ version: 2 })
   const told = service(world)
   const given = await staple(report, { vcek: await world.issueLeaf() }, told.options)
@@ -95,7 +105,7 @@ test('a report that names no processor takes the product from the host, or from 
 })
 
 test("the host's list serves where AMD's service is out of reach", async () => {
-  const world = await snpWorld('Genoa')
+  const world = await worldOf('Genoa')
   const { options } = service(world, {
     vendor: { timeoutMs: 1_000, fetch: () => Promise.reject(new Error('unreachable')) },
   })
@@ -106,7 +116,7 @@ test("the host's list serves where AMD's service is out of reach", async () => {
 })
 
 test('garbage in the place of a certificate is not taken for one', async () => {
-  const world = await snpWorld('Genoa')
+  const world = await worldOf('Genoa')
   const { paths, options } = service(world)
   const table = { vcek: Uint8Array.of(1, 2, 3) }
   const evidence = await staple(await world.signReport(), table, options)

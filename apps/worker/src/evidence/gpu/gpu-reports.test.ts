@@ -86,11 +86,11 @@ test('a tool that fails, or is not there, is an error that says so', async () =>
 
 test('a tool that hangs is given up in time and killed', async () => {
   const before = performance.now()
-  const hanging = reportsOf({ timeoutMs: 1_000 }, 'hang', `${server.url}hold`).read(nonce)
-  await expect(hanging).rejects.toMatchObject({ code, message: expect.stringContaining('1000 ms') })
-  expect(performance.now() - before).toBeLessThan(5_000)
+  const hanging = reportsOf({ timeoutMs: 3_000 }, 'hang', `${server.url}hold`).read(nonce)
+  await expect(hanging).rejects.toMatchObject({ code, message: expect.stringContaining('3000 ms') })
+  expect(performance.now() - before).toBeLessThan(10_000)
   await gone.promise
-})
+}, 30_000)
 
 test('a tool that floods is given up at the limit', async () => {
   const limits = { timeoutMs: 10_000, maxBytes: 100_000 }

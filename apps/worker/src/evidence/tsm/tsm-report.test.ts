@@ -96,20 +96,29 @@ test('many requests get their own reports, two entries at a time', async () => {
 
 test('a kernel that does not answer costs a bounded wait and a bounded number of entries', async () => {
   const hung = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  let asking = 0
   const report = async (inblob: Uint8Array) => {
+    asking += 1
+    if (asking === 2) begun.resolve()
     await hung.promise
     return echo(inblob)
   }
   const tree = kernel({ report })
-  const source = reports(tree, 20)
+  const source = reports(tree, 500)
   const asked = Array.from({ length: 40 }, () => source.read(input))
   const codes = await Promise.all(asked.map((one) => one.catch((error) => error.code)))
   expect(codes.filter((code) => code === 'report_unavailable').length).toBe(34)
   expect(codes.filter((code) => code === 'evidence_overloaded').length).toBe(6)
+  await begun.promise
+  // Those who waited in vain never began, and those who began keep their turn.
   expect(tree.entries().length).toBe(2)
+  const next = source.read(input).catch(() => {})
+  expect(tree.peak()).toBe(2)
   hung.resolve()
-  await source.read(input)
-  expect(tree.entries()).toEqual([])
+  await next
+  while (tree.entries().length > 0) await new Promise((resolve) => setTimeout(resolve, 1))
+  expect(asking).toBeLessThanOrEqual(3)
 })
 
 test('the kind of machine is found by its provider', async () => {
