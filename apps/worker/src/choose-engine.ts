@@ -1,14 +1,16 @@
 /** Starts the engine that the settings name. */
 import type { Log } from '@privatemode/service'
-import { createEmbeddedEngine } from './engine/embedded/embedded-engine.ts'
 import type { Engine } from './engine/engine.ts'
 import { connectHttpEngine } from './engine/http/http-engine.ts'
 import type { EngineChoice } from './settings.ts'
 
 export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engine> {
   switch (choice.kind) {
-    case 'embedded':
+    case 'embedded': {
+      // Loaded where it is used: a worker with a model server runs without the native engine being installed.
+      const { createEmbeddedEngine } = await import('./engine/embedded/embedded-engine.ts')
       return await createEmbeddedEngine({ models: choice.models })
+    }
     case 'http':
       return await connectHttpEngine(
         {

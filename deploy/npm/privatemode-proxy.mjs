@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+/** Runs the proxy on the Bun that this package pins, found among npm's packages: no install script has to run. */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const program = join(dirname(fileURLToPath(import.meta.url)), 'proxy.js')
+// A .env file or a bunfig.toml of the folder it is started in is none of its business.
+const args = [
+  '--no-install',
+  '--no-env-file',
+  `--config=${process.platform === 'win32' ? 'NUL' : '/dev/null'}`,
+  program,
+]
+const child = spawn(findBun(), [...args, ...process.argv.slice(2)], { stdio: 'inherit' })
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
+child.on('error', (error) => stop(`Bun could not be started: ${error.message}`))
+
+function findBun() {
+  const require = createRequire(import.meta.url)
+  const system = process.platform === 'win32' ? 'windows' : process.platform
+  const architecture = process.arch === 'arm64' ? 'aarch64' : process.arch
+  // npm installs the one of the two whose C library is the system's.
+  for (const libc of ['', '-musl']) {
+    try {
+      const found = require.resolve(`@oven/bun-${system}-${architecture}${libc}/package.json`)
+      const path = join(dirname(found), 'bin', system === 'windows' ? 'bun.exe' : 'bun')
+      if (existsSync(path)) return path
+    } catch {
+      // Not this one.
+    }
+  }
+  return stop(
+    `no Bun for ${system}-${architecture} is installed: install without --omit=optional; Linux, macOS and Windows on x64 and arm64 are supported`,
+  )
+}
+
+function stop(message) {
+  process.stderr.write(`privatemode-proxy: ${message}\n`)
+  process.exit(1)
+}

@@ -1,0 +1,67 @@
+/** The files of a program that runs from its sources: tracked sources, and packages as the lock file pins them. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { dependencyClosure, packageName } from './dependency-closure.ts'
+import { type Lock, lockedFolder, readLock, repository, run } from './locked-package.ts'
+import type { TarEntry } from './oci/tar.ts'
+
+export type AppTree = {
+  readonly room: string
+  /** Packages that this program declares, or is linked with, and does not load in this form. */
+  readonly leaveOut: readonly string[]
+  /** Folders of our own that it must not have. */
+  readonly leaveOutFolders: readonly string[]
+}
+
+export function closureOf(tree: AppTree, lock: Lock = readLock()): string[] {
+  return dependencyClosure(lock, tree.room, tree.leaveOut)
+}
+
+/** Everything under `app/`, as the layer of an image. */
+export function appTreeEntries(tree: AppTree): TarEntry[] {
+  const lock = readLock()
+  const closure = closureOf(tree, lock)
+  const ours = closure.filter((path) => !path.startsWith('node_modules/'))
+  const others = closure.filter((path) => path.startsWith('node_modules/'))
+  return [
+    fileEntry('app/package-lock.json', join(repository, 'package-lock.json')),
+    ...ours.flatMap((room) => roomEntries(room, tree.leaveOutFolders)),
+    ...ours.map((room): TarEntry => {
+      const name = roomName(room)
+      return { kind: 'link', path: `app/node_modules/${name}`, mode: 0o777, to: `../../${room}` }
+    }),
+    ...others.flatMap((path) =>
+      folderEntries(`app/${path}`, lockedFolder(packageName(path), lock, path)),
+    ),
+  ]
+}
+
+/** Tests stay out; what they are made with stays in, since the worker measures it as part of its sources. */
+function roomEntries(room: string, leaveOutFolders: readonly string[]): TarEntry[] {
+  return run(['git', 'ls-files', '-z', '--', `${room}/src`, `${room}/package.json`], {
+    cwd: repository,
+  })
+    .split('\0')
+    .filter((path) => path !== '' && !path.endsWith('.test.ts'))
+    .filter((path) => !leaveOutFolders.some((folder) => path.startsWith(`${folder}/`)))
+    .map((path) => fileEntry(`app/${path}`, join(repository, path)))
+}
+
+function roomName(room: string): string {
+  const text = readFileSync(join(repository, room, 'package.json'), 'utf8')
+  return (JSON.parse(text) as { name: string }).name
+}
+
+function folderEntries(target: string, folder: string): TarEntry[] {
+  return (
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => statSync(join(folder, name)).isFile())
+      // Maps and type declarations are for people who build with a package.
+      .filter((name) => !/\.(map|d\.[cm]?ts)$/.test(name))
+      .map((name) => fileEntry(`${target}/${name}`, join(folder, name)))
+  )
+}
+
+function fileEntry(path: string, from: string): TarEntry {
+  return { kind: 'file', path, mode: 0o644, content: new Uint8Array(readFileSync(from)) }
+}
