@@ -113,10 +113,10 @@ test('a kernel that does not answer costs a bounded wait and a bounded number of
   await begun.promise
   // Those who waited in vain never began, and those who began keep their turn.
   expect(tree.entries().length).toBe(2)
-  const next = source.read(input).catch(() => {})
+  const next = source.read(input).catch((error) => error.code)
   expect(tree.peak()).toBe(2)
   hung.resolve()
-  await next
+  expect(await next).not.toBe('evidence_overloaded')
   while (tree.entries().length > 0) await new Promise((resolve) => setTimeout(resolve, 1))
   expect(asking).toBeLessThanOrEqual(3)
 })
