@@ -39,11 +39,20 @@ const targets: readonly Target[] = [
     ],
     tests: ['packages/attestation/src'],
   },
-  { name: 'sdk', sources: ['packages/sdk/src'], tests: ['packages/sdk/src', 'test/e2e'] },
+  {
+    name: 'sdk',
+    sources: ['packages/sdk/src'],
+    tests: ['packages/sdk/src', 'test/e2e/sealed-path.test.ts', 'test/hostile'],
+  },
   {
     name: 'worker',
     sources: ['apps/worker/src/sealed', 'apps/worker/src/app.ts'],
-    tests: ['apps/worker/src/sealed', 'test/e2e'],
+    tests: [
+      'apps/worker/src/sealed',
+      'apps/worker/src/app.test.ts',
+      'test/e2e/sealed-path.test.ts',
+      'test/hostile',
+    ],
   },
 ]
 
