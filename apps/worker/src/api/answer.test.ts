@@ -157,6 +157,7 @@ describe('cache salts', () => {
     await ask(engine, chatPath, { ...chat, cache_salt: salt }, { defaultCacheSalt: 'd'.repeat(44) })
     await ask(engine, chatPath, chat, { defaultCacheSalt: 'd'.repeat(44) })
     expect(engine.calls.map((call) => call.body.cache_salt)).toEqual([salt, 'd'.repeat(44)])
+    expect(engine.calls.map((call) => call.keepPrefix)).toEqual([true, true])
   })
 
   test('check 59: without a salt each request gets a fresh random one, on every endpoint', async () => {
@@ -165,6 +166,7 @@ describe('cache salts', () => {
       await ask(engine, path, { ...chat, max_tokens: 5, input: 'hi' })
     const salts = engine.calls.map((call) => String(call.body.cache_salt))
     expect(new Set(salts).size).toBe(4)
+    for (const call of engine.calls) expect(call.keepPrefix).toBe(false)
     for (const one of salts) expect(Uint8Array.fromBase64(one)).toHaveLength(32)
   })
 })

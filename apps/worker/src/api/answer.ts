@@ -78,6 +78,7 @@ function openExchange(
     engine,
     model: resolved.model,
     cacheSalt: chooseCacheSalt(body.cache_salt, request.defaultCacheSalt),
+    keepPrefix: (body.cache_salt ?? request.defaultCacheSalt) !== undefined,
     headers: {
       'x-request-id': circumstances.requestId,
       'request-id': circumstances.requestId,

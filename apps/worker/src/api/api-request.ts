@@ -58,6 +58,8 @@ export type Exchange = {
   readonly engine: Engine
   readonly model: EngineModel
   readonly cacheSalt: string
+  /** False where the salt was made for this request alone. */
+  readonly keepPrefix: boolean
   readonly signal: AbortSignal
   readonly meter: UsageMeter
   readonly times: ApiTimes

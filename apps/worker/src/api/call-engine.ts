@@ -57,6 +57,7 @@ function call(
     body,
     stream,
     signal,
+    keepPrefix: exchange.keepPrefix,
     onUsage: (usage) => exchange.meter.report(usage),
   })
 }

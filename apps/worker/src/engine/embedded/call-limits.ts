@@ -1,6 +1,7 @@
 /** Reads how much a call may generate and how it ends. */
 import { EngineError, type JsonObject } from '../engine.ts'
 import type { GenerativeModel } from './generative-model.ts'
+import { tooLong } from './prompt/prompt-tokens.ts'
 import { integer } from './sampling.ts'
 
 const maxStops = 4
@@ -38,11 +39,6 @@ export function fitMaxTokens(
 ): number {
   if (promptTokens === 0)
     throw new EngineError('invalid_value', 'the prompt must have at least one token', { param })
-  if (promptTokens >= contextLength)
-    throw new EngineError(
-      'context_length_exceeded',
-      `this model's maximum context length is ${contextLength} tokens, but the prompt has ${promptTokens} tokens: shorten it`,
-      { param, promptTokens },
-    )
+  if (promptTokens >= contextLength) throw tooLong(promptTokens, contextLength, param)
   return Math.min(asked ?? Number.POSITIVE_INFINITY, contextLength - promptTokens)
 }

@@ -80,6 +80,16 @@ describe('a chat answer', () => {
     })
   })
 
+  test('to megabytes of text is 400 before they are all read', async () => {
+    const huge = [{ role: 'user', content: 'word and '.repeat(500_000) }]
+    const started = performance.now()
+    await expect(chat({ messages: huge })).rejects.toMatchObject({
+      code: 'context_length_exceeded',
+    })
+    expect(await engine.countTokens({ model: 'stories', messages: huge })).toBeGreaterThan(900_000)
+    expect(performance.now() - started).toBeLessThan(3000)
+  })
+
   test('tells the likeliest tokens with their bytes', async () => {
     const [choice] = (await chat({ logprobs: true, top_logprobs: 3 })).choices
     expect(choice.logprobs.content).toHaveLength(12)

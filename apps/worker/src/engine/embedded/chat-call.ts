@@ -1,5 +1,5 @@
 /** Answers a chat call: prompt, generation, and the answer whole or in chunks. */
-import type { EngineAnswer, EngineCall, JsonObject } from '../engine.ts'
+import { type EngineAnswer, type EngineCall, EngineError, type JsonObject } from '../engine.ts'
 import { fitMaxTokens, readChoices, readStops } from './call-limits.ts'
 import { ChatAnswer } from './chat-answer.ts'
 import { ChoiceOutput } from './choice-output.ts'
@@ -40,9 +40,15 @@ export async function answerChat(
   return { kind: 'complete', body: answer.format(options.promptLogprobs !== undefined) }
 }
 
-/** The same tokens that a call with this body is charged for. */
-export const countChatTokens = (model: GenerativeModel, body: JsonObject): number =>
-  makeChatPrompt(body, model.template, model.tokenizer).tokens.length
+/** The same tokens that a call with this body is charged for; of a prompt far too long, about as many. */
+export function countChatTokens(model: GenerativeModel, body: JsonObject): number {
+  try {
+    return makeChatPrompt(body, model.template, model.tokenizer).tokens.length
+  } catch (error) {
+    if (error instanceof EngineError && error.promptTokens !== undefined) return error.promptTokens
+    throw error
+  }
+}
 
 function makeChoices(model: GenerativeModel, body: JsonObject, prompt: ChatPrompt): Choice[] {
   const { native, template, text } = model

@@ -1,5 +1,5 @@
 /** Embeds texts one after the other: a context computes one pooled vector at a time. */
-import type { LlamaEmbeddingContext, LlamaModel } from 'node-llama-cpp'
+import type { LlamaEmbeddingContext } from 'node-llama-cpp'
 import { EngineError } from '../engine.ts'
 import { type NativeContext, nativeContextOf } from './native-binding.ts'
 import type { ThreadShare } from './thread-share.ts'
@@ -76,17 +76,6 @@ export class Embedder {
       throw new EngineError('engine_failed', 'the text could not be embedded', { cause })
     }
   }
-}
-
-/** Adds the marks of start and end that the model was trained with. */
-export function embeddingTokens(model: LlamaModel, text: string): number[] {
-  const { bos, eos, sep, shouldPrependBosToken, shouldAppendEosToken } = model.tokens
-  const tokens: number[] = [...model.tokenize(text)]
-  const isWordPiece = model.vocabularyType === 'wpm'
-  const end = isWordPiece ? sep : shouldAppendEosToken ? eos : null
-  if ((isWordPiece || shouldPrependBosToken) && bos !== null) tokens.unshift(bos)
-  if (end !== null) tokens.push(end)
-  return tokens
 }
 
 /** Length one; a vector of zeros stays what it is. */

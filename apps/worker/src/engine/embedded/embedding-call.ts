@@ -7,8 +7,8 @@ import {
   type EngineModel,
   type JsonObject,
 } from '../engine.ts'
-import { type Embedder, embeddingTokens, normalised } from './embedder.ts'
-import type { PromptTokens } from './prompt/prompt-tokens.ts'
+import { type Embedder, normalised } from './embedder.ts'
+import { type PromptTokens, tooLong } from './prompt/prompt-tokens.ts'
 import { integer } from './sampling.ts'
 import { UsageCount } from './usage-count.ts'
 
@@ -64,20 +64,15 @@ function readInputs(body: JsonObject, model: EmbeddingModel): number[][] {
   return inputs.map((one) => readInput(one, model))
 }
 
-function readInput(input: unknown, { model, tokenizer, info }: EmbeddingModel): number[] {
+function readInput(input: unknown, { tokenizer, info }: EmbeddingModel): number[] {
   const tokens =
     typeof input === 'string' && input !== ''
-      ? embeddingTokens(model, input)
+      ? tokenizer.ofEmbedding(input)
       : Array.isArray(input)
         ? tokenizer.ofIds(input, 'input')
         : []
   if (tokens.length === 0) throw invalid('an input must not be empty')
-  if (tokens.length > info.contextLength)
-    throw new EngineError(
-      'context_length_exceeded',
-      `this model's maximum context length is ${info.contextLength} tokens, but an input has ${tokens.length} tokens: shorten it`,
-      { param: 'input', promptTokens: tokens.length },
-    )
+  if (tokens.length > info.contextLength) throw tooLong(tokens.length, info.contextLength, 'input')
   return tokens
 }
 

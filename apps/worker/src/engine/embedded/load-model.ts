@@ -78,7 +78,7 @@ export async function loadGenerative(
     info,
     native,
     text,
-    tokenizer: new PromptTokens(model, text),
+    tokenizer: new PromptTokens(model, text, info.contextLength),
     template: new ChatTemplate(native, model.fileInfo.metadata.tokenizer.chat_template, {
       bos_token: bosString ?? '',
       eos_token: eosString ?? '',
@@ -108,7 +108,7 @@ export async function loadEmbedding(
   return {
     info,
     model,
-    tokenizer: new PromptTokens(model, new TokenText(model)),
+    tokenizer: new PromptTokens(model, new TokenText(model), info.contextLength),
     embedder,
     canShorten: options.canShorten === true,
     close: async () => {

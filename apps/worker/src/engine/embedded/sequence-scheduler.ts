@@ -109,6 +109,8 @@ export class SequenceScheduler {
   }
 
   async #run(): Promise<void> {
+    // Requests that come in together should be evaluated together from the first step on.
+    await new Promise((resolve) => setImmediate(resolve))
     while (!this.#isClosed) {
       for (const job of [...this.#waiting, ...this.#running])
         if (job.task.signal.aborted) this.#finish(job, aborted())

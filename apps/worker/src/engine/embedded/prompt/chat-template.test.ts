@@ -9,7 +9,7 @@ import { PromptTokens } from './prompt-tokens.ts'
 
 const model = await loadStories()
 const native = nativeModelOf(model)
-const tokenizer = new PromptTokens(model, new TokenText(model))
+const tokenizer = new PromptTokens(model, new TokenText(model), 256)
 afterAll(() => model.llama.dispose())
 
 const templateOf = (source: string | undefined) =>

@@ -1,22 +1,28 @@
 /** Turns prompts into tokens: rendered chats, plain text, and token ids that a caller gives. */
-import type { LlamaModel, Token } from 'node-llama-cpp'
+import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp'
 import { EngineError } from '../../engine.ts'
 import type { TokenText } from '../token-text.ts'
 import { foreignPattern, type TextPiece } from './foreign-text.ts'
+
+/** Hardly any text has more characters to a token; one that is longer is looked at before it is read. */
+const charsPerToken = 12
 
 export class PromptTokens {
   readonly foreignPattern: RegExp
   readonly #model: LlamaModel
   readonly #vocabularySize: number
+  readonly #contextLength: number
 
-  constructor(model: LlamaModel, text: TokenText) {
+  constructor(model: LlamaModel, text: TokenText, contextLength: number) {
     this.#model = model
     this.#vocabularySize = text.size
+    this.#contextLength = contextLength
     this.foreignPattern = foreignPattern(text.controlNames())
   }
 
   /** A rendered chat: names of control tokens count as such, except in foreign pieces. */
   ofPieces(pieces: readonly TextPiece[]): number[] {
+    this.#refuseHuge(pieces.map(({ text }) => text).join(''), 'messages')
     const tokens = pieces.flatMap(({ text, isForeign }, at) =>
       at === 0 ? this.#model.tokenize(text, !isForeign) : this.#goOn(text, !isForeign),
     )
@@ -24,7 +30,20 @@ export class PromptTokens {
   }
 
   ofText(text: string): number[] {
+    this.#refuseHuge(text, 'prompt')
     return this.#withStart(this.#model.tokenize(text, true))
+  }
+
+  /** A text to embed, with the marks of start and end that the model was trained with. */
+  ofEmbedding(text: string): number[] {
+    this.#refuseHuge(text, 'input')
+    const { bos, eos, sep, shouldPrependBosToken, shouldAppendEosToken } = this.#model.tokens
+    const tokens: number[] = [...this.#model.tokenize(text)]
+    const isWordPiece = this.#model.vocabularyType === LlamaVocabularyType.wpm
+    const end = isWordPiece ? sep : shouldAppendEosToken ? eos : null
+    if ((isWordPiece || shouldPrependBosToken) && bos !== null) tokens.unshift(bos)
+    if (end !== null) tokens.push(end)
+    return tokens
   }
 
   ofIds(ids: readonly unknown[], param: string): number[] {
@@ -37,6 +56,15 @@ export class PromptTokens {
         )
       return id as number
     })
+  }
+
+  /** A tokenizer holds up everything else, so what cannot fit is refused by its beginning. */
+  #refuseHuge(text: string, param: string): void {
+    const beginning = this.#contextLength * charsPerToken
+    if (text.length <= beginning) return
+    const tokens = this.#model.tokenize(text.slice(0, beginning)).length
+    if (tokens <= this.#contextLength) return
+    throw tooLong(Math.ceil((tokens * text.length) / beginning), this.#contextLength, param)
   }
 
   /** SentencePiece puts a space before every text; one that goes on must not get it. */
@@ -53,3 +81,10 @@ export class PromptTokens {
     return hasStart ? [...tokens] : [bos, ...tokens]
   }
 }
+
+export const tooLong = (promptTokens: number, contextLength: number, param: string): EngineError =>
+  new EngineError(
+    'context_length_exceeded',
+    `this model's maximum context length is ${contextLength} tokens, but there are ${promptTokens} tokens: shorten the text`,
+    { param, promptTokens },
+  )
