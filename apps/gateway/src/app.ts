@@ -1,4 +1,5 @@
 /** The one place that routes requests and turns errors into answers. */
+
 import { ApiError, formatRelayError } from '@privatemode/protocol/api'
 import {
   describeError,
@@ -8,15 +9,18 @@ import {
   type OutboundFetch,
   type Secret,
 } from '@privatemode/service'
+import {
+  type Exchange,
+  MessageError,
+  parseFields,
+  sendResponse,
+  serveRequest,
+} from '@privatemode/service/http'
 import type { AdminParts } from './admin/admin-route.ts'
 import { answerAdmin } from './admin/admin-router.ts'
 import { servePortal } from './files/portal-files.ts'
 import { type StaticFiles, serveLogFile } from './files/static-files.ts'
 import { bearerOf } from './http/bearer.ts'
-import type { Exchange } from './http/exchange.ts'
-import { parseFields } from './http/head-fields.ts'
-import { MessageError } from './http/message-error.ts'
-import { sendResponse, serveRequest } from './http/serve-request.ts'
 import { LimitError } from './limits/limit-error.ts'
 import { answerUsage, type UsageParts } from './metering/usage-routes.ts'
 import { type CheckOperator, operatorCheck } from './operator/operator-token.ts'

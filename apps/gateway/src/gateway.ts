@@ -1,8 +1,9 @@
 /** Puts the parts of a gateway together and runs them. */
+
 import { createLog, createOutbound, describeError, type Log } from '@privatemode/service'
+import { type HttpServer, serveHttp, UpstreamPool } from '@privatemode/service/http'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
-import { type HttpServer, serveHttp } from './http/http-server.ts'
 import { newId } from './keys/api-key.ts'
 import { KeyCheck } from './keys/key-check.ts'
 import { startLastUse } from './keys/last-use.ts'
@@ -13,7 +14,6 @@ import { ReceiptKeys } from './metering/receipt-keys.ts'
 import { operatorCheck } from './operator/operator-token.ts'
 import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
-import { WorkerPool } from './relay/worker-pool.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './state/database.ts'
 import { openDatabase } from './state/open-database.ts'
@@ -81,7 +81,7 @@ async function assemble(
     clock,
     graceMs: settings.limits.usageGraceMs,
   })
-  const pool = new WorkerPool({
+  const pool = new UpstreamPool({
     clock,
     limits: settings.limits.workers,
     caPem: settings.workerCaPem,

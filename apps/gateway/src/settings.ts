@@ -1,4 +1,5 @@
 /** The gateway's settings: its only reader of flags, environment and files. */
+
 import { readFileSync } from 'node:fs'
 import {
   type FlagSources,
@@ -9,12 +10,11 @@ import {
   Secret,
   type Tls,
 } from '@privatemode/service'
+import type { ConnectionLimits, PoolLimits } from '@privatemode/service/http'
 import { program } from './flags.ts'
 import { GatewayError } from './gateway-error.ts'
-import type { ConnectionLimits } from './http/client-connection.ts'
 import type { OidcSettings } from './members/oidc.ts'
 import type { BodyLimits } from './relay/body-budget.ts'
-import type { PoolLimits } from './relay/worker-pool.ts'
 import type { DatabaseHome } from './state/database.ts'
 
 export type Settings = {

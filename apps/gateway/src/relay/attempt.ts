@@ -1,11 +1,17 @@
 /** One try of a request with one worker: its answer goes to the client as it comes. */
+
 import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
-import { ChunkedScanner } from '../http/chunked.ts'
-import type { Exchange } from '../http/exchange.ts'
-import type { ResponseHead } from '../http/response-head.ts'
-import { type Span, viewOf } from '../http/span.ts'
+import {
+  type AnswerSink,
+  ChunkedScanner,
+  type Exchange,
+  type Failure,
+  type ResponseHead,
+  type Span,
+  type UpstreamConnection,
+  viewOf,
+} from '@privatemode/service/http'
 import { sealedContentType } from './sealed-request.ts'
-import type { AnswerSink, Failure, WorkerConnection } from './worker-connection.ts'
 
 export type StreamEnd = 'complete' | 'aborted' | 'broken'
 
@@ -27,7 +33,7 @@ const maxErrorBytes = 64 * 1024
 
 export class Attempt implements AnswerSink {
   readonly #exchange: Exchange
-  readonly #connection: WorkerConnection
+  readonly #connection: UpstreamConnection
   readonly #fields: string
   readonly #events: AttemptEvents
   #state: 'waiting' | 'refusal' | 'streaming' | 'over' = 'waiting'
@@ -37,7 +43,7 @@ export class Attempt implements AnswerSink {
   /** `fields` are header lines to put into the answer. */
   constructor(
     exchange: Exchange,
-    connection: WorkerConnection,
+    connection: UpstreamConnection,
     fields: string,
     events: AttemptEvents,
   ) {

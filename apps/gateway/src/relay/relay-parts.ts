@@ -1,18 +1,19 @@
 /** What the relay works with. */
+
 import type { Log } from '@privatemode/service'
+import type { UpstreamPool } from '@privatemode/service/http'
 import type { KeyCheck } from '../keys/key-check.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
 import type { GatewayMetrics } from '../watching/gateway-metrics.ts'
 import type { BodyBudget } from './body-budget.ts'
-import type { WorkerPool } from './worker-pool.ts'
 
 export type RelayParts = {
   readonly keys: KeyCheck
   readonly view: WorkerView
   readonly bodies: BodyBudget
-  readonly pool: WorkerPool
+  readonly pool: UpstreamPool
   readonly limiter: Limiter
   readonly expected: ExpectedUsage
   readonly metrics: GatewayMetrics

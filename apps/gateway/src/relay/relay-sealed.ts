@@ -1,9 +1,14 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
+
 import { ApiError } from '@privatemode/protocol/api'
+import {
+  type Exchange,
+  emptySpan,
+  type Span,
+  type UpstreamConnection,
+  whenReady,
+} from '@privatemode/service/http'
 import { bearerOf } from '../http/bearer.ts'
-import type { Exchange } from '../http/exchange.ts'
-import { emptySpan, type Span } from '../http/span.ts'
-import { whenReady } from '../http/when-ready.ts'
 import type { Caller } from '../keys/key-check.ts'
 import type { Permit } from '../limits/limiter.ts'
 import type { ViewedWorker } from '../registry/worker-view.ts'
@@ -12,7 +17,6 @@ import { findCandidates } from './find-candidates.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
 import { streamBody } from './stream-body.ts'
-import type { WorkerConnection } from './worker-connection.ts'
 
 /** Called once: without an error when the exchange is over, else with what to answer. */
 export type RelayDone = (error?: unknown) => void
@@ -108,7 +112,7 @@ class Relay {
 
   #use(
     entry: ViewedWorker,
-    taken: WorkerConnection | Promise<WorkerConnection>,
+    taken: UpstreamConnection | Promise<UpstreamConnection>,
     end: () => void,
   ): void {
     whenReady(
@@ -118,7 +122,7 @@ class Relay {
     )
   }
 
-  #ask(entry: ViewedWorker, connection: WorkerConnection, end: () => void): void {
+  #ask(entry: ViewedWorker, connection: UpstreamConnection, end: () => void): void {
     if (this.#exchange.over) {
       connection.abandon()
       this.#decide(entry, { kind: 'gone' }, end)

@@ -1,6 +1,7 @@
 /** What the gateway can see of a sealed request: its head, checked once. */
+
 import { ApiError } from '@privatemode/protocol/api'
-import type { RequestHead } from '../http/request-head.ts'
+import type { RequestHead } from '@privatemode/service/http'
 import { isWorkerId } from '../registry/registration.ts'
 
 export const sealedContentType = 'application/privatemode-sealed'

@@ -1,8 +1,7 @@
 /** Sends a body to a worker as it comes from the client, no faster than the worker takes it. */
-import type { RequestBody } from '../http/request-body.ts'
-import type { WorkerConnection } from './worker-connection.ts'
+import type { RequestBody, UpstreamConnection } from '@privatemode/service/http'
 
-export function streamBody(body: RequestBody, connection: WorkerConnection): void {
+export function streamBody(body: RequestBody, connection: UpstreamConnection): void {
   body.stream({
     data(bytes) {
       if (connection.write(bytes)) return true

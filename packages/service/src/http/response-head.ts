@@ -1,4 +1,4 @@
-/** The first line and the fields of a worker's answer (RFC 9112, 4). */
+/** The first line and the fields of an answer (RFC 9112, 4). */
 import { type Fields, hasToken, parseFields, readFraming } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
 

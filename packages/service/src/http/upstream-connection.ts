@@ -1,10 +1,10 @@
-/** One connection to a worker: a request out, its answer in, then free for the next. */
+/** One connection to a server: a request out, its answer in, then free for the next. */
 import type { Socket } from 'bun'
-import { ChunkedScanner } from '../http/chunked.ts'
-import { findHeadEnd } from '../http/request-head.ts'
-import { parseResponseHead, type ResponseHead } from '../http/response-head.ts'
-import { SocketWriter } from '../http/socket-writer.ts'
-import type { Span } from '../http/span.ts'
+import { ChunkedScanner } from './chunked.ts'
+import { findHeadEnd } from './request-head.ts'
+import { parseResponseHead, type ResponseHead } from './response-head.ts'
+import { SocketWriter } from './socket-writer.ts'
+import type { Span } from './span.ts'
 
 export type Failure = 'unreachable' | 'timeout' | 'broken'
 
@@ -18,23 +18,23 @@ export type AnswerSink = {
   fail(failure: Failure): void
 }
 
-export type WorkerMessage = {
+export type UpstreamMessage = {
   readonly head: string
   readonly body: Span
   /** Of the whole body. */
   readonly lengthBytes: number
 }
 
-export type WorkerConnectionOwner = {
+export type UpstreamConnectionOwner = {
   /** The answer is complete and the connection can be used again. */
-  released(connection: WorkerConnection): void
-  closed(connection: WorkerConnection): void
+  released(connection: UpstreamConnection): void
+  closed(connection: UpstreamConnection): void
 }
 
-export class WorkerConnection {
+export class UpstreamConnection {
   readonly origin: string
-  readonly #socket: Socket<WorkerConnection>
-  readonly #owner: WorkerConnectionOwner
+  readonly #socket: Socket<UpstreamConnection | undefined>
+  readonly #owner: UpstreamConnectionOwner
   readonly #writer: SocketWriter
   #sink: AnswerSink | undefined
   #head: ResponseHead | undefined
@@ -50,7 +50,11 @@ export class WorkerConnection {
   answers = 0
   #deadlineMs = Infinity
 
-  constructor(origin: string, socket: Socket<WorkerConnection>, owner: WorkerConnectionOwner) {
+  constructor(
+    origin: string,
+    socket: Socket<UpstreamConnection | undefined>,
+    owner: UpstreamConnectionOwner,
+  ) {
     this.origin = origin
     this.#socket = socket
     this.#owner = owner
@@ -62,14 +66,14 @@ export class WorkerConnection {
   }
 
   /** Sends a head and the body, or as much of it as there is; the rest follows by `write`. */
-  send(message: WorkerMessage, sink: AnswerSink, deadlineMs: number): void {
+  send(message: UpstreamMessage, sink: AnswerSink, deadlineMs: number): void {
     this.#sink = sink
     this.#deadlineMs = deadlineMs
     this.#bodyLeftBytes = message.lengthBytes - (message.body.end - message.body.start)
     this.#writer.writeMessage(message.head, message.body)
   }
 
-  /** More of a request's body; false if the worker is slow. */
+  /** More of a request's body; false if the server is slow. */
   write(bytes: Uint8Array): boolean {
     this.#bodyLeftBytes -= bytes.length
     return this.#dead || this.#writer.write(bytes)
@@ -89,7 +93,7 @@ export class WorkerConnection {
     this.#paused = false
   }
 
-  /** Gives the request up; the worker notices. */
+  /** Gives the request up; the server notices. */
   abandon(): void {
     this.#sink = undefined
     this.#close()

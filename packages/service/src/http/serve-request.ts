@@ -27,7 +27,7 @@ function toRequest(exchange: Exchange, body: Span, signal: AbortSignal): Request
     if (!connectionFields.has(name)) headers.set(name, value)
   }
   // The host is the client's word and decides nothing; a URL must only have one.
-  return new Request(`http://gateway${target}`, {
+  return new Request(`http://localhost${target}`, {
     method,
     headers,
     signal,

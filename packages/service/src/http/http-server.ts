@@ -1,0 +1,156 @@
+/**
+ * An HTTP/1.1 server over plain sockets, for programs whose work is to pass bytes on.
+ *
+ * Bun.serve costs more per request, and has no limit on connections or on the time a head may take.
+ */
+import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
+import { explainListenError } from '../listen-error.ts'
+import type { Tls } from '../listener.ts'
+import { preferNewestListener } from '../newest-listener.ts'
+import { ServiceError } from '../service-error.ts'
+import { ClientConnection, type ConnectionLimits } from './client-connection.ts'
+import type { Exchange } from './exchange.ts'
+import type { MessageError } from './message-error.ts'
+
+export type HttpServerOptions = {
+  readonly hostname: string
+  /** 0 takes a free port. */
+  readonly port: number
+  readonly tls: Tls | undefined
+  readonly limits: ConnectionLimits & { readonly connections: number }
+  /** Answers a request, now or later. */
+  readonly begin: (exchange: Exchange) => void
+  /** Answers what is no request. */
+  readonly refuse: (exchange: Exchange, error: MessageError) => void
+}
+
+export type HttpServer = {
+  readonly port: number
+  readonly url: string
+  connections(): number
+  /** Requests that are being answered. */
+  busy(): number
+  /** New connections get this certificate; those that are open stay as they are. */
+  replaceTls(tls: Tls): Promise<void>
+  /** Takes no new requests, lets running ones end, cuts what is left after `graceMs`. */
+  stop(graceMs: number): Promise<{ readonly cut: number }>
+}
+
+const tickMs = 1_000
+const stopPollMs = 20
+/** The types do not know it yet. */
+const sharedPort = { reusePort: true }
+/** In this time a listener has accepted what waited for it, and gets nothing new. */
+const handoverMs = 250
+
+type Listening = TCPSocketListener<ClientConnection>
+
+export function serveHttp(options: HttpServerOptions): HttpServer {
+  const connections = new Set<ClientConnection>()
+  const place = {
+    tick: 0,
+    stopping: false,
+    limits: options.limits,
+    begin: options.begin,
+    refuse: options.refuse,
+  }
+  const handlers: SocketHandler<ClientConnection> = {
+    open(socket: Socket<ClientConnection>) {
+      if (connections.size >= options.limits.connections) return void socket.terminate()
+      socket.data = new ClientConnection(socket, place)
+      connections.add(socket.data)
+    },
+    data: (socket: Socket<ClientConnection>, bytes: Buffer) => socket.data?.data(bytes),
+    drain: (socket: Socket<ClientConnection>) => socket.data?.drain(),
+    close(socket: Socket<ClientConnection>) {
+      if (socket.data === undefined) return
+      connections.delete(socket.data)
+      socket.data.closed()
+    },
+    error: (socket: Socket<ClientConnection>) => void socket.terminate(),
+  }
+  let listener = openFirst(options, handlers)
+  const { port } = listener
+  let replacing = Promise.resolve()
+  const sweeping = setInterval(() => {
+    place.tick++
+    for (const connection of connections) connection.sweep()
+  }, tickMs)
+  const busy = () => {
+    let count = 0
+    for (const connection of connections) if (connection.busy) count++
+    return count
+  }
+
+  async function replace(tls: Tls): Promise<void> {
+    const next = openListener(options.hostname, port, tls, handlers)
+    const old = listener
+    listener = next
+    await Bun.sleep(handoverMs)
+    old.stop(false)
+  }
+
+  const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname
+  return {
+    port,
+    url: `${options.tls === undefined ? 'http' : 'https'}://${host}:${port}`,
+    connections: () => connections.size,
+    busy,
+    replaceTls(tls) {
+      if (options.tls === undefined) {
+        return Promise.reject(new ServiceError('certificate_unusable', 'not serving TLS'))
+      }
+      // One at a time: the kernel is told to prefer the second listener of at most two.
+      const replaced = replacing.then(() => replace(tls))
+      replacing = replaced.catch(() => {})
+      return replaced
+    },
+    async stop(graceMs) {
+      place.stopping = true
+      listener.stop(false)
+      const endMs = performance.now() + graceMs
+      while (busy() > 0 && performance.now() < endMs) await Bun.sleep(stopPollMs)
+      clearInterval(sweeping)
+      const cut = busy()
+      for (const connection of connections) connection.sweep()
+      listener.stop(true)
+      for (const connection of connections) connection.cut()
+      return { cut }
+    },
+  }
+}
+
+/** A port is shared only between the listeners of one TLS server, and never with another program. */
+function openFirst(
+  { hostname, port, tls }: HttpServerOptions,
+  handlers: SocketHandler<ClientConnection>,
+): Listening {
+  if (tls === undefined) return openListener(hostname, port, undefined, handlers)
+  if (port !== 0) openListener(hostname, port, undefined, handlers).stop(true)
+  const listener = openListener(hostname, port, tls, handlers)
+  preferNewestListener(listener.port)
+  return listener
+}
+
+function openListener(
+  hostname: string,
+  port: number,
+  tls: Tls | undefined,
+  handlers: SocketHandler<ClientConnection>,
+): Listening {
+  try {
+    if (tls === undefined) {
+      return Bun.listen<ClientConnection>({ hostname, port, exclusive: true, socket: handlers })
+    }
+    return Bun.listen<ClientConnection>({
+      hostname,
+      port,
+      ...sharedPort,
+      tls: { cert: tls.certPem, key: tls.keyPem },
+      // With this handler a connection is open, and counted, before its handshake is done.
+      socket: { ...handlers, handshake: () => undefined },
+    })
+  } catch (cause) {
+    throw explainListenError(cause, hostname, port, tls !== undefined)
+  }
+}

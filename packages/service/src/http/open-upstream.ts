@@ -1,0 +1,120 @@
+/** Opens one connection to a server: plain, with TLS, or with TLS through a proxy's CONNECT tunnel. */
+import type { Socket, SocketHandler } from 'bun'
+
+export type UpstreamTarget = {
+  /** `https://api.example:8443`; what follows the port is not looked at. */
+  readonly url: URL
+  /** Authorities to trust instead of the runtime's. */
+  readonly caPem: string | undefined
+  /** An http proxy that opens a tunnel to the server (RFC 9110, 9.3.6). */
+  readonly proxy: URL | undefined
+  readonly timeoutMs: number
+}
+
+export type UpstreamHandlers<Data> = Pick<SocketHandler<Data>, 'data' | 'drain' | 'close'>
+
+const longestTunnelHead = 16 * 1024
+
+/** Resolves when a request can be sent: the certificate has been verified by then. */
+export function openUpstream<Data>(
+  target: UpstreamTarget,
+  handlers: UpstreamHandlers<Data>,
+): Promise<Socket<Data>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket<Data>>()
+  let opened: Socket<Data> | undefined
+  const timer = setTimeout(() => fail(timeoutError()), target.timeoutMs)
+
+  function fail(error: unknown): void {
+    clearTimeout(timer)
+    reject(error)
+    opened?.terminate()
+  }
+
+  function ready(socket: Socket<Data>): void {
+    clearTimeout(timer)
+    resolve(socket)
+  }
+
+  const judge = (socket: Socket<Data>, trusted: boolean, problem: Error | null): void => {
+    // The runtime has compared the certificate with the authorities and with the server's name.
+    if (trusted && problem === null && socket.authorized) ready(socket)
+    else fail(problem ?? codeError('CERT_REJECTED', 'the certificate was not accepted'))
+  }
+
+  const shared: SocketHandler<Data> = {
+    ...handlers,
+    close(socket, error) {
+      fail(codeError('ECONNRESET', 'the connection was closed'))
+      return handlers.close?.(socket, error)
+    },
+    error: (_socket, error) => fail(error),
+    connectError: (_socket, error) => fail(error),
+  }
+
+  const { url, proxy } = target
+  const secure = url.protocol === 'https:'
+  const tls = { rejectUnauthorized: true, serverName: bareHost(url), ...trust(target.caPem) }
+  if (proxy === undefined) {
+    const open = (socket: Socket<Data>) => {
+      opened = socket
+      if (!secure) ready(socket)
+    }
+    const socket = { ...shared, open, ...(secure ? { handshake: judge } : {}) }
+    const place = { hostname: bareHost(url), port: portOf(url) }
+    Bun.connect<Data>({ ...place, socket, ...(secure ? { tls } : {}) }).catch(fail)
+    return promise
+  }
+
+  let head = ''
+  let tunnelled = false
+  Bun.connect<Data>({
+    hostname: bareHost(proxy),
+    port: portOf(proxy),
+    socket: {
+      ...shared,
+      open(socket) {
+        opened = socket
+        socket.write(connectRequest(url, proxy))
+      },
+      data(socket, bytes) {
+        if (tunnelled) return // what goes through the tunnel is shown here, too
+        head += bytes.toString('latin1')
+        if (!head.includes('\r\n\r\n') && head.length < longestTunnelHead) return
+        if (!/^HTTP\/1\.[01] 200 /.test(head) || !head.endsWith('\r\n\r\n')) {
+          return fail(codeError('ERR_PROXY_TUNNEL', 'the proxy refused the tunnel'))
+        }
+        tunnelled = true
+        const inner = { ...shared, handshake: judge }
+        const data = undefined as Data
+        const [, secured] = socket.upgradeTLS<Data>({ tls, data, socket: inner })
+        opened = secured
+      },
+      // The connection inside the tunnel has the handlers; this one only carries it.
+      drain: () => {},
+      close: (socket, error) => (tunnelled ? undefined : shared.close?.(socket, error)),
+    },
+  }).catch(fail)
+  return promise
+}
+
+function connectRequest(url: URL, proxy: URL): string {
+  const authority = `${url.hostname}:${portOf(url)}`
+  const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
+  const authorization =
+    credentials === ':'
+      ? ''
+      : `proxy-authorization: Basic ${Buffer.from(credentials).toString('base64')}\r\n`
+  return `CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${authorization}\r\n`
+}
+
+const trust = (caPem: string | undefined) => (caPem === undefined ? {} : { ca: caPem })
+const bareHost = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')
+const portOf = (url: URL): number => Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+
+function codeError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code })
+}
+
+function timeoutError(): Error {
+  return new DOMException('the connection was not made in time', 'TimeoutError')
+}

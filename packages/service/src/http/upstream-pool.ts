@@ -1,0 +1,118 @@
+/** Connections to servers, kept for reuse. */
+import type { Socket } from 'bun'
+import { openUpstream } from './open-upstream.ts'
+import { UpstreamConnection } from './upstream-connection.ts'
+
+export type PoolLimits = {
+  readonly connectTimeoutMs: number
+  /** Idle connections to one server. */
+  readonly idle: number
+  readonly idleMs: number
+  /** A server that has begun to answer and then says nothing for this long is given up. */
+  readonly silentMs: number
+}
+
+export type PoolOptions = {
+  readonly limits: PoolLimits
+  readonly clock: () => number
+  /** Certificate authorities for servers with https; the runtime's are used without. */
+  readonly caPem: string | undefined
+  /** The proxy through which a server is reached, if any. */
+  readonly chooseProxy?: (url: URL) => string | undefined
+}
+
+const tickMs = 100
+const ticksPerTidying = 10
+
+export class UpstreamPool {
+  readonly #options: PoolOptions
+  readonly #idle = new Map<string, UpstreamConnection[]>()
+  readonly #all = new Set<UpstreamConnection>()
+  readonly #timer: ReturnType<typeof setInterval>
+  #tick = 0
+  #closed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#sweep(), tickMs)
+  }
+
+  get connections(): number {
+    return this.#all.size
+  }
+
+  /** A free connection to an origin such as `https://10.0.0.7:8095`, at once if one is idle. */
+  take(origin: string): UpstreamConnection | Promise<UpstreamConnection> {
+    const idle = this.#idle.get(origin)
+    for (;;) {
+      const connection = idle?.pop()
+      if (connection === undefined) return this.connect(origin)
+      if (!connection.dead) return connection
+    }
+  }
+
+  /** A new connection; rejects when there is none in time. */
+  async connect(origin: string): Promise<UpstreamConnection> {
+    const url = new URL(origin)
+    const proxy = this.#options.chooseProxy?.(url)
+    const socket: Socket<UpstreamConnection | undefined> = await openUpstream(
+      {
+        url,
+        caPem: this.#options.caPem,
+        proxy: proxy === undefined ? undefined : new URL(proxy),
+        timeoutMs: this.#options.limits.connectTimeoutMs,
+      },
+      {
+        data: (self, bytes) => self.data?.data(bytes, this.#tick),
+        drain: (self) => self.data?.drain(),
+        close: (self) => self.data?.closed(),
+      },
+    )
+    if (this.#closed) {
+      socket.terminate()
+      throw new Error('the pool is closed')
+    }
+    const connection = new UpstreamConnection(origin, socket, this)
+    socket.data = connection
+    this.#all.add(connection)
+    return connection
+  }
+
+  released(connection: UpstreamConnection): void {
+    connection.usedTick = this.#tick
+    const idle = this.#idle.get(connection.origin) ?? []
+    if (idle.length < this.#options.limits.idle && !this.#closed) {
+      idle.push(connection)
+      this.#idle.set(connection.origin, idle)
+    } else connection.abandon()
+  }
+
+  closed(connection: UpstreamConnection): void {
+    this.#all.delete(connection)
+  }
+
+  close(): void {
+    this.#closed = true
+    clearInterval(this.#timer)
+    for (const connection of this.#all) connection.abandon()
+  }
+
+  #sweep(): void {
+    this.#tick++
+    const nowMs = this.#options.clock()
+    const silentTicks = this.#options.limits.silentMs / tickMs
+    for (const connection of this.#all) connection.sweep(nowMs, this.#tick, silentTicks)
+    if (this.#tick % ticksPerTidying === 0) this.#tidy()
+  }
+
+  #tidy(): void {
+    const oldTick = this.#tick - this.#options.limits.idleMs / tickMs
+    for (const [origin, idle] of this.#idle) {
+      const isFresh = (one: UpstreamConnection) => !one.dead && one.usedTick >= oldTick
+      for (const connection of idle) if (!isFresh(connection)) connection.abandon()
+      const kept = idle.filter(isFresh)
+      if (kept.length === 0) this.#idle.delete(origin)
+      else this.#idle.set(origin, kept)
+    }
+  }
+}
