@@ -2,10 +2,12 @@
 import { ApiError } from '@privatemode/protocol/api'
 import { AttestationError } from '@privatemode/sdk'
 import { describeError, ServiceError } from '@privatemode/service'
+import { MessageError } from '@privatemode/service/http'
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof ServiceError) return fromService(error)
+  if (error instanceof MessageError) return fromMessage(error)
   if (error instanceof AttestationError) return fromAttestation(error)
   return new ApiError(
     'internal_error',
@@ -14,6 +16,13 @@ export function toApiError(error: unknown): ApiError {
       cause: error,
     },
   )
+}
+
+/** What was sent is no request, or one that is too large: the status is the sender's to see as it is. */
+function fromMessage(error: MessageError): ApiError {
+  return error.status === 413
+    ? new ApiError('request_too_large', error.message)
+    : new ApiError('malformed', error.message, { status: error.status })
 }
 
 function fromAttestation(error: AttestationError): ApiError {

@@ -1,6 +1,8 @@
 /** What every request handler of the proxy works with. */
-import type { PrivateClient } from '@privatemode/sdk'
+import type { PrivateClient, SealedCall } from '@privatemode/sdk'
 import type { Log, Secret } from '@privatemode/service'
+import type { UpstreamMessage } from '@privatemode/service/http'
+import type { BackendLink } from './backend-link.ts'
 import type { DefaultSalt } from './cache-salt.ts'
 import type { Dump } from './dump-requests.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
@@ -8,6 +10,8 @@ import type { Silence } from './silence.ts'
 
 export type App = {
   readonly client: PrivateClient
+  readonly backend: BackendLink
+  readonly formatMessage: (sealed: SealedCall) => UpstreamMessage
   /** The proxy's own key; without it every request goes out under its client's. */
   readonly apiKey: Secret | undefined
   readonly defaultSalt: DefaultSalt

@@ -7,13 +7,15 @@ import {
   findRoute,
   formatError,
 } from '@privatemode/protocol/api'
-import { describeError, type Handler, newRequestId, requestIdHeaders } from '@privatemode/service'
+import { describeError, newRequestId, requestIdHeaders } from '@privatemode/service'
+import { type Exchange, type MessageError, sendResponse } from '@privatemode/service/http'
 import { toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
 import { answerPreflight } from './cross-origin.ts'
 import type { Guard } from './guard.ts'
 import type { LocalRoutes } from './local-routes.ts'
 import { RequestRecord } from './request-record.ts'
+import { formatResponseHead } from './response-head.ts'
 import { serveModels } from './serve-models.ts'
 import { serveSealed } from './serve-sealed.ts'
 
@@ -24,44 +26,60 @@ export type AppParts = {
   readonly localRoutes: LocalRoutes
 }
 
-/** Makes the handler of all requests. */
-export function createHandler({ app, guard, localRoutes }: AppParts): Handler {
-  return (request, peer) => {
-    const path = pathOf(request.url)
-    const refusal = guard?.(request.headers)
-    if (refusal === undefined) {
-      if (guard === undefined && request.method === 'OPTIONS') return answerPreflight(request)
-      const local = localRoutes(request, path)
-      if (local !== undefined) return withHeaders(local, app.everyHeader)
+/** Answers one request. */
+export function handle({ app, guard, localRoutes }: AppParts, exchange: Exchange): void {
+  const { method, target, fields } = exchange.head
+  const path = pathOf(target)
+  const refusal = guard?.(fields)
+  if (refusal === undefined) {
+    const own =
+      guard === undefined && method === 'OPTIONS'
+        ? answerPreflight(fields)
+        : localRoutes(method, path)
+    if (own !== undefined) {
+      send(app, exchange, own)
+      return
     }
-    // From here on a generation may be silent for long; the client's own patience is the limit.
-    peer.idle(0)
-    const found = findRoute(request.method, path)
-    const record = new RequestRecord(newRequestId(), request.method, nameOf(found))
-    const answering = refusal === undefined ? answer(app, request, found, record) : fail(refusal)
-    return answering.catch((error: unknown) => {
-      const response = answerError(app, dialectOf(path), error, record, request.signal.aborted)
-      if (found.kind === 'wrong_method') response.headers.set('allow', found.allow)
-      return response
-    })
+  }
+  const found = findRoute(method, path)
+  const record = new RequestRecord(newRequestId(), method, nameOf(found))
+  const answerError = (error: unknown) =>
+    sendError(app, exchange, dialectOf(path), error, record, found)
+  try {
+    if (refusal !== undefined) throw refusal
+    answer(app, exchange, found, record, answerError)
+  } catch (error) {
+    answerError(error)
   }
 }
 
-async function answer(
+/** Answers what was no request: there is no path, so there is no dialect but the common one. */
+export function refuse(app: App, exchange: Exchange, error: MessageError): void {
+  const record = new RequestRecord(newRequestId(), exchange.head.method, '(none)')
+  sendError(app, exchange, 'openai', error, record, undefined)
+}
+
+function answer(
   app: App,
-  request: Request,
+  exchange: Exchange,
   found: FoundRoute,
   record: RequestRecord,
-): Promise<Response> {
+  answerError: (error: unknown) => void,
+): void {
   switch (found.kind) {
     case 'unknown':
       throw new ApiError('not_found', 'there is no such path; see GET /v1/models for a start')
     case 'wrong_method':
       throw new ApiError('method_not_allowed', `this path takes ${found.allow}`)
     case 'found':
-      return found.route.sealed
-        ? serveSealed(app, request, found.route, record)
-        : serveModels(app, request, found.modelId, record)
+      if (found.route.sealed) {
+        serveSealed(app, exchange, found.route, record, answerError)
+        return
+      }
+      serveModels(app, exchange.head.fields, found.modelId, record).then(
+        (response) => send(app, exchange, response),
+        answerError,
+      )
   }
 }
 
@@ -70,49 +88,50 @@ function nameOf(found: FoundRoute): string {
   return found.kind === 'found' ? found.route.path : '(none)'
 }
 
-function answerError(
+function sendError(
   app: App,
+  exchange: Exchange,
   dialect: Dialect,
   error: unknown,
   record: RequestRecord,
-  clientGone: boolean,
-): Response {
+  found: FoundRoute | undefined,
+): void {
+  const gone = exchange.over
   const shown = toApiError(error)
   const wire = formatError(dialect, shown, record.requestId)
-  record.status = clientGone ? 499 : wire.status
-  if (shown.code === 'internal_error' && !clientGone) {
+  record.status = gone ? 499 : wire.status
+  if (shown.code === 'internal_error' && !gone) {
     app.log.error('request failed inside the proxy', {
       requestId: record.requestId,
       ...describeError(error),
     })
   }
-  const outcome = clientGone ? 'aborted' : wire.status >= 500 ? 'failed' : 'refused'
-  record.sent(wire.body.length)
-  record.close(outcome, clientGone ? 'client_gone' : shown.code, app.log, app.metrics)
-  const headers = { ...app.everyHeader, ...wire.headers }
-  record.dump?.end(record.requestId, wire.status, headers, [Buffer.from(wire.body)])
-  return new Response(wire.body, { status: wire.status, headers })
+  const headers: Record<string, string> = { ...app.everyHeader, ...wire.headers }
+  if (found?.kind === 'wrong_method') headers.allow = found.allow
+  const body = Buffer.from(wire.body)
+  record.sent(body.length)
+  record.dump?.end(record.requestId, wire.status, headers, [body])
+  const head = `${formatResponseHead(wire.status, headers)}content-length: ${body.length}\r\n`
+  const bodyless = exchange.head.method === 'HEAD'
+  exchange.begin(head, { bytes: body, start: 0, end: bodyless ? 0 : body.length })
+  exchange.finish()
+  const outcome = gone ? 'aborted' : wire.status >= 500 ? 'failed' : 'refused'
+  record.close(outcome, gone ? 'client_gone' : shown.code, app.log, app.metrics)
 }
 
-function withHeaders(
-  response: Response,
-  extra: Readonly<Record<string, string>> | undefined,
-): Response {
-  const requestId = newRequestId()
-  for (const [name, value] of Object.entries({ ...extra, ...requestIdHeaders(requestId) })) {
+/** Sends a small response of our own. */
+function send(app: App, exchange: Exchange, response: Response): void {
+  const id = response.headers.get('x-request-id') ?? newRequestId()
+  for (const [name, value] of Object.entries({ ...app.everyHeader, ...requestIdHeaders(id) })) {
     response.headers.set(name, value)
   }
-  return response
+  sendResponse(exchange, response).catch((error: unknown) => {
+    app.log.error('request failed inside the proxy', describeError(error))
+    exchange.cut()
+  })
 }
 
-function fail(error: ApiError): Promise<never> {
-  return Promise.reject(error)
-}
-
-/** The path of an absolute URL, without its query; cheaper than a `URL`. */
-function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('://') + 3)
-  if (start < 0) return '/'
-  const query = url.indexOf('?', start)
-  return query < 0 ? url.slice(start) : url.slice(start, query)
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query < 0 ? target : target.slice(0, query)
 }

@@ -1,9 +1,10 @@
 /** Decides under whose API key a request goes out. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Secret } from '@privatemode/service'
+import type { HeaderLookup } from './header-lookup.ts'
 
 /** The proxy's own key where it has one; then the client's never leaves. Else the client's, by either header. */
-export function chooseApiKey(headers: Headers, own: Secret | undefined): string {
+export function chooseApiKey(headers: HeaderLookup, own: Secret | undefined): string {
   if (own !== undefined) return own.reveal()
   const bearer = /^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1]
   const key = bearer ?? headers.get('x-api-key')?.trim()

@@ -1,4 +1,5 @@
 /** Lets web pages of any origin use the proxyless endpoint, with the key they send and nothing implied. */
+import type { HeaderLookup } from './header-lookup.ts'
 
 const exposed =
   'x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, deprecation, sunset'
@@ -23,8 +24,8 @@ export const crossOriginHeaders: Readonly<Record<string, string>> = {
 }
 
 /** Answers a preflight (Fetch, CORS protocol): the asked-for headers that we know are allowed. */
-export function answerPreflight(request: Request): Response {
-  const asked = (request.headers.get('access-control-request-headers') ?? '').toLowerCase()
+export function answerPreflight(headers: HeaderLookup): Response {
+  const asked = (headers.get('access-control-request-headers') ?? '').toLowerCase()
   const granted = asked
     .split(',')
     .map((name) => name.trim())

@@ -14,7 +14,12 @@ export type DumpedRequest = {
 }
 
 export type Dump = {
-  begin(method: string, path: string, headers: Headers, body: Uint8Array): DumpedRequest
+  begin(
+    method: string,
+    path: string,
+    headers: Iterable<readonly [string, string]>,
+    body: Uint8Array,
+  ): DumpedRequest
   /** Resolves when every file begun is written. */
   settled(): Promise<void>
 }
@@ -47,7 +52,7 @@ export function createDump(workspace: string, onError: (error: unknown) => void)
   return {
     begin(method, path, headers, body) {
       const time = new Date().toISOString()
-      const request = formatMessage(`${method} ${path} HTTP/1.1`, [...headers], [body])
+      const request = formatMessage(`${method} ${path} HTTP/1.1`, headers, [body])
       return {
         end(requestId, status, answerHeaders, answerBody) {
           const directory = join(workspace, 'requests', time.slice(0, 10))

@@ -1,9 +1,10 @@
 /** Refuses requests that a foreign web page could have made: unknown Host headers and foreign origins. */
 import { ApiError } from '@privatemode/protocol/api'
 import { ipVersion, isLoopback } from '@privatemode/service'
+import type { HeaderLookup } from './header-lookup.ts'
 
 /** The reason to refuse a request, or `undefined`. */
-export type Guard = (headers: Headers) => ApiError | undefined
+export type Guard = (headers: HeaderLookup) => ApiError | undefined
 
 /**
  * The guard of a local proxy.
@@ -30,7 +31,7 @@ export function createLocalGuard(listenAddress: string, allowedHosts: readonly s
       )
     }
     const origin = headers.get('origin')
-    if (origin === null) return undefined
+    if (origin === null || origin === undefined) return undefined
     if (known && (origin === `http://${authority}` || origin === `https://${authority}`)) {
       return undefined
     }

@@ -5,7 +5,7 @@ import type { Readiness } from './readiness.ts'
 import { pageHeaders } from './verification-page.ts'
 
 /** The answer to a request for one of these paths, or `undefined` for any other. */
-export type LocalRoutes = (request: Request, path: string) => Response | undefined
+export type LocalRoutes = (method: string, path: string) => Response | undefined
 
 export type LocalRouteParts = {
   readonly readiness: () => Readiness
@@ -43,10 +43,10 @@ export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
       return new Response(deploymentManifest, { headers: { 'content-type': 'application/json' } })
     })
   }
-  return (request, path) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  return (method, path) => {
+    if (method !== 'GET' && method !== 'HEAD') return undefined
     // Agents knock with `HEAD /` before they start; the page need not be made for that.
-    if (path === '/' && request.method === 'HEAD') return new Response(null)
+    if (path === '/' && method === 'HEAD') return new Response(null)
     return routes.get(path)?.()
   }
 }

@@ -1,5 +1,7 @@
 /** Which headers pass the proxy, in either direction; all others stay where they are. */
 
+import type { HeaderLookup } from './header-lookup.ts'
+
 /** What an application may say beyond the body. Agents put paths and user data into other headers. */
 const outward = ['anthropic-version', 'anthropic-beta'] as const
 
@@ -17,11 +19,11 @@ const inward = [
 const longestValue = 1024
 const none: Readonly<Record<string, string>> = Object.freeze({})
 
-export function pickOutward(headers: Headers): Readonly<Record<string, string>> {
+export function pickOutward(headers: HeaderLookup): Readonly<Record<string, string>> {
   let picked: Record<string, string> | undefined
   for (const name of outward) {
     const value = headers.get(name)
-    if (value === null || value.length > longestValue) continue
+    if (value === null || value === undefined || value.length > longestValue) continue
     picked ??= {}
     picked[name] = value
   }
@@ -32,7 +34,8 @@ export function pickInward(headers: Readonly<Record<string, string>>): Record<st
   const picked: Record<string, string> = {}
   for (const name of inward) {
     const value = headers[name]
-    if (value !== undefined) picked[name] = value
+    // One line each: a worker is trusted with prompts, not with the framing of our responses.
+    if (value !== undefined && /^[\t\x20-\x7e]*$/.test(value)) picked[name] = value
   }
   return picked
 }

@@ -1,9 +1,11 @@
 /** The proxy as a whole: starts to listen at once, verifies the backend meanwhile, stops by draining. */
 import { readFileSync } from 'node:fs'
 import type { PrivateClient } from '@privatemode/sdk'
-import { describeError, type Listener, type Log, listen } from '@privatemode/service'
-import { createHandler } from './app.ts'
+import { describeError, type Log, type Outbound } from '@privatemode/service'
+import { serveHttp } from '@privatemode/service/http'
+import { type AppParts, handle, refuse } from './app.ts'
 import type { App } from './app-state.ts'
+import { createMessageFormat, openBackendLink } from './backend-link.ts'
 import { createDefaultSalt } from './cache-salt.ts'
 import { crossOriginHeaders } from './cross-origin.ts'
 import { createDump } from './dump-requests.ts'
@@ -25,13 +27,25 @@ export type Proxy = {
   stop(): Promise<void>
 }
 
+export type ProxyParts = {
+  readonly client: PrivateClient
+  /** The way out; it stays open when the proxy stops. */
+  readonly outbound: Outbound
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+}
+
+/** Per connection: a head that takes long, a client that reads or writes nothing, and how many there are. */
+const limits = { connections: 8192, idleSeconds: 120, headSeconds: 30, stallSeconds: 120 }
+
 /** Starts a proxy over a client that is not connected yet; throws when it cannot listen. */
-export function startProxy(settings: Settings, client: PrivateClient, log: Log): Proxy {
+export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
+  const { client, log } = parts
   const { mode, apiKey } = settings
   let draining = false
   const readiness = () => readReadiness(client, apiKey !== undefined, draining)
   const metrics = createProxyMetrics({
-    openRequests: () => listener.pendingRequests(),
+    openRequests: () => server.busy(),
     verifiedWorkers: () => readiness().verified_workers,
     ready: () => readiness().ready,
   })
@@ -39,8 +53,11 @@ export function startProxy(settings: Settings, client: PrivateClient, log: Log):
   const dump = settings.dumpRequests
     ? createDump(settings.workspace, (error) => log.error('dump failed', describeError(error)))
     : undefined
+  const backend = openBackendLink(settings.apiUrl, parts.outbound, parts.env)
   const app: App = {
     client,
+    backend,
+    formatMessage: createMessageFormat(settings.apiUrl),
     apiKey,
     defaultSalt: createDefaultSalt(settings.salt),
     bodyLimitBytes: settings.bodyLimitBytes,
@@ -50,7 +67,20 @@ export function startProxy(settings: Settings, client: PrivateClient, log: Log):
     silence,
     dump,
   }
-  const handler = createHandler({
+  const verification = () => ({
+    ready: readiness().ready,
+    backend: settings.apiUrl,
+    ...client.verification(),
+  })
+  const page = () =>
+    formatPage({
+      version: program.version,
+      backend: settings.apiUrl,
+      readiness: readiness(),
+      verification: client.verification(),
+      now: new Date(),
+    })
+  const appParts: AppParts = {
     app,
     guard:
       mode.kind === 'local'
@@ -58,50 +88,36 @@ export function startProxy(settings: Settings, client: PrivateClient, log: Log):
         : undefined,
     localRoutes: createLocalRoutes({
       readiness,
-      verification: () => ({
-        ready: readiness().ready,
-        backend: settings.apiUrl,
-        ...client.verification(),
-      }),
-      page: () =>
-        formatPage({
-          version: program.version,
-          backend: settings.apiUrl,
-          readiness: readiness(),
-          verification: client.verification(),
-          now: new Date(),
-        }),
+      verification,
+      page,
       metrics: settings.metrics ? metrics : undefined,
       deploymentManifest: readDeploymentManifest(settings),
     }),
-  })
-  const listener: Listener = listen({
+  }
+  const server = serveHttp({
     hostname: settings.listen.address,
     port: settings.listen.port,
     tls: settings.tls === undefined ? undefined : readTls(settings.tls),
-    handler,
-    limits: { bodyBytes: settings.bodyLimitBytes },
-    onError: (error) => log.error('request failed inside the proxy', describeError(error)),
+    limits,
+    begin: (exchange) => handle(appParts, exchange),
+    refuse: (exchange, error) => refuse(app, exchange, error),
   })
-  const stopTlsWatch = settings.tls === undefined ? () => {} : watchTls(settings.tls, listener, log)
+  const stopTlsWatch = settings.tls === undefined ? () => {} : watchTls(settings.tls, server, log)
   const keeper = keepVerified(client, apiKey, log)
-  log.info('listening', {
-    url: listener.url,
-    port: listener.port,
-    host: settings.apiUrl,
-    version: program.version,
-  })
+  const { url, port } = server
+  log.info('listening', { url, port, host: settings.apiUrl, version: program.version })
 
   return {
-    url: listener.url,
-    port: listener.port,
+    url,
+    port,
     async stop() {
       draining = true
       keeper.stop()
       stopTlsWatch()
-      const { cut } = await listener.stop({ graceMs: settings.drainMs })
+      const { cut } = await server.stop(settings.drainMs)
       if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })
       silence.stop()
+      backend.close()
       await dump?.settled()
     },
   }

@@ -41,7 +41,7 @@ async function start(settings: Settings): Promise<void> {
     const workspace = openWorkspace(settings.workspace)
     const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
     const client = await connect({ settings, workspace, fetch: outbound.fetch, log })
-    const proxy = startProxy(settings, client, log)
+    const proxy = startProxy(settings, { client, outbound, env: process.env, log })
     if (settings.dumpRequests) {
       log.warn(
         'requests and responses are dumped in clear text; use --dumpRequests for debugging only',

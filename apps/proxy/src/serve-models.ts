@@ -3,15 +3,16 @@ import { ApiError, formatModel, formatModelList } from '@privatemode/protocol/ap
 import { requestIdHeaders } from '@privatemode/service'
 import type { App } from './app-state.ts'
 import { chooseApiKey } from './credentials.ts'
+import type { HeaderLookup } from './header-lookup.ts'
 import type { RequestRecord } from './request-record.ts'
 
 export async function serveModels(
   app: App,
-  request: Request,
+  headers: HeaderLookup,
   modelId: string | undefined,
   record: RequestRecord,
 ): Promise<Response> {
-  const apiKey = chooseApiKey(request.headers, app.apiKey)
+  const apiKey = chooseApiKey(headers, app.apiKey)
   const models = (await app.client.models(apiKey)).map((facts) => formatModel(facts))
   const body = modelId === undefined ? formatModelList(models) : findModel(models, modelId)
   const text = JSON.stringify(body)

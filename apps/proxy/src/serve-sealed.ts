@@ -1,79 +1,56 @@
-/** Answers one call of the public API: read, scan, seal, send, open. The hot path. */
+/** Takes a call of the public API: checks key and media type, reads and scans the body, and hands it on to be sealed. */
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
-import type { Answer } from '@privatemode/sdk'
-import { readBody } from '@privatemode/service'
+import { decodeBody } from '@privatemode/service'
+import { type Exchange, viewOf, whenReady } from '@privatemode/service/http'
 import type { App } from './app-state.ts'
 import { chooseApiKey } from './credentials.ts'
-import { pickInward, pickOutward } from './outward-headers.ts'
-import { relayEvents } from './relay-events.ts'
+import { pickOutward } from './outward-headers.ts'
 import type { RequestRecord } from './request-record.ts'
+import { SealedExchange } from './sealed-exchange.ts'
 
-const eventStream = 'text/event-stream'
-
-export async function serveSealed(
+export function serveSealed(
   app: App,
-  request: Request,
+  exchange: Exchange,
   route: Route,
   record: RequestRecord,
-): Promise<Response> {
-  const { headers } = request
-  const apiKey = chooseApiKey(headers, app.apiKey)
-  checkMediaType(headers.get('content-type'))
-  const body = await readBody(request, app.bodyLimitBytes)
-  record.bytesIn = body.length
-  record.dump = app.dump?.begin(request.method, route.path, headers, body)
-  const { model, stream, cacheSalt } = scanBody(body)
-  if (model === undefined) {
-    throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
-  }
-  const answer = await app.client.exchange(
-    {
-      path: route.path,
-      model,
-      body,
-      stream,
-      apiKey,
-      cacheSalt,
-      defaultSalt: app.defaultSalt(apiKey),
-      headers: pickOutward(headers),
-    },
-    request.signal,
+  answerError: (error: unknown) => void,
+): void {
+  const { fields } = exchange.head
+  const apiKey = chooseApiKey(fields, app.apiKey)
+  checkMediaType(fields.get('content-type'))
+  const encoding = fields.get('content-encoding')
+  const limitBytes = app.bodyLimitBytes
+  const wholeBody = exchange.body.whole(limitBytes)
+  exchange.invite()
+  whenReady(
+    wholeBody,
+    (span) =>
+      whenReady(
+        decodeBody(viewOf(span) as Uint8Array<ArrayBuffer>, encoding, limitBytes),
+        (body) => sealAndSend(body),
+        answerError,
+      ),
+    answerError,
   )
-  record.requestId = answer.requestId
-  record.model = model
-  record.status = answer.head.status
-  const answerHeaders = pickInward(answer.head.headers)
-  answerHeaders['x-request-id'] = answer.requestId
-  answerHeaders['request-id'] = answer.requestId
-  if (app.everyHeader !== undefined) Object.assign(answerHeaders, app.everyHeader)
-  if (isEventStream(answer)) {
-    answerHeaders['cache-control'] = 'no-cache'
-    answerHeaders['x-accel-buffering'] = 'no'
-    const events = relayEvents({
-      app,
-      answer,
-      dialect: route.dialect,
-      record,
-      signal: request.signal,
-      headers: answerHeaders,
-    })
-    return new Response(events, { status: answer.head.status, headers: answerHeaders })
-  }
-  // Held until its end is authenticated: an answer that was cut is an error, never a short answer.
-  const whole = await answer.whole()
-  record.sent(whole.length)
-  record.close('complete', undefined, app.log, app.metrics)
-  record.dump?.end(record.requestId, record.status, answerHeaders, [whole])
-  return new Response(whole, { status: answer.head.status, headers: answerHeaders })
-}
 
-function isEventStream(answer: Answer): boolean {
-  return answer.head.headers['content-type']?.startsWith(eventStream) === true
+  function sealAndSend(body: Uint8Array<ArrayBuffer>): void {
+    record.bytesIn = body.length
+    record.dump = app.dump?.begin(route.method, route.path, fields, body)
+    const { model, stream, cacheSalt } = scanBody(body)
+    if (model === undefined) {
+      throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
+    }
+    const { dialect, path } = route
+    const defaultSalt = app.defaultSalt(apiKey)
+    const headers = pickOutward(fields)
+    const call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }
+    new SealedExchange({ app, exchange, dialect, record, call, answerError }).start()
+  }
 }
 
 /** A body without a type is taken as JSON; what says to be something else is refused. */
-function checkMediaType(type: string | null): void {
-  if (type === null || type.startsWith('application/json')) return
+function checkMediaType(type: string | undefined): void {
+  if (type === undefined || type === 'application/json') return
   const [essence = ''] = type.split(';')
   if (essence.trim().toLowerCase() === 'application/json') return
   throw new ApiError('unsupported_media_type', 'the content-type must be application/json')

@@ -1,12 +1,7 @@
-/** Reads the TLS files and hands a renewed certificate to the listener without a failed request. */
+/** Reads the TLS files and hands a renewed certificate to the server without a failed request. */
 import { readFileSync } from 'node:fs'
-import {
-  describeError,
-  type Listener,
-  type Log,
-  ServiceError,
-  type Tls,
-} from '@privatemode/service'
+import { describeError, type Log, ServiceError, type Tls } from '@privatemode/service'
+import type { HttpServer } from '@privatemode/service/http'
 
 export type TlsPaths = { readonly certPath: string; readonly keyPath: string }
 
@@ -23,7 +18,7 @@ export function readTls({ certPath, keyPath }: TlsPaths): Tls {
  * Looks at the files' content at short intervals: mounted secrets are swapped by symbolic link, which file
  * events do not report reliably. Files that do not fit together (half written) leave the old pair in use.
  */
-export function watchTls(paths: TlsPaths, listener: Listener, log: Log): () => void {
+export function watchTls(paths: TlsPaths, server: HttpServer, log: Log): () => void {
   let current = readTls(paths)
   let failed: string | undefined
   const look = async () => {
@@ -32,7 +27,7 @@ export function watchTls(paths: TlsPaths, listener: Listener, log: Log): () => v
       const text = found.certPem + found.keyPem
       if (text === current.certPem + current.keyPem || text === failed) return
       failed = text
-      await listener.replaceTls(found)
+      await server.replaceTls(found)
       current = found
       failed = undefined
       log.info('TLS certificate replaced', { file: paths.certPath })

@@ -98,6 +98,11 @@ export class PrivateClient {
 
   /** Seals one call; synchronous where sessions are warm and the provider is native. */
   prepare(call: Call): Eventually<SealedCall> {
+    if (call.model !== latestModelName) return this.#prepareNamed(call)
+    return this.#routeLatest(call).then((routed) => this.#prepareNamed(routed))
+  }
+
+  #prepareNamed(call: Call): Eventually<SealedCall> {
     const workers = this.#workers.serving(call.model)
     if (workers.length === 0) return this.#prepareCold(call)
     this.#workers.touch(call.apiKey)
@@ -110,10 +115,9 @@ export class PrivateClient {
    */
   async exchange(call: Call, signal?: AbortSignal): Promise<Answer> {
     const deadline = performance.now() + this.#options.retryBudgetMs
-    const routed = call.model === latestModelName ? await this.#routeLatest(call) : call
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt(routed, signal)
+        return await this.#attempt(call, signal)
       } catch (error) {
         const spent = attempt >= maxAttempts || performance.now() >= deadline
         if (spent || signal?.aborted || !isRetrySafe(error)) throw error
@@ -127,6 +131,13 @@ export class PrivateClient {
     if (models.some(({ id }) => id === latestModelName)) return call
     const newest = resolveLatest(models, call.path === '/v1/embeddings' ? 'embed' : 'generate')
     return newest === undefined ? call : { ...call, model: newest.id }
+  }
+
+  /** To be told, by who sends a sealed call itself, why it was refused: unknown keys are asked for anew. */
+  noteRefusal(sealed: SealedCall, error: ApiError): void {
+    if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
+      this.#workers.forget(sealed.workers.map(({ workerId }) => workerId))
+    }
   }
 
   async #attempt(call: Call, signal: AbortSignal | undefined): Promise<Answer> {
@@ -147,9 +158,7 @@ export class PrivateClient {
     const body = new TextDecoder().decode(await readBounded(response, maxErrorBytes))
     const status = response.status >= 400 ? response.status : 502
     const error = parseRelayError(status, body, response.headers.get('retry-after'))
-    if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
-      this.#workers.forget(sealed.workers.map(({ workerId }) => workerId))
-    }
+    this.noteRefusal(sealed, error)
     return error
   }
 
@@ -224,7 +233,7 @@ async function readWhole(response: Response): Promise<Bytes> {
 }
 
 /** Failures before the first byte that another attempt, with fresh keys, can mend. */
-function isRetrySafe(error: unknown): boolean {
+export function isRetrySafe(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   switch (error.code) {
     case 'unknown_key':

@@ -36,7 +36,13 @@ export type { ApiResult, CallOptions } from './api-calls.ts'
 export type { ChatClient, EmbeddingsClient, MessagesClient, ModelsClient } from './api-clients.ts'
 export type { ApiStream } from './api-stream.ts'
 export type { CacheSaltPolicy } from './cache-salt.ts'
-export { type Call, PrivateClient, type SealedCall, sealedMediaType } from './client.ts'
+export {
+  type Call,
+  isRetrySafe,
+  PrivateClient,
+  type SealedCall,
+  sealedMediaType,
+} from './client.ts'
 export type { ConnectOptions, ManifestOption } from './connect-options.ts'
 export { indexedDbStorage } from './indexed-db-storage.ts'
 export { type LogStorage, memoryStorage, webStorage } from './log-storage.ts'

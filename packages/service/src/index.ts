@@ -1,5 +1,6 @@
 /** What makes a program a service: flags, log, metrics, listener, outbound connections, shutdown. */
 
+export { decodeBody } from './decode-body.ts'
 export { formatFlagTable, formatHelp } from './flag-help.ts'
 export {
   envName,

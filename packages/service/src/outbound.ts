@@ -1,5 +1,6 @@
 /** Outbound connections: the CA bundle of SSL_CERT_FILE, https_proxy with CONNECT, no_proxy, and errors that say the remedy. */
 import { readFileSync } from 'node:fs'
+import { type PoolLimits, UpstreamPool } from './http/upstream-pool.ts'
 import { explainOutboundError } from './outbound-error.ts'
 import { chooseProxy } from './proxy-choice.ts'
 import { ServiceError } from './service-error.ts'
@@ -17,6 +18,8 @@ export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<R
 export type Outbound = {
   /** `fetch` that follows no redirect: where a request goes is ours to decide, not the answer's. */
   readonly fetch: OutboundFetch
+  /** Plain sockets to servers, under the same rules: for the hot path of a program. */
+  openPool(limits: PoolLimits): UpstreamPool
   close(): void
 }
 
@@ -58,6 +61,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
         throw await explainOutboundError(error, new URL(target), options.env)
       }
     },
+    openPool: (limits) =>
+      new UpstreamPool({
+        limits,
+        clock: () => performance.now(),
+        caPem: ca,
+        chooseProxy: (url) => chooseProxy(url, options.env),
+      }),
     close() {
       direct.close()
       for (const session of tunnels.values()) session.close()

@@ -41,7 +41,7 @@ test('no_proxy names hosts, domains, networks and ports', () => {
 
 test('a proxy that is no http URL is refused', () => {
   expect(() => choose('https://api.example', { https_proxy: 'socks5://x:1' })).toThrow(
-    'https_proxy is not an http or https URL',
+    'https_proxy is not an http URL',
   )
 })
 

@@ -21,10 +21,10 @@ export function chooseProxy(url: URL, env: Env): string | undefined {
 function checkProxy(text: string): string {
   const spelled = text.includes('://') ? text : `http://${text}`
   const url = URL.canParse(spelled) ? new URL(spelled) : undefined
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+  if (url?.protocol !== 'http:') {
     throw new ServiceError(
       'flag_invalid',
-      'https_proxy is not an http or https URL; write it as http://host:port',
+      'https_proxy is not an http URL; write it as http://host:port',
     )
   }
   return url.href

@@ -20,6 +20,8 @@ export type ExchangeHost = {
 /** An unread body up to this is read and thrown away, so that the connection can be used again. */
 const worthDiscardingBytes = 64 * 1024
 
+const lastChunk = Buffer.from('0\r\n\r\n')
+
 export class Exchange {
   readonly head: RequestHead
   readonly body: RequestBody
@@ -71,6 +73,23 @@ export class Exchange {
   /** More of the body, in the framing that the head announced. */
   write(bytes: Uint8Array): boolean {
     return this.#host?.writer.write(bytes) ?? true
+  }
+
+  /** More of a body whose length was not announced: a chunk, or the bytes alone to HTTP/1.0. */
+  writeChunk(pieces: readonly Uint8Array[]): boolean {
+    const host = this.#host
+    if (host === undefined) return true
+    if (this.head.minorVersion === 0) return host.writer.writePieces('', pieces, '')
+    let size = 0
+    for (const piece of pieces) size += piece.length
+    // An empty chunk would be the end.
+    return size === 0 || host.writer.writePieces(`${size.toString(16)}\r\n`, pieces, '\r\n')
+  }
+
+  /** The end of such a body; HTTP/1.0 sees it by the connection's. */
+  endChunks(): void {
+    if (this.head.minorVersion === 1) this.#host?.writer.write(lastChunk)
+    this.finish()
   }
 
   /** Calls back when the client has taken all, or is gone. */

@@ -48,6 +48,25 @@ export class SocketWriter {
     return false
   }
 
+  /** Several pieces between a head and an end, in one write where they are small. */
+  writePieces(head: string, pieces: readonly Uint8Array[], end: string): boolean {
+    let size = head.length + end.length
+    for (const piece of pieces) size += piece.length
+    if (size > joinBytes || this.#held.length > 0) {
+      return this.write(Buffer.concat([latin1(head), ...pieces, latin1(end)], size))
+    }
+    let at = scratch.write(head, 0, 'latin1')
+    for (const piece of pieces) {
+      scratch.set(piece, at)
+      at += piece.length
+    }
+    scratch.write(end, at, 'latin1')
+    const taken = Math.max(0, this.#socket.write(scratch, 0, size))
+    if (taken === size) return true
+    this.#held.push(Buffer.from(scratch.subarray(taken, size)))
+    return false
+  }
+
   /** Calls `then` once when all that is held has gone out; at once if nothing is. */
   whenDrained(then: () => void): void {
     if (this.blocked) this.#onDrain = then
@@ -77,3 +96,5 @@ export class SocketWriter {
     then?.()
   }
 }
+
+const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')

@@ -1,0 +1,128 @@
+/** Writes an opened answer to the client: whole once its end is authentic, or event by event. */
+import {
+  type ApiError,
+  type Dialect,
+  encodeComment,
+  encodeEvent,
+  formatErrorBody,
+} from '@privatemode/protocol/api'
+import type { Exchange } from '@privatemode/service/http'
+import type { App } from './app-state.ts'
+import { EventCutter } from './event-cutter.ts'
+import type { RequestRecord } from './request-record.ts'
+import { formatResponseHead } from './response-head.ts'
+
+export type AnswerWriter = {
+  /** Takes what was opened, also nothing: a stream then shows its head. False if the client is slow. */
+  write(pieces: readonly Uint8Array[]): boolean
+  /** The authenticated end was seen. */
+  end(): void
+  /** There will be no authentic end. True if the client could be told in mid-answer. */
+  lose(error: ApiError): boolean
+  /** The client is gone. */
+  drop(): void
+}
+
+export type AnswerParts = {
+  readonly app: App
+  readonly exchange: Exchange
+  readonly dialect: Dialect
+  readonly record: RequestRecord
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const longestWholeBytes = 256 * 1024 * 1024
+
+/** Held until its end: an answer that was cut is an error, never a short answer. */
+export function createWholeWriter({ exchange, record, headers }: AnswerParts): AnswerWriter {
+  let pieces: Uint8Array[] = []
+  let size = 0
+  return {
+    write(more) {
+      for (const piece of more) {
+        size += piece.length
+        pieces.push(piece)
+      }
+      if (size > longestWholeBytes) throw new RangeError('the answer is too long to be held')
+      return true
+    },
+    end() {
+      const only = pieces[0]
+      const body =
+        pieces.length === 1 && only !== undefined ? asBuffer(only) : Buffer.concat(pieces)
+      record.sent(size)
+      record.dump?.end(record.requestId, record.status, headers, [body])
+      const head = `${formatResponseHead(record.status, headers)}content-length: ${size}\r\n`
+      exchange.begin(head, { bytes: body, start: 0, end: size })
+      exchange.finish()
+    },
+    lose() {
+      pieces = []
+      return false
+    },
+    drop() {
+      pieces = []
+    },
+  }
+}
+
+export function createEventWriter(parts: AnswerParts): AnswerWriter {
+  const { app, exchange, dialect, record, headers } = parts
+  const cutter = new EventCutter()
+  const kept: Uint8Array[] | undefined = record.dump === undefined ? undefined : []
+  const silence = app.silence.watch(() => void exchange.writeChunk([keepAlive(dialect)]))
+  let head: string | undefined = formatResponseHead(record.status, headers)
+  if (exchange.head.minorVersion === 1) head += 'transfer-encoding: chunked\r\n'
+
+  function send(pieces: readonly Uint8Array[]): boolean {
+    if (head !== undefined) exchange.begin(head)
+    head = undefined
+    for (const piece of pieces) record.sent(piece.length)
+    kept?.push(...pieces)
+    silence.heard()
+    return exchange.writeChunk(pieces)
+  }
+
+  function close(): void {
+    silence.end()
+    record.dump?.end(record.requestId, record.status, headers, kept ?? [])
+  }
+
+  return {
+    write(pieces) {
+      const events: Uint8Array[] = []
+      for (const piece of pieces) {
+        const whole = cutter.push(piece)
+        if (whole.length > 0) events.push(whole)
+      }
+      return send(events)
+    },
+    end() {
+      send([cutter.rest()])
+      close()
+      exchange.endChunks()
+    },
+    lose(error) {
+      send([errorEvent(dialect, error, record.requestId)])
+      close()
+      exchange.endChunks()
+      return true
+    },
+    drop: close,
+  }
+}
+
+function errorEvent(dialect: Dialect, error: ApiError, requestId: string): Uint8Array {
+  const body = JSON.stringify(formatErrorBody(dialect, error, requestId))
+  return encodeEvent(body, dialect === 'anthropic' ? 'error' : undefined)
+}
+
+function keepAlive(dialect: Dialect): Uint8Array {
+  return dialect === 'anthropic'
+    ? encodeEvent('{"type": "ping"}', 'ping')
+    : encodeComment('waiting')
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

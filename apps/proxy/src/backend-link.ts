@@ -1,0 +1,60 @@
+/** The connection to the backend over which sealed requests go. */
+import type { SealedCall } from '@privatemode/sdk'
+import { explainOutboundError, type Outbound } from '@privatemode/service'
+import type { UpstreamConnection, UpstreamMessage } from '@privatemode/service/http'
+
+export type BackendLink = {
+  /** A free connection, at once if one is idle; rejects with a `ServiceError` that says the remedy. */
+  take(): UpstreamConnection | Promise<UpstreamConnection>
+  close(): void
+}
+
+const limits = {
+  connectTimeoutMs: 10_000,
+  idle: 512,
+  idleMs: 60_000,
+  // Also a long prefill shows a sign of life sooner than this.
+  silentMs: 600_000,
+}
+
+export function openBackendLink(
+  apiUrl: string,
+  outbound: Outbound,
+  env: Readonly<Record<string, string | undefined>>,
+): BackendLink {
+  const pool = outbound.openPool(limits)
+  const { origin } = new URL(apiUrl)
+  const explain = async (error: unknown) => {
+    throw await explainOutboundError(error, new URL(origin), env)
+  }
+  return {
+    take() {
+      const connection = pool.take(origin)
+      return connection instanceof Promise ? connection.catch(explain) : connection
+    },
+    close: () => pool.close(),
+  }
+}
+
+/** Makes the request of a sealed call; the head's constant part is made once for a backend. */
+export function createMessageFormat(apiUrl: string): (sealed: SealedCall) => UpstreamMessage {
+  const url = new URL(apiUrl)
+  const path = `${url.pathname.replace(/\/+$/, '')}/privatemode/v1/sealed`
+  const start = `POST ${path} HTTP/1.1\r\nhost: ${url.host}\r\n`
+  return ({ headers, body }) => {
+    let head = `${start}content-length: ${body.length}\r\n`
+    for (const name in headers) {
+      const value = headers[name] ?? ''
+      // Names of models and keys were checked before; a line break here would be a second request.
+      if (!/^[\x20-\x7e]*$/.test(value))
+        throw new Error(`header ${name} has a character it must not`)
+      head += `${name}: ${value}\r\n`
+    }
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    return {
+      head: `${head}\r\n`,
+      body: { bytes, start: 0, end: bytes.length },
+      lengthBytes: bytes.length,
+    }
+  }
+}

@@ -1,0 +1,12 @@
+/** The first line and the header lines of a response of ours. */
+import { reasonOf } from '@privatemode/service/http'
+
+/** Every line ends with CRLF; what frames the body is added behind. */
+export function formatResponseHead(
+  status: number,
+  headers: Readonly<Record<string, string>>,
+): string {
+  let head = `HTTP/1.1 ${status} ${reasonOf(status)}\r\n`
+  for (const name in headers) head += `${name}: ${headers[name]}\r\n`
+  return head
+}

@@ -1,0 +1,239 @@
+/** One call of the public API: sealed, sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
+import { ApiError, type Dialect, parseRelayError } from '@privatemode/protocol/api'
+import { type Call, isRetrySafe, type SealedCall, sealedMediaType } from '@privatemode/sdk'
+import { describeError } from '@privatemode/service'
+import {
+  type AnswerSink,
+  ChunkedScanner,
+  type Exchange,
+  type Failure,
+  type ResponseHead,
+  type Span,
+  type UpstreamConnection,
+  viewOf,
+  whenReady,
+} from '@privatemode/service/http'
+import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
+import { toApiError } from './api-error.ts'
+import type { App } from './app-state.ts'
+import { pickInward } from './outward-headers.ts'
+import type { RequestRecord } from './request-record.ts'
+
+export type SealedParts = {
+  readonly app: App
+  readonly exchange: Exchange
+  readonly dialect: Dialect
+  readonly record: RequestRecord
+  readonly call: Call
+  /** Answers with an error; nothing has been sent. */
+  readonly answerError: (error: unknown) => void
+}
+
+const maxAttempts = 4
+const retryBudgetMs = 15_000
+const firstPauseMs = 100
+/** The time to an answer's first byte; a long prefill is not answered sooner by asking again. */
+const answerWithinMs = 600_000
+const maxRefusalBytes = 64 * 1024
+
+export class SealedExchange implements AnswerSink {
+  readonly #parts: SealedParts
+  readonly #retryUntilMs = performance.now() + retryBudgetMs
+  #attempts = 0
+  #sealed: SealedCall | undefined
+  #connection: UpstreamConnection | undefined
+  #refusal: { readonly head: ResponseHead; readonly bytes: Buffer[]; size: number } | undefined
+  #scanner: ChunkedScanner | undefined
+  #writer: AnswerWriter | undefined
+  #opened: Uint8Array[] = []
+  #over = false
+
+  constructor(parts: SealedParts) {
+    this.#parts = parts
+    parts.exchange.onGone = () => this.#clientGone()
+  }
+
+  start(): void {
+    if (this.#over) return
+    this.#attempts++
+    this.#refusal = undefined
+    whenReady(
+      this.#prepare(),
+      (sealed) => this.#send(sealed),
+      (error) => this.#fail(error),
+    )
+  }
+
+  head(head: ResponseHead, first: Span, ended: boolean): void {
+    if (head.status === 200 && head.fields.get('content-type') === sealedMediaType) {
+      this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
+      this.#take(first.bytes, first.start, ended)
+      return
+    }
+    this.#refusal = { head, bytes: [], size: 0 }
+    this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
+    this.#readRefusal(viewOf(first), ended)
+  }
+
+  data(bytes: Buffer, ended: boolean): void {
+    if (this.#refusal === undefined) this.#take(bytes, 0, ended)
+    else this.#readRefusal(bytes, ended)
+  }
+
+  fail(failure: Failure): void {
+    if (failure === 'timeout')
+      this.#fail(new ApiError('timeout', 'the backend did not answer in time'))
+    else this.#fail(new ApiError('worker_unreachable', 'the connection to the backend broke'))
+  }
+
+  #prepare(): SealedCall | Promise<SealedCall> {
+    try {
+      return this.#parts.app.client.prepare(this.#parts.call)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #send(sealed: SealedCall): void {
+    if (this.#over) return
+    const { app, record } = this.#parts
+    this.#sealed = sealed
+    record.requestId = sealed.requestId
+    whenReady(
+      app.backend.take(),
+      (connection) => {
+        if (this.#over) return connection.abandon()
+        this.#connection = connection
+        connection.send(app.formatMessage(sealed), this, performance.now() + answerWithinMs)
+      },
+      (error) => this.#fail(error),
+    )
+  }
+
+  /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
+  #take(bytes: Buffer, from: number, ended: boolean): void {
+    if (this.#over) return
+    try {
+      if (this.#scanner === undefined) this.#open(bytes.subarray(from))
+      else this.#scanner.scan(bytes, from, (start, end) => this.#open(bytes.subarray(start, end)))
+      if (ended) this.#sealed?.opener.finish()
+    } catch (error) {
+      this.#connection?.abandon()
+      this.#fail(notAuthentic(error))
+      return
+    }
+    this.#passOn(ended)
+  }
+
+  #open(bytes: Buffer): void {
+    if (bytes.length === 0 || this.#sealed === undefined) return
+    const parts = this.#sealed.opener.push(bytes as Buffer<ArrayBuffer>)
+    if (parts instanceof Promise) throw new TypeError('the native provider answers at once')
+    for (const part of parts) {
+      if (part.kind === 'data') this.#opened.push(part.bytes)
+      else if (part.kind === 'head') this.#begin(part.head.status, part.head.headers)
+    }
+  }
+
+  #begin(status: number, given: Readonly<Record<string, string>>): void {
+    const { app, record, call, exchange, dialect } = this.#parts
+    record.status = status
+    record.model = call.model
+    const headers = pickInward(given)
+    headers['x-request-id'] = record.requestId
+    headers['request-id'] = record.requestId
+    if (app.everyHeader !== undefined) Object.assign(headers, app.everyHeader)
+    const parts = { app, exchange, dialect, record, headers }
+    if (headers['content-type']?.startsWith('text/event-stream') !== true) {
+      this.#writer = createWholeWriter(parts)
+      return
+    }
+    headers['cache-control'] = 'no-cache'
+    headers['x-accel-buffering'] = 'no'
+    this.#writer = createEventWriter(parts)
+  }
+
+  #passOn(ended: boolean): void {
+    const { app, exchange, record } = this.#parts
+    const writer = this.#writer
+    if (writer === undefined) return
+    const pieces = this.#opened
+    this.#opened = []
+    const open = writer.write(pieces)
+    if (ended) {
+      this.#over = true
+      writer.end()
+      record.close('complete', undefined, app.log, app.metrics)
+    } else if (!open) {
+      // The client's pace is the worker's pace.
+      this.#connection?.pause()
+      exchange.whenDrained(() => this.#connection?.resume())
+    }
+  }
+
+  /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
+  #readRefusal(bytes: Buffer, ended: boolean): void {
+    const refusal = this.#refusal
+    if (refusal === undefined || this.#over) return
+    if (this.#scanner === undefined) refusal.bytes.push(bytes)
+    else
+      this.#scanner.scan(bytes, 0, (start, end) => refusal.bytes.push(bytes.subarray(start, end)))
+    refusal.size += bytes.length
+    const tooLong = refusal.size > maxRefusalBytes
+    if (!ended && !tooLong) return
+    if (!ended) this.#connection?.abandon()
+    const { status, fields } = refusal.head
+    const body = tooLong ? '' : Buffer.concat(refusal.bytes).toString('utf8')
+    const error = parseRelayError(status >= 400 ? status : 502, body, fields.get('retry-after'))
+    if (this.#sealed !== undefined) this.#parts.app.client.noteRefusal(this.#sealed, error)
+    this.#fail(error)
+  }
+
+  /** Tries again where no byte of an answer has come and it can help; else tells the client. */
+  #fail(error: unknown): void {
+    if (this.#over) return
+    const shown = toApiError(error)
+    const pauseMs = this.#writer === undefined ? this.#pauseBeforeRetry(shown) : undefined
+    if (pauseMs !== undefined) {
+      setTimeout(() => this.start(), pauseMs)
+      return
+    }
+    this.#over = true
+    const { app, record, answerError } = this.#parts
+    if (this.#writer === undefined || !this.#writer.lose(shown)) {
+      answerError(error)
+      return
+    }
+    app.log.debug('stream lost', { requestId: record.requestId, ...describeError(error) })
+    record.close('failed', shown.code, app.log, app.metrics)
+  }
+
+  #pauseBeforeRetry(error: ApiError): number | undefined {
+    if (this.#attempts >= maxAttempts || performance.now() >= this.#retryUntilMs) return undefined
+    if (isRetrySafe(error)) return 0
+    // A backend that is being restarted is there again in a moment.
+    const mayReturn = error.code === 'gateway_unreachable' && error.retryable
+    return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined
+  }
+
+  #clientGone(): void {
+    if (this.#over) return
+    this.#over = true
+    const { app, record } = this.#parts
+    this.#connection?.abandon()
+    this.#writer?.drop()
+    record.status = 499
+    record.close('aborted', 'client_gone', app.log, app.metrics)
+  }
+}
+
+function notAuthentic(cause: unknown): ApiError {
+  if ((cause as { code?: unknown }).code === 'truncated') {
+    const message = 'the answer stopped before its authenticated end'
+    return new ApiError('worker_unreachable', message, { cause })
+  }
+  const reason = cause instanceof Error ? cause.message : 'unknown'
+  return new ApiError('response_not_authentic', `the answer was changed on its way: ${reason}`, {
+    cause,
+  })
+}
