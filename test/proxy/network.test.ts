@@ -134,7 +134,14 @@ describe('the manifest log', () => {
     const enforced = () => readFileSync(join(proxy.workspace, 'manifests/log.txt'), 'utf8')
     expect(enforced()).toBe('')
     await publishEntry(log, signer, changed({}, 2))
-    expect((await post(proxy, chatPath, chat())).status).toBe(200)
+    // The manifest host is not asked more often than every two seconds.
+    const deadline = performance.now() + 10_000
+    let status = 502
+    while (status === 502 && performance.now() < deadline) {
+      await Bun.sleep(250)
+      status = (await post(proxy, chatPath, chat())).status
+    }
+    expect(status).toBe(200)
     expect(enforced()).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z manifest-2-[0-9a-f]+\.json\n$/)
     await proxy.logged('coordinator manifest changed')
     await proxy.stop()

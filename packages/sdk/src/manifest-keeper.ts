@@ -64,6 +64,11 @@ export class ManifestKeeper {
     return !this.#source.fixed && (age >= reloadAfterMs || age < 0)
   }
 
+  /** How long ago it was loaded. */
+  get ageMs(): number {
+    return this.#now().getTime() - this.#loadedAtMs
+  }
+
   get fixed(): boolean {
     return this.#source.fixed
   }

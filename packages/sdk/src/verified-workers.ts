@@ -162,11 +162,17 @@ export class VerifiedWorkers {
     ])
     this.#listed = new Map(listed.map((worker) => [worker.id, worker]))
     const refused = await this.#attestDue(apiKey, manifest)
-    if (!refused || this.#manifest.fixed) return
+    if (this.#manifest.fixed || !(refused || this.#isStuck())) return
     // A new backend brings a new manifest: fetch the latest and try once more before refusing.
     // Where it is not to be had, the refusal stands.
     const latest = await this.#manifest.load().catch(() => manifest)
     if (latest.digest !== manifest.digest) await this.#attestDue(apiKey, latest)
+  }
+
+  /** Whether all that is listed stands refused: the manifest that lets it in may be out since. */
+  #isStuck(): boolean {
+    const noneVerified = this.#verified.size === 0 && this.refused.length > 0
+    return noneVerified && this.#manifest.ageMs >= failurePauseMs
   }
 
   /** What was verified under another manifest is not verified under this one. */
