@@ -11,6 +11,7 @@ if (wanted.length === 0) {
     '-p',
     'tsconfig.neutral.json',
   ])
+  step('types: pages', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.portal.json'])
   step('types: programs and tests', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])
   step('lint and forbidden imports', ['node_modules/@biomejs/biome/bin/biome', 'check', '.'])
 }

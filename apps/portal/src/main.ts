@@ -1,0 +1,9 @@
+/** `npm run build:portal`: builds the pages into a folder, `apps/portal/dist` unless another is given. */
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildPortal } from './build.ts'
+
+const target = process.argv[2] ?? fileURLToPath(new URL('../dist', import.meta.url))
+const { folder, files } = await buildPortal(resolve(target))
+for (const { name, bytes } of files) process.stdout.write(`${String(bytes).padStart(8)}  ${name}\n`)
+process.stdout.write(`built into ${folder}\n`)

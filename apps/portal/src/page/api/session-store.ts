@@ -1,0 +1,11 @@
+/** Who is signed in, as this page knows it. */
+import { createStore } from '../store.ts'
+import type { Member } from './wire.ts'
+
+export type Session =
+  | { readonly kind: 'unknown' }
+  /** `ended`: there was a session, and it is over. */
+  | { readonly kind: 'signed-out'; readonly ended: boolean }
+  | { readonly kind: 'signed-in'; readonly member: Member; readonly csrfToken: string }
+
+export const session = createStore<Session>({ kind: 'unknown' })

@@ -1,0 +1,78 @@
+/** Decides what is shown: a one-time link, the sign-in page, or a page of the portal. */
+import { useEffect, useState } from 'preact/hooks'
+import { findSession } from './api/session.ts'
+import { session } from './api/session-store.ts'
+import { AcceptPage } from './pages/accept-page.tsx'
+import { SignInPage } from './pages/sign-in-page.tsx'
+import { pages } from './pages.tsx'
+import { navigate, usePath } from './router.tsx'
+import { Shell } from './shell.tsx'
+import { useStore } from './store.ts'
+import { Failure } from './view/failure.tsx'
+import { Waiting } from './view/waiting.tsx'
+
+export function App() {
+  const current = useStore(session)
+  const path = usePath()
+  const [invitation, setInvitation] = useState(takeInvitation)
+  const [error, setError] = useState<unknown>()
+  const start = () => {
+    setError(undefined)
+    findSession().catch(setError)
+  }
+  useEffect(start, [])
+  useEffect(() => {
+    const take = () => setInvitation((old) => takeInvitation() ?? old)
+    addEventListener('hashchange', take)
+    return () => removeEventListener('hashchange', take)
+  }, [])
+
+  if (invitation !== undefined) {
+    const done = () => {
+      setInvitation(undefined)
+      navigate('/')
+    }
+    return <AcceptPage invitation={invitation} onDone={done} />
+  }
+  if (error !== undefined) {
+    return (
+      <main class="alone">
+        <Failure error={error} what="The portal cannot start" onRetry={start} />
+      </main>
+    )
+  }
+  switch (current.kind) {
+    case 'unknown':
+      return (
+        <main class="alone">
+          <Waiting what="the portal" />
+        </main>
+      )
+    case 'signed-out':
+      return <SignInPage ended={current.ended} />
+    case 'signed-in': {
+      const page = pages.find((one) => one.path === path) ?? pages[0]
+      return (
+        <Shell member={current.member} path={page.path}>
+          <page.View key={page.path} member={current.member} />
+        </Shell>
+      )
+    }
+  }
+}
+
+export type InvitationHint = {
+  readonly token: string
+  readonly email: string | undefined
+  /** The link sets a new password of someone who is a member already. */
+  readonly reset: boolean
+}
+
+/** Takes a one-time link out of the address, so that it does not stay in the history. */
+function takeInvitation(): InvitationHint | undefined {
+  const hash = new URLSearchParams(location.hash.slice(1))
+  const token = hash.get('invitation')
+  if (token === null) return undefined
+  history.replaceState(null, '', location.pathname)
+  return { token, email: hash.get('email') ?? undefined, reset: hash.has('reset') }
+}

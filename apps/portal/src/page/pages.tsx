@@ -1,0 +1,33 @@
+/** The table of pages: address, name, picture, view. */
+import type { ComponentType } from 'preact'
+import type { Member } from './api/wire.ts'
+import { AccountPage } from './pages/account-page.tsx'
+import { KeysPage } from './pages/keys/keys-page.tsx'
+import { MembersPage } from './pages/members/members-page.tsx'
+import { ModelsPage } from './pages/models-page.tsx'
+import { PlaygroundPage } from './pages/playground/playground-page.tsx'
+import { StartPage } from './pages/start-page.tsx'
+import { UsagePage } from './pages/usage/usage-page.tsx'
+import { VerificationPage } from './pages/verification/verification-page.tsx'
+import type { IconName } from './view/icon.tsx'
+
+export type PageProps = { readonly member: Member }
+
+export type Page = {
+  readonly path: string
+  readonly name: string
+  readonly icon: IconName
+  readonly View: ComponentType<PageProps>
+}
+
+/** The first one also answers addresses that name no page. */
+export const pages: readonly [Page, ...Page[]] = [
+  { path: '/', name: 'Quick start', icon: 'rocket', View: StartPage },
+  { path: '/playground', name: 'Playground', icon: 'chat', View: PlaygroundPage },
+  { path: '/verification', name: 'Verification', icon: 'shield', View: VerificationPage },
+  { path: '/models', name: 'Models', icon: 'box', View: ModelsPage },
+  { path: '/keys', name: 'API keys', icon: 'key', View: KeysPage },
+  { path: '/usage', name: 'Usage', icon: 'chart', View: UsagePage },
+  { path: '/members', name: 'Members', icon: 'people', View: MembersPage },
+  { path: '/account', name: 'Your account', icon: 'person', View: AccountPage },
+]

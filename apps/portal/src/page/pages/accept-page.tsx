@@ -1,0 +1,82 @@
+/** A one-time link: the first account, an invitation, or a new password. */
+import { useEffect, useState } from 'preact/hooks'
+import { acceptInvitation } from '../api/session.ts'
+import type { InvitationHint } from '../app.tsx'
+import { Brand } from '../shell.tsx'
+import { useSubmit } from '../submit.ts'
+import { ThemeButton } from '../theme.tsx'
+import { Button } from '../view/button.tsx'
+import { Failure } from '../view/failure.tsx'
+import { Field } from '../view/field.tsx'
+
+type AcceptProps = { readonly invitation: InvitationHint; readonly onDone: () => void }
+
+export const minPasswordLength = 12
+
+export function AcceptPage({ invitation, onDone }: AcceptProps) {
+  const { token, reset } = invitation
+  const [name, setName] = useState('')
+  const [email, setEmail] = useState(invitation.email ?? '')
+  const [password, setPassword] = useState('')
+  const { busy, error, submit } = useSubmit(async () => {
+    const person = reset ? {} : { email, name }
+    await acceptInvitation({ token, password, ...person })
+    onDone()
+  })
+  useEffect(() => {
+    document.title = 'Welcome · Privatemode'
+  }, [])
+  return (
+    <main class="alone">
+      <Brand />
+      <form class="card" onSubmit={submit}>
+        <h1>{reset ? 'Set a new password' : 'Create your account'}</h1>
+        <p>
+          {reset
+            ? 'This link works once. Your other sessions will end.'
+            : 'This link works once. Afterwards you sign in with your e-mail and password.'}
+        </p>
+        {!reset && (
+          <>
+            <Field
+              label="Name"
+              autocomplete="name"
+              required
+              focused
+              maxLength={100}
+              value={name}
+              onValue={setName}
+            />
+            <Field
+              label="E-mail"
+              type="email"
+              autocomplete="username"
+              required
+              value={email}
+              onValue={setEmail}
+              {...(invitation.email === undefined
+                ? {}
+                : { hint: 'You were invited under this address.' })}
+            />
+          </>
+        )}
+        <Field
+          label="Password"
+          type="password"
+          autocomplete="new-password"
+          required
+          minLength={minPasswordLength}
+          maxLength={256}
+          value={password}
+          onValue={setPassword}
+          hint={`At least ${minPasswordLength} characters; a few words are better than few signs.`}
+        />
+        {error !== undefined && <Failure error={error} what="That did not work" />}
+        <Button kind="primary" type="submit" busy={busy}>
+          {reset ? 'Set password' : 'Create account'}
+        </Button>
+      </form>
+      <ThemeButton />
+    </main>
+  )
+}

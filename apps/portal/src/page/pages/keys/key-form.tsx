@@ -1,0 +1,141 @@
+/** The form that makes or changes a key. */
+import { useState } from 'preact/hooks'
+import { type LimitNumbers, limitNames } from '../../../words/format-limits.ts'
+import { callApi } from '../../api/call-api.ts'
+import type { IssuedKey, Key } from '../../api/wire.ts'
+import { useSubmit } from '../../submit.ts'
+import { Button } from '../../view/button.tsx'
+import { Dialog } from '../../view/dialog.tsx'
+import { Failure } from '../../view/failure.tsx'
+import { Choice, Field } from '../../view/field.tsx'
+
+type KeyFormProps = {
+  readonly mayLimit: boolean
+  readonly onClose: () => void
+} & (
+  | { readonly existing?: never; readonly onIssued: (issued: IssuedKey) => Promise<void> }
+  | { readonly existing: Key; readonly onChanged: () => Promise<void> }
+)
+
+type LimitTexts = Record<keyof LimitNumbers, string>
+type Expiry = 'keep' | 'never' | '30' | '90' | '365' | 'date'
+
+const expiries: readonly (readonly [Expiry, string])[] = [
+  ['never', 'Never'],
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In a year'],
+  ['date', 'On a date'],
+]
+
+export function KeyForm(props: KeyFormProps) {
+  const { existing, mayLimit, onClose } = props
+  const [name, setName] = useState(existing?.name ?? '')
+  const [expiry, setExpiry] = useState<Expiry>(existing === undefined ? '90' : 'keep')
+  const [date, setDate] = useState('')
+  const [limits, setLimits] = useState<LimitTexts>(() => limitTexts(existing))
+  const { busy, error, submit } = useSubmit(async () => {
+    const body = {
+      name,
+      ...(expiry === 'keep' ? {} : { expires_at: expiryTime(expiry, date) }),
+      ...(mayLimit ? { limits: limitNumbers(limits) } : {}),
+    }
+    if (props.existing === undefined) {
+      await props.onIssued(await callApi<IssuedKey>('POST', '/keys', body))
+    } else {
+      await callApi('PATCH', `/keys/${props.existing.id}`, body)
+      await props.onChanged()
+    }
+  })
+  const keep: readonly (readonly [Expiry, string])[] =
+    existing === undefined ? [] : [['keep', 'As it is']]
+  return (
+    <Dialog title={existing === undefined ? 'Create a key' : 'Change the key'} onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field
+          label="Name"
+          required
+          focused
+          maxLength={100}
+          value={name}
+          onValue={setName}
+          hint="What it is for, such as “nightly reports”."
+        />
+        <Choice
+          label="Expires"
+          value={expiry}
+          onValue={setExpiry}
+          options={[...keep, ...expiries]}
+        />
+        {expiry === 'date' && (
+          <Field
+            label="Last day"
+            type="date"
+            required
+            min={new Date().toISOString().slice(0, 10)}
+            value={date}
+            onValue={setDate}
+          />
+        )}
+        {mayLimit && (
+          <details>
+            <summary>Limits</summary>
+            <div class="pair">
+              {limitNames.map(([field, label]) => (
+                <Field
+                  key={field}
+                  label={label}
+                  type="number"
+                  min="0"
+                  placeholder="no limit"
+                  value={limits[field]}
+                  onValue={(value) => setLimits({ ...limits, [field]: value })}
+                />
+              ))}
+            </div>
+          </details>
+        )}
+        {error !== undefined && <Failure error={error} what="The key was not saved" />}
+        <div class="row end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" busy={busy}>
+            {existing === undefined ? 'Create key' : 'Save'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function limitTexts(key: Key | undefined): LimitTexts {
+  const text = (field: keyof LimitNumbers) => key?.limits[field]?.toString() ?? ''
+  return {
+    requests_per_minute: text('requests_per_minute'),
+    tokens_per_minute: text('tokens_per_minute'),
+    tokens_per_month: text('tokens_per_month'),
+    concurrent_streams: text('concurrent_streams'),
+  }
+}
+
+function limitNumbers(texts: LimitTexts): LimitNumbers {
+  const number = (text: string) => (text.trim() === '' ? null : Number(text))
+  return {
+    requests_per_minute: number(texts.requests_per_minute),
+    tokens_per_minute: number(texts.tokens_per_minute),
+    tokens_per_month: number(texts.tokens_per_month),
+    concurrent_streams: number(texts.concurrent_streams),
+  }
+}
+
+function expiryTime(expiry: Exclude<Expiry, 'keep'>, date: string): string | null {
+  switch (expiry) {
+    case 'never':
+      return null
+    case 'date':
+      return new Date(`${date}T23:59:59`).toISOString()
+    case '30':
+    case '90':
+    case '365':
+      return new Date(Date.now() + Number(expiry) * 86_400_000).toISOString()
+  }
+}

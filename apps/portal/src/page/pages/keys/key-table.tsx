@@ -1,0 +1,136 @@
+/** The table of keys. */
+import { useState } from 'preact/hooks'
+import { formatLimitList } from '../../../words/format-limits.ts'
+import type { Key, Member } from '../../api/wire.ts'
+import { isPortalKey } from '../../trust/portal-key.ts'
+import { Badge } from '../../view/badge.tsx'
+import { Button } from '../../view/button.tsx'
+import { Moment } from '../../view/moment.tsx'
+import type { KeyAction } from './keys-page.tsx'
+
+type KeyTableProps = {
+  readonly keys: readonly Key[]
+  readonly members: readonly Member[]
+  readonly member: Member
+  readonly onAction: (action: KeyAction) => void
+}
+
+export function KeyTable({ keys, members, member, onAction }: KeyTableProps) {
+  const [withRevoked, setWithRevoked] = useState(false)
+  const revoked = keys.filter((key) => key.revoked_at !== null).length
+  const shown = withRevoked ? keys : keys.filter((key) => key.revoked_at === null)
+  if (keys.length === 0) {
+    return (
+      <div class="empty">
+        <h2>No key yet</h2>
+        <p>Create one to call the API from a program. The quick start shows how to use it.</p>
+        <Button kind="primary" onClick={() => onAction({ kind: 'create' })}>
+          Create your first key
+        </Button>
+      </div>
+    )
+  }
+  return (
+    <section class="card" aria-label="Keys">
+      <div class="table">
+        <table class="fold">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Made by</th>
+              <th scope="col">Last use</th>
+              <th scope="col">Expires</th>
+              <th scope="col">Limits</th>
+              <th scope="col">
+                <span class="hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((key) => (
+              <KeyRow
+                key={key.id}
+                subject={key}
+                maker={makerOf(key, members)}
+                mayChange={member.role === 'admin' || key.created_by === member.id}
+                onAction={onAction}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {revoked > 0 && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={withRevoked}
+            onChange={(event) => setWithRevoked(event.currentTarget.checked)}
+          />
+          Show revoked keys ({revoked})
+        </label>
+      )}
+    </section>
+  )
+}
+
+function makerOf(key: Key, members: readonly Member[]): string {
+  if (key.created_by === null) return 'operator'
+  return members.find(({ id }) => id === key.created_by)?.name ?? 'a former member'
+}
+
+type KeyRowProps = {
+  readonly subject: Key
+  readonly maker: string
+  readonly mayChange: boolean
+  readonly onAction: (action: KeyAction) => void
+}
+
+function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
+  const limits = formatLimitList(key.limits)
+  const act = (kind: 'edit' | 'rotate' | 'revoke') => () => onAction({ kind, key })
+  return (
+    <tr data-key={key.id}>
+      <th scope="row">
+        {key.name} <KeyState subject={key} />
+        <p class="soft">
+          <code>{key.prefix}…</code>
+        </p>
+      </th>
+      <td data-label="Made by">
+        {maker}, <Moment iso={key.created_at} ago />
+      </td>
+      <td data-label="Last use">
+        {key.last_used_at === null ? 'never' : <Moment iso={key.last_used_at} ago />}
+      </td>
+      <td data-label="Expires">
+        {key.expires_at === null ? 'never' : <Moment iso={key.expires_at} ago />}
+      </td>
+      <td data-label="Limits">
+        {limits.length === 0 ? 'none' : limits.map((limit) => <div key={limit}>{limit}</div>)}
+      </td>
+      <td class="end">
+        {mayChange && key.revoked_at === null && (
+          <div class="row">
+            <Button label={`Change ${key.name}`} onClick={act('edit')}>
+              Change
+            </Button>
+            <Button label={`Rotate ${key.name}`} onClick={act('rotate')}>
+              Rotate
+            </Button>
+            <Button kind="danger" label={`Revoke ${key.name}`} onClick={act('revoke')}>
+              Revoke
+            </Button>
+          </div>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function KeyState({ subject: key }: { readonly subject: Key }) {
+  if (key.revoked_at !== null) return <Badge kind="bad">revoked</Badge>
+  const expired = key.expires_at !== null && Date.parse(key.expires_at) <= Date.now()
+  if (expired) return <Badge kind="warn">expired</Badge>
+  if (isPortalKey(key)) return <Badge kind="plain">made by these pages</Badge>
+  return null
+}

@@ -1,0 +1,85 @@
+/** The machines behind the gateway, for those who operate it. */
+import { callApi } from '../api/call-api.ts'
+import type { Worker } from '../api/wire.ts'
+import { useLoad } from '../load.ts'
+import { useSubmit } from '../submit.ts'
+import { Badge } from '../view/badge.tsx'
+import { Button } from '../view/button.tsx'
+import { Failure } from '../view/failure.tsx'
+import { Moment } from '../view/moment.tsx'
+import { Waiting } from '../view/waiting.tsx'
+
+export function MachinesSection() {
+  const [workers, reload] = useLoad(loadWorkers, [])
+  return (
+    <section class="card" aria-labelledby="machines">
+      <h2 id="machines">Machines</h2>
+      {workers.kind === 'loading' && <Waiting what="machines" />}
+      {workers.kind === 'failed' && (
+        <Failure error={workers.error} what="The machines could not be loaded" onRetry={reload} />
+      )}
+      {workers.kind === 'ready' && workers.value.length === 0 && (
+        <p>No machine has joined. Start a worker with this gateway's address and operator token.</p>
+      )}
+      {workers.kind === 'ready' && workers.value.length > 0 && (
+        <div class="table">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Machine</th>
+                <th scope="col">Load</th>
+                <th scope="col">Joined</th>
+                <th scope="col">State</th>
+                <th scope="col">
+                  <span class="hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {workers.value.map((worker) => (
+                <MachineRow key={worker.id} worker={worker} onChange={reload} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  )
+}
+
+const loadWorkers = async () =>
+  (await callApi<{ workers: readonly Worker[] }>('GET', '/workers')).workers
+
+type RowProps = { readonly worker: Worker; readonly onChange: () => Promise<void> }
+
+function MachineRow({ worker, onChange }: RowProps) {
+  const { busy, error, submit } = useSubmit(async () => {
+    await callApi(worker.draining ? 'DELETE' : 'POST', `/workers/${worker.id}/drain`)
+    await onChange()
+  })
+  return (
+    <tr>
+      <th scope="row">
+        <code>{worker.id}</code>
+        <p class="soft">{worker.models.join(', ')}</p>
+        {error !== undefined && <Failure error={error} what="That did not work" />}
+      </th>
+      <td>
+        {worker.active} of {worker.capacity}
+      </td>
+      <td>
+        <Moment iso={worker.registered_at} ago />
+      </td>
+      <td>
+        <Badge kind={worker.draining ? 'warn' : 'good'}>
+          {worker.draining ? 'draining' : 'serving'}
+        </Badge>
+      </td>
+      <td class="end">
+        <Button busy={busy} onClick={submit}>
+          {worker.draining ? 'Serve again' : 'Drain'}
+        </Button>
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,91 @@
+/** Makes a one-time link and shows it, this one time. */
+import { useState } from 'preact/hooks'
+import { callApi } from '../../api/call-api.ts'
+import type { Invitation, Role } from '../../api/wire.ts'
+import { useSubmit } from '../../submit.ts'
+import { Button } from '../../view/button.tsx'
+import { CodeBlock } from '../../view/code-block.tsx'
+import { Dialog } from '../../view/dialog.tsx'
+import { Failure } from '../../view/failure.tsx'
+import { Choice, Field } from '../../view/field.tsx'
+import { Moment } from '../../view/moment.tsx'
+import { Notice } from '../../view/notice.tsx'
+
+export type ShownLink = {
+  readonly invitation: Invitation
+  readonly title: string
+  /** For the page that the link opens: what it asks for. */
+  readonly hint: 'reset' | { readonly email: string | undefined }
+}
+
+type InviteDialogProps = {
+  readonly onClose: () => void
+  readonly onInvited: (shown: ShownLink) => void
+}
+
+export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>('member')
+  const { busy, error, submit } = useSubmit(async () => {
+    const invited = email.trim() === '' ? undefined : email.trim()
+    const body = { role, email: invited ?? null }
+    const invitation = await callApi<Invitation>('POST', '/invitations', body)
+    onInvited({ invitation, hint: { email: invited }, title: 'Invitation' })
+  })
+  return (
+    <Dialog title="Invite someone" onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field
+          label="E-mail"
+          type="email"
+          focused
+          value={email}
+          onValue={setEmail}
+          hint="If you name one, the link works for this address only."
+        />
+        <Choice
+          label="Role"
+          value={role}
+          onValue={setRole}
+          options={[
+            ['member', 'Member: own keys, usage of the account'],
+            ['admin', 'Admin: members, limits and all keys, too'],
+          ]}
+        />
+        {error !== undefined && <Failure error={error} what="No invitation was made" />}
+        <div class="row end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" busy={busy}>
+            Make a link
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+export function LinkDialog({ shown, onClose }: { shown: ShownLink; onClose: () => void }) {
+  return (
+    <Dialog title={shown.title} sticky onClose={onClose}>
+      <Notice kind="warn" title="Send this link to the person it is for, and to nobody else.">
+        <p>
+          It works once, until <Moment iso={shown.invitation.expires_at} />, and is shown this one
+          time. This system sends no e-mail.
+        </p>
+      </Notice>
+      <CodeBlock text={linkWithHint(shown)} what="link" />
+      <div class="row end">
+        <Button kind="primary" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </Dialog>
+  )
+}
+
+function linkWithHint({ invitation, hint }: ShownLink): string {
+  if (hint === 'reset') return `${invitation.url}&reset`
+  return hint.email === undefined
+    ? invitation.url
+    : `${invitation.url}&email=${encodeURIComponent(hint.email)}`
+}

@@ -1,0 +1,145 @@
+/** A chat that encrypts in the browser. */
+import { useEffect, useState } from 'preact/hooks'
+import { useLoad } from '../../load.ts'
+import { Link } from '../../router.tsx'
+import { useStore } from '../../store.ts'
+import { type Connection, connection, verify, verifyOnce } from '../../trust/connection.ts'
+import { Button } from '../../view/button.tsx'
+import { Failure } from '../../view/failure.tsx'
+import { Choice, Field } from '../../view/field.tsx'
+import { Icon } from '../../view/icon.tsx'
+import { Notice } from '../../view/notice.tsx'
+import { PageHead } from '../../view/page-head.tsx'
+import { Waiting } from '../../view/waiting.tsx'
+import { Composer } from './composer.tsx'
+import { ask, clear, conversation } from './conversation.ts'
+import { TurnList } from './turn-list.tsx'
+
+export function PlaygroundPage() {
+  const current = useStore(connection)
+  const { turns, running } = useStore(conversation)
+  useEffect(verifyOnce, [])
+  return (
+    <>
+      <PageHead
+        title="Playground"
+        lead="A chat that is encrypted in this browser, for machines that this browser has verified. The gateway relays it and cannot read it."
+      >
+        <Button disabled={turns.length === 0} onClick={clear}>
+          {running ? 'Stop and clear' : 'Clear'}
+        </Button>
+      </PageHead>
+      <Body current={current} />
+    </>
+  )
+}
+
+function Body({ current }: { readonly current: Connection }) {
+  switch (current.kind) {
+    case 'none':
+    case 'verifying':
+      return <Waiting what="verified machines" lines={4} />
+    case 'unconfigured':
+      return (
+        <Notice kind="warn" title="Nothing to verify against.">
+          <p>
+            This gateway names no manifest log key, so no machine can be trusted with a prompt. See
+            the <Link to="/verification">verification page</Link>.
+          </p>
+        </Notice>
+      )
+    case 'refused':
+      return (
+        <>
+          <Failure
+            error={current.error}
+            what="The backend is not verified, so nothing is sent"
+            onRetry={() => void verify(current.trust)}
+          />
+          <p>
+            The <Link to="/verification">verification page</Link> shows which check failed.
+          </p>
+        </>
+      )
+    case 'verified':
+      return <Chat current={current} />
+  }
+}
+
+type ChatProps = { readonly current: Extract<Connection, { kind: 'verified' }> }
+
+function Chat({ current }: ChatProps) {
+  const { client, watched } = current
+  const { turns, running } = useStore(conversation)
+  const [models, reload] = useLoad(() => client.models.list(), [client])
+  const [chosen, setChosen] = useState<string>()
+  const [system, setSystem] = useState('')
+  const [maxTokens, setMaxTokens] = useState('512')
+  if (models.kind === 'loading') return <Waiting what="models" lines={4} />
+  if (models.kind === 'failed') {
+    return <Failure error={models.error} what="No models" onRetry={reload} />
+  }
+  const offered = models.value.filter(({ tasks }) => tasks.includes('generate'))
+  const model = chosen ?? offered[0]?.id
+  if (model === undefined) {
+    return (
+      <div class="empty">
+        <h2>No chat model</h2>
+        <p>The verified machines serve no model that can chat. See the models page.</p>
+      </div>
+    )
+  }
+  const send = (text: string) => {
+    const limit = Math.max(1, Math.min(32_768, Number(maxTokens) || 512))
+    void ask(text, { client, watched, model, system, maxTokens: limit })
+  }
+  return (
+    <div class="chat">
+      <div class="chat-bar">
+        <Choice
+          label="Model"
+          quiet
+          value={model}
+          disabled={running}
+          onValue={setChosen}
+          options={offered.map(({ id, display_name: name }) => [id, name])}
+        />
+        <TrustLine current={current} />
+      </div>
+      <details class="chat-options">
+        <summary>Instructions and limits</summary>
+        <div class="stack">
+          <Field
+            label="Instructions to the model"
+            value={system}
+            onValue={setSystem}
+            placeholder="Answer in one sentence."
+          />
+          <Field
+            label="Longest answer, in tokens"
+            type="number"
+            min="1"
+            required
+            value={maxTokens}
+            onValue={setMaxTokens}
+          />
+        </div>
+      </details>
+      <TurnList turns={turns} />
+      <Composer running={running} onSend={send} />
+    </div>
+  )
+}
+
+/** Says on whose word prompts leave this browser. */
+function TrustLine({ current }: ChatProps) {
+  const { workers } = current.client.verification.transcript()
+  const trial = workers.some(({ hardware }) => !hardware)
+  const count = `${workers.length} verified ${workers.length === 1 ? 'machine' : 'machines'}`
+  return (
+    <Link to="/verification" class={`trust-line ${trial ? 'warn' : 'good'}`}>
+      <Icon name={trial ? 'warning' : 'shield'} />
+      <span>{trial ? `${count}, hardware: false (trial)` : count}</span>
+    </Link>
+  )
+}

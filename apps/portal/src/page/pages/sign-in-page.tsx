@@ -1,0 +1,66 @@
+/** Signing in: by password, or through the identity provider where one is configured. */
+import { useEffect, useState } from 'preact/hooks'
+import { adminPath } from '../api/call-api.ts'
+import { offersOidc, signIn } from '../api/session.ts'
+import { Brand } from '../shell.tsx'
+import { useSubmit } from '../submit.ts'
+import { ThemeButton } from '../theme.tsx'
+import { Button } from '../view/button.tsx'
+import { Failure } from '../view/failure.tsx'
+import { Field } from '../view/field.tsx'
+import { Notice } from '../view/notice.tsx'
+
+export function SignInPage({ ended }: { readonly ended: boolean }) {
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const [oidc, setOidc] = useState(false)
+  const { busy, error, submit } = useSubmit(() => signIn(email, password))
+  useEffect(() => {
+    document.title = 'Sign in · Privatemode'
+    offersOidc().then(setOidc, () => {}) // without an answer there is still the password
+  }, [])
+  return (
+    <main class="alone">
+      <Brand />
+      <form class="card" onSubmit={submit}>
+        <h1>Sign in</h1>
+        {ended && (
+          <Notice kind="info" urgent>
+            <p>Your session has ended. Sign in again to go on.</p>
+          </Notice>
+        )}
+        <Field
+          label="E-mail"
+          type="email"
+          autocomplete="username"
+          required
+          focused
+          value={email}
+          onValue={setEmail}
+        />
+        <Field
+          label="Password"
+          type="password"
+          autocomplete="current-password"
+          required
+          value={password}
+          onValue={setPassword}
+        />
+        {error !== undefined && <Failure error={error} what="You are not signed in" />}
+        <Button kind="primary" type="submit" busy={busy}>
+          Sign in
+        </Button>
+        {oidc && (
+          <a class="button plain" href={`${adminPath}/oidc/start`}>
+            Sign in with your organisation
+          </a>
+        )}
+        <p class="hint">
+          No account yet? An admin can send you an invitation. The very first account is made with
+          the link that the gateway's operator has; <code>npm start</code> prints it.
+        </p>
+      </form>
+      <ThemeButton />
+    </main>
+  )
+}

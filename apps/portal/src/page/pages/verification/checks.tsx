@@ -1,0 +1,38 @@
+/** A list of checks: what was checked, what was seen. */
+import { Icon } from '../../view/icon.tsx'
+
+export type ShownCheck = {
+  readonly id: string
+  readonly result: 'passed' | 'failed' | 'skipped'
+  readonly detail: string
+}
+
+const results = {
+  passed: { icon: 'check', kind: 'good' },
+  failed: { icon: 'cross', kind: 'bad' },
+  skipped: { icon: 'dash', kind: 'open' },
+} as const
+
+export function Checks({ checks }: { readonly checks: readonly ShownCheck[] }) {
+  const passed = checks.filter(({ result }) => result === 'passed').length
+  return (
+    <details class="checks" open>
+      <summary>
+        {passed} of {checks.length} checks passed
+      </summary>
+      <ul>
+        {checks.map(({ id, result, detail }) => (
+          <li key={id} class={results[result].kind}>
+            <Icon name={results[result].icon} />
+            <div>
+              <p>
+                <code>{id}</code> <span class="result">{result}</span>
+              </p>
+              <p class="soft">{detail}</p>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}

@@ -1,0 +1,73 @@
+/** What this page cannot prove, and how to check without it. */
+import { shellWord } from '../../../snippets/shell-word.ts'
+import type { Connection } from '../../trust/connection.ts'
+import { Button } from '../../view/button.tsx'
+import { CodeBlock } from '../../view/code-block.tsx'
+
+export function IndependentCard({ current }: { readonly current: Connection }) {
+  return (
+    <section class="card" aria-labelledby="independent">
+      <h2 id="independent">What this page cannot prove</h2>
+      <p>
+        The checks run in your browser, but the code that makes them came from this gateway. A
+        gateway that wanted to deceive you could send other code. To be independent of it, check
+        with a program that you got elsewhere:
+      </p>
+      <ul>
+        <li>
+          <strong>The proxy</strong> verifies the same before it sends anything, and refuses what
+          this page would refuse. Its own page at <code>http://localhost:8080</code> shows the
+          checks.
+        </li>
+        <li>
+          <strong>The SDK</strong> in a program of yours: <code>Privatemode.connect</code> rejects
+          where a check fails.
+        </li>
+        <li>
+          <strong>The verify command</strong>, from a checkout of the source, checks the evidence
+          that this browser got, with no network:
+        </li>
+      </ul>
+      {current.kind === 'verified' ? (
+        <Bundle current={current} />
+      ) : (
+        <p class="soft">Once a machine is verified, its evidence can be downloaded here.</p>
+      )}
+    </section>
+  )
+}
+
+type BundleProps = { readonly current: Extract<Connection, { kind: 'verified' }> }
+
+function Bundle({ current }: BundleProps) {
+  const { client, trust } = current
+  const { verifiedAt } = client.verification.bundle()
+  const command = [
+    'npm run -s verify -- bundle verify evidence.json',
+    `--at ${verifiedAt.toISOString()}`,
+    'logKey' in trust.manifest
+      ? `--log-key ${shellWord(trust.manifest.logKey)}`
+      : `--manifest-digest ${client.verification.transcript().manifest?.digest ?? 'DIGEST'}`,
+    ...(trust.softwareRoot === undefined
+      ? []
+      : [`--software-root ${shellWord(trust.softwareRoot)}`]),
+  ].join(' ')
+  const download = () => save(client.verification.bundle().bytes, 'evidence.json')
+  return (
+    <>
+      <div class="row">
+        <Button onClick={download}>Download the evidence</Button>
+      </div>
+      <CodeBlock what="verify command" text={command} />
+    </>
+  )
+}
+
+function save(bytes: Uint8Array, name: string): void {
+  const url = URL.createObjectURL(new Blob([bytes.slice()], { type: 'application/json' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

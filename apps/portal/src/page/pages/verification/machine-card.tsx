@@ -1,0 +1,58 @@
+/** One machine: what it is, and every check it passed or did not. */
+import type { WorkerRefusal, WorkerVerification } from '@privatemode/sdk'
+import { explainRefusal } from '../../../words/explain-refusal.ts'
+import { Badge } from '../../view/badge.tsx'
+import { Moment } from '../../view/moment.tsx'
+import { Checks } from './checks.tsx'
+
+export function MachineCard({ worker }: { readonly worker: WorkerVerification }) {
+  return (
+    <section class="card" aria-label={`Machine ${worker.worker_id}`}>
+      <div class="card-head">
+        <h2>
+          Machine <code>{worker.worker_id}</code>
+        </h2>
+        <Badge kind={worker.hardware ? 'good' : 'warn'}>
+          hardware: {worker.hardware ? 'true' : 'false'}
+        </Badge>
+      </div>
+      <dl class="facts">
+        <dt>Models</dt>
+        <dd>{worker.models.join(', ')}</dd>
+        <dt>Software</dt>
+        <dd>
+          {worker.engine}, build <code>{worker.build}</code>
+        </dd>
+        <dt>Encryption key</dt>
+        <dd>
+          <code>{worker.seal_key_id}</code>
+        </dd>
+        <dt>Verified</dt>
+        <dd>
+          <Moment iso={worker.verified_at} />, counts until <Moment iso={worker.valid_until} />
+        </dd>
+      </dl>
+      <Checks checks={worker.checks} />
+    </section>
+  )
+}
+
+/** Nothing is ever sealed to such a machine. */
+export function RefusedCard({ refused }: { readonly refused: WorkerRefusal }) {
+  const { meaning } = explainRefusal(refused.code, refused.code)
+  return (
+    <section class="card" aria-label={`Refused machine ${refused.worker_id}`}>
+      <div class="card-head">
+        <h2>
+          Machine <code>{refused.worker_id}</code>
+        </h2>
+        <Badge kind="bad">refused</Badge>
+      </div>
+      <p>{meaning} It gets no request of yours.</p>
+      <p class="soft">
+        <code>{refused.code}</code>: {refused.reason}
+      </p>
+      {refused.checks.length > 0 && <Checks checks={refused.checks} />}
+    </section>
+  )
+}

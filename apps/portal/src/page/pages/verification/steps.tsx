@@ -1,0 +1,52 @@
+/** The steps of a verification, and how far it came. */
+import { Icon, type IconName } from '../../view/icon.tsx'
+
+export type StepName = 'log' | 'manifest' | 'machine'
+
+const steps: readonly { readonly name: StepName; readonly text: string }[] = [
+  {
+    name: 'log',
+    text: 'The manifest log is signed by the key that you trust, and has only grown since this browser saw it first.',
+  },
+  {
+    name: 'manifest',
+    text: 'The manifest is in that log. It lists the software and the models that machines may run.',
+  },
+  {
+    name: 'machine',
+    text: 'Each machine proved, for a random number of this browser, that it runs what the manifest lists, and that its encryption key is its own.',
+  },
+]
+
+type Outcome = { readonly icon: IconName; readonly word: string; readonly kind: string }
+
+const outcomes = {
+  passed: { icon: 'check', word: 'Passed', kind: 'good' },
+  failed: { icon: 'cross', word: 'Failed', kind: 'bad' },
+  open: { icon: 'dash', word: 'Not reached', kind: 'open' },
+} as const satisfies Record<string, Outcome>
+
+/** `reached` is where it failed, `all` where nothing did, `none` where nothing could be checked. */
+export function Steps({ reached }: { readonly reached: StepName | 'all' | 'none' }) {
+  const failedAt = steps.findIndex(({ name }) => name === reached)
+  const outcomeOf = (index: number): Outcome => {
+    if (reached === 'all') return outcomes.passed
+    if (reached === 'none' || index > failedAt) return outcomes.open
+    return index === failedAt ? outcomes.failed : outcomes.passed
+  }
+  return (
+    <ol class="steps">
+      {steps.map(({ name, text }, index) => {
+        const { icon, word, kind } = outcomeOf(index)
+        return (
+          <li key={name} class={kind}>
+            <Icon name={icon} />
+            <span>
+              <strong>{word}.</strong> {text}
+            </span>
+          </li>
+        )
+      })}
+    </ol>
+  )
+}

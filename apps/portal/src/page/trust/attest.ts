@@ -1,0 +1,27 @@
+/** Verifies the backend from this browser; loaded when it is needed, for it is most of the code. */
+import { Privatemode, webStorage } from '@privatemode/sdk'
+import type { Trust } from './trust.ts'
+
+export type { Privatemode } from '@privatemode/sdk'
+
+type Fetch = NonNullable<Parameters<typeof Privatemode.connect>[0]['fetch']>
+
+export async function attest(trust: Trust, apiKey: string, fetch: Fetch): Promise<Privatemode> {
+  const { manifest, softwareRoot } = trust
+  return Privatemode.connect({
+    endpoint: location.origin,
+    apiKey,
+    manifest,
+    fetch,
+    // What this browser has seen of the log, so that it cannot be taken back unnoticed.
+    storage: webStorage(localStorage),
+    cacheSalt: 'shared-random',
+    ...(softwareRoot === undefined ? {} : { software: await acceptTrial(softwareRoot) }),
+  })
+}
+
+/** The code that accepts software evidence is loaded only where the operator's document asks for it. */
+async function acceptTrial(root: string) {
+  const { acceptSoftware } = await import('@privatemode/sdk/software')
+  return acceptSoftware(root)
+}

@@ -1,0 +1,74 @@
+/** The verified connection that verification page, playground and models share. */
+import { createStore } from '../store.ts'
+import type { Privatemode } from './attest.ts'
+import { loadConfig } from './load-config.ts'
+import { dropPortalKey, portalKey } from './portal-key.ts'
+import { type Watched, watchSealed } from './sealed-view.ts'
+import { operatorTrust, type Trust } from './trust.ts'
+
+export type Connection =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'verifying' }
+  /** The operator named no log key: there is nothing to verify against. */
+  | { readonly kind: 'unconfigured' }
+  | {
+      readonly kind: 'verified'
+      readonly client: Privatemode
+      readonly watched: Watched
+      readonly trust: Trust
+      readonly at: Date
+    }
+  | {
+      readonly kind: 'refused'
+      readonly error: unknown
+      readonly trust: Trust | undefined
+      readonly at: Date
+    }
+
+export const connection = createStore<Connection>({ kind: 'none' })
+
+let round = 0
+
+/** Verifies anew; with no `chosen` trust, as the operator's document says. */
+export async function verify(chosen?: Trust): Promise<void> {
+  const mine = ++round
+  connection.set({ kind: 'verifying' })
+  const next = await attempt(chosen)
+  if (mine === round) connection.set(next)
+}
+
+/** Verifies unless that was done or is going on. */
+export function verifyOnce(): void {
+  if (connection.get().kind === 'none') void verify()
+}
+
+/** When somebody else signs in, nothing of the one before is left. */
+export function forgetConnection(): void {
+  round++
+  connection.set({ kind: 'none' })
+}
+
+async function attempt(chosen: Trust | undefined): Promise<Connection> {
+  let trust = chosen
+  try {
+    trust ??= operatorTrust(await loadConfig())
+    if (trust === undefined) return { kind: 'unconfigured' }
+    const watched = watchSealed()
+    const client = await connect(trust, watched)
+    return { kind: 'verified', client, watched, trust, at: new Date() }
+  } catch (error) {
+    return { kind: 'refused', error, trust, at: new Date() }
+  }
+}
+
+async function connect(trust: Trust, watched: Watched): Promise<Privatemode> {
+  const { attest } = await import('./attest.ts')
+  try {
+    return await attest(trust, await portalKey(), watched.fetch)
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'invalid_api_key') throw error
+    // Another tab, or an admin, has changed the key of these pages.
+    dropPortalKey()
+    return attest(trust, await portalKey(), watched.fetch)
+  }
+}

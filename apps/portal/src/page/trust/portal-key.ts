@@ -1,0 +1,52 @@
+/** The API key of these pages: short-lived, one for each member, its secret in memory only. */
+import { callApi } from '../api/call-api.ts'
+import { session } from '../api/session-store.ts'
+import type { IssuedKey, Key } from '../api/wire.ts'
+
+/** The name tells it from keys that people made. */
+export const portalKeyName = 'Portal: playground and verification'
+
+const lifetimeHours = 8
+/** Other tabs go on with the secret before this one. */
+const overlapSeconds = 3600
+
+let current: Promise<IssuedKey> | undefined
+
+export async function portalKey(): Promise<string> {
+  current ??= obtain().catch((error: unknown) => {
+    current = undefined
+    throw error
+  })
+  return (await current).secret
+}
+
+/** The next call obtains a fresh one: this one was refused. */
+export function dropPortalKey(): void {
+  current = undefined
+}
+
+/** When signing out: the key ends now. A failure does no harm, it ends by itself. */
+export async function forgetPortalKey(): Promise<void> {
+  const key = await current?.catch(() => undefined)
+  current = undefined
+  if (key === undefined) return
+  const body = { expires_at: new Date().toISOString() }
+  await callApi('PATCH', `/keys/${key.id}`, body).catch(() => {})
+}
+
+/** The same key again with a new secret, so that the list of keys does not grow. */
+async function obtain(): Promise<IssuedKey> {
+  const signedIn = session.get()
+  const memberId = signedIn.kind === 'signed-in' ? signedIn.member.id : undefined
+  const { keys } = await callApi<{ keys: readonly Key[] }>('GET', '/keys')
+  const known = keys.find((key) => isPortalKey(key) && key.created_by === memberId)
+  const expires_at = new Date(Date.now() + lifetimeHours * 3_600_000).toISOString()
+  if (known === undefined) {
+    return callApi<IssuedKey>('POST', '/keys', { name: portalKeyName, expires_at })
+  }
+  await callApi('PATCH', `/keys/${known.id}`, { expires_at })
+  return callApi<IssuedKey>('POST', `/keys/${known.id}/rotate`, { overlap_seconds: overlapSeconds })
+}
+
+export const isPortalKey = (key: Key): boolean =>
+  key.name === portalKeyName && key.revoked_at === null

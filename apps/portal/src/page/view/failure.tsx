@@ -1,0 +1,21 @@
+/** Says what went wrong and what to do next. */
+import { describeFailure } from '../../words/describe-failure.ts'
+import { Button } from './button.tsx'
+import { Notice } from './notice.tsx'
+
+type FailureProps = {
+  readonly error: unknown
+  /** What could not be done, such as "The keys could not be loaded". */
+  readonly what: string
+  readonly onRetry?: () => void
+}
+
+export function Failure({ error, what, onRetry }: FailureProps) {
+  const { reason, next } = describeFailure(error)
+  return (
+    <Notice kind="bad" title={`${what}: ${reason}.`} urgent>
+      <p>{next}</p>
+      {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
+    </Notice>
+  )
+}

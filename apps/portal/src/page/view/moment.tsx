@@ -1,0 +1,11 @@
+/** A point in time as people say it; the exact one is in the element. */
+import { formatAgo, formatMoment } from '../../words/format-time.ts'
+
+export function Moment({ iso, ago = false }: { readonly iso: string; readonly ago?: boolean }) {
+  const exact = formatMoment(iso)
+  return (
+    <time dateTime={iso} title={exact}>
+      {ago ? formatAgo(iso, new Date()) : exact}
+    </time>
+  )
+}

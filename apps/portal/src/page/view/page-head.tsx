@@ -1,0 +1,33 @@
+/** The head of a page: its name, one sentence, and what can be done. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+
+type PageHeadProps = {
+  readonly title: string
+  readonly lead: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
+let first = true
+
+/** Takes the focus when a page is opened, so that keyboards and screen readers start at its top. */
+export function PageHead({ title, lead, children }: PageHeadProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${title} · Privatemode`
+    if (!first) heading.current?.focus({ preventScroll: true })
+    first = false
+    scrollTo(0, 0)
+  }, [title])
+  return (
+    <header class="page-head">
+      <div>
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        <p class="lead">{lead}</p>
+      </div>
+      {children !== undefined && <div class="actions">{children}</div>}
+    </header>
+  )
+}

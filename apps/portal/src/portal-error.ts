@@ -1,0 +1,12 @@
+/** What can go wrong when the portal is built. */
+export type PortalErrorCode = 'build_failed'
+
+export class PortalError extends Error {
+  override readonly name = 'PortalError'
+  readonly code: PortalErrorCode
+
+  constructor(code: PortalErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,119 @@
+/** Turns sums of usage into series for plots and tables. */
+
+/** One row of the admin API: sums of one slot and one group. */
+export type UsageSum = {
+  readonly time: string | null
+  readonly model?: string
+  readonly key_id?: string
+  readonly requests: number
+  readonly prompt_tokens: number
+  readonly cached_tokens: number
+  readonly completion_tokens: number
+  readonly duration_ms: number
+  /** Requests that took at most so long: each contains those before it. */
+  readonly up_to_300_ms: number
+  readonly up_to_1_s: number
+  readonly up_to_3_s: number
+  readonly up_to_10_s: number
+  readonly up_to_30_s: number
+  readonly up_to_100_s: number
+}
+
+/** `null` is a slot in which there is nothing to say. */
+export type Series = { readonly name: string; readonly values: readonly (number | null)[] }
+
+export const maxGroups = 6
+
+/** One series for each group, largest first; what exceeds `maxGroups` is summed as "other". */
+export function seriesByGroup(
+  rows: readonly UsageSum[],
+  slots: readonly Date[],
+  groupOf: (row: UsageSum) => string,
+  measure: (row: UsageSum) => number,
+): readonly Series[] {
+  const sums = new Map<string, number>()
+  for (const row of rows)
+    sums.set(groupOf(row), (sums.get(groupOf(row)) ?? 0) + Math.abs(measure(row)))
+  const names = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name)
+  const kept = names.length > maxGroups ? names.slice(0, maxGroups - 1) : names
+  const shown = names.length > maxGroups ? [...kept, 'other'] : kept
+  const slotOf = slotIndex(slots)
+  const values = new Map(shown.map((name) => [name, slots.map(() => 0)]))
+  for (const row of rows) {
+    const index = slotOf(row)
+    const list = values.get(kept.includes(groupOf(row)) ? groupOf(row) : 'other')
+    if (index === undefined || list === undefined) continue
+    list[index] = (list[index] ?? 0) + measure(row)
+  }
+  return shown.map((name) => ({ name, values: values.get(name) ?? [] }))
+}
+
+/** One value for each slot, made from the sums of all rows in it. */
+export function seriesOfTotals(
+  name: string,
+  rows: readonly UsageSum[],
+  slots: readonly Date[],
+  value: (total: UsageSum) => number | null,
+): Series {
+  const slotOf = slotIndex(slots)
+  const inSlot: UsageSum[][] = slots.map(() => [])
+  for (const row of rows) {
+    const index = slotOf(row)
+    if (index !== undefined) inSlot[index]?.push(row)
+  }
+  return { name, values: inSlot.map((list) => (list.length === 0 ? null : value(total(list)))) }
+}
+
+function slotIndex(slots: readonly Date[]): (row: UsageSum) => number | undefined {
+  const byTime = new Map(slots.map((slot, index) => [slot.getTime(), index]))
+  return ({ time }) => (time === null ? undefined : byTime.get(new Date(time).getTime()))
+}
+
+export function total(rows: readonly UsageSum[]): UsageSum {
+  const sum = (field: Exclude<keyof UsageSum, 'time' | 'model' | 'key_id'>) =>
+    rows.reduce((count, row) => count + row[field], 0)
+  return {
+    time: null,
+    requests: sum('requests'),
+    prompt_tokens: sum('prompt_tokens'),
+    cached_tokens: sum('cached_tokens'),
+    completion_tokens: sum('completion_tokens'),
+    duration_ms: sum('duration_ms'),
+    up_to_300_ms: sum('up_to_300_ms'),
+    up_to_1_s: sum('up_to_1_s'),
+    up_to_3_s: sum('up_to_3_s'),
+    up_to_10_s: sum('up_to_10_s'),
+    up_to_30_s: sum('up_to_30_s'),
+    up_to_100_s: sum('up_to_100_s'),
+  }
+}
+
+export const allTokens = (row: UsageSum): number => row.prompt_tokens + row.completion_tokens
+
+/** Which part of the prompt tokens came from the prompt cache; null without a prompt. */
+export const cachedShare = (row: UsageSum): number | null =>
+  row.prompt_tokens === 0 ? null : row.cached_tokens / row.prompt_tokens
+
+/** The duration that a share of the requests stayed under, read from the counts; null for none. */
+export function durationQuantile(row: UsageSum, share: number): number | null {
+  if (row.requests === 0) return null
+  const bounds: readonly (readonly [number, number])[] = [
+    [300, row.up_to_300_ms],
+    [1_000, row.up_to_1_s],
+    [3_000, row.up_to_3_s],
+    [10_000, row.up_to_10_s],
+    [30_000, row.up_to_30_s],
+    [100_000, row.up_to_100_s],
+  ]
+  const wanted = row.requests * share
+  let [lowMs, lowCount] = [0, 0]
+  for (const [ms, count] of bounds) {
+    if (count >= wanted) {
+      // Evenly spread between the bounds: the counts say no more.
+      return lowMs + ((wanted - lowCount) / (count - lowCount)) * (ms - lowMs)
+    }
+    lowMs = ms
+    lowCount = count
+  }
+  return lowMs // longer than the last bound: at least that
+}
