@@ -8,6 +8,7 @@ export type BannerFacts = {
   readonly embedModel: string | undefined
   readonly apiKeyPath: string
   readonly caPath: string
+  /** Until somebody has an account. */
   readonly portalLink: string | undefined
   readonly elapsedSeconds: number
 }
@@ -17,7 +18,15 @@ export function formatBanner(facts: BannerFacts): string {
   const model = facts.chatModel ?? facts.embedModel ?? 'MODEL'
   const keyPath = shown(facts.apiKeyPath)
   const caPath = shown(facts.caPath)
-  const portal = facts.portalLink === undefined ? [] : [`  portal      ${facts.portalLink}`]
+  const firstAccount =
+    facts.portalLink === undefined
+      ? []
+      : [
+          '',
+          'Create the first account of the portal (the link works once):',
+          '',
+          `  ${facts.portalLink}`,
+        ]
   return [
     '',
     `Privatemode is ready (${facts.elapsedSeconds.toFixed(1)} s).`,
@@ -25,9 +34,10 @@ export function formatBanner(facts: BannerFacts): string {
     `  proxy       http://127.0.0.1:${proxy}/v1          verifies, encrypts, and needs no key`,
     `  proxyless   https://127.0.0.1:${proxyless}/v1         HTTPS with an API key, no client software`,
     `  gateway     http://127.0.0.1:${gateway}             blind: keys, metering, manifest log`,
-    ...portal,
+    `  portal      http://127.0.0.1:${gateway}             keys, usage, verification, playground`,
     `  models      ${[...new Set([facts.chatModel, facts.embedModel])].filter(Boolean).join(', ')}`,
     `  API key     in ${keyPath}`,
+    ...firstAccount,
     '',
     'Try it:',
     '',

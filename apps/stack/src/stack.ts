@@ -11,8 +11,10 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { measureSources } from '@privatemode/worker/measurement'
 import { formatBanner } from './banner.ts'
+import { ensureApiKey, firstAccountLink } from './gateway-admin.ts'
 import { Home } from './home.ts'
 import { describeEngine, prepareEngine } from './prepare-models.ts'
+import { preparePortal } from './prepare-portal.ts'
 import { progressLine } from './progress-line.ts'
 import { ensureLogKey, publishManifest } from './publish-manifest.ts'
 import type { Settings } from './settings.ts'
@@ -46,13 +48,20 @@ export async function startStack(
   const operatorToken = await home.once(randomToken, 'keys', 'operator-token')
   await home.once(randomToken, 'keys', 'hosted-salt')
 
+  const portalDir = await preparePortal(home, {
+    settings,
+    logKey: logKey.verifierKey,
+    softwareRoot: fingerprint,
+    caPath: tls.caPath,
+  })
   const supervisor = new Supervisor({ logDir: home.at('logs'), say })
   const stop = () => supervisor.stop(stopOrder, 40_000)
+  const gatewayUrl = `http://127.0.0.1:${settings.ports.gateway}`
+  const gateway = { url: gatewayUrl, operatorToken }
   try {
-    const gatewayUrl = `http://127.0.0.1:${settings.ports.gateway}`
-    supervisor.start(gatewayPart(home, settings))
+    supervisor.start(gatewayPart(home, settings, portalDir))
     await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
-    await ensureApiKey(home, gatewayUrl, operatorToken)
+    await ensureApiKey(home, gateway)
     home.write(clientFile(gatewayUrl, logKey.verifierKey, fingerprint), 'client.json')
     supervisor.start(workerPart(home, settings, gatewayUrl, engineArgs))
     const client = clientArgs(settings, gatewayUrl, logKey.verifierKey, fingerprint)
@@ -85,20 +94,21 @@ export async function startStack(
       embedModel: named('embed'),
       apiKeyPath: home.at('api-key'),
       caPath: tls.caPath,
-      portalLink: undefined,
+      portalLink: await firstAccountLink(gateway),
       elapsedSeconds: (Date.now() - startedAt) / 1000,
     }),
   )
   return { home, supervisor, stop }
 }
 
-function gatewayPart(home: Home, settings: Settings): Part {
+function gatewayPart(home: Home, settings: Settings, portalDir: string): Part {
   const { ports, logLevel } = settings
   const args = [
     ['--port', String(ports.gateway)],
     ['--dataDir', home.at('gateway')],
     ['--operatorToken', `@${home.at('keys', 'operator-token')}`],
     ['--logDir', home.at('manifest-log')],
+    ['--portalDir', portalDir],
     ['--logLevel', logLevel],
   ]
   return { name: 'gateway', program: program('gateway'), args: args.flat() }
@@ -181,22 +191,6 @@ async function ensureSoftwareIdentity(home: Home, at: Date): Promise<string> {
   const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 30 })
   home.write(await formatSoftwareIdentity(leaf), 'keys', 'software-leaf.json')
   return softwareRootFingerprint(root)
-}
-
-/** The first API key; its secret is shown once by the gateway and kept in the home. */
-async function ensureApiKey(home: Home, gatewayUrl: string, operatorToken: string): Promise<void> {
-  await home.once(async () => {
-    const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ name: 'first key of this machine' }),
-    })
-    const { secret } = (await response.json()) as { secret?: string }
-    if (secret === undefined) {
-      throw new StackError('part_failed', `the gateway made no API key (status ${response.status})`)
-    }
-    return secret
-  }, 'api-key')
 }
 
 async function untilAnswers(
