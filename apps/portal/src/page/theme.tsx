@@ -7,7 +7,7 @@ type Theme = 'system' | 'light' | 'dark'
 
 const storageKey = 'privatemode/theme'
 const themes: Record<Theme, { next: Theme; icon: IconName; name: string }> = {
-  system: { next: 'light', icon: 'half', name: 'as the system' },
+  system: { next: 'light', icon: 'half', name: 'system' },
   light: { next: 'dark', icon: 'sun', name: 'light' },
   dark: { next: 'system', icon: 'moon', name: 'dark' },
 }
@@ -26,7 +26,7 @@ export function ThemeButton() {
   }
   return (
     <Button kind="quiet" icon={icon} label={`Colours: ${name}. Change`} onClick={change}>
-      {name.charAt(0).toUpperCase() + name.slice(1)}
+      Colours: {name}
     </Button>
   )
 }

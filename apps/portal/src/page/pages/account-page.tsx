@@ -33,7 +33,7 @@ export function AccountPage({ member }: PageProps) {
           </dd>
         </dl>
       </section>
-      {member.has_password ? <PasswordForm /> : <NoPassword />}
+      {member.has_password ? <PasswordForm email={member.email} /> : <NoPassword />}
     </>
   )
 }
@@ -44,7 +44,7 @@ const NoPassword = () => (
   </Notice>
 )
 
-function PasswordForm() {
+function PasswordForm({ email }: { readonly email: string }) {
   const [oldPassword, setOld] = useState('')
   const [newPassword, setNew] = useState('')
   const [done, setDone] = useState(false)
@@ -58,6 +58,8 @@ function PasswordForm() {
   return (
     <form class="card narrow" onSubmit={submit} aria-labelledby="password">
       <h2 id="password">Password</h2>
+      {/* Tells password managers whose password this is. */}
+      <input type="text" autocomplete="username" value={email} readOnly hidden />
       <Field
         label="Present password"
         type="password"

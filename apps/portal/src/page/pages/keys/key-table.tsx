@@ -97,7 +97,12 @@ function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
         </p>
       </th>
       <td data-label="Made by">
-        {maker}, <Moment iso={key.created_at} ago />
+        <div>
+          {maker}
+          <div class="soft">
+            <Moment iso={key.created_at} ago />
+          </div>
+        </div>
       </td>
       <td data-label="Last use">
         {key.last_used_at === null ? 'never' : <Moment iso={key.last_used_at} ago />}
@@ -106,7 +111,9 @@ function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
         {key.expires_at === null ? 'never' : <Moment iso={key.expires_at} ago />}
       </td>
       <td data-label="Limits">
-        {limits.length === 0 ? 'none' : limits.map((limit) => <div key={limit}>{limit}</div>)}
+        <div>
+          {limits.length === 0 ? 'none' : limits.map((limit) => <div key={limit}>{limit}</div>)}
+        </div>
       </td>
       <td class="end">
         {mayChange && key.revoked_at === null && (

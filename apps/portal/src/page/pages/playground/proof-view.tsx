@@ -69,7 +69,7 @@ function ReceiptFacts({ receipt, requestId }: FactsProps) {
           </>
         )}
       </dl>
-      {receipt.kind === 'verified' && <Checks checks={receipt.receipt.checks} />}
+      {receipt.kind === 'verified' && <Checks checks={receipt.receipt.checks} open={false} />}
     </>
   )
 }

@@ -5,6 +5,10 @@ import type { PlotFacts } from './plot-card.tsx'
 export type Plot = { resize(): void; remove(): void }
 
 const heightPx = 220
+/** Nobody makes half a request. */
+const wholeSteps = Array.from({ length: 13 }, (_, power) =>
+  [1, 2, 5].map((n) => n * 10 ** power),
+).flat()
 
 /** `onPoint` is told the slot under the pointer. */
 export function drawPlot(
@@ -37,6 +41,7 @@ export function drawPlot(
           ticks: { show: false },
           incrs: [1, 2, 3, 4, 5, 6, 7, 10, 12],
           space: 64,
+          size: 28,
           values: (_, splits) => splits.map((index) => labels[index] ?? ''),
         },
         {
@@ -44,6 +49,7 @@ export function drawPlot(
           grid: { stroke: colours.line, width: 1 },
           ticks: { show: false },
           size: 64,
+          ...(kind === 'stack' ? { incrs: wholeSteps } : {}),
           values: (_, splits) => splits.map((value) => formatAxis(value)),
         },
       ],

@@ -13,10 +13,12 @@ const results = {
   skipped: { icon: 'dash', kind: 'open' },
 } as const
 
-export function Checks({ checks }: { readonly checks: readonly ShownCheck[] }) {
+type ChecksProps = { readonly checks: readonly ShownCheck[]; readonly open?: boolean }
+
+export function Checks({ checks, open = true }: ChecksProps) {
   const passed = checks.filter(({ result }) => result === 'passed').length
   return (
-    <details class="checks" open>
+    <details class="checks" open={open}>
       <summary>
         {passed} of {checks.length} checks passed
       </summary>

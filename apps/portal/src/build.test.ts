@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { type BuiltPortal, buildPortal, ensurePortal } from './build.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-portal-'))
+let built: BuiltPortal
+
+beforeAll(async () => {
+  built = await buildPortal(folder)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+const assets = () => readdirSync(join(folder, 'assets'))
+
+test('all that a browser loads is below 150 kB, compressed', () => {
+  const loaded = built.files.filter(({ name }) => name !== 'licences.txt')
+  const bytes = loaded.map(({ name }) => gzipSync(readFileSync(join(folder, name))).length)
+  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(150_000)
+})
+
+test('the document has no inline code and names files that exist', () => {
+  const html = read('index.html')
+  expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|style=/)
+  const named = [...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].map((match) => match[1] ?? '')
+  expect(named.length).toBe(3)
+  for (const name of named) expect(statSync(join(folder, name)).isFile()).toBe(true)
+})
+
+test('names carry a hash, so that they can be kept for ever', () => {
+  for (const name of assets()) expect(name).toMatch(/-[0-9a-z]{8,}\.(js|css|svg)$/)
+})
+
+test('nothing refers to another origin, evaluates text or writes HTML', () => {
+  for (const name of assets().filter((asset) => /\.(js|css)$/.test(asset))) {
+    const text = read(join('assets', name))
+    expect(text).not.toMatch(/\beval\(|new Function\(|insertAdjacentHTML|document\.write/)
+    expect(text).not.toMatch(/@import|url\(\s*["']?(https?:)?\/\//)
+    const hosts = [...text.matchAll(/https?:\/\/([a-z0-9.-]+)/gi)].map((match) => match[1])
+    // Names of XML namespaces and of the schema in a snippet; none of them is ever fetched.
+    const names = ['www.w3.org', 'opencode.ai', 'localhost', 'standards.iso.org']
+    for (const host of hosts) expect(names).toContain(host ?? '')
+  }
+})
+
+test('the licences name what the pages contain', () => {
+  const text = read('licences.txt')
+  for (const name of ['Privatemode', 'preact 11.2.0 (MIT)', 'uplot 1.6.32 (MIT)']) {
+    expect(text).toContain(name)
+  }
+})
+
+test('the same sources are not built twice, a build that was cut off is', async () => {
+  const mark = join(folder, 'index.html')
+  writeFileSync(mark, 'kept')
+  await ensurePortal(folder)
+  expect(read('index.html')).toBe('kept')
+  writeFileSync(join(folder, 'build.txt'), 'of other sources')
+  await ensurePortal(folder)
+  expect(read('index.html')).toStartWith('<!doctype html>')
+})
+
+test('what an earlier build left is gone', async () => {
+  writeFileSync(join(folder, 'assets', 'old-00000000.js'), '')
+  await buildPortal(folder)
+  expect(assets()).not.toContain('old-00000000.js')
+})

@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import { formatProxyCommand } from './proxy-command.ts'
+import { shellWord } from './shell-word.ts'
+import { formatSnippet, type SnippetInputs, snippets } from './snippets.ts'
+
+const inputs: SnippetInputs = {
+  origin: 'https://ai.example.com:8443',
+  model: 'org/chat-1',
+  apiKey: 'pm_key',
+  caFile: undefined,
+}
+
+test.each(snippets.map(({ id }) => [id] as const))('%s names endpoint, model and key', (id) => {
+  const text = formatSnippet(id, inputs)
+    .map((step) => step.text)
+    .join('\n')
+  for (const part of [inputs.origin, inputs.model, inputs.apiKey]) expect(text).toContain(part)
+})
+
+test.each(['it is', "it's", '$(rm)', '"', '`x`', 'a\nb', '\\', ''])(
+  'a shell reads %j as one word and changes nothing in it',
+  (text) => {
+    const { stdout } = Bun.spawnSync(['sh', '-c', `printf %s ${shellWord(text)}`])
+    expect(stdout.toString()).toBe(text)
+  },
+)
+
+test('a hostile name cannot leave its place in any snippet', () => {
+  const hostile = { ...inputs, model: `x'; touch /tmp/no; "${'`'}$(id)` }
+  const code = formatSnippet('openai-js', hostile)[1]?.text ?? ''
+  expect(code).toContain(JSON.stringify(hostile.model))
+  const curl = formatSnippet('curl', hostile)[0]?.text ?? ''
+  const { stdout } = Bun.spawnSync(['sh', '-c', curl.replace(/^curl/, 'printf "%s\\n"')])
+  const body = stdout.toString().trim().split('\n').at(-1) ?? ''
+  expect(JSON.parse(body)).toMatchObject({ model: hostile.model })
+})
+
+test('the authority of the endpoint is named where systems do not know it', () => {
+  const withCa = { ...inputs, caFile: '/home/me/my files/ca.pem' }
+  const text = (id: (typeof snippets)[number]['id']) =>
+    formatSnippet(id, withCa)
+      .map((step) => step.text)
+      .join('\n')
+  expect(text('curl')).toContain(`--cacert '/home/me/my files/ca.pem'`)
+  expect(text('openai-js')).toContain(`NODE_EXTRA_CA_CERTS='/home/me/my files/ca.pem'`)
+  expect(text('anthropic-python')).toContain(`SSL_CERT_FILE='/home/me/my files/ca.pem'`)
+})
+
+test('a proxy command names host and port, and software attestation only where it is used', () => {
+  const facts = {
+    gatewayOrigin: 'https://ai.example.com',
+    logKey: 'log+1+k',
+    softwareRoot: undefined,
+  }
+  const command = formatProxyCommand(facts)
+  expect(command).toContain('--apiEndpoint ai.example.com:443')
+  expect(command).not.toContain('--allowSoftwareAttestation')
+  const trial = { ...facts, gatewayOrigin: 'http://127.0.0.1:8090', softwareRoot: 'ab' }
+  expect(formatProxyCommand(trial)).toContain('--apiEndpoint http://127.0.0.1:8090')
+  expect(formatProxyCommand(trial)).toContain('--softwareRootFingerprint ab')
+})

@@ -1,0 +1,77 @@
+import { expect, test } from 'bun:test'
+import { timeRange } from './time-range.ts'
+import {
+  allTokens,
+  cachedShare,
+  durationQuantile,
+  maxGroups,
+  seriesByGroup,
+  seriesOfTotals,
+  total,
+  type UsageSum,
+} from './usage-series.ts'
+
+const noon = new Date('2030-03-15T12:34:56Z')
+const { slots } = timeRange('week', noon)
+
+function row(facts: Partial<UsageSum>): UsageSum {
+  return { ...total([]), time: '2030-03-15T00:00:00.000Z', ...facts }
+}
+
+test('each group has a value in every slot, the largest group first', () => {
+  const rows = [
+    row({ model: 'small', prompt_tokens: 1, completion_tokens: 2 }),
+    row({ model: 'large', prompt_tokens: 10, completion_tokens: 20 }),
+    row({ model: 'large', prompt_tokens: 5, time: '2030-03-09T00:00:00.000Z' }),
+  ]
+  expect(seriesByGroup(rows, slots, ({ model }) => model ?? '', allTokens)).toEqual([
+    { name: 'large', values: [5, 0, 0, 0, 0, 0, 30] },
+    { name: 'small', values: [0, 0, 0, 0, 0, 0, 3] },
+  ])
+})
+
+test('what exceeds the colours is summed as other, so that nothing is left out', () => {
+  const rows = Array.from({ length: 9 }, (_, index) =>
+    row({ model: `model-${index}`, requests: 100 - index }),
+  )
+  const series = seriesByGroup(
+    rows,
+    slots,
+    ({ model }) => model ?? '',
+    ({ requests }) => requests,
+  )
+  expect(series.length).toBe(maxGroups)
+  expect(series.at(-1)?.name).toBe('other')
+  const sum = series.reduce((all, { values }) => all + (values.at(-1) ?? 0), 0)
+  expect(sum).toBe(rows.reduce((all, { requests }) => all + requests, 0))
+})
+
+test('a slot without requests says nothing instead of zero', () => {
+  const rows = [row({ prompt_tokens: 200, cached_tokens: 50 })]
+  const { values } = seriesOfTotals('Cached', rows, slots, cachedShare)
+  expect(values).toEqual([null, null, null, null, null, null, 0.25])
+})
+
+test('a share without prompt tokens is no number', () => {
+  expect(cachedShare(row({}))).toBeNull()
+})
+
+test('durations are read from the counts, between their bounds', () => {
+  const counts = row({
+    requests: 100,
+    up_to_300_ms: 0,
+    up_to_1_s: 50,
+    up_to_3_s: 90,
+    up_to_10_s: 100,
+    up_to_30_s: 100,
+    up_to_100_s: 100,
+  })
+  expect(durationQuantile(counts, 0.5)).toBe(1_000)
+  expect(durationQuantile(counts, 0.25)).toBe(650)
+  expect(durationQuantile(counts, 0.95)).toBe(6_500)
+  expect(durationQuantile(row({}), 0.5)).toBeNull()
+})
+
+test('what took longer than the last bound is at least that', () => {
+  expect(durationQuantile(row({ requests: 4 }), 0.5)).toBe(100_000)
+})

@@ -1,0 +1,64 @@
+import { expect, test } from 'bun:test'
+import { ApiError, type AttestationErrorCode } from '@privatemode/sdk'
+import { describeFailure } from './describe-failure.ts'
+import { explainRefusal } from './explain-refusal.ts'
+import { formatLimitList } from './format-limits.ts'
+import { formatAgo, formatDuration, formatMoment } from './format-time.ts'
+
+const now = new Date('2030-03-15T12:00:00Z')
+
+test.each([
+  ['2030-03-15T11:59:40Z', 'just now'],
+  ['2030-03-15T11:59:00Z', '1 minute ago'],
+  ['2030-03-15T09:30:00Z', '2 hours ago'],
+  ['2030-03-18T13:00:00Z', 'in 3 days'],
+])('%s is %s', (iso, words) => {
+  expect(formatAgo(iso, now)).toBe(words)
+})
+
+test('a moment is told in the form of a date', () => {
+  expect(formatMoment('2030-03-15T12:00:00Z')).toMatch(/^2030-03-1\d \d\d:\d\d$/)
+})
+
+test('durations are told in the unit that fits', () => {
+  expect([0, 250, 1_400, 42_000, 150_000].map(formatDuration)).toEqual([
+    '0 ms',
+    '250 ms',
+    '1.4 s',
+    '42 s',
+    '2.5 min',
+  ])
+})
+
+test('only limits that are set are told', () => {
+  const limits = {
+    requests_per_minute: 60,
+    tokens_per_minute: null,
+    tokens_per_month: 2_000_000,
+    concurrent_streams: null,
+  }
+  expect(formatLimitList(limits)).toEqual(['60 requests per minute', '2M tokens per month'])
+})
+
+test('a failure says what to do next, and a limit when', () => {
+  const limited = new ApiError('rate_limit_exceeded', 'too many', { retryAfterSeconds: 7 })
+  expect(describeFailure(limited)).toEqual({ reason: 'too many', next: 'Try again in 7 seconds.' })
+  expect(describeFailure(new TypeError('x is not a function')).reason).not.toContain('function')
+})
+
+test.each<[AttestationErrorCode, string]>([
+  ['log_signature_invalid', 'log'],
+  ['log_rolled_back', 'log'],
+  ['log_inclusion_invalid', 'log'],
+  ['manifest_refused', 'manifest'],
+  ['software_refused', 'machine'],
+  ['measurement_unknown', 'machine'],
+  ['log_unreachable', 'network'],
+])('a refusal with %s is shown at the step %s', (refusal, step) => {
+  expect(explainRefusal(refusal, 'attestation_refused').step).toBe(step as never)
+})
+
+test('what could not be checked is never called verified', () => {
+  expect(explainRefusal(undefined, 'gateway_unreachable').next).toContain('not verified')
+  expect(explainRefusal(undefined, 'no_worker').step).toBe('machine')
+})
