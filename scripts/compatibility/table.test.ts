@@ -26,9 +26,11 @@ test('a check is shown with the furthest that it is tested', () => {
     { check: 1, file: 'apps/worker/b.test.ts' },
     { check: 2, file: 'apps/worker/b.test.ts' },
     { check: 3, file: 'test/e2e/a.test.ts', reason: 'no GPU' },
+    { check: 85, file: 'test/agents/agents.checks.ts' },
   ])
   expect(table).toContain('| 1 | a bearer key works on every endpoint | system |')
   expect(table).toMatch(/\| 2 \|.*\| core \|/)
   expect(table).toMatch(/\| 3 \|.*\| cannot run here: no GPU \|/)
+  expect(table).toMatch(/\| 85 \|.*\| system, by `npm run test:agents` \|/)
   expect(table).toMatch(/\| 4 \|.*\| not yet \|/)
 })

@@ -26,7 +26,9 @@ export function formatTable(tests: readonly NamedTest[]): string {
     '',
     'What real clients rely on, and where it is tested. This page is made by `npm run docs` from the',
     'names of the tests; do not edit it. *core* means the API core alone, *system* through the proxy',
-    'and the proxyless endpoint.',
+    'and the proxyless endpoint of a running stack. The agents are installed from npm and are not part',
+    'of `npm test`; `npm run test:agents` runs them against a scripted model. Suites that others wrote',
+    'are told of in [compatibility-suites.md](compatibility-suites.md).',
     '',
     'Where clients leave a choice, it is this: `stream_options` without a stream are 400; a token limit',
     'beyond the context is cut to what fits; messages show reasoning only to callers who ask for',
@@ -48,7 +50,9 @@ export function formatTable(tests: readonly NamedTest[]): string {
 
 function stateOf(tests: readonly NamedTest[]): string {
   const runs = tests.filter((test) => test.reason === undefined)
-  if (runs.some((test) => test.file.startsWith('test/'))) return 'system'
+  const system = runs.filter((test) => test.file.startsWith('test/'))
+  if (system.some((test) => !test.file.startsWith('test/agents/'))) return 'system'
+  if (system.length > 0) return 'system, by `npm run test:agents`'
   if (runs.length > 0) return 'core'
   const reason = tests[0]?.reason
   return reason === undefined ? 'not yet' : `cannot run here: ${reason}`

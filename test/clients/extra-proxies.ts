@@ -16,6 +16,8 @@ export type ExtraOptions = {
   readonly softwareRoot?: string
   /** The proxy's own key; without one, clients bring theirs. */
   readonly apiKey?: string
+  /** Flags beyond these. */
+  readonly args?: readonly string[]
   /** Runs as the proxyless endpoint. */
   readonly hosted?: boolean
   /** Do not wait until the backend is verified: it will not be. */
@@ -41,6 +43,7 @@ export async function startExtraProxy(
     ['--allowSoftwareAttestation', '--softwareRootFingerprint', fingerprint],
     ...(options.apiKey === undefined ? [] : [['--apiKey', options.apiKey]]),
     ...(options.hosted === true ? hosted : []),
+    options.args ?? [],
   ]
   const process = await spawnProxy(args.flat(), { cold: options.cold === true })
   const apiKey = options.apiKey === undefined ? stack.apiKey : undefined

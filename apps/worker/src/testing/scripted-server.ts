@@ -31,7 +31,15 @@ export type ScriptedServerOptions = {
   readonly reply?: (asked: Asked) => ScriptedReply | undefined
 }
 
-export type Recorded = { path: string; headers: Headers; body: JsonObject; wasAborted: boolean }
+export type Recorded = {
+  path: string
+  headers: Headers
+  body: JsonObject
+  wasAborted: boolean
+  /** Counts of a generation, also where the server does not tell them. */
+  promptTokens?: number
+  cachedTokens?: number
+}
 
 export type ScriptedServer = {
   readonly url: string
@@ -78,7 +86,7 @@ export function startScriptedServer(initial: ScriptedServerOptions = {}): Script
         record.wasAborted = true
       })
       requests.push(record)
-      return respond(path, body, request.signal, options, seen)
+      return respond(record, request.signal, options, seen)
     },
   })
   return {
@@ -123,19 +131,19 @@ function propsOf(version: string, { contextLength = 8192, vision = false }: Scri
 }
 
 function respond(
-  path: string,
-  body: JsonObject,
+  record: Recorded,
   signal: AbortSignal,
   options: ScriptedServerOptions,
   seen: Map<string, string[][]>,
 ): Response | Promise<Response> {
+  const { path, body } = record
   const { kind = 'vllm', embedModels = [] } = options
   const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':
     case '/v1/completions':
       if (embedModels.includes(String(body.model))) return refuse(400, 'this model only embeds')
-      return generate(path, body, signal, options, seen)
+      return generate(record, signal, options, seen)
     case '/v1/embeddings':
       return embed(body)
     case '/tokenize': {
@@ -156,12 +164,12 @@ function respond(
 }
 
 function generate(
-  path: string,
-  body: JsonObject,
+  record: Recorded,
   signal: AbortSignal,
   options: ScriptedServerOptions,
   seen: Map<string, string[][]>,
 ): Response | Promise<Response> {
+  const { path, body } = record
   const asked = readAsked(body)
   const reply = options.reply?.(asked) ?? orderedReply(asked)
   if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
@@ -171,12 +179,14 @@ function generate(
   if (prompt.length + output > limit) {
     return refuse(400, overflow(prompt.length, output, limit))
   }
+  record.promptTokens = prompt.length
+  record.cachedTokens = lookUp(prompt, body, options, seen)
   const context: ReplyContext = {
     isChat: path === '/v1/chat/completions',
     body,
     reply,
     promptCount: prompt.length,
-    cachedCount: options.reportsCache === false ? undefined : lookUp(prompt, body, options, seen),
+    cachedCount: options.reportsCache === false ? undefined : record.cachedTokens,
   }
   return body.stream === true ? streamReply(context, signal) : completeReply(context, signal)
 }

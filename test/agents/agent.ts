@@ -1,0 +1,34 @@
+/** What it takes to run one coding agent without a terminal against a proxy. */
+
+export type AgentPlace = {
+  /** Where the package was installed: the folder that has `node_modules`. */
+  readonly installed: string
+  /** The proxy's address, without a path. */
+  readonly proxyUrl: string
+  readonly model: string
+  /** The folder the agent works in: a git repository of its own. */
+  readonly work: string
+  /** The agent's home, thrown away afterwards. */
+  readonly home: string
+  readonly task: string
+}
+
+export type AgentRun = {
+  /** Run one after the other; each has to succeed. */
+  readonly commands: readonly (readonly string[])[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+export type Agent = {
+  readonly title: string
+  readonly package: string
+  readonly version: string
+  /** Writes the agent's settings and says how it is started. */
+  readonly prepare: (place: AgentPlace) => AgentRun
+}
+
+/** The wish that every agent is given, and the file that shows it was granted. */
+export const task = 'Make the file proof.txt with one word in it.'
+export const proof = { file: 'proof.txt', word: 'made' } as const
+export const shellCommand = `echo ${proof.word} > ${proof.file}`
+export const farewell = 'The file is there.'

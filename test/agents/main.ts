@@ -1,0 +1,71 @@
+/** `npm run test:agents [-- NAME…]`: coding agents from npm finish a task through the real proxy. */
+import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { startExtraProxy } from '../clients/extra-proxies.ts'
+import { runStack } from '../e2e/running-stack.ts'
+import { type Agent, task } from './agent.ts'
+import { agents, prefixTitle } from './agents.checks.ts'
+import { startClosedNetwork } from './closed-network.ts'
+import { installAgent } from './install-agent.ts'
+import { runAgent } from './run-agent.ts'
+import { agentReply } from './scripted-worker-model.ts'
+
+const model = 'scripted'
+const wanted = process.argv.slice(2)
+const chosen = agents.filter(
+  (agent) => wanted.length === 0 || wanted.some((word) => agent.package.includes(word)),
+)
+const counts = { pass: 0, fail: 0, skip: 0 }
+const say = (state: keyof typeof counts, text: string, detail = '') => {
+  counts[state]++
+  console.log(`${state}  ${text}${detail === '' ? '' : `: ${detail}`}`)
+}
+
+const network = startClosedNetwork()
+const server = startScriptedServer({
+  kind: 'vllm',
+  cache: 'salted',
+  models: [model],
+  contextLength: 200_000,
+  reply: agentReply,
+})
+const stack = await runStack(['--engineUrl', server.url])
+// One cache for all requests of this proxy, as a developer's machine would have it.
+const shared = { apiKey: stack.apiKey, args: ['--sharedPromptCache'] }
+const { process: proxy } = await startExtraProxy(stack, shared)
+try {
+  for (const agent of chosen) await tryAgent(agent)
+} finally {
+  await proxy.stop()
+  await stack.stop()
+  await server.stop()
+  network.stop()
+}
+console.log(`${counts.pass} passed, ${counts.fail} failed, ${counts.skip} skipped`)
+process.exit(counts.fail === 0 ? 0 : 1)
+
+async function tryAgent(agent: Agent): Promise<void> {
+  const title = `${agent.title} (${agent.package} ${agent.version})`
+  const installed = await installAgent(agent)
+  if (installed === undefined) return say('skip', title, 'npm could not install it')
+  const before = server.requests.length
+  const started = Date.now()
+  const where = { installed, proxyUrl: proxy.url, model, task }
+  const verdict = await runAgent(agent, where, network.env, server)
+  const seconds = ((Date.now() - started) / 1000).toFixed(1)
+  const hosts = network.takeHosts()
+  const reached = hosts.length === 0 ? '' : `; kept from reaching ${hosts.join(', ')}`
+  if (verdict.kind === 'fail') say('fail', title, verdict.why)
+  else say('pass', title, `${seconds} s${reached}`)
+  if (agent.package.includes('claude-code')) judgePrefix(before)
+}
+
+/** The last turn of the session: nearly all of its prompt must have been found in the cache. */
+function judgePrefix(before: number): void {
+  const turns = server.requests
+    .slice(before)
+    .filter(({ body }) => Array.isArray(body.tools) && body.tools.length > 0)
+  const last = turns.at(-1)
+  const share = (last?.cachedTokens ?? 0) / (last?.promptTokens ?? 1)
+  const detail = `${Math.round(share * 100)} % of ${last?.promptTokens ?? 0} prompt tokens`
+  say(turns.length >= 3 && share > 0.9 ? 'pass' : 'fail', prefixTitle, detail)
+}

@@ -1,0 +1,35 @@
+/** What a model says to any agent: call the shell once, then say that it is done. */
+import type { JsonObject } from '../../apps/worker/src/engine/engine.ts'
+import type { Asked, ScriptedReply } from '../../apps/worker/src/testing/scripted-model.ts'
+import { farewell, shellCommand } from './agent.ts'
+
+type Tool = {
+  readonly function: {
+    readonly name: string
+    readonly parameters?: { readonly properties?: Readonly<Record<string, JsonObject>> }
+  }
+}
+
+const shells = /^(?:bash|shell|exec_command|execute_command|run_commands?|run_terminal_command)$/i
+
+/** Side questions without a shell, such as the one for a title, are answered as always. */
+export function agentReply({ body }: Asked): ScriptedReply | undefined {
+  const tools = (body.tools as Tool[] | undefined) ?? []
+  const shell = tools.find((tool) => shells.test(tool.function.name))
+  if (shell === undefined) return undefined
+  const messages = body.messages as { role: string }[]
+  if (messages.some(({ role }) => role === 'tool')) return { text: farewell }
+  return { toolCalls: [{ name: shell.function.name, arguments: argumentsFor(shell) }] }
+}
+
+/** Agents name the command in their own ways; what is in the schema decides. */
+function argumentsFor({ function: { parameters } }: Tool): JsonObject {
+  const properties = parameters?.properties ?? {}
+  const values: JsonObject = {
+    cmd: shellCommand,
+    commands: [shellCommand],
+    command: properties.command?.type === 'array' ? ['bash', '-c', shellCommand] : shellCommand,
+    description: 'makes the file',
+  }
+  return Object.fromEntries(Object.entries(values).filter(([name]) => name in properties))
+}
