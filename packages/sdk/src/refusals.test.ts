@@ -75,10 +75,28 @@ describe('a refusal', () => {
     const { workers, source } = testWorkers(backend)
     await workers.require(key, model).catch(() => {})
     expect(source.loads).toBe(2)
-    await backend.rotate(first)
     publish(first.measurement)
+    backend.advance(2_000)
     await workers.require(key, model)
     expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+  })
+
+  test('that leaves a model without workers fetches the latest again, though others serve', async () => {
+    second().listed = true
+    const special = await backend.addWorker('w_3', ['special'])
+    special.measurement = new Uint8Array(48)
+    const { workers, source } = testWorkers(backend)
+    await workers.refresh(key)
+    const before = source.loads
+    await workers.refresh(key)
+    expect(source.loads).toBe(before)
+    backend.advance(2_000)
+    await workers.refresh(key)
+    expect(source.loads).toBe(before + 1)
+    special.listed = false
+    backend.advance(2_000)
+    await workers.refresh(key)
+    expect(source.loads).toBe(before + 1)
   })
 
   test('stands where the latest manifest is not to be had', async () => {

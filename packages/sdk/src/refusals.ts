@@ -22,6 +22,13 @@ export class Refusals {
     return [...this.#byWorker].map(([workerId, { error }]) => ({ workerId, error }))
   }
 
+  /** Workers that verification refused. */
+  get final(): readonly string[] {
+    return this.all
+      .filter(({ error }) => error instanceof AttestationError)
+      .map(({ workerId }) => workerId)
+  }
+
   has(workerId: string): boolean {
     return this.#byWorker.has(workerId)
   }

@@ -169,10 +169,12 @@ export class VerifiedWorkers {
     if (latest.digest !== manifest.digest) await this.#attestDue(apiKey, latest)
   }
 
-  /** Whether all that is listed stands refused: the manifest that lets it in may be out since. */
+  /** Whether a model is only at workers that stand refused: a manifest may have let them in since. */
   #isStuck(): boolean {
-    const noneVerified = this.#verified.size === 0 && this.refused.length > 0
-    return noneVerified && this.#manifest.ageMs >= failurePauseMs
+    if (this.#manifest.ageMs < failurePauseMs) return false
+    return this.#refusals.final.some((id) =>
+      this.#listed.get(id)?.models.some((model) => this.serving(model).length === 0),
+    )
   }
 
   /** What was verified under another manifest is not verified under this one. */
