@@ -18,7 +18,7 @@ export function keepVerified(client: PrivateClient, apiKey: Secret | undefined, 
   async function round(): Promise<void> {
     try {
       await client.loadManifest()
-      if (apiKey !== undefined) await client.ready(apiKey.reveal())
+      if (apiKey !== undefined) await verifyAndWarm(client, apiKey.reveal())
       if (!wasReady) log.info('ready', { outcome: apiKey === undefined ? 'manifest' : 'verified' })
       wasReady = true
       pauseMs = firstPauseMs
@@ -41,5 +41,20 @@ export function keepVerified(client: PrivateClient, apiKey: Secret | undefined, 
       stopped = true
       clearTimeout(timer)
     },
+  }
+}
+
+/** Seals a call that is never sent for each model, so that the first real one finds its session made. */
+async function verifyAndWarm(client: PrivateClient, apiKey: string): Promise<void> {
+  await client.ready(apiKey)
+  const models = new Set(client.verification().workers.flatMap((worker) => worker.models))
+  for (const model of models) {
+    await client.prepare({
+      path: '/v1/chat/completions',
+      model,
+      body: new Uint8Array(),
+      stream: false,
+      apiKey,
+    })
   }
 }
