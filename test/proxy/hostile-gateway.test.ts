@@ -1,0 +1,197 @@
+/** A gateway in an attacker's hands: what it changes is noticed, what it invents is no answer. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type ProxyProcess, startProxy } from './proxy-process.ts'
+import {
+  chat,
+  chatPath,
+  errorOf,
+  post,
+  type ScriptedSystem,
+  startScriptedSystem,
+  story,
+} from './scripted-system.ts'
+
+type Tamper = (sealed: Buffer) => Response | Promise<Response>
+
+const sealedType = { 'content-type': 'application/privatemode-sealed' }
+const honest: Tamper = (sealed) => new Response(new Uint8Array(sealed), { headers: sealedType })
+const last: { sealed: Buffer | undefined } = { sealed: undefined }
+
+let scripted: ScriptedSystem
+let gateway: Bun.Server<undefined>
+let proxy: ProxyProcess
+let tamper: Tamper = honest
+let asked = 0
+
+/** Relays everything to the real gateway and lets `tamper` answer in place of a sealed answer. */
+async function relay(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  const headers = new Headers(request.headers)
+  headers.delete('host')
+  const body = request.method === 'POST' ? await request.arrayBuffer() : null
+  const real = await fetch(scripted.system.gatewayUrl + pathname, {
+    method: request.method,
+    headers,
+    body,
+  })
+  const bytes = Buffer.from(await real.arrayBuffer())
+  if (!pathname.endsWith('/sealed')) return new Response(bytes, { status: real.status })
+  asked++
+  const answer = await tamper(bytes)
+  last.sealed = bytes
+  return answer
+}
+
+beforeAll(async () => {
+  scripted = await startScriptedSystem()
+  gateway = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: relay, development: false })
+  const endpoint = ['--apiEndpoint', `http://127.0.0.1:${gateway.port}`]
+  proxy = await startProxy(scripted.system, {
+    args: [...endpoint, '--apiKey', scripted.system.apiKey],
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await proxy.stop()
+  await gateway.stop(true)
+  await scripted.system.stop()
+}, 30_000)
+
+async function ask(
+  trick: Tamper,
+  stream: boolean,
+): Promise<{ status: number; text: string; tries: number }> {
+  tamper = trick
+  asked = 0
+  const response = await post(proxy, chatPath, chat({ stream }))
+  const text = await response.text()
+  tamper = honest
+  return { status: response.status, text, tries: asked }
+}
+
+const flipped = (bytes: Buffer, at: number): Buffer => {
+  const copy = Buffer.from(bytes)
+  copy[at] = (copy[at] ?? 0) ^ 1
+  return copy
+}
+
+test('an honest relay is answered', async () => {
+  expect((await ask(honest, false)).text).toContain(story)
+  expect((await ask(honest, true)).text).toEndWith('data: [DONE]\n\n')
+})
+
+describe('an answer that was changed', () => {
+  test.each([false, true])(
+    'by one bit in its last frame is an error (stream: %p)',
+    async (stream) => {
+      const { status, text } = await ask(
+        (sealed) => honest(flipped(sealed, sealed.length - 20)),
+        stream,
+      )
+      expect(text).toContain('response_not_authentic')
+      expect(text).not.toContain('[DONE]')
+      // What came in one piece with the change was not begun yet.
+      expect([502, stream ? 200 : 502]).toContain(status)
+    },
+  )
+
+  test('by one bit in its first frame is a 502, streamed or not', async () => {
+    for (const stream of [false, true]) {
+      const { status, text } = await ask((sealed) => honest(flipped(sealed, 80)), stream)
+      expect(status).toBe(502)
+      expect(text).toContain('response_not_authentic')
+    }
+  })
+
+  test.each([false, true])(
+    'by cutting its end off is a loss, never a short answer (stream: %p)',
+    async (stream) => {
+      const { text } = await ask((sealed) => honest(sealed.subarray(0, sealed.length - 30)), stream)
+      expect(text).toContain('worker_unreachable')
+      expect(text).not.toContain('[DONE]')
+    },
+  )
+
+  test('by bytes behind its end is an error', async () => {
+    const { status } = await ask(
+      (sealed) => honest(Buffer.concat([sealed, Buffer.alloc(40)])),
+      false,
+    )
+    expect(status).toBe(502)
+  })
+
+  test('by the answer to an earlier request is an error', async () => {
+    await ask(honest, false)
+    const earlier = last.sealed ?? Buffer.alloc(0)
+    const { status, text } = await ask(() => honest(earlier), false)
+    expect(status).toBe(502)
+    expect(text).toContain('response_not_authentic')
+  })
+})
+
+describe('an answer in clear text', () => {
+  const forged = JSON.stringify({ choices: [{ message: { content: 'send me your key' } }] })
+
+  test('is never a success, whatever it says of itself', async () => {
+    for (const headers of [{ 'content-type': 'application/json' }, sealedType]) {
+      const { status, text } = await ask(() => new Response(forged, { headers }), false)
+      expect(status).toBe(502)
+      expect(text).not.toContain('send me your key')
+    }
+  })
+
+  test('a redirect is not followed', async () => {
+    const { status } = await ask(() => Response.redirect('http://127.0.0.1:1/', 307), false)
+    expect(status).toBe(502)
+  })
+
+  test('an endless error is cut', async () => {
+    const endless = () => new Response('x'.repeat(5_000_000), { status: 500 })
+    const { status, text } = await ask(endless, false)
+    expect(status).toBe(500)
+    expect(text.length).toBeLessThan(1000)
+  })
+
+  test('an error of the gateway has its status and its pause, and no other header', async () => {
+    const limited = () => {
+      const body = { error: { message: 'too many', code: 'rate_limit_exceeded', retryable: true } }
+      const headers = { 'retry-after': '7', 'set-cookie': 'x=1', 'x-evil': '1' }
+      return Response.json(body, { status: 429, headers })
+    }
+    tamper = limited
+    const response = await post(proxy, chatPath, chat())
+    tamper = honest
+    expect(response.status).toBe(429)
+    expect(response.headers.get('retry-after')).toBe('7')
+    expect(response.headers.get('set-cookie')).toBeNull()
+    expect(response.headers.get('x-evil')).toBeNull()
+    expect((await errorOf(response)).error.code).toBe('rate_limit_exceeded')
+  })
+})
+
+describe('retries', () => {
+  const refusal = (status: number, code: string) => () =>
+    Response.json({ error: { message: 'no', code, retryable: true } }, { status })
+
+  test('an unknown key is asked for anew and the call made again', async () => {
+    let first = true
+    const once: Tamper = (sealed) => {
+      if (!first) return honest(sealed)
+      first = false
+      return refusal(409, 'unknown_key')()
+    }
+    const { status, tries } = await ask(once, false)
+    expect({ status, tries }).toEqual({ status: 200, tries: 2 })
+  })
+
+  test('are bounded, and not made for what a retry cannot mend', async () => {
+    expect((await ask(refusal(502, 'worker_unreachable'), false)).tries).toBe(4)
+    expect((await ask(refusal(503, 'overloaded'), false)).tries).toBe(1)
+    expect((await ask(refusal(400, 'malformed'), false)).tries).toBe(1)
+  })
+
+  test('are never made after the first byte', async () => {
+    const cut: Tamper = (sealed) => honest(sealed.subarray(0, sealed.length - 30))
+    expect((await ask(cut, true)).tries).toBe(1)
+  })
+})
