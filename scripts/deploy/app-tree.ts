@@ -56,8 +56,8 @@ function folderEntries(target: string, folder: string): TarEntry[] {
   return (
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(folder, name)).isFile())
-      // Maps and type declarations are for people who build with a package.
-      .filter((name) => !/\.(map|d\.[cm]?ts)$/.test(name))
+      // Maps, types and sources that were compiled are for people who build with a package.
+      .filter((name) => !/\.(map|[cm]?ts)$/.test(name))
       .map((name) => fileEntry(`${target}/${name}`, join(folder, name)))
   )
 }
