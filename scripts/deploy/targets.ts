@@ -18,7 +18,6 @@ export const targets: readonly Target[] = [
   target('linux-amd64-musl', 'linux-x64-musl', unix),
   target('linux-arm64-musl', 'linux-aarch64-musl', unix),
   target('darwin-arm64', 'darwin-aarch64', unix),
-  target('darwin-amd64', 'darwin-x64', unix),
   target('windows-amd64', 'windows-x64', 'privatemode-proxy.exe'),
 ]
 
