@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test'
-import { createLog } from '@privatemode/service'
+import { createLog, type Log } from '@privatemode/service'
 import { type WorkerApp, workerHandler } from './app.ts'
+import { WorkerError } from './worker-error.ts'
 
 const statement = new TextEncoder().encode('{}')
-const log = createLog({ format: 'json', level: 8, write: () => {} })
+const silent = createLog({ format: 'json', level: 8, write: () => {} })
 
-function handlerWith(produce: () => Promise<never>) {
+function handlerWith(produce: () => Promise<never>, log: Log = silent) {
   const service = { keys: { current: async () => ({ statement }) } }
   const evidence = { description: 'none', produce }
   const app = { service, evidence, log, maxBodyBytes: 1024, attestAtOnce: 2 }
@@ -38,6 +39,26 @@ test('a nonce that is not 32 bytes in hex is refused', async () => {
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ error: { code: 'malformed' } })
   }
+})
+
+test('hardware that is busy is told apart from hardware that fails', async () => {
+  const busy = new WorkerError('evidence_overloaded', '32 already wait')
+  const overloaded = await handlerWith(() => Promise.reject(busy))(attest(nonce))
+  expect(overloaded.status).toBe(503)
+  expect(overloaded.headers.get('retry-after')).toBe('1')
+})
+
+test('what went wrong with the hardware is told to the operator, not to the caller', async () => {
+  const lines: string[] = []
+  const watched = createLog({ format: 'text', level: 8, write: (text) => lines.push(text) })
+  const failure = new WorkerError('report_conflict', 'generation is 3, expected 1')
+  const response = await handlerWith(() => Promise.reject(failure), watched)(attest(nonce))
+  expect(response.status).toBe(500)
+  expect(await response.text()).not.toContain('generation')
+  expect(lines.join('')).toContain('code=report_conflict detail="generation is 3, expected 1"')
+  await handlerWith(() => Promise.reject(new TypeError('of a request')), watched)(attest(nonce))
+  expect(lines.join('')).toContain('code=TypeError')
+  expect(lines.join('')).not.toContain('of a request')
 })
 
 test('an unforeseen failure says nothing of its cause', async () => {
