@@ -10,7 +10,7 @@ export type EmbeddedModelOptions = {
   readonly displayName?: string | undefined
   /** Lower-case hex; a file with another digest is refused. */
   readonly sha256?: string | undefined
-  /** Tokens of prompt and answer together; the model's own length, at most 8192, unless told. */
+  /** Tokens of prompt and answer together; unless told the model's own length, within the defaults below. */
   readonly contextLength?: number | undefined
   /** Requests that are computed at the same time. */
   readonly sequences?: number | undefined
@@ -36,7 +36,7 @@ export type EmbeddedEngineOptions = {
 }
 
 export const engineDefaults = {
-  contextLength: 8192,
+  contextLength: { generate: 8192, embed: 2048 },
   sequences: 4,
   prefixCacheBytes: 128 << 20,
   maxWaiting: 64,

@@ -8,7 +8,7 @@ import { Embedder } from './embedder.ts'
 import type { EmbeddingModel } from './embedding-call.ts'
 import { type EmbeddedModelOptions, engineDefaults } from './engine-options.ts'
 import type { GenerativeModel } from './generative-model.ts'
-import { nativeContextOf, nativeModelOf } from './native-binding.ts'
+import { type NativeModel, nativeContextOf, nativeModelOf } from './native-binding.ts'
 import type { PrefixStore } from './prefix-store.ts'
 import { ChatTemplate } from './prompt/chat-template.ts'
 import { PromptTokens } from './prompt/prompt-tokens.ts'
@@ -42,14 +42,16 @@ export async function loadGenerative(
   const sequences = options.sequences ?? engineDefaults.sequences
   const kind = parts.llama.gpu === false ? 'cpu' : 'gpu'
   const batchTokens = promptChunk[kind] + sequences
-  const context = await model.createContext({
-    contextSize: info.contextLength,
-    sequences,
-    batchSize: batchTokens,
-    threads: parts.threadCount,
-    swaFullCache: true, // a window that slid away could not be reused as a prefix
-    failedCreationRemedy: false,
-  })
+  const context = await makeContext(info, model, () =>
+    model.createContext({
+      contextSize: info.contextLength,
+      sequences,
+      batchSize: batchTokens,
+      threads: parts.threadCount,
+      swaFullCache: true, // a window that slid away could not be reused as a prefix
+      failedCreationRemedy: false,
+    }),
+  )
   const native = nativeModelOf(model)
   const text = new TokenText(model)
   const slots = new SequenceSlots(nativeContextOf(context), parts.memory, parts.store, {
@@ -73,16 +75,12 @@ export async function loadGenerative(
       maxWaiting: parts.maxWaiting,
     },
   )
-  const { bosString, eosString } = model.tokens
   return {
     info,
     native,
     text,
     tokenizer: new PromptTokens(model, text, info.contextLength),
-    template: new ChatTemplate(native, model.fileInfo.metadata.tokenizer.chat_template, {
-      bos_token: bosString ?? '',
-      eos_token: eosString ?? '',
-    }),
+    template: makeTemplate(info.id, native, model),
     scheduler,
     sampling: options.sampling ?? {},
     maxChoices: parts.maxChoices,
@@ -99,11 +97,13 @@ export async function loadEmbedding(
   parts: SharedParts,
 ): Promise<EmbeddingModel> {
   const { model, info } = await loadFile(options, parts)
-  const context = await model.createEmbeddingContext({
-    contextSize: info.contextLength,
-    batchSize: info.contextLength, // an encoder needs its whole input in one batch
-    threads: parts.threadCount,
-  })
+  const context = await makeContext(info, model, () =>
+    model.createEmbeddingContext({
+      contextSize: info.contextLength,
+      batchSize: info.contextLength, // an encoder needs its whole input in one batch
+      threads: parts.threadCount,
+    }),
+  )
   const embedder = new Embedder(context, parts.threads, parts.maxWaiting)
   return {
     info,
@@ -118,6 +118,35 @@ export async function loadEmbedding(
   }
 }
 
+function makeTemplate(id: string, native: NativeModel, model: LlamaModel): ChatTemplate {
+  const { bosString, eosString } = model.tokens
+  const tokens = { bos_token: bosString ?? '', eos_token: eosString ?? '' }
+  try {
+    return new ChatTemplate(native, model.fileInfo.metadata.tokenizer.chat_template, tokens)
+  } catch (cause) {
+    const message = `the chat template in the file of the model ${id} cannot be read`
+    throw new EngineError('engine_failed', message, { cause })
+  }
+}
+
+async function makeContext<T>(
+  { id, contextLength }: EngineModel,
+  model: LlamaModel,
+  create: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await create()
+  } catch (cause) {
+    await model.dispose()
+    const advice = 'choose a shorter context or fewer sequences'
+    throw new EngineError(
+      'engine_failed',
+      `no memory for the model ${id} with a context of ${contextLength} tokens: ${advice}`,
+      { cause },
+    )
+  }
+}
+
 async function loadFile(
   options: EmbeddedModelOptions,
   { llama }: SharedParts,
@@ -128,7 +157,7 @@ async function loadFile(
     throw new EngineError('engine_failed', `cannot load the model ${id} from ${path}`, { cause })
   })
   const contextLength = Math.min(
-    options.contextLength ?? engineDefaults.contextLength,
+    options.contextLength ?? engineDefaults.contextLength[task],
     model.trainContextSize,
   )
   const info: EngineModel = {

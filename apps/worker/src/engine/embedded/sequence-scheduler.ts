@@ -175,16 +175,9 @@ export class SequenceScheduler {
       }
       return
     }
-    await Promise.all(this.#running.map((job) => this.#sample(job)))
-  }
-
-  async #sample(job: Job): Promise<void> {
-    try {
-      const end = await job.sequence?.takeResults()
+    const sampled = this.#running.map(async (job) => ({ job, end: await sample(job) }))
+    for (const { job, end } of await Promise.all(sampled))
       if (end !== undefined) this.#finish(job, end)
-    } catch (cause) {
-      this.#finish(job, failureOf(cause, 'no next token could be chosen'))
-    }
   }
 
   /** Who still waits leaves at once; who runs is noticed before the next batch. */
@@ -200,6 +193,14 @@ export class SequenceScheduler {
     job.sequence?.dispose()
     if (job.slot !== undefined) this.#parts.slots.release(job.slot, job.task.keep)
     job.settle(result)
+  }
+}
+
+async function sample({ sequence }: Job): Promise<GenerationEnd | EngineError | undefined> {
+  try {
+    return await sequence?.takeResults()
+  } catch (cause) {
+    return failureOf(cause, 'no next token could be chosen')
   }
 }
 

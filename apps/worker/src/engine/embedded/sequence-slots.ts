@@ -112,6 +112,7 @@ export class SequenceSlots {
       const isBetter = shared > (best?.shared ?? 0) || (shared === best?.shared && !slot.isBusy)
       if (shared >= leastShared && isBetter) best = { kind: 'slot', slot, shared }
     }
+    if (this.#store.size === 0) return best
     const stored = this.#store.find(this.#store.chainOf(key, tokens))
     if (stored !== undefined && stored.sharedTokens > (best?.shared ?? 0) + blockTokens)
       return { kind: 'stored', prefix: stored.prefix, shared: stored.sharedTokens }
