@@ -41,6 +41,13 @@ export class FrameSealer {
 
 export type OpenedFrame = { readonly plaintext: Bytes; readonly last: boolean }
 
+type OpeningFrame = {
+  readonly plaintext: Eventually<Bytes | undefined>
+  /** What the header says; true once the frame is authentic. */
+  readonly last: boolean
+  readonly position: number
+}
+
 /**
  * Opens frames from bytes that arrive in any pieces. Errors are sticky: after the first, every
  * call throws it again. With an asynchronous provider a push must settle before the next one.
@@ -89,23 +96,37 @@ export class FrameOpener {
 
   #drain(opened: OpenedFrame[]): Eventually<void> {
     for (;;) {
-      const frame = this.#take()
+      const frame = this.#open()
       if (frame === undefined) return
-      const nonce = frameNonce(this.#counter++)
-      const plaintext = this.#key.open(nonce, frame.header, frame.ciphertextAndTag)
-      if (plaintext instanceof Promise) {
-        return plaintext.then((value) => {
-          this.#accept(value, frame.last, opened)
-          return this.#drain(opened)
-        })
-      }
-      this.#accept(plaintext, frame.last, opened)
+      if (frame.plaintext instanceof Promise) return this.#drainTogether(frame, opened)
+      this.#accept(frame, frame.plaintext, opened)
     }
   }
 
-  #accept(plaintext: Bytes | undefined, last: boolean, opened: OpenedFrame[]): void {
+  /** WebCrypto answers from another thread: frames that came together are opened together. */
+  async #drainTogether(first: OpeningFrame, opened: OpenedFrame[]): Promise<void> {
+    const opening = [first]
+    for (let frame: OpeningFrame | undefined = first; frame !== undefined && !frame.last; ) {
+      frame = this.#open()
+      if (frame !== undefined) opening.push(frame)
+    }
+    for (const frame of opening) this.#accept(frame, await frame.plaintext, opened)
+    // What follows the last frame is refused only now, when that frame is known to be authentic.
+    if (this.#ended) this.#take()
+  }
+
+  #open(): OpeningFrame | undefined {
+    const frame = this.#take()
+    if (frame === undefined) return undefined
+    const position = this.#counter++
+    const { header, ciphertextAndTag, last } = frame
+    const plaintext = this.#key.open(frameNonce(position), header, ciphertextAndTag)
+    return { plaintext, last, position }
+  }
+
+  #accept(frame: OpeningFrame, plaintext: Bytes | undefined, opened: OpenedFrame[]): void {
+    const { last, position } = frame
     if (plaintext === undefined) {
-      const position = this.#counter - 1
       throw new EnvelopeError('authentication_failed', `frame ${position} is not authentic`)
     }
     this.#ended = last
