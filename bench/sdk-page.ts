@@ -10,21 +10,71 @@ export type PageConfig = {
   readonly model: string
   /** The same model server without any protection. */
   readonly plainUrl: string
+  /** Whether to stop after the first request: that needs a fresh page each time. */
+  readonly onlyFirst: boolean
 }
 
 /** Times in milliseconds, one per round. */
 export type PageTimes = Readonly<Record<string, readonly number[]>>
 
-const rounds = { connect: 10, request: 60, burst: 30, paced: 4 }
+type Send = (body: object) => Promise<void>
 
-const config = (await (await fetch('/config')).json()) as PageConfig
+const rounds = { request: 80, burst: 30, paced: 8 }
 const times: Record<string, number[]> = {}
 const ask = (content: string) => [{ role: 'user' as const, content }]
 
-const connect = (shape: 'off' | 'default') => {
-  const { endpoint, apiKey, logKey, softwareRoot } = config
-  const software = acceptSoftware(softwareRoot)
-  return Privatemode.connect({ endpoint, apiKey, manifest: { logKey }, software, shape })
+try {
+  await measure((await (await fetch('/config')).json()) as PageConfig)
+  await post(times)
+} catch (error) {
+  await post({ failure: String(error) })
+}
+
+async function measure(config: PageConfig): Promise<void> {
+  const { endpoint, apiKey, logKey, softwareRoot, plainUrl, onlyFirst } = config
+  const connect = (shape: 'off' | 'default') => {
+    const software = acceptSoftware(softwareRoot)
+    return Privatemode.connect({ endpoint, apiKey, manifest: { logKey }, software, shape })
+  }
+  const through = (fetcher: (url: string, init: RequestInit) => Promise<Response>, base: string) =>
+    sender(fetcher, `${base}/v1/chat/completions`, config)
+  await timed('first', async () => {
+    const pm = await connect('off')
+    await through(pm.fetch, endpoint)({ messages: ask('hello') })
+  })
+  if (onlyFirst) return
+  const compared = {
+    plain: through((url, init) => fetch(url, init), plainUrl),
+    off: through((await connect('off')).fetch, endpoint),
+    default: through((await connect('default')).fetch, endpoint),
+  }
+  // One after the other in every round, so that whatever else the machine does falls on all.
+  for (const [kind, count, body] of [
+    ['request', rounds.request, { messages: ask('hello') }],
+    ['burst', rounds.burst, { stream: true, messages: ask('[[words 256]]') }],
+    ['paced', rounds.paced, { stream: true, messages: ask('[[pace 5]] [[words 256]]') }],
+  ] as const) {
+    for (let i = 0; i < count; i++) {
+      for (const [name, send] of Object.entries(compared)) {
+        await timed(`${kind}/${name}`, () => send(body))
+      }
+    }
+  }
+}
+
+function sender(
+  fetcher: (url: string, init: RequestInit) => Promise<Response>,
+  url: string,
+  { apiKey, model }: PageConfig,
+): Send {
+  return async (body) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` }
+    const init = { method: 'POST', headers, body: JSON.stringify({ model, ...body }) }
+    const response = await fetcher(url, init)
+    const reader = response.body?.getReader()
+    for (let ended = false; !ended; ) ended = (await reader?.read())?.done ?? true
+    if (!response.ok) throw new Error(`status ${response.status}`)
+  }
 }
 
 async function timed(name: string, work: () => Promise<void>): Promise<void> {
@@ -34,58 +84,6 @@ async function timed(name: string, work: () => Promise<void>): Promise<void> {
   times[name].push(performance.now() - started)
 }
 
-const path = '/v1/chat/completions'
-const post =
-  (fetcher: (url: string, init: RequestInit) => Promise<Response>, base: string) =>
-  async (body: object) => {
-    const init = {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${config.apiKey}` },
-      body: JSON.stringify({ model: config.model, ...body }),
-    }
-    const response = await fetcher(`${base}${path}`, init)
-    if (response.body === null) throw new Error('no body')
-    const reader = response.body.getReader()
-    let bytes = 0
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return bytes
-      bytes += value.length
-    }
-  }
-
-async function firstRequest(): Promise<void> {
-  const pm = await connect('off')
-  const sealed = post(pm.fetch, pm.baseURL.replace(/\/v1$/, ''))
-  await sealed({ messages: ask('hello') })
-}
-
-try {
-  await timed('first in a fresh page', firstRequest)
-  for (let i = 0; i < rounds.connect; i++) await timed('first, code warm', firstRequest)
-  const plain = post((url, init) => fetch(url, init), config.plainUrl)
-  const off = await connect('off')
-  const shaped = await connect('default')
-  const base = config.endpoint
-  const [sealedOff, sealedDefault] = [post(off.fetch, base), post(shaped.fetch, base)]
-  const compared = { plain, 'sealed, shape off': sealedOff, 'sealed, shape default': sealedDefault }
-  for (let i = 0; i < rounds.request; i++) {
-    for (const [name, send] of Object.entries(compared)) {
-      await timed(`request, ${name}`, async () => void (await send({ messages: ask('hello') })))
-    }
-  }
-  for (const [kind, count, order] of [
-    ['burst', rounds.burst, '[[words 256]]'],
-    ['paced', rounds.paced, '[[pace 5]] [[words 256]]'],
-  ] as const) {
-    for (let i = 0; i < count; i++) {
-      for (const [name, send] of Object.entries(compared)) {
-        const body = { stream: true, messages: ask(order) }
-        await timed(`${kind} stream, ${name}`, async () => void (await send(body)))
-      }
-    }
-  }
-  await fetch('/outcomes', { method: 'POST', body: JSON.stringify(times) })
-} catch (error) {
-  await fetch('/outcomes', { method: 'POST', body: JSON.stringify({ failure: String(error) }) })
+async function post(value: object): Promise<void> {
+  await fetch('/outcomes', { method: 'POST', body: JSON.stringify(value) })
 }
