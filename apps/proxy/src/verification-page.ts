@@ -93,25 +93,28 @@ function formatWorker(worker: WorkerVerification, now: Date): string {
     ['Key', `<code>${escapeHtml(worker.seal_key_id)}</code>`],
   ]
   const body = rows.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')
-  return `<article><h3>${escapeHtml(worker.worker_id)}</h3><dl>${body}</dl>${formatChecks(worker.checks)}</article>`
+  return `<article><h3>${escapeHtml(worker.worker_id)}</h3><dl>${body}</dl>${formatChecks(worker)}</article>`
 }
 
 function formatRefusals(refused: readonly WorkerRefusal[]): string {
   const items = refused.map(
     (worker) =>
-      `<article><h3>${escapeHtml(worker.worker_id)}</h3><p><strong>${escapeHtml(worker.code)}</strong>: ${escapeHtml(worker.reason)}</p>${formatChecks(worker.checks)}</article>`,
+      `<article><h3>${escapeHtml(worker.worker_id)}</h3><p><strong>${escapeHtml(worker.code)}</strong>: ${escapeHtml(worker.reason)}</p>${formatChecks(worker)}</article>`,
   )
   return `<section aria-labelledby="refused"><h2 id="refused">Refused machines</h2>${items.join('')}</section>`
 }
 
-function formatChecks(checks: readonly Check[]): string {
+type Checked = { readonly worker_id: string; readonly checks: readonly Check[] }
+
+function formatChecks({ worker_id, checks }: Checked): string {
   if (checks.length === 0) return ''
   const passed = checks.filter(({ result }) => result === 'passed').length
   const rows = checks.map(
     ({ id, result, detail }) =>
       `<tr><td>${escapeHtml(result)}</td><th scope="row">${escapeHtml(id)}</th><td>${escapeHtml(detail)}</td></tr>`,
   )
-  return `<details><summary>${passed} of ${checks.length} checks passed</summary><div class="scroll" tabindex="0" role="region" aria-label="Checks"><table><thead><tr><th scope="col">Result</th><th scope="col">Check</th><th scope="col">Seen</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></details>`
+  const label = `Checks of ${escapeHtml(worker_id)}`
+  return `<details><summary>${passed} of ${checks.length} checks passed</summary><div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead><tr><th scope="col">Result</th><th scope="col">Check</th><th scope="col">Seen</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></details>`
 }
 
 function formatTime(iso: string): string {

@@ -1,0 +1,99 @@
+/** The proxy's page in a real browser: accessible in light and dark, wide and narrow, under its own policy. */
+import { afterAll, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import AxeBuilder from '@axe-core/playwright'
+import { type Browser, chromium } from 'playwright-core'
+import { formatPage, type PageFacts, pageHeaders } from '../../apps/proxy/src/verification-page.ts'
+
+const executablePath = '/usr/bin/chromium'
+const inBrowser = existsSync(executablePath) ? test : test.skip
+
+const now = new Date()
+const checks = ['passed', 'skipped', 'passed'].map((result, index) => ({
+  id: `snp/check-${index}`,
+  result: result as 'passed' | 'skipped',
+  detail: 'what was seen '.repeat(8),
+}))
+const facts: PageFacts = {
+  version: '1',
+  backend: 'https://api.test',
+  now,
+  readiness: { ready: true, reason: 'backend verified', manifest: 'm', verified_workers: 1 },
+  verification: {
+    manifest: {
+      digest: `sha256:${'ab'.repeat(32)}`,
+      serial: 3,
+      issued_at: now.toISOString(),
+      evidence: 'hardware',
+      enforced_since: now.toISOString(),
+    },
+    workers: [
+      {
+        worker_id: 'w_1',
+        hardware: true,
+        seal_key_id: 'k'.repeat(64),
+        verified_at: now.toISOString(),
+        valid_until: new Date(now.getTime() + 3_000_000).toISOString(),
+        models: ['org/model'],
+        engine: 'vllm',
+        build: 'b',
+        checks,
+      },
+    ],
+    refused: [{ worker_id: 'w_2', code: 'debug_enabled', reason: 'debug is on', checks }],
+  },
+}
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: () => new Response(formatPage(facts), { headers: pageHeaders }),
+})
+let browser: Browser | undefined
+afterAll(async () => {
+  await browser?.close()
+  await server.stop(true)
+})
+
+inBrowser(
+  'the page has no accessibility violation and does not overflow',
+  async () => {
+    browser ??= await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1200, 320]) {
+        // The checker is a script, which the page's policy would refuse.
+        const viewport = { width, height: 800 }
+        const context = await browser.newContext({ colorScheme, bypassCSP: true, viewport })
+        const page = await context.newPage()
+        await page.goto(server.url.href)
+        for (const summary of await page.locator('summary').all()) await summary.click()
+        const { violations } = await new AxeBuilder({ page }).analyze()
+        expect(violations.map(({ id }) => id)).toEqual([])
+        const [content, visible] = (await page.evaluate(
+          '[document.body.scrollWidth, innerWidth]',
+        )) as [number, number]
+        expect(content).toBeLessThanOrEqual(visible)
+        await context.close()
+      }
+    }
+  },
+  60_000,
+)
+
+inBrowser(
+  'the page is styled and quiet under its own policy',
+  async () => {
+    browser ??= await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    const page = await browser.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => complaints.push(message.text()))
+    await page.goto(server.url.href)
+    const radius = await page.evaluate(
+      'getComputedStyle(document.querySelector("article")).borderRadius',
+    )
+    expect(radius).not.toBe('0px')
+    expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
+    await page.close()
+  },
+  60_000,
+)
