@@ -30,7 +30,7 @@ const everything: Values = {
     listenAddress: '::',
     allowedHosts: ['llm.internal', 'proxy'],
     trafficShape: 'strict',
-    bodyLimitMiB: 64,
+    bodyLimitMib: 64,
     drainSeconds: 5,
     metrics: true,
     softwareAttestation: { enabled: true, rootFingerprint: 'a'.repeat(64) },

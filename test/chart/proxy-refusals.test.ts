@@ -20,7 +20,7 @@ const wrongValues: readonly [string, unknown, string][] = [
   ['config.logLevel', 'loud', '/config/logLevel'],
   ['config.trafficShape', 'round', '/config/trafficShape'],
   ['config.vendorOCSPRevokedGracePeriod', -1, '/config/vendorOCSPRevokedGracePeriod'],
-  ['config.bodyLimitMiB', 0, '/config/bodyLimitMiB'],
+  ['config.bodyLimitMib', 0, '/config/bodyLimitMib'],
   ['config.drainSeconds', 1.5, '/config/drainSeconds'],
   ['config.tls.enabled', 'yes', '/config/tls/enabled'],
   ['config.tls.secretName', 'Not_A_Name', '/config/tls/secretName'],

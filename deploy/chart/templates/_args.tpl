@@ -39,7 +39,7 @@
 - '--manifestLogKey={{ . }}'
 {{- end }}
 - '--trafficShape={{ $config.trafficShape }}'
-- '--bodyLimitMiB={{ int $config.bodyLimitMiB }}'
+- '--bodyLimitMib={{ int $config.bodyLimitMib }}'
 - '--drainSeconds={{ int $config.drainSeconds }}'
 {{- if $config.metrics }}
 - '--metrics'
