@@ -1,4 +1,5 @@
 /** Values of the charts as operators combine them. */
+import { backend, complete, confidential, manyNodes } from './backend-values.ts'
 import { byHand, hosted, minimal } from './proxy-config-effects.ts'
 import type { RenderOptions, Values } from './render.ts'
 
@@ -54,4 +55,8 @@ export const scenarios: readonly Scenario[] = [
     values: busy,
     options: { kubeVersion: '1.16.0' },
   },
+  { name: 'backend-minimal', chart: 'backend', values: backend, since: 29 },
+  { name: 'backend-confidential', chart: 'backend', values: confidential, since: 29 },
+  { name: 'backend-many-nodes', chart: 'backend', values: manyNodes, since: 29 },
+  { name: 'backend-complete', chart: 'backend', values: complete, since: 29 },
 ]

@@ -1,13 +1,16 @@
 /** Runs a gateway, or one command against a running one. */
 import { onShutdown } from '@privatemode/service'
 import { runCommand } from './cli/command.ts'
+import { runMigrate } from './cli/migrate-command.ts'
 import { startGateway } from './gateway.ts'
 import { parseSettings } from './settings.ts'
 
 const args = process.argv.slice(2)
+const print = (text: string) => process.stdout.write(text)
 try {
+  if (args[0] === 'migrate') process.exit(await runMigrate(args.slice(1), process.env, print))
   if (args[0] !== undefined && !args[0].startsWith('-')) {
-    process.exit(await runCommand(args, process.env, (text) => process.stdout.write(text)))
+    process.exit(await runCommand(args, process.env, print))
   }
   const parsed = parseSettings({ args, env: process.env })
   if (parsed.kind === 'text') {

@@ -1,0 +1,84 @@
+{{/* Names, labels, images and settings that all parts share. */}}
+
+{{/* (list root part): privatemode-{part}-{release} */}}
+{{- define "backend.name" -}}
+{{- $root := index . 0 -}}
+{{- $name := printf "privatemode-%s-%s" (index . 1) $root.Release.Name -}}
+{{- if gt (len $name) 63 -}}
+{{- fail (printf "%s is longer than 63 characters; choose shorter names for the release and the workers" $name) -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}
+
+{{- define "backend.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "backend.labels" -}}
+{{- $root := index . 0 -}}
+{{ include "backend.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: privatemode
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "backend.image" -}}
+{{- $root := index . 0 -}}
+{{- $part := index . 1 -}}
+{{- $repository := required (printf "no registry is built in: set images.%s" $part) (index $root.Values.images $part) -}}
+{{- if contains "@sha256:" $repository -}}
+{{- $repository -}}
+{{- else -}}
+{{- printf "%s:%s" $repository ($root.Values.images.tag | default $root.Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "backend.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "backend.containerSecurity" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* (list name secret key): one key of a secret as one file. */}}
+{{- define "backend.secretVolume" -}}
+- name: {{ index . 0 }}
+  secret:
+    secretName: {{ index . 1 }}
+    defaultMode: 288 # 0440
+    items:
+      - key: {{ index . 2 }}
+        path: {{ index . 2 }}
+{{- end -}}
+
+{{- define "backend.scheme" -}}
+{{- if .Values.gateway.tls.enabled }}https{{ else }}http{{ end -}}
+{{- end -}}
+
+{{- define "backend.gatewayUrl" -}}
+{{ include "backend.scheme" . }}://{{ include "backend.name" (list . "gateway") }}.{{ .Release.Namespace }}.svc.cluster.local:{{ int .Values.gateway.service.port }}
+{{- end -}}
+
+{{- define "backend.egressToNames" -}}
+- ports:
+    {{- range .Values.networkPolicy.dnsPorts }}
+    - protocol: UDP
+      port: {{ . }}
+    - protocol: TCP
+      port: {{ . }}
+    {{- end }}
+{{- end -}}

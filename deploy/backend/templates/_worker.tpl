@@ -1,0 +1,127 @@
+{{/* A worker's pod: (list root worker). vLLM listens on the pod's loopback, so prompts never cross a network. */}}
+
+{{- define "backend.workerPod" -}}
+{{- $root := index . 0 -}}
+{{- $worker := index . 1 -}}
+{{- $several := gt (int ($worker.nodes | default 1)) 1 -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with $worker.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with $root.Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- if $worker.podSecurityContext }}
+  {{- toYaml $worker.podSecurityContext | nindent 2 }}
+  {{- else }}
+  seccompProfile:
+    type: RuntimeDefault
+  {{- end }}
+terminationGracePeriodSeconds: {{ add (div (int (dig "drainMs" 30000 ($worker.flags | default dict))) 1000) 20 }}
+initContainers:
+  - {{- include "backend.vllm" (list $worker (ternary "leader" "alone" $several)) | nindent 4 }}
+    # A native sidecar: it starts before the worker and ends after it.
+    restartPolicy: Always
+containers:
+  - name: worker
+    image: {{ include "backend.image" (list $root "worker") | quote }}
+    imagePullPolicy: {{ $root.Values.images.pullPolicy }}
+    args:
+      {{- include "backend.workerArgs" . | nindent 6 }}
+    env:
+      - name: POD_IP
+        valueFrom:
+          fieldRef:
+            fieldPath: status.podIP
+    ports:
+      - name: http
+        containerPort: 8095
+    livenessProbe:
+      httpGet:
+        path: /health
+        port: http
+      periodSeconds: 10
+      # The worker asks the model server for its models before it listens.
+      initialDelaySeconds: 60
+    readinessProbe:
+      httpGet:
+        path: /health
+        port: http
+      periodSeconds: 5
+    securityContext:
+      {{- if $worker.securityContext }}
+      {{- toYaml $worker.securityContext | nindent 6 }}
+      {{- else }}
+      runAsNonRoot: true
+      runAsUser: 65532
+      runAsGroup: 65532
+      {{- include "backend.containerSecurity" $root | nindent 6 }}
+      {{- end }}
+    resources:
+      {{- toYaml ($worker.workerResources | default (dict "requests" (dict "cpu" "500m" "memory" "256Mi"))) | nindent 6 }}
+    volumeMounts:
+      - name: operator
+        mountPath: /etc/privatemode/operator
+        readOnly: true
+      {{- if $worker.softwareIdentitySecret }}
+      - name: identity
+        mountPath: /etc/privatemode/identity
+        readOnly: true
+      {{- end }}
+      {{- if $worker.mountTsm }}
+      - name: tsm
+        mountPath: /sys/kernel/config/tsm
+      {{- end }}
+volumes:
+  {{- include "backend.secretVolume" (list "operator" $root.Values.operator.secretName "operatorToken") | nindent 2 }}
+  {{- with $worker.softwareIdentitySecret }}
+  {{- include "backend.secretVolume" (list "identity" . "identity.json") | nindent 2 }}
+  {{- end }}
+  {{- if $worker.mountTsm }}
+  - name: tsm
+    hostPath:
+      path: /sys/kernel/config/tsm
+      type: Directory
+  {{- end }}
+  {{- include "backend.vllmVolumes" $worker | nindent 2 }}
+{{- include "backend.scheduling" $worker }}
+{{- end -}}
+
+{{- define "backend.workerArgs" -}}
+{{- $root := index . 0 -}}
+{{- $worker := index . 1 -}}
+- '--host=0.0.0.0'
+- '--port=8095'
+- '--publicUrl=http://$(POD_IP):8095'
+- '--gatewayUrl={{ include "backend.gatewayUrl" $root }}'
+- '--operatorToken=@/etc/privatemode/operator/operatorToken'
+- '--engineUrl=http://127.0.0.1:8000'
+- '--logFormat=json'
+{{- if $worker.softwareIdentitySecret }}
+- '--softwareIdentity=/etc/privatemode/identity/identity.json'
+{{- end }}
+{{- if $worker.attestGpus }}
+- '--gpus={{ int (dig "gpus" 1 $worker) }}'
+{{- end }}
+{{- range $flag, $value := $worker.flags }}
+- '--{{ $flag }}={{ if kindIs "float64" $value }}{{ int64 $value }}{{ else }}{{ $value }}{{ end }}'
+{{- end }}
+{{- end -}}
+
+{{- define "backend.scheduling" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

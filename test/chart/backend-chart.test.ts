@@ -1,0 +1,201 @@
+/** The backend's chart, rendered with the real helm. */
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { program as gatewayProgram } from '../../apps/gateway/src/flags.ts'
+import { parseSettings as parseGateway } from '../../apps/gateway/src/settings.ts'
+import { program as workerProgram } from '../../apps/worker/src/settings.ts'
+import { backend, chat, complete, confidential, manyNodes } from './backend-values.ts'
+import {
+  chartFolder,
+  find,
+  type KubernetesObject,
+  render,
+  renderObjects,
+  runHelm,
+  type Values,
+  withoutHelm,
+  withValue,
+} from './render.ts'
+
+const chart = chartFolder('backend')
+const objectsOf = (values: Values) => renderObjects(chart, values)
+const messageOf = (values: Values) => {
+  const rendered = render(chart, values)
+  return rendered.kind === 'refused' ? rendered.message : 'rendered'
+}
+const podOf = (objects: KubernetesObject[], kind: string, name: string) =>
+  find(objects, kind, name).spec.template.spec
+const flagsOf = (args: string[]) => args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? arg)
+
+describe.skipIf(withoutHelm)('the chart of the backend', () => {
+  test('helm finds nothing to complain about', () => {
+    const sets = ['images.gateway=r/g', 'images.worker=r/w'].flatMap((set) => ['--set', set])
+    const { ok, stdout } = runHelm(['lint', '--strict', '--quiet', chart, ...sets])
+    expect(stdout).not.toMatch(/WARNING|ERROR/)
+    expect(ok).toBe(true)
+  })
+
+  test('gateways are stateless, scaled by load and never all away at once', () => {
+    const objects = objectsOf(backend)
+    const name = 'privatemode-gateway-demo'
+    expect(find(objects, 'Deployment', name).spec.replicas).toBeUndefined()
+    expect(find(objects, 'HorizontalPodAutoscaler').spec.minReplicas).toBe(2)
+    expect(find(objects, 'PodDisruptionBudget').spec.maxUnavailable).toBe(1)
+    const kinds = podOf(objects, 'Deployment', name).volumes.map((v: object) => Object.keys(v)[1])
+    expect(new Set(kinds)).toEqual(new Set(['secret']))
+  })
+
+  test('the command line of the gateway is read by the gateway itself', () => {
+    const [container] = podOf(
+      objectsOf(complete),
+      'Deployment',
+      'privatemode-gateway-demo',
+    ).containers
+    expect(Object.keys(gatewayProgram.flags)).toEqual(
+      expect.arrayContaining(flagsOf(container.args)),
+    )
+    const readable = container.args
+      .filter((arg: string) => !arg.startsWith('--tls'))
+      .map((arg: string) => arg.replace(/=@.*/, `=${'s'.repeat(32)}`))
+    const parsed = parseGateway({ args: readable, env: {} })
+    expect(parsed.kind === 'settings' && parsed.settings).toMatchObject({
+      host: '0.0.0.0',
+      port: 8090,
+      database: { kind: 'server', connections: 8 },
+      logDir: '/etc/privatemode/manifest-log',
+      metrics: true,
+      limits: { requests: 4096, drainMs: 60000 },
+    })
+  })
+
+  test('every limit of the gateway and every flag of the worker can be set', () => {
+    const schema = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')).properties
+    const limits = Object.entries(gatewayProgram.flags)
+      .filter(([, flag]) => flag.group === 'Limits')
+      .map(([name]) => name)
+    expect(Object.keys(schema.gateway.properties.limits.properties).sort()).toEqual(limits.sort())
+    const managed = [
+      ...['port', 'host', 'publicUrl', 'gatewayUrl', 'operatorToken', 'engineUrl', 'logFormat'],
+      ...['softwareIdentity', 'gpus', 'modelsFile'],
+    ]
+    const settable = Object.keys(schema.workers.items.properties.flags.properties)
+    expect([...settable, ...managed].sort()).toEqual(Object.keys(workerProgram.flags).sort())
+  })
+
+  test('migrations run before an update and know the database only', () => {
+    const job = find(objectsOf(backend), 'Job')
+    expect(job.metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade')
+    expect(job.spec.template.spec.containers[0].args[0]).toBe('migrate')
+    expect(job.spec.template.spec.volumes).toHaveLength(1)
+    const without = objectsOf(withValue(backend, 'migrations.enabled', false))
+    expect(without.some((object) => object.kind === 'Job')).toBe(false)
+  })
+
+  test('a model server is reached by its own worker alone', () => {
+    for (const values of [backend, confidential]) {
+      const pod = podOf(objectsOf(values), 'Deployment', 'privatemode-worker-chat-demo')
+      const [vllm] = pod.initContainers
+      expect(vllm.restartPolicy).toBe('Always')
+      expect(vllm.args).toContain('--host=127.0.0.1')
+      expect(vllm.ports).toBeUndefined()
+      expect(pod.containers[0].args).toContain('--engineUrl=http://127.0.0.1:8000')
+    }
+  })
+
+  test('workers are reached by gateways alone', () => {
+    const policy = find(objectsOf(backend), 'NetworkPolicy', 'privatemode-worker-chat-demo')
+    const [rule, ...others] = policy.spec.ingress
+    expect(others).toEqual([])
+    expect(rule.ports).toEqual([{ protocol: 'TCP', port: 8095 }])
+    expect(rule.from[0].podSelector.matchLabels['app.kubernetes.io/component']).toBe('gateway')
+  })
+
+  test('GPUs of one machine are used tensor-parallel, and each attests', () => {
+    const pod = podOf(objectsOf(confidential), 'Deployment', 'privatemode-worker-chat-demo')
+    const [vllm] = pod.initContainers
+    expect(vllm.args).toContain('--tensor-parallel-size=8')
+    expect(vllm.resources.limits).toEqual({ memory: '512Gi', 'nvidia.com/gpu': 8 })
+    expect(pod.runtimeClassName).toBe('kata-qemu-snp')
+    expect(pod.containers[0].args).toEqual(
+      expect.arrayContaining(['--gpus=8', '--attestation=snp', '--maxRequests=256']),
+    )
+    expect(pod.terminationGracePeriodSeconds).toBe(80)
+  })
+
+  test('several nodes become a LeaderWorkerSet with Ray, and only when that is accepted', () => {
+    const { leaderWorkerTemplate: group } = find(objectsOf(manyNodes), 'LeaderWorkerSet').spec
+    const leader = group.leaderTemplate.spec.initContainers[0]
+    expect(group.size).toBe(2)
+    expect(leader.command[2]).toContain('leader --ray_cluster_size="$LWS_GROUP_SIZE"')
+    expect(leader.args).toEqual(
+      expect.arrayContaining(['--tensor-parallel-size=8', '--pipeline-parallel-size=2']),
+    )
+    const [follower] = group.workerTemplate.spec.containers
+    expect(follower.command[2]).toContain('worker --ray_address="$LWS_LEADER_ADDRESS"')
+    const silent = { ...backend, workers: [{ ...chat, nodes: 2 }] }
+    expect(messageOf(silent)).toContain('clients verify the first one only')
+  })
+
+  test('the proxyless endpoint is the chart of the proxy, hosted', () => {
+    const names = (values: Values) => objectsOf(values).map((object) => object.metadata.name)
+    expect(names(backend).filter((name) => name.includes('proxy'))).toEqual([])
+    const pod = podOf(objectsOf(complete), 'Deployment', 'privatemode-proxy-demo')
+    expect(pod.containers[0].args).toContain('--hosted')
+  })
+
+  test('containers of ours run without root, privileges or a root they can write', () => {
+    for (const object of objectsOf(complete)) {
+      for (const container of object.spec?.template?.spec?.containers ?? []) {
+        expect(container.securityContext).toMatchObject({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+      }
+    }
+  })
+})
+
+const refusals: readonly [Values, string][] = [
+  [{}, 'set images.gateway'],
+  [withValue(backend, 'gateway.tls.enabled', true), 'needs gateway.tls.secretName'],
+  [withValue(backend, 'gateway.oidc.issuer', 'https://a'), 'needs gateway.oidc.clientId'],
+  [withValue(backend, 'gateway.oidc.clientId', 'a'), 'have no effect without'],
+  [withValue(backend, 'gateway.limits.maxRequest', 1), 'maxRequest'],
+  [withValue(backend, 'database.secretName', ''), 'set database.secretName'],
+  [withValue(backend, 'manifestHost.enabled', true), 'needs manifestHost.image'],
+  [{ ...backend, workers: [chat, chat] }, 'two workers are called chat'],
+  [{ ...backend, workers: [{ name: 'x' }] }, '/workers/0'],
+  [{ ...backend, workers: [{ ...chat, flags: { surprise: 1 } }] }, 'surprise'],
+  [{ ...backend, workers: [{ ...chat, gpus: 0, attestGpus: true }] }, 'no GPU to attest'],
+  [{ ...backend, workers: [{ ...chat, softwareIdentitySecret: 's', mountTsm: true }] }, 'not both'],
+  [
+    { ...backend, monitoring: { serviceMonitors: true }, gateway: { metrics: { enabled: false } } },
+    'nothing to read',
+  ],
+]
+
+describe.skipIf(withoutHelm)('the chart of the backend refuses', () => {
+  for (const [values, said] of refusals) {
+    test(said, () => expect(messageOf(values)).toContain(said))
+  }
+})
+
+test('dashboard and alerts name metrics that the programs have', () => {
+  const sources = ['apps/gateway/src/watching/gateway-metrics.ts', 'apps/gateway/src/gateway.ts']
+  const text = [...sources, 'apps/proxy/src/proxy-metrics.ts']
+    .map((path) => readFileSync(join(import.meta.dir, '../..', path), 'utf8'))
+    .join('\n')
+  const used = ['alerts.yaml', 'dashboard.json']
+    .map((name) => readFileSync(join(chart, 'files', name), 'utf8'))
+    .join('\n')
+    .matchAll(/privatemode_(gateway|proxy)_([a-z_]+?)(_bucket)?\b(?=[^a-z_])/g)
+  let count = 0
+  for (const [whole, part, name] of used) {
+    count++
+    const known = part === 'gateway' ? `(prefix}|')${name}` : `privatemode_proxy_${name}`
+    expect(`${whole}: ${new RegExp(known.replace('(', '(?:')).test(text)}`).toBe(`${whole}: true`)
+  }
+  expect(count).toBeGreaterThan(15)
+})

@@ -1,0 +1,63 @@
+/** Values of the backend's chart for tests. */
+import type { Values } from './render.ts'
+
+export const chat: Values = {
+  name: 'chat',
+  model: '/models/chat',
+  servedName: 'org/chat-1',
+  modelVolumeClaimName: 'models',
+  vllmImage: 'registry.internal/vllm-openai:v0.27.0',
+}
+
+export const backend: Values = {
+  images: { gateway: 'registry.internal/gateway', worker: 'registry.internal/worker' },
+  workers: [chat],
+}
+
+/** Eight GPUs of one confidential machine. */
+export const confidential: Values = {
+  ...backend,
+  workers: [
+    {
+      ...chat,
+      replicas: 2,
+      gpus: 8,
+      runtimeClassName: 'kata-qemu-snp',
+      attestGpus: true,
+      vllmArgs: ['--max-model-len', '32768'],
+      vllmResources: { limits: { memory: '512Gi' } },
+      flags: { attestation: 'snp', maxRequests: 256, drainMs: 60000 },
+      tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }],
+    },
+  ],
+}
+
+export const manyNodes: Values = {
+  ...backend,
+  workers: [{ ...chat, name: 'large', gpus: 8, nodes: 2, acceptUnattestedNodes: true }],
+}
+
+export const complete: Values = {
+  ...backend,
+  components: { proxyless: true },
+  proxyless: {
+    image: { repository: 'registry.internal/proxy' },
+    config: {
+      apiEndpoint: 'gateway.internal:443',
+      manifestLogKey: 'log.internal+8d4a+AQID',
+      apiKey: { enabled: false },
+      tls: { enabled: true, secretName: 'proxyless-tls' },
+      hosted: { enabled: true, saltSecretName: 'proxyless-salt' },
+    },
+  },
+  gateway: {
+    publicUrl: 'https://gateway.internal',
+    tls: { enabled: true, secretName: 'gateway-tls' },
+    oidc: { issuer: 'https://login.internal', clientId: 'portal', secretName: 'oidc' },
+    manifestLog: { volumeClaimName: 'manifest-log' },
+    metrics: { enabled: true, tokenSecretName: 'metrics' },
+    limits: { maxRequests: 4096, drainMs: 60000 },
+  },
+  manifestHost: { enabled: true, image: 'registry.internal/web', volumeClaimName: 'manifest-log' },
+  monitoring: { serviceMonitors: true, rules: true, dashboard: true, labels: { a: 'b' } },
+}
