@@ -68,7 +68,10 @@ export function refusedError(cause: Error): ApiError {
   }
   const { code, message } = cause
   if (code === 'log_unreachable') {
-    return new ApiError('upstream_error', `the manifest cannot be fetched: ${message}`, { cause })
+    // What the connection failed of, such as an unknown certificate authority, is what the caller can mend.
+    const reason = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
+    const told = `the manifest cannot be fetched: ${message}${reason}`
+    return new ApiError('upstream_error', told, { cause })
   }
   const told = `the backend was refused: ${message} (${code})`
   return new ApiError('attestation_refused', told, { cause })
