@@ -1,0 +1,70 @@
+/** The compose file and the systemd unit, read by the programs they start and by systemd itself. */
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { program as gateway } from '../../apps/gateway/src/flags.ts'
+import { program as proxy } from '../../apps/proxy/src/flag-table.ts'
+import { readSettings } from '../../apps/proxy/src/settings.ts'
+import { program as worker } from '../../apps/worker/src/settings.ts'
+
+const folder = join(import.meta.dir, '../../deploy')
+const unitPath = join(folder, 'systemd/privatemode-proxy.service')
+const unit = readFileSync(unitPath, 'utf8')
+type Service = {
+  image: string
+  command?: string[]
+  secrets?: string[]
+  ports?: string[]
+  read_only?: boolean
+  cap_drop?: string[]
+}
+const compose = Bun.YAML.parse(readFileSync(join(folder, 'compose.yaml'), 'utf8')) as {
+  services: Record<string, Service>
+  secrets: Record<string, object>
+}
+
+test('every flag of the compose file is one of its program', () => {
+  for (const [name, { flags }] of Object.entries({ gateway, worker, proxy })) {
+    const used = compose.services[name]?.command?.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? '')
+    expect(Object.keys(flags)).toEqual(expect.arrayContaining(used ?? ['nothing']))
+  }
+})
+
+test('the compose file publishes on loopback only, and programs of ours have no rights', () => {
+  for (const [name, service] of Object.entries(compose.services)) {
+    for (const port of service.ports ?? []) expect(port).toStartWith('127.0.0.1:')
+    for (const secret of service.secrets ?? []) expect(compose.secrets).toHaveProperty(secret)
+    if (name === 'postgres') continue
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
+  }
+})
+
+test('the images of the compose file have the version of the programs', () => {
+  for (const [name, { version }] of Object.entries({ gateway, worker, proxy })) {
+    expect(compose.services[name]?.image).toBe(`privatemode-${name}:${version}`)
+  }
+})
+
+test('the proxy reads the command line of the systemd unit', () => {
+  const [, line = ''] = /^ExecStart=\S+ (.*)$/m.exec(unit) ?? []
+  const args = line.split(' ').map((arg) => arg.replace(/^@%d.*/, 'key'))
+  const env = { PRIVATEMODE_PROXY_API_ENDPOINT: 'a:443', PRIVATEMODE_PROXY_MANIFEST_LOG_KEY: 'k' }
+  const read = readSettings({ args, env })
+  expect(read.kind === 'settings' && read.settings.workspace).toBe('%S/privatemode-proxy')
+})
+
+const analyze = Bun.which('systemd-analyze')
+if (analyze === null) console.warn('the unit is not checked: systemd-analyze is not there')
+
+test.skipIf(analyze === null)('systemd understands the unit and finds it well closed', () => {
+  const verify = Bun.spawnSync(['systemd-analyze', 'verify', unitPath])
+  const faults = verify.stderr
+    .toString()
+    .split('\n')
+    .filter((line) => line.includes('proxy.service'))
+  // Where the tests run the program is not installed.
+  expect(faults.filter((line) => !line.includes('is not executable'))).toEqual([])
+  const { stdout } = Bun.spawnSync(['systemd-analyze', 'security', '--offline=yes', unitPath])
+  const level = /exposure level .*: ([0-9.]+)/.exec(stdout.toString())?.[1]
+  expect(Number(level)).toBeLessThan(2)
+})
