@@ -32,10 +32,10 @@ function step(name, args) {
   console.log(`${name}: ok (${((Date.now() - started) / 1000).toFixed(1)} s)`)
 }
 
-/** Two files at a time. Bun prints its own summary to standard error; its counts are reported. */
+/** Bun prints its own summary to standard error; the counts in it are the ones reported. */
 function runTests(args) {
   return new Promise((resolve) => {
-    const child = spawn(bun, ['test', '--parallel=2', '--timeout', '60000', ...args], {
+    const child = spawn(bun, ['test', '--timeout', '60000', ...args], {
       cwd: root,
       stdio: ['ignore', 'inherit', 'pipe'],
     })
