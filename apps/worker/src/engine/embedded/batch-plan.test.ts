@@ -3,7 +3,11 @@ import { expect, test } from 'bun:test'
 import { planBatch } from './batch-plan.ts'
 
 const limits = { batchTokens: 68, promptChunk: 64, sharedChunk: 32 }
-const prompt = (promptLeft: number, scoresPrompt = false) => ({ promptLeft, scoresPrompt })
+const prompt = (promptLeft: number, scoresPrompt = false) => ({
+  promptLeft,
+  scoresPrompt,
+  endsAlone: true,
+})
 const generating = prompt(0)
 
 test('who generates always gets one token', () => {
@@ -18,6 +22,10 @@ test('a prompt alone takes a whole chunk, beside others a smaller one', () => {
 test('the last token of a prompt is evaluated alone', () => {
   expect(planBatch([prompt(20)], limits)).toEqual([19])
   expect(planBatch([prompt(1)], limits)).toEqual([1])
+})
+
+test('a prompt that is never cached needs no step for its last token', () => {
+  expect(planBatch([{ ...prompt(20), endsAlone: false }], limits)).toEqual([20])
 })
 
 test('prompts share the room in the order they came', () => {

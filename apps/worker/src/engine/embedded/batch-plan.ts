@@ -5,6 +5,8 @@ export type BatchNeed = {
   readonly promptLeft: number
   /** Every prompt token's logits are wanted, which takes memory: small steps. */
   readonly scoresPrompt: boolean
+  /** The prompt may be cached: its last token is evaluated alone, as it is after a cached prefix. */
+  readonly endsAlone: boolean
 }
 
 export type BatchLimits = {
@@ -18,17 +20,17 @@ export type BatchLimits = {
 const scoredChunk = 16
 
 /**
- * Tokens per need, in the order given. Who generates always gets its one token. The last token of
- * a prompt is evaluated alone, as it is after a cached prefix, so that both ways give the same bits.
+ * Tokens per need, in the order given. Who generates always gets its one token. A last token that is
+ * evaluated alone, cached or not, gives the same bits both ways; without a cache it saves a step not to.
  */
 export function planBatch(needs: readonly BatchNeed[], limits: BatchLimits): number[] {
   const singles = needs.filter((need) => need.promptLeft <= 1).length
   const chunk = singles > 0 ? limits.sharedChunk : limits.promptChunk
   let room = Math.min(chunk, limits.batchTokens - singles)
-  return needs.map(({ promptLeft, scoresPrompt }) => {
+  return needs.map(({ promptLeft, scoresPrompt, endsAlone }) => {
     if (promptLeft <= 1) return 1
     const most = scoresPrompt ? Math.min(room, scoredChunk) : room
-    const count = Math.max(0, Math.min(promptLeft - 1, most))
+    const count = Math.max(0, Math.min(endsAlone ? promptLeft - 1 : promptLeft, most))
     room -= count
     return count
   })

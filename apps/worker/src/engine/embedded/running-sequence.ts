@@ -36,7 +36,8 @@ export class RunningSequence {
 
   get need(): BatchNeed {
     const promptLeft = Math.max(0, this.#task.prompt.length - this.slot.tokens.length)
-    return { promptLeft, scoresPrompt: this.#task.promptLogprobs !== undefined }
+    const { promptLogprobs, keep } = this.#task
+    return { promptLeft, scoresPrompt: promptLogprobs !== undefined, endsAlone: keep }
   }
 
   /** Puts the next tokens into the batch and counts them as evaluated. */
