@@ -1,5 +1,5 @@
 /** Decides what is shown: a one-time link, the sign-in page, or a page of the portal. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { findSession } from './api/session.ts'
 import { session } from './api/session-store.ts'
 import { AcceptPage } from './pages/accept-page.tsx'
@@ -8,6 +8,7 @@ import { pages } from './pages.tsx'
 import { navigate, usePath } from './router.tsx'
 import { Shell } from './shell.tsx'
 import { useStore } from './store.ts'
+import { forgetVisitor } from './trust/forget-visitor.ts'
 import { Failure } from './view/failure.tsx'
 import { Waiting } from './view/waiting.tsx'
 
@@ -21,6 +22,13 @@ export function App() {
     findSession().catch(setError)
   }
   useEffect(start, [])
+  const memberId = current.kind === 'signed-in' ? current.member.id : undefined
+  const lastMemberId = useRef<string | undefined>(undefined)
+  useEffect(() => {
+    if (memberId === undefined || memberId === lastMemberId.current) return
+    if (lastMemberId.current !== undefined) forgetVisitor()
+    lastMemberId.current = memberId
+  }, [memberId])
   useEffect(() => {
     const take = () => setInvitation((old) => takeInvitation() ?? old)
     addEventListener('hashchange', take)

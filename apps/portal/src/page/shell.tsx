@@ -6,6 +6,7 @@ import type { Member } from './api/wire.ts'
 import { pages } from './pages.tsx'
 import { Link } from './router.tsx'
 import { ThemeButton } from './theme.tsx'
+import { forgetVisitor } from './trust/forget-visitor.ts'
 import { forgetPortalKey } from './trust/portal-key.ts'
 import { Button } from './view/button.tsx'
 import { Icon } from './view/icon.tsx'
@@ -21,6 +22,7 @@ export function Shell({ member, path, children }: ShellProps) {
   const close = () => setOpen(false)
   const leave = async () => {
     await forgetPortalKey()
+    forgetVisitor()
     await signOut()
   }
   return (

@@ -11,6 +11,8 @@ export type Connection =
   | { readonly kind: 'verifying' }
   /** The operator named no log key: there is nothing to verify against. */
   | { readonly kind: 'unconfigured' }
+  /** Browsers keep their cryptography from pages without HTTPS. */
+  | { readonly kind: 'insecure' }
   | {
       readonly kind: 'verified'
       readonly client: Privatemode
@@ -24,6 +26,8 @@ export type Connection =
       readonly trust: Trust | undefined
       readonly at: Date
     }
+
+export type Verified = Extract<Connection, { kind: 'verified' }>
 
 export const connection = createStore<Connection>({ kind: 'none' })
 
@@ -42,6 +46,30 @@ export function verifyOnce(): void {
   if (connection.get().kind === 'none') void verify()
 }
 
+/**
+ * Makes a call. Another tab, or an admin, may have changed the key of these pages meanwhile: then
+ * a fresh one is obtained, the backend verified anew, and the call made once more.
+ */
+export async function callVerified<T>(
+  verified: Verified,
+  call: (verified: Verified) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(verified)
+  } catch (error) {
+    if (!isKeyRefused(error)) throw error
+    const current = connection.get()
+    // Whoever noticed first has renewed it for all.
+    if (current.kind !== 'verified' || current === verified) {
+      dropPortalKey()
+      await verify(verified.trust)
+    }
+    const next = connection.get()
+    if (next.kind !== 'verified') throw error
+    return call(next)
+  }
+}
+
 /** When somebody else signs in, nothing of the one before is left. */
 export function forgetConnection(): void {
   round++
@@ -49,6 +77,7 @@ export function forgetConnection(): void {
 }
 
 async function attempt(chosen: Trust | undefined): Promise<Connection> {
+  if (!isSecureContext) return { kind: 'insecure' }
   let trust = chosen
   try {
     trust ??= operatorTrust(await loadConfig())
@@ -66,9 +95,11 @@ async function connect(trust: Trust, watched: Watched): Promise<Privatemode> {
   try {
     return await attest(trust, await portalKey(), watched.fetch)
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'invalid_api_key') throw error
-    // Another tab, or an admin, has changed the key of these pages.
+    if (!isKeyRefused(error)) throw error
     dropPortalKey()
     return attest(trust, await portalKey(), watched.fetch)
   }
 }
+
+const isKeyRefused = (error: unknown): boolean =>
+  (error as { readonly code?: unknown } | undefined)?.code === 'invalid_api_key'

@@ -13,11 +13,13 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
     const timer = setTimeout(() => setState('idle'), 2500)
     return () => clearTimeout(timer)
   }, [state])
-  const copy = () => {
-    navigator.clipboard.writeText(text).then(
-      () => setState('copied'),
-      () => setState('refused'), // the browser may ask, and people may say no
-    )
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setState('copied')
+    } catch {
+      setState('refused') // people may say no, and pages without HTTPS have no clipboard
+    }
   }
   return (
     <span class="copy">
@@ -25,7 +27,7 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
         kind="quiet"
         icon={state === 'copied' ? 'check' : 'copy'}
         label={`Copy ${what}`}
-        onClick={copy}
+        onClick={() => void copy()}
       >
         {labels[state]}
       </Button>

@@ -1,8 +1,8 @@
 /** A conversation: kept in this page's memory, sealed in this browser, gone when the page closes. */
 import type { Receipt } from '@privatemode/sdk'
 import { createStore } from '../../store.ts'
-import type { Privatemode } from '../../trust/attest.ts'
-import type { SealedView, Watched } from '../../trust/sealed-view.ts'
+import { callVerified, type Verified } from '../../trust/connection.ts'
+import type { SealedView } from '../../trust/sealed-view.ts'
 
 export type Turn = {
   readonly id: number
@@ -29,8 +29,7 @@ export type Conversation = { readonly turns: readonly Turn[]; readonly running: 
 export const conversation = createStore<Conversation>({ turns: [], running: false })
 
 export type AskOptions = {
-  readonly client: Privatemode
-  readonly watched: Watched
+  readonly verified: Verified
   readonly model: string
   readonly system: string
   readonly maxTokens: number
@@ -69,14 +68,16 @@ async function read(
   options: AskOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, watched, model, system, maxTokens } = options
+  const { verified, model, system, maxTokens } = options
   const opening = system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]
   const said = turns
     .filter(({ text }) => text !== '')
     .map(({ role, text }) => ({ role, content: text }))
   const request = { model, messages: [...opening, ...said], max_completion_tokens: maxTokens }
-  const stream = await client.chat.stream(request, { signal })
-  const seen = watched.last()
+  const { stream, seen } = await callVerified(verified, async ({ client, watched }) => ({
+    stream: await client.chat.stream(request, { signal }),
+    seen: watched.last(),
+  }))
   const { requestId } = stream
   change(answer.id, { proof: { requestId, receipt: { kind: 'none' }, seen } })
   let text = ''

@@ -3,7 +3,14 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLoad } from '../../load.ts'
 import { Link } from '../../router.tsx'
 import { useStore } from '../../store.ts'
-import { type Connection, connection, verify, verifyOnce } from '../../trust/connection.ts'
+import {
+  type Connection,
+  callVerified,
+  connection,
+  type Verified,
+  verify,
+  verifyOnce,
+} from '../../trust/connection.ts'
 import { Button } from '../../view/button.tsx'
 import { Failure } from '../../view/failure.tsx'
 import { Choice, Field } from '../../view/field.tsx'
@@ -11,6 +18,7 @@ import { Icon } from '../../view/icon.tsx'
 import { Notice } from '../../view/notice.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
+import { InsecureNotice } from '../verification/insecure-notice.tsx'
 import { Composer } from './composer.tsx'
 import { ask, clear, conversation } from './conversation.ts'
 import { TurnList } from './turn-list.tsx'
@@ -48,6 +56,8 @@ function Body({ current }: { readonly current: Connection }) {
           </p>
         </Notice>
       )
+    case 'insecure':
+      return <InsecureNotice />
     case 'refused':
       return (
         <>
@@ -66,12 +76,14 @@ function Body({ current }: { readonly current: Connection }) {
   }
 }
 
-type ChatProps = { readonly current: Extract<Connection, { kind: 'verified' }> }
+type ChatProps = { readonly current: Verified }
 
 function Chat({ current }: ChatProps) {
-  const { client, watched } = current
   const { turns, running } = useStore(conversation)
-  const [models, reload] = useLoad(() => client.models.list(), [client])
+  const [models, reload] = useLoad(
+    () => callVerified(current, ({ client }) => client.models.list()),
+    [current.client],
+  )
   const [chosen, setChosen] = useState<string>()
   const [system, setSystem] = useState('')
   const [maxTokens, setMaxTokens] = useState('512')
@@ -91,7 +103,7 @@ function Chat({ current }: ChatProps) {
   }
   const send = (text: string) => {
     const limit = Math.max(1, Math.min(32_768, Number(maxTokens) || 512))
-    void ask(text, { client, watched, model, system, maxTokens: limit })
+    void ask(text, { verified: current, model, system, maxTokens: limit })
   }
   return (
     <div class="chat">

@@ -1,6 +1,6 @@
 /** What this page cannot prove, and how to check without it. */
 import { shellWord } from '../../../snippets/shell-word.ts'
-import type { Connection } from '../../trust/connection.ts'
+import type { Connection, Verified } from '../../trust/connection.ts'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'
 
@@ -37,7 +37,7 @@ export function IndependentCard({ current }: { readonly current: Connection }) {
   )
 }
 
-type BundleProps = { readonly current: Extract<Connection, { kind: 'verified' }> }
+type BundleProps = { readonly current: Verified }
 
 function Bundle({ current }: BundleProps) {
   const { client, trust } = current

@@ -1,13 +1,20 @@
 /** Attests the backend in the visitor's own browser and shows every check. */
 import { useEffect, useState } from 'preact/hooks'
 import { useStore } from '../../store.ts'
-import { type Connection, connection, verify, verifyOnce } from '../../trust/connection.ts'
+import {
+  type Connection,
+  connection,
+  type Verified,
+  verify,
+  verifyOnce,
+} from '../../trust/connection.ts'
 import { Button } from '../../view/button.tsx'
 import { Moment } from '../../view/moment.tsx'
 import { Notice } from '../../view/notice.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
 import { IndependentCard } from './independent-card.tsx'
+import { InsecureNotice } from './insecure-notice.tsx'
 import { MachineCard, RefusedCard } from './machine-card.tsx'
 import { RefusalView } from './refusal-view.tsx'
 import { Steps } from './steps.tsx'
@@ -51,16 +58,16 @@ function Outcome({ current }: { readonly current: Connection }) {
           </p>
         </Notice>
       )
+    case 'insecure':
+      return <InsecureNotice />
     case 'refused':
       return <RefusalView error={current.error} at={current.at} />
     case 'verified':
-      return <Verified current={current} />
+      return <VerifiedView current={current} />
   }
 }
 
-type VerifiedConnection = Extract<Connection, { kind: 'verified' }>
-
-function Verified({ current }: { readonly current: VerifiedConnection }) {
+function VerifiedView({ current }: { readonly current: Verified }) {
   const transcript = useTranscript(current)
   const { manifest, workers, refused } = transcript
   const trial = workers.some(({ hardware }) => !hardware)
@@ -114,7 +121,7 @@ function Verified({ current }: { readonly current: VerifiedConnection }) {
 }
 
 /** The SDK verifies anew by itself as time goes by; what is shown follows. */
-function useTranscript({ client }: VerifiedConnection) {
+function useTranscript({ client }: Verified) {
   const [transcript, setTranscript] = useState(() => client.verification.transcript())
   useEffect(() => {
     const read = () => setTranscript(client.verification.transcript())

@@ -1,0 +1,124 @@
+/** How pages look and feel: light, dark, phone; keyboard; accessibility by axe. */
+import { expect, test } from 'bun:test'
+import AxeBuilder from '@axe-core/playwright'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { focused, goTo, ground, motions, overflow } from '../page-scripts.ts'
+import type { Flow } from '../portal.test.ts'
+import { open, type Visitor } from '../portal-world.ts'
+
+const looks: Record<string, BrowserContextOptions> = {
+  light: { viewport: { width: 1280, height: 860 }, colorScheme: 'light' },
+  dark: { viewport: { width: 1280, height: 860 }, colorScheme: 'dark' },
+  phone: { viewport: { width: 360, height: 740 }, colorScheme: 'light', isMobile: true },
+}
+
+const paths = [
+  '/',
+  '/playground',
+  '/verification',
+  '/models',
+  '/keys',
+  '/usage',
+  '/members',
+  '/account',
+]
+/** A folder to put pictures of every page into, for people who look at them. */
+const pictures = process.env.PORTAL_SCREENSHOTS
+
+export function appearanceFlow({ world, admin }: Flow): void {
+  const visit = async (look: string): Promise<Visitor> =>
+    world().visitor({ ...looks[look], storageState: await admin().context.storageState() })
+
+  test.each(Object.keys(looks))(
+    'every page is accessible and fits: %s',
+    async (look) => {
+      const { page, context } = await visit(look)
+      await page.goto('/')
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      for (const path of paths) {
+        await goTo(page, path)
+        await settle(page, path)
+        await judge(page, `${look} ${path}`)
+      }
+      await goTo(page, '/keys')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('dialog').waitFor()
+      await judge(page, `${look} dialog`)
+      await context.close()
+      const stranger = await world().visitor(looks[look])
+      await stranger.page.goto('/')
+      await stranger.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      await judge(stranger.page, `${look} sign-in`)
+      await stranger.context.close()
+    },
+    120_000,
+  )
+
+  test('the colours can be chosen, and the choice is kept', async () => {
+    const { page } = admin()
+    const system = await ground(page)
+    const button = page.getByRole('button', { name: /^Colours/ })
+    await button.click()
+    await button.click()
+    const dark = await ground(page)
+    expect(dark).not.toBe(system)
+    await page.reload()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    expect(await ground(page)).toBe(dark)
+    await button.click()
+    expect(await ground(page)).toBe(system)
+  }, 30_000)
+
+  test('the keyboard reaches everything: skip link, navigation, dialog and back', async () => {
+    const { page } = admin()
+    await page.goto('/keys')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.keyboard.press('Tab')
+    expect(await focused(page)).toBe('Skip to the content')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    expect(await focused(page)).toBe('Create key')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await focused(page)).toBe('Create key')
+    await open(page, 'Models')
+    expect(await focused(page)).toBe('Models')
+  }, 30_000)
+
+  test('who asks for less motion gets none', async () => {
+    const { page, context } = await world().visitor({
+      reducedMotion: 'reduce',
+      storageState: await admin().context.storageState(),
+    })
+    await page.goto('/')
+    expect(new Set(await motions(page))).toEqual(new Set(['0s none']))
+    await context.close()
+  }, 30_000)
+}
+
+async function settle(page: Page, path: string): Promise<void> {
+  await page.locator(`nav a[aria-current][href="${path}"]`).waitFor({ state: 'attached' })
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.locator('.waiting').first().waitFor({ state: 'detached' })
+  if (path === '/usage') await page.locator('canvas').first().waitFor()
+}
+
+async function judge(page: Page, name: string): Promise<void> {
+  if (pictures !== undefined) {
+    const path = `${pictures}/${name.replace(/\W+/g, '-')}.png`
+    await page.screenshot({ path, fullPage: !name.includes('dialog') })
+  }
+  expect({ name, overflow: await overflow(page) }).toEqual({ name, overflow: 0 })
+  if (name.startsWith('phone')) return
+  const axe = new AxeBuilder({ page })
+  // Dark pages are the same pages in other colours.
+  if (name.startsWith('dark')) axe.withRules(['color-contrast', 'link-in-text-block'])
+  const { violations } = await axe.analyze()
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  const shown = serious.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`,
+  )
+  expect({ name, shown }).toEqual({ name, shown: [] })
+}

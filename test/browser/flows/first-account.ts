@@ -1,0 +1,55 @@
+/** The first account: by a link that works once. */
+import { expect, test } from 'bun:test'
+import { callAdmin } from '../page-scripts.ts'
+import type { Flow } from '../portal.test.ts'
+import { firstAccountLink, admin as person } from '../portal-world.ts'
+
+export function firstAccountFlow({ world, admin }: Flow): void {
+  test('the first account is made with the link that the stack prints', async () => {
+    const { page } = admin()
+    await page.goto(firstAccountLink(world()))
+    await page.getByLabel('Name').fill(person.name)
+    await page.getByLabel('E-mail').fill(person.email)
+    await page.getByLabel('Password').fill(person.password)
+    expect(page.url()).not.toContain('invitation')
+    await page.getByRole('button', { name: 'Create account' }).click()
+    await page.getByRole('heading', { name: 'Quick start' }).waitFor()
+    await page.getByText(person.name).first().waitFor()
+    const cookies = await admin().context.cookies()
+    expect(cookies).toMatchObject([{ httpOnly: true, sameSite: 'Strict' }])
+  }, 60_000)
+
+  test('the link does not work a second time', async () => {
+    const { page, context } = await world().visitor()
+    await page.goto(firstAccountLink(world()))
+    await page.getByLabel('Name').fill('Eve')
+    await page.getByLabel('E-mail').fill('eve@example.com')
+    await page.getByLabel('Password').fill('another long password')
+    await page.getByRole('button', { name: 'Create account' }).click()
+    await page.getByRole('alert').getByText('this link was used before or has expired').waitFor()
+    await context.close()
+  }, 30_000)
+
+  test('pages are for people who are signed in, and a wrong password does not say why', async () => {
+    const { page, context } = await world().visitor()
+    await page.goto('/keys')
+    await page.getByLabel('E-mail').fill(person.email)
+    await page.getByLabel('Password').fill('not the right password')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('address or password is wrong').waitFor()
+    await page.getByLabel('Password').fill(person.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'API keys' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await context.close()
+  }, 60_000)
+
+  test('a change without the token of the page is refused', async () => {
+    const { page } = admin()
+    const forged = { body: { name: 'forged' }, token: false }
+    expect(await callAdmin(page, 'POST', '/keys', forged)).toMatchObject({ status: 403 })
+  })
+}

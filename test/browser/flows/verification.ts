@@ -1,0 +1,114 @@
+/** The verification page: green on the running stack, red wherever something is wrong. */
+import { expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createNoteSigner } from '@privatemode/attestation'
+import type { Page } from 'playwright-core'
+import type { Flow } from '../portal.test.ts'
+import { open } from '../portal-world.ts'
+
+export function verificationFlow({ world, admin }: Flow): void {
+  const config = () => join(world().stack.home, 'portal', 'portal.json')
+
+  test('the running stack is verified, and said to be without protected hardware', async () => {
+    const { page } = admin()
+    await open(page, 'Verification')
+    const verdict = page.locator('[data-verdict=verified]')
+    await verdict.waitFor()
+    expect(await verdict.textContent()).toContain('hardware: false')
+    await page.getByRole('region', { name: 'Machine' }).getByText('hardware: false').waitFor()
+    const checks = page.locator('.checks li')
+    expect(await checks.count()).toBeGreaterThan(15)
+    expect(await page.locator('.checks li.bad').count()).toBe(0)
+    await page.getByText('came from this gateway').waitFor()
+  }, 60_000)
+
+  test('the evidence that the browser got passes the verify command', async () => {
+    const { page } = admin()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download the evidence' }).click(),
+    ])
+    const command = await page.getByRole('figure', { name: 'verify command' }).locator('code')
+    const words = ((await command.textContent()) ?? '').split(' ')
+    const args = words.slice(words.indexOf('verify', 5))
+    args[args.indexOf('evidence.json')] = await download.path()
+    const main = join(import.meta.dir, '../../../apps/verify/src/main.ts')
+    const run = Bun.spawnSync([process.execPath, main, 'bundle', ...args])
+    expect(run.stderr.toString()).toBe('')
+    expect(run.exitCode).toBe(0)
+  }, 60_000)
+
+  test('a log key of one own that the log is not signed with is red', async () => {
+    const { page } = admin()
+    const { verifierKey } = await createNoteSigner('localhost/privatemode')
+    await page.getByText('Use a key or manifest that you got elsewhere').click()
+    await page.getByLabel('Log key').fill(verifierKey)
+    await page.getByRole('button', { name: 'Verify with this' }).click()
+    await untilRed(page, 'log_signature_invalid')
+    expect(await page.locator('.steps li.bad').count()).toBe(1)
+    expect(await page.locator('.steps li.good').count()).toBe(0)
+  }, 30_000)
+
+  test('a manifest that lists other software is red, and shows the check that failed', async () => {
+    const { page } = admin()
+    await page.getByLabel('What you have').selectOption('A manifest, as it was published')
+    await page.getByRole('textbox', { name: 'Manifest' }).fill(otherManifest(world().stack.home))
+    await page.getByRole('button', { name: 'Verify with this' }).click()
+    await untilRed(page, 'measurement_unknown')
+    await page.locator('.checks li.bad').getByText('software/measurement').waitFor()
+    await page.getByRole('button', { name: "Back to the operator's key" }).click()
+    await page.locator('[data-verdict=verified]').waitFor()
+  }, 30_000)
+
+  test('with a wrong key from the operator nothing is sent', async () => {
+    const { page, context } = await world().visitor({
+      storageState: await admin().context.storageState(),
+    })
+    const right = readFileSync(config(), 'utf8')
+    const { verifierKey } = await createNoteSigner('localhost/privatemode')
+    const wrong = { ...JSON.parse(right), manifest_log_key: verifierKey }
+    writeFileSync(config(), JSON.stringify(wrong))
+    try {
+      await page.goto('/verification')
+      await untilRed(page, 'log_signature_invalid')
+      await open(page, 'Playground')
+      await page.getByText('nothing is sent').waitFor()
+      expect(await page.getByLabel('Message').count()).toBe(0)
+    } finally {
+      writeFileSync(config(), right)
+      await context.close()
+    }
+  }, 30_000)
+
+  test('where the operator does not allow software evidence, the stack is refused', async () => {
+    const { page, context } = await world().visitor({
+      storageState: await admin().context.storageState(),
+    })
+    const right = readFileSync(config(), 'utf8')
+    const { software_root: _, ...strict } = JSON.parse(right)
+    writeFileSync(config(), JSON.stringify(strict))
+    try {
+      await page.goto('/verification')
+      await untilRed(page, 'software_refused')
+    } finally {
+      writeFileSync(config(), right)
+      await context.close()
+    }
+  }, 30_000)
+}
+
+async function untilRed(page: Page, code: string): Promise<void> {
+  const verdict = page.locator('[data-verdict=refused]', { hasText: code })
+  await verdict.waitFor()
+  expect(await verdict.textContent()).toContain('Not verified')
+}
+
+/** The published manifest with one digit of a measurement changed. */
+function otherManifest(home: string): string {
+  const bundle = readFileSync(join(home, 'manifest-log/tile/entries/000.p/1'))
+  const text = bundle.subarray(2, 2 + bundle.readUInt16BE(0)).toString()
+  const [measurement = ''] = /[0-9a-f]{96}/.exec(text) ?? []
+  const digit = measurement.startsWith('0') ? '1' : '0'
+  return text.replace(measurement, digit + measurement.slice(1))
+}

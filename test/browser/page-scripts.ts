@@ -1,0 +1,68 @@
+/** What is asked inside the page. It is text, because tests are typed without a browser's globals. */
+import type { Page } from 'playwright-core'
+
+export const ground = (page: Page): Promise<string> =>
+  page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+
+/** The text of the element that has the focus. */
+export const focused = (page: Page): Promise<string> =>
+  page.evaluate('document.activeElement?.textContent ?? ""')
+
+/** The label of the input that has the focus. */
+export const focusedLabel = (page: Page): Promise<string> =>
+  page.evaluate('document.activeElement?.labels?.[0]?.textContent ?? ""')
+
+/** By how many pixels the page is wider than the screen. */
+export const overflow = (page: Page): Promise<number> =>
+  page.evaluate('Math.max(0, document.documentElement.scrollWidth - innerWidth)')
+
+/** Goes to another page of the portal as its own links do. */
+export const goTo = (page: Page, path: string): Promise<void> =>
+  page.evaluate(`{
+    history.pushState(null, '', ${JSON.stringify(path)})
+    dispatchEvent(new PopStateEvent('popstate'))
+  }`)
+
+/** How long transitions of all elements last, and their animations. */
+export const motions = (page: Page): Promise<string[]> =>
+  page.evaluate(`[...document.querySelectorAll('*')].map((element) => {
+    const { transitionDuration, animationName } = getComputedStyle(element)
+    return transitionDuration + ' ' + animationName
+  })`)
+
+/** Which part of a plot is painted in the colour of its first series. */
+export const paintedShare = (page: Page, title: string): Promise<number> =>
+  page.evaluate(`(() => {
+    const card = document.querySelector('[aria-label=${JSON.stringify(title)}]')
+    const canvas = card.querySelector('canvas')
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data
+    const colour = getComputedStyle(card.querySelector('.chip')).color.match(/\\d+/g).map(Number)
+    let painted = 0
+    for (let at = 0; at < pixels.length; at += 4) {
+      if (colour.every((value, index) => pixels[at + index] === value)) painted++
+    }
+    return painted / (pixels.length / 4)
+  })()`)
+
+export type Answer = { readonly status: number; readonly body: unknown }
+
+/** Calls the admin API as the page would, its token included: what is tested is who may, not how. */
+export function callAdmin(
+  page: Page,
+  method: string,
+  path: string,
+  options: { readonly body?: unknown; readonly token?: boolean } = {},
+): Promise<Answer> {
+  const { body, token = true } = options
+  const sent = body === undefined ? '' : `, body: ${JSON.stringify(JSON.stringify(body))}`
+  return page.evaluate(`(async () => {
+    const base = '/privatemode/v1/admin'
+    const session = await (await fetch(base + '/session')).json()
+    const headers = { 'content-type': 'application/json' }
+    if (${token}) headers['x-csrf-token'] = session.csrf_token
+    const response = await fetch(base + ${JSON.stringify(path)}, {
+      method: ${JSON.stringify(method)}, headers${sent}
+    })
+    return { status: response.status, body: await response.json() }
+  })()`)
+}

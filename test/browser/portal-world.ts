@@ -1,0 +1,97 @@
+/** The portal on a running stack, behind a tap on the wire, in a real browser. */
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import {
+  type ScriptedServer,
+  startScriptedServer,
+} from '../../apps/worker/src/testing/scripted-server.ts'
+import { type Recording, startRecordingRelay } from '../blindness/recording-relay.ts'
+import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+
+export type PortalWorld = {
+  readonly browser: Browser
+  readonly stack: RunningStack
+  readonly server: ScriptedServer
+  /** All that the browser and the gateway say to each other. */
+  readonly tap: Recording
+  /** Where the browser finds the portal: behind the tap. */
+  readonly origin: string
+  /** What pages complained about, and every origin they asked. */
+  readonly seen: { readonly complaints: string[]; readonly origins: Set<string> }
+  /** Somebody with a browser of their own. */
+  visitor(options?: BrowserContextOptions): Promise<Visitor>
+  stop(): Promise<void>
+}
+
+export type Visitor = { readonly context: BrowserContext; readonly page: Page }
+
+export const admin = {
+  name: 'Ada Admin',
+  email: 'ada@example.com',
+  password: 'correct horse battery staple',
+} as const
+
+export async function startPortalWorld(browser: Browser): Promise<PortalWorld> {
+  const server = startScriptedServer({
+    kind: 'vllm',
+    cache: 'salted',
+    models: ['scripted', 'scripted-large'],
+  })
+  const stack = await runStack(['--engineUrl', server.url])
+  const tap = startRecordingRelay(stack.gatewayUrl)
+  const seen = { complaints: [] as string[], origins: new Set<string>() }
+  const visitor = async (options: BrowserContextOptions = {}) => {
+    const context = await browser.newContext({ baseURL: tap.url, ...options })
+    const page = await context.newPage()
+    watch(page, seen)
+    return { context, page }
+  }
+  return {
+    browser,
+    stack,
+    server,
+    tap,
+    origin: tap.url,
+    seen,
+    visitor,
+    async stop() {
+      await browser.close()
+      tap.stop()
+      await stack.stop()
+      await server.stop()
+    },
+  }
+}
+
+/** Refused requests are logged by the browser itself; anything else in the console is a fault. */
+function watch(page: Page, seen: PortalWorld['seen']): void {
+  page.on('pageerror', (error) => seen.complaints.push(error.message))
+  page.on('console', (message) => {
+    const expected = /Failed to load resource|net::ERR_/.test(message.text())
+    if (message.type() === 'error' && !expected) seen.complaints.push(message.text())
+  })
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    if (protocol.startsWith('http')) seen.origins.add(origin)
+  })
+}
+
+/** The link that the stack printed, as it is behind the tap. */
+export function firstAccountLink(world: PortalWorld): string {
+  const [, hash] = /http:\S+\/(#invitation=\S+)/.exec(world.stack.output()) ?? []
+  if (hash === undefined) throw new Error('the stack printed no link')
+  return `${world.origin}/${hash}`
+}
+
+export async function signIn(page: Page, who: { email: string; password: string }): Promise<void> {
+  await page.goto('/')
+  await page.getByLabel('E-mail').fill(who.email)
+  await page.getByLabel('Password').fill(who.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor()
+}
+
+/** Opens a page by its link, as people do. */
+export async function open(page: Page, name: string): Promise<void> {
+  await page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
+  await page.getByRole('heading', { name, level: 1 }).waitFor()
+}

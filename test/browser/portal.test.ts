@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { launchChromium } from './chromium.ts'
+import { appearanceFlow } from './flows/appearance.ts'
+import { firstAccountFlow } from './flows/first-account.ts'
+import { keyFlow } from './flows/keys.ts'
+import { memberFlow } from './flows/members.ts'
+import { playgroundFlow } from './flows/playground.ts'
+import { snippetFlow } from './flows/snippets.ts'
+import { verificationFlow } from './flows/verification.ts'
+import { type PortalWorld, startPortalWorld, type Visitor } from './portal-world.ts'
+
+const browser = await launchChromium()
+if (browser === undefined) console.warn('no Chromium starts here: the portal is not tested')
+
+/** What a flow works with: one stack, and the first admin at a browser. */
+export type Flow = { world(): PortalWorld; admin(): Visitor }
+
+describe.skipIf(browser === undefined)('the portal in a real browser', () => {
+  let world: PortalWorld
+  let admin: Visitor
+
+  beforeAll(async () => {
+    if (browser === undefined) return
+    world = await startPortalWorld(browser)
+    admin = await world.visitor()
+    admin.page.setDefaultTimeout(20_000)
+  }, 150_000)
+
+  afterAll(async () => {
+    await world?.stop()
+  }, 60_000)
+
+  const flow: Flow = { world: () => world, admin: () => admin }
+  // In this order: the first account comes before everything else, usage after calls.
+  firstAccountFlow(flow)
+  keyFlow(flow)
+  verificationFlow(flow)
+  playgroundFlow(flow)
+  snippetFlow(flow)
+  memberFlow(flow)
+  appearanceFlow(flow)
+
+  test('no page complained in the console, and none asked another origin', () => {
+    expect(world.seen.complaints).toEqual([])
+    expect([...world.seen.origins]).toEqual([world.origin])
+  })
+})
