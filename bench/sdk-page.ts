@@ -19,7 +19,7 @@ export type PageTimes = Readonly<Record<string, readonly number[]>>
 
 type Send = (body: object) => Promise<void>
 
-const rounds = { request: 80, burst: 30, paced: 8 }
+const rounds = { request: 80, burst: 30, paced: 12 }
 const times: Record<string, number[]> = {}
 const ask = (content: string) => [{ role: 'user' as const, content }]
 
@@ -48,14 +48,17 @@ async function measure(config: PageConfig): Promise<void> {
     off: through((await connect('off')).fetch, endpoint),
     default: through((await connect('default')).fetch, endpoint),
   }
-  // One after the other in every round, so that whatever else the machine does falls on all.
+  // One after the other in every round, and another first each time, so that whatever else the
+  // machine does falls on all.
+  const senders = Object.entries(compared)
   for (const [kind, count, body] of [
     ['request', rounds.request, { messages: ask('hello') }],
     ['burst', rounds.burst, { stream: true, messages: ask('[[words 256]]') }],
     ['paced', rounds.paced, { stream: true, messages: ask('[[pace 5]] [[words 256]]') }],
   ] as const) {
     for (let i = 0; i < count; i++) {
-      for (const [name, send] of Object.entries(compared)) {
+      const turn = i % senders.length
+      for (const [name, send] of [...senders.slice(turn), ...senders.slice(0, turn)]) {
         await timed(`${kind}/${name}`, () => send(body))
       }
     }

@@ -83,7 +83,7 @@ function fromTo(file: string, to: string): string {
 /** Shared parts are files of their own: both entries then know the same verified workers. */
 async function bundleForBrowsers(target: string): Promise<void> {
   const built = await Bun.build({
-    entrypoints: Object.values(entries).map((name) => join(here, 'src', `${name}.ts`)),
+    entrypoints: ['index', 'software'].map((name) => join(here, 'src', `${name}.ts`)),
     outdir: target,
     target: 'browser',
     minify: true,

@@ -9,8 +9,9 @@ import {
   type Roots,
   vendorRoots,
 } from '@privatemode/attestation'
-import { type Bytes, type TrafficShape, webCryptoProvider } from '@privatemode/protocol/envelope'
+import type { Bytes, TrafficShape } from '@privatemode/protocol/envelope'
 import type { CacheSaltPolicy } from './cache-salt.ts'
+import { clientCrypto } from './client-crypto.ts'
 import { checkpointsIn, type LogStorage, memoryStorage } from './log-storage.ts'
 import { type ClientEvent, type ClientOptions, defaultRevocation, type Fetch } from './options.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
@@ -66,7 +67,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
   const { software } = options
   const fetch = options.fetch ?? platformFetch
   const endpoint = requireUrl(options.endpoint, 'endpoint')
-  const { random = webCryptoProvider.random } = options
+  const { random = clientCrypto.random } = options
   return {
     endpoint,
     manifestSource: manifestSource(options, endpoint, fetch),
@@ -74,7 +75,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
     revocation: options.revocation ?? defaultRevocation,
     hardware: options.hardware,
     ...(software === undefined ? {} : { software: software.verifier }),
-    crypto: { ...webCryptoProvider, random },
+    crypto: { ...clientCrypto, random },
     fetch,
     shape: options.shape ?? 'default',
     now: options.now ?? (() => new Date()),
