@@ -1,0 +1,71 @@
+/** `npm run release`: builds everything that would be published into dist/, checks it, and says what it is. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildPackage } from '../packages/sdk/build.ts'
+import { readBuildFacts } from './deploy/build-facts.ts'
+import { repository, run } from './deploy/locked-package.ts'
+import { packChart } from './deploy/pack-chart.ts'
+import { formatChecksums, formatProvenance, hashFiles } from './deploy/provenance.ts'
+
+const dist = join(repository, 'dist')
+const facts = readBuildFacts()
+const unchecked = process.argv.includes('--unchecked')
+if (facts.revision.endsWith('-dirty') && !process.argv.includes('--allow-dirty')) {
+  console.error(
+    'the working tree differs from its commit; commit first, or give --allow-dirty for a trial',
+  )
+  process.exit(1)
+}
+
+rmSync(dist, { recursive: true, force: true })
+mkdirSync(join(dist, 'charts'), { recursive: true })
+step('binaries', 'scripts/build-binaries.ts')
+step('images', 'scripts/build-images.ts')
+step('npm package of the proxy', 'scripts/build-npm.ts')
+await packSdk()
+for (const which of ['chart', 'backend'] as const) {
+  console.log(
+    packChart(which, join(dist, 'charts'), facts.epochSeconds).slice(repository.length + 1),
+  )
+}
+if (unchecked) console.log('not checked, as asked: the tests of what was built did not run')
+else step('checks', 'scripts/deploy/test.ts', '--built')
+
+const subjects = await hashFiles(dist)
+const tools = {
+  bun: Bun.version,
+  node: run(['node', '--version']).trim(),
+  npm: run(['npm', '--version']).trim(),
+}
+writeFileSync(join(dist, 'provenance.intoto.json'), formatProvenance(subjects, facts, tools))
+writeFileSync(join(dist, 'SHA256SUMS'), formatChecksums(await hashFiles(dist)))
+console.log(
+  `${subjects.length} files of ${facts.version} at ${facts.revision} in dist/, see SHA256SUMS`,
+)
+
+function step(name: string, ...args: string[]): void {
+  const started = Date.now()
+  const { exitCode } = Bun.spawnSync([process.execPath, ...args], {
+    cwd: repository,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  if (exitCode !== 0) {
+    console.error(`${name}: failed; nothing is to be published`)
+    process.exit(1)
+  }
+  console.log(`${name}: ok (${Math.round((Date.now() - started) / 1000)} s)`)
+}
+
+/** The SDK builds its package by itself; here it is packed and put beside the others. */
+async function packSdk(): Promise<void> {
+  const work = mkdtempSync(join(tmpdir(), 'privatemode-sdk-'))
+  try {
+    const built = await buildPackage(join(work, 'sdk'))
+    const target = join(dist, 'npm')
+    const name = run(['npm', 'pack', '--silent', '--pack-destination', target], { cwd: built })
+    console.log(`dist/npm/${name.trim()}`)
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
