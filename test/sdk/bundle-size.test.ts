@@ -3,12 +3,12 @@ import { bundle, imports } from './bundle-size.ts'
 
 /** The budget, and the size as of the last deliberate change; growth of 3 % over that fails too. */
 const limits: Readonly<Record<keyof typeof imports, { budget: number; recorded: number }>> = {
-  core: { budget: 40_000, recorded: 36_300 },
-  'core and software': { budget: 45_000, recorded: 40_750 },
-  'core and SEV-SNP': { budget: 60_000, recorded: 44_650 },
-  'core and TDX': { budget: 60_000, recorded: 46_700 },
-  'all hardware': { budget: 120_000, recorded: 59_500 },
-  'all hardware and software': { budget: 120_000, recorded: 60_300 },
+  core: { budget: 40_000, recorded: 37_500 },
+  'core and software': { budget: 45_000, recorded: 42_000 },
+  'core and SEV-SNP': { budget: 60_000, recorded: 45_850 },
+  'core and TDX': { budget: 60_000, recorded: 47_900 },
+  'all hardware': { budget: 120_000, recorded: 60_700 },
+  'all hardware and software': { budget: 120_000, recorded: 61_450 },
 }
 
 for (const [name, source] of Object.entries(imports)) {
