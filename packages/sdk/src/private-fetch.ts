@@ -11,8 +11,9 @@ import {
 } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
 import type { Call, PrivateClient } from './client.ts'
-import { refusalOf, toPrivatemodeError } from './privatemode-error.ts'
+import { toPrivatemodeError } from './privatemode-error.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
+import { refusedError } from './refusals.ts'
 
 export type PrivateFetchOptions = {
   readonly client: PrivateClient
@@ -46,7 +47,7 @@ export function privateFetch(options: PrivateFetchOptions) {
       if (!found.route.sealed) return await answerModels(options.client, apiKey, found.modelId)
       return await callSealed(options, request, pathname, apiKey)
     } catch (error) {
-      const shown = error instanceof AttestationError ? refusalOf(error) : error
+      const shown = error instanceof AttestationError ? refusedError(error) : error
       if (shown instanceof ApiError) return errorResponse(dialect, shown)
       throw error // an abort is the caller's own, and passes as it is
     }

@@ -1,6 +1,7 @@
 /** The one error of this package: a code to act on, whether a retry is safe, and never any content. */
 import { AttestationError, type AttestationErrorCode, type Check } from '@privatemode/attestation'
 import { ApiError, type ApiErrorCode, parseRelayError } from '@privatemode/protocol/api'
+import { refusedError } from './refusals.ts'
 
 /** The closed set of codes. A code is API: programs act on it, and `docs/sdk.md` lists it. */
 export type PrivatemodeErrorCode =
@@ -59,18 +60,8 @@ export class PrivatemodeError extends Error {
 /** Gives every failure of the parts below its public form. An abort stays what the platform made it. */
 export function toPrivatemodeError(error: unknown, requestId?: string): unknown {
   if (error instanceof ApiError) return fromApi(error, requestId)
-  if (error instanceof AttestationError) return fromApi(refusalOf(error), requestId)
+  if (error instanceof AttestationError) return fromApi(refusedError(error), requestId)
   return error
-}
-
-/** What verification refused, as an error of the API: the form that `pm.fetch` answers. */
-export function refusalOf(cause: AttestationError): ApiError {
-  // A log that cannot be reached says nothing about the backend; it may be there in a moment.
-  return cause.code === 'log_unreachable'
-    ? new ApiError('gateway_unreachable', `the manifest cannot be fetched: ${cause.message}`, {
-        cause,
-      })
-    : new ApiError('attestation_refused', `the backend was refused: ${cause.message}`, { cause })
 }
 
 /** The error in an answer that a worker sealed: it is authentic, and about the request itself. */

@@ -181,7 +181,7 @@ describe('the manifest', () => {
     const unreachable = new AttestationError('log_unreachable', 'no answer')
     const { workers } = testWorkers(backend, { manifestSource: source(() => unreachable) })
     const failing = workers.require(key, model)
-    await expect(failing).rejects.toMatchObject({ code: 'upstream_error', retryable: true })
+    await expect(failing).rejects.toMatchObject({ code: 'gateway_unreachable', retryable: true })
   })
 
   test('is on record before the first worker is used, and where that fails none is', async () => {

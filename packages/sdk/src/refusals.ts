@@ -71,7 +71,7 @@ export function refusedError(cause: Error): ApiError {
     // What the connection failed of, such as an unknown certificate authority, is what the caller can mend.
     const reason = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
     const told = `the manifest cannot be fetched: ${message}${reason}`
-    return new ApiError('upstream_error', told, { cause })
+    return new ApiError('gateway_unreachable', told, { cause })
   }
   const told = `the backend was refused: ${message} (${code})`
   return new ApiError('attestation_refused', told, { cause })
