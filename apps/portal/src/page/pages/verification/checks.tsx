@@ -15,10 +15,12 @@ const results = {
 
 type ChecksProps = { readonly checks: readonly ShownCheck[]; readonly open?: boolean }
 
-export function Checks({ checks, open = true }: ChecksProps) {
+export function Checks({ checks, open }: ChecksProps) {
   const passed = checks.filter(({ result }) => result === 'passed').length
+  // On a phone, many lines that say the same would hide what comes after them.
+  const roomy = passed < checks.length || matchMedia('(min-width: 48rem)').matches
   return (
-    <details class="checks" open={open}>
+    <details class="checks" open={open ?? roomy}>
       <summary>
         {passed} of {checks.length} checks passed
       </summary>
