@@ -12,9 +12,11 @@ export const focused = (page: Page): Promise<string> =>
 export const focusedLabel = (page: Page): Promise<string> =>
   page.evaluate('document.activeElement?.labels?.[0]?.textContent ?? ""')
 
-/** By how many pixels the page is wider than the screen. */
-export const overflow = (page: Page): Promise<number> =>
-  page.evaluate('Math.max(0, document.documentElement.scrollWidth - innerWidth)')
+/** By how many pixels the page is wider than the screen; a phone's own `innerWidth` would grow with it. */
+export const overflow = async (page: Page): Promise<number> => {
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+  return Math.max(0, width - (page.viewportSize()?.width ?? 0))
+}
 
 /** Goes to another page of the portal as its own links do. */
 export const goTo = (page: Page, path: string): Promise<void> =>

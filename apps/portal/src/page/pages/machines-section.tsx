@@ -23,7 +23,7 @@ export function MachinesSection() {
       )}
       {workers.kind === 'ready' && workers.value.length > 0 && (
         <div class="table">
-          <table>
+          <table class="fold">
             <thead>
               <tr>
                 <th scope="col">Machine</th>
@@ -64,16 +64,18 @@ function MachineRow({ worker, onChange }: RowProps) {
         <p class="soft">{worker.models.join(', ')}</p>
         {error !== undefined && <Failure error={error} what="That did not work" />}
       </th>
-      <td>
+      <td data-label="Load">
         {worker.active} of {worker.capacity}
       </td>
-      <td>
+      <td data-label="Joined">
         <Moment iso={worker.registered_at} ago />
       </td>
-      <td>
-        <Badge kind={worker.draining ? 'warn' : 'good'}>
-          {worker.draining ? 'draining' : 'serving'}
-        </Badge>
+      <td data-label="State">
+        <div>
+          <Badge kind={worker.draining ? 'warn' : 'good'}>
+            {worker.draining ? 'draining' : 'serving'}
+          </Badge>
+        </div>
       </td>
       <td class="end">
         <Button busy={busy} onClick={submit}>
