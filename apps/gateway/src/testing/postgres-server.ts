@@ -1,5 +1,15 @@
 /** A real PostgreSQL server for tests: the system's, or the one inside npm; none is no failure. */
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -37,9 +47,10 @@ const prefix = asRoot
   : []
 
 export async function startPostgres(): Promise<PostgresServer> {
-  const bin = findPostgres()
-  if (bin === undefined) throw new Error('there is no PostgreSQL here')
+  const found = findPostgres()
+  if (found === undefined) throw new Error('there is no PostgreSQL here')
   const directory = mkdtempSync(join(tmpdir(), 'postgres-test-'))
+  const bin = completePackage(found, directory)
   if (asRoot) chownSync(directory, nobody, nobody)
   const data = join(directory, 'data')
   await run([join(bin, 'initdb'), '-D', data, '-U', 'test', '--auth=trust', '--no-sync'])
@@ -66,6 +77,20 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
   await untilReady(port)
   return server
+}
+
+/** The package's install script would make links, and scripts do not run here: a copy gets them. */
+function completePackage(bin: string, directory: string): string {
+  const native = join(bin, '..')
+  const list = join(native, 'pg-symlinks.json')
+  if (!existsSync(list)) return bin
+  const copy = join(directory, 'native')
+  cpSync(native, copy, { recursive: true })
+  for (const name of readdirSync(join(copy, 'bin'))) chmodSync(join(copy, 'bin', name), 0o755)
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]
+  for (const { source, target } of links)
+    symlinkSync(join(directory, source), join(directory, target))
+  return join(copy, 'bin')
 }
 
 function spawn(command: string[]) {
