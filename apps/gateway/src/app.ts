@@ -71,23 +71,25 @@ export function createApp(parts: AppParts): App {
   const fail = (exchange: Exchange, error: unknown) => {
     answerError(exchange, error, parts).catch(() => exchange.cut())
   }
+  const done = (exchange: Exchange, error: unknown) => {
+    running--
+    if (error !== undefined) fail(exchange, error)
+  }
   return {
     begin(exchange) {
       running++
-      const done = (error?: unknown) => {
-        running--
-        if (error !== undefined) fail(exchange, error)
-      }
+      const { target, method } = exchange.head
       if (running > parts.maxRequests) {
-        done(new ApiError('overloaded', 'too many requests at once', { retryAfterSeconds: 1 }))
-      } else if (exchange.head.target === sealedPath && exchange.head.method !== 'OPTIONS') {
+        const message = 'too many requests at once'
+        done(exchange, new ApiError('overloaded', message, { retryAfterSeconds: 1 }))
+      } else if (target === sealedPath && method !== 'OPTIONS') {
         relaySealed(exchange, parts.relay, done)
       } else {
-        const path = exchange.head.target.split('?', 1)[0] ?? ''
+        const path = target.split('?', 1)[0] ?? ''
         const handler = (request: Request, address: string) => route(request, path, address, parts)
         serveRequest(exchange, handler, maxBodyBytes).then(
-          () => done(),
-          (error: unknown) => done(error ?? new Error('a handler failed without a reason')),
+          () => done(exchange, undefined),
+          (error: unknown) => done(exchange, error ?? new Error('failed without a reason')),
         )
       }
     },
@@ -162,7 +164,7 @@ function answerError(
   const given = exchange.head.fields.get('privatemode-request-id') ?? ''
   const requestId = /^[0-9a-f]{32}$/.test(given) ? given : newRequestId()
   const fields = { requestId, status: shown.status }
-  watching.metrics.answers.add(1, { status: String(shown.status), code: shown.code })
+  watching.metrics.refusals.add(1, { status: String(shown.status), code: shown.code })
   if (shown.status < 500) log.debug('refused', { ...fields, code: shown.code })
   else log.warn('failed', { ...fields, ...describeError(error) })
   const { status, headers, body } = formatRelayError(shown, requestId)

@@ -1,6 +1,6 @@
 /** Puts the parts of a gateway together and runs them. */
 
-import { createLog, createOutbound, describeError, type Log } from '@privatemode/service'
+import { createLog, createOutbound, describeError, type Log, logLevels } from '@privatemode/service'
 import { type HttpServer, serveHttp, UpstreamPool } from '@privatemode/service/http'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
@@ -97,6 +97,7 @@ async function assemble(
       expected,
       metrics,
       log,
+      logsRequests: settings.logLevel <= logLevels.debug,
       clock,
       random: Math.random,
       limits: settings.limits,

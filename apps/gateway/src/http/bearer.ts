@@ -3,6 +3,7 @@
 /** What follows `Bearer `, in any case (RFC 9110, 11.1), or undefined. */
 export function bearerOf(authorization: string | null | undefined): string | undefined {
   if (authorization === null || authorization === undefined) return undefined
-  const isBearer = authorization.slice(0, 7).toLowerCase() === 'bearer '
+  const isBearer =
+    authorization.startsWith('Bearer ') || authorization.slice(0, 7).toLowerCase() === 'bearer '
   return isBearer && authorization.length < 512 ? authorization.slice(7).trim() : undefined
 }

@@ -40,11 +40,11 @@ async function callerWith(limits: Partial<Limits>, account: Partial<Limits> = {}
   return { keyId: key.id, accountId: `acct_${newId()}`, keyLimits, accountLimits } as Caller
 }
 
-const request = (caller: Caller) => ({ caller, path: '/v1/chat/completions', lengthBytes: 600 })
+const path = '/v1/chat/completions'
 
 async function admit(limiter: Limiter, caller: Caller): Promise<Permit | LimitError> {
   try {
-    return await limiter.admit(request(caller))
+    return await limiter.admit(caller, path, 600)
   } catch (error) {
     if (error instanceof LimitError) return error
     throw error
@@ -103,7 +103,7 @@ test('a refusal says when to come back and what the limit is, in both dialects',
   expect(refusal).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
   expect((refusal as LimitError).retryAfterSeconds).toBeGreaterThan(55)
   expect(refusal.fields).toContain('x-ratelimit-remaining-requests: 0\r\n')
-  const anthropic = one.admit({ ...request(caller), path: '/v1/messages' })
+  const anthropic = one.admit(caller, '/v1/messages', 600)
   await expect(anthropic).rejects.toMatchObject({
     fields: expect.stringContaining('anthropic-ratelimit-requests-limit: 1\r\n'),
   })
@@ -155,7 +155,7 @@ test('a month that is used up refuses with the code that says a retry is no use'
 
 test('a limit of nothing admits nothing, and no limit costs no query', async () => {
   expect(await admit(one, await callerWith({ requestsPerMinute: 0 }))).toBeInstanceOf(LimitError)
-  expect(one.admit(request(await callerWith({})))).not.toBeInstanceOf(Promise)
+  expect(one.admit(await callerWith({}), path, 600)).not.toBeInstanceOf(Promise)
 })
 
 async function untilAdmitted(limiter: Limiter, caller: Caller): Promise<Permit> {

@@ -21,7 +21,7 @@ export type Permit = {
   readonly end: () => void
 }
 
-export type AdmittedRequest = {
+type AdmittedRequest = {
   readonly caller: Caller
   readonly path: string
   readonly lengthBytes: number
@@ -49,10 +49,10 @@ export class Limiter {
   }
 
   /** At once for callers without limits; throws a `LimitError` where a limit is reached. */
-  admit(request: AdmittedRequest): Permit | Promise<Permit> {
-    const { keyLimits, accountLimits } = request.caller
+  admit(caller: Caller, path: string, lengthBytes: number): Permit | Promise<Permit> {
+    const { keyLimits, accountLimits } = caller
     if (!isLimited(keyLimits) && !isLimited(accountLimits)) return unlimited
-    return this.#admitLimited(request).catch((cause: unknown) => {
+    return this.#admitLimited({ caller, path, lengthBytes }).catch((cause: unknown) => {
       if (cause instanceof LimitError) throw cause
       const message = 'limits cannot be checked at the moment'
       throw new ApiError('overloaded', message, { retryAfterSeconds: 2, cause })

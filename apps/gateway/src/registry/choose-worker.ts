@@ -14,6 +14,9 @@ export function orderCandidates(
   nowMs: number,
   random: () => number,
 ): ViewedWorker[] {
+  // Most requests name few workers, and often one.
+  const [only] = candidates
+  if (candidates.length === 1 && only !== undefined) return only.worker.draining ? [] : [only]
   const usable = candidates.filter((entry) => !entry.worker.draining)
   const healthy = usable.filter((entry) => entry.suspectUntilMs <= nowMs)
   const suspects = usable.filter((entry) => entry.suspectUntilMs > nowMs)

@@ -79,13 +79,12 @@ test('a view follows the database and keeps its own counts of what is under way'
   await renewLease(database, registration('w_one'), 600)
   await view.start()
   const entry = view.find('w_one')!
-  const end = view.begin(entry)
+  entry.inFlight++
   await renewLease(database, registration('w_one', { active: 2 }), 600)
   await view.refresh()
   expect(view.find('w_one')).toMatchObject({ inFlight: 1, inFlightAtReport: 1 })
   expect(loadOf(view.find('w_one')!)).toBe(0.5)
-  end()
-  end() // counted once
+  entry.inFlight--
   expect(loadOf(view.find('w_one')!)).toBe(0.25)
   await endLease(database, 'w_one')
   await view.refresh()

@@ -5,7 +5,7 @@ import { type LiveWorker, listLive } from './worker-store.ts'
 /** A worker with this gateway's own load on it. */
 export type ViewedWorker = {
   readonly worker: LiveWorker
-  /** Requests of this gateway that the worker has now. */
+  /** Requests of this gateway that the worker has now; who asks the worker counts. */
   inFlight: number
   /** `inFlight` when the worker's own count was last read. */
   inFlightAtReport: number
@@ -45,16 +45,6 @@ export class WorkerView {
 
   list(): readonly LiveWorker[] {
     return [...this.#workers.values()].map((entry) => entry.worker)
-  }
-
-  /** Counts one request on a worker until the returned function is called. */
-  begin(entry: ViewedWorker): () => void {
-    entry.inFlight++
-    let ended = false
-    return () => {
-      if (!ended) entry.inFlight--
-      ended = true
-    }
   }
 
   /** Puts a worker that did not answer behind the others for a while. */

@@ -1,5 +1,4 @@
 /** One try of a request with one worker: its answer goes to the client as it comes. */
-
 import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
 import {
   type AnswerSink,
@@ -11,6 +10,7 @@ import {
   type UpstreamConnection,
   viewOf,
 } from '@privatemode/service/http'
+import type { ViewedWorker } from '../registry/worker-view.ts'
 import { sealedContentType } from './sealed-request.ts'
 
 export type StreamEnd = 'complete' | 'aborted' | 'broken'
@@ -22,36 +22,42 @@ export type Outcome =
   | { readonly kind: 'silent'; readonly failure: Failure }
   | { readonly kind: 'refused'; readonly error: ApiError }
 
-export type AttemptEvents = {
+/** Who wants to know how a try goes. */
+export interface AttemptOwner {
+  /** Header lines to put into the answer. */
+  readonly answerFields: string
   /** Called once: whether the client is being answered, or why not. */
-  readonly decided: (outcome: Outcome) => void
+  decided(attempt: Attempt, outcome: Outcome): void
   /** Called once after `begun`, with the bytes that went to the client. */
-  readonly ended: (end: StreamEnd, bytes: number) => void
+  ended(attempt: Attempt, end: StreamEnd, bytes: number): void
 }
 
+const begun: Outcome = { kind: 'begun' }
 const maxErrorBytes = 64 * 1024
 
 export class Attempt implements AnswerSink {
+  readonly entry: ViewedWorker
+  /** Whether the connection had been idle: the worker may just have closed it. */
+  readonly reused: boolean
   readonly #exchange: Exchange
   readonly #connection: UpstreamConnection
-  readonly #fields: string
-  readonly #events: AttemptEvents
+  readonly #owner: AttemptOwner
   #state: 'waiting' | 'refusal' | 'streaming' | 'over' = 'waiting'
   #bytes = 0
   #refusal: { head: ResponseHead; parts: Buffer[]; bytes: number } | undefined
 
-  /** `fields` are header lines to put into the answer. */
   constructor(
+    owner: AttemptOwner,
     exchange: Exchange,
+    entry: ViewedWorker,
     connection: UpstreamConnection,
-    fields: string,
-    events: AttemptEvents,
   ) {
+    this.#owner = owner
     this.#exchange = exchange
+    this.entry = entry
     this.#connection = connection
-    this.#fields = fields
-    this.#events = events
-    exchange.onGone = () => this.#clientGone()
+    this.reused = connection.answers > 0
+    exchange.onGone = () => this.#gone()
   }
 
   head(head: ResponseHead, first: Span, ended: boolean): void {
@@ -65,8 +71,9 @@ export class Attempt implements AnswerSink {
     this.#bytes = first.end - first.start
     const length =
       head.framing === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${head.framing}`
-    const open = this.#exchange.begin(`${answerStart}${this.#fields}${length}\r\n`, first)
-    this.#events.decided({ kind: 'begun' })
+    const start = `${answerStart}${this.#owner.answerFields}${length}\r\n`
+    const open = this.#exchange.begin(start, first)
+    this.#owner.decided(this, begun)
     this.#afterWrite(open, ended)
   }
 
@@ -84,17 +91,26 @@ export class Attempt implements AnswerSink {
       case 'waiting':
       case 'refusal':
         this.#state = 'over'
-        this.#events.decided({ kind: 'silent', failure })
+        this.#owner.decided(this, { kind: 'silent', failure })
         return
       case 'streaming':
         this.#state = 'over'
         // The client must not take what it has for a whole answer.
         this.#exchange.cut()
-        this.#events.ended('broken', this.#bytes)
+        this.#owner.ended(this, 'broken', this.#bytes)
         return
       case 'over':
         return
     }
+  }
+
+  /** The client went away: so does the request. */
+  #gone(): void {
+    const before = this.#state
+    this.#state = 'over'
+    if (before !== 'over') this.#connection.abandon()
+    if (before === 'streaming') this.#owner.ended(this, 'aborted', this.#bytes)
+    else if (before !== 'over') this.#owner.decided(this, { kind: 'gone' })
   }
 
   /** The client's pace is the worker's pace: no more is read until the client took what is here. */
@@ -102,7 +118,7 @@ export class Attempt implements AnswerSink {
     if (ended) {
       this.#state = 'over'
       this.#exchange.finish()
-      this.#events.ended('complete', this.#bytes)
+      this.#owner.ended(this, 'complete', this.#bytes)
     } else if (!open) {
       this.#connection.pause()
       this.#exchange.whenDrained(() => this.#connection.resume())
@@ -121,15 +137,7 @@ export class Attempt implements AnswerSink {
     const body = tooLong ? '' : bodyText(refusal.head, Buffer.concat(refusal.parts))
     const { status, fields } = refusal.head
     const error = parseRelayError(status, body, fields.get('retry-after'))
-    this.#events.decided({ kind: 'refused', error })
-  }
-
-  #clientGone(): void {
-    const before = this.#state
-    this.#state = 'over'
-    if (before !== 'over') this.#connection.abandon()
-    if (before === 'streaming') this.#events.ended('aborted', this.#bytes)
-    else if (before !== 'over') this.#events.decided({ kind: 'gone' })
+    this.#owner.decided(this, { kind: 'refused', error })
   }
 }
 

@@ -6,11 +6,14 @@ import type { SealedRequest } from './sealed-request.ts'
 
 export type CandidateParts = {
   readonly view: WorkerView
-  readonly clock: () => number
   readonly random: () => number
 }
 
-export function findCandidates(sealed: SealedRequest, parts: CandidateParts): ViewedWorker[] {
+export function findCandidates(
+  sealed: SealedRequest,
+  nowMs: number,
+  parts: CandidateParts,
+): ViewedWorker[] {
   const live: ViewedWorker[] = []
   for (const id of sealed.workerIds) {
     const entry = parts.view.find(id)
@@ -26,7 +29,7 @@ export function findCandidates(sealed: SealedRequest, parts: CandidateParts): Vi
       param: 'model',
     })
   }
-  const ordered = orderCandidates(able, parts.clock(), parts.random)
+  const ordered = orderCandidates(able, nowMs, parts.random)
   if (ordered.length === 0) {
     throw new ApiError('no_worker', 'the named workers are being drained', { retryAfterSeconds: 1 })
   }

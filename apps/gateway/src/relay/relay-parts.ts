@@ -1,7 +1,6 @@
 /** What the relay works with. */
-
 import type { Log } from '@privatemode/service'
-import type { UpstreamPool } from '@privatemode/service/http'
+import type { Exchange, UpstreamPool } from '@privatemode/service/http'
 import type { KeyCheck } from '../keys/key-check.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'
@@ -18,6 +17,8 @@ export type RelayParts = {
   readonly expected: ExpectedUsage
   readonly metrics: GatewayMetrics
   readonly log: Log
+  /** Whether a line is written for each request; else it is not even made. */
+  readonly logsRequests: boolean
   /** Monotonic milliseconds. */
   readonly clock: () => number
   readonly random: () => number
@@ -28,3 +29,6 @@ export type RelayLimits = {
   readonly firstByteTimeoutMs: number
   readonly attempts: number
 }
+
+/** Called once: without an error when the exchange is over, else with what to answer. */
+export type RelayDone = (exchange: Exchange, error: unknown) => void

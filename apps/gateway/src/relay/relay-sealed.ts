@@ -1,38 +1,37 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
-
 import { ApiError } from '@privatemode/protocol/api'
 import {
   type Exchange,
   emptySpan,
   type Span,
   type UpstreamConnection,
-  whenReady,
 } from '@privatemode/service/http'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
 import type { Permit } from '../limits/limiter.ts'
 import type { ViewedWorker } from '../registry/worker-view.ts'
-import { Attempt, type Outcome, type StreamEnd } from './attempt.ts'
+import { Attempt, type AttemptOwner, type Outcome, type StreamEnd } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
-import type { RelayParts } from './relay-parts.ts'
+import type { RelayDone, RelayParts } from './relay-parts.ts'
+import { reportRelayed } from './report-relayed.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
 import { streamBody } from './stream-body.ts'
-
-/** Called once: without an error when the exchange is over, else with what to answer. */
-export type RelayDone = (error?: unknown) => void
 
 export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDone): void {
   new Relay(exchange, parts, done).start()
 }
 
-/** One request on its way, by callbacks rather than promises: this is the gateway's whole work. */
-class Relay {
+/**
+ * One request on its way. This is the gateway's whole work, so it goes on at once with what is
+ * there; promises appear only where something has to be waited for.
+ */
+class Relay implements AttemptOwner {
   readonly #exchange: Exchange
   readonly #parts: RelayParts
   readonly #done: RelayDone
   readonly #startedMs: number
-  #sealed!: SealedRequest
-  #caller!: Caller
+  #sealed: SealedRequest | undefined
+  #caller: Caller | undefined
   #permit: Permit | undefined
   #candidates: readonly ViewedWorker[] = []
   #body: Span | undefined
@@ -48,51 +47,62 @@ class Relay {
     this.#startedMs = parts.clock()
   }
 
+  get answerFields(): string {
+    return this.#permit?.fields ?? ''
+  }
+
   start(): void {
     try {
       const bearer = bearerOf(this.#exchange.head.fields.get('authorization'))
-      whenReady(this.#parts.keys.check(bearer), this.#readHead, this.#fail)
+      const caller = this.#parts.keys.check(bearer)
+      if (caller instanceof Promise) this.#later(caller, (found) => this.#readHead(found))
+      else this.#readHead(caller)
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  readonly #fail = (error?: unknown): void => {
-    this.#release()
-    this.#permit?.end()
-    this.#done(error)
+  #later<T>(promise: Promise<T>, next: (value: T) => void): void {
+    promise.then(next).catch((error: unknown) => this.#fail(error))
   }
 
-  readonly #readHead = (caller: Caller): void => {
-    const { bodies } = this.#parts
-    this.#caller = caller
-    this.#sealed = readSealedRequest(this.#exchange.head)
-    const { lengthBytes } = this.#sealed
-    if (lengthBytes > bodies.limits.maxBytes) {
+  #fail(error?: unknown): void {
+    this.#release()
+    this.#permit?.end()
+    this.#done(this.#exchange, error)
+  }
+
+  #readHead(caller: Caller): void {
+    const { bodies, limiter } = this.#parts
+    const sealed = readSealedRequest(this.#exchange.head)
+    if (sealed.lengthBytes > bodies.limits.maxBytes) {
       const most = `a sealed request has at most ${bodies.limits.maxBytes} bytes`
       throw new ApiError('request_too_large', most)
     }
-    this.#candidates = findCandidates(this.#sealed, this.#parts)
-    const admitted = this.#parts.limiter.admit({ caller, path: this.#sealed.path, lengthBytes })
-    whenReady(admitted, this.#readBody, this.#fail)
+    this.#caller = caller
+    this.#sealed = sealed
+    this.#candidates = findCandidates(sealed, this.#startedMs, this.#parts)
+    const permit = limiter.admit(caller, sealed.path, sealed.lengthBytes)
+    if (permit instanceof Promise) this.#later(permit, (given) => this.#readBody(sealed, given))
+    else this.#readBody(sealed, permit)
   }
 
-  readonly #readBody = (permit: Permit): void => {
-    const { bodies } = this.#parts
-    const { lengthBytes } = this.#sealed
+  #readBody({ lengthBytes }: SealedRequest, permit: Permit): void {
     this.#permit = permit
     this.#exchange.invite()
-    if (bodies.hold(lengthBytes)) {
-      this.#heldBytes = lengthBytes
-      whenReady(this.#exchange.body.whole(lengthBytes), this.#send, this.#fail)
-    } else {
+    if (!this.#parts.bodies.hold(lengthBytes)) {
       // Too long to be held: it goes to one worker as it comes.
       this.#candidates = this.#candidates.slice(0, 1)
       this.#askNext()
+      return
     }
+    this.#heldBytes = lengthBytes
+    const body = this.#exchange.body.whole(lengthBytes)
+    if (body instanceof Promise) this.#later(body, (whole) => this.#send(whole))
+    else this.#send(body)
   }
 
-  readonly #send = (body: Span): void => {
+  #send(body: Span): void {
     this.#body = body
     this.#askNext()
   }
@@ -106,55 +116,61 @@ class Relay {
       return
     }
     this.#attempts++
-    const end = this.#parts.view.begin(entry)
-    this.#use(entry, this.#parts.pool.take(entry.worker.url), end)
+    entry.inFlight++
+    const connection = this.#parts.pool.take(entry.worker.url)
+    if (connection instanceof Promise) this.#connected(entry, connection)
+    else this.#ask(entry, connection)
   }
 
-  #use(
-    entry: ViewedWorker,
-    taken: UpstreamConnection | Promise<UpstreamConnection>,
-    end: () => void,
-  ): void {
-    whenReady(
-      taken,
-      (connection) => this.#ask(entry, connection, end),
-      () => this.#decide(entry, { kind: 'silent', failure: 'unreachable' }, end),
+  #connected(entry: ViewedWorker, connection: Promise<UpstreamConnection>): void {
+    connection.then(
+      (made) => this.#ask(entry, made),
+      () => this.#decide(entry, { kind: 'silent', failure: 'unreachable' }),
     )
   }
 
-  #ask(entry: ViewedWorker, connection: UpstreamConnection, end: () => void): void {
-    if (this.#exchange.over) {
+  #ask(entry: ViewedWorker, connection: UpstreamConnection): void {
+    const sealed = this.#sealed
+    if (this.#exchange.over || sealed === undefined) {
       connection.abandon()
-      this.#decide(entry, { kind: 'gone' }, end)
+      this.#decide(entry, { kind: 'gone' })
       return
     }
-    const reused = connection.answers > 0
-    const sink = new Attempt(this.#exchange, connection, this.#permit?.fields ?? '', {
-      decided: (outcome) => {
-        // A worker may close an idle connection just as it is used: that says nothing about it.
-        const stale = reused && outcome.kind === 'silent' && outcome.failure === 'unreachable'
-        if (stale && this.#body !== undefined) {
-          this.#use(entry, this.#parts.pool.connect(entry.worker.url), end)
-        } else this.#decide(entry, outcome, end)
-      },
-      ended: (outcome, bytesOut) => {
-        end()
-        this.#permit?.end()
-        this.#report(entry, outcome, bytesOut)
-        this.#done()
-      },
-    })
-    const message = {
-      head: this.#workerHead(entry),
-      body: this.#body ?? emptySpan,
-      lengthBytes: this.#sealed.lengthBytes,
-    }
-    connection.send(message, sink, this.#parts.clock() + this.#parts.limits.firstByteTimeoutMs)
+    const attempt = new Attempt(this, this.#exchange, entry, connection)
+    const body = this.#body ?? emptySpan
+    const message = { head: this.#workerHead(entry, sealed), body, lengthBytes: sealed.lengthBytes }
+    connection.send(message, attempt, this.#parts.clock() + this.#parts.limits.firstByteTimeoutMs)
     if (this.#body === undefined) streamBody(this.#exchange.body, connection)
   }
 
-  #decide(entry: ViewedWorker, outcome: Outcome, end: () => void): void {
-    if (outcome.kind !== 'begun') end()
+  decided(attempt: Attempt, outcome: Outcome): void {
+    // A worker may close an idle connection just as it is used: that says nothing about it.
+    const silent = outcome.kind === 'silent' && outcome.failure === 'unreachable'
+    if (silent && attempt.reused && this.#body !== undefined) {
+      this.#connected(attempt.entry, this.#parts.pool.connect(attempt.entry.worker.url))
+    } else this.#decide(attempt.entry, outcome)
+  }
+
+  ended({ entry }: Attempt, outcome: StreamEnd, bytesOut: number): void {
+    entry.inFlight--
+    this.#permit?.end()
+    if (this.#sealed !== undefined && this.#caller !== undefined) {
+      reportRelayed(this.#parts, {
+        sealed: this.#sealed,
+        caller: this.#caller,
+        worker: entry.worker,
+        outcome,
+        bytesOut,
+        attempts: this.#attempts,
+        firstByteMs: this.#firstByteMs,
+        elapsedMs: this.#parts.clock() - this.#startedMs,
+      })
+    }
+    this.#done(this.#exchange, undefined)
+  }
+
+  #decide(entry: ViewedWorker, outcome: Outcome): void {
+    if (outcome.kind !== 'begun') entry.inFlight--
     switch (outcome.kind) {
       case 'begun':
         this.#firstByteMs = this.#parts.clock() - this.#startedMs
@@ -184,56 +200,14 @@ class Relay {
     this.#body = undefined
   }
 
-  /** Until the worker has reported, all that is known of the cost is that there was a request. */
-  #report(entry: ViewedWorker, outcome: StreamEnd, bytesOut: number): void {
-    const elapsedMs = Math.round(this.#parts.clock() - this.#startedMs)
-    this.#parts.expected.expect({
-      requestId: this.#sealed.requestId,
-      workerId: entry.worker.id,
-      keyId: this.#caller.keyId,
-      model: this.#sealed.model,
-      path: this.#sealed.path,
-      status: 200,
-      outcome: 'lost',
-      promptTokens: 0,
-      cachedTokens: 0,
-      completionTokens: 0,
-      startedAtMs: Date.now() - elapsedMs,
-      durationMs: elapsedMs,
-    })
-    this.#count(outcome, bytesOut, elapsedMs)
-    this.#parts.log.debug('relayed', {
-      requestId: this.#sealed.requestId,
-      keyRef: this.#caller.keyId,
-      model: this.#sealed.model,
-      route: this.#sealed.path,
-      worker: entry.worker.id,
-      attempts: this.#attempts,
-      outcome,
-      bytesIn: this.#sealed.lengthBytes,
-      bytesOut,
-      firstByteMs: Math.round(this.#firstByteMs),
-      elapsedMs,
-    })
-  }
-
-  #count(outcome: StreamEnd, bytesOut: number, elapsedMs: number): void {
-    const { metrics } = this.#parts
-    metrics.relayed.add(1, { model: this.#sealed.model, outcome })
-    metrics.relayedBytes.add(bytesOut)
-    metrics.firstByteSeconds.observe(this.#firstByteMs / 1000)
-    metrics.durationSeconds.observe(elapsedMs / 1000)
-    if (this.#attempts > 1) metrics.retries.add(1)
-  }
-
   /** Only this leaves for a worker: it never sees the API key or any other header. */
-  #workerHead({ worker }: ViewedWorker): string {
-    const { requestId, model, path, lengthBytes } = this.#sealed
+  #workerHead({ worker }: ViewedWorker, sealed: SealedRequest): string {
+    const { requestId, model, path, lengthBytes } = sealed
     return (
       `POST /privatemode/v1/sealed HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
       `content-type: ${sealedContentType}\r\ncontent-length: ${lengthBytes}\r\n` +
       `privatemode-request-id: ${requestId}\r\nprivatemode-model: ${model}\r\n` +
-      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller.keyId}\r\n\r\n`
+      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller?.keyId}\r\n\r\n`
     )
   }
 }

@@ -43,6 +43,7 @@ export function readSealedRequest(head: RequestHead): SealedRequest {
 }
 
 function readWorkerIds(value: string | undefined): string[] {
+  if (value !== undefined && isWorkerId(value)) return [value]
   const ids = (value ?? '').split(',')
   for (const [index, id] of ids.entries()) ids[index] = id.trim()
   const good = ids.every((id, index) => isWorkerId(id) && ids.indexOf(id) === index)

@@ -37,8 +37,12 @@ type Statements = Pick<PGlite, 'query' | 'exec'>
 
 function queriesOf(statements: Statements): Queries {
   return {
-    query: async <R extends Row>(sql: string, values: readonly unknown[] = []) =>
-      (await statements.query<R>(sql, [...values])).rows,
+    async query<R extends Row>(sql: string, values: readonly unknown[] = []) {
+      const { rows } = await statements.query<R>(sql, [...values])
+      // PGlite works in this thread: between two queries the sockets get their turn.
+      await new Promise((resolve) => setImmediate(resolve))
+      return rows
+    },
     script: async (sql) => {
       await statements.exec(sql)
     },

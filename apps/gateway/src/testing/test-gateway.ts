@@ -44,7 +44,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       : ['--databaseUrl', options.databaseUrl]
   const logLines: string[] = []
   const gateway = await startGateway(
-    testSettings([...home, '--drainMs', '0', ...(options.args ?? [])]),
+    testSettings([...home, '--drainMs', '0', '--logLevel', 'debug', ...(options.args ?? [])]),
     { log: createLog({ format: 'json', level: -4, write: (lines) => logLines.push(lines) }) },
   )
   const operate = (method: string, path: string, body?: unknown) =>

@@ -1,43 +1,58 @@
 /** What the gateway counts for Prometheus: sizes, times and codes, never content. */
-import { type Counter, createMetrics, durationBuckets, type Histogram } from '@privatemode/service'
+import { type Counter, createMetrics, durationBuckets } from '@privatemode/service'
 
 export type GatewayMetrics = {
-  /** Answers by status and error code. */
-  readonly answers: Counter
-  /** Relayed requests by model and how they ended. */
-  readonly relayed: Counter
-  readonly relayedBytes: Counter
-  readonly firstByteSeconds: Histogram
-  readonly durationSeconds: Histogram
-  readonly retries: Counter
+  /** Requests refused, by status and code. */
+  readonly refusals: Counter
   readonly usageRecords: Counter
+  relayed(model: string, outcome: string, facts: RelayedFacts): void
   watch(name: string, help: string, read: () => number): void
   format(): string
 }
 
+export type RelayedFacts = {
+  readonly bytesOut: number
+  readonly attempts: number
+  readonly firstByteMs: number
+  readonly elapsedMs: number
+}
+
+const prefix = 'privatemode_gateway_'
+
 export function createGatewayMetrics(): GatewayMetrics {
   const metrics = createMetrics()
-  const prefix = 'privatemode_gateway_'
+  const counter = (name: string, help: string) => metrics.counter(prefix + name, help)
+  const seconds = (name: string, help: string) =>
+    metrics.histogram(prefix + name, help, durationBuckets)
+  const relayed = counter('relayed_total', 'requests relayed, by model and outcome')
+  const relayedBytes = counter('relayed_bytes_total', 'bytes relayed to clients')
+  const failovers = counter('failovers_total', 'requests that needed another worker')
+  const firstByte = seconds('first_byte_seconds', 'time until a worker began its answer')
+  const whole = seconds('request_seconds', 'time until a relayed answer ended')
+  // Counted by request here and by label only when someone reads.
+  const counts = new Map<string, Map<string, number>>()
   return {
-    answers: metrics.counter(`${prefix}refusals_total`, 'requests refused, by status and code'),
-    relayed: metrics.counter(`${prefix}relayed_total`, 'requests relayed, by model and outcome'),
-    relayedBytes: metrics.counter(`${prefix}relayed_bytes_total`, 'bytes relayed to clients'),
-    firstByteSeconds: metrics.histogram(
-      `${prefix}first_byte_seconds`,
-      'time until a worker began its answer',
-      durationBuckets,
-    ),
-    durationSeconds: metrics.histogram(
-      `${prefix}request_seconds`,
-      'time until a relayed answer ended',
-      durationBuckets,
-    ),
-    retries: metrics.counter(`${prefix}failovers_total`, 'requests that needed another worker'),
-    usageRecords: metrics.counter(
-      `${prefix}usage_records_total`,
-      'usage records from workers, by verdict',
-    ),
+    refusals: counter('refusals_total', 'requests refused, by status and code'),
+    usageRecords: counter('usage_records_total', 'usage records from workers, by verdict'),
+    relayed(model, outcome, facts) {
+      let outcomes = counts.get(model)
+      if (outcomes === undefined) {
+        outcomes = new Map()
+        counts.set(model, outcomes)
+      }
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      relayedBytes.add(facts.bytesOut)
+      firstByte.observe(facts.firstByteMs / 1000)
+      whole.observe(facts.elapsedMs / 1000)
+      if (facts.attempts > 1) failovers.add(1)
+    },
     watch: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
-    format: () => metrics.format(),
+    format() {
+      for (const [model, outcomes] of counts) {
+        for (const [outcome, count] of outcomes) relayed.add(count, { model, outcome })
+      }
+      counts.clear()
+      return metrics.format()
+    },
   }
 }

@@ -4,7 +4,7 @@ import { Exchange, type ExchangeHost } from './exchange.ts'
 import { Fields } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
 import { RequestBody } from './request-body.ts'
-import { findHeadEnd, maxHeadBytes, parseRequestHead } from './request-head.ts'
+import { maxHeadBytes, parseRequestHead, readHeadText } from './request-head.ts'
 import { SocketWriter } from './socket-writer.ts'
 
 /** What connections share. Time is counted in ticks of one second, so that no request sets a timer. */
@@ -149,9 +149,10 @@ export class ClientConnection implements ExchangeHost {
   }
 
   #beginNext(input: Buffer): boolean {
-    const end = findHeadEnd(input)
-    if (end < 0) return false
-    const head = parseRequestHead(input, end)
+    const text = readHeadText(input)
+    if (text === undefined) return false
+    const head = parseRequestHead(text)
+    const end = text.length + 2
     const body = new RequestBody(head.framing, (more) => this.#read(more))
     const used = body.ended || end === input.length ? end : body.feed(input, end)
     const exchange = new Exchange(this, head, body)

@@ -70,7 +70,7 @@ export function parseFields(text: string, start: number): Fields {
     }
     const valueEnd = skip(text, nameEnd + 1, valueChars)
     if (!text.startsWith('\r\n', valueEnd)) throw malformed()
-    fields.add(text.slice(at, nameEnd).toLowerCase(), trimmed(text, nameEnd + 1, valueEnd))
+    fields.add(nameOf(text, at, nameEnd), trimmed(text, nameEnd + 1, valueEnd))
     at = valueEnd + 2
   }
   return fields
@@ -103,6 +103,37 @@ function skip(text: string, from: number, table: Uint8Array): number {
   let at = from
   while (at < text.length && table[text.charCodeAt(at)] === 1) at++
   return at
+}
+
+// What most requests have, so that no text has to be made for them.
+const known = [
+  'accept',
+  'authorization',
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'host',
+  'privatemode-model',
+  'privatemode-path',
+  'privatemode-request-id',
+  'privatemode-workers',
+  'transfer-encoding',
+  'user-agent',
+]
+const knownByLength = Array.from({ length: maxNameLength + 1 }, (_, length) =>
+  known.filter((name) => name.length === length),
+)
+
+/** `text` has nothing but name characters between `start` and `end`. */
+function nameOf(text: string, start: number, end: number): string {
+  for (const name of knownByLength[end - start] ?? []) {
+    let at = 0
+    // Bit 32 makes small letters of capitals, and leaves digits and the hyphen as they are.
+    while (at < name.length && (text.charCodeAt(start + at) | 32) === name.charCodeAt(at)) at++
+    if (at === name.length) return name
+  }
+  return text.slice(start, end).toLowerCase()
 }
 
 /** Spaces and tabs around a value do not belong to it. */

@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { MessageError } from './message-error.ts'
-import { findHeadEnd, maxHeadBytes, parseRequestHead } from './request-head.ts'
+import { maxHeadBytes, parseRequestHead, readHeadText } from './request-head.ts'
 
 const parse = (text: string) => {
   const bytes = Buffer.from(text, 'latin1')
-  return parseRequestHead(bytes, findHeadEnd(bytes))
+  const head = readHeadText(bytes)
+  if (head === undefined) throw new Error('the head has no end')
+  return parseRequestHead(head)
 }
 const statusOf = (text: string): number => {
   try {
@@ -85,7 +87,8 @@ test('odd request lines are refused', () => {
 
 test('a head over the limits is refused', () => {
   expect(statusOf(withFields(`x: ${'a'.repeat(maxHeadBytes)}`))).toBe(431)
-  expect(() => findHeadEnd(Buffer.alloc(maxHeadBytes + 1, 'a'))).toThrow(MessageError)
+  expect(() => readHeadText(Buffer.alloc(maxHeadBytes, 'a'))).toThrow(MessageError)
+  expect(readHeadText(Buffer.alloc(maxHeadBytes - 1, 'a'))).toBeUndefined()
   expect(statusOf(withFields(...Array.from({ length: 64 }, (_, i) => `x${i}: 1`)))).toBe(431)
 })
 

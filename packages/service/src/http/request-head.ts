@@ -17,28 +17,37 @@ export type RequestHead = {
 
 export const maxHeadBytes = 16 * 1024
 
-const requestLine = /([A-Z]{1,16}) (\/[\x21\x22\x24-\x7e]{0,8191}) HTTP\/1\.([01])\r\n/y
+const methodShape = /^[A-Z]{1,16}$/
+const targetShape = /^\/[\x21\x22\x24-\x7e]{0,8191}$/
 
-/** The index after the empty line that ends a head, or -1 if more must come. */
-export function findHeadEnd(bytes: Buffer, from = 0): number {
-  const at = bytes.indexOf('\r\n\r\n', from, 'latin1')
-  const end = at < 0 ? -1 : at + 4
-  if ((end < 0 ? bytes.length : end) > maxHeadBytes) {
-    throw new MessageError(431, `the head of a request has at most ${maxHeadBytes} bytes`)
-  }
-  return end
+/**
+ * The text of a head, Latin-1, up to and with the line break of its last line; undefined if more
+ * must come. The head takes two bytes more than the text has characters: the empty line's.
+ */
+export function readHeadText(bytes: Buffer): string | undefined {
+  const text = bytes.toString('latin1', 0, Math.min(bytes.length, maxHeadBytes))
+  const end = text.indexOf('\r\n\r\n')
+  if (end >= 0) return text.slice(0, end + 2)
+  if (bytes.length < maxHeadBytes) return undefined
+  throw new MessageError(431, `the head of a message has at most ${maxHeadBytes} bytes`)
 }
 
-/** Reads a whole head, `end` being what `findHeadEnd` gave. */
-export function parseRequestHead(bytes: Buffer, end: number): RequestHead {
-  const text = bytes.toString('latin1', 0, end - 2)
-  requestLine.lastIndex = 0
-  const line = requestLine.exec(text)
-  if (line === null) throw refuseLine(text)
-  const minorVersion = line[3] === '1' ? 1 : 0
-  const fields = parseFields(text, requestLine.lastIndex)
-  if (minorVersion === 1 && fields.get('host') === undefined)
+/** Reads a whole head, as `readHeadText` gave it. */
+export function parseRequestHead(text: string): RequestHead {
+  const lineEnd = text.indexOf('\r\n')
+  const firstSpace = text.indexOf(' ')
+  const lastSpace = text.lastIndexOf(' ', lineEnd)
+  const method = text.slice(0, firstSpace)
+  const target = text.slice(firstSpace + 1, lastSpace)
+  if (firstSpace < 0 || firstSpace >= lastSpace || !methodShape.test(method)) {
+    throw new MessageError(400, 'the request line is malformed')
+  }
+  const minorVersion = readVersion(text.slice(lastSpace + 1, lineEnd))
+  if (!targetShape.test(target)) throw new MessageError(400, 'the request line is malformed')
+  const fields = parseFields(text, lineEnd + 2)
+  if (minorVersion === 1 && fields.get('host') === undefined) {
     throw new MessageError(400, 'host is missing')
+  }
   const framing = readFraming(fields) ?? 0
   if (framing === 'chunked' && minorVersion === 0) {
     throw new MessageError(400, 'HTTP/1.0 has no transfer-encoding')
@@ -49,8 +58,8 @@ export function parseRequestHead(bytes: Buffer, end: number): RequestHead {
     throw new MessageError(417, 'the only expectation is 100-continue')
   }
   return {
-    method: line[1] ?? '',
-    target: line[2] ?? '',
+    method,
+    target,
     fields,
     framing,
     minorVersion,
@@ -59,9 +68,10 @@ export function parseRequestHead(bytes: Buffer, end: number): RequestHead {
   }
 }
 
-function refuseLine(text: string): MessageError {
-  const line = text.slice(0, text.indexOf('\r\n'))
-  return / HTTP\/[02-9]/.test(line)
+function readVersion(text: string): 0 | 1 {
+  if (text === 'HTTP/1.1') return 1
+  if (text === 'HTTP/1.0') return 0
+  throw /^HTTP\/\d/.test(text)
     ? new MessageError(505, 'only HTTP/1.1 is spoken here')
     : new MessageError(400, 'the request line is malformed')
 }

@@ -9,15 +9,13 @@ export type ResponseHead = {
   readonly keepAlive: boolean
 }
 
-const statusLine = /HTTP\/1\.1 ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y
+const statusLine = /HTTP\/1\.1 [1-5]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y
 
-/** Reads a whole head; an answer that only ends with its connection is refused. */
-export function parseResponseHead(bytes: Buffer, end: number): ResponseHead {
-  const text = bytes.toString('latin1', 0, end - 2)
+/** Reads a whole head, as `readHeadText` gave it; an answer that only ends with its connection is refused. */
+export function parseResponseHead(text: string): ResponseHead {
   statusLine.lastIndex = 0
-  const line = statusLine.exec(text)
-  if (line === null) throw new MessageError(502, 'the status line is malformed')
-  const status = Number(line[1])
+  if (!statusLine.test(text)) throw new MessageError(502, 'the status line is malformed')
+  const status = Number(text.slice(9, 12))
   const fields = parseFields(text, statusLine.lastIndex)
   const framing = status === 204 || status === 304 || status < 200 ? 0 : readFraming(fields)
   if (framing === undefined) throw new MessageError(502, 'the answer has no length')

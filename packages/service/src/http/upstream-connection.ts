@@ -1,7 +1,7 @@
 /** One connection to a server: a request out, its answer in, then free for the next. */
 import type { Socket } from 'bun'
 import { ChunkedScanner } from './chunked.ts'
-import { findHeadEnd } from './request-head.ts'
+import { readHeadText } from './request-head.ts'
 import { parseResponseHead, type ResponseHead } from './response-head.ts'
 import { SocketWriter } from './socket-writer.ts'
 import type { Span } from './span.ts'
@@ -133,9 +133,10 @@ export class UpstreamConnection {
   #readHead(bytes: Buffer): void {
     const input = this.#headInput === undefined ? bytes : Buffer.concat([this.#headInput, bytes])
     this.#headInput = input
-    const end = findHeadEnd(input)
-    if (end < 0) return
-    const head = parseResponseHead(input, end)
+    const text = readHeadText(input)
+    if (text === undefined) return
+    const head = parseResponseHead(text)
+    const end = text.length + 2
     if (head.status < 200) {
       this.#headInput = undefined
       if (end < input.length) this.#readHead(input.subarray(end))

@@ -1,0 +1,47 @@
+/** Tells log, metrics and metering of a request that was relayed. */
+import type { Caller } from '../keys/key-check.ts'
+import type { LiveWorker } from '../registry/worker-store.ts'
+import type { StreamEnd } from './attempt.ts'
+import type { RelayParts } from './relay-parts.ts'
+import type { SealedRequest } from './sealed-request.ts'
+
+export type Relayed = {
+  readonly sealed: SealedRequest
+  readonly caller: Caller
+  readonly worker: LiveWorker
+  readonly outcome: StreamEnd
+  readonly bytesOut: number
+  readonly attempts: number
+  readonly firstByteMs: number
+  readonly elapsedMs: number
+}
+
+export function reportRelayed(parts: RelayParts, relayed: Relayed): void {
+  const { sealed, caller, worker, outcome, bytesOut, attempts } = relayed
+  const elapsedMs = Math.round(relayed.elapsedMs)
+  // Until the worker has reported, all that is known of the cost is that there was a request.
+  parts.expected.expect({
+    requestId: sealed.requestId,
+    workerId: worker.id,
+    keyId: caller.keyId,
+    model: sealed.model,
+    path: sealed.path,
+    startedAtMs: Date.now() - elapsedMs,
+    durationMs: elapsedMs,
+  })
+  parts.metrics.relayed(sealed.model, outcome, relayed)
+  if (!parts.logsRequests) return
+  parts.log.debug('relayed', {
+    requestId: sealed.requestId,
+    keyRef: caller.keyId,
+    model: sealed.model,
+    route: sealed.path,
+    worker: worker.id,
+    attempts,
+    outcome,
+    bytesIn: sealed.lengthBytes,
+    bytesOut,
+    firstByteMs: Math.round(relayed.firstByteMs),
+    elapsedMs,
+  })
+}
