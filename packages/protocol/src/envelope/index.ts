@@ -14,7 +14,6 @@ export {
   type FindSessionSecret,
   type OpenedRequest,
   openRequest,
-  sameContext,
 } from './open-request.ts'
 export { padmeLength } from './padding.ts'
 export { maxRecipients, type RequestContext } from './prelude.ts'

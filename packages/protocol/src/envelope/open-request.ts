@@ -1,5 +1,5 @@
 /** The worker's side of a request: find the own key, unwrap, open every frame to the end. */
-import { decodeText, equalBytes, formatHex, joinBytes } from './byte-strings.ts'
+import { decodeText, formatHex, joinBytes } from './byte-strings.ts'
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
 import { FrameOpener } from './frames.ts'
@@ -114,16 +114,4 @@ function parseRequestHead(bytes: Bytes): RequestHead {
     (shape === 'off' || shape === 'default' || shape === 'strict')
   if (!valid) throw new EnvelopeError('malformed', 'the request head lacks headers or shape')
   return head as RequestHead
-}
-
-/** Whether two contexts name the same request; the gateway's view must match the sealed one. */
-export function sameContext(
-  context: RequestContext,
-  seen: { requestId: Bytes; path: string; model: string },
-): boolean {
-  return (
-    equalBytes(context.requestId, seen.requestId) &&
-    context.path === seen.path &&
-    context.model === seen.model
-  )
 }
