@@ -88,7 +88,7 @@ describe('a local proxy', () => {
     ]
     expect(new Set(salts).size).toBe(2)
     const refs = new Set<string>()
-    for (let wait = 0; wait < 100 && refs.size < 2; wait++) {
+    for (let wait = 0; wait < 1000 && refs.size < 2; wait++) {
       await Bun.sleep(10) // the gateway gathers its log for a moment
       const seen = scripted.system.logs.gateway.slice(before).join('')
       for (const [, ref = ''] of seen.matchAll(/"keyRef":"([^"]+)"/g)) refs.add(ref)

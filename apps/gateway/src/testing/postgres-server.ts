@@ -61,13 +61,19 @@ export async function startPostgres(): Promise<PostgresServer> {
   const server: PostgresServer = {
     url,
     async kill() {
-      // The whole group: PostgreSQL's processes die together, as in a crash.
       process.kill(-child.pid, 'SIGKILL')
       await child.exited
     },
     async start() {
-      child = spawn([join(bin, 'postgres'), ...args])
-      await untilReady(port)
+      // Sessions outlive a killed server by a moment, and a new one refuses to start beside them.
+      for (let attempt = 1; ; attempt++) {
+        child = spawn([join(bin, 'postgres'), ...args])
+        const ended = child.exited.then((code) => ({ code }))
+        const failed = await Promise.race([untilReady(port), ended])
+        if (failed === undefined) return
+        if (attempt === 100) throw new Error(`PostgreSQL ended with ${failed.code}`)
+        await Bun.sleep(100)
+      }
     },
     async stop() {
       process.kill(-child.pid, 'SIGKILL')
@@ -111,9 +117,10 @@ async function run(command: string[]): Promise<void> {
 }
 
 /** Answers as soon as a session can be opened. */
-async function untilReady(port: number): Promise<void> {
+async function untilReady(port: number): Promise<undefined> {
   const { Client } = await import('pg')
-  for (;;) {
+  const endMs = performance.now() + 30_000
+  while (performance.now() < endMs) {
     const client = new Client({ host: '127.0.0.1', port, user: 'test', database: 'postgres' })
     try {
       await client.connect()
@@ -123,6 +130,7 @@ async function untilReady(port: number): Promise<void> {
       await Bun.sleep(50)
     }
   }
+  throw new Error('PostgreSQL was not ready within 30 seconds')
 }
 
 export async function freePort(): Promise<number> {
