@@ -111,6 +111,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
 
 function gatewaySettings(folder: string) {
   const args = ['--port', '0', '--dataDir', join(folder, 'gateway'), '--drainMs', '500']
+  args.push('--logLevel', 'debug') // what a log may say is searched for what it must not
   const env = { PRIVATEMODE_GATEWAY_OPERATOR_TOKEN: operatorToken }
   const parsed = parseGatewaySettings({ args, env })
   if (parsed.kind !== 'settings') throw new Error('no settings')
