@@ -10,8 +10,9 @@ import {
   startInspectionAppliance,
 } from '@privatemode/service/testing'
 import { MemoryLog, newSigner } from '../../packages/attestation/src/testing/memory-log.ts'
+import { type ManifestHost, startManifestHost } from './manifest-host.ts'
 import { openSockets } from './open-sockets.ts'
-import { spawnProxy, systemArgs } from './proxy-process.ts'
+import { spawnProxy, systemArgs, withoutFlags } from './proxy-process.ts'
 import {
   canary,
   chat,
@@ -29,27 +30,18 @@ writeFileSync(bundle, authority.certPem)
 
 let scripted: ScriptedSystem
 let appliance: InspectionAppliance
-let log: MemoryLog
-let logHost: Bun.Server<undefined>
+let host: ManifestHost
 let signer: NoteSigner & { readonly verifierKey: string }
 let args: string[]
 
 beforeAll(async () => {
   scripted = await startScriptedSystem()
-  log = new MemoryLog()
+  host = startManifestHost()
   signer = await newSigner('manifest.service.test')
-  await publishEntry(log, signer, scripted.system.manifest)
-  logHost = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch(request) {
-      const file = log.files.get(new URL(request.url).pathname.slice(1))
-      return file === undefined ? new Response(null, { status: 404 }) : new Response(file.slice())
-    },
-  })
+  await publishEntry(host.log, signer, scripted.system.manifest)
   appliance = await startInspectionAppliance(authority, {
     'api.service.test:443': scripted.system.gatewayUrl,
-    'manifest.service.test:443': `http://127.0.0.1:${logHost.port}`,
+    'manifest.service.test:443': host.url,
   })
   args = withoutFlags(systemArgs(scripted.system), ['--apiEndpoint', '--manifestPath'])
   args.push(
@@ -63,7 +55,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await appliance.stop()
-  await logHost.stop(true)
+  await host.stop()
   await scripted.system.stop()
 }, 30_000)
 
@@ -122,9 +114,9 @@ describe('behind an HTTPS inspection appliance', () => {
 
 describe('the manifest log', () => {
   test('a backend that the manifest does not list is refused; the next manifest lets it in', async () => {
-    const current = log
-    log = new MemoryLog()
-    await publishEntry(log, signer, changed({ measurements: ['00'.repeat(48)] }))
+    const current = host.log
+    host.log = new MemoryLog()
+    await publishEntry(host.log, signer, changed({ measurements: ['00'.repeat(48)] }))
     const proxy = await spawnProxy(args, { env: inspected(), cold: true })
     await proxy.logged('worker refused', 'measurement_unknown')
     const refused = await post(proxy, chatPath, chat())
@@ -133,7 +125,7 @@ describe('the manifest log', () => {
     expect((await errorOf(refused)).error.code).toBe('attestation_refused')
     const enforced = () => readFileSync(join(proxy.workspace, 'manifests/log.txt'), 'utf8')
     expect(enforced()).toBe('')
-    await publishEntry(log, signer, changed({}, 2))
+    await publishEntry(host.log, signer, changed({}, 2))
     // The manifest host is not asked more often than every two seconds.
     const deadline = performance.now() + 10_000
     let status = 502
@@ -145,24 +137,24 @@ describe('the manifest log', () => {
     expect(enforced()).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z manifest-2-[0-9a-f]+\.json\n$/)
     await proxy.logged('coordinator manifest changed')
     await proxy.stop()
-    log = current
+    host.log = current
   })
 
   test('a log that goes back is refused across restarts', async () => {
     const workspace = mkdtempSync(join(tmpdir(), 'privatemode-rollback-'))
-    const older = log.copy()
-    await publishEntry(log, signer, changed({}, 2))
+    const older = host.log.copy()
+    await publishEntry(host.log, signer, changed({}, 2))
     const first = await spawnProxy(args, { env: inspected(), workspace })
     await first.stop()
-    const newest = log
-    log = older
+    const newest = host.log
+    host.log = older
     const second = await spawnProxy(args, { env: inspected(), workspace, cold: true })
     expect(await second.logged('the backend is not verified')).toContain('log_rolled_back')
     const response = await post(second, chatPath, chat())
     expect(response.headers.get('x-should-retry')).toBe('false')
     expect((await errorOf(response)).error.code).toBe('attestation_refused')
     await second.stop()
-    log = newest
+    host.log = newest
   })
 
   test('a log signed by another key is refused', async () => {
@@ -179,8 +171,4 @@ function changed(rule: object, serial = 1): Uint8Array {
   const json = JSON.parse(new TextDecoder().decode(scripted.system.manifest))
   Object.assign(json.roles.worker.accept[0], rule)
   return new TextEncoder().encode(JSON.stringify({ ...json, serial }))
-}
-
-function withoutFlags(all: readonly string[], names: readonly string[]): string[] {
-  return all.filter((arg, index) => !names.includes(arg) && !names.includes(all[index - 1] ?? ''))
 }

@@ -42,6 +42,11 @@ export function systemArgs(system: System): string[] {
   ]
 }
 
+/** The command line without these flags and their values. */
+export function withoutFlags(all: readonly string[], names: readonly string[]): string[] {
+  return all.filter((arg, index) => !names.includes(arg) && !names.includes(all[index - 1] ?? ''))
+}
+
 export async function startProxy(
   system: System,
   options: ProxyOptions = {},

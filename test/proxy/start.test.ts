@@ -80,6 +80,11 @@ describe('a start that cannot work stops with one sentence and the remedy', () =
     ],
     ['a workspace that cannot be', [...base.slice(0, 4), '--workspace', '/proc/x'], '--workspace'],
     ['an address of another machine', [...base, '--listenAddress', '192.0.2.9'], 'has no address'],
+    [
+      'a policy for the log that cannot be met',
+      [...base, '--manifestLogKey', 'log a\nquorum b'],
+      '--manifestLogKey is neither a key nor a policy',
+    ],
     ['a format that is none', [...base, '--log-format', 'xml'], 'expected json, text'],
   ]
   test.each(cases)('%s', async (_name, args, message) => {

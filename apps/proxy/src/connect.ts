@@ -1,6 +1,7 @@
 /** Makes the client that verifies the backend, from the settings. */
 import { readFileSync } from 'node:fs'
 import {
+  AttestationError,
   type ClientEvent,
   createLogSource,
   createStaticSource,
@@ -68,7 +69,7 @@ function createSource(
       return createStaticSource(readManifestFile(setting.path), record)
     case 'log':
       return createLogSource({
-        trust: { logKey: setting.key, witnesses: [], quorum: 0 },
+        trust: setting.trust,
         read: fetchLog(setting.url, fetch),
         checkpoints: workspace.checkpoints,
         record,
@@ -94,7 +95,7 @@ function announced(source: ManifestSource, log: Log): ManifestSource {
   return {
     ...source,
     async load() {
-      const manifest = await source.load()
+      const manifest = await source.load().catch(addRemedy)
       if (manifest.digest !== last) announce(manifest, last === undefined)
       last = manifest.digest
       return manifest
@@ -107,6 +108,16 @@ function announced(source: ManifestSource, log: Log): ManifestSource {
     else if (source.fixed) log.info('manifest read from file', fields)
     else log.info('coordinator manifest fetched successfully', fields)
   }
+}
+
+/** What a person can do about witnesses that have not signed; no other failure of the log has a remedy here. */
+function addRemedy(error: unknown): never {
+  if (!(error instanceof AttestationError) || error.code !== 'log_witnesses_missing') throw error
+  throw new AttestationError(
+    error.code,
+    `${error.message}; this state of the manifest log may be shown to you alone: ask its operator, or correct the policy in --manifestLogKey`,
+    { cause: error.cause },
+  )
 }
 
 function logEvent(log: Log, event: ClientEvent): void {

@@ -102,7 +102,7 @@ const flags = {
     type: 'string',
     orFile: true,
     group: ours,
-    help: 'public key that signs the manifest log; needed unless --manifestPath is set',
+    help: 'public key that signs the manifest log, or a policy that also names witnesses and their quorum (c2sp.org/tlog-policy); needed unless --manifestPath is set',
   },
   trafficShape: {
     type: 'string',

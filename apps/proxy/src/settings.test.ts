@@ -16,7 +16,11 @@ test('the defaults are those of the interface', () => {
     listen: { address: '127.0.0.1', port: 8080 },
     apiUrl: 'https://api.test',
     apiKey: undefined,
-    manifest: { kind: 'log', url: 'https://api.test/privatemode/v1/log', key: 'log+key' },
+    manifest: {
+      kind: 'log',
+      url: 'https://api.test/privatemode/v1/log',
+      trust: { logKey: 'log+key', witnesses: [], quorum: 0 },
+    },
     revocation: { allowUnknown: true, graceHours: 48 },
     salt: { kind: 'isolated' },
     tls: undefined,

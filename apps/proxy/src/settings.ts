@@ -11,11 +11,12 @@ import {
 } from '@privatemode/service'
 import type { SaltPolicy } from './cache-salt.ts'
 import { program } from './flag-table.ts'
+import { type LogPolicy, parseLogPolicy } from './log-policy.ts'
 
 export type TrafficShape = 'off' | 'default' | 'strict'
 
 export type ManifestSetting =
-  | { readonly kind: 'log'; readonly url: string; readonly key: string }
+  | { readonly kind: 'log'; readonly url: string; readonly trust: LogPolicy }
   | { readonly kind: 'file'; readonly path: string }
 
 export type ModeSetting =
@@ -117,7 +118,7 @@ function readManifest(values: Values, apiUrl: string): ManifestSetting {
   const url = values.manifestEndpoint
     ? readEndpoint('--manifestEndpoint', values.manifestEndpoint)
     : `${apiUrl}/privatemode/v1/log`
-  return { kind: 'log', url, key }
+  return { kind: 'log', url, trust: parseLogPolicy(key) }
 }
 
 function readSalt(values: Values): SaltPolicy {
