@@ -11,7 +11,12 @@ import {
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
 import { parseSettings as parseGatewaySettings, startGateway } from '@privatemode/gateway'
-import { type ClientOptions, defaultRevocation, PrivateClient } from '@privatemode/sdk'
+import {
+  type ClientOptions,
+  defaultMaxAnswerBytes,
+  defaultRevocation,
+  PrivateClient,
+} from '@privatemode/sdk'
 import { createLog, createOutbound } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { parseSettings as parseWorkerSettings, startWorker, type Worker } from '@privatemode/worker'
@@ -97,6 +102,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
         now: () => new Date(),
         onEvent: () => {},
         candidates: 2,
+        maxAnswerBytes: defaultMaxAnswerBytes,
         retryBudgetMs: 5_000,
         ...over,
       }),

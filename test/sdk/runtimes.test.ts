@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { browserStorageCases } from './browser-storage.ts'
 import { browsers, runPage } from './browsers.ts'
 import type { Outcome } from './case.ts'
 import { libraryClientCases } from './library-clients.ts'
@@ -62,7 +63,7 @@ for (const { name, command } of browsers) {
       if (command === undefined) return
       outcomes = (await runPage(command, script, files, 110_000)) as Outcome[]
     }, 120_000)
-    const all = [...cases, ...officialClientCases]
+    const all = [...cases, ...officialClientCases, ...browserStorageCases]
     test.each(all.map((one) => one.name))('%s', (name) => expectPassed(outcomes, name))
   })
 }

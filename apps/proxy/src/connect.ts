@@ -5,6 +5,7 @@ import {
   type ClientEvent,
   createLogSource,
   createStaticSource,
+  defaultMaxAnswerBytes,
   fetchLog,
   hardwareVerifiers,
   type Manifest,
@@ -47,6 +48,7 @@ export async function connect(options: ConnectOptions): Promise<PrivateClient> {
     now: () => new Date(),
     onEvent: (event) => logEvent(log, event),
     candidates,
+    maxAnswerBytes: defaultMaxAnswerBytes,
     retryBudgetMs,
   })
 }

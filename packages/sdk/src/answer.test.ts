@@ -18,7 +18,7 @@ async function answered() {
   const init = { method: 'POST', headers: sealed.headers, body: sealed.body }
   const response = await backend.fetch('https://gateway.example/privatemode/v1/sealed', init)
   const bytes = new Uint8Array(await response.arrayBuffer())
-  return { opener: sealed.opener, bytes, id: sealed.requestId }
+  return { facts: { ...sealed, maxBytes: 1000 }, bytes }
 }
 
 /** Gives `pieces` one by one, then ends, or breaks with `error`. */
@@ -38,8 +38,8 @@ const single = (bytes: Bytes) => Array.from(bytes, (byte) => Uint8Array.of(byte)
 
 test('an answer is the same however it is cut on its way', async () => {
   for (const cut of [single, (bytes: Bytes) => [bytes]]) {
-    const { opener, bytes, id } = await answered()
-    const answer = await Answer.start(id, opener, streamSource(pieces(cut(bytes))))
+    const { facts, bytes } = await answered()
+    const answer = await Answer.start(facts, streamSource(pieces(cut(bytes))))
     expect(answer.head.status).toBe(200)
     expect(answer.receipt).toBeUndefined()
     expect(decodeText(await answer.whole())).toBe('answer to a prompt')
@@ -50,9 +50,9 @@ test('an answer is the same however it is cut on its way', async () => {
 })
 
 test('data before a cut is given, and then the cut is an error, not an end', async () => {
-  const { opener, bytes, id } = await answered()
+  const { facts, bytes } = await answered()
   const cut = bytes.subarray(0, bytes.length - 1)
-  const answer = await Answer.start(id, opener, wholeSource(cut))
+  const answer = await Answer.start(facts, wholeSource(cut))
   const [data] = (await answer.next())!
   expect(decodeText(data!)).toBe('answer to a prompt')
   await expect(answer.next()).rejects.toMatchObject({ code: 'worker_unreachable' })
@@ -60,9 +60,9 @@ test('data before a cut is given, and then the cut is an error, not an end', asy
 })
 
 test('a connection that breaks is a worker out of reach', async () => {
-  const { opener, bytes, id } = await answered()
+  const { facts, bytes } = await answered()
   const broken = pieces([bytes.subarray(0, bytes.length - 1)], new Error('reset'))
-  const answer = await Answer.start(id, opener, streamSource(broken))
+  const answer = await Answer.start(facts, streamSource(broken))
   await expect(answer.whole()).rejects.toMatchObject({
     code: 'worker_unreachable',
     message: expect.stringContaining('broke'),
@@ -75,27 +75,27 @@ test('nothing at all is a worker out of reach', async () => {
     streamSource(pieces([])),
     wholeSource(new Uint8Array()),
   ]) {
-    const { opener, id } = await answered()
-    const starting = Answer.start(id, opener, source)
+    const { facts } = await answered()
+    const starting = Answer.start(facts, source)
     await expect(starting).rejects.toMatchObject({ code: 'worker_unreachable' })
   }
 })
 
 test('frames that were swapped, repeated or left out are not authentic', async () => {
-  const { opener, bytes, id } = await answered()
+  const { facts, bytes } = await answered()
   const twice = new Uint8Array([...bytes.subarray(0, bytes.length - 40), ...bytes])
-  const reading = Answer.start(id, opener, wholeSource(twice)).then((answer) => answer.whole())
+  const reading = Answer.start(facts, wholeSource(twice)).then((answer) => answer.whole())
   await expect(reading).rejects.toMatchObject({ code: 'response_not_authentic' })
 })
 
 test('an answer to another request is not authentic', async () => {
   const [mine, other] = [await answered(), await answered()]
-  const starting = Answer.start(mine.id, mine.opener, wholeSource(other.bytes))
+  const starting = Answer.start(mine.facts, wholeSource(other.bytes))
   await expect(starting).rejects.toMatchObject({ code: 'response_not_authentic' })
 })
 
 test('a reader that goes away closes the connection', async () => {
-  const { opener, bytes, id } = await answered()
+  const { facts, bytes } = await answered()
   let cancelled = 0
   const source: ByteSource = {
     ...wholeSource(bytes),
@@ -103,7 +103,40 @@ test('a reader that goes away closes the connection', async () => {
       cancelled += 1
     },
   }
-  const answer = await Answer.start(id, opener, source)
+  const answer = await Answer.start(facts, source)
   await answer.cancel()
   expect(cancelled).toBe(1)
+})
+
+test('an answer that is forged is not read on', async () => {
+  const { facts, bytes } = await answered()
+  let cancelled = 0
+  const endless = new ReadableStream<Bytes>({
+    pull: (controller) => controller.enqueue(bytes.with(bytes.length - 1, 0) as Bytes),
+    cancel: () => void cancelled++,
+  })
+  const reading = Answer.start(facts, streamSource(endless)).then((answer) => answer.whole())
+  await expect(reading).rejects.toMatchObject({ code: 'response_not_authentic' })
+  expect(cancelled).toBe(1)
+})
+
+test('an answer is held in memory up to its limit, and no further', async () => {
+  const length = 'answer to a prompt'.length
+  for (const [maxBytes, code] of [
+    [length, undefined],
+    [length - 1, 'answer_too_large'],
+  ] as const) {
+    const { facts, bytes } = await answered()
+    const answer = await Answer.start({ ...facts, maxBytes }, wholeSource(bytes))
+    const outcome = await answer.whole().catch((error) => error)
+    expect(outcome.code).toBe(code)
+  }
+})
+
+test('an abort is what the platform made it, not a lost connection', async () => {
+  const { facts, bytes } = await answered()
+  const reason = new DOMException('stopped', 'AbortError')
+  const broken = pieces([bytes.subarray(0, bytes.length - 1)], reason)
+  const answer = await Answer.start(facts, streamSource(broken, AbortSignal.abort(reason)))
+  await expect(answer.whole()).rejects.toBe(reason)
 })

@@ -9,62 +9,62 @@ import {
   EnvelopeError,
   joinBytes,
 } from '@privatemode/protocol/envelope'
+import { readBounded } from './read-bounded.ts'
 
-/** A whole answer that is not streamed is held in memory up to this size. */
-const maxWholeBytes = 256 * 1024 * 1024
+/** What is known of an answer when its first byte comes. */
+export type AnswerFacts = {
+  readonly requestId: string
+  readonly opener: AnswerOpener
+  /** The candidates that the call was sealed to: one of them answers. */
+  readonly workers: readonly AttestedWorker[]
+  /** How much of it may be held in memory at once. */
+  readonly maxBytes: number
+}
 
 export class Answer {
-  readonly requestId: string
   readonly head: AnswerHead
-  readonly #opener: AnswerOpener
+  readonly #facts: AnswerFacts
   readonly #source: ByteSource
-  readonly #candidates: readonly AttestedWorker[]
   #ready: AnswerPart[]
   #receipt: Bytes | undefined
   #done = false
 
   private constructor(
-    requestId: string,
-    head: AnswerHead,
-    opener: AnswerOpener,
+    facts: AnswerFacts,
     source: ByteSource,
-    candidates: readonly AttestedWorker[],
+    head: AnswerHead,
     ready: AnswerPart[],
   ) {
-    this.requestId = requestId
     this.head = head
-    this.#opener = opener
+    this.#facts = facts
     this.#source = source
-    this.#candidates = candidates
     this.#ready = ready
   }
 
   /** Reads up to the sealed head. An answer that stops before it has lost nothing yet. */
-  static async start(
-    requestId: string,
-    opener: AnswerOpener,
-    source: ByteSource,
-    candidates: readonly AttestedWorker[] = [],
-  ): Promise<Answer> {
+  static async start(facts: AnswerFacts, source: ByteSource): Promise<Answer> {
     for (;;) {
       const chunk = await source.read()
       if (chunk === undefined) throw lost(undefined, 'the backend closed before its answer began')
-      const parts = await open(opener, chunk)
-      const [first, ...rest] = parts
+      const [first, ...rest] = await open(facts.opener, source, chunk)
       if (first === undefined) continue
       if (first.kind !== 'head') throw notAuthentic(new EnvelopeError('malformed', 'no head'))
-      return new Answer(requestId, first.head, opener, source, candidates, rest)
+      return new Answer(facts, source, first.head, rest)
     }
+  }
+
+  get requestId(): string {
+    return this.#facts.requestId
   }
 
   /** The worker that answered. */
   get workerId(): string | undefined {
-    return this.#opener.workerId
+    return this.#facts.opener.workerId
   }
 
   /** What was verified about it when the call was sealed. */
   get worker(): AttestedWorker | undefined {
-    return this.#candidates.find(({ workerId }) => workerId === this.workerId)
+    return this.#facts.workers.find(({ workerId }) => workerId === this.workerId)
   }
 
   /** The signed receipt as JSON bytes, once the end was reached. */
@@ -80,11 +80,11 @@ export class Answer {
       if (this.#done) return undefined
       const chunk = await this.#source.read()
       if (chunk === undefined) {
-        finish(this.#opener)
+        finish(this.#facts.opener)
         this.#done = true
         return undefined
       }
-      this.#ready = await open(this.#opener, chunk)
+      this.#ready = await open(this.#facts.opener, this.#source, chunk)
     }
   }
 
@@ -98,9 +98,9 @@ export class Answer {
         length += piece.length
         pieces.push(piece)
       }
-      if (length > maxWholeBytes) {
+      if (length > this.#facts.maxBytes) {
         await this.cancel()
-        throw new ApiError('upstream_error', `the answer is longer than ${maxWholeBytes} bytes`)
+        throw tooLarge(this.#facts.maxBytes)
       }
     }
   }
@@ -136,7 +136,10 @@ export interface ByteSource {
   cancel(): Promise<void>
 }
 
-export function streamSource(stream: ReadableStream<Bytes> | null): ByteSource {
+export function streamSource(
+  stream: ReadableStream<Bytes> | null,
+  signal?: AbortSignal,
+): ByteSource {
   const reader = stream?.getReader()
   return {
     async read() {
@@ -145,7 +148,7 @@ export function streamSource(stream: ReadableStream<Bytes> | null): ByteSource {
         const { done, value } = await reader.read()
         return done ? undefined : value
       } catch (cause) {
-        throw lost(cause, 'the connection to the backend broke')
+        throw broken(cause, signal)
       }
     },
     async cancel() {
@@ -154,7 +157,23 @@ export function streamSource(stream: ReadableStream<Bytes> | null): ByteSource {
   }
 }
 
-/** A body that is read whole in one go, which is cheaper where nothing is streamed. */
+/** All the bytes of an answer that is not streamed, or an error where they are too many. */
+export async function readWhole(
+  response: Response,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<Bytes> {
+  let bytes: Bytes | undefined
+  try {
+    bytes = await readBounded(response, maxBytes)
+  } catch (cause) {
+    throw broken(cause, signal)
+  }
+  if (bytes === undefined) throw tooLarge(maxBytes)
+  return bytes
+}
+
+/** A body that was read whole, which is cheaper where nothing is streamed. */
 export function wholeSource(bytes: Bytes): ByteSource {
   let rest: Bytes | undefined = bytes
   return {
@@ -167,10 +186,11 @@ export function wholeSource(bytes: Bytes): ByteSource {
   }
 }
 
-async function open(opener: AnswerOpener, chunk: Bytes): Promise<AnswerPart[]> {
+async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
   try {
     return await opener.push(chunk)
   } catch (cause) {
+    void source.cancel() // who forges an answer is not listened to any longer
     throw notAuthentic(cause)
   }
 }
@@ -185,6 +205,13 @@ function finish(opener: AnswerOpener): void {
     throw notAuthentic(cause)
   }
 }
+
+/** An abort is the caller's own, and stays what the platform made it. */
+const broken = (cause: unknown, signal: AbortSignal | undefined) =>
+  signal?.aborted ? cause : lost(cause, 'the connection to the backend broke')
+
+const tooLarge = (maxBytes: number) =>
+  new ApiError('answer_too_large', `the answer is longer than ${maxBytes} bytes`)
 
 const lost = (cause: unknown, message: string) =>
   new ApiError('worker_unreachable', message, { cause })

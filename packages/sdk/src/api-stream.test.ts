@@ -69,3 +69,12 @@ test('a stream can be read once', async () => {
   await collect(stream)
   await expect(collect(stream)).rejects.toThrow(TypeError)
 })
+
+test('an event that does not end is given up with a code', async () => {
+  const { stream, cancelled } = streamOf(`data: ${'x'.repeat(17 * 1024 * 1024)}`)
+  await expect(collect(stream)).rejects.toMatchObject({
+    name: 'PrivatemodeError',
+    code: 'answer_too_large',
+  })
+  expect(cancelled()).toBe(1)
+})

@@ -1,5 +1,5 @@
 /** A streamed answer as an async iterable of events; to stop reading is to stop the generation. */
-import { ApiError, SseDecoder, type SseEvent } from '@privatemode/protocol/api'
+import { ApiError, SseDecoder, SseError, type SseEvent } from '@privatemode/protocol/api'
 import { errorOfAnswer, toPrivatemodeError } from './privatemode-error.ts'
 import type { Receipt, ReceiptedAnswer } from './receipted-answer.ts'
 
@@ -45,7 +45,7 @@ export class ApiStream<T> implements AsyncIterable<T> {
       ended = true
       if (decoder.pending) throw new ApiError('upstream_error', 'the last event is not whole')
     } catch (error) {
-      throw toPrivatemodeError(error, this.requestId)
+      throw toPrivatemodeError(error instanceof SseError ? tooLarge(error) : error, this.requestId)
     } finally {
       if (!ended) await this.#answer.cancel()
     }
@@ -66,3 +66,6 @@ export class ApiStream<T> implements AsyncIterable<T> {
     return value as T
   }
 }
+
+const tooLarge = (cause: SseError) =>
+  new ApiError('answer_too_large', `an ${cause.message}`, { cause })

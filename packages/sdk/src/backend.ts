@@ -3,6 +3,7 @@ import { type Attestation, maxAttestationBytes, parseAttestation } from '@privat
 import { ApiError, parseRelayError } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
 import type { Fetch } from './options.ts'
+import { readBounded } from './read-bounded.ts'
 
 export type ListedWorker = {
   readonly id: string
@@ -60,43 +61,23 @@ export class Backend {
     } catch (cause) {
       throw unreachable(cause)
     }
-    const bytes = await readBounded(response, limit)
+    const bytes = await readAnswer(response, limit)
     if (response.ok) return bytes
     const text = new TextDecoder().decode(bytes)
     throw parseRelayError(response.status, text, response.headers.get('retry-after'))
   }
 }
 
-/** Reads a body and gives up, rather than fill the memory, where it is longer than `limit`. */
-export async function readBounded(response: Response, limit: number): Promise<Bytes> {
-  const declared = Number(response.headers.get('content-length') ?? 0)
-  if (declared > limit) throw tooLong(limit)
-  const pieces: Bytes[] = []
-  let length = 0
-  if (response.body !== null) {
-    const reader = (response.body as ReadableStream<Bytes>).getReader()
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) break
-      length += value.length
-      if (length > limit) {
-        await reader.cancel()
-        throw tooLong(limit)
-      }
-      pieces.push(value)
-    }
+/** The bytes of an answer in clear text, whose sender is not trusted to stop. */
+export async function readAnswer(response: Response, limit: number): Promise<Bytes> {
+  try {
+    const bytes = await readBounded(response, limit)
+    if (bytes !== undefined) return bytes
+  } catch (cause) {
+    throw unreachable(cause)
   }
-  const whole = new Uint8Array(length)
-  let offset = 0
-  for (const piece of pieces) {
-    whole.set(piece, offset)
-    offset += piece.length
-  }
-  return whole
+  throw new ApiError('upstream_error', `the backend answered more than ${limit} bytes`)
 }
-
-const tooLong = (limit: number) =>
-  new ApiError('upstream_error', `the backend answered more than ${limit} bytes`)
 
 // The platform's own message says what went wrong with the connection; it never holds a body.
 const unreachable = (cause: unknown) =>

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { ApiError } from '@privatemode/protocol/api'
 import { decodeText, encodeText } from '@privatemode/protocol/envelope'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
-import type { Call, PrivateClient } from './client.ts'
+import { type Call, type PrivateClient, sealedMediaType } from './client.ts'
 import { privateFetch } from './private-fetch.ts'
 import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
 import { testClient } from './testing/test-client.ts'
@@ -129,6 +129,72 @@ describe('an answer', () => {
     await expect(ask(client)).rejects.toMatchObject({ code: 'upstream_error', status: 502 })
   })
 })
+
+describe('a gateway that does not stop sending', () => {
+  const part = 10_000
+  /** Answers sealed calls, or all others, with bytes without end. */
+  function flood(which: 'sealed' | 'directory' | 'attestation', headers: Record<string, string>) {
+    const seen = { sent: 0, cancelled: 0 }
+    const fetch = async (url: string, init: RequestInit) => {
+      if (!url.endsWith(which)) return backend.fetch(url, init)
+      const body = new ReadableStream({
+        pull(controller) {
+          controller.enqueue(new Uint8Array(part))
+          seen.sent += part
+        },
+        cancel: () => void seen.cancelled++,
+      })
+      return new Response(body, { headers })
+    }
+    return { seen, client: testClient(backend, { fetch, maxAnswerBytes: 5 * part }).client }
+  }
+
+  test('an answer is given up at its limit, and not asked for again', async () => {
+    const { seen, client } = flood('sealed', { 'content-type': sealedMediaType })
+    const failure = { code: 'answer_too_large', retryable: false }
+    await expect(ask(client)).rejects.toMatchObject(failure)
+    expect(seen.cancelled).toBe(1)
+    expect(seen.sent).toBeLessThanOrEqual(8 * part)
+  })
+
+  test('an answer that says itself that it is too long is not read at all', async () => {
+    const declared = { 'content-type': sealedMediaType, 'content-length': `${6 * part}` }
+    const { seen, client } = flood('sealed', declared)
+    await expect(ask(client)).rejects.toMatchObject({ code: 'answer_too_large' })
+    expect(seen.sent).toBeLessThanOrEqual(2 * part)
+  })
+
+  test('a short length that it declares is not believed', async () => {
+    const declared = { 'content-type': sealedMediaType, 'content-length': '10' }
+    const { seen, client } = flood('sealed', declared)
+    await expect(ask(client)).rejects.toMatchObject({ code: 'answer_too_large' })
+    expect(seen.cancelled).toBe(1)
+  })
+
+  test.each(['sealed', 'directory', 'attestation'] as const)(
+    'what it says in the open is given up too: %s',
+    async (which) => {
+      const { seen, client } = flood(which, {})
+      await expect(ask(client)).rejects.toMatchObject({ code: 'upstream_error' })
+      expect(seen.cancelled).toBe(1)
+    },
+  )
+})
+
+test.each(['directory', 'attestation', 'sealed'])(
+  'a connection that breaks within an answer has a code: %s',
+  async (which) => {
+    const fetch = async (url: string, init: RequestInit) => {
+      if (!url.endsWith(which)) return backend.fetch(url, init)
+      const body = new ReadableStream({
+        pull: (controller) => controller.error(new TypeError('reset')),
+      })
+      return new Response(body, { status: which === 'sealed' ? 500 : 200 })
+    }
+    const { client } = testClient(backend, { fetch })
+    await expect(ask(client)).rejects.toMatchObject({ code: 'gateway_unreachable' })
+  },
+)
 
 describe('the fetch for official clients', () => {
   const post = (client: PrivateClient) =>

@@ -16,8 +16,8 @@ import {
   type Session,
   sealRequest,
 } from '@privatemode/protocol/envelope'
-import { Answer, streamSource, wholeSource } from './answer.ts'
-import { Backend, readBounded } from './backend.ts'
+import { Answer, readWhole, streamSource, wholeSource } from './answer.ts'
+import { Backend, readAnswer } from './backend.ts'
 import { chooseCandidates } from './candidates.ts'
 import { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'
@@ -147,15 +147,16 @@ export class PrivateClient {
     if (response.status !== 200 || response.headers.get('content-type') !== sealedMediaType) {
       throw await this.#readError(response, sealed)
     }
+    const maxBytes = this.#options.maxAnswerBytes
     const source = call.stream
-      ? streamSource(response.body as ReadableStream<Bytes> | null)
-      : wholeSource(await readWhole(response))
-    return Answer.start(sealed.requestId, sealed.opener, source, sealed.workers)
+      ? streamSource(response.body as ReadableStream<Bytes> | null, signal)
+      : wholeSource(await readWhole(response, maxBytes, signal))
+    return Answer.start({ ...sealed, maxBytes }, source)
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
   async #readError(response: Response, sealed: SealedCall): Promise<ApiError> {
-    const body = new TextDecoder().decode(await readBounded(response, maxErrorBytes))
+    const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes))
     const status = response.status >= 400 ? response.status : 502
     const error = parseRelayError(status, body, response.headers.get('retry-after'))
     this.noteRefusal(sealed, error)
@@ -221,14 +222,6 @@ export class PrivateClient {
         'privatemode-workers': workers.map(({ workerId }) => workerId).join(','),
       },
     }))
-  }
-}
-
-async function readWhole(response: Response): Promise<Bytes> {
-  try {
-    return new Uint8Array(await response.arrayBuffer())
-  } catch (cause) {
-    throw new ApiError('worker_unreachable', 'the connection to the backend broke', { cause })
   }
 }
 

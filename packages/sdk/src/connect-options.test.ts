@@ -20,6 +20,8 @@ test.each([
   ['an endpoint with another scheme', { endpoint: 'ftp://gateway.example' }],
   ['an endpoint with a query', { endpoint: 'https://gateway.example/?a=1' }],
   ['no log key', { manifest: { logKey: '' } }],
+  ['a limit of no bytes', { maxAnswerBytes: 0 }],
+  ['a limit that is no number', { maxAnswerBytes: Number.NaN }],
   ['a log that is no URL', { manifest: { logKey: 'k', url: 'there' } }],
 ])('%s is refused before anything is sent', (_, over) => {
   const attempt = () => clientOptions({ ...good, ...over })
@@ -31,6 +33,8 @@ test('without a word, only the pinned roots of vendors are trusted, and no softw
   expect(options.roots).toEqual({ ...vendorRoots, software: [] })
   expect(options.software).toBeUndefined()
   expect(options.shape).toBe('default')
+  expect(options.maxAnswerBytes).toBe(256 * 1024 * 1024)
+  expect(clientOptions({ ...good, maxAnswerBytes: 1000 }).maxAnswerBytes).toBe(1000)
   expect(options.endpoint).toBe('https://gateway.example/base')
 })
 

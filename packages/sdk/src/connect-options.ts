@@ -13,7 +13,13 @@ import type { Bytes, TrafficShape } from '@privatemode/protocol/envelope'
 import type { CacheSaltPolicy } from './cache-salt.ts'
 import { clientCrypto } from './client-crypto.ts'
 import { checkpointsIn, type LogStorage, memoryStorage } from './log-storage.ts'
-import { type ClientEvent, type ClientOptions, defaultRevocation, type Fetch } from './options.ts'
+import {
+  type ClientEvent,
+  type ClientOptions,
+  defaultMaxAnswerBytes,
+  defaultRevocation,
+  type Fetch,
+} from './options.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
 import type { SoftwareAttestation } from './software.ts'
 
@@ -45,6 +51,8 @@ export type ConnectOptions = {
   readonly cacheSalt?: CacheSaltPolicy
   /** How answers are cut, so that lengths and times tell little; `default` unless told. */
   readonly shape?: TrafficShape
+  /** How many bytes of an answer that is not streamed are taken; 256 MiB unless told. */
+  readonly maxAnswerBytes?: number
   /** Where the state of the log is remembered; in memory unless told. */
   readonly storage?: LogStorage
   /** From `@privatemode/sdk/software`: accepts workers without protected hardware. */
@@ -80,6 +88,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
     shape: options.shape ?? 'default',
     now: options.now ?? (() => new Date()),
     onEvent: options.onEvent ?? (() => {}),
+    maxAnswerBytes: requireCount(options.maxAnswerBytes ?? defaultMaxAnswerBytes, 'maxAnswerBytes'),
     candidates,
     retryBudgetMs,
   }
@@ -112,6 +121,10 @@ const platformFetch: Fetch = (url, init) => fetch(url, { ...init, redirect: 'man
 
 function requireText(value: unknown, name: string): void {
   if (typeof value !== 'string' || value === '') invalid(`${name} is missing`)
+}
+
+function requireCount(value: number, name: string): number {
+  return Number.isSafeInteger(value) && value > 0 ? value : invalid(`${name} is no positive number`)
 }
 
 function requireUrl(value: unknown, name: string): string {

@@ -62,6 +62,7 @@ export type {
 export {
   type ClientEvent,
   type ClientOptions,
+  defaultMaxAnswerBytes,
   defaultRevocation,
   type Fetch,
   type WorkerProof,

@@ -13,9 +13,15 @@ type Store = {
   get(key: string): Pending<unknown>
   put(value: string, key: string): Pending<unknown>
 }
+type Transaction = {
+  readonly error: unknown
+  objectStore(name: string): Store
+  oncomplete: ((event: never) => void) | null
+  onabort: ((event: never) => void) | null
+}
 type Database = {
   createObjectStore(name: string): unknown
-  transaction(name: string, mode: 'readonly' | 'readwrite'): { objectStore(name: string): Store }
+  transaction(name: string, mode: 'readonly' | 'readwrite'): Transaction
 }
 type Opening = Pending<Database> & { onupgradeneeded: ((event: never) => void) | null }
 export type IndexedDb = { open(name: string, version: number): Opening }
@@ -30,18 +36,26 @@ export function indexedDbStorage(
     const facts = { retryable: false }
     throw new PrivatemodeError('invalid_options', 'this platform has no IndexedDB', facts)
   }
-  let database: Promise<Database> | undefined
-  const store = async (mode: 'readonly' | 'readwrite') => {
-    database ??= open(factory, name)
-    return (await database).transaction(storeName, mode).objectStore(storeName)
+  let opened: Promise<Database> | undefined
+  const database = async () => {
+    opened ??= open(factory, name)
+    try {
+      return await opened
+    } catch (error) {
+      opened = undefined // what failed once may go well the next time
+      throw error
+    }
   }
   return {
     async get(key) {
-      const value = await settled((await store('readonly')).get(key))
+      const reading = (await database()).transaction(storeName, 'readonly')
+      const value = await settled(reading.objectStore(storeName).get(key))
       return typeof value === 'string' ? value : undefined
     },
     async set(key, value) {
-      await settled((await store('readwrite')).put(value, key))
+      const writing = (await database()).transaction(storeName, 'readwrite')
+      writing.objectStore(storeName).put(value, key)
+      await committed(writing)
     },
   }
 }
@@ -56,5 +70,13 @@ function settled<T>(pending: Pending<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     pending.onsuccess = () => resolve(pending.result)
     pending.onerror = () => reject(pending.error)
+  })
+}
+
+/** A value that was put is kept only once its transaction is through: the disk may be full. */
+function committed(writing: Transaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    writing.oncomplete = () => resolve()
+    writing.onabort = () => reject(writing.error)
   })
 }

@@ -55,8 +55,13 @@ export type ClientOptions = {
   readonly onEvidence?: (worker: AttestedWorker, proof: WorkerProof) => void
   /** How many verified workers a request is sealed to. */
   readonly candidates: number
+  /** How many bytes of an answer that is not streamed are held in memory; more is an error. */
+  readonly maxAnswerBytes: number
   /** How long one call may keep trying before its first byte. */
   readonly retryBudgetMs: number
 }
+
+/** Room for the largest batch of embeddings that model servers take, as JSON. */
+export const defaultMaxAnswerBytes = 256 * 1024 * 1024
 
 export const defaultRevocation: RevocationPolicy = { allowUnknown: true, revokedGraceHours: 48 }

@@ -42,6 +42,7 @@ const traits = {
   worker_unreachable: server(502, true),
   gateway_unreachable: server(502, true),
   upstream_error: server(502, true),
+  answer_too_large: server(502, false),
   overloaded: server(503, true),
   no_worker: server(503, true),
   timeout: server(504, true),

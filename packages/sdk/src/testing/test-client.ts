@@ -47,6 +47,7 @@ export function testOptions(backend: FakeBackend, change: Partial<ClientOptions>
     now: () => backend.now,
     onEvent: (event) => events.push(event),
     candidates: 2,
+    maxAnswerBytes: 100_000,
     retryBudgetMs: 5_000,
     ...change,
   }
