@@ -28,6 +28,11 @@ export type ProxyOptions = {
   readonly cold?: boolean
   /** A port to listen on; then nothing is awaited, for programs that do not log it. */
   readonly port?: number
+  /** A command that runs the program inside something, and what is to be done once that runs. */
+  readonly inside?: {
+    readonly command: readonly string[]
+    readonly connect?: (pid: number) => Promise<void>
+  }
 }
 
 /** The flags that connect a proxy with a test system. */
@@ -61,6 +66,7 @@ export async function spawnProxy(
   const workspace = options.workspace ?? mkdtempSync(join(tmpdir(), 'privatemode-proxy-'))
   const child = Bun.spawn(
     [
+      ...(options.inside?.command ?? []),
       process.execPath,
       main,
       '--port',
@@ -76,6 +82,7 @@ export async function spawnProxy(
       stderr: 'pipe',
     },
   )
+  await options.inside?.connect?.(child.pid)
   const log = collect(child.stderr)
   const logged = async (...texts: string[]) => {
     const has = (line: string) => texts.every((text) => line.includes(text))
