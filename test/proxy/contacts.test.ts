@@ -75,13 +75,14 @@ inNamespace(
       startTlsFront(backendAddress, tls, scripted.system.gatewayUrl),
       startTlsFront(manifestAddress, tls, host.url),
     ])
+    let proxy: ProxyProcess | undefined
     try {
       const endpoints = ['--apiEndpoint', 'api.service.test:443']
       endpoints.push('--manifestEndpoint', 'manifest.service.test:443')
-      const proxy = await spawnProxy(
-        [...args, ...endpoints, '--metrics', '--listenAddress', inside],
-        { env: { SSL_CERT_FILE: bundle }, inside: namespace },
-      )
+      proxy = await spawnProxy([...args, ...endpoints, '--metrics', '--listenAddress', inside], {
+        env: { SSL_CERT_FILE: bundle },
+        inside: namespace,
+      })
       await useEverything(proxy)
       const counted = countersOf(proxy.pid)
       expect(new Set(dns.asked)).toEqual(new Set(Object.keys(names)))
@@ -93,8 +94,8 @@ inNamespace(
       for (const name of ['Udp6OutDatagrams', 'Ip.OutNoRoutes', 'Ip6OutNoRoutes', 'Icmp.OutMsgs']) {
         expect({ name, count: counted[name] }).toEqual({ name, count: 0 })
       }
-      await proxy.stop()
     } finally {
+      await proxy?.stop()
       dns.stop()
       backend.stop()
       manifest.stop()

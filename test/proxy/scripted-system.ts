@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import type { EngineCall } from '../../apps/worker/src/engine/engine.ts'
 import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
-import { type System, startSystem } from '../e2e/system.ts'
+import { type System, type SystemOptions, startSystem } from '../e2e/system.ts'
 import type { ProxyProcess } from './proxy-process.ts'
 
 export type Hooks = {
@@ -20,14 +20,16 @@ export type ScriptedSystem = {
 /** The one answer of the engine. */
 export const story = 'Once upon a time'
 
-export async function startScriptedSystem(): Promise<ScriptedSystem> {
+export async function startScriptedSystem(
+  options: Pick<SystemOptions, 'tapWorker'> = {},
+): Promise<ScriptedSystem> {
   const hooks: Hooks = { before: undefined, beforeChunk: undefined }
   const engine = new ScriptedEngine({
     deltas: ['Once ', 'upon ', 'a time'].map((content) => ({ content })),
     before: (call) => hooks.before?.(call),
     beforeChunk: (index, call) => hooks.beforeChunk?.(index, call),
   })
-  return { system: await startSystem({ engines: [engine] }), engine, hooks }
+  return { system: await startSystem({ ...options, engines: [engine] }), engine, hooks }
 }
 
 export const chatPath = '/v1/chat/completions'
