@@ -72,7 +72,6 @@ export {
   type ManifestSource,
   manifestFileName,
   type RecordEnforced,
-  verifyWithLatest,
 } from './manifest/manifest-source.ts'
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'

@@ -5,7 +5,6 @@ import { verifyLogProof } from '../log/log-proof.ts'
 import { publishEntry } from '../log/publish.ts'
 import { MemoryLog, newSigner } from '../testing/memory-log.ts'
 import { noon, type SoftwareWorld, softwareWorld } from '../testing/software-world.ts'
-import { AttestationError } from '../verdict.ts'
 import { formatManifest, type ManifestDraft, parseManifest } from './manifest.ts'
 import {
   createLogSource,
@@ -13,7 +12,6 @@ import {
   type EnforcedManifest,
   enforcementLine,
   manifestFileName,
-  verifyWithLatest,
 } from './manifest-source.ts'
 
 let world: SoftwareWorld
@@ -132,47 +130,6 @@ test('a static manifest is read once and never fetched again', async () => {
   const fixed = createStaticSource(formatManifest(world.draft), record)
   expect(fixed.fixed).toBe(true)
   expect(await fixed.load()).toBe(await fixed.load())
-  let tries = 0
-  const attempt = verifyWithLatest(fixed, await fixed.load(), async () => {
-    tries += 1
-    throw new AttestationError('measurement_unknown', 'not listed')
-  })
-  await expect(attempt).rejects.toMatchObject({ code: 'measurement_unknown' })
-  expect(tries).toBe(1)
-})
-
-test('a refusal under an old manifest is tried once more under the latest', async () => {
-  const running = source()
-  await publish({ serial: 1 })
-  const old = await running.load()
-  await publish({ serial: 2 })
-  const tried: number[] = []
-  const verify = async ({ serial }: { serial: number }) => {
-    tried.push(serial)
-    if (serial < 2) throw new AttestationError('measurement_unknown', 'not listed')
-    return serial
-  }
-  expect(await verifyWithLatest(running, old, verify)).toBe(2)
-  expect(tried).toEqual([1, 2])
-})
-
-test('a refusal under the latest manifest stands, and other errors are not retried', async () => {
-  const running = source()
-  await publish({ serial: 1 })
-  const latest = await running.load()
-  let tries = 0
-  const refuse = verifyWithLatest(running, latest, async () => {
-    tries += 1
-    throw new AttestationError('measurement_unknown', 'not listed')
-  })
-  await expect(refuse).rejects.toMatchObject({ code: 'measurement_unknown' })
-  await publish({ serial: 2 })
-  const fail = verifyWithLatest(running, latest, async () => {
-    tries += 1
-    throw new Error('no network')
-  })
-  await expect(fail).rejects.toThrow('no network')
-  expect(tries).toBe(2)
 })
 
 test('log.txt gets a line when the manifest changed, and none after a restart', () => {

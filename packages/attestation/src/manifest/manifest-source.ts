@@ -84,25 +84,6 @@ export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): M
   }
 }
 
-/**
- * Tries with `manifest`; where that is refused, fetches the latest and tries once more, because a
- * new backend brings a new manifest. The same manifest again is not worth a second try.
- */
-export async function verifyWithLatest<T>(
-  source: ManifestSource,
-  manifest: Manifest,
-  verify: (manifest: Manifest) => Promise<T>,
-): Promise<T> {
-  try {
-    return await verify(manifest)
-  } catch (refusal) {
-    if (!(refusal instanceof AttestationError) || source.fixed) throw refusal
-    const latest = await source.load()
-    if (latest.digest === manifest.digest) throw refusal
-    return verify(latest)
-  }
-}
-
 /** The file that an enforced manifest is kept in: the same document has the same name. */
 export function manifestFileName(manifest: Manifest): string {
   return `manifest-${manifest.serial}-${manifest.digest.slice('sha256:'.length, 23)}.json`
