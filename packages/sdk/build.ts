@@ -7,7 +7,12 @@ const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '..', '..')
 const rooms = ['sdk', 'protocol', 'attestation'] as const
 /** What may be imported: the entry's name, and its file in `dist`. */
-const entries = { '.': 'index', './core': 'core', './software': 'software' } as const
+const entries = {
+  '.': 'index',
+  './canary': 'canary/index',
+  './core': 'core',
+  './software': 'software',
+} as const
 /** Imports across packages become imports across folders: one tarball has all of them. */
 const folders: Readonly<Record<string, string>> = {
   '@privatemode/attestation': 'attestation/index',

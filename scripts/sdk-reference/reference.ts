@@ -8,6 +8,7 @@ type Declared = { readonly doc: string; readonly text: string }
 
 const entries = [
   ['@privatemode/sdk', 'sdk/index.d.ts'],
+  ['@privatemode/sdk/canary', 'sdk/canary/index.d.ts'],
   ['@privatemode/sdk/core', 'sdk/core.d.ts'],
   ['@privatemode/sdk/software', 'sdk/software.d.ts'],
 ] as const

@@ -176,6 +176,7 @@ export const configEffects: { readonly [path: string]: Effect } = {
       flag('--drainSeconds=90')(all) && pod(all).spec.terminationGracePeriodSeconds === 105,
   },
   'config.metrics': { value: true, holds: flag('--metrics') },
+  'config.cacheCheckMinutes': { value: 60, holds: flag('--cacheCheckMinutes=60') },
   'config.softwareAttestation.enabled': {
     and: { config: { softwareAttestation: { rootFingerprint: 'b'.repeat(64) } } },
     value: true,

@@ -33,6 +33,7 @@ const everything: Values = {
     bodyLimitMib: 64,
     drainSeconds: 5,
     metrics: true,
+    cacheCheckMinutes: 60,
     softwareAttestation: { enabled: true, rootFingerprint: 'a'.repeat(64) },
   },
 }
@@ -66,6 +67,7 @@ describe.skipIf(withoutHelm)('the command line of the chart', () => {
       shape: 'strict',
       dumpRequests: true,
       metrics: true,
+      cacheCheckMs: 3_600_000,
       bodyLimitBytes: 64 * 1024 * 1024,
       drainMs: 5000,
     })

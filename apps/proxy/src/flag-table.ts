@@ -127,6 +127,13 @@ const flags = {
     help: 'how long requests in flight may take to end after SIGTERM or SIGINT',
   },
   metrics: { type: 'boolean', group: ours, help: 'serve /metrics in Prometheus format' },
+  cacheCheckMinutes: {
+    type: 'integer',
+    default: 0,
+    max: 10_080,
+    group: ours,
+    help: 'how often to probe whether the backend keeps prompt caches apart, 0 for never; needs --apiKey, and each time costs about 60,000 tokens a model',
+  },
   allowSoftwareAttestation: {
     type: 'boolean',
     group: ours,

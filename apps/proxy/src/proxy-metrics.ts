@@ -1,4 +1,6 @@
-/** The proxy's metrics; labels are routes, statuses and outcomes of ours, never a client's words. */
+/** The proxy's metrics; labels are routes, statuses, outcomes and models of the manifest, never a client's words. */
+
+import type { Verdict } from '@privatemode/sdk/canary'
 import {
   type CounterCell,
   createMetrics,
@@ -18,7 +20,11 @@ export type ProxyMetrics = {
     firstByteMs: number | undefined,
   ): void
   bytes(received: number, sent: number): void
+  /** What the latest probe of prompt caches found for a model. */
+  cacheChecked(model: string, verdict: Verdict): void
 }
+
+const verdicts: readonly Verdict[] = ['isolates', 'shares', 'caches-nothing', 'cannot-tell']
 
 export type Gauges = {
   readonly openRequests: () => number
@@ -57,6 +63,15 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
     process.memoryUsage.rss(),
   )
 
+  const caches = registry.gauge(
+    'privatemode_proxy_cache_verdict',
+    'Whether prompt caches are kept apart: 1 for the verdict of the latest check, else 0.',
+  )
+  const cachesChecked = registry.gauge(
+    'privatemode_proxy_cache_checked_timestamp_seconds',
+    'When prompt caches were checked last.',
+  )
+
   const receivedBytes = received.of({})
   const sentBytes = sent.of({})
   // Routes, statuses and outcomes are few; a series is looked up by them without making its labels anew.
@@ -86,6 +101,10 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
     bytes(bytesReceived, bytesSent) {
       receivedBytes.add(bytesReceived)
       sentBytes.add(bytesSent)
+    },
+    cacheChecked(model, verdict) {
+      for (const one of verdicts) caches.set(one === verdict ? 1 : 0, { model, verdict: one })
+      cachesChecked.set(Math.floor(Date.now() / 1000), { model })
     },
   }
 }

@@ -7,6 +7,7 @@ import { type AppParts, handle, refuse } from './app.ts'
 import type { App } from './app-state.ts'
 import { createMessageFormat, openBackendLink } from './backend-link.ts'
 import { createDefaultSalt } from './cache-salt.ts'
+import { watchCaches } from './cache-watch.ts'
 import { crossOriginHeaders } from './cross-origin.ts'
 import { createDump } from './dump-requests.ts'
 import { program } from './flag-table.ts'
@@ -67,10 +68,16 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     silence,
     dump,
   }
+  const { cacheCheckMs: everyMs, salt } = settings
+  const caches =
+    everyMs === undefined || apiKey === undefined
+      ? undefined
+      : watchCaches({ ...app, apiKey, salt, everyMs })
   const verification = () => ({
     ready: readiness().ready,
     backend: settings.apiUrl,
     ...client.verification(),
+    ...(caches === undefined ? {} : { cache_checks: caches.checks() }),
   })
   const page = () =>
     formatPage({
@@ -78,6 +85,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       backend: settings.apiUrl,
       readiness: readiness(),
       verification: client.verification(),
+      cacheChecks: caches?.checks(),
       now: new Date(),
     })
   const appParts: AppParts = {
@@ -113,6 +121,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     async stop() {
       draining = true
       keeper.stop()
+      caches?.stop()
       stopTlsWatch()
       const { cut } = await server.stop(settings.drainMs)
       if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })

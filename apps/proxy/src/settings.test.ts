@@ -30,6 +30,7 @@ test('the defaults are those of the interface', () => {
     workspace: '.',
     dumpRequests: false,
     metrics: false,
+    cacheCheckMs: undefined,
     bodyLimitBytes: 32 * 1024 * 1024,
     log: { format: 'text', level: 0 },
   })
@@ -55,6 +56,7 @@ const refusals: [string, string[], string][] = [
     ['--sharedPromptCache', '--promptCacheSalt', 'short'],
     'has 5 bytes, expected at least 32',
   ],
+  ['cache checks without a key', ['--cacheCheckMinutes', '60'], 'needs --apiKey'],
   ['a salt without sharing', ['--promptCacheSalt', salt], 'requires --sharedPromptCache'],
   ['a certificate without a key', ['--tlsCertPath', 'c'], 'without --tlsKeyPath'],
   ['a key without a certificate', ['--tlsKeyPath', 'k'], 'without --tlsCertPath'],

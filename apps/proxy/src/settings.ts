@@ -38,6 +38,8 @@ export type Settings = {
   readonly workspace: string
   readonly dumpRequests: boolean
   readonly metrics: boolean
+  /** How often prompt caches are probed; `undefined` for never. */
+  readonly cacheCheckMs: number | undefined
   readonly bodyLimitBytes: number
   readonly drainMs: number
   readonly log: { readonly format: LogFormat; readonly level: number }
@@ -82,6 +84,7 @@ export function readSettings(sources: FlagSources): ReadSettings {
       workspace: values.workspace,
       dumpRequests: values.dumpRequests,
       metrics: values.metrics,
+      cacheCheckMs: readCacheCheck(values),
       bodyLimitBytes: values.bodyLimitMib * 1024 * 1024,
       drainMs: values.drainSeconds * 1000,
       log: { format: values['log-format'], level: readLevel(values['log-level']) },
@@ -143,6 +146,14 @@ function readSalt(values: Values): SaltPolicy {
     throw stop('--promptCacheSalt requires --sharedPromptCache; add it or leave the salt out')
   }
   return { kind: 'shared', salt: longEnough('--promptCacheSalt', given) }
+}
+
+function readCacheCheck(values: Values): number | undefined {
+  if (values.cacheCheckMinutes === 0) return undefined
+  if (filled(values.apiKey) === undefined) {
+    throw stop('--cacheCheckMinutes needs --apiKey: the probes are requests of the proxy itself')
+  }
+  return values.cacheCheckMinutes * 60_000
 }
 
 function longEnough(flag: string, secret: Secret): Secret {

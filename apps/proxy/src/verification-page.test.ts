@@ -50,6 +50,24 @@ test('the page says which manifest is enforced since when, which checks passed a
   }
 })
 
+test('the page says what was found about prompt caches, and nothing where they are not checked', () => {
+  const check = {
+    model: 'm<1>',
+    checked_at: '2026-01-01T00:25:00.000Z',
+    verdict: 'shares',
+    basis: 'times',
+    reason: 'shared where it must not: otherSalt',
+    rounds: 16,
+    comparisons: [],
+  } as const
+  const page = formatPage({ ...facts, cacheChecks: [check] })
+  expect(page).toContain('m&lt;1&gt;')
+  expect(page).toContain('prompts were found again where they must not be')
+  expect(page).toContain('times: shared where it must not: otherSalt')
+  expect(formatPage({ ...facts, cacheChecks: [] })).toContain('Not checked yet')
+  expect(formatPage(facts)).not.toContain('Prompt caches')
+})
+
 test("a machine's words cannot become markup", () => {
   const page = formatPage(facts)
   expect(page).not.toContain('<script')

@@ -1,6 +1,7 @@
 /** The page at `/`: what was verified, for people. Made on the server, without a script. */
 import { createHash } from 'node:crypto'
 import type { Check, Verification, WorkerRefusal, WorkerVerification } from '@privatemode/sdk'
+import type { CacheCheck } from './cache-watch.ts'
 import type { Readiness } from './readiness.ts'
 import { pageStyle } from './verification-style.ts'
 
@@ -20,6 +21,8 @@ export type PageFacts = {
   readonly backend: string
   readonly readiness: Readiness
   readonly verification: Verification
+  /** Present where prompt caches are checked. */
+  readonly cacheChecks?: readonly CacheCheck[] | undefined
   readonly now: Date
 }
 
@@ -41,6 +44,7 @@ ${formatManifest(verification, facts.backend)}
 ${verification.workers.length === 0 ? '<p>None at the moment.</p>' : verification.workers.map((worker) => formatWorker(worker, facts.now)).join('')}
 </section>
 ${verification.refused.length === 0 ? '' : formatRefusals(verification.refused)}
+${facts.cacheChecks === undefined ? '' : formatCacheChecks(facts.cacheChecks)}
 </main>
 <footer><p>The same for programs: <a href="/privatemode/v1/verification">/privatemode/v1/verification</a>.
 Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; reload for a new one.</p></footer>
@@ -102,6 +106,22 @@ function formatRefusals(refused: readonly WorkerRefusal[]): string {
       `<article><h3>${escapeHtml(worker.worker_id)}</h3><p><strong>${escapeHtml(worker.code)}</strong>: ${escapeHtml(worker.reason)}</p>${formatChecks(worker)}</article>`,
   )
   return `<section aria-labelledby="refused"><h2 id="refused">Refused machines</h2>${items.join('')}</section>`
+}
+
+const cacheWords: Readonly<Record<CacheCheck['verdict'], readonly [string, string]>> = {
+  isolates: ['good', 'Kept apart: a prompt is found again under its own salt and under no other.'],
+  shares: ['bad', 'Shared: prompts were found again where they must not be.'],
+  'caches-nothing': ['', 'Nothing is cached.'],
+  'cannot-tell': ['warn', 'It could not be told whether they are kept apart.'],
+}
+
+function formatCacheChecks(checks: readonly CacheCheck[]): string {
+  const items = checks.map(({ model, verdict, basis, reason, checked_at }) => {
+    const [tone, words] = cacheWords[verdict]
+    return `<article><h3>${escapeHtml(model)}</h3><p class="state ${tone}">${words}</p><dl><div><dt>Checked</dt><dd>${formatTime(checked_at)}</dd></div><div><dt>Seen in</dt><dd>${escapeHtml(basis)}: ${escapeHtml(reason)}</dd></div></dl></article>`
+  })
+  const body = items.length === 0 ? '<p>Not checked yet.</p>' : items.join('')
+  return `<section aria-labelledby="caches"><h2 id="caches">Prompt caches</h2>${body}</section>`
 }
 
 type Checked = { readonly worker_id: string; readonly checks: readonly Check[] }

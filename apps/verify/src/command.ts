@@ -9,7 +9,7 @@ export type Command = {
   /** One line for the list of subcommands. */
   readonly summary: string
   readonly help: string
-  /** Returns the exit code: 0 yes, 1 no; 2 is a wrong call, which throws. */
+  /** Returns the exit code: 0 yes, 1 no, above 2 neither; 2 is a wrong call, which throws. */
   readonly run: (args: readonly string[], output: Output) => Promise<number>
 }
 
@@ -19,7 +19,8 @@ export class UsageError extends Error {
 }
 
 export type Option = {
-  readonly value: string
+  /** What to write for the value; without it the option is a switch. */
+  readonly value?: string
   readonly help: string
   readonly repeatable?: true
 }
@@ -42,8 +43,10 @@ export function parseOptions<const Table extends OptionTable>(
     const [, name = '', inline] = /^--([A-Za-z-]+)(?:=(.*))?$/s.exec(argument) ?? []
     const option = Object.hasOwn(table, name) ? table[name] : undefined
     if (option === undefined) throw new UsageError(`unknown option ${JSON.stringify(argument)}`)
-    if (inline === undefined) index += 1
-    const value = inline ?? args[index]
+    const isSwitch = option.value === undefined
+    if (isSwitch && inline !== undefined) throw new UsageError(`--${name} takes no value`)
+    if (inline === undefined && !isSwitch) index += 1
+    const value = isSwitch ? '' : (inline ?? args[index])
     if (value === undefined) throw new UsageError(`--${name} needs a value`)
     const values = options[name] ?? []
     if (values.length > 0 && option.repeatable === undefined) {
@@ -63,7 +66,7 @@ export function required(values: readonly string[] | undefined, name: string): s
 
 export function formatOptions(table: OptionTable): string {
   const lines = Object.entries(table).map(([name, option]) => {
-    const spelled = `--${name} ${option.value}${option.repeatable ? ' …' : ''}`
+    const spelled = `--${name} ${option.value ?? ''}${option.repeatable ? ' …' : ''}`
     return `  ${spelled.padEnd(38)} ${option.help}`
   })
   return lines.join('\n')

@@ -1,6 +1,7 @@
-/** Verifies evidence by hand: npm run -s verify -- SUBCOMMAND … */
+/** Verifies by hand what the system claims: npm run -s verify -- SUBCOMMAND … */
 
 import { bundleCommand } from './bundle/bundle-command.ts'
+import { cacheCommand } from './cache/cache-command.ts'
 import { type Command, type Output, UsageError } from './command.ts'
 import { evidenceCommand } from './evidence/evidence-command.ts'
 import { manifestCommand } from './manifest/manifest-command.ts'
@@ -9,6 +10,7 @@ const commands: Readonly<Record<string, Command>> = {
   evidence: evidenceCommand,
   manifest: manifestCommand,
   bundle: bundleCommand,
+  cache: cacheCommand,
 }
 
 const output: Output = {
@@ -43,12 +45,13 @@ function formatHelp(): string {
     ([name, { summary }]) => `  ${name.padEnd(12)} ${summary}`,
   )
   return [
-    'Checks what Privatemode relies on, without a network and at a time you name.',
+    'Checks what Privatemode relies on: evidence, manifests and bundles without a network and',
+    'at a time you name, prompt caches by asking a running endpoint.',
     '',
     'npm run -s verify -- SUBCOMMAND [options]',
     '',
     ...lines,
     '',
-    'SUBCOMMAND --help tells more. Exit code: 0 yes, 1 no, 2 wrong call.',
+    'SUBCOMMAND --help tells more. Exit code: 0 yes, 1 no, 2 wrong call, above that unclear.',
   ].join('\n')
 }

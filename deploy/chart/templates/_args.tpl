@@ -44,6 +44,9 @@
 {{- if $config.metrics }}
 - '--metrics'
 {{- end }}
+{{- if $config.cacheCheckMinutes }}
+- '--cacheCheckMinutes={{ int $config.cacheCheckMinutes }}'
+{{- end }}
 {{- if $config.softwareAttestation.enabled }}
 - '--allowSoftwareAttestation'
 - '--softwareRootFingerprint={{ $config.softwareAttestation.rootFingerprint }}'

@@ -23,8 +23,10 @@ export type ScriptedServerOptions = {
   readonly embedModels?: readonly string[]
   /** What its prefix cache does with salts. */
   readonly cache?: 'salted' | 'shared' | 'none'
-  /** Whether it tells cached tokens. */
-  readonly reportsCache?: boolean
+  /** Whether it tells cached tokens; `as-salted` tells what a server that keeps salts apart would. */
+  readonly reportsCache?: boolean | 'as-salted'
+  /** Time that each prompt token takes which the cache does not have. */
+  readonly prefillMsPerToken?: number
   /** Sends whoever asks to this address instead. */
   readonly redirectTo?: string
   /** Decides a reply before the orders in the message do. */
@@ -67,7 +69,7 @@ export function startScriptedServer(initial: ScriptedServerOptions = {}): Script
   let options = initial
   let isDown = false
   const requests: Recorded[] = []
-  const seen = new Map<string, string[][]>()
+  const seen: PromptCaches = { true: new Map(), told: new Map() }
   const server: Server<undefined> = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -134,7 +136,7 @@ function respond(
   record: Recorded,
   signal: AbortSignal,
   options: ScriptedServerOptions,
-  seen: Map<string, string[][]>,
+  seen: PromptCaches,
 ): Response | Promise<Response> {
   const { path, body } = record
   const { kind = 'vllm', embedModels = [] } = options
@@ -167,7 +169,7 @@ function generate(
   record: Recorded,
   signal: AbortSignal,
   options: ScriptedServerOptions,
-  seen: Map<string, string[][]>,
+  seen: PromptCaches,
 ): Response | Promise<Response> {
   const { path, body } = record
   const asked = readAsked(body)
@@ -179,14 +181,18 @@ function generate(
   if (prompt.length + output > limit) {
     return refuse(400, overflow(prompt.length, output, limit))
   }
+  const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
+  const told = lookUp(prompt, body, 'salted', seen.told)
+  const cached = lookUp(prompt, body, cache, seen.true)
   record.promptTokens = prompt.length
-  record.cachedTokens = lookUp(prompt, body, options, seen)
+  record.cachedTokens = cached
+  const prefillMs = (reply.prefillMs ?? 0) + (prompt.length - cached) * prefillMsPerToken
   const context: ReplyContext = {
     isChat: path === '/v1/chat/completions',
     body,
-    reply,
+    reply: { ...reply, prefillMs },
     promptCount: prompt.length,
-    cachedCount: options.reportsCache === false ? undefined : record.cachedTokens,
+    cachedCount: reportsCache === 'as-salted' ? told : reportsCache ? cached : undefined,
   }
   return body.stream === true ? streamReply(context, signal) : completeReply(context, signal)
 }
@@ -197,10 +203,13 @@ function overflow(prompt: number, output: number, limit: number): string {
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
 }
 
+/** The prompts that were seen, by salt: as they are, and as a server that lies about them tells. */
+type PromptCaches = { readonly [which in 'true' | 'told']: Map<string, string[][]> }
+
 function lookUp(
   prompt: readonly string[],
   body: JsonObject,
-  { cache = 'salted' }: ScriptedServerOptions,
+  cache: 'salted' | 'shared' | 'none',
   seen: Map<string, string[][]>,
 ): number {
   if (cache === 'none' || body.cache_prompt === false) return 0

@@ -1,0 +1,132 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import {
+  type ScriptedServer,
+  type ScriptedServerOptions,
+  startScriptedServer,
+} from '../../../worker/src/testing/scripted-server.ts'
+import { cacheCommand } from './cache-command.ts'
+
+const servers: ScriptedServer[] = []
+afterAll(() => Promise.all(servers.map((server) => server.stop())))
+
+/** A new prompt then takes 28 ms and a repeated one 3 ms. */
+const slow = 0.4
+
+function start(options: ScriptedServerOptions): ScriptedServer {
+  const server = startScriptedServer(options)
+  servers.push(server)
+  return server
+}
+
+/** Asked without a worker in between, a server gives all requests without a salt one cache. */
+const usual = { model: 'scripted', words: '64', 'no-salt': 'shared' }
+
+async function run(url: string, given: Readonly<Record<string, string>>, ...switches: string[]) {
+  const lines: string[] = []
+  const errors: string[] = []
+  const output = {
+    out: (text: string) => lines.push(text),
+    error: (text: string) => errors.push(text),
+  }
+  const options = Object.entries({ url, ...usual, ...given })
+  const args = [...options.map(([name, value]) => `--${name}=${value}`), ...switches]
+  return { code: await cacheCommand.run(args, output), lines, errors }
+}
+
+/** Asks again where a busy machine has covered the times: that is no verdict, and never a wrong one. */
+async function judgeByTimes(options: ScriptedServerOptions) {
+  for (let attempt = 1; ; attempt++) {
+    const judged = await judge({ ...options, prefillMsPerToken: slow })
+    if (judged.report.verdict !== 'cannot-tell' || attempt === 4) return judged
+  }
+}
+
+async function judge(options: ScriptedServerOptions, given = {}) {
+  const { code, lines } = await run(start(options).url, given, '--json')
+  return { code, report: JSON.parse(lines[0]!) }
+}
+
+describe('a model server', () => {
+  test('that keeps salts apart isolates: exit code 0', async () => {
+    const { code, report } = await judge({ cache: 'salted', prefillMsPerToken: 0.05 })
+    expect([code, report.verdict]).toEqual([0, 'isolates'])
+    const [same, other] = report.comparisons
+    expect([same.hits, other.hits]).toEqual([16, 0])
+  })
+
+  test('that shares across salts: exit code 1', async () => {
+    const { code, report } = await judge({ cache: 'shared' }, { rounds: '2' })
+    expect([code, report.verdict]).toEqual([1, 'shares'])
+  })
+
+  test.concurrent('that shares across salts, and tells as if it did not, is found out by its times', async () => {
+    const { code, report } = await judgeByTimes({
+      cache: 'shared',
+      reportsCache: 'as-salted',
+    })
+    expect([code, report.verdict, report.basis]).toEqual([1, 'shares', 'times'])
+    expect(report.wasRepeated).toBe(true)
+  }, 60_000)
+
+  test.concurrent('that caches nothing: exit code 3', async () => {
+    const { code, report } = await judgeByTimes({ cache: 'none' })
+    expect([code, report.verdict]).toEqual([3, 'caches-nothing'])
+  }, 60_000)
+
+  test('of which neither reports nor times tell: exit code 4', async () => {
+    const { code, report } = await judge({ reportsCache: false }, { rounds: '5' })
+    expect([code, report.verdict]).toEqual([4, 'cannot-tell'])
+  })
+
+  test('that gives requests without a salt one cache shares where that is not expected', async () => {
+    const { code, report } = await judge({ cache: 'salted' }, { 'no-salt': 'apart', rounds: '2' })
+    expect([code, report.verdict]).toEqual([1, 'shares'])
+  })
+})
+
+test('no text and no salt is sent twice but in a pair, and prompts shrink until they fit', async () => {
+  const server = start({ contextLength: 40 })
+  const { lines } = await run(server.url, { rounds: '3', words: '100' })
+  const prompts = server.requests.map(({ body }) => JSON.stringify(body.messages))
+  const repeated = prompts.filter(
+    (prompt) => prompts.indexOf(prompt) !== prompts.lastIndexOf(prompt),
+  )
+  expect(repeated.length).toBe(3 * 2 * 3)
+  const salts = server.requests
+    .map(({ body }) => body.cache_salt)
+    .filter((salt) => salt !== undefined)
+  expect(salts.length - new Set(salts).size).toBe(3)
+  expect(lines[0]).toStartWith('ISOLATES')
+  expect(lines.join('\n')).toMatch(/prompts of 3\d tokens/)
+})
+
+test('a second key is asked for what the first one sent', async () => {
+  const server = start({ cache: 'shared' })
+  const keys = { 'api-key': 'first', 'other-api-key': 'second', rounds: '1' }
+  const { lines } = await run(server.url, keys, '--json')
+  const { comparisons } = JSON.parse(lines[0]!)
+  expect(comparisons.at(-1)).toMatchObject({ probe: 'otherKey', expected: 'apart', hits: 1 })
+  const used = new Set(server.requests.map(({ headers }) => headers.get('authorization')))
+  expect(used).toEqual(new Set(['Bearer first', 'Bearer second']))
+})
+
+test('a server that is not there, or refuses, cannot be told: exit code 4', async () => {
+  const refusing = start({ reply: () => ({ error: { status: 401, message: 'who are you' } }) })
+  for (const url of ['http://127.0.0.1:1', refusing.url]) {
+    const { code, lines, errors } = await run(url, {}, '--json')
+    expect([code, JSON.parse(lines[0]!).verdict]).toEqual([4, 'cannot-tell'])
+    expect(errors[0]).toStartWith('the probes failed: ')
+  }
+})
+
+test('a wrong call is refused before anything is sent', () => {
+  for (const args of [
+    [],
+    ['--url', 'ftp://x', '--model', 'm'],
+    ['--url', 'http://x', '--model', 'm', '--rounds', '0'],
+    ['--url', 'http://x', '--model', 'm', '--no-salt', 'perhaps'],
+    ['--url', 'http://x', '--model', 'm', '--json=yes'],
+  ]) {
+    expect(cacheCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow()
+  }
+})
