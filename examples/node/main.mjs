@@ -1,32 +1,19 @@
 // The official OpenAI client, sealed; keeps the state of the manifest log and an evidence bundle.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { Privatemode, PrivatemodeError } from '@privatemode/sdk'
 import { acceptSoftware } from '@privatemode/sdk/software'
 import OpenAI from 'openai'
+import { fileStorage } from './file-storage.mjs'
 
 const home = process.env.PRIVATEMODE_HOME ?? '../../.privatemode'
 const state = process.env.PRIVATEMODE_STATE ?? 'state'
 const { endpoint, logKey, softwareRoot } = JSON.parse(readFileSync(`${home}/client.json`, 'utf8'))
 const apiKey = readFileSync(`${home}/api-key`, 'utf8').trim()
-mkdirSync(state, { recursive: true })
-
-/** Files as storage: the log cannot go back between two runs unnoticed. */
-const fileOf = (key) => `${state}/${encodeURIComponent(key)}`
-const storage = {
-  async get(key) {
-    try {
-      return readFileSync(fileOf(key), 'utf8')
-    } catch (error) {
-      if (error.code === 'ENOENT') return undefined
-      throw error
-    }
-  },
-  set: async (key, value) => writeFileSync(fileOf(key), value),
-}
 
 try {
   const software = acceptSoftware(softwareRoot)
   const manifest = { logKey }
+  const storage = await fileStorage(state)
   const pm = await Privatemode.connect({ apiKey, endpoint, manifest, software, storage })
   let sealed
   const openai = new OpenAI({

@@ -13,9 +13,14 @@ const quiet = [
   '--disable-sync',
 ]
 
+/** Where it is; undefined where there is none. */
+export async function findChromium(): Promise<string | undefined> {
+  return paths.find(existsSync) ?? (await unpackChromium())
+}
+
 /** Undefined where neither starts; tests then skip, visibly. */
 export async function launchChromium(): Promise<Browser | undefined> {
-  const executablePath = paths.find(existsSync) ?? (await unpackChromium())
+  const executablePath = await findChromium()
   if (executablePath === undefined) return undefined
   return chromium.launch({ executablePath, args: quiet }).catch(() => undefined)
 }

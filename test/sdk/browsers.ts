@@ -2,6 +2,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findChromium } from '../browser/chromium.ts'
 
 export type Browser = {
   readonly name: string
@@ -12,9 +13,9 @@ export type Browser = {
 export const browsers: readonly Browser[] = [
   {
     name: 'Chromium',
-    command: find('/usr/bin/chromium', (path) => (profile, url) => [
+    command: where(await findChromium(), (path) => (profile, url) => [
       path,
-      '--headless=new',
+      '--headless',
       '--no-sandbox',
       '--disable-gpu',
       '--disable-background-networking',
@@ -26,7 +27,7 @@ export const browsers: readonly Browser[] = [
   },
   {
     name: 'Firefox',
-    command: find('/usr/bin/firefox-esr', (path) => (profile, url) => {
+    command: where(find('/usr/bin/firefox-esr'), (path) => (profile, url) => {
       writeFileSync(join(profile, 'user.js'), quietFirefox)
       return [path, '--headless', '--no-remote', '--profile', profile, url]
     }),
@@ -88,6 +89,10 @@ export async function runPage(
   }
 }
 
-function find<T>(path: string, make: (path: string) => T): T | undefined {
-  return existsSync(path) ? make(path) : undefined
+function where<T>(path: string | undefined, make: (path: string) => T): T | undefined {
+  return path === undefined ? undefined : make(path)
+}
+
+function find(path: string): string | undefined {
+  return existsSync(path) ? path : undefined
 }

