@@ -48,6 +48,7 @@ describe('a sealed call', () => {
         for (const piece of data) text += new TextDecoder().decode(piece)
       }
       expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+      await answer.settled()
       expect(answer.receipt).toBeDefined()
     },
     15_000,

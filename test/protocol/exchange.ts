@@ -18,6 +18,7 @@ import {
   type SealKeyPair,
   type Session,
   sealRequest,
+  wholeRecord,
 } from '@privatemode/protocol/envelope'
 
 export const statementDigest = new Uint8Array(32).fill(7)
@@ -83,7 +84,10 @@ export async function answerFrames(
   frames.push(
     await sealer.seal(headRecord({ status: 200, headers: { 'content-type': 'x' } }), false),
   )
-  for (const text of texts) frames.push(await sealer.seal(dataRecord(encodeText(text)), false, 64))
+  for (const [index, text] of texts.entries()) {
+    const mark = index === texts.length - 1 ? wholeRecord() : []
+    frames.push(await sealer.seal([...dataRecord(encodeText(text)), ...mark], false, 64))
+  }
   frames.push(await sealer.seal(endRecord(encodeText('{}')), true, 64))
   return frames
 }

@@ -46,6 +46,7 @@ export class SealedExchange implements AnswerSink {
   #scanner: ChunkedScanner | undefined
   #writer: AnswerWriter | undefined
   #opened: Uint8Array[] = []
+  #isWhole = false
   #over = false
 
   constructor(parts: SealedParts) {
@@ -122,7 +123,8 @@ export class SealedExchange implements AnswerSink {
       this.#fail(notAuthentic(error))
       return
     }
-    this.#passOn(ended)
+    // Padding may still come when all of the answer is there; the application need not wait for it.
+    this.#passOn(ended || this.#isWhole)
   }
 
   #open(bytes: Buffer): void {
@@ -132,6 +134,7 @@ export class SealedExchange implements AnswerSink {
     for (const part of parts) {
       if (part.kind === 'data') this.#opened.push(part.bytes)
       else if (part.kind === 'head') this.#begin(part.head.status, part.head.headers)
+      else if (part.kind === 'whole') this.#isWhole = true
     }
   }
 

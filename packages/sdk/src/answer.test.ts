@@ -1,5 +1,17 @@
 import { beforeEach, expect, test } from 'bun:test'
-import { type Bytes, decodeText, encodeText } from '@privatemode/protocol/envelope'
+import {
+  AnswerOpener,
+  AnswerSealer,
+  type Bytes,
+  dataRecord,
+  decodeText,
+  encodeText,
+  endRecord,
+  headRecord,
+  joinBytes,
+  webCryptoProvider,
+  wholeRecord,
+} from '@privatemode/protocol/envelope'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { Answer, type ByteSource, streamSource, wholeSource } from './answer.ts'
 import { FakeBackend } from './testing/fake-backend.ts'
@@ -139,4 +151,73 @@ test('an abort is what the platform made it, not a lost connection', async () =>
   const broken = pieces([bytes.subarray(0, bytes.length - 1)], reason)
   const answer = await Answer.start(facts, streamSource(broken, AbortSignal.abort(reason)))
   await expect(answer.whole()).rejects.toBe(reason)
+})
+
+/** An answer whose body is marked as whole in its first frame; padding and the end come after. */
+async function markedEarly() {
+  const [key, digest, sealKeyId] = [32, 32, 16].map((length) => new Uint8Array(length))
+  const sealer = await AnswerSealer.start(webCryptoProvider, key!, digest!, sealKeyId!)
+  const head = headRecord({ status: 200, headers: {} })
+  const body = [...head, ...dataRecord(encodeText('all of it')), ...wholeRecord()]
+  const first = joinBytes([sealer.prelude, await sealer.seal(body, false, 256)])
+  const padding = await sealer.seal([], false, 256)
+  const last = await sealer.seal(endRecord(encodeText('{}')), true, 256)
+  const workers = [{ workerId: 'w', sealKeyId: sealKeyId! }]
+  const opener = new AnswerOpener(webCryptoProvider, key!, digest!, workers)
+  const facts = { requestId: 'id', opener, workers: [], maxBytes: 1000 }
+  return { facts, first, padding, last }
+}
+
+/** Gives the first piece; the others when they are let go. */
+function heldBack(first: Bytes, rest: readonly Bytes[]) {
+  const released = Promise.withResolvers<void>()
+  const list = [first, ...rest]
+  let [given, cancelled] = [0, 0]
+  const source: ByteSource = {
+    async read() {
+      if (given > 0) await released.promise
+      return list[given++]
+    },
+    cancel: async () => void cancelled++,
+  }
+  return { source, release: released.resolve, cancelled: () => cancelled }
+}
+
+test('a body that is whole is given without waiting for padding; the receipt comes later', async () => {
+  const { facts, first, padding, last } = await markedEarly()
+  const { source, release, cancelled } = heldBack(first, [padding, last])
+  const answer = await Answer.start(facts, source)
+  expect(decodeText(await answer.whole())).toBe('all of it')
+  expect(answer.receipt).toBeUndefined()
+  release()
+  await answer.settled()
+  expect(decodeText(answer.receipt!)).toBe('{}')
+  expect(cancelled()).toBe(0)
+})
+
+test('a reader that goes away after a whole body does not close the connection: that would show', async () => {
+  const { facts, first, padding, last } = await markedEarly()
+  const { source, release, cancelled } = heldBack(first, [padding, last])
+  const answer = await Answer.start(facts, source)
+  await answer.next()
+  await answer.cancel()
+  release()
+  await answer.settled()
+  expect(cancelled()).toBe(0)
+  expect(answer.receipt).toBeDefined()
+})
+
+test('a cut or a change behind a whole body takes the receipt and nothing else', async () => {
+  for (const rest of [[], ['padding'], ['last']] as const) {
+    const sealed = await markedEarly()
+    const { source, release } = heldBack(
+      sealed.first,
+      rest.map((name) => sealed[name]),
+    )
+    const answer = await Answer.start(sealed.facts, source)
+    expect(decodeText(await answer.whole())).toBe('all of it')
+    release()
+    await answer.settled()
+    expect(answer.receipt).toBeUndefined()
+  }
 })

@@ -27,7 +27,9 @@ export class Answer {
   readonly #source: ByteSource
   #ready: AnswerPart[]
   #receipt: Bytes | undefined
+  #isWhole = false
   #done = false
+  #rest: Promise<void> | undefined
 
   private constructor(
     facts: AnswerFacts,
@@ -67,6 +69,11 @@ export class Answer {
     return this.#facts.workers.find(({ workerId }) => workerId === this.workerId)
   }
 
+  /** Resolves when nothing more comes: padding and the receipt may follow a body that is whole. */
+  async settled(): Promise<void> {
+    await this.#rest
+  }
+
   /** The signed receipt as JSON bytes, once the end was reached. */
   get receipt(): Bytes | undefined {
     return this.#receipt
@@ -77,7 +84,8 @@ export class Answer {
     for (;;) {
       const data = this.#takeReady()
       if (data.length > 0) return data
-      if (this.#done) return undefined
+      if (this.#isWhole) this.#rest ??= this.#readRest()
+      if (this.#done || this.#isWhole) return undefined
       const chunk = await this.#source.read()
       if (chunk === undefined) {
         finish(this.#facts.opener)
@@ -105,10 +113,31 @@ export class Answer {
     }
   }
 
-  /** Stops the generation: the gateway and the worker notice the closed connection. */
+  /**
+   * Stops the generation: the gateway and the worker notice the closed connection. When the body
+   * is whole there is nothing to stop, and closing would show a watcher when that was.
+   */
   async cancel(): Promise<void> {
+    if (this.#isWhole) {
+      this.#rest ??= this.#readRest()
+      return
+    }
     this.#done = true
     await this.#source.cancel()
+  }
+
+  /** What fails now takes the receipt away and nothing else: the body was authentic and whole. */
+  async #readRest(): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await this.#source.read()
+        if (chunk === undefined) return
+        this.#ready = await open(this.#facts.opener, this.#source, chunk)
+        this.#takeReady()
+      }
+    } catch {
+      await this.#source.cancel()
+    }
   }
 
   #takeReady(): Bytes[] {
@@ -117,6 +146,9 @@ export class Answer {
       switch (part.kind) {
         case 'data':
           data.push(part.bytes)
+          break
+        case 'whole':
+          this.#isWhole = true
           break
         case 'end':
           this.#receipt = part.receipt

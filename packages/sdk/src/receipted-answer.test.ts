@@ -49,6 +49,7 @@ function answerWith(receipt: SignedReceipt | undefined, over: object = {}, model
     next: async () => pieces.shift(),
     whole: async () => text('response'),
     cancel: async () => {},
+    settled: async () => {},
     ...over,
   }
   return new ReceiptedAnswer(answer as unknown as Answer, { ...call, model })

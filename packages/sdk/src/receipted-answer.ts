@@ -89,6 +89,7 @@ export class ReceiptedAnswer {
 
   async #verify(): Promise<Receipt> {
     await this.#ended
+    await this.#answer.settled()
     const { worker, receipt: bytes } = this.#answer
     if (worker === undefined || bytes === undefined) {
       throw noReceipt('the answer has no receipt', this.requestId)

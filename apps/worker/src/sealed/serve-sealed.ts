@@ -18,7 +18,8 @@ import type { ApiAnswer, Usage } from '../api/api-request.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ReceiptSigner, SignedUsage } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
-import { type Outgoing, type Sink, sealPieces, sealShaped, sealWhole } from './seal-stream.ts'
+import { sealShaped } from './seal-shaped.ts'
+import { type Outgoing, type Sink, sealPieces, sealWhole } from './seal-stream.ts'
 import { streamShape } from './traffic-shape.ts'
 
 export type SealedService = {

@@ -11,6 +11,10 @@ export type ScriptedReply = {
   readonly prefillMs?: number
   /** Time between tokens. */
   readonly paceMs?: number
+  /** The text as tokens; without them its words are. */
+  readonly tokens?: readonly string[]
+  /** Time before each token but the first, instead of one for all. */
+  readonly pacesMs?: readonly number[]
   /** Cuts the connection after so many chunks. */
   readonly dieAfter?: number
   /** Sends an error event after so many chunks. */

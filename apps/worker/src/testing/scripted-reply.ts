@@ -18,7 +18,7 @@ function piecesOf({ reply, body }: ReplyContext): { pieces: Piece[]; end: JsonOb
   const { text, stop } = cutAtStop(reply.text ?? '', body.stop)
   const all: Piece[] = [
     ...tokensOf(reply.reasoning ?? '').map((reasoning) => ({ delta: { reasoning }, tokens: 1 })),
-    ...tokensOf(text).map((content) => ({ delta: { content }, tokens: 1 })),
+    ...(reply.tokens ?? tokensOf(text)).map((content) => ({ delta: { content }, tokens: 1 })),
     ...(reply.toolCalls ?? []).flatMap((call, index) => toolPieces(call, index)),
   ]
   const pieces = all.slice(0, limit)
@@ -135,7 +135,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
       })
       return
     }
-    if (i > 0) await wait(reply.paceMs ?? 0, signal)
+    if (i > 0) await wait(reply.pacesMs?.[i] ?? reply.paceMs ?? 0, signal)
     const said = context.isChat ? { delta } : { text: delta.content }
     for (const index of indices) {
       const choices = [{ index, ...said, finish_reason: null }]

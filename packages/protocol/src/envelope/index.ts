@@ -15,18 +15,13 @@ export {
   type OpenedRequest,
   openRequest,
 } from './open-request.ts'
-export { padmeLength } from './padding.ts'
+export { padmeLength, type TrafficShape } from './padding.ts'
 export { maxRecipients, type RequestContext } from './prelude.ts'
 export { type Receipt, type ReceiptRest, receiptMessage, type UsageRecord } from './receipt.ts'
 export { recordOverhead } from './records.ts'
 export { defaultReplayLimits, ReplayGuard, type ReplayLimits } from './replay-guard.ts'
-export { AnswerSealer, dataRecord, endRecord, headRecord } from './seal-answer.ts'
-export {
-  type RequestHead,
-  type SealedRequest,
-  sealRequest,
-  type TrafficShape,
-} from './seal-request.ts'
+export { AnswerSealer, dataRecord, endRecord, headRecord, wholeRecord } from './seal-answer.ts'
+export { type RequestHead, type SealedRequest, sealRequest } from './seal-request.ts'
 export {
   createSealKeyPair,
   deriveSealKeyPair,

@@ -15,6 +15,8 @@ export type AnswerHead = {
 export type AnswerPart =
   | { readonly kind: 'head'; readonly head: AnswerHead }
   | { readonly kind: 'data'; readonly bytes: Bytes }
+  /** Authentic, and all of the body was given; padding and the receipt may take longer to come. */
+  | { readonly kind: 'whole' }
   /** The authenticated end. `receipt` is the worker's signed receipt as JSON bytes. */
   | { readonly kind: 'end'; readonly receipt: Bytes }
 
@@ -120,7 +122,8 @@ export class AnswerOpener {
             parts.push({ kind: 'head', head: parseAnswerHead(record.bytes) })
             break
           case 'data':
-            if (record.bytes.length > 0) parts.push({ kind: 'data', bytes: record.bytes })
+            if (record.bytes.length === 0) parts.push({ kind: 'whole' })
+            else parts.push({ kind: 'data', bytes: record.bytes })
             break
           case 'end':
             parts.push({ kind: 'end', receipt: record.bytes })

@@ -32,6 +32,18 @@ test('records out of their order are refused', () => {
   refused({ parts: [record('head'), record('end'), record('end')], last: true })
 })
 
+test('after empty data the body is whole: padding and the end may follow, data may not', () => {
+  const whole = [record('head'), record('data', 1), record('data')]
+  const kinds = read(
+    { parts: [...whole, new Uint8Array(4)], last: false },
+    { parts: [new Uint8Array(9)], last: false },
+    { parts: [record('end')], last: true },
+  ).map(({ kind }) => kind)
+  expect(kinds).toEqual(['head', 'data', 'data', 'end'])
+  refused({ parts: [...whole, record('data', 2)], last: false })
+  refused({ parts: whole, last: false }, { parts: [record('data')], last: false })
+})
+
 test('the end record and the last frame go together', () => {
   refused({ parts: [record('head'), record('end')], last: false })
   refused({ parts: [record('head'), record('data', 1)], last: true })

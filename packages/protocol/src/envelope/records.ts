@@ -1,4 +1,7 @@
-/** Records: what stands inside frames. One head first, then data, one end last; zeros fill up. */
+/**
+ * Records: what stands inside frames. One head first, then data, one end last; zeros fill up.
+ * Empty data says that the body is whole: only zeros and the end may follow it.
+ */
 import { readUint32, writeUint32 } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
@@ -13,6 +16,13 @@ export const recordOverhead = 5
 const padding = 0
 const kinds = ['padding', 'head', 'data', 'end'] as const
 const codes = { head: 1, data: 2, end: 3 } as const
+type State = 'before-head' | 'body' | 'whole' | 'ended'
+const allowed: { readonly [state in State]: readonly Record['kind'][] } = {
+  'before-head': ['head'],
+  body: ['data', 'end'],
+  whole: ['end'],
+  ended: [],
+}
 
 export function recordHeader(kind: Record['kind'], length: number): Bytes {
   const header = new Uint8Array(recordOverhead)
@@ -23,7 +33,7 @@ export function recordHeader(kind: Record['kind'], length: number): Bytes {
 
 /** Reads the records of frames in order and enforces their grammar across frames. */
 export class RecordReader {
-  #state: 'before-head' | 'body' | 'ended' = 'before-head'
+  #state: State = 'before-head'
 
   read(frame: OpenedFrame): Record[] {
     const records: Record[] = []
@@ -36,7 +46,7 @@ export class RecordReader {
         break
       }
       const record = readRecord(plaintext, offset)
-      this.#advance(record.kind)
+      this.#advance(record)
       records.push(record)
       offset += recordOverhead + record.bytes.length
     }
@@ -46,12 +56,12 @@ export class RecordReader {
     return records
   }
 
-  #advance(kind: Record['kind']): void {
-    const allowed = this.#state === 'before-head' ? kind === 'head' : kind !== 'head'
-    if (!allowed || this.#state === 'ended') {
+  #advance({ kind, bytes }: Record): void {
+    if (!allowed[this.#state].includes(kind)) {
       throw new EnvelopeError('malformed', `a ${kind} record is out of place`)
     }
-    this.#state = kind === 'end' ? 'ended' : 'body'
+    if (kind === 'end') this.#state = 'ended'
+    else this.#state = kind === 'data' && bytes.length === 0 ? 'whole' : 'body'
   }
 }
 

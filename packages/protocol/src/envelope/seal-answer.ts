@@ -46,6 +46,9 @@ export function dataRecord(bytes: Bytes): Bytes[] {
   return [recordHeader('data', bytes.length), bytes]
 }
 
+/** Says that all of the body was sent: empty data. Only padding and the end may follow. */
+export const wholeRecord = (): Bytes[] => [recordHeader('data', 0)]
+
 export function endRecord(receipt: Bytes): Bytes[] {
   return [recordHeader('end', receipt.length), receipt]
 }

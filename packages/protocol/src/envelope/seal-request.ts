@@ -4,7 +4,7 @@ import { andThen, type Bytes, type CryptoProvider, type Eventually } from './cry
 import { FrameSealer, maxFramePlaintext } from './frames.ts'
 import { requestFrameKey, wrapRequestKey } from './key-schedule.ts'
 import { AnswerOpener } from './open-answer.ts'
-import { padmeLength } from './padding.ts'
+import { paddedRequestLength, type TrafficShape } from './padding.ts'
 import {
   formatContext,
   formatRecipients,
@@ -15,9 +15,6 @@ import {
 } from './prelude.ts'
 import { recordHeader, recordOverhead } from './records.ts'
 import type { Session } from './session.ts'
-
-/** How the worker cuts its answer into frames; a longer shape tells a watcher less. */
-export type TrafficShape = 'off' | 'default' | 'strict'
 
 /** What travels sealed beside the body. */
 export type RequestHead = {
@@ -35,9 +32,6 @@ export type SealedRequest = {
   readonly opener: AnswerOpener
 }
 
-/** Short prompts all look alike up to this many bytes. */
-const minimumPlaintext = 1024
-
 export function sealRequest(
   provider: CryptoProvider,
   sessions: readonly Session[],
@@ -52,7 +46,7 @@ export function sealRequest(
       andThen(wrapForAll(provider, sessions, binding, requestKey), (wrappedKeys) =>
         andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
           andThen(requestFrameKey(provider, requestKey, digest), (key) => {
-            const frames = layOutRequest(encodeText(JSON.stringify(head)), body)
+            const frames = layOutRequest(encodeText(JSON.stringify(head)), body, head.shape)
             return andThen(sealAll(new FrameSealer(key), frames), (sealed) => ({
               bytes: joinBytes([contextBytes, recipients.bytes, ...wrappedKeys, ...sealed]),
               opener: new AnswerOpener(provider, requestKey, digest, sessions),
@@ -121,10 +115,10 @@ function sealAll(sealer: FrameSealer, frames: readonly Bytes[][]): Eventually<By
 }
 
 /**
- * Cuts head and body into the plaintexts of frames, padded in sum to a Padmé length. The end
+ * Cuts head and body into the plaintexts of frames, padded in sum as the shape says. The end
  * record stands in the last frame; frames of padding alone may come before it.
  */
-export function layOutRequest(head: Bytes, body: Bytes): Bytes[][] {
+export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[][] {
   const frames: Bytes[][] = []
   let frame: Bytes[] = [recordHeader('head', head.length), head]
   let used = recordOverhead + head.length
@@ -142,7 +136,7 @@ export function layOutRequest(head: Bytes, body: Bytes): Bytes[][] {
     used += recordOverhead + take
     offset += take
   }
-  const target = padmeLength(Math.max(total + used + recordOverhead, minimumPlaintext))
+  const target = paddedRequestLength(total + used + recordOverhead, shape)
   // Whole frames of padding until the end record and the remaining zeros fit into one.
   while (target - total > maxFramePlaintext) {
     frame.push(new Uint8Array(maxFramePlaintext - used))

@@ -1,0 +1,120 @@
+import { expect, test } from 'bun:test'
+import { type AnswerPart, type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelope'
+import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
+import { sealShaped } from './seal-shaped.ts'
+import { type Shape, shapedFrames, streamShape } from './traffic-shape.ts'
+
+const shape: Shape = {
+  ...{ tickMs: 2, frameBytes: 256, leastFrames: 8, growth: 2, marksWhole: true },
+}
+
+async function shaped(
+  texts: readonly string[],
+  over: Partial<Shape> = {},
+  failure?: Error,
+): Promise<Bytes[]> {
+  const sent: Bytes[] = []
+  const sink = (bytes: Bytes) => void sent.push(bytes)
+  await sealShaped(await outgoing(), pieces(texts, failure), { ...shape, ...over }, sink)
+  return sent
+}
+
+const kinds = (parts: readonly AnswerPart[]) => parts.map(({ kind }) => kind)
+
+test('every frame of a shaped stream has the same length, whatever is inside', async () => {
+  const texts = ['a', 'bb'.repeat(90), 'c', 'd'.repeat(700), 'e']
+  const bytes = joinBytes(await shaped(texts))
+  const lengths = frameLengths(bytes)
+  expect(new Set(lengths.slice(0, -1))).toEqual(new Set([256 + 16]))
+  expect(textOf(await open(bytes))).toBe(texts.join(''))
+})
+
+test('answers of many lengths have one number of frames, and the next number is a multiple', async () => {
+  const counts = new Set<number>()
+  for (const size of [0, 1, 300, 900]) {
+    const bytes = joinBytes(await shaped(size === 0 ? [] : ['x'.repeat(size)]))
+    counts.add(frameLengths(bytes).length - 1)
+    expect(textOf(await open(bytes)).length).toBe(size)
+  }
+  expect(counts).toEqual(new Set([8]))
+  const longer = joinBytes(await shaped(['x'.repeat(2500)]))
+  expect(frameLengths(longer).length - 1).toBe(16)
+})
+
+test('frames go on at their pace while the engine says nothing', async () => {
+  const released = Promise.withResolvers<void>()
+  const silent = async function* () {
+    yield encodeText('one')
+    await released.promise
+    yield encodeText('two')
+  }
+  const sent: Bytes[] = []
+  const sink = (bytes: Bytes) => {
+    sent.push(bytes)
+    if (sent.length === 6) released.resolve() // it is here only because empty frames were sent
+  }
+  await sealShaped(await outgoing(), silent(), shape, sink)
+  expect(textOf(await open(joinBytes(sent)))).toBe('onetwo')
+})
+
+test('a body that is whole is marked before the padding, unless the end is to come late', async () => {
+  const early = await shaped(['all of it'])
+  expect(kinds(await open(joinBytes(early)))).toEqual(['head', 'data', 'whole', 'end'])
+  const late = await shaped(['all of it'], { marksWhole: false })
+  expect(kinds(await open(joinBytes(late)))).toEqual(['head', 'data', 'end'])
+  expect(frameLengths(joinBytes(late))).toEqual(frameLengths(joinBytes(early)))
+})
+
+test('the first piece travels with the head', async () => {
+  const [first, ...rest] = await shaped(['hello'])
+  expect(frameLengths(first!).length).toBe(1)
+  expect(rest.length).toBeGreaterThan(1)
+  const parts = await open(joinBytes([first!, ...rest]))
+  expect(textOf(parts.slice(0, 2))).toBe('hello')
+})
+
+test('an engine that is faster than the clock is followed by doubling the pace', async () => {
+  const texts = Array.from({ length: 60 }, () => 'y'.repeat(1000))
+  const sent = await shaped(texts)
+  const perTick = sent.slice(1, -1).map((bytes) => Math.round(bytes.length / (256 + 21)))
+  expect(perTick[0]).toBe(1)
+  expect(Math.max(...perTick)).toBeGreaterThan(4)
+  // The pace never falls, or the end of the data would show; only the last tick may be cut.
+  const whole = perTick.slice(0, -1)
+  expect(whole).toEqual(whole.toSorted((a, b) => a - b))
+  // How full frames are depends on when pieces came; either way the length is one of the steps.
+  expect([256, 512]).toContain(frameLengths(joinBytes(sent)).length - 1)
+})
+
+test('an engine that fails in mid-stream gives no authenticated end', async () => {
+  for (const marksWhole of [false, true]) {
+    const failed = shaped(['one', 'two'], { marksWhole }, new Error('engine'))
+    await expect(failed).rejects.toThrow('engine')
+  }
+})
+
+test('a reader that went away stops the stream', async () => {
+  let taken = 0
+  const sink = () => {
+    if (++taken > 3) throw new Error('gone')
+  }
+  const endless = async function* (): AsyncGenerator<Bytes, undefined> {
+    for (;;) {
+      await Bun.sleep(1)
+      yield encodeText('more ')
+    }
+  }
+  const stream = endless()
+  const sealing = sealShaped(await outgoing(), stream, shape, sink)
+  await expect(sealing).rejects.toThrow('gone')
+  await stream.return(undefined)
+})
+
+test('lengths grow by powers', () => {
+  expect([0, 8, 9, 16, 17, 100].map((frames) => shapedFrames(frames, shape))).toEqual([
+    8, 8, 16, 16, 32, 128,
+  ])
+  expect(streamShape('off')).toBeUndefined()
+  expect(streamShape('default')).toMatchObject({ marksWhole: true })
+  expect(streamShape('strict')).toMatchObject({ marksWhole: false })
+})

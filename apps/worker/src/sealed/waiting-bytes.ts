@@ -1,0 +1,64 @@
+/** Bytes on their way from the engine to the next tick, no more than a limit. */
+import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
+
+export class WaitingBytes {
+  readonly #limit: number
+  #parts: Bytes[] = []
+  #length = 0
+  #closed = false
+  #failure: unknown
+  #wake: (() => void) | undefined
+  #room: (() => void) | undefined
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Whether all was taken and no more will come; throws what broke the source. */
+  get ended(): boolean {
+    if (this.#failure !== undefined) throw this.#failure
+    return this.#closed && this.#length === 0
+  }
+
+  /** Reads the source to its end, as fast as what waits is taken; a failure shows in `ended`. */
+  async fill(pieces: AsyncIterable<Bytes>): Promise<void> {
+    try {
+      for await (const piece of pieces) await this.#add(piece)
+    } catch (error) {
+      this.#failure = error
+    }
+    this.#closed = true
+    this.#wake?.()
+  }
+
+  async #add(bytes: Bytes): Promise<void> {
+    this.#parts.push(bytes)
+    this.#length += bytes.length
+    this.#wake?.()
+    while (this.#length > this.#limit) {
+      await new Promise<void>((resolve) => {
+        this.#room = resolve
+      })
+    }
+  }
+
+  async untilAny(): Promise<void> {
+    if (this.#length > 0 || this.#closed) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  take(most: number): Bytes {
+    const all = joinBytes(this.#parts)
+    const taken = all.subarray(0, most)
+    this.#parts = taken.length < all.length ? [all.subarray(most)] : []
+    this.#length = all.length - taken.length
+    this.#room?.()
+    return taken
+  }
+}
