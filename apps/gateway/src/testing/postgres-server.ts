@@ -15,8 +15,12 @@ import { join } from 'node:path'
 
 export type PostgresServer = {
   readonly url: string
+  /** Everything it writes. */
+  readonly directory: string
   /** As a power cut would, as far as the processes go. */
   kill(): Promise<void>
+  /** To all of its processes: SIGSTOP and SIGCONT pause it, SIGINT ends it in order. */
+  signal(name: NodeJS.Signals): void
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -60,9 +64,13 @@ export async function startPostgres(): Promise<PostgresServer> {
   const url = `postgres://test@127.0.0.1:${port}/postgres`
   const server: PostgresServer = {
     url,
+    directory,
     async kill() {
       process.kill(-child.pid, 'SIGKILL')
       await child.exited
+    },
+    signal(name) {
+      process.kill(-child.pid, name)
     },
     async start() {
       // Sessions outlive a killed server by a moment, and a new one refuses to start beside them.

@@ -1,0 +1,119 @@
+/**
+ * `npm run faults -- [--seed N] [--only TEXT] [--minutes M] [--out FOLDER] [--list]`: the fault campaign.
+ *
+ * Without `--minutes` every fault is made once, in an order that the seed decides; with it, faults are
+ * drawn until the time is over. Ends with 1 where anything was violated.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
+import { allFaults } from './all-faults.ts'
+import { Campaign, type FaultResult } from './campaign.ts'
+import type { Fault } from './fault.ts'
+import { type Fleet, startFleet } from './fleet/fleet.ts'
+import { startWire, type Wire, wireObstacle } from './fleet/wire.ts'
+import { createChance } from './random.ts'
+import { formatLine, formatTable, type Report, summarise } from './report.ts'
+
+const option = (name: string) => {
+  const at = process.argv.indexOf(`--${name}`)
+  return at < 0 ? undefined : process.argv[at + 1]
+}
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+const seed = Number(option('seed') ?? 1)
+const minutes = Number(option('minutes') ?? 0)
+const only = option('only')?.toLowerCase()
+const clients = Number(option('clients') ?? 6)
+const out = option('out') ?? 'dist/faults'
+const perFaultMs = 120_000
+
+const wanted = allFaults.filter((fault) => {
+  return only === undefined || `${fault.family} ${fault.name}`.toLowerCase().includes(only)
+})
+if (process.argv.includes('--list')) {
+  for (const fault of wanted) say(`${fault.family}: ${fault.name}`)
+  process.exit(0)
+}
+if (findPostgres() === undefined) {
+  say('skipped: there is no PostgreSQL here')
+  process.exit(0)
+}
+
+const ends: (() => Promise<void>)[] = []
+let ending: Promise<void> | undefined
+const cleanUp = () => {
+  ending ??= (async () => {
+    for (const end of ends.toReversed()) await end().catch((error) => say(`clean-up: ${error}`))
+  })()
+  return ending
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => void cleanUp().finally(() => process.exit(130)))
+}
+
+let code = 1
+try {
+  code = (await runCampaign()) ? 0 : 1
+} catch (error) {
+  say(error instanceof Error ? (error.stack ?? error.message) : String(error))
+} finally {
+  await cleanUp()
+}
+process.exit(code)
+
+async function runCampaign(): Promise<boolean> {
+  const obstacle = wireObstacle()
+  const wire: Wire | undefined = obstacle === undefined ? await startWire(seed) : undefined
+  if (wire !== undefined) ends.push(() => wire.stop())
+  else say(`no faults in packets: ${obstacle}`)
+  const fleet: Fleet = await startFleet({
+    chance: createChance(seed),
+    workers: 3,
+    gateways: 2,
+    wire,
+    withClocks: true,
+    gatewayArgs: ['--usageGraceMs', '4000'],
+  })
+  ends.push(() => fleet.stop())
+  const startedAt = new Date()
+  const campaign = new Campaign({ fleet, seed, clients, say })
+  await campaign.start()
+  say(`seed ${seed}: ${clients} clients, 1 proxy, 2 gateways, 3 workers, PostgreSQL`)
+  const results: FaultResult[] = []
+  for (const [index, fault] of schedule().entries()) {
+    if (minutes > 0 && Date.now() - startedAt.getTime() > minutes * 60_000) break
+    const result = await bounded(campaign.run(fault, seed * 1000 + index), fault)
+    results.push(result)
+    say(formatLine(result))
+  }
+  const leaks = await campaign.finish()
+  const report: Report = {
+    seed,
+    startedAt: startedAt.toISOString(),
+    seconds: Math.round((Date.now() - startedAt.getTime()) / 1000),
+    clients,
+    ...campaign.counts,
+    faults: results,
+    leaks: [...leaks],
+  }
+  mkdirSync(out, { recursive: true })
+  writeFileSync(join(out, `faults-${seed}.json`), `${JSON.stringify(report, null, 2)}\n`)
+  say(formatTable(report))
+  const { violations, text } = summarise(report)
+  say(text)
+  return violations === 0
+}
+
+/** All faults once, or as many as the time allows. */
+function schedule(): Fault[] {
+  const chance = createChance(seed)
+  if (minutes === 0) return chance.shuffle(wanted)
+  return Array.from({ length: 10_000 }, () => chance.pick(wanted))
+}
+
+function bounded(run: Promise<FaultResult>, fault: Fault): Promise<FaultResult> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`${fault.name}: no end in sight`)), perFaultMs)
+  return Promise.race([run, promise]).finally(() => clearTimeout(timer))
+}
