@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  behavesAsExpected,
+  checkMutant,
+  checkReachable,
+  checkWhole,
+  missingTools,
+} from './check-model.ts'
+import { mutants } from './mutants.ts'
+
+const missing = missingTools()
+const needed = missing.length === 0 ? '' : ` (skipped: ${missing.join(' and ')} not installed)`
+const few = ['NO_COUNTER']
+
+test('every mutant leaves out something that its model knows', () => {
+  for (const { model, without } of mutants) {
+    const source = readFileSync(join(import.meta.dir, `${model}.pml`), 'utf8')
+    for (const name of without) expect(source).toContain(`#ifdef ${name}\n`)
+  }
+})
+
+// All mutants: npm run model.
+describe.skipIf(missing.length > 0)(`the model of the protocol${needed}`, () => {
+  test('has every property in every state, and exchanges come to their end in it', async () => {
+    expect(await checkWhole('session')).toMatchObject({ violated: false })
+    expect(await checkReachable('session')).toMatchObject({ violated: true })
+  }, 120_000)
+
+  for (const mutant of mutants.filter(({ without }) => few.includes(without.join()))) {
+    test(`is broken where ${mutant.means}`, async () => {
+      expect(behavesAsExpected(mutant, await checkMutant(mutant))).toBe(true)
+    }, 120_000)
+  }
+})

@@ -1,0 +1,110 @@
+/** What is checked of the models: properties, and mutants that each leave protections out. */
+
+export type Model = 'session' | 'replay-guard'
+
+/** Numbers as the models define them; `0` checks all at once. */
+export const properties = {
+  secrecy: { number: 1, says: 'the attacker learns no request key, so no content' },
+  authenticity: {
+    number: 2,
+    says: 'every frame the client takes was sealed for this request by the worker it names',
+  },
+  order: { number: 3, says: 'every frame stands where its sender put it' },
+  'no truncation': {
+    number: 4,
+    says: 'what a receiver takes for the whole is what the sender ended',
+  },
+  'no reflection': { number: 5, says: 'no side takes a frame that travelled the other way' },
+  agreement: {
+    number: 6,
+    says: 'a worker acts on the very path, model, id, recipients and body that the client sent',
+  },
+  'no replay': { number: 7, says: 'a worker acts on a request once, whatever its clock shows' },
+  'fresh nonces': { number: 8, says: 'no key seals two texts under one nonce' },
+} as const
+
+export type Property = keyof typeof properties
+
+/** Not a property but a test of the model: that a whole exchange is possible must show up. */
+export const reachability = 9
+
+export type Mutant = {
+  readonly model: Model
+  /** The names that the model's source tests with `#ifdef`. */
+  readonly without: readonly string[]
+  readonly means: string
+  /** `none`: another protection stands behind; the mutant must hold. */
+  readonly breaks: Property | 'none'
+}
+
+const session = (means: string, breaks: Mutant['breaks'], ...without: string[]): Mutant => ({
+  model: 'session',
+  without,
+  means,
+  breaks,
+})
+const guard = (means: string, breaks: Mutant['breaks'], ...without: string[]): Mutant => ({
+  model: 'replay-guard',
+  without,
+  means,
+  breaks,
+})
+
+export const mutants: readonly Mutant[] = [
+  session('the manifest does not decide which machine is good', 'secrecy', 'NOT_IN_MANIFEST'),
+  session('evidence is not made for a fresh nonce', 'secrecy', 'NO_NONCE'),
+  session("evidence is not bound to the worker's key", 'secrecy', 'STATEMENT_UNBOUND'),
+  session('clear text counts as an answer', 'authenticity', 'CLEAR_TEXT'),
+  session("no worker's id in the answer key", 'authenticity', 'NO_WORKER_IN_KEY'),
+  session(
+    'one request key for all, and neither context nor salt in frame keys',
+    'authenticity',
+    'SAME_REQUEST_KEY',
+    'FRAMES_UNBOUND',
+    'NO_SALT',
+  ),
+  session('no counter in the nonce', 'order', 'NO_COUNTER'),
+  session('a cut answer counts as whole', 'no truncation', 'CUT_ANSWER_IS_WHOLE'),
+  session('a cut request counts as whole', 'no truncation', 'CUT_REQUEST_IS_WHOLE'),
+  session(
+    'the flag of the last frame is not authenticated, and the end record may stand anywhere',
+    'no truncation',
+    'FLAG_NOT_AUTHENTIC',
+    'END_RECORD_ANYWHERE',
+  ),
+  session('one label for both directions', 'no reflection', 'ONE_DIRECTION'),
+  session('keys are not bound to path, model and id', 'agreement', 'CONTEXT_UNBOUND'),
+  session('frame keys are not bound to the prelude', 'agreement', 'FRAMES_UNBOUND'),
+  session('frame keys are not bound to the wrapped keys', 'agreement', 'WRAPS_UNBOUND'),
+  session('nothing is bound to the recipients', 'agreement', 'RECIPIENTS_UNBOUND', 'WRAPS_UNBOUND'),
+  session('a worker remembers no requests', 'no replay', 'NO_REPLAY_GUARD'),
+  session('keys are not bound to the request id', 'no replay', 'CONTEXT_UNBOUND'),
+  session('wrapping keys are not bound to the request', 'fresh nonces', 'WRAP_UNBOUND'),
+  session(
+    'one request key for all, and no context in frame keys',
+    'fresh nonces',
+    'SAME_REQUEST_KEY',
+    'FRAMES_UNBOUND',
+  ),
+  session(
+    "neither salt nor worker's id in the answer key",
+    'fresh nonces',
+    'NO_SALT',
+    'NO_WORKER_IN_KEY',
+  ),
+  session(
+    'no salt in the answer key, and no memory of requests',
+    'fresh nonces',
+    'NO_SALT',
+    'NO_REPLAY_GUARD',
+  ),
+  guard('requests are not remembered', 'no replay', 'NO_MEMORY'),
+  guard('nothing is left of what is forgotten', 'no replay', 'NO_FLOOR'),
+  guard('one generation of memory', 'no replay', 'ONE_GENERATION'),
+  session('one request key for all', 'none', 'SAME_REQUEST_KEY'),
+  session('no salt in the answer key', 'none', 'NO_SALT'),
+  session('the flag of the last frame is not authenticated', 'none', 'FLAG_NOT_AUTHENTIC'),
+  session('the end record may stand anywhere', 'none', 'END_RECORD_ANYWHERE'),
+  session('wrapping keys are not bound to the recipients', 'none', 'RECIPIENTS_UNBOUND'),
+  guard('requests of any age are taken', 'none', 'NO_AGE'),
+]
