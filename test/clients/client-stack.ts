@@ -14,6 +14,15 @@ import { Entrance } from './entrance.ts'
 /** How long a loaded machine may take to start everything. */
 export const startLimitMs = 150_000
 
+export type MeteredRequest = {
+  readonly request_id: string
+  readonly outcome: string
+  readonly prompt_tokens: number
+  readonly cached_tokens: number
+  readonly completion_tokens: number
+}
+type MeteredPage = { readonly requests: MeteredRequest[]; readonly next: string | null }
+
 export class ClientStack {
   readonly proxy = new Entrance('proxy', () => ({
     url: this.stack.proxyUrl,
@@ -61,14 +70,35 @@ export class ClientStack {
   }
 
   /** Makes an API key as the operator does. */
-  async createKey(name: string): Promise<string> {
+  async createKey(name: string, limits: object | null = null): Promise<string> {
+    const made = await this.#administer('keys', { name, limits })
+    return (made as { secret: string }).secret
+  }
+
+  /** What the gateway has metered, once it knows of the request. */
+  async metered(requestId: string): Promise<MeteredRequest> {
+    const from = new Date(Date.now() - 3_600_000).toISOString()
+    const query = `usage/requests?from=${from}&to=${new Date(Date.now() + 3_600_000).toISOString()}&limit=1000`
+    for (let wait = 0; wait < 600; wait++) {
+      let page = `${query}`
+      for (;;) {
+        const { requests, next } = (await this.#administer(page)) as MeteredPage
+        const found = requests.find((one) => one.request_id === requestId)
+        if (found !== undefined) return found
+        if (next === null) break
+        page = `${query}&after=${next}`
+      }
+      await Bun.sleep(50) // workers gather reports for a moment
+    }
+    throw new Error(`request ${requestId} was never metered`)
+  }
+
+  async #administer(path: string, body?: object): Promise<unknown> {
     const token = readFileSync(join(this.stack.home, 'keys', 'operator-token'), 'utf8')
-    const response = await fetch(`${this.stack.gatewayUrl}/privatemode/v1/admin/keys`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ name }),
-    })
-    return ((await response.json()) as { secret: string }).secret
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const posted = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+    const url = `${this.stack.gatewayUrl}/privatemode/v1/admin/${path}`
+    return (await fetch(url, { headers, ...posted })).json()
   }
 
   #required() {

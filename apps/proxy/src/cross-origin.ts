@@ -2,7 +2,7 @@
 import type { HeaderLookup } from './header-lookup.ts'
 
 const exposed =
-  'x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, deprecation, sunset'
+  'x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, deprecation, sunset, link, warning'
 const allowed: ReadonlySet<string> = new Set([
   'accept',
   'anthropic-beta',

@@ -17,6 +17,11 @@ test('a header longer than any real one stays', () => {
   expect(pickOutward(new Headers({ 'anthropic-beta': 'x'.repeat(5000) }))).toEqual({})
 })
 
+test('what tells of deprecation reaches the application, with the successor', () => {
+  const told = { deprecation: '@1', link: '</v1/x>; rel="successor-version"', warning: '299 - "w"' }
+  expect(pickInward(told)).toEqual(told)
+})
+
 test('a worker sets no header beyond the list', () => {
   const picked = pickInward({ 'content-type': 'a/b', 'set-cookie': 'x', connection: 'close' })
   expect(picked).toEqual({ 'content-type': 'a/b' })

@@ -13,6 +13,7 @@ const inward = [
   'x-should-retry',
   'deprecation',
   'sunset',
+  'link',
   'warning',
 ] as const
 

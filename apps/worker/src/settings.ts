@@ -1,5 +1,4 @@
-/** The worker's settings: its only reader of flags, environment and files. */
-import { readFileSync } from 'node:fs'
+/** The worker's settings: flags and environment are read here and in what stands beside it, and nowhere else. */
 import {
   type FlagSources,
   type FlagTable,
@@ -10,31 +9,13 @@ import {
   parseLogLevel,
   type Secret,
 } from '@privatemode/service'
+import { type EngineChoice, engineFlags, readEngineSettings } from './engine/engine-settings.ts'
 import {
   type AttestationSettings,
   attestationFlags,
   readAttestationSettings,
 } from './evidence/attestation-settings.ts'
 import { WorkerError } from './worker-error.ts'
-
-/** One model file for the embedded engine. */
-export type ModelFile = {
-  readonly id: string
-  readonly path: string
-  readonly task: 'generate' | 'embed'
-  readonly displayName?: string
-  /** For requests that say nothing about sampling. */
-  readonly sampling?: { readonly temperature?: number; readonly repetitionPenalty?: number }
-}
-
-export type EngineChoice =
-  | { readonly kind: 'embedded'; readonly models: readonly ModelFile[] }
-  | {
-      readonly kind: 'http'
-      readonly url: string
-      readonly apiKey: Secret | undefined
-      readonly acceptSharedCache: boolean
-    }
 
 export type Settings = {
   readonly host: string
@@ -77,23 +58,7 @@ const flags = {
     help: "the gateway's operator token, or @path of a file that has it",
     group: 'Gateway',
   },
-  modelsFile: {
-    type: 'string',
-    help: 'JSON list of GGUF files to run in this process: [{"id","path","task":"generate"|"embed"}]',
-    group: 'Models',
-  },
-  engineUrl: {
-    type: 'string',
-    help: 'OpenAI-compatible model server to use instead, such as http://127.0.0.1:8000',
-    group: 'Models',
-  },
-  engineKey: { type: 'secret', help: 'API key of the model server, or @path', group: 'Models' },
-  acceptSharedCache: {
-    type: 'boolean',
-    default: false,
-    help: 'use a model server that cannot keep the prompt caches of its callers apart',
-    group: 'Models',
-  },
+  ...engineFlags,
   ...attestationFlags,
   maxBodyBytes: {
     type: 'integer',
@@ -156,7 +121,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     publicUrl: values.publicUrl,
     gatewayUrl: values.gatewayUrl.replace(/\/+$/, ''),
     operatorToken: values.operatorToken,
-    engine: chooseEngine(values),
+    engine: readEngineSettings(values),
     attestation: readAttestationSettings(values),
     maxBodyBytes: values.maxBodyBytes,
     maxRequests: values.maxRequests,
@@ -165,55 +130,6 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     logLevel: level,
   }
   return { kind: 'settings', settings: Object.freeze(settings) }
-}
-
-type EngineFlags = {
-  readonly modelsFile: string | undefined
-  readonly engineUrl: string | undefined
-  readonly engineKey: Secret | undefined
-  readonly acceptSharedCache: boolean
-}
-
-function chooseEngine({ modelsFile, engineUrl, ...server }: EngineFlags): EngineChoice {
-  if ((modelsFile === undefined) === (engineUrl === undefined)) {
-    throw contradiction('set either --modelsFile (embedded engine) or --engineUrl (model server)')
-  }
-  if (engineUrl !== undefined) {
-    const { engineKey: apiKey, acceptSharedCache } = server
-    return { kind: 'http', url: engineUrl, apiKey, acceptSharedCache }
-  }
-  return { kind: 'embedded', models: readModelsFile(modelsFile ?? '') }
-}
-
-function readModelsFile(path: string): ModelFile[] {
-  let json: unknown
-  try {
-    json = JSON.parse(readFileSync(path, 'utf8'))
-  } catch (cause) {
-    throw contradiction(`the models file ${path} cannot be read as JSON`, cause)
-  }
-  if (!Array.isArray(json) || json.length === 0) {
-    throw contradiction(`the models file ${path} must be a list with at least one model`)
-  }
-  return json.map((entry: unknown, index) => {
-    const fields = (entry ?? {}) as { [field: string]: unknown }
-    const { id, path: file, task, display_name } = fields
-    const valid = typeof id === 'string' && typeof file === 'string'
-    if (!valid || (task !== 'generate' && task !== 'embed')) {
-      throw contradiction(`model ${index} of ${path} needs id, path and task (generate or embed)`)
-    }
-    const named = typeof display_name === 'string' ? { displayName: display_name } : {}
-    return { id, path: file, task, ...named, ...readSampling(fields.sampling) }
-  })
-}
-
-function readSampling(value: unknown): Pick<ModelFile, 'sampling'> {
-  const { temperature, repetitionPenalty } = (value ?? {}) as { [field: string]: unknown }
-  const sampling = {
-    ...(typeof temperature === 'number' ? { temperature } : {}),
-    ...(typeof repetitionPenalty === 'number' ? { repetitionPenalty } : {}),
-  }
-  return Object.keys(sampling).length === 0 ? {} : { sampling }
 }
 
 export const contradiction = (message: string, cause?: unknown) =>

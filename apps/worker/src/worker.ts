@@ -5,13 +5,14 @@ import { ReplayGuard } from '@privatemode/protocol/envelope'
 import { createLog, createOutbound, type Listener, type Log, listen } from '@privatemode/service'
 import { workerHandler } from './app.ts'
 import type { Engine, EngineModel } from './engine/engine.ts'
+import type { EngineChoice } from './engine/engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
 import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
-import { contradiction, type EngineChoice, program, type Settings } from './settings.ts'
+import { contradiction, program, type Settings } from './settings.ts'
 
 export type Worker = {
   readonly workerId: string

@@ -20,6 +20,7 @@ export function otherEndpointChecks(place: ClientStack): void {
           model,
         })
         expect(headers.get('deprecation')).toMatch(/^@\d+$/)
+        expect(headers.get('link')).toContain('rel="successor-version"')
       }
       for (const prompt of ['', [], [''], [[]], 7, undefined]) {
         expect([prompt, (await ask(prompt)).status]).toEqual([prompt, 400])

@@ -9,6 +9,7 @@ import {
   messagesPath,
   throughBoth,
 } from '../client-stack.ts'
+import { Entrance } from '../entrance.ts'
 import { type ExtraProxy, startExtraProxy } from '../extra-proxies.ts'
 
 const busy: ScriptedReply = { error: { status: 503, message: 'no room' } }
@@ -38,6 +39,58 @@ export function retryChecks(place: ClientStack): void {
         expect(performance.now() - started).toBeGreaterThan(950)
       }
     }, 30_000)
+  })
+
+  describe('a key with a limit', () => {
+    let limited: ExtraProxy
+    let entrances: Entrance[]
+    beforeAll(async () => {
+      const apiKey = await place.createKey('one at a time', { concurrent_streams: 1 })
+      limited = await startExtraProxy(place.stack, { apiKey })
+      const proxyless = new Entrance('proxyless', () => ({ ...place.proxyless.target, apiKey }))
+      entrances = [limited.entrance, proxyless]
+    }, 60_000)
+    afterAll(() => limited?.process.stop(), 30_000)
+
+    test('check 9: 429 carries retry-after, and official clients wait and succeed', async () => {
+      for (const entrance of entrances) {
+        const clients: [string, () => PromiseLike<unknown>][] = [
+          [
+            chatPath,
+            () => entrance.openai({ maxRetries: 6 }).chat.completions.create(chat('next')),
+          ],
+          [messagesPath, () => entrance.anthropic(undefined, 6).messages.create(message('next'))],
+        ]
+        for (const [path, call] of clients) {
+          const first = await holdPlace(entrance)
+          const refused = await entrance.ask(path, message('next'))
+          expect([path, refused.status]).toEqual([path, 429])
+          expect(refused.json.error.type).toBe('rate_limit_error')
+          expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+          const started = performance.now()
+          const waiting = call()
+          await Bun.sleep(100) // the client's first try must find the place taken
+          first.abort()
+          await waiting
+          expect(performance.now() - started).toBeGreaterThan(950)
+        }
+      }
+    }, 60_000)
+
+    /** Takes the one place there is, as soon as the request before has left it. */
+    async function holdPlace(entrance: Entrance): Promise<AbortController> {
+      const body = chat('[[pace 100]] [[words 900]]', { stream: true })
+      for (let wait = 0; ; wait++) {
+        const abort = new AbortController()
+        const held = await entrance.post(chatPath, body, entrance.auth, { signal: abort.signal })
+        if (held.status === 200) {
+          await held.body!.getReader().read()
+          return abort
+        }
+        expect([held.status, wait < 200]).toEqual([429, true])
+        await Bun.sleep(50)
+      }
+    }
   })
 
   describe('a backend that attestation refuses', () => {

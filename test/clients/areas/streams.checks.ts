@@ -54,11 +54,41 @@ export function streamChecks(place: ClientStack): void {
         const abort = new AbortController()
         const response = await entrance.post(path, body, entrance.auth, { signal: abort.signal })
         const reader = response.body!.getReader()
-        await reader.read()
+        const sent = wordsIn((await reader.read()).value)
         const gone = performance.now()
         abort.abort()
-        await untilAborted(place.seen(mark))
-        expect(performance.now() - gone).toBeLessThan(1000)
+        const seen = place.seen(mark)
+        await untilAborted(seen)
+        const elapsedMs = performance.now() - gone
+        expect(elapsedMs).toBeLessThan(1000)
+        const billed = await place.metered(response.headers.get('x-request-id')!)
+        expect(billed.outcome).toBe('aborted')
+        expect(billed.prompt_tokens).toBe(seen!.promptTokens!)
+        // What was made until the abort arrived, and a few that were on their way.
+        expect(billed.completion_tokens).toBeWithin(sent, sent + elapsedMs / 50 + 5)
+      }
+    })
+
+    test('usage is exact for requests that are whole, streamed, cut, refused and failed', async () => {
+      const words = '[[words 9]]'
+      const asked: [object, number, string][] = [
+        [chat(words), 9, 'complete'],
+        [chat(words, { stream: true }), 9, 'complete'],
+        [chat(words, { max_tokens: 4 }), 4, 'complete'],
+        [chat(words, { n: 2, stream: true }), 18, 'complete'],
+        [chat(`[[pace 20]] [[fail 3]] ${words}`, { stream: true }), 3, 'failed'],
+        [chat('[[error 500 broken]]'), 0, 'failed'],
+      ]
+      for (const [body, completion, outcome] of asked) {
+        const { headers } = await entrance.ask(chatPath, body)
+        const metered = await place.metered(headers.get('x-request-id')!)
+        const seen = place.server.requests.findLast(({ path }) => path === chatPath)
+        expect([body, metered.completion_tokens, metered.outcome]).toEqual([
+          body,
+          completion,
+          outcome,
+        ])
+        expect([body, metered.prompt_tokens]).toEqual([body, seen?.promptTokens ?? 0])
       }
     })
 
@@ -140,6 +170,10 @@ const bothStreams = (content: string): [string, object][] => [
   [chatPath, chat(content, { stream: true })],
   [messagesPath, message(content, { stream: true })],
 ]
+
+/** Tokens of the scripted model are words, and each has an event of its own. */
+const wordsIn = (bytes: Uint8Array | undefined) =>
+  new TextDecoder().decode(bytes).match(/"word\d+|" word\d+/g)?.length ?? 0
 
 /** When each event with `mark` in it came, in milliseconds. */
 async function arrivalsOf(response: Response, mark: string): Promise<number[]> {

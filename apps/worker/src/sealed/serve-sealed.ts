@@ -136,7 +136,7 @@ class SealedExchange {
 
   async sealWhole(body: Bytes, aborted: boolean): Promise<Bytes> {
     this.#responseHash.update(body)
-    return sealWhole(await this.#outgoing(aborted ? 'aborted' : this.#outcome()), body)
+    return sealWhole(await this.#outgoing(aborted), body)
   }
 
   /** The sealed stream. Its end is authenticated only when the answer came to its own end. */
@@ -151,7 +151,7 @@ class SealedExchange {
           await controller.flush()
         }
         try {
-          const out = await this.#outgoing(this.#outcome())
+          const out = await this.#outgoing(false)
           const shape = streamShape(this.#opened.head.shape)
           if (shape === undefined) await sealPieces(out, pieces, sink)
           else await sealShaped(out, pieces, shape, sink)
@@ -176,14 +176,12 @@ class SealedExchange {
     }
   }
 
-  async #outgoing(outcome: UsageRecord['outcome']): Promise<Outgoing> {
-    const { status, headers } = this.#given
+  /** How an answer went is known at its end: a stream may fail after its status was sent. */
+  async #outgoing(aborted: boolean): Promise<Outgoing> {
+    const { status, headers, outcome } = this.#given
     const sealer = await this.#opened.sealAnswer()
-    return { sealer, head: { status, headers }, finish: () => this.#sign(outcome) }
-  }
-
-  #outcome(): UsageRecord['outcome'] {
-    return this.#given.status < 400 ? 'complete' : 'failed'
+    const finish = () => this.#sign(aborted ? 'aborted' : outcome())
+    return { sealer, head: { status, headers }, finish }
   }
 
   #sign(outcome: UsageRecord['outcome']): Bytes {

@@ -42,10 +42,10 @@ export class ChoiceOutput {
   }
 
   /** What was held back in case it became a mark, a stop string or a whole character. */
-  end(): OutputPart[] {
+  end(isCut: boolean): OutputPart[] {
     const { reader } = this.#options
     if (this.#isStopped) return []
-    const parts = this.#afterStops([...reader.push(this.#stream.end()), ...reader.end()])
+    const parts = this.#afterStops([...reader.push(this.#stream.end()), ...reader.end(isCut)])
     const held = this.#isStopped ? '' : this.#stopScanner.end()
     return held === '' ? parts : [...parts, { kind: 'content', text: held }]
   }

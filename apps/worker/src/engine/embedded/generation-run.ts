@@ -74,7 +74,7 @@ export function startRun(
     const choice = choices[at]
     if (choice === undefined) return
     usage.reasoningTokens += choice.output.reasoningTokens
-    events.onEnd(choice, result, choice.output.end())
+    events.onEnd(choice, result, choice.output.end(result === 'length'))
   })
   return Promise.all(finished).then(
     () => {},

@@ -182,3 +182,12 @@ describe('a structured answer', () => {
     await expect(asked).rejects.toHaveProperty('param', expect.stringContaining('response_format'))
   })
 })
+
+test('a call that the token limit cuts leaves no mark in the text, wherever it is cut', async () => {
+  const body = { tools: [weather], tool_choice: 'required' }
+  for (const max_tokens of [1, 2, 3, 5, 8]) {
+    const [choice] = (await chat({ ...body, max_tokens })).choices
+    expect(choice.finish_reason).toBe('length')
+    expect(choice.message.content ?? '').not.toMatch(/[<{]/)
+  }
+})

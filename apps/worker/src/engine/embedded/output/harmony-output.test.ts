@@ -5,7 +5,7 @@ import type { OutputPart } from './output-part.ts'
 
 function read(text: string): { parts: OutputPart[]; finishedCalls: number } {
   const output = new HarmonyOutput()
-  const parts = [...[...text].flatMap((char) => output.push(char)), ...output.end()]
+  const parts = [...[...text].flatMap((char) => output.push(char)), ...output.end(false)]
   return { parts, finishedCalls: output.finishedCalls }
 }
 

@@ -36,8 +36,9 @@ export class HarmonyOutput implements OutputReader {
     }
   }
 
-  end(): OutputPart[] {
-    return this.#take(this.#scanner.end())
+  end(isCut: boolean): OutputPart[] {
+    const held = this.#scanner.end()
+    return this.#take(isCut ? '' : held)
   }
 
   #take(text: string): OutputPart[] {

@@ -9,8 +9,8 @@ export type OutputPart =
 /** Reads a model's text as it comes; every style of model has its own. */
 export interface OutputReader {
   push(text: string): OutputPart[]
-  /** The text is over: what was held back comes out. */
-  end(): OutputPart[]
+  /** The text is over: what was held back comes out, unless it was cut in the middle of a mark. */
+  end(isCut: boolean): OutputPart[]
   readonly isReasoning: boolean
   /** Function calls that are complete. */
   readonly finishedCalls: number

@@ -4,9 +4,14 @@ import fc from 'fast-check'
 import type { OutputPart } from './output-part.ts'
 import { PlainOutput } from './plain-output.ts'
 
-const read = (pieces: readonly string[], startsInReasoning = false, hasTools = true) => {
+const read = (
+  pieces: readonly string[],
+  startsInReasoning = false,
+  hasTools = true,
+  isCut = false,
+) => {
   const output = new PlainOutput({ startsInReasoning, hasTools })
-  return summarise([...pieces.flatMap((piece) => output.push(piece)), ...output.end()])
+  return summarise([...pieces.flatMap((piece) => output.push(piece)), ...output.end(isCut)])
 }
 
 /** Joined by kind, as a caller sees it in the end. */
@@ -85,6 +90,18 @@ describe('plain output', () => {
 
   test('gives back a mark that never became whole', () => {
     expect(read(['a < b <tool_ca'])).toMatchObject({ content: 'a < b <tool_ca' })
+  })
+
+  test('shows nothing of a mark or a call in whose middle the text was cut', () => {
+    const cut = (text: string) => read([text], false, true, true)
+    expect(cut('<')).toMatchObject({ content: '', calls: [] })
+    expect(cut('Well <tool_ca')).toMatchObject({ content: 'Well ', calls: [] })
+    expect(cut('<tool_call>{"na')).toMatchObject({ content: '', calls: [] })
+    const first = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    expect(cut(`${first}<`)).toMatchObject({ content: '', calls: [{ name: 'f' }] })
+    expect(cut('<tool_call>{"name": "f", "arguments": {"a": "b</tool')).toMatchObject({
+      calls: [{ name: 'f', arguments: '{"a": "b' }],
+    })
   })
 
   test('knows the moment when a call begins', () => {

@@ -53,11 +53,12 @@ export class PlainOutput implements OutputReader {
     }
   }
 
-  end(): OutputPart[] {
-    const parts = this.#take(this.#scanner.end())
+  end(isCut: boolean): OutputPart[] {
+    const held = this.#scanner.end()
+    const parts = this.#take(isCut ? '' : held)
     if (this.#state === 'start' && this.#leading !== '')
       parts.push({ kind: 'content', text: this.#leading })
-    if (this.#state === 'call') parts.push(...this.#endCall())
+    if (this.#state === 'call') parts.push(...this.#endCall(isCut))
     return parts
   }
 
@@ -107,7 +108,7 @@ export class PlainOutput implements OutputReader {
         this.#call = new CallReader(this.#started)
         return []
       case marks.callEnd: {
-        const parts = this.#endCall()
+        const parts = this.#endCall(false)
         this.#state = 'content'
         return parts
       }
@@ -117,14 +118,14 @@ export class PlainOutput implements OutputReader {
     }
   }
 
-  #endCall(): OutputPart[] {
+  #endCall(isCut: boolean): OutputPart[] {
     const call = this.#call
     this.#call = undefined
     const parts = call?.end()
     if (call === undefined) return []
-    // What is marked as a call but cannot be read as one is shown, not lost.
+    // What is marked as a call but cannot be read as one is shown, not lost, unless it is but half of one.
     if (parts === undefined)
-      return [{ kind: 'content', text: `${marks.call}${call.text}${marks.callEnd}` }]
+      return isCut ? [] : [{ kind: 'content', text: `${marks.call}${call.text}${marks.callEnd}` }]
     this.#started++
     this.finishedCalls++
     return parts
