@@ -20,10 +20,12 @@ form.addEventListener('submit', async (event) => {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] })
   const response = await fetch('/v1/chat/completions', { method: 'POST', body })
   answer.textContent = ''
-  const decoder = new TextDecoder()
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
-  for await (const bytes of response.body) {
-    const events = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    const events = (rest + value).split('\n\n')
     rest = events.pop()
     for (const text of events) {
       if (!text.startsWith('data: {')) continue

@@ -1,6 +1,7 @@
 /** Runs the suite in a page, and posts the outcomes to the page's own server. */
 import { browserStorageCases } from './browser-storage.ts'
 import { runCases, type SuiteConfig } from './case.ts'
+import { libraryClientCases } from './library-clients.ts'
 import { officialClientCases } from './official-clients.ts'
 import { cases } from './suite.ts'
 
@@ -8,7 +9,8 @@ const post = (body: unknown) => fetch('/outcomes', { method: 'POST', body: JSON.
 
 try {
   const config = (await (await fetch('/config')).json()) as SuiteConfig
-  await post(await runCases([...cases, ...officialClientCases, ...browserStorageCases], config))
+  const clients = [...officialClientCases, ...libraryClientCases]
+  await post(await runCases([...cases, ...clients, ...browserStorageCases], config))
 } catch (error) {
   await post([{ name: 'the page', failure: String(error) }])
 }

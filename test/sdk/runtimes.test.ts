@@ -63,7 +63,8 @@ for (const { name, command } of browsers) {
       if (command === undefined) return
       outcomes = (await runPage(command, script, files, 110_000)) as Outcome[]
     }, 120_000)
-    const all = [...cases, ...officialClientCases, ...browserStorageCases]
+    const clients = [...officialClientCases, ...libraryClientCases]
+    const all = [...cases, ...clients, ...browserStorageCases]
     test.each(all.map((one) => one.name))('%s', (name) => expectPassed(outcomes, name))
   })
 }

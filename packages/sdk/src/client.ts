@@ -114,6 +114,7 @@ export class PrivateClient {
    * of an answer has come, only for failures that a retry can mend, and within the time budget.
    */
   async exchange(call: Call, signal?: AbortSignal): Promise<Answer> {
+    signal?.throwIfAborted()
     const deadline = performance.now() + this.#options.retryBudgetMs
     for (let attempt = 1; ; attempt++) {
       try {

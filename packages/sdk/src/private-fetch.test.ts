@@ -87,3 +87,20 @@ test('a call without a key or without a model is refused here', async () => {
   expect((await fetchOf(client)(url, post({ body: '{}' }))).status).toBe(400)
   expect(calls).toEqual([])
 })
+
+test('whatever form fetch takes a call in, it is the same call', async () => {
+  calls.length = 0
+  const url = 'https://gateway.example/base/v1/messages'
+  const body = '{"model":"m","messages":["ü"]}'
+  const headers = { 'x-api-key': 'pm_given', 'anthropic-beta': 'b' }
+  const fetch = fetchOf(client)
+  await fetch(url, post({ body, headers }))
+  await fetch(new URL(url), { method: 'post', body, headers: new Headers(headers) })
+  await fetch(url, post({ body: new TextEncoder().encode(body), headers }))
+  await fetch(url, post({ body: new Blob([body]), headers }))
+  await fetch(new Request(url, post({ body, headers })))
+  await fetch(new Request(url, post({ body: '{}', headers })), { body })
+  expect(calls.length).toBe(6)
+  for (const call of calls) expect(call).toEqual(calls[0]!)
+  expect(new TextDecoder().decode(calls[0]?.body)).toBe(body)
+})

@@ -9,7 +9,7 @@ import {
   formatModelList,
   scanBody,
 } from '@privatemode/protocol/api'
-import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
+import { type Bytes, encodeText, formatHex } from '@privatemode/protocol/envelope'
 import type { Call, PrivateClient } from './client.ts'
 import { toPrivatemodeError } from './privatemode-error.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
@@ -32,8 +32,7 @@ export const answerOf = (response: Response): ReceiptedAnswer | undefined => ans
 
 export function privateFetch(options: PrivateFetchOptions) {
   return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const request =
-      input instanceof Request ? new Request(input, init) : new Request(String(input), init)
+    const request = takeRequest(input, init)
     const pathname = pathOf(request.url, options.client.endpoint)
     const found = findRoute(request.method, pathname)
     const dialect = found.kind === 'found' ? found.route.dialect : found.dialect
@@ -54,6 +53,42 @@ export function privateFetch(options: PrivateFetchOptions) {
   }
 }
 
+/** What is used of a request. */
+type Taken = {
+  readonly url: string
+  readonly method: string
+  readonly headers: Headers
+  readonly signal: AbortSignal | undefined
+  bytes(): Promise<Bytes>
+}
+
+/**
+ * Official clients post text to a URL. That is taken as it is: a `Request` with a body that is read
+ * back costs a browser more than all the sealing. Whatever else `fetch` takes goes the long way.
+ */
+function takeRequest(input: string | URL | Request, init: RequestInit | undefined): Taken {
+  const { body, method, headers, signal } = init ?? {}
+  const isAbsolute = !(input instanceof Request) && /^https?:/.test(String(input))
+  if (isAbsolute && typeof body === 'string' && method?.toUpperCase() === 'POST') {
+    return {
+      url: String(input),
+      method: 'POST',
+      headers: new Headers(headers),
+      signal: signal ?? undefined,
+      bytes: async () => encodeText(body),
+    }
+  }
+  const request =
+    input instanceof Request ? new Request(input, init) : new Request(String(input), init)
+  return {
+    url: request.url,
+    method: request.method,
+    headers: request.headers,
+    signal: request.signal,
+    bytes: async () => new Uint8Array(await request.arrayBuffer()),
+  }
+}
+
 /**
  * The path of the public API in a URL. It may begin with the path of the endpoint, and with `/v1`
  * twice: some clients take a base URL with it, and some add it.
@@ -67,11 +102,11 @@ function pathOf(url: string, endpoint: string): string {
 
 async function callSealed(
   options: PrivateFetchOptions,
-  request: Request,
+  request: Taken,
   path: string,
   apiKey: string,
 ): Promise<Response> {
-  const body: Bytes = new Uint8Array(await request.arrayBuffer())
+  const body = await request.bytes()
   const { model, stream, cacheSalt } = scanBody(body)
   if (model === undefined) {
     throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
