@@ -178,6 +178,8 @@ function answerError(
 function showError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof MessageError) {
+    if (error.status === 503)
+      return new ApiError('overloaded', error.message, { retryAfterSeconds: 1 })
     const code = error.status === 413 ? 'request_too_large' : 'malformed'
     return new ApiError(code, error.message, { status: error.status })
   }

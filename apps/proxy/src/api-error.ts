@@ -20,9 +20,10 @@ export function toApiError(error: unknown): ApiError {
 
 /** What was sent is no request, or one that is too large: the status is the sender's to see as it is. */
 function fromMessage(error: MessageError): ApiError {
-  return error.status === 413
-    ? new ApiError('request_too_large', error.message)
-    : new ApiError('malformed', error.message, { status: error.status })
+  if (error.status === 413) return new ApiError('request_too_large', error.message)
+  if (error.status === 503)
+    return new ApiError('overloaded', error.message, { retryAfterSeconds: 1 })
+  return new ApiError('malformed', error.message, { status: error.status })
 }
 
 function fromAttestation(error: AttestationError): ApiError {

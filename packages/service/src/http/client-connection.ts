@@ -1,5 +1,6 @@
 /** One connection of a client: requests in, one at a time, answers out. */
 import type { Socket } from 'bun'
+import type { BodyRoom } from './body-room.ts'
 import { Exchange, type ExchangeHost } from './exchange.ts'
 import { Fields } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
@@ -12,6 +13,7 @@ export type ConnectionPlace = {
   readonly tick: number
   readonly stopping: boolean
   readonly limits: ConnectionLimits
+  readonly room: BodyRoom
   readonly begin: (exchange: Exchange) => void
   readonly refuse: (exchange: Exchange, error: MessageError) => void
 }
@@ -21,9 +23,15 @@ export type ConnectionLimits = {
   readonly idleSeconds: number
   /** From the first byte of a head, or of a TLS handshake, to its last. */
   readonly headSeconds: number
-  /** Without a byte of the body, or without the client taking a byte of the answer. */
+  /**
+   * Without a byte of the body, or without the client taking a byte of the answer. A body that
+   * comes slower than `slowBytesPerSecond` has no more than this in excess.
+   */
   readonly stallSeconds: number
 }
+
+/** Slower than any line that people use; who sends a byte now and then keeps no connection by it. */
+const slowBytesPerSecond = 1024
 
 const lingerSeconds = 2
 
@@ -39,6 +47,7 @@ export class ClientConnection implements ExchangeHost {
   #lingering = false
   #fresh = true
   #touchedTick: number
+  #takenTick: number
   #headTick: number
 
   constructor(socket: Socket<ClientConnection>, place: ConnectionPlace) {
@@ -46,6 +55,7 @@ export class ClientConnection implements ExchangeHost {
     this.#place = place
     this.writer = new SocketWriter(socket)
     this.#touchedTick = place.tick
+    this.#takenTick = place.tick
     this.#headTick = place.tick
   }
 
@@ -76,6 +86,7 @@ export class ClientConnection implements ExchangeHost {
 
   drain(): void {
     this.#touchedTick = this.#place.tick
+    this.#takenTick = this.#place.tick
     this.writer.drain()
   }
 
@@ -106,21 +117,34 @@ export class ClientConnection implements ExchangeHost {
   sweep(): void {
     const { tick, limits, stopping } = this.#place
     const silent = tick - this.#touchedTick
-    if (this.#lingering ? silent > lingerSeconds : this.#isStalled(silent, tick, limits)) {
-      this.#socket.terminate()
+    if (this.#lingering) {
+      if (silent > lingerSeconds) this.#socket.terminate()
+    } else if (this.#isStalled(silent, tick, limits)) {
+      this.#giveUp()
     } else if (stopping && !this.busy && !this.writer.blocked) {
       this.#socket.end()
     }
   }
 
   #isStalled(silent: number, tick: number, limits: ConnectionLimits): boolean {
-    if (this.writer.blocked) return silent > limits.stallSeconds
+    // Who sends and takes nothing is stalled all the same.
+    if (this.writer.blocked) return tick - this.#takenTick > limits.stallSeconds
     if (this.#exchange !== undefined) {
-      const wantsBody = !this.#exchange.body.ended && !this.#paused
-      return wantsBody && silent > limits.stallSeconds
+      const { body } = this.#exchange
+      if (body.ended || this.#paused) return false
+      const allowedSeconds =
+        limits.stallSeconds + (body.collectedBytes ?? Infinity) / slowBytesPerSecond
+      return silent > limits.stallSeconds || tick - this.#headTick > allowedSeconds
     }
     if (this.#fresh || this.#input !== undefined) return tick - this.#headTick > limits.headSeconds
     return silent > limits.idleSeconds
+  }
+
+  /** Says why, where a request was begun and an answer was not. */
+  #giveUp(): void {
+    const hasBegun = this.#exchange?.begun ?? this.#input === undefined
+    if (hasBegun || this.writer.blocked) this.#socket.terminate()
+    else this.#refuse(new MessageError(408, 'the request did not come in time'))
   }
 
   #keep(bytes: Buffer): void {
@@ -153,7 +177,7 @@ export class ClientConnection implements ExchangeHost {
     if (text === undefined) return false
     const head = parseRequestHead(text)
     const end = text.length + 2
-    const body = new RequestBody(head.framing, (more) => this.#read(more))
+    const body = new RequestBody(head.framing, (more) => this.#read(more), this.#place.room)
     const used = body.ended || end === input.length ? end : body.feed(input, end)
     const exchange = new Exchange(this, head, body)
     this.#exchange = exchange
@@ -179,7 +203,9 @@ export class ClientConnection implements ExchangeHost {
       return
     }
     if (current !== undefined) {
-      current.body.fail(error)
+      if (current.body.fail(error)) return
+      this.cut()
+      current.lost()
       return
     }
     const head = { ...refusedHead, fields: new Fields() }

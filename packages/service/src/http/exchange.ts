@@ -104,7 +104,8 @@ export class Exchange {
     if (host === undefined) return
     this.#host = undefined
     this.onGone = undefined
-    if (!this.body.ended) this.body.discard()
+    if (this.body.ended) this.body.release()
+    else this.body.discard()
     host.completed(this.#close)
   }
 
@@ -113,6 +114,7 @@ export class Exchange {
     const host = this.#host
     this.#host = undefined
     this.onGone = undefined
+    this.body.release()
     host?.cut()
   }
 

@@ -8,6 +8,7 @@ import { explainListenError } from '../listen-error.ts'
 import type { Tls } from '../listener.ts'
 import { preferNewestListener } from '../newest-listener.ts'
 import { ServiceError } from '../service-error.ts'
+import { BodyRoom } from './body-room.ts'
 import { ClientConnection, type ConnectionLimits } from './client-connection.ts'
 import type { Exchange } from './exchange.ts'
 import type { MessageError } from './message-error.ts'
@@ -17,7 +18,11 @@ export type HttpServerOptions = {
   /** 0 takes a free port. */
   readonly port: number
   readonly tls: Tls | undefined
-  readonly limits: ConnectionLimits & { readonly connections: number }
+  readonly limits: ConnectionLimits & {
+    readonly connections: number
+    /** All bodies that are held whole. */
+    readonly heldBodyBytes?: number
+  }
   /** Answers a request, now or later. */
   readonly begin: (exchange: Exchange) => void
   /** Answers what is no request. */
@@ -37,6 +42,9 @@ export type HttpServer = {
 }
 
 const tickMs = 1_000
+const defaultHeldBodyBytes = 512 * 1024 * 1024
+/** How far to look for a connection that can make way. */
+const maxLookedAt = 64
 const stopPollMs = 20
 /** The types do not know it yet. */
 const sharedPort = { reusePort: true }
@@ -51,12 +59,15 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
     tick: 0,
     stopping: false,
     limits: options.limits,
+    room: new BodyRoom(options.limits.heldBodyBytes ?? defaultHeldBodyBytes),
     begin: options.begin,
     refuse: options.refuse,
   }
   const handlers: SocketHandler<ClientConnection> = {
     open(socket: Socket<ClientConnection>) {
-      if (connections.size >= options.limits.connections) return void socket.terminate()
+      if (connections.size >= options.limits.connections && !makeWay(connections)) {
+        return void socket.terminate()
+      }
       socket.data = new ClientConnection(socket, place)
       connections.add(socket.data)
     },
@@ -118,6 +129,20 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
       return { cut }
     },
   }
+}
+
+/** Ends the oldest connection that waits for its client, so that idle ones keep nobody out. */
+function makeWay(connections: Set<ClientConnection>): boolean {
+  let lookedAt = 0
+  for (const connection of connections) {
+    if (!connection.busy) {
+      connections.delete(connection)
+      connection.cut()
+      return true
+    }
+    if (++lookedAt === maxLookedAt) return false
+  }
+  return false
 }
 
 /** A port is shared only between the listeners of one TLS server, and never with another program. */

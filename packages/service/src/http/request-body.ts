@@ -1,4 +1,5 @@
 /** The body of one request: taken whole, streamed, or thrown away, as its handler decides. */
+import type { BodyRoom } from './body-room.ts'
 import { ChunkedScanner } from './chunked.ts'
 import { MessageError } from './message-error.ts'
 import { joinSpans, type Span, viewOf } from './span.ts'
@@ -18,22 +19,35 @@ type Taker =
 export class RequestBody {
   readonly #scanner: ChunkedScanner | undefined
   readonly #read: (more: boolean) => void
+  readonly #room: BodyRoom | undefined
   #left: number
   #parts: Span[] = []
   #size = 0
+  #heldBytes = 0
   #taker: Taker = { kind: 'nobody' }
   #failure: Error | undefined
 
   /** `read` is told whether more input is wanted. */
-  constructor(framing: number | 'chunked', read: (more: boolean) => void) {
+  constructor(framing: number | 'chunked', read: (more: boolean) => void, room?: BodyRoom) {
     this.#scanner = framing === 'chunked' ? new ChunkedScanner() : undefined
     this.#left = framing === 'chunked' ? 0 : framing
     this.#read = read
+    this.#room = room
   }
 
   /** Whether all of it has come from the client. */
   get ended(): boolean {
     return this.#scanner === undefined ? this.#left === 0 : this.#scanner.ended
+  }
+
+  /** What it takes up in the room for bodies. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** How much has come; undefined where it is not collected: then others set the pace. */
+  get collectedBytes(): number | undefined {
+    return this.#taker.kind === 'whole' ? this.#size : undefined
   }
 
   /** How much is still to come; Infinity where the client did not say. */
@@ -59,7 +73,8 @@ export class RequestBody {
     return new Promise((resolve, reject) => {
       const done = (error?: Error) => (error === undefined ? resolve(this.#take()) : reject(error))
       this.#taker = { kind: 'whole', limitBytes, done }
-      this.#read(true)
+      this.#hold(this.#size)
+      if (this.#failure === undefined) this.#read(true)
     })
   }
 
@@ -81,15 +96,25 @@ export class RequestBody {
   discard(): void {
     this.#taker = { kind: 'discard' }
     this.#parts = []
+    this.release()
     if (!this.ended) this.#read(true)
   }
 
-  /** The client is gone, or what it sends is no body. */
-  fail(error: Error): void {
+  /** Nobody needs its bytes any longer. */
+  release(): void {
+    if (this.#heldBytes > 0) this.#room?.giveBack(this, this.#heldBytes)
+    this.#heldBytes = 0
+  }
+
+  /** The client is gone, or what it sends is no body. Tells whether somebody learns of it. */
+  fail(error: Error): boolean {
     this.#failure ??= error
     const taker = this.#taker
     this.#taker = { kind: 'discard' }
+    this.#parts = []
+    this.release()
     if (taker.kind === 'whole') taker.done(error)
+    return taker.kind !== 'stream'
   }
 
   #feedCounted(bytes: Buffer, from: number): number {
@@ -116,9 +141,7 @@ export class RequestBody {
         return
       case 'whole':
         if (this.#size + part.end - part.start > taker.limitBytes) {
-          this.#taker = { kind: 'discard' }
-          this.#parts = []
-          taker.done(tooLarge(taker.limitBytes))
+          this.fail(tooLarge(taker.limitBytes))
           return
         }
         break
@@ -127,10 +150,18 @@ export class RequestBody {
     }
     this.#parts.push(part)
     this.#size += part.end - part.start
+    if (taker.kind === 'whole') this.#hold(part.end - part.start)
+  }
+
+  #hold(bytes: number): void {
+    if (this.#room === undefined) return
+    this.#heldBytes += bytes
+    this.#room.take(this, bytes)
   }
 
   #finish(): void {
     const taker = this.#taker
+    this.#room?.complete(this)
     if (taker.kind === 'whole') taker.done()
     else if (taker.kind === 'stream') taker.sink.end()
     this.#taker = { kind: 'discard' }

@@ -1,0 +1,137 @@
+/** Clients that take more than their share: of connections, of memory, of time. */
+import { afterEach, expect, test } from 'bun:test'
+import { rawClient } from '../testing/raw-client.ts'
+import { BodyRoom } from './body-room.ts'
+import type { Exchange } from './exchange.ts'
+import { type HttpServer, type HttpServerOptions, serveHttp } from './http-server.ts'
+import { RequestBody } from './request-body.ts'
+import { serveRequest } from './serve-request.ts'
+
+const limits = { connections: 20, idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
+let server: HttpServer
+
+afterEach(() => server?.stop(0))
+
+type Handler = (request: Request) => Response | Promise<Response>
+
+function start(handler: Handler, changes: Partial<HttpServerOptions['limits']> = {}): HttpServer {
+  server = serveHttp({
+    hostname: '127.0.0.1',
+    port: 0,
+    tls: undefined,
+    limits: { ...limits, ...changes },
+    begin: (exchange) => {
+      serveRequest(exchange, async (request) => handler(request), 1_000_000).catch((error) =>
+        answerPlainly(exchange, (error as { status?: number }).status ?? 500),
+      )
+    },
+    refuse: (exchange, error) => answerPlainly(exchange, error.status),
+  })
+  return server
+}
+
+function answerPlainly(exchange: Exchange, status: number): void {
+  exchange.begin(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n`)
+  exchange.finish()
+}
+
+const get = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n'
+const post = (length: number) => `POST / HTTP/1.1\r\nhost: h\r\ncontent-length: ${length}\r\n\r\n`
+
+test('where the connections are used up, the oldest idle one makes way', async () => {
+  start(() => new Response('yes'), { connections: 2 })
+  const oldest = await rawClient(server.port)
+  const second = await rawClient(server.port)
+  const third = await rawClient(server.port)
+  expect(await oldest.rest()).toBe('')
+  for (const client of [second, third]) {
+    client.send(get)
+    expect(await client.until((text) => text.endsWith('yes'))).toContain('200')
+  }
+  expect(server.connections()).toBe(2)
+})
+
+test('a connection with a request never makes way', async () => {
+  const waiting: ((response: Response) => void)[] = []
+  start(() => new Promise((resolve) => waiting.push(resolve)), { connections: 2 })
+  const clients = [await rawClient(server.port), await rawClient(server.port)]
+  for (const client of clients) client.send(get)
+  while (waiting.length < 2) await Bun.sleep(1)
+  const third = await rawClient(server.port)
+  expect(await third.rest()).toBe('')
+  for (const answer of waiting) answer(new Response('yes'))
+  for (const client of clients) {
+    expect(await client.until((text) => text.endsWith('yes'))).toContain('200')
+  }
+})
+
+test('a body that comes a byte at a time is given up, whatever its length', async () => {
+  start(() => new Response('yes'), { stallSeconds: 1 })
+  const client = await rawClient(server.port)
+  client.send(post(900_000))
+  const drip = setInterval(() => client.send('x'), 200)
+  expect(await client.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 408')
+  clearInterval(drip)
+  client.close()
+})
+
+test('who sends and takes nothing is cut', async () => {
+  const piece = new Uint8Array(4 * 1024 * 1024)
+  let isOver = false
+  const body = () =>
+    new ReadableStream({
+      pull: (controller) => controller.enqueue(piece),
+      cancel: () => {
+        isOver = true
+      },
+    })
+  start(() => new Response(body()), { stallSeconds: 1 })
+  const client = await rawClient(server.port)
+  client.pause()
+  client.send(get)
+  const drip = setInterval(() => client.send('G'), 200)
+  while (!isOver) await Bun.sleep(50)
+  clearInterval(drip)
+  client.resume()
+  client.close()
+})
+
+test('where bodies fill the room, the largest that is still coming is given up and told so', async () => {
+  start(async (request) => new Response(`${(await request.text()).length} bytes`), {
+    heldBodyBytes: 500_000,
+  })
+  const large = await rawClient(server.port)
+  large.send(post(450_000))
+  large.send('x'.repeat(400_000))
+  const small = await rawClient(server.port)
+  await Bun.sleep(50)
+  small.send(post(200_000) + 'y'.repeat(200_000))
+  expect(await small.until((text) => text.includes('bytes'))).toContain('200000 bytes')
+  expect(await large.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 503')
+  large.close()
+  // What was given up has left its room: the same again is taken.
+  const again = await rawClient(server.port)
+  again.send(post(450_000) + 'x'.repeat(450_000))
+  expect(await again.until((text) => text.includes('bytes'))).toContain('450000 bytes')
+})
+
+test('every body gives its room back, however it ends', async () => {
+  const room = new BodyRoom(1000)
+  const bytes = Buffer.alloc(100)
+  const ended = new RequestBody(100, () => {}, room)
+  const whole = ended.whole(100)
+  ended.feed(bytes, 0)
+  await whole
+  expect(room.heldBytes).toBe(100)
+  ended.release()
+  const failed = new RequestBody(200, () => {}, room)
+  const failing = Promise.resolve(failed.whole(200))
+  failed.feed(bytes, 0)
+  failed.fail(new Error('gone'))
+  await expect(failing).rejects.toThrow('gone')
+  const discarded = new RequestBody(200, () => {}, room)
+  void Promise.resolve(discarded.whole(200))
+  discarded.feed(bytes, 0)
+  discarded.discard()
+  expect(room.heldBytes).toBe(0)
+})
