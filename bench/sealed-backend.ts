@@ -19,17 +19,13 @@ import {
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
 import { scanBody } from '@privatemode/protocol/api'
-import {
-  type AnswerSealer,
-  type Bytes,
-  dataRecord,
-  endRecord,
-  headRecord,
-  joinBytes,
-  openRequest,
-} from '@privatemode/protocol/envelope'
+import { type Bytes, type OpenedRequest, openRequest } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
+import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
+import { type Outgoing, sealPieces, sealWhole } from '../apps/worker/src/sealed/seal-stream.ts'
+import { streamShape } from '../apps/worker/src/sealed/traffic-shape.ts'
+import { models, monotonicUs, stampDigits, stampMark } from './load/load-spec.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -43,17 +39,19 @@ const { values: options } = parseArgs({
 })
 const chunks = Number(options.chunks)
 const paceMs = Number(options.paceMs)
+/** A stream as fast as it goes lets others in after so many events. */
+const chunksPerTurn = 8
 const sealedType = { 'content-type': 'application/privatemode-sealed' }
 const encode = (text: string): Bytes => new TextEncoder().encode(text)
 
-const model: ModelListing = {
-  id: 'bench',
+const listed: ModelListing[] = Object.values(models).map((id) => ({
+  id,
   digest: `sha256:${'00'.repeat(32)}`,
-  tasks: ['generate'],
+  tasks: ['generate', 'embed'],
   contextLength: 1_000_000,
   displayName: 'Bench',
   created: 1,
-}
+}))
 const completion = encode(
   JSON.stringify({
     id: 'chatcmpl-1',
@@ -64,15 +62,30 @@ const completion = encode(
     usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
   }),
 )
-const event = encode(
-  `data: ${JSON.stringify({
-    id: 'chatcmpl-1',
-    object: 'chat.completion.chunk',
-    created: 1,
+const receipt = new Uint8Array(600)
+const embeddings = encode(
+  JSON.stringify({
+    object: 'list',
+    data: Array.from({ length: 256 }, (_, index) => ({
+      object: 'embedding',
+      index,
+      embedding: Array.from({ length: 384 }, (_, at) => Math.fround(Math.sin(at + index)) / 2),
+    })),
     model: 'bench',
-    choices: [{ index: 0, delta: { content: ' token' }, finish_reason: null }],
-  })}\n\n`,
+    usage: { prompt_tokens: 1, total_tokens: 1 },
+  }),
 )
+const eventOf = (content: string): Bytes =>
+  encode(
+    `data: ${JSON.stringify({
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'bench',
+      choices: [{ index: 0, delta: { content }, finish_reason: null }],
+    })}\n\n`,
+  )
+const event = eventOf(`${stampMark}${'0'.repeat(stampDigits)}`)
 const done = encode('data: [DONE]\n\n')
 
 const at = new Date()
@@ -84,7 +97,7 @@ const keys = new SealKeys(
   {
     workerId: 'w_bench',
     receiptKey: new Uint8Array(32),
-    models: [model],
+    models: listed,
     engine: 'none',
     build: 'bench',
   },
@@ -102,7 +115,7 @@ const manifest = formatManifest({
   serial: 1,
   evidence: 'software',
   roles: { worker: { accept: [rule] } },
-  models: [model],
+  models: listed,
 })
 if (options.manifest !== undefined) writeFileSync(options.manifest, manifest)
 
@@ -114,7 +127,7 @@ const server = Bun.serve({
     const { pathname } = new URL(request.url)
     if (pathname.endsWith('/sealed')) return answer(new Uint8Array(await request.arrayBuffer()))
     if (pathname.endsWith('/directory')) {
-      const worker = { id: 'w_bench', models: ['bench'], seal_key_id: key.id }
+      const worker = { id: 'w_bench', models: Object.values(models), seal_key_id: key.id }
       return Response.json({ workers: [worker], models: [] })
     }
     if (pathname.endsWith('/attestation')) return attest(await request.json())
@@ -135,29 +148,52 @@ async function attest(asked: unknown): Promise<Response> {
 
 async function answer(bytes: Bytes): Promise<Response> {
   const opened = await openRequest(nativeCrypto, keys.findSecret, () => {}, bytes)
-  const sealer = await opened.sealAnswer()
-  const { stream } = scanBody(opened.body)
+  const { stream, model } = scanBody(opened.body)
   const type = stream ? 'text/event-stream; charset=utf-8' : 'application/json'
-  const head = headRecord({ status: 200, headers: { 'content-type': type } })
-  if (stream) return new Response(sealStream(sealer, head), { headers: sealedType })
-  const records = [...head, ...dataRecord(completion), ...endRecord(new Uint8Array(600))]
-  const frame = await sealer.seal(records, true, 2048)
-  return new Response(joinBytes([sealer.prelude, frame]), { headers: sealedType })
+  const out: Outgoing = {
+    sealer: await opened.sealAnswer(),
+    head: { status: 200, headers: { 'content-type': type } },
+    finish: () => receipt,
+  }
+  if (!stream) {
+    const body = opened.context.path.endsWith('/embeddings') ? embeddings : completion
+    return new Response(await sealWhole(out, body), { headers: sealedType })
+  }
+  const between = paceMs > 0 || model === models.paced ? paceMs || 20 : 0
+  return new Response(sealStream(opened, out, events(between)), { headers: sealedType })
 }
 
-function sealStream(sealer: AnswerSealer, head: Bytes[]): ReadableStream<Bytes> {
+/** Cut and padded by the worker's own code, in the shape that the client asks for. */
+function sealStream(
+  opened: OpenedRequest,
+  out: Outgoing,
+  pieces: AsyncIterable<Bytes>,
+): ReadableStream<Bytes> {
   return new ReadableStream<Bytes>({
     type: 'direct',
     async pull(controller) {
-      await controller.write(joinBytes([sealer.prelude, await sealer.seal(head, false)]))
-      for (let index = 0; index < chunks; index++) {
-        await controller.write(await sealer.seal(dataRecord(event), false))
+      const sink = async (bytes: Bytes) => {
+        controller.write(bytes)
         await controller.flush()
-        if (paceMs > 0) await Bun.sleep(paceMs)
       }
-      const end = [...dataRecord(done), ...endRecord(new Uint8Array(600))]
-      await controller.write(await sealer.seal(end, true))
+      const shape = streamShape(opened.head.shape)
+      if (shape === undefined) await sealPieces(out, pieces, sink)
+      else await sealShaped(out, pieces, shape, sink)
       controller.close()
     },
   })
+}
+
+async function* events(betweenMs: number): AsyncGenerator<Bytes> {
+  const startMs = performance.now()
+  for (let index = 0; index < chunks; index++) {
+    if (betweenMs === 0) {
+      yield event
+      if (index % chunksPerTurn === chunksPerTurn - 1) await new Promise(setImmediate)
+      continue
+    }
+    yield eventOf(`${stampMark}${String(monotonicUs()).padStart(stampDigits, '0')}`)
+    await Bun.sleep(Math.max(0, startMs + (index + 1) * betweenMs - performance.now()))
+  }
+  yield done
 }

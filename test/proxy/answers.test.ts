@@ -201,3 +201,25 @@ test('two hundred requests over one connection', async () => {
     await response.arrayBuffer()
   }
 }, 30_000)
+
+test('a prompt of many frames reaches the engine as it was, several at once', async () => {
+  const prompts = [1, 2, 3].map((seed) => {
+    const words = Array.from({ length: 300_000 }, (_, at) =>
+      ((at * 7919 + seed) % 99_991).toString(36),
+    )
+    return words.join(' ')
+  })
+  const seen: unknown[] = []
+  scripted.hooks.before = (call) => void seen.push(call.body.messages)
+  const answers = await Promise.all(
+    prompts.map((content) =>
+      post(open, chatPath, chat({ messages: [{ role: 'user', content }] }), {
+        authorization: `Bearer ${scripted.system.apiKey}`,
+      }),
+    ),
+  )
+  scripted.hooks.before = undefined
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  const contents = seen.map((messages) => (messages as { content: string }[])[0]?.content)
+  expect(contents.toSorted()).toEqual(prompts.toSorted())
+}, 30_000)

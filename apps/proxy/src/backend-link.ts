@@ -41,20 +41,22 @@ export function createMessageFormat(apiUrl: string): (sealed: SealedCall) => Ups
   const url = new URL(apiUrl)
   const path = `${url.pathname.replace(/\/+$/, '')}/privatemode/v1/sealed`
   const start = `POST ${path} HTTP/1.1\r\nhost: ${url.host}\r\n`
-  return ({ headers, body }) => {
-    let head = `${start}content-length: ${body.length}\r\n`
+  return ({ headers, request }) => {
+    const { lengthBytes, first } = request
+    let head = `${start}content-length: ${lengthBytes}\r\n`
+    let values = ''
     for (const name in headers) {
       const value = headers[name] ?? ''
-      // Names of models and keys were checked before; a line break here would be a second request.
-      if (!/^[\x20-\x7e]*$/.test(value))
-        throw new Error(`header ${name} has a character it must not`)
+      values += value
       head += `${name}: ${value}\r\n`
     }
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    // Names of models and keys were checked before; a line break here would be a second request.
+    if (!/^[\x20-\x7e]*$/.test(values)) throw new Error('a header has a character it must not')
+    const bytes = Buffer.from(first.buffer, first.byteOffset, first.byteLength)
     return {
       head: `${head}\r\n`,
       body: { bytes, start: 0, end: bytes.length },
-      lengthBytes: bytes.length,
+      lengthBytes,
     }
   }
 }

@@ -8,6 +8,7 @@ import {
   type Exchange,
   type Failure,
   type ResponseHead,
+  releaseBytes,
   type Span,
   type UpstreamConnection,
   viewOf,
@@ -106,9 +107,25 @@ export class SealedExchange implements AnswerSink {
         if (this.#over) return connection.abandon()
         this.#connection = connection
         connection.send(app.formatMessage(sealed), this, performance.now() + answerWithinMs)
+        this.#sendRest(connection, sealed.request)
       },
       (error) => this.#fail(error),
     )
+  }
+
+  /** Seals and sends the frames that are left, at the pace at which the backend takes them. */
+  #sendRest(connection: UpstreamConnection, request: SealedCall['request']): void {
+    // An answer that came before all was sent ends the connection.
+    while (!connection.dead && !this.#over) {
+      const frame = request.next()
+      if (frame === undefined) return
+      if (frame instanceof Promise) throw new TypeError('the native provider answers at once')
+      const taken = connection.writePieces(frame)
+      for (const piece of frame) releaseBytes(piece)
+      if (taken) continue
+      connection.whenDrained(() => this.#sendRest(connection, request))
+      return
+    }
   }
 
   /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
@@ -117,7 +134,7 @@ export class SealedExchange implements AnswerSink {
     try {
       if (this.#scanner === undefined) this.#open(bytes.subarray(from))
       else this.#scanner.scan(bytes, from, (start, end) => this.#open(bytes.subarray(start, end)))
-      if (ended) this.#sealed?.opener.finish()
+      if (ended) this.#sealed?.request.opener.finish()
     } catch (error) {
       this.#connection?.abandon()
       this.#fail(notAuthentic(error))
@@ -129,7 +146,7 @@ export class SealedExchange implements AnswerSink {
 
   #open(bytes: Buffer): void {
     if (bytes.length === 0 || this.#sealed === undefined) return
-    const parts = this.#sealed.opener.push(bytes as Buffer<ArrayBuffer>)
+    const parts = this.#sealed.request.opener.push(bytes as Buffer<ArrayBuffer>)
     if (parts instanceof Promise) throw new TypeError('the native provider answers at once')
     for (const part of parts) {
       if (part.kind === 'data') this.#opened.push(part.bytes)

@@ -7,6 +7,7 @@ import {
   decodeText,
   encodeText,
   endRecord,
+  finishRequest,
   headRecord,
   joinBytes,
   webCryptoProvider,
@@ -27,10 +28,12 @@ async function answered() {
   const { client } = testClient(backend)
   const call = { path: '/v1/chat/completions', model: chatModel.id, stream: true, apiKey: 'key' }
   const sealed = await client.prepare({ ...call, body: encodeText('a prompt') })
-  const init = { method: 'POST', headers: sealed.headers, body: sealed.body }
+  const body = await finishRequest(sealed.request)
+  const init = { method: 'POST', headers: sealed.headers, body }
   const response = await backend.fetch('https://gateway.example/privatemode/v1/sealed', init)
   const bytes = new Uint8Array(await response.arrayBuffer())
-  return { facts: { ...sealed, maxBytes: 1000 }, bytes }
+  const { opener } = sealed.request
+  return { facts: { ...sealed, opener, maxBytes: 1000 }, bytes }
 }
 
 /** Gives `pieces` one by one, then ends, or breaks with `error`. */

@@ -7,14 +7,15 @@ import {
   resolveLatest,
 } from '@privatemode/protocol/api'
 import {
-  type AnswerOpener,
   andThen,
   type Bytes,
+  beginRequest,
   type Eventually,
+  finishRequest,
   formatHex,
   type RequestHead,
+  type SealingRequest,
   type Session,
-  sealRequest,
 } from '@privatemode/protocol/envelope'
 import { Answer, readWhole, streamSource, wholeSource } from './answer.ts'
 import { Backend, readAnswer } from './backend.ts'
@@ -45,8 +46,7 @@ export type Call = {
 export type SealedCall = {
   readonly requestId: string
   readonly headers: Record<string, string>
-  readonly body: Bytes
-  readonly opener: AnswerOpener
+  readonly request: SealingRequest
   /** The candidates: one of them will answer. */
   readonly workers: readonly AttestedWorker[]
 }
@@ -144,7 +144,9 @@ export class PrivateClient {
   async #attempt(call: Call, signal: AbortSignal | undefined): Promise<Answer> {
     const prepared = this.prepare(call)
     const sealed = prepared instanceof Promise ? await prepared : prepared
-    const response = await this.#backend.send(sealed.headers, sealed.body, signal)
+    const { opener } = sealed.request
+    const body = await finishRequest(sealed.request)
+    const response = await this.#backend.send(sealed.headers, body, signal)
     if (response.status !== 200 || response.headers.get('content-type') !== sealedMediaType) {
       throw await this.#readError(response, sealed)
     }
@@ -152,7 +154,7 @@ export class PrivateClient {
     const source = call.stream
       ? streamSource(response.body as ReadableStream<Bytes> | null, signal)
       : wholeSource(await readWhole(response, maxBytes, signal))
-    return Answer.start({ ...sealed, maxBytes }, source)
+    return Answer.start({ ...sealed, opener, maxBytes }, source)
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
@@ -209,11 +211,10 @@ export class PrivateClient {
       ...(manifestDigest === undefined ? {} : { manifest_digest: manifestDigest }),
     }
     const id = formatHex(requestId)
-    return andThen(sealRequest(crypto, sessions, context, head, call.body), (sealed) => ({
+    return andThen(beginRequest(crypto, sessions, context, head, call.body), (request) => ({
       requestId: id,
       workers,
-      body: sealed.bytes,
-      opener: sealed.opener,
+      request,
       headers: {
         authorization: `Bearer ${call.apiKey}`,
         'content-type': sealedMediaType,

@@ -1,36 +1,30 @@
 /** The provider for programs: the runtime's native AES-GCM, HMAC and SHA-256, synchronous. */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  createSecretKey,
-  type KeyObject,
-  randomFillSync,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { AeadKey, Bytes, CryptoProvider } from '@privatemode/protocol/envelope'
 
 const algorithm = 'aes-256-gcm'
 const tagLength = 16
+const cipherOptions = { authTagLength: tagLength }
 // Below this size one copy costs less than another call into the cipher.
 const joinBelow = 16 * 1024
 const firstBlock = Uint8Array.of(1)
 
 export const nativeCrypto: CryptoProvider = {
-  random: (length) => randomFillSync(new Uint8Array(length)),
-  sha256: (data) => createHash('sha256').update(data).digest() as Bytes,
+  random: (length) => crypto.getRandomValues(new Uint8Array(length)),
+  sha256: (data) => Bun.SHA256.hash(data) as Bytes,
   // 32 bytes are exactly one block of HKDF-Expand: T(1) = HMAC(PRK, info ‖ 0x01).
   expand: (secret, info) =>
-    createHmac('sha256', secret).update(info).update(firstBlock).digest() as Bytes,
-  aeadKey: (raw) => nativeAeadKey(createSecretKey(raw)),
+    new Bun.CryptoHasher('sha256', secret).update(info).update(firstBlock).digest() as Bytes,
+  aeadKey: nativeAeadKey,
 }
 
-function nativeAeadKey(key: KeyObject): AeadKey {
+function nativeAeadKey(raw: Bytes): AeadKey {
   return {
     seal(nonce, aad, plaintext) {
-      const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagLength })
+      const cipher = createCipheriv(algorithm, raw, nonce, cipherOptions)
       cipher.setAAD(aad)
-      const sealed = gather(plaintext).map((part) => cipher.update(part) as Bytes)
+      const sealed: Bytes[] = []
+      for (const part of gather(plaintext)) sealed.push(cipher.update(part) as Bytes)
       cipher.final()
       sealed.push(cipher.getAuthTag() as Bytes)
       return sealed
@@ -38,7 +32,7 @@ function nativeAeadKey(key: KeyObject): AeadKey {
     open(nonce, aad, ciphertextAndTag) {
       const end = ciphertextAndTag.length - tagLength
       if (end < 0) return undefined
-      const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagLength })
+      const decipher = createDecipheriv(algorithm, raw, nonce, cipherOptions)
       decipher.setAAD(aad)
       decipher.setAuthTag(ciphertextAndTag.subarray(end))
       const plaintext = decipher.update(ciphertextAndTag.subarray(0, end)) as Bytes
@@ -54,6 +48,7 @@ function nativeAeadKey(key: KeyObject): AeadKey {
 
 function gather(parts: readonly Bytes[]): readonly Bytes[] {
   if (parts.length < 2) return parts
-  const length = parts.reduce((sum, part) => sum + part.length, 0)
-  return length > joinBelow ? parts : [Buffer.concat(parts) as Bytes]
+  let length = 0
+  for (const part of parts) length += part.length
+  return length > joinBelow ? parts : [Buffer.concat(parts, length) as Bytes]
 }

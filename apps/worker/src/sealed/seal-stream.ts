@@ -11,6 +11,7 @@ import {
   padmeLength,
   recordOverhead,
 } from '@privatemode/protocol/envelope'
+import { WaitingBytes } from './waiting-bytes.ts'
 
 /** Takes sealed bytes; resolves when the reader can take more. */
 export type Sink = (bytes: Bytes) => void | Promise<void>
@@ -45,7 +46,7 @@ export async function sealWhole(out: Outgoing, body: Bytes): Promise<Bytes> {
   return joinBytes(frames)
 }
 
-/** Every piece is a frame as soon as it is there. */
+/** What is there goes out as soon as it is there; pieces that come together share a frame. */
 export async function sealPieces(
   out: Outgoing,
   pieces: AsyncIterable<Bytes>,
@@ -53,14 +54,26 @@ export async function sealPieces(
 ): Promise<void> {
   const head = await out.sealer.seal(headRecord(out.head), false)
   await sink(joinBytes([out.sealer.prelude, head]))
-  for await (const piece of pieces) {
-    for (let offset = 0; offset < piece.length; offset += maxData) {
-      const frame = await out.sealer.seal(
-        dataRecord(piece.subarray(offset, offset + maxData)),
-        false,
-      )
-      await sink(frame)
+  const waiting = new WaitingBytes(maxData)
+  const reading = waiting.fill(pieces)
+  try {
+    for (let ended = false; !ended; ) {
+      await waiting.untilAny()
+      await endOfTurn()
+      const frames: Bytes[] = []
+      while (waiting.length > 0) {
+        frames.push(await out.sealer.seal(dataRecord(waiting.take(maxData)), false))
+      }
+      // A source that broke shows here, after what came before has been sent.
+      if (frames.length > 0) await sink(joinBytes(frames))
+      ended = waiting.ended
     }
+    await sink(await out.sealer.seal(endRecord(out.finish()), true))
+  } finally {
+    waiting.abandon()
   }
-  await sink(await out.sealer.seal(endRecord(out.finish()), true))
+  await reading
 }
+
+/** When everything that is there now has been dealt with. */
+const endOfTurn = () => new Promise<void>((resolve) => setImmediate(resolve))

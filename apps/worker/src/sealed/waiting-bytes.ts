@@ -6,6 +6,7 @@ export class WaitingBytes {
   #parts: Bytes[] = []
   #length = 0
   #closed = false
+  #abandoned = false
   #failure: unknown
   #wake: (() => void) | undefined
   #room: (() => void) | undefined
@@ -27,7 +28,10 @@ export class WaitingBytes {
   /** Reads the source to its end, as fast as what waits is taken; a failure shows in `ended`. */
   async fill(pieces: AsyncIterable<Bytes>): Promise<void> {
     try {
-      for await (const piece of pieces) await this.#add(piece)
+      for await (const piece of pieces) {
+        await this.#add(piece)
+        if (this.#abandoned) break
+      }
     } catch (error) {
       this.#failure = error
     }
@@ -39,7 +43,7 @@ export class WaitingBytes {
     this.#parts.push(bytes)
     this.#length += bytes.length
     this.#wake?.()
-    while (this.#length > this.#limit) {
+    while (this.#length > this.#limit && !this.#abandoned) {
       await new Promise<void>((resolve) => {
         this.#room = resolve
       })
@@ -60,5 +64,11 @@ export class WaitingBytes {
     this.#length = all.length - taken.length
     this.#room?.()
     return taken
+  }
+
+  /** Nobody will take any more: the source is told to stop. */
+  abandon(): void {
+    this.#abandoned = true
+    this.#room?.()
   }
 }

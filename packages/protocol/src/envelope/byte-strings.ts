@@ -55,7 +55,12 @@ export function equalBytes(a: Bytes, b: Bytes): boolean {
 
 const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
+type HexBytes = { readonly toHex?: () => string }
+
+/** Lower-case hex; engines that can do it themselves (ECMAScript 2026) are asked to. */
 export function formatHex(bytes: Uint8Array): string {
+  const native = bytes as HexBytes
+  if (native.toHex !== undefined) return native.toHex()
   let text = ''
   for (const byte of bytes) text += hexDigits[byte]
   return text

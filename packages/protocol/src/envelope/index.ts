@@ -21,7 +21,14 @@ export { type Receipt, type ReceiptRest, receiptMessage, type UsageRecord } from
 export { recordOverhead } from './records.ts'
 export { defaultReplayLimits, ReplayGuard, type ReplayLimits } from './replay-guard.ts'
 export { AnswerSealer, dataRecord, endRecord, headRecord, wholeRecord } from './seal-answer.ts'
-export { type RequestHead, type SealedRequest, sealRequest } from './seal-request.ts'
+export {
+  beginRequest,
+  finishRequest,
+  type RequestHead,
+  type SealedRequest,
+  type SealingRequest,
+  sealRequest,
+} from './seal-request.ts'
 export {
   createSealKeyPair,
   deriveSealKeyPair,

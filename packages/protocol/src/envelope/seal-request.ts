@@ -1,7 +1,7 @@
 /** The client's side of a request: a fresh key, wrapped for each candidate, and the sealed body. */
 import { encodeText, joinBytes } from './byte-strings.ts'
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
-import { FrameSealer, maxFramePlaintext } from './frames.ts'
+import { FrameSealer, frameOverhead, maxFramePlaintext } from './frames.ts'
 import { requestFrameKey, wrapRequestKey } from './key-schedule.ts'
 import { AnswerOpener } from './open-answer.ts'
 import { paddedRequestLength, type TrafficShape } from './padding.ts'
@@ -32,6 +32,17 @@ export type SealedRequest = {
   readonly opener: AnswerOpener
 }
 
+/** A request that is sealed frame by frame while it is sent, so that a long one is never held twice. */
+export type SealingRequest = {
+  /** Of the prelude and all frames. */
+  readonly lengthBytes: number
+  /** The prelude and the first frame: of most requests, all there is. */
+  readonly first: Bytes
+  /** Seals the next frame, in pieces; `undefined` after the last. One must settle before the next. */
+  readonly next: () => Eventually<readonly Bytes[]> | undefined
+  readonly opener: AnswerOpener
+}
+
 export function sealRequest(
   provider: CryptoProvider,
   sessions: readonly Session[],
@@ -39,6 +50,18 @@ export function sealRequest(
   head: RequestHead,
   body: Bytes,
 ): Eventually<SealedRequest> {
+  return andThen(beginRequest(provider, sessions, context, head, body), (sealing) =>
+    andThen(finishRequest(sealing), (bytes) => ({ bytes, opener: sealing.opener })),
+  )
+}
+
+export function beginRequest(
+  provider: CryptoProvider,
+  sessions: readonly Session[],
+  context: RequestContext,
+  head: RequestHead,
+  body: Bytes,
+): Eventually<SealingRequest> {
   const requestKey = provider.random(32)
   const contextBytes = formatContext(context)
   return andThen(recipientsOf(provider, sessions), (recipients) =>
@@ -47,15 +70,57 @@ export function sealRequest(
         andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
           andThen(requestFrameKey(provider, requestKey, digest), (key) => {
             const frames = layOutRequest(encodeText(JSON.stringify(head)), body, head.shape)
-            return andThen(sealAll(new FrameSealer(key), frames), (sealed) => ({
-              bytes: joinBytes([contextBytes, recipients.bytes, ...wrappedKeys, ...sealed]),
-              opener: new AnswerOpener(provider, requestKey, digest, sessions),
-            }))
+            const prelude = [contextBytes, recipients.bytes, ...wrappedKeys]
+            const opener = new AnswerOpener(provider, requestKey, digest, sessions)
+            return sealFirst(new FrameSealer(key), frames, prelude, opener)
           }),
         ),
       ),
     ),
   )
+}
+
+function sealFirst(
+  sealer: FrameSealer,
+  frames: readonly Bytes[][],
+  prelude: readonly Bytes[],
+  opener: AnswerOpener,
+): Eventually<SealingRequest> {
+  let at = 0
+  const next = () => {
+    const frame = frames[at++]
+    return frame === undefined ? undefined : sealer.seal(frame, at === frames.length)
+  }
+  let lengthBytes = sizeOf(prelude)
+  for (const frame of frames) lengthBytes += sizeOf(frame) + frameOverhead
+  return andThen(next() ?? [], (sealed) => {
+    return { lengthBytes, first: joinBytes([...prelude, ...sealed]), next, opener }
+  })
+}
+
+function sizeOf(parts: readonly Bytes[]): number {
+  let size = 0
+  for (const part of parts) size += part.length
+  return size
+}
+
+/** Seals what is left and joins it all. */
+export function finishRequest(sealing: SealingRequest): Eventually<Bytes> {
+  const pieces = [sealing.first]
+  const more = (): Eventually<Bytes> => {
+    for (;;) {
+      const sealed = sealing.next()
+      if (sealed === undefined) return joinBytes(pieces)
+      if (sealed instanceof Promise) {
+        return sealed.then((settled) => {
+          pieces.push(...settled)
+          return more()
+        })
+      }
+      for (const piece of sealed) pieces.push(piece)
+    }
+  }
+  return more()
 }
 
 /** Recipient sets by their first session: the same few workers are asked again and again. */
@@ -86,32 +151,15 @@ function wrapForAll(
   binding: Bytes,
   requestKey: Bytes,
 ): Eventually<Bytes[]> {
-  const wrapped = sessions.map(({ secret }) =>
-    wrapRequestKey(provider, secret, binding, requestKey),
-  )
+  const wrapped: Eventually<Bytes>[] = []
+  for (const { secret } of sessions) {
+    wrapped.push(wrapRequestKey(provider, secret, binding, requestKey))
+  }
   return isSettled(wrapped) ? wrapped : Promise.all(wrapped)
 }
 
 function isSettled<T>(values: Eventually<T>[]): values is T[] {
   return !values.some((value) => value instanceof Promise)
-}
-
-function sealAll(sealer: FrameSealer, frames: readonly Bytes[][]): Eventually<Bytes[]> {
-  const sealed: Bytes[] = []
-  const from = (index: number): Eventually<Bytes[]> => {
-    for (let i = index; i < frames.length; i++) {
-      const pieces = sealer.seal(frames[i] ?? [], i === frames.length - 1)
-      if (pieces instanceof Promise) {
-        return pieces.then((settled) => {
-          sealed.push(...settled)
-          return from(i + 1)
-        })
-      }
-      for (const piece of pieces) sealed.push(piece)
-    }
-    return sealed
-  }
-  return from(0)
 }
 
 /**

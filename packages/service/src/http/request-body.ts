@@ -2,6 +2,7 @@
 import type { BodyRoom } from './body-room.ts'
 import { ChunkedScanner } from './chunked.ts'
 import { MessageError } from './message-error.ts'
+import { releaseBytes } from './release-bytes.ts'
 import { joinSpans, type Span, viewOf } from './span.ts'
 
 /** Takes a body as it comes; returns false to be given no more until `resume`. */
@@ -10,9 +11,18 @@ export type BodySink = {
   readonly end: () => void
 }
 
+/** A body of which more than this is still to come is copied together as it comes. */
+const worthFillingBytes = 64 * 1024
+
 type Taker =
   | { readonly kind: 'nobody' }
-  | { readonly kind: 'whole'; readonly limitBytes: number; readonly done: (error?: Error) => void }
+  | {
+      readonly kind: 'whole'
+      readonly limitBytes: number
+      /** Where a long body is put together as it comes. */
+      readonly into: Buffer | undefined
+      readonly done: (error?: Error) => void
+    }
   | { readonly kind: 'stream'; readonly sink: BodySink }
   | { readonly kind: 'discard' }
 
@@ -68,14 +78,24 @@ export class RequestBody {
   /** All of it, at once if it is already here. */
   whole(limitBytes: number): Span | Promise<Span> {
     if (this.#failure !== undefined) throw this.#failure
-    if (this.#left > limitBytes || this.#size > limitBytes) throw tooLarge(limitBytes)
+    if (this.#size + this.#left > limitBytes) throw tooLarge(limitBytes)
     if (this.ended) return this.#take()
     return new Promise((resolve, reject) => {
       const done = (error?: Error) => (error === undefined ? resolve(this.#take()) : reject(error))
-      this.#taker = { kind: 'whole', limitBytes, done }
+      const into = this.#left > worthFillingBytes ? this.#gather(this.#left) : undefined
+      this.#taker = { kind: 'whole', limitBytes, into, done }
       this.#hold(this.#size)
       if (this.#failure === undefined) this.#read(true)
     })
+  }
+
+  /** One buffer for all of a long body, with what is already here in it; unwritten pages cost nothing. */
+  #gather(leftBytes: number): Buffer {
+    const whole = Buffer.allocUnsafeSlow(this.#size + leftBytes)
+    let at = 0
+    for (const { bytes, start, end } of this.#parts) at += bytes.copy(whole, at, start, end)
+    this.#parts = [{ bytes: whole, start: 0, end: whole.length }]
+    return whole
   }
 
   stream(sink: BodySink): void {
@@ -121,6 +141,8 @@ export class RequestBody {
     const end = Math.min(bytes.length, from + this.#left)
     this.#left -= end - from
     if (end > from) this.#give({ bytes, start: from, end })
+    const isCopied = this.#taker.kind === 'whole' && this.#taker.into !== undefined
+    if (isCopied && end === bytes.length) releaseBytes(bytes)
     return end
   }
 
@@ -148,7 +170,9 @@ export class RequestBody {
       case 'nobody':
         break
     }
-    this.#parts.push(part)
+    if (taker.kind === 'whole' && taker.into !== undefined) {
+      part.bytes.copy(taker.into, this.#size, part.start, part.end)
+    } else this.#parts.push(part)
     this.#size += part.end - part.start
     if (taker.kind === 'whole') this.#hold(part.end - part.start)
   }

@@ -3,7 +3,8 @@ import type { Socket } from 'bun'
 import { type Span, viewOf } from './span.ts'
 
 /** Where small messages are put together; a socket has taken or we have copied all when we return. */
-const scratch = Buffer.allocUnsafe(64 * 1024)
+const scratch = Buffer.allocUnsafeSlow(320 * 1024)
+/** A head and a body of more than this are written one after the other. */
 const joinBytes = 32 * 1024
 
 export class SocketWriter {
@@ -48,11 +49,11 @@ export class SocketWriter {
     return false
   }
 
-  /** Several pieces between a head and an end, in one write where they are small. */
+  /** Several pieces between a head and an end, in one write; they can be used again when it returns. */
   writePieces(head: string, pieces: readonly Uint8Array[], end: string): boolean {
     let size = head.length + end.length
     for (const piece of pieces) size += piece.length
-    if (size > joinBytes || this.#held.length > 0) {
+    if (size > scratch.length || this.#held.length > 0) {
       return this.write(Buffer.concat([latin1(head), ...pieces, latin1(end)], size))
     }
     let at = scratch.write(head, 0, 'latin1')

@@ -79,6 +79,12 @@ export class UpstreamConnection {
     return this.#dead || this.#writer.write(bytes)
   }
 
+  /** The same for several pieces; they have been copied or sent when it returns. */
+  writePieces(pieces: readonly Uint8Array[]): boolean {
+    for (const piece of pieces) this.#bodyLeftBytes -= piece.length
+    return this.#dead || this.#writer.writePieces('', pieces, '')
+  }
+
   whenDrained(then: () => void): void {
     this.#writer.whenDrained(then)
   }

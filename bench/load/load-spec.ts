@@ -1,0 +1,81 @@
+/** What a run of the load generator is told, and what it tells. */
+
+export type LoadSpec = {
+  readonly port: number
+  readonly tls: boolean
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly work: Work
+  readonly connections: number
+  /** Requests are begun for this long; those under way are read to their end. */
+  readonly seconds: number
+  /** Ends sooner, when so many requests were begun. */
+  readonly requests?: number
+  /** A new connection for every request. */
+  readonly churn?: boolean
+  /** Gives every request an id of its own, as the gateway wants. */
+  readonly requestIds?: boolean
+}
+
+/** What is asked for; `bodyBytes` is the size of the request's body. */
+export type Work =
+  | { readonly kind: 'chat'; readonly bodyBytes: number }
+  | { readonly kind: 'stream' }
+  | { readonly kind: 'paced-stream' }
+  | { readonly kind: 'embeddings'; readonly inputs: number }
+  | { readonly kind: 'opaque'; readonly bodyBytes: number }
+
+export type Spread = { readonly p50: number; readonly p99: number; readonly most: number }
+
+export type LoadResult = {
+  /** All that were answered as they should be. */
+  readonly requests: number
+  readonly failures: number
+  readonly firstFailure: string | undefined
+  /** Answers per second, within the time in which requests were begun. */
+  readonly perSecond: number
+  readonly latencyUs: Spread
+  /** To the first byte of the payload. */
+  readonly firstByteUs: Spread
+  /** From a chunk's time stamp to its arrival; only paced streams have stamps. */
+  readonly chunkDelayUs: Spread
+  readonly bytesIn: number
+  /** What the generator itself used. */
+  readonly cpuSeconds: number
+  readonly wallSeconds: number
+}
+
+export const streamChunks = 256
+export const pacedChunksPerSecond = 50
+/** Where a chunk's time stamp stands: microseconds of the machine's monotonic clock, 16 digits. */
+export const stampMark = '@@'
+export const stampDigits = 16
+
+/** The machine's monotonic clock, the same for all processes. */
+export const monotonicUs = (): number => Number(process.hrtime.bigint() / 1000n)
+
+/** The model's name says how it answers, since gateways rewrite all else. */
+export const models = { plain: 'bench', paced: 'bench-paced' } as const
+
+export function requestBody(work: Work): string {
+  switch (work.kind) {
+    case 'chat':
+      return chatBody(models.plain, false, work.bodyBytes)
+    case 'stream':
+      return chatBody(models.plain, true, 1024)
+    case 'paced-stream':
+      return chatBody(models.paced, true, 1024)
+    case 'embeddings': {
+      const input = Array.from({ length: work.inputs }, (_, i) => `text ${i} ${'word '.repeat(16)}`)
+      return JSON.stringify({ model: models.plain, input })
+    }
+    case 'opaque':
+      return 'x'.repeat(work.bodyBytes)
+  }
+}
+
+function chatBody(model: string, stream: boolean, bytes: number): string {
+  const body = (content: string) =>
+    JSON.stringify({ model, stream, messages: [{ role: 'user', content }] })
+  return body('x'.repeat(Math.max(1, bytes - body('').length)))
+}

@@ -1,0 +1,229 @@
+/**
+ * A model server for measuring what stands before it: says a fixed answer at once, over plain sockets.
+ *
+ * `bun bench/model-server.ts`. Answers are made once and written as they are. Streams as fast as
+ * they go are written in pieces of eight chunks, streams at a pace one chunk at a time.
+ * Prints one line of JSON, then serves until it is ended.
+ */
+import type { Socket } from 'bun'
+import {
+  models,
+  monotonicUs,
+  pacedChunksPerSecond,
+  stampDigits,
+  stampMark,
+  streamChunks,
+} from './load/load-spec.ts'
+
+const chunksPerWrite = 8
+const embeddingInputs = 256
+const dimensions = 384
+const headEnd = Buffer.from('\r\n\r\n')
+/** The model's name and the wish to stream stand within so many bytes, at the beginning or the end. */
+const lookedAtBytes = 2048
+
+const small = whole({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: models.plain,
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'x'.repeat(800) },
+      finish_reason: 'stop',
+    },
+  ],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+})
+const embeddings = whole({
+  object: 'list',
+  model: models.plain,
+  data: Array.from({ length: embeddingInputs }, (_, index) => ({
+    object: 'embedding',
+    index,
+    embedding: Array.from({ length: dimensions }, (_, at) => Math.fround(Math.sin(at + index)) / 2),
+  })),
+  usage: { prompt_tokens: 1, total_tokens: 1 },
+})
+const cards = Object.values(models).map((id) => ({
+  id,
+  object: 'model',
+  created: 1,
+  owned_by: 'vllm',
+  max_model_len: 16_000_000,
+  root: id,
+}))
+const getAnswers: Readonly<Record<string, Buffer>> = {
+  '/v1/models': whole({ object: 'list', data: cards }),
+  '/version': whole({ version: '0.27.0' }),
+  '/health': whole({ status: 'ok' }),
+}
+const notFound = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
+const streamHead = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n',
+)
+const plainChunk = chunk(eventOf(models.plain, `${stampMark}${'0'.repeat(stampDigits)}`, null))
+const lastChunks = Buffer.concat([
+  chunk(eventOf(models.plain, '', 'stop')),
+  chunk('data: [DONE]\n\n'),
+  Buffer.from('0\r\n\r\n'),
+])
+const chunkGroup = Buffer.concat(Array.from({ length: chunksPerWrite }, () => plainChunk))
+
+class Connection {
+  readonly #socket: Socket<Connection>
+  #input: Buffer | undefined
+  #begin: Buffer | undefined
+  #end: Buffer | undefined
+  #left = 0
+  #path = ''
+  #held: Buffer[] = []
+  #closed = false
+
+  constructor(socket: Socket<Connection>) {
+    this.#socket = socket
+  }
+
+  /** One request at a time: clients here do not send the next before the answer. */
+  data(bytes: Buffer): void {
+    if (this.#left > 0) {
+      this.#left -= bytes.length
+      this.#end = bytes
+      if (this.#left <= 0) this.#answer()
+      return
+    }
+    const input = this.#input === undefined ? bytes : Buffer.concat([this.#input, bytes])
+    const end = input.indexOf(headEnd)
+    if (end < 0) {
+      this.#input = input
+      return
+    }
+    this.#input = undefined
+    const head = input.toString('latin1', 0, end)
+    this.#path = head.slice(head.indexOf(' ') + 1, head.indexOf(' HTTP/'))
+    if (head.startsWith('GET ')) {
+      this.#write(getAnswers[this.#path] ?? notFound)
+      return
+    }
+    if (/\r\nexpect: *100-continue/i.test(head)) {
+      this.#write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'))
+    }
+    if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
+      this.#readChunked(input)
+      return
+    }
+    this.#left =
+      Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0) - (input.length - end - 4)
+    this.#begin = input.subarray(end + 4)
+    this.#end = undefined
+    if (this.#left <= 0) this.#answer()
+  }
+
+  /** Some clients send chunks; the end is looked for, which is right for bodies of JSON. */
+  #readChunked(input: Buffer): void {
+    if (!input.subarray(-5).equals(Buffer.from('0\r\n\r\n'))) {
+      this.#input = input
+      return
+    }
+    this.#begin = input
+    this.#answer()
+  }
+
+  closed(): void {
+    this.#closed = true
+  }
+
+  drain(): void {
+    while (!this.#closed && this.#held.length > 0) {
+      const bytes = this.#held[0] as Buffer
+      const taken = Math.max(0, this.#socket.write(bytes))
+      if (taken < bytes.length) {
+        this.#held[0] = bytes.subarray(taken)
+        return
+      }
+      this.#held.shift()
+    }
+  }
+
+  #answer(): void {
+    const begin = this.#begin?.toString('latin1', 0, lookedAtBytes) ?? ''
+    const end = this.#end?.toString('latin1', Math.max(0, this.#end.length - lookedAtBytes)) ?? ''
+    this.#begin = undefined
+    this.#end = undefined
+    this.#left = 0
+    if (this.#path.endsWith('/embeddings')) {
+      this.#write(embeddings)
+      return
+    }
+    if (!/"stream": ?true/.test(begin + end)) {
+      this.#write(small)
+      return
+    }
+    this.#write(streamHead)
+    if ((begin + end).includes(`"${models.paced}"`)) this.#streamAtPace()
+    else this.#streamFast(streamChunks / chunksPerWrite)
+  }
+
+  #streamFast(groups: number): void {
+    if (this.#closed) return
+    this.#write(chunkGroup)
+    if (groups > 1) setImmediate(() => this.#streamFast(groups - 1))
+    else this.#write(lastChunks)
+  }
+
+  #streamAtPace(): void {
+    const startMs = performance.now()
+    let sent = 0
+    const next = () => {
+      if (this.#closed) return
+      const stamp = String(monotonicUs()).padStart(stampDigits, '0')
+      this.#write(chunk(eventOf(models.paced, `${stampMark}${stamp}`, null)))
+      sent++
+      if (sent === streamChunks) {
+        this.#write(lastChunks)
+        return
+      }
+      const dueMs = startMs + (sent * 1000) / pacedChunksPerSecond
+      setTimeout(next, Math.max(0, dueMs - performance.now()))
+    }
+    next()
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#closed) return
+    this.#held.push(bytes)
+    if (this.#held.length === 1) this.drain()
+  }
+}
+
+const listener = Bun.listen<Connection>({
+  hostname: '127.0.0.1',
+  port: 0,
+  socket: {
+    open(socket) {
+      socket.data = new Connection(socket)
+    },
+    data: (socket, bytes) => socket.data.data(bytes),
+    drain: (socket) => socket.data.drain(),
+    close: (socket) => socket.data.closed(),
+  },
+})
+console.log(JSON.stringify({ port: listener.port, pid: process.pid }))
+
+function whole(value: unknown): Buffer {
+  const body = JSON.stringify(value)
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}
+
+function eventOf(model: string, content: string, finish: string | null): string {
+  const delta = content === '' ? {} : { content }
+  const choices = [{ index: 0, delta, finish_reason: finish }]
+  return `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model, choices })}\n\n`
+}
+
+function chunk(text: string): Buffer {
+  return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
+}
