@@ -23,6 +23,10 @@ const everyMs = 1_000
 // Small enough that an embedded database does not hold up requests for long.
 const batchSize = 100
 const maxWaiting = 500_000
+/** A request takes at most 700 bytes of it: all its parts were checked for their length. */
+const groupBytes = 64 * 1024
+
+type Group = { readonly dueMs: number; readonly bytes: Buffer; readonly count: number }
 
 /**
  * A worker that dies takes its unreported usage with it. So that no request is missing from the
@@ -31,10 +35,12 @@ const maxWaiting = 500_000
  */
 export class ExpectedUsage {
   readonly #options: ExpectedUsageOptions
-  // One text for each request, gathered by time: hundreds of thousands may wait, and as objects
-  // they would keep the garbage collector busy.
-  #groups: { readonly dueMs: number; readonly requests: string[] }[] = []
-  #current: string[] = []
+  // Hundreds of thousands may wait. As bytes they cost the garbage collector nothing; as texts each
+  // would also keep the whole head alive that it was cut from.
+  readonly #gathered = Buffer.allocUnsafe(groupBytes)
+  #gatheredBytes = 0
+  #gatheredCount = 0
+  #groups: Group[] = []
   #waiting = 0
   readonly #timer: ReturnType<typeof setInterval>
   #writing: Promise<void> | undefined
@@ -53,8 +59,11 @@ export class ExpectedUsage {
       this.#options.log.error('awaited usage is dropped: the database takes none')
       return
     }
+    const text = formatRequest(request)
+    if (this.#gatheredBytes + text.length > groupBytes) this.#closeGroup()
+    this.#gatheredBytes += this.#gathered.write(text, this.#gatheredBytes, 'latin1')
+    this.#gatheredCount++
     this.#waiting++
-    this.#current.push(formatRequest(request))
   }
 
   /** Writes all that is still awaited: the worker's word will replace it. */
@@ -64,12 +73,17 @@ export class ExpectedUsage {
     await this.#write(true)
   }
 
+  #closeGroup(): void {
+    if (this.#gatheredCount === 0) return
+    const dueMs = this.#options.clock() + this.#options.graceMs
+    const bytes = Buffer.from(this.#gathered.subarray(0, this.#gatheredBytes))
+    this.#groups.push({ dueMs, bytes, count: this.#gatheredCount })
+    this.#gatheredBytes = 0
+    this.#gatheredCount = 0
+  }
+
   #write(all: boolean): Promise<void> {
-    if (this.#current.length > 0) {
-      const dueMs = this.#options.clock() + this.#options.graceMs
-      this.#groups.push({ dueMs, requests: this.#current })
-      this.#current = []
-    }
+    this.#closeGroup()
     this.#writing ??= this.#writeDue(all).finally(() => {
       this.#writing = undefined
     })
@@ -80,17 +94,24 @@ export class ExpectedUsage {
     for (;;) {
       const [group] = this.#groups
       if (group === undefined || (!all && group.dueMs > this.#options.clock())) return
-      const batch = group.requests.slice(-batchSize)
       try {
-        const lost = await findUnreported(this.#options.database, batch.map(parseRequest))
-        await storeUsage(this.#options.database, lost)
+        await this.#store(group)
       } catch (error) {
+        // What of the group is stored already is found there the next time.
         this.#options.log.warn('awaited usage could not be stored', describeError(error))
         return
       }
-      group.requests.length -= batch.length
-      this.#waiting -= batch.length
-      if (group.requests.length === 0) this.#groups.shift()
+      this.#groups.shift()
+      this.#waiting -= group.count
+    }
+  }
+
+  async #store(group: Group): Promise<void> {
+    const requests = parseRequests(group.bytes.toString('latin1'))
+    for (let at = 0; at < requests.length; at += batchSize) {
+      const batch = requests.slice(at, at + batchSize)
+      const lost = await findUnreported(this.#options.database, batch)
+      await storeUsage(this.#options.database, lost)
     }
   }
 }
@@ -109,15 +130,19 @@ async function findUnreported(
   return requests.filter((request) => !reported.has(request.requestId))
 }
 
-/** No part has a line break in it: all were checked when the request came. */
+/** One line; no part has a tab or a line break in it: all were checked when the request came. */
 function formatRequest(request: RelayedRequest): string {
   const { requestId, workerId, keyId, model, path, startedAtMs, durationMs } = request
-  return `${requestId}\n${workerId}\n${keyId}\n${model}\n${path}\n${startedAtMs}\n${durationMs}`
+  return `${requestId}\t${workerId}\t${keyId}\t${model}\t${path}\t${startedAtMs}\t${durationMs}\n`
 }
 
-function parseRequest(text: string): UsageRecord {
+function parseRequests(lines: string): UsageRecord[] {
+  return lines.trimEnd().split('\n').map(parseRequest)
+}
+
+function parseRequest(line: string): UsageRecord {
   const [requestId = '', workerId = '', keyId = '', model = '', path = '', ...times] =
-    text.split('\n')
+    line.split('\t')
   return {
     requestId,
     workerId,

@@ -14,16 +14,18 @@ export function findCandidates(
   nowMs: number,
   parts: CandidateParts,
 ): ViewedWorker[] {
-  const live: ViewedWorker[] = []
+  const able: ViewedWorker[] = []
+  let live = 0
   for (const id of sealed.workerIds) {
     const entry = parts.view.find(id)
-    if (entry !== undefined) live.push(entry)
+    if (entry === undefined) continue
+    live++
+    if (hasModel(entry, sealed.model)) able.push(entry)
   }
-  if (live.length === 0) {
+  if (live === 0) {
     const message = 'none of the named workers is here; ask the directory again'
     throw new ApiError('worker_unknown', message)
   }
-  const able = live.filter(({ worker }) => worker.models.some(({ id }) => id === sealed.model))
   if (able.length === 0) {
     throw new ApiError('model_not_found', 'the named workers do not have this model', {
       param: 'model',
@@ -34,4 +36,9 @@ export function findCandidates(
     throw new ApiError('no_worker', 'the named workers are being drained', { retryAfterSeconds: 1 })
   }
   return ordered
+}
+
+function hasModel({ worker }: ViewedWorker, model: string): boolean {
+  for (const { id } of worker.models) if (id === model) return true
+  return false
 }

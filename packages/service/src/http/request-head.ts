@@ -17,6 +17,7 @@ export type RequestHead = {
 
 export const maxHeadBytes = 16 * 1024
 
+const emptyLine = Buffer.from('\r\n\r\n')
 const methodShape = /^[A-Z]{1,16}$/
 const targetShape = /^\/[\x21\x22\x24-\x7e]{0,8191}$/
 
@@ -25,9 +26,9 @@ const targetShape = /^\/[\x21\x22\x24-\x7e]{0,8191}$/
  * must come. The head takes two bytes more than the text has characters: the empty line's.
  */
 export function readHeadText(bytes: Buffer): string | undefined {
-  const text = bytes.toString('latin1', 0, Math.min(bytes.length, maxHeadBytes))
-  const end = text.indexOf('\r\n\r\n')
-  if (end >= 0) return text.slice(0, end + 2)
+  const end = bytes.indexOf(emptyLine)
+  // Only the head becomes text: with the body it would be several times as long.
+  if (end >= 0 && end + 4 <= maxHeadBytes) return bytes.toString('latin1', 0, end + 2)
   if (bytes.length < maxHeadBytes) return undefined
   throw new MessageError(431, `the head of a message has at most ${maxHeadBytes} bytes`)
 }
