@@ -169,6 +169,7 @@ export const configEffects: { readonly [path: string]: Effect } = {
   'config.listenAddress': { value: '::', holds: flag('--listenAddress=::') },
   'config.allowedHosts': { value: ['a.b', 'c'], holds: flag('--allowedHosts=a.b,c') },
   'config.trafficShape': { value: 'strict', holds: flag('--trafficShape=strict') },
+  'config.workers': { value: 2, holds: flag('--workers=2') },
   'config.bodyLimitMib': { value: 64, holds: flag('--bodyLimitMib=64') },
   'config.drainSeconds': {
     value: 90,

@@ -30,6 +30,7 @@ const everything: Values = {
     listenAddress: '::',
     allowedHosts: ['llm.internal', 'proxy'],
     trafficShape: 'strict',
+    workers: 2,
     bodyLimitMib: 64,
     drainSeconds: 5,
     metrics: true,
@@ -68,6 +69,7 @@ describe.skipIf(withoutHelm)('the command line of the chart', () => {
       dumpRequests: true,
       metrics: true,
       cacheCheckMs: 3_600_000,
+      processes: 2,
       bodyLimitBytes: 64 * 1024 * 1024,
       drainMs: 5000,
     })

@@ -20,6 +20,7 @@ const wrongValues: readonly [string, unknown, string][] = [
   ['config.logLevel', 'loud', '/config/logLevel'],
   ['config.trafficShape', 'round', '/config/trafficShape'],
   ['config.vendorOCSPRevokedGracePeriod', -1, '/config/vendorOCSPRevokedGracePeriod'],
+  ['config.workers', 0, '/config/workers'],
   ['config.bodyLimitMib', 0, '/config/bodyLimitMib'],
   ['config.drainSeconds', 1.5, '/config/drainSeconds'],
   ['config.tls.enabled', 'yes', '/config/tls/enabled'],

@@ -8,7 +8,12 @@ import {
   formatError,
 } from '@privatemode/protocol/api'
 import { describeError, newRequestId, requestIdHeaders } from '@privatemode/service'
-import { type Exchange, type MessageError, sendResponse } from '@privatemode/service/http'
+import {
+  type Exchange,
+  type MessageError,
+  sendResponse,
+  whenReady,
+} from '@privatemode/service/http'
 import { toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
 import { answerPreflight } from './cross-origin.ts'
@@ -37,7 +42,11 @@ export function handle({ app, guard, localRoutes }: AppParts, exchange: Exchange
         ? answerPreflight(fields)
         : localRoutes(method, path)
     if (own !== undefined) {
-      send(app, exchange, own)
+      whenReady(
+        own,
+        (response) => send(app, exchange, response),
+        (error) => failInside(app, exchange, error),
+      )
       return
     }
   }
@@ -125,10 +134,12 @@ function send(app: App, exchange: Exchange, response: Response): void {
   for (const [name, value] of Object.entries({ ...app.everyHeader, ...requestIdHeaders(id) })) {
     response.headers.set(name, value)
   }
-  sendResponse(exchange, response).catch((error: unknown) => {
-    app.log.error('request failed inside the proxy', describeError(error))
-    exchange.cut()
-  })
+  sendResponse(exchange, response).catch((error: unknown) => failInside(app, exchange, error))
+}
+
+function failInside(app: App, exchange: Exchange, error: unknown): void {
+  app.log.error('request failed inside the proxy', describeError(error))
+  exchange.cut()
 }
 
 function pathOf(target: string): string {

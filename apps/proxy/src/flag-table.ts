@@ -111,6 +111,14 @@ const flags = {
     group: ours,
     help: 'how strongly the sizes and times of encrypted messages are levelled out',
   },
+  workers: {
+    type: 'integer',
+    default: 1,
+    min: 1,
+    max: 64,
+    group: ours,
+    help: 'how many processes serve; one uses one core (more than one: Linux only)',
+  },
   bodyLimitMib: {
     type: 'integer',
     default: 32,

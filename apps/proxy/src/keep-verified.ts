@@ -9,7 +9,12 @@ const longestPauseMs = 30_000
 const freshenMs = 60_000
 
 /** Without a key of its own the proxy gets the manifest ready; workers are verified with the first client's key. */
-export function keepVerified(client: PrivateClient, apiKey: Secret | undefined, log: Log): Keeper {
+export function keepVerified(
+  client: PrivateClient,
+  apiKey: Secret | undefined,
+  log: Log,
+  onReady: (how: 'manifest' | 'verified') => void,
+): Keeper {
   let timer: ReturnType<typeof setTimeout> | undefined
   let stopped = false
   let pauseMs = firstPauseMs
@@ -19,7 +24,7 @@ export function keepVerified(client: PrivateClient, apiKey: Secret | undefined, 
     try {
       await client.loadManifest()
       if (apiKey !== undefined) await verifyAndWarm(client, apiKey.reveal())
-      if (!wasReady) log.info('ready', { outcome: apiKey === undefined ? 'manifest' : 'verified' })
+      if (!wasReady) onReady(apiKey === undefined ? 'manifest' : 'verified')
       wasReady = true
       pauseMs = firstPauseMs
       again(freshenMs)

@@ -1,11 +1,11 @@
 /** The proxy's own pages: health, readiness, metrics, verification. None of them needs a key. */
 import { metricsContentType } from '@privatemode/service'
-import type { ProxyMetrics } from './proxy-metrics.ts'
+import type { Report } from './processes/questions.ts'
 import type { Readiness } from './readiness.ts'
 import { pageHeaders } from './verification-page.ts'
 
 /** The answer to a request for one of these paths, or `undefined` for any other. */
-export type LocalRoutes = (method: string, path: string) => Response | undefined
+export type LocalRoutes = (method: string, path: string) => Response | Promise<Response> | undefined
 
 export type LocalRouteParts = {
   readonly readiness: () => Readiness
@@ -13,29 +13,34 @@ export type LocalRouteParts = {
   readonly verification: () => unknown
   readonly page: () => string
   /** Present when metrics are switched on. */
-  readonly metrics: ProxyMetrics | undefined
+  readonly metrics: (() => string) | undefined
+  /** Present where several processes serve: the state of all of them. */
+  readonly joint: (() => Promise<Report>) | undefined
   /** The proxyless endpoint's own deployment manifest, published for transparency. */
   readonly deploymentManifest: string | undefined
 }
 
 export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
-  const routes = new Map<string, () => Response>([
+  const { joint, metrics, deploymentManifest } = parts
+  const routes = new Map<string, () => Response | Promise<Response>>([
     ['/', () => new Response(parts.page(), { headers: pageHeaders })],
     ['/health', () => json({ status: 'ok' })],
     ['/privatemode/v1/verification', () => json(parts.verification())],
     [
       '/ready',
-      () => {
-        const readiness = parts.readiness()
-        return json(readiness, readiness.ready ? 200 : 503)
+      async () => {
+        const own = parts.readiness()
+        // What this process cannot do, all together cannot; it may be draining without the others.
+        if (!own.ready || joint === undefined) return answerReady(own)
+        return answerReady(await joint().then((report) => report.readiness, noAnswer))
       },
     ],
   ])
-  const { metrics, deploymentManifest } = parts
   if (metrics !== undefined) {
-    routes.set('/metrics', () => {
+    routes.set('/metrics', async () => {
       const headers = { 'content-type': metricsContentType, ...uncached }
-      return new Response(metrics.registry.format(), { headers })
+      const text = joint === undefined ? metrics() : (await joint()).metrics
+      return new Response(text, { headers })
     })
   }
   if (deploymentManifest !== undefined) {
@@ -49,6 +54,13 @@ export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
     if (path === '/' && method === 'HEAD') return new Response(null)
     return routes.get(path)?.()
   }
+}
+
+const answerReady = (readiness: Readiness) => json(readiness, readiness.ready ? 200 : 503)
+
+function noAnswer(): Readiness {
+  const reason = 'the supervisor does not answer'
+  return { ready: false, reason, manifest: null, verified_workers: 0 }
 }
 
 const uncached = { 'cache-control': 'no-store' }

@@ -1,8 +1,15 @@
 #!/usr/bin/env bun
 /** Entry of `privatemode-proxy`. */
 import { raiseRequestLimit } from '@privatemode/service/request-limit'
+import { servingWord } from './processes/serving-word.ts'
 
 raiseRequestLimit()
 // Loaded after the limit is raised, since that may start the program over.
-const { run } = await import('./run.ts')
-await run(process.argv.slice(2))
+const args = process.argv.slice(2)
+if (args[0] === servingWord && process.send !== undefined) {
+  const { serveForSupervisor } = await import('./processes/serve.ts')
+  await serveForSupervisor()
+} else {
+  const { run } = await import('./run.ts')
+  await run(args)
+}

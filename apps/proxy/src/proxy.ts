@@ -14,6 +14,7 @@ import { program } from './flag-table.ts'
 import { createLocalGuard } from './guard.ts'
 import { keepVerified } from './keep-verified.ts'
 import { createLocalRoutes } from './local-routes.ts'
+import type { Report } from './processes/questions.ts'
 import { createProxyMetrics } from './proxy-metrics.ts'
 import { readReadiness } from './readiness.ts'
 import type { Settings } from './settings.ts'
@@ -24,6 +25,8 @@ import { formatPage } from './verification-page.ts'
 export type Proxy = {
   readonly url: string
   readonly port: number
+  /** The state of this process. */
+  report(): Report
   /** Stops accepting, lets requests in flight end within the drain time, then closes everything. */
   stop(): Promise<void>
 }
@@ -34,15 +37,30 @@ export type ProxyParts = {
   readonly outbound: Outbound
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
+  /** Present where several processes serve together. */
+  readonly joint?: Joint
 }
 
-/** Per connection: a head that takes long, a client that reads or writes nothing, and how many there are. */
-const limits = { connections: 8192, idleSeconds: 120, headSeconds: 30, stallSeconds: 120 }
+/** What one of several processes asks and tells the others through their supervisor. */
+export type Joint = {
+  /** The state of all of them. */
+  readonly report: () => Promise<Report>
+  readonly ready: () => void
+}
+
+/** Connections and bytes of bodies of all processes together, and how long one connection may take. */
+const limits = {
+  connections: 8192,
+  heldBodyBytes: 512 * 1024 * 1024,
+  idleSeconds: 120,
+  headSeconds: 30,
+  stallSeconds: 120,
+}
 
 /** Starts a proxy over a client that is not connected yet; throws when it cannot listen. */
 export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
-  const { client, log } = parts
-  const { mode, apiKey } = settings
+  const { client, log, joint } = parts
+  const { mode, apiKey, processes } = settings
   let draining = false
   const readiness = () => readReadiness(client, apiKey !== undefined, draining)
   const metrics = createProxyMetrics({
@@ -98,7 +116,8 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       readiness,
       verification,
       page,
-      metrics: settings.metrics ? metrics : undefined,
+      metrics: settings.metrics ? () => metrics.registry.format() : undefined,
+      joint: joint?.report,
       deploymentManifest: readDeploymentManifest(settings),
     }),
   }
@@ -106,18 +125,29 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     hostname: settings.listen.address,
     port: settings.listen.port,
     tls: settings.tls === undefined ? undefined : readTls(settings.tls),
-    limits,
+    shared: processes > 1,
+    limits: {
+      ...limits,
+      connections: Math.ceil(limits.connections / processes),
+      heldBodyBytes: Math.max(limits.heldBodyBytes / processes, settings.bodyLimitBytes),
+    },
     begin: (exchange) => handle(appParts, exchange),
     refuse: (exchange, error) => refuse(app, exchange, error),
   })
   const stopTlsWatch = settings.tls === undefined ? () => {} : watchTls(settings.tls, server, log)
-  const keeper = keepVerified(client, apiKey, log)
+  // Of several processes it is the supervisor that says so, once all are there.
+  const announce = joint === undefined ? log.info : log.debug
+  const keeper = keepVerified(client, apiKey, log, (outcome) => {
+    announce('ready', { outcome })
+    joint?.ready()
+  })
   const { url, port } = server
-  log.info('listening', { url, port, host: settings.apiUrl, version: program.version })
+  announce('listening', { url, port, host: settings.apiUrl, version: program.version })
 
   return {
     url,
     port,
+    report: () => ({ readiness: readiness(), metrics: metrics.registry.format() }),
     async stop() {
       draining = true
       keeper.stop()

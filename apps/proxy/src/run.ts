@@ -1,22 +1,8 @@
-/** Runs the program: settings, client, proxy, and an orderly end. */
-import {
-  createLog,
-  createOutbound,
-  describeError,
-  formatHelp,
-  onShutdown,
-  ServiceError,
-} from '@privatemode/service'
-import { connect } from './connect.ts'
+/** Runs the program: reads the settings and serves, in this process or in several. */
+import { formatHelp } from '@privatemode/service'
 import { program } from './flag-table.ts'
-import { startProxy } from './proxy.ts'
+import { refuseStart } from './refuse-start.ts'
 import { type ReadSettings, readSettings, type Settings } from './settings.ts'
-import { openWorkspace } from './workspace.ts'
-
-/** How long after the drain time the process may take to end. */
-const endMarginMs = 5_000
-/** Nothing moving on a connection to the backend for this long is a loss, also in a long prefill. */
-const backendIdleMs = 600_000
 
 export async function run(args: readonly string[]): Promise<void> {
   let read: ReadSettings
@@ -31,46 +17,16 @@ export async function run(args: readonly string[]): Promise<void> {
     case 'version':
       return void process.stdout.write(`${program.name} ${program.version}\n`)
     case 'settings':
-      return start(read.settings)
+      return serve(read.settings)
   }
 }
 
-async function start(settings: Settings): Promise<void> {
-  const log = createLog(settings.log)
-  try {
-    const workspace = openWorkspace(settings.workspace)
-    const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
-    const client = await connect({ settings, workspace, fetch: outbound.fetch, log })
-    const proxy = startProxy(settings, { client, outbound, env: process.env, log })
-    if (settings.dumpRequests) {
-      log.warn(
-        'requests and responses are dumped in clear text; use --dumpRequests for debugging only',
-        {
-          file: settings.workspace,
-        },
-      )
-    }
-    onShutdown({
-      limitMs: settings.drainMs + endMarginMs,
-      async stop(signal) {
-        log.info('stopping: requests in flight may end', { signal })
-        await proxy.stop()
-        outbound.close()
-        log.info('stopped')
-        log.flush()
-      },
-    })
-  } catch (error) {
-    log.flush()
-    refuseStart(error)
+/** Loaded only where it is used: what one way needs is memory for the other. */
+async function serve(settings: Settings): Promise<void> {
+  if (settings.processes === 1) {
+    const { serveAlone } = await import('./serve-alone.ts')
+    return serveAlone(settings)
   }
-}
-
-/** One sentence and exit code 2; an error that is not about the settings keeps its stack for the report. */
-function refuseStart(error: unknown): void {
-  const known = error instanceof ServiceError || describeError(error).detail !== undefined
-  const text = known && error instanceof Error ? error.message : Bun.inspect(error)
-  process.stderr.write(`${program.name}: ${text}\n`)
-  process.exitCode = 2
-  process.exit()
+  const { supervise } = await import('./processes/supervise.ts')
+  return supervise(settings)
 }

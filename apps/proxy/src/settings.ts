@@ -40,6 +40,8 @@ export type Settings = {
   readonly metrics: boolean
   /** How often prompt caches are probed; `undefined` for never. */
   readonly cacheCheckMs: number | undefined
+  /** How many processes serve. */
+  readonly processes: number
   readonly bodyLimitBytes: number
   readonly drainMs: number
   readonly log: { readonly format: LogFormat; readonly level: number }
@@ -85,6 +87,7 @@ export function readSettings(sources: FlagSources): ReadSettings {
       dumpRequests: values.dumpRequests,
       metrics: values.metrics,
       cacheCheckMs: readCacheCheck(values),
+      processes: values.workers,
       bodyLimitBytes: values.bodyLimitMib * 1024 * 1024,
       drainMs: values.drainSeconds * 1000,
       log: { format: values['log-format'], level: readLevel(values['log-level']) },

@@ -39,6 +39,9 @@
 - '--manifestLogKey={{ . }}'
 {{- end }}
 - '--trafficShape={{ $config.trafficShape }}'
+{{- if ne (int $config.workers) 1 }}
+- '--workers={{ int $config.workers }}'
+{{- end }}
 - '--bodyLimitMib={{ int $config.bodyLimitMib }}'
 - '--drainSeconds={{ int $config.drainSeconds }}'
 {{- if $config.metrics }}

@@ -22,6 +22,8 @@ export type LogOptions = {
   readonly level: number
   /** Takes whole lines; the default writes them to standard error. */
   readonly write?: (lines: string) => void
+  /** Other processes write to standard error, too: no line may be cut by one of theirs. */
+  readonly sharedOutput?: boolean
   readonly now?: () => Date
 }
 
@@ -35,12 +37,15 @@ export function parseLogLevel(text: string): number | undefined {
 const flushBytes = 16 * 1024
 const flushDelayMs = 25
 const heldLimit = 1024 * 1024
+/** What a pipe takes as one piece (PIPE_BUF of pipe(7)). */
+const undividedBytes = 4096
+const newline = 0x0a
 
 /** Makes a log; lines are gathered for a few milliseconds, errors and warnings go out at once. */
 export function createLog(options: LogOptions): Log {
   const formatLine = options.format === 'json' ? formatJsonLine : formatTextLine
   const now = options.now ?? (() => new Date())
-  const out = options.write ?? standardError()
+  const out = options.write ?? standardError(options.sharedOutput === true)
   let held = ''
   let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -73,16 +78,28 @@ export function createLog(options: LogOptions): Log {
 }
 
 /** Writes to standard error without ever waiting: a reader that stalls costs lines, not requests. */
-function standardError(): (lines: string) => void {
+function standardError(shared: boolean): (lines: string) => void {
   let waiting = Buffer.alloc(0)
   return (lines) => {
     let bytes = Buffer.concat([waiting, Buffer.from(lines)])
     waiting = Buffer.alloc(0)
     try {
-      while (bytes.length > 0) bytes = bytes.subarray(writeSync(2, bytes))
+      while (bytes.length > 0) {
+        const end = shared ? endOfLines(bytes, undividedBytes) : bytes.length
+        bytes = bytes.subarray(writeSync(2, bytes, 0, end))
+      }
     } catch (error) {
       const blocked = (error as { code?: unknown }).code === 'EAGAIN'
       if (blocked && bytes.length <= heldLimit) waiting = bytes
     }
   }
+}
+
+/** Where the last line ends that begins and ends within `limit`; the end of the first where it is longer. */
+export function endOfLines(bytes: Buffer, limit: number): number {
+  if (bytes.length <= limit) return bytes.length
+  const last = bytes.lastIndexOf(newline, limit - 1)
+  if (last >= 0) return last + 1
+  const first = bytes.indexOf(newline, limit)
+  return first < 0 ? bytes.length : first + 1
 }

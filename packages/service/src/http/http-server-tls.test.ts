@@ -1,7 +1,7 @@
 /** Certificates that are replaced while requests run. */
 import { expect, test } from 'bun:test'
 import { connect } from 'node:tls'
-import { preferNewestListener } from '../newest-listener.ts'
+import { preferNewestListener } from '../closing-listener.ts'
 import { createTestAuthority } from '../testing/certificates.ts'
 import type { Exchange } from './exchange.ts'
 import { type HttpServer, serveHttp } from './http-server.ts'

@@ -4,14 +4,15 @@
  * Bun.serve costs more per request, and has no limit on connections or on the time a head may take.
  */
 import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
+import { preferNewestListener, prepareQuieting } from '../closing-listener.ts'
 import { explainListenError } from '../listen-error.ts'
 import type { Tls } from '../listener.ts'
-import { preferNewestListener } from '../newest-listener.ts'
 import { ServiceError } from '../service-error.ts'
 import { BodyRoom } from './body-room.ts'
 import { ClientConnection, type ConnectionLimits } from './client-connection.ts'
 import type { Exchange } from './exchange.ts'
 import type { MessageError } from './message-error.ts'
+import { probePort } from './probe-port.ts'
 
 export type HttpServerOptions = {
   readonly hostname: string
@@ -23,6 +24,8 @@ export type HttpServerOptions = {
     /** All bodies that are held whole. */
     readonly heldBodyBytes?: number
   }
+  /** Other processes listen on the port, too; who starts them has seen to it that no other program does. */
+  readonly shared?: boolean
   /** Answers a request, now or later. */
   readonly begin: (exchange: Exchange) => void
   /** Answers what is no request. */
@@ -94,9 +97,11 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
   }
 
   async function replace(tls: Tls): Promise<void> {
-    const next = openListener(options.hostname, port, tls, handlers)
+    const quietOld = options.shared === true ? prepareQuieting(port) : () => true
+    const next = openListener(options.hostname, port, tls, handlers, true)
     const old = listener
     listener = next
+    quietOld()
     await Bun.sleep(handoverMs)
     old.stop(false)
   }
@@ -145,14 +150,15 @@ function makeWay(connections: Set<ClientConnection>): boolean {
   return false
 }
 
-/** A port is shared only between the listeners of one TLS server, and never with another program. */
+/** A port is shared only between the listeners of one server, and never with another program. */
 function openFirst(
-  { hostname, port, tls }: HttpServerOptions,
+  { hostname, port, tls, shared = false }: HttpServerOptions,
   handlers: SocketHandler<ClientConnection>,
 ): Listening {
-  if (tls === undefined) return openListener(hostname, port, undefined, handlers)
-  if (port !== 0) openListener(hostname, port, undefined, handlers).stop(true)
-  const listener = openListener(hostname, port, tls, handlers)
+  if (shared) return openListener(hostname, port, tls, handlers, true)
+  if (tls === undefined) return openListener(hostname, port, undefined, handlers, false)
+  if (port !== 0) probePort(hostname, port)
+  const listener = openListener(hostname, port, tls, handlers, true)
   preferNewestListener(listener.port)
   return listener
 }
@@ -162,15 +168,13 @@ function openListener(
   port: number,
   tls: Tls | undefined,
   handlers: SocketHandler<ClientConnection>,
+  shared: boolean,
 ): Listening {
+  const place = { hostname, port, ...(shared ? sharedPort : { exclusive: true }) }
   try {
-    if (tls === undefined) {
-      return Bun.listen<ClientConnection>({ hostname, port, exclusive: true, socket: handlers })
-    }
+    if (tls === undefined) return Bun.listen<ClientConnection>({ ...place, socket: handlers })
     return Bun.listen<ClientConnection>({
-      hostname,
-      port,
-      ...sharedPort,
+      ...place,
       tls: { cert: tls.certPem, key: tls.keyPem },
       // With this handler a connection is open, and counted, before its handshake is done.
       socket: { ...handlers, handshake: () => undefined },

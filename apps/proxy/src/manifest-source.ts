@@ -1,0 +1,85 @@
+/** Where the manifest comes from, by the settings: the log, or a file managed by hand. */
+import { readFileSync } from 'node:fs'
+import {
+  AttestationError,
+  createLogSource,
+  createStaticSource,
+  fetchLog,
+  type Manifest,
+  type ManifestSource,
+} from '@privatemode/sdk'
+import { type Log, type OutboundFetch, ServiceError } from '@privatemode/service'
+import type { ManifestSetting } from './settings.ts'
+import type { Workspace } from './workspace.ts'
+
+/** Throws where the file of a manifest cannot be read. */
+export function openManifestSource(
+  setting: ManifestSetting,
+  workspace: Workspace,
+  fetch: OutboundFetch,
+  log: Log,
+): ManifestSource {
+  return announced(createSource(setting, workspace, fetch), log)
+}
+
+function createSource(
+  setting: ManifestSetting,
+  workspace: Workspace,
+  fetch: OutboundFetch,
+): ManifestSource {
+  const record = workspace.record
+  switch (setting.kind) {
+    case 'file':
+      return createStaticSource(readManifestFile(setting.path), record)
+    case 'log':
+      return createLogSource({
+        trust: setting.trust,
+        read: fetchLog(setting.url, fetch),
+        checkpoints: workspace.checkpoints,
+        record,
+      })
+  }
+}
+
+function readManifestFile(path: string): Uint8Array {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw new ServiceError(
+      'file_unreadable',
+      `--manifestPath names ${path}, which cannot be read; check the path and its permissions`,
+      { cause },
+    )
+  }
+}
+
+/** Says once that the manifest was fetched, and again whenever it is another one. */
+function announced(source: ManifestSource, log: Log): ManifestSource {
+  let last: string | undefined
+  return {
+    ...source,
+    async load() {
+      const manifest = await source.load().catch(addRemedy)
+      if (manifest.digest !== last) announce(manifest, last === undefined)
+      last = manifest.digest
+      return manifest
+    },
+  }
+
+  function announce(manifest: Manifest, first: boolean): void {
+    const fields = { manifest: manifest.digest, count: manifest.serial }
+    if (!first) log.info('coordinator manifest changed', fields)
+    else if (source.fixed) log.info('manifest read from file', fields)
+    else log.info('coordinator manifest fetched successfully', fields)
+  }
+}
+
+/** What a person can do about witnesses that have not signed; no other failure of the log has a remedy here. */
+function addRemedy(error: unknown): never {
+  if (!(error instanceof AttestationError) || error.code !== 'log_witnesses_missing') throw error
+  throw new AttestationError(
+    error.code,
+    `${error.message}; this state of the manifest log may be shown to you alone: ask its operator, or correct the policy in --manifestLogKey`,
+    { cause: error.cause },
+  )
+}

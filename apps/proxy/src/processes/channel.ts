@@ -1,0 +1,95 @@
+/** Questions and answers between the supervisor and one serving process, over the pipe that binds them. */
+import { type Failure, toError, toFailure } from './failure.ts'
+
+/** What may be asked: the content of each question, and of its answer. */
+export type Questions = Record<string, { readonly asked: unknown; readonly answered: unknown }>
+
+/** How one side answers. */
+export type Answers<Q extends Questions> = {
+  readonly [Kind in keyof Q]: (asked: Q[Kind]['asked']) => Promise<Q[Kind]['answered']>
+}
+
+type Message =
+  | { readonly type: 'ask'; readonly id: number; readonly kind: string; readonly asked: unknown }
+  | { readonly type: 'answer'; readonly id: number; readonly answered: unknown }
+  | { readonly type: 'failure'; readonly id: number; readonly failure: Failure }
+
+type Waiting = {
+  readonly resolve: (answered: unknown) => void
+  readonly reject: (error: unknown) => void
+  readonly timer: ReturnType<typeof setTimeout>
+}
+
+/** Both ends are of one program in one version, so messages are sent as they are. */
+export class Channel<Asks extends Questions, Answered extends Questions> {
+  readonly #send: (message: Message) => void
+  readonly #answers: Answers<Answered>
+  readonly #waiting = new Map<number, Waiting>()
+  #lastId = 0
+  #closed = false
+
+  constructor(send: (message: unknown) => void, answers: Answers<Answered>) {
+    this.#send = send
+    this.#answers = answers
+  }
+
+  /** Rejects after the time, when the other side is gone, and with the error that it met. */
+  ask<Kind extends keyof Asks & string>(
+    kind: Kind,
+    asked: Asks[Kind]['asked'],
+    timeoutMs: number,
+  ): Promise<Asks[Kind]['answered']> {
+    if (this.#closed) return Promise.reject(gone())
+    const id = ++this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const timer = setTimeout(() => {
+      this.#waiting.delete(id)
+      reject(new Error(`no answer to ${kind} within ${timeoutMs} ms`))
+    }, timeoutMs).unref()
+    this.#waiting.set(id, { resolve, reject, timer })
+    this.#send({ type: 'ask', id, kind, asked })
+    return promise as Promise<Asks[Kind]['answered']>
+  }
+
+  receive(received: unknown): void {
+    const message = received as Message
+    switch (message.type) {
+      case 'ask':
+        void this.#answer(message.id, message.kind, message.asked)
+        return
+      case 'answer':
+        this.#settle(message.id)?.resolve(message.answered)
+        return
+      case 'failure':
+        this.#settle(message.id)?.reject(toError(message.failure))
+        return
+    }
+  }
+
+  /** The other side is gone: nothing that was asked will be answered. */
+  close(): void {
+    this.#closed = true
+    for (const id of [...this.#waiting.keys()]) this.#settle(id)?.reject(gone())
+  }
+
+  async #answer(id: number, kind: string, asked: unknown): Promise<void> {
+    let message: Message
+    try {
+      const answer = this.#answers[kind]
+      if (answer === undefined) throw new Error(`nobody answers ${kind}`)
+      message = { type: 'answer', id, answered: await answer(asked) }
+    } catch (error) {
+      message = { type: 'failure', id, failure: toFailure(error) }
+    }
+    if (!this.#closed) this.#send(message)
+  }
+
+  #settle(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    clearTimeout(waiting?.timer)
+    return waiting
+  }
+}
+
+const gone = () => new Error('the other process is gone')

@@ -1,0 +1,52 @@
+/** The state of several processes as one: ready where all are, and counted together. */
+import type { Readiness } from '../readiness.ts'
+import { MetricsSum } from './metrics-sum.ts'
+import type { Report } from './questions.ts'
+
+/** Of these the least counts: what one process cannot do, the proxy cannot promise. */
+const least = ['privatemode_proxy_verified_workers', 'privatemode_proxy_ready']
+
+export type JointParts = {
+  /** Of those that take connections; undefined for one that does not answer. */
+  readonly reports: readonly (Report | undefined)[]
+  /** What processes that are gone had counted, so that no counter goes back. */
+  readonly departed: string
+  /** The supervisor's own memory. */
+  readonly ownBytes: number
+}
+
+export function joinReports({ reports, departed, ownBytes }: JointParts): Report {
+  const sum = new MetricsSum(least)
+  for (const report of reports) if (report !== undefined) sum.add(report.metrics)
+  sum.addCounted(departed)
+  sum.add(
+    gauge('process_resident_memory_bytes', 'Resident memory size.', ownBytes) +
+      gauge('privatemode_proxy_processes', 'Processes that serve.', reports.length),
+  )
+  return { readiness: joinReadiness(reports), metrics: sum.format() }
+}
+
+/** What two processes that are gone have counted together. */
+export function sumCounted(one: string, other: string): string {
+  const sum = new MetricsSum([])
+  sum.addCounted(one)
+  sum.addCounted(other)
+  return sum.format()
+}
+
+function joinReadiness(reports: readonly (Report | undefined)[]): Readiness {
+  const states = reports.map((report) => report?.readiness ?? silent)
+  const worst = states.find(({ ready }) => !ready) ?? states[0] ?? silent
+  const verified = Math.min(...states.map((state) => state.verified_workers))
+  return { ...worst, verified_workers: Number.isFinite(verified) ? verified : 0 }
+}
+
+const silent: Readiness = {
+  ready: false,
+  reason: 'a process does not answer',
+  manifest: null,
+  verified_workers: 0,
+}
+
+const gauge = (name: string, help: string, value: number) =>
+  `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`

@@ -1,0 +1,75 @@
+/**
+ * One manifest for all processes: the supervisor loads and checks it, remembers the log and keeps the record;
+ * the others ask for it. Two of them with a memory of the log each could take it back for each other.
+ */
+import { createStaticSource, type Manifest, type ManifestSource } from '@privatemode/sdk'
+import type { Channel } from './channel.ts'
+import type { LentManifest, ToServing, ToSupervisor } from './questions.ts'
+
+export type ManifestLender = {
+  load(): Promise<LentManifest>
+  /** A process has verified a machine against this manifest. */
+  enforced(digest: string, at: Date): Promise<void>
+}
+
+const loadWithinMs = 120_000
+const recordWithinMs = 30_000
+
+/** The supervisor's end. */
+export function createManifestLender(source: ManifestSource): ManifestLender {
+  const lent = new Map<string, Manifest>()
+  let loading: Promise<LentManifest> | undefined
+  let enforcedSerial = 0
+
+  async function load(): Promise<LentManifest> {
+    const manifest = await source.load()
+    lent.set(manifest.digest, manifest)
+    // A process may still be verifying against the one before; older ones are nobody's.
+    const [oldest] = lent.keys()
+    if (lent.size > 2 && oldest !== undefined) lent.delete(oldest)
+    const proof = source.logProof(manifest)
+    return {
+      bytesBase64: Buffer.from(manifest.bytes).toString('base64'),
+      proofBase64: proof === undefined ? null : Buffer.from(proof).toString('base64'),
+    }
+  }
+
+  return {
+    load() {
+      loading ??= load().finally(() => {
+        loading = undefined
+      })
+      return loading
+    },
+    async enforced(digest, at) {
+      const manifest = lent.get(digest)
+      // The record says when a manifest began to be enforced: who comes late with an older one adds nothing.
+      if (manifest === undefined || manifest.serial < enforcedSerial) return
+      enforcedSerial = manifest.serial
+      await source.enforced(manifest, at)
+    },
+  }
+}
+
+/** A serving process's end. */
+export function borrowManifest(
+  channel: Channel<ToSupervisor, ToServing>,
+  fixed: boolean,
+): ManifestSource {
+  let proven: { readonly digest: string; readonly proof: Uint8Array<ArrayBuffer> } | undefined
+  return {
+    fixed,
+    logProof: ({ digest }) => (digest === proven?.digest ? proven.proof : undefined),
+    async load() {
+      const { bytesBase64, proofBase64 } = await channel.ask('manifest', null, loadWithinMs)
+      const manifest = await createStaticSource(decode(bytesBase64), async () => {}).load()
+      if (proofBase64 !== null) proven = { digest: manifest.digest, proof: decode(proofBase64) }
+      return manifest
+    },
+    async enforced({ digest }, at) {
+      await channel.ask('enforced', { digest, atMs: at.getTime() }, recordWithinMs)
+    },
+  }
+}
+
+const decode = (base64: string) => new Uint8Array(Buffer.from(base64, 'base64'))

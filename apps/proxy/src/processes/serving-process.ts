@@ -1,0 +1,53 @@
+/** One serving process, as the supervisor sees it. */
+import { type Answers, Channel } from './channel.ts'
+import type { Report, ToServing, ToSupervisor } from './questions.ts'
+import { servingWord } from './serving-word.ts'
+
+const reportWithinMs = 1_000
+const stopWithinMs = 5_000
+
+export class ServingProcess {
+  /** How it ended, in words. */
+  readonly exited: Promise<string>
+  readonly #child: Bun.Subprocess<'ignore', 'ignore', 'inherit'>
+  readonly #channel: Channel<ToServing, ToSupervisor>
+
+  constructor(answers: Answers<ToSupervisor>) {
+    this.#child = Bun.spawn(command(), {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      serialization: 'json',
+      ipc: (message) => this.#channel.receive(message),
+    })
+    this.#channel = new Channel((message) => void this.#child.send(message), answers)
+    this.exited = this.#child.exited.then(() => {
+      this.#channel.close()
+      return String(this.#child.signalCode ?? `exit code ${this.#child.exitCode}`)
+    })
+  }
+
+  get pid(): number {
+    return this.#child.pid
+  }
+
+  /** Undefined where it does not answer. */
+  async report(): Promise<Report | undefined> {
+    return this.#channel.ask('report', null, reportWithinMs).catch(() => undefined)
+  }
+
+  /** Lets it drain; resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#channel.ask('stop', null, stopWithinMs).catch(() => {}) // it may be gone already
+    await this.exited
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+}
+
+/** This program again, compiled or not. */
+function command(): string[] {
+  const compiled = Bun.main.startsWith('/$bunfs/')
+  const start = compiled ? [] : [...process.execArgv, Bun.main]
+  return [process.execPath, ...start, servingWord]
+}

@@ -1,0 +1,68 @@
+/** Serves with several processes, to use several cores: starts them, keeps them running, stops them together. */
+import { createLog, createOutbound, onShutdown, ServiceError } from '@privatemode/service'
+import { probePort } from '@privatemode/service/http'
+import { program } from '../flag-table.ts'
+import { openManifestSource } from '../manifest-source.ts'
+import { refuseStart } from '../refuse-start.ts'
+import { backendIdleMs, endMarginMs, warnOfDumps } from '../serve-alone.ts'
+import type { Settings } from '../settings.ts'
+import { readTls } from '../tls-files.ts'
+import { openWorkspace } from '../workspace.ts'
+import { Crew } from './crew.ts'
+import { handSettings } from './handed-settings.ts'
+import { createManifestLender } from './lent-manifest.ts'
+
+export async function supervise(settings: Settings): Promise<void> {
+  const log = createLog({ ...settings.log, sharedOutput: true })
+  try {
+    if (process.platform !== 'linux') {
+      throw new ServiceError(
+        'flag_invalid',
+        '--workers above 1 needs Linux, whose kernel shares a port among processes; leave it out',
+      )
+    }
+    const workspace = openWorkspace(settings.workspace)
+    if (settings.tls !== undefined) readTls(settings.tls)
+    const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
+    const source = openManifestSource(settings.manifest, workspace, outbound.fetch, log)
+    const lender = createManifestLender(source)
+    const { address, port } = settings.listen
+    const listen = { address, port: probePort(address, port) }
+    const handed = handSettings({ ...settings, listen })
+    const crew = new Crew(
+      settings.processes,
+      {
+        // Probes of the caches are made for all by one of them.
+        settings: async (index) => (index === 0 ? handed : { ...handed, cacheCheckMs: undefined }),
+        manifest: () => lender.load(),
+        async enforced({ digest, atMs }) {
+          await lender.enforced(digest, new Date(atMs))
+          return null
+        },
+      },
+      log,
+    )
+    onShutdown({
+      limitMs: settings.drainMs + endMarginMs,
+      exit(code) {
+        crew.kill()
+        process.exit(code)
+      },
+      async stop(signal) {
+        log.info('stopping: requests in flight may end', { signal })
+        await crew.stop()
+        outbound.close()
+        log.info('stopped')
+        log.flush()
+      },
+    })
+    const url = await crew.start()
+    const { processes, apiUrl } = settings
+    const { version } = program
+    log.info('listening', { url, port: listen.port, host: apiUrl, version, count: processes })
+    warnOfDumps(settings, log)
+  } catch (error) {
+    log.flush()
+    refuseStart(error)
+  }
+}
