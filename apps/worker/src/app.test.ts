@@ -9,7 +9,8 @@ const silent = createLog({ format: 'json', level: 8, write: () => {} })
 function handlerWith(produce: () => Promise<never>, log: Log = silent) {
   const service = { keys: { current: async () => ({ statement }) } }
   const evidence = { description: 'none', produce }
-  const app = { service, evidence, log, maxBodyBytes: 1024, attestAtOnce: 2 }
+  const metrics = { refused: () => {} }
+  const app = { service, evidence, log, metrics, maxBodyBytes: 1024, attestAtOnce: 2 }
   return workerHandler(app as unknown as WorkerApp)
 }
 

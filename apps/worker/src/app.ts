@@ -5,12 +5,14 @@ import type { Bytes } from '@privatemode/protocol/envelope'
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
+import type { WorkerMetrics } from './watching/worker-metrics.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type WorkerApp = {
   readonly service: SealedService
   readonly evidence: EvidenceSource
   readonly log: Log
+  readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
   /** Evidence costs a hypercall and signatures: only this many are made at once. */
   readonly attestAtOnce: number
@@ -59,7 +61,9 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
       if (pathname === '/privatemode/v1/attestation') return await attest(request)
       throw new ApiError('not_found', 'no such route')
     } catch (error) {
-      return clearError(asApiError(error, app.log, requestId), requestId)
+      const shown = asApiError(error, app.log, requestId)
+      app.metrics.refused(shown.code)
+      return clearError(shown, requestId)
     }
   }
 }

@@ -29,6 +29,7 @@ export type Settings = {
   readonly maxBodyBytes: number
   readonly maxRequests: number
   readonly drainMs: number
+  readonly metricsPort: number | undefined
   readonly logFormat: LogFormat
   readonly logLevel: number
 }
@@ -79,6 +80,12 @@ const flags = {
     help: 'time that running requests have when the worker stops',
     group: 'Limits',
   },
+  metricsPort: {
+    type: 'integer',
+    max: 65535,
+    help: 'serve Prometheus metrics at /metrics on a port of their own',
+    group: 'Watching',
+  },
   logFormat: {
     type: 'string',
     default: 'text',
@@ -126,6 +133,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     maxBodyBytes: values.maxBodyBytes,
     maxRequests: values.maxRequests,
     drainMs: values.drainMs,
+    metricsPort: values.metricsPort,
     logFormat: values.logFormat,
     logLevel: level,
   }

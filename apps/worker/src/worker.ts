@@ -12,11 +12,17 @@ import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
+import type { SealedService } from './sealed/serve-sealed.ts'
 import { contradiction, program, type Settings } from './settings.ts'
+import { serveMetrics } from './watching/serve-metrics.ts'
+import { WatchedEngine } from './watching/watched-engine.ts'
+import { createWorkerMetrics } from './watching/worker-metrics.ts'
 
 export type Worker = {
   readonly workerId: string
   readonly url: string
+  /** Where its metrics are, if they were asked for. */
+  readonly metricsUrl: string | undefined
   /** Leaves the gateway's list, lets running answers end, reports their usage, stops. */
   stop(): Promise<void>
 }
@@ -51,14 +57,25 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const keys = new SealKeys({ ...facts, engine: engine.name }, now)
   const reporter = new UsageReporter((records) => registration.postUsage(records), log)
   const guard = new ReplayGuard()
-  const service = { workerId, engine, keys, guard, signer, now, meter: reporter.add }
+  const metrics = createWorkerMetrics(models.map(({ id }) => id))
+  const watched = new WatchedEngine(engine, metrics)
+  const service: SealedService = {
+    ...{ workerId, engine: watched, keys, guard, signer, now },
+    meter(usage, record) {
+      reporter.add(usage)
+      metrics.answered(record)
+    },
+  }
   const { maxBodyBytes } = settings
   const listener = listen({
     hostname: settings.host,
     port: settings.port,
-    handler: workerHandler({ service, evidence, log, maxBodyBytes, attestAtOnce: 32 }),
+    handler: workerHandler({ service, evidence, log, metrics, maxBodyBytes, attestAtOnce: 32 }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
   })
+  metrics.watch('active_requests', 'requests and streams now', () => listener.pendingRequests())
+  metrics.watch('usage_waiting', 'usage records to report', () => reporter.waiting)
+  const metricsListener = serveMetrics(settings, metrics)
   let draining = false
   const registration = new Registration({
     gatewayUrl: settings.gatewayUrl,
@@ -81,10 +98,12 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   return {
     workerId,
     url: listener.url,
+    metricsUrl: metricsListener?.url,
     async stop() {
       draining = true
       await registration.leave()
       await stopParts(listener, reporter, engine, settings.drainMs, log)
+      await metricsListener?.stop()
       evidence.close()
       outbound.close()
     },

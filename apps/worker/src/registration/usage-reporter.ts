@@ -32,6 +32,11 @@ export class UsageReporter {
     this.#running ??= this.#run()
   }
 
+  /** Records that the gateway has not taken yet. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   /** Reports what is left, for at most `limitMs`. */
   async flush(limitMs: number): Promise<void> {
     this.#stopping = true

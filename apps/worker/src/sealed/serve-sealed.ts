@@ -28,8 +28,8 @@ export type SealedService = {
   readonly keys: SealKeys
   readonly guard: ReplayGuard
   readonly signer: ReceiptSigner
-  /** Takes every signed usage record; it reports them to the gateway. */
-  readonly meter: (usage: SignedUsage) => void
+  /** Takes every usage record, signed and plain, exactly once. */
+  readonly meter: (usage: SignedUsage, record: UsageRecord) => void
   readonly now: () => Date
 }
 
@@ -211,7 +211,7 @@ class SealedExchange {
       statement_digest: formatHex(this.#statementDigest()),
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
     })
-    this.#service.meter(signed.usage)
+    this.#service.meter(signed.usage, record)
     return signed.receipt
   }
 

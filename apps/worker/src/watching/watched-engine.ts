@@ -1,0 +1,101 @@
+/** An engine whose calls are counted: how many run, how many have given nothing yet, and for how long. */
+import type { Engine, EngineAnswer, EngineCall, EngineModel, JsonObject } from '../engine/engine.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
+
+export class WatchedEngine implements Engine {
+  readonly #engine: Engine
+  readonly #metrics: Pick<WorkerMetrics, 'firstAnswer'>
+  #running = 0
+  #waiting = 0
+
+  constructor(engine: Engine, metrics: Pick<WorkerMetrics, 'firstAnswer' | 'watch'>) {
+    this.#engine = engine
+    this.#metrics = metrics
+    metrics.watch('engine_calls', 'calls to the engine now', () => this.#running)
+    // A model server does not say which of them it has queued; these are all it could have.
+    const queue = 'calls to the engine that have given nothing yet: queued, or reading the prompt'
+    metrics.watch('engine_waiting', queue, () => this.#waiting)
+  }
+
+  get name(): string {
+    return this.#engine.name
+  }
+
+  models(): readonly EngineModel[] {
+    return this.#engine.models()
+  }
+
+  countTokens(body: JsonObject): Promise<number> {
+    return this.#engine.countTokens(body)
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close()
+  }
+
+  async call(call: EngineCall): Promise<EngineAnswer> {
+    const watch = this.#begin(call.signal)
+    try {
+      const answer = await this.#engine.call(call)
+      if (answer.kind === 'stream') return { kind: 'stream', chunks: watched(answer.chunks, watch) }
+      watch.first()
+      watch.end()
+      return answer
+    } catch (error) {
+      watch.end()
+      throw error
+    }
+  }
+
+  #begin(signal: AbortSignal): Watch {
+    const started = performance.now()
+    let state: 'waiting' | 'running' | 'over' = 'waiting'
+    this.#running++
+    this.#waiting++
+    const end = () => {
+      if (state === 'over') return
+      if (state === 'waiting') this.#waiting--
+      this.#running--
+      state = 'over'
+      signal.removeEventListener('abort', end)
+    }
+    // A stream that was begun and is then never read has no other end.
+    signal.addEventListener('abort', end)
+    return {
+      end,
+      first: () => {
+        if (state !== 'waiting') return
+        state = 'running'
+        this.#waiting--
+        this.#metrics.firstAnswer((performance.now() - started) / 1000)
+      },
+    }
+  }
+}
+
+type Watch = { readonly first: () => void; readonly end: () => void }
+
+function watched<T>(chunks: AsyncIterable<T>, { first, end }: Watch): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const inner = chunks[Symbol.asyncIterator]()
+      return {
+        async next() {
+          try {
+            const result = await inner.next()
+            if (result.done === true) end()
+            else first()
+            return result
+          } catch (error) {
+            end()
+            throw error
+          }
+        },
+        async return(value?: unknown) {
+          end()
+          return (await inner.return?.(value)) ?? { done: true, value: undefined }
+        },
+      }
+    },
+  }
+}

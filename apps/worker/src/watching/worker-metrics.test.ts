@@ -1,0 +1,113 @@
+import { expect, test } from 'bun:test'
+import type { UsageRecord } from '@privatemode/protocol/envelope'
+import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+import { serveMetrics } from './serve-metrics.ts'
+import { WatchedEngine } from './watched-engine.ts'
+import { createWorkerMetrics } from './worker-metrics.ts'
+
+const record: UsageRecord = {
+  version: 1,
+  request_id: 'ab'.repeat(16),
+  worker_id: 'w_1',
+  key_ref: 'key-of-someone',
+  model: chatModel.id,
+  path: '/v1/chat/completions',
+  status: 200,
+  outcome: 'complete',
+  prompt_tokens: 10,
+  cached_tokens: 4,
+  completion_tokens: 3,
+  started_at: 1,
+  duration_ms: 700,
+}
+
+test('requests and tokens are counted by model, outcome and kind', () => {
+  const metrics = createWorkerMetrics([chatModel.id])
+  metrics.answered(record)
+  metrics.answered({ ...record, outcome: 'aborted' })
+  metrics.refused('unknown_key')
+  const text = metrics.format()
+  for (const line of [
+    'privatemode_worker_requests_total{model="org/chat-1",outcome="complete"} 1',
+    'privatemode_worker_requests_total{model="org/chat-1",outcome="aborted"} 1',
+    'privatemode_worker_tokens_total{model="org/chat-1",kind="prompt"} 20',
+    'privatemode_worker_tokens_total{model="org/chat-1",kind="cached"} 8',
+    'privatemode_worker_tokens_total{model="org/chat-1",kind="completion"} 6',
+    'privatemode_worker_refusals_total{code="unknown_key"} 1',
+    'privatemode_worker_request_seconds_count 2',
+  ]) {
+    expect(text).toContain(`${line}\n`)
+  }
+})
+
+test('no key, request or name that a client made up becomes a label', () => {
+  const metrics = createWorkerMetrics([chatModel.id])
+  metrics.answered({ ...record, model: 'a secret plan' })
+  expect(metrics.format()).toContain('requests_total{model="other",outcome="complete"} 1')
+  expect(metrics.format()).not.toMatch(/secret plan|key-of-someone|abab/)
+})
+
+function watching(script: ConstructorParameters<typeof ScriptedEngine>[0]) {
+  const metrics = createWorkerMetrics([chatModel.id])
+  const engine = new WatchedEngine(new ScriptedEngine(script), metrics)
+  const read = () => {
+    const value = (name: string) => {
+      const line = new RegExp(`^privatemode_worker_${name} (.*)$`, 'm').exec(metrics.format())
+      return Number(line?.[1] ?? 0)
+    }
+    return [value('engine_calls'), value('engine_waiting'), value('engine_first_seconds_count')]
+  }
+  const call = (stream: boolean, signal = new AbortController().signal) =>
+    engine.call({ endpoint: 'chat', body: {}, stream, signal })
+  return { call, read }
+}
+
+test('a call waits until its first chunk and runs until its last', async () => {
+  const { call, read } = watching({ deltas: [{ content: 'a' }, { content: 'b' }] })
+  const answer = await call(true)
+  if (answer.kind !== 'stream') throw new Error('no stream')
+  expect(read()).toEqual([1, 1, 0])
+  const chunks = answer.chunks[Symbol.asyncIterator]()
+  await chunks.next()
+  expect(read()).toEqual([1, 0, 1])
+  while (!(await chunks.next()).done);
+  expect(read()).toEqual([0, 0, 1])
+  await chunks.return?.()
+  expect(read()).toEqual([0, 0, 1])
+})
+
+test('a call that is refused, left or aborted is counted no longer', async () => {
+  const refused = watching({
+    before() {
+      throw new Error('refused')
+    },
+  })
+  await expect(refused.call(false)).rejects.toThrow('refused')
+  expect(refused.read()).toEqual([0, 0, 0])
+  const { call, read } = watching({ deltas: [{ content: 'a' }] })
+  const left = await call(true)
+  if (left.kind === 'stream') for await (const _ of left.chunks) break
+  expect(read()).toEqual([0, 0, 1])
+  const stop = new AbortController()
+  await call(true, stop.signal)
+  expect(read()).toEqual([1, 1, 1])
+  stop.abort()
+  expect(read()).toEqual([0, 0, 1])
+  await call(false)
+  expect(read()).toEqual([0, 0, 2])
+})
+
+test('metrics have a port of their own with nothing else on it, and none unless told', async () => {
+  const metrics = createWorkerMetrics([])
+  expect(serveMetrics({ host: '127.0.0.1', metricsPort: undefined }, metrics)).toBeUndefined()
+  const listener = serveMetrics({ host: '127.0.0.1', metricsPort: 0 }, metrics)
+  try {
+    const response = await fetch(`${listener?.url}/metrics`)
+    expect(response.headers.get('content-type')).toStartWith('text/plain; version=0.0.4')
+    expect(await response.text()).toContain('# TYPE privatemode_worker_requests_total counter')
+    expect((await fetch(`${listener?.url}/privatemode/v1/attestation`)).status).toBe(404)
+    expect((await fetch(`${listener?.url}/metrics`, { method: 'POST' })).status).toBe(404)
+  } finally {
+    await listener?.stop()
+  }
+})

@@ -1,0 +1,43 @@
+/** What the worker counts for Prometheus: requests, tokens and times, never content. */
+import type { UsageRecord } from '@privatemode/protocol/envelope'
+import { createMetrics, durationBuckets } from '@privatemode/service'
+
+export type WorkerMetrics = {
+  /** Takes what was metered of one answer. */
+  answered(record: UsageRecord): void
+  /** A request that could not be opened, or had no place. */
+  refused(code: string): void
+  /** Time until the engine gave the first of an answer. */
+  firstAnswer(seconds: number): void
+  watch(name: string, help: string, read: () => number): void
+  format(): string
+}
+
+const prefix = 'privatemode_worker_'
+
+/** `models` are the names that labels may have: a client may ask for any other. */
+export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
+  const metrics = createMetrics()
+  const counter = (name: string, help: string) => metrics.counter(prefix + name, help)
+  const seconds = (name: string, help: string) =>
+    metrics.histogram(prefix + name, help, durationBuckets)
+  const requests = counter('requests_total', 'requests answered, by model and outcome')
+  const refusals = counter('refusals_total', 'requests refused unopened, by code')
+  const tokens = counter('tokens_total', 'tokens, by model and kind; cached ones are prompt tokens')
+  const whole = seconds('request_seconds', 'time until an answer ended')
+  const first = seconds('engine_first_seconds', 'time until the engine gave the first of an answer')
+  return {
+    answered(record) {
+      const model = models.includes(record.model) ? record.model : 'other'
+      requests.add(1, { model, outcome: record.outcome })
+      tokens.add(record.prompt_tokens, { model, kind: 'prompt' })
+      tokens.add(record.cached_tokens, { model, kind: 'cached' })
+      tokens.add(record.completion_tokens, { model, kind: 'completion' })
+      whole.observe(record.duration_ms / 1000)
+    },
+    refused: (code) => refusals.add(1, { code }),
+    firstAnswer: (time) => first.observe(time),
+    watch: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
+    format: () => metrics.format(),
+  }
+}
