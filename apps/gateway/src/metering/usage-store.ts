@@ -18,13 +18,22 @@ export async function storeUsage(
   records: readonly UsageRecord[],
 ): Promise<Stored> {
   if (records.length === 0) return { stored: 0, unknown: 0 }
-  const batch = JSON.stringify(bestOfEach(records).map(toWire))
+  const best = bestOfEach(records)
+  const batch = JSON.stringify(best.map(toWire))
   return database.transaction(async (queries) => {
     await removeLesser(queries, batch)
-    const [row] = await queries.query<{ stored: number; known: number } & Row>(insertSql, [batch])
-    const known = row?.known ?? 0
-    return { stored: row?.stored ?? 0, unknown: JSON.parse(batch).length - known }
+    const { stored, known } = await insert(queries, batch)
+    const unknown = best.length - known
+    // Another gateway may have been writing a lesser report: it was not to be seen before, the
+    // insert waited for it and gave way. It is to be seen now.
+    const beaten = stored < known && (await removeLesser(queries, batch))
+    return { stored: beaten ? stored + (await insert(queries, batch)).stored : stored, unknown }
   })
+}
+
+async function insert(queries: Queries, batch: string): Promise<{ stored: number; known: number }> {
+  const [row] = await queries.query<{ stored: number; known: number } & Row>(insertSql, [batch])
+  return row ?? { stored: 0, known: 0 }
 }
 
 /** Of two reports about one request in a batch the better; rows are locked in one order. */
@@ -95,14 +104,14 @@ monthly as (
   group by 1, 2 order by 1, 2
   on conflict (subject, month) do update set tokens = m.tokens + excluded.tokens)`
 
-/** Takes rows away, sums included, that a better report in the batch is about to replace. */
-async function removeLesser(queries: Queries, batch: string): Promise<void> {
+/** Takes rows away, sums included, that a better report in the batch is about to replace; false if none. */
+async function removeLesser(queries: Queries, batch: string): Promise<boolean> {
   const lesser = await queries.query(
     `select 1 from usage u join ${incoming} on r.request_id = u.request_id
      where outcome_rank(u.outcome) < outcome_rank(r.outcome) limit 1`,
     [batch],
   )
-  if (lesser.length === 0) return
+  if (lesser.length === 0) return false
   await queries.query(
     `with changed as (
        delete from usage u using ${incoming}
@@ -111,6 +120,7 @@ async function removeLesser(queries: Queries, batch: string): Promise<void> {
      select 1`,
     [batch],
   )
+  return true
 }
 
 const insertSql = `
