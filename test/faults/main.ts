@@ -10,7 +10,8 @@ import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 import { allFaults } from './all-faults.ts'
 import { Campaign, type FaultResult } from './campaign.ts'
 import type { Fault } from './fault.ts'
-import { type Fleet, startFleet } from './fleet/fleet.ts'
+import type { Fleet } from './fleet/fleet.ts'
+import { startFleet } from './fleet/start-fleet.ts'
 import { startWire, type Wire, wireObstacle } from './fleet/wire.ts'
 import { createChance } from './random.ts'
 import { formatLine, formatTable, type Report, summarise } from './report.ts'
@@ -73,6 +74,7 @@ async function runCampaign(): Promise<boolean> {
     gateways: 2,
     wire,
     withClocks: true,
+    withDisks: true,
     gatewayArgs: ['--usageGraceMs', '4000'],
   })
   ends.push(() => fleet.stop())

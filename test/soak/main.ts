@@ -7,7 +7,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
-import { startFleet } from '../faults/fleet/fleet.ts'
+import { startFleet } from '../faults/fleet/start-fleet.ts'
 import { Ledger } from '../faults/load/ledger.ts'
 import { Load } from '../faults/load/load.ts'
 import { createChance } from '../faults/random.ts'

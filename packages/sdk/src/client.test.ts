@@ -59,6 +59,20 @@ describe('a call', () => {
     expect(backend.sealed.length).toBe(1 + 4)
   })
 
+  test('that the gateway gave to one worker twice is made again under another id', async () => {
+    const ids: (string | null)[] = []
+    const fetch: typeof backend.fetch = async (url, init) => {
+      const id = new Headers(init.headers).get('privatemode-request-id')
+      if (id !== null) ids.push(id)
+      return ids.length === 1 && id !== null
+        ? relayError(new ApiError('replayed', 'seen before'))
+        : await backend.fetch(url, init)
+    }
+    const { client } = testClient(backend, { fetch })
+    expect(await ask(client)).toBe('answer to a prompt')
+    expect(new Set(ids).size).toBe(2)
+  })
+
   test('after its session ended waits for a new one', async () => {
     const { client } = testClient(backend)
     await ask(client)

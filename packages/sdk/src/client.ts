@@ -234,6 +234,8 @@ export function isRetrySafe(error: unknown): boolean {
     case 'unknown_key':
     case 'worker_unknown':
     case 'worker_unreachable':
+    // The gateway lost a connection and asked the same worker twice; another attempt has another id.
+    case 'replayed':
       return true
     default:
       return false

@@ -22,6 +22,8 @@ export type Trust = {
   readonly logDir: string
   /** Appends a manifest that accepts these measurements; gives its serial. */
   publish(measurements: readonly string[], models: ManifestDraft['models']): Promise<number>
+  /** The next manifest gets the serial of the last one again, as in a log that forks. */
+  rewind(): void
 }
 
 /** Days for which the workers' identity is good: a clock far enough ahead finds it expired. */
@@ -55,6 +57,7 @@ export async function createTrust(folder: string): Promise<Trust> {
     rootFingerprint,
     logKey: signer.verifierKey,
     logDir,
+    rewind: () => void serial--,
     async publish(measurements, models) {
       serial++
       const rule = { kind: 'software', measurements, root: rootFingerprint, minimum_tcb: 1 }

@@ -4,15 +4,23 @@ import { GatewayError } from '../gateway-error.ts'
 import type { Database, Queries, Row } from './database.ts'
 
 const statementTimeoutMs = 30_000
+/** The server's limit is of no use where the server is gone and nobody said so. */
+const defaultSilenceMs = statementTimeoutMs + 2_000
 const connectTimeoutMs = 5_000
 const attempts = 4
 
-export async function openServerDatabase(url: string, connections: number): Promise<Database> {
+export async function openServerDatabase(
+  url: string,
+  connections: number,
+  silenceMs = defaultSilenceMs,
+): Promise<Database> {
   const pool = new Pool({
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
+    query_timeout: silenceMs,
+    keepAlive: true,
     idle_in_transaction_session_timeout: statementTimeoutMs,
     application_name: 'privatemode-gateway',
     types: { getTypeParser: typeParser },

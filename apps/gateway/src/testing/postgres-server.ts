@@ -50,10 +50,11 @@ const prefix = asRoot
   ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--']
   : []
 
-export async function startPostgres(): Promise<PostgresServer> {
+/** Writes below `parent`, which whoever runs it must be able to reach. */
+export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> {
   const found = findPostgres()
   if (found === undefined) throw new Error('there is no PostgreSQL here')
-  const directory = mkdtempSync(join(tmpdir(), 'postgres-test-'))
+  const directory = mkdtempSync(join(parent, 'postgres-test-'))
   const bin = completePackage(found, directory)
   if (asRoot) chownSync(directory, nobody, nobody)
   const data = join(directory, 'data')

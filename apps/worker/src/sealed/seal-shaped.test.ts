@@ -118,3 +118,18 @@ test('lengths grow by powers', () => {
   expect(streamShape('default')).toMatchObject({ marksWhole: true })
   expect(streamShape('strict')).toMatchObject({ marksWhole: false })
 })
+
+test('that the body has gone out is told when it has, and not when only padding is cut', async () => {
+  for (const [breaksAt, told] of [
+    [1, 0],
+    [4, 1],
+  ] as const) {
+    let [sent, whole] = [0, 0]
+    const sink = () => {
+      if (++sent === breaksAt) throw new Error('gone')
+    }
+    const out = { ...(await outgoing()), whole: () => void whole++ }
+    await expect(sealShaped(out, pieces(['all of it']), shape, sink)).rejects.toThrow('gone')
+    expect(Math.min(whole, 1)).toBe(told)
+  }
+})

@@ -48,16 +48,22 @@ export async function sealShaped(
     return await out.sealer.seal(records, false, frameBytes)
   }
 
+  // Told once the frame with the mark is on its way, not when it was made.
+  const send = async (bytes: Bytes) => {
+    await sink(bytes)
+    if (isMarked) out.whole?.()
+  }
+
   // The engine has begun when there is an answer to seal, so the first piece goes with the head.
   await waiting.untilAny()
-  await sink(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head))]))
+  await send(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head))]))
   const isOver = () => waiting.ended && frames === shapedFrames(frames, shape)
   for (let due = performance.now() + tickMs; !isOver(); due += tickMs) {
     await pause(due - performance.now())
     if (due < performance.now() - tickMs) due = performance.now()
     const sealed: Bytes[] = []
     while (sealed.length < framesPerTick && !isOver()) sealed.push(await sealFrame([]))
-    await sink(joinBytes(sealed))
+    await send(joinBytes(sealed))
     if (waiting.length > framesPerTick * patienceTicks * capacity) framesPerTick *= 2
   }
   await reading

@@ -19,6 +19,8 @@ export type Sink = (bytes: Bytes) => void | Promise<void>
 export type Outgoing = {
   readonly sealer: AnswerSealer
   readonly head: AnswerHead
+  /** Called when the whole body has gone out and only padding follows. */
+  readonly whole?: () => void
   /** Called once at the end; gives the receipt. */
   readonly finish: () => Bytes
 }

@@ -119,6 +119,8 @@ class SealedExchange {
   readonly #startedAtMs: number
   readonly #responseHash = createHash('sha256')
   #metered = false
+  /** The client has the whole body, also where the padding behind it is cut. */
+  #delivered = false
 
   constructor(
     service: SealedService,
@@ -157,14 +159,14 @@ class SealedExchange {
           else await sealShaped(out, pieces, shape, sink)
           controller.end()
         } catch (error) {
-          this.#sign(abort.signal.aborted ? 'aborted' : 'failed')
+          this.#signCut(abort.signal.aborted ? 'aborted' : 'failed')
           abort.abort()
           controller.close(error instanceof Error ? error : new Error('failed'))
         }
       },
       cancel: () => {
         abort.abort()
-        this.#sign('aborted')
+        this.#signCut('aborted')
       },
     } as unknown as ConstructorParameters<typeof ReadableStream<Bytes>>[0])
   }
@@ -180,8 +182,18 @@ class SealedExchange {
   async #outgoing(aborted: boolean): Promise<Outgoing> {
     const { status, headers, outcome } = this.#given
     const sealer = await this.#opened.sealAnswer()
-    const finish = () => this.#sign(aborted ? 'aborted' : outcome())
-    return { sealer, head: { status, headers }, finish }
+    return {
+      sealer,
+      head: { status, headers },
+      whole: () => {
+        this.#delivered = true
+      },
+      finish: () => this.#sign(aborted ? 'aborted' : outcome()),
+    }
+  }
+
+  #signCut(outcome: UsageRecord['outcome']): void {
+    this.#sign(this.#delivered ? this.#given.outcome() : outcome)
   }
 
   #sign(outcome: UsageRecord['outcome']): Bytes {

@@ -28,6 +28,8 @@ export type UpstreamMessage = {
 export type UpstreamConnectionOwner = {
   /** The answer is complete and the connection can be used again. */
   released(connection: UpstreamConnection): void
+  /** A connection that was used before gave no sign of life to a request that was then given up. */
+  unheard(connection: UpstreamConnection): void
   closed(connection: UpstreamConnection): void
 }
 
@@ -46,6 +48,8 @@ export class UpstreamConnection {
   #dead = false
   /** When it was last used, in the pool's ticks. */
   usedTick = 0
+  /** When it was last taken for a request. */
+  takenTick = 0
   /** Answers that came over it: a fresh connection has none. */
   answers = 0
   #deadlineMs = Infinity
@@ -101,6 +105,7 @@ export class UpstreamConnection {
 
   /** Gives the request up; the server notices. */
   abandon(): void {
+    this.#tellUnheard()
     this.#sink = undefined
     this.#close()
   }
@@ -188,7 +193,13 @@ export class UpstreamConnection {
     else this.#close()
   }
 
+  #tellUnheard(): void {
+    const isSilent = this.#sink !== undefined && this.#head === undefined
+    if (isSilent && !this.#dead && this.answers > 0) this.#owner.unheard(this)
+  }
+
   #fail(failure: Failure): void {
+    if (failure === 'timeout') this.#tellUnheard()
     const sink = this.#sink
     this.#sink = undefined
     this.#close()

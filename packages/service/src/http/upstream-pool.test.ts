@@ -121,3 +121,32 @@ test('a server that accepts and then says nothing is given up in time', async ()
   pool.close()
   mute.stop(true)
 })
+
+test('connections that died without a word cost one request its patience, not one each', async () => {
+  let isMute = false
+  const server = Bun.serve({
+    ...place,
+    fetch: (request) => (isMute ? new Promise<Response>(() => {}) : answer(request)),
+  })
+  const origin = `http://127.0.0.1:${server.port}`
+  const pool = new UpstreamPool({
+    limits: { ...limits, unheardMs: 100 },
+    clock: () => performance.now(),
+    caPem: undefined,
+  })
+  pools.push(pool)
+  await Promise.all([ask(pool, origin), ask(pool, origin), ask(pool, origin)])
+  expect(pool.connections).toBe(3)
+  isMute = true
+  const connection = await pool.take(origin)
+  const sink = { head() {}, data() {}, fail() {} }
+  const body = { bytes: Buffer.alloc(0), start: 0, end: 0 }
+  const head = 'POST / HTTP/1.1\r\nhost: api.test\r\ncontent-length: 0\r\n\r\n'
+  connection.send({ head, body, lengthBytes: 0 }, sink, performance.now() + 60_000)
+  await Bun.sleep(400)
+  connection.abandon()
+  while (pool.connections > 0) await Bun.sleep(10)
+  isMute = false
+  expect(await ask(pool, origin)).toBe('200 got 5')
+  await server.stop(true)
+})

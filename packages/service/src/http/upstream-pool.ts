@@ -10,6 +10,8 @@ export type PoolLimits = {
   readonly idleMs: number
   /** A server that has begun to answer and then says nothing for this long is given up. */
   readonly silentMs: number
+  /** A request that is given up after this long without a sign of life puts its server's idle connections in doubt. */
+  readonly unheardMs?: number
 }
 
 export type PoolOptions = {
@@ -23,6 +25,8 @@ export type PoolOptions = {
 
 const tickMs = 100
 const ticksPerTidying = 10
+/** Less silence says nothing about a server that thinks. */
+const defaultUnheardMs = 5_000
 
 export class UpstreamPool {
   readonly #options: PoolOptions
@@ -47,7 +51,9 @@ export class UpstreamPool {
     for (;;) {
       const connection = idle?.pop()
       if (connection === undefined) return this.connect(origin)
-      if (!connection.dead) return connection
+      if (connection.dead) continue
+      connection.takenTick = this.#tick
+      return connection
     }
   }
 
@@ -85,6 +91,19 @@ export class UpstreamPool {
       idle.push(connection)
       this.#idle.set(connection.origin, idle)
     } else connection.abandon()
+  }
+
+  /**
+   * Connections can die without a word, and then all that rested meanwhile are dead alike: without
+   * this, each would cost another request its whole patience.
+   */
+  unheard({ origin, takenTick }: UpstreamConnection): void {
+    const { unheardMs = defaultUnheardMs } = this.#options.limits
+    if (this.#tick - takenTick < unheardMs / tickMs) return
+    const idle = this.#idle.get(origin) ?? []
+    const isHeard = (one: UpstreamConnection) => one.usedTick > takenTick
+    this.#idle.set(origin, idle.filter(isHeard))
+    for (const connection of idle) if (!isHeard(connection)) connection.abandon()
   }
 
   closed(connection: UpstreamConnection): void {

@@ -1,0 +1,63 @@
+/** The database behind a connection that dies without a word. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { connect, createServer, type Server } from 'node:net'
+import {
+  findPostgres,
+  freePort,
+  type PostgresServer,
+  startPostgres,
+} from '../testing/postgres-server.ts'
+import { openServerDatabase } from './server-database.ts'
+
+const possible = findPostgres() !== undefined
+if (!possible) console.warn('skipped: tests on PostgreSQL need initdb and postgres on this machine')
+
+let postgres: PostgresServer
+let relay: Server
+let url: string
+/** Connections made before this many are no longer served, and nobody is told. */
+let dead = 0
+let made = 0
+
+beforeAll(async () => {
+  if (!possible) return
+  postgres = await startPostgres()
+  const port = await freePort()
+  relay = createServer((near) => {
+    const index = made++
+    const far = connect(Number(new URL(postgres.url).port), '127.0.0.1')
+    near.on('data', (bytes) => index >= dead && far.write(bytes))
+    far.on('data', (bytes) => index >= dead && near.write(bytes))
+    near.on('close', () => far.destroy()).on('error', () => {})
+    far.on('close', () => near.destroy()).on('error', () => {})
+  })
+  await new Promise<void>((resolve) => void relay.listen(port, '127.0.0.1', resolve))
+  url = postgres.url.replace(/:\d+\//, `:${port}/`)
+})
+
+afterAll(async () => {
+  if (!possible) return
+  relay.close()
+  await postgres.stop()
+})
+
+test.skipIf(!possible)(
+  'a connection that died without a word is given up and replaced',
+  async () => {
+    const database = await openServerDatabase(url, 2, 2_000)
+    const one = () => database.query('select 1 as one')
+    await Promise.all([one(), one()])
+    dead = made
+    const lost = await Promise.allSettled([
+      one(),
+      one(),
+      database.transaction((work) => work.query('select 1')),
+    ])
+    expect(lost.map(({ status }) => status)).toContain('rejected')
+    expect(await one()).toEqual([{ one: 1 }])
+    expect(await database.transaction((work) => work.query('select 2 as two'))).toEqual([
+      { two: 2 },
+    ])
+    await database.close()
+  },
+)

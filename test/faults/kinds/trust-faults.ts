@@ -1,0 +1,160 @@
+/** What clients trust changes while they ask: manifests, their log, certificates. */
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLocalAuthority } from '@privatemode/service'
+import { freePort } from '../../deploy/running-program.ts'
+import { makeBuild } from '../../deploy/worker-builds.ts'
+import type { Fault } from '../fault.ts'
+import { type Fleet, operatorToken, soon } from '../fleet/fleet.ts'
+import { Part } from '../fleet/part.ts'
+import { makeQuestion } from '../load/question.ts'
+import { exchange } from '../load/raw-exchange.ts'
+import { judge } from '../load/verdict.ts'
+
+/** Another build of the worker takes over under a new manifest, which the proxy has to find. */
+const manifestChange: Fault = {
+  name: 'the manifest changes with the build of all workers',
+  family: 'trust',
+  holdMs: 6_000,
+  limitMs: 30_000,
+  mayLoseReports: true,
+  async inject({ fleet, note }) {
+    const build = await makeBuild('other', fleet.engine.url)
+    const { trust, measurement, models } = fleet
+    note(`manifest ${await trust.publish([measurement, build.measurement], models)}`)
+    const worker = await build.start([
+      ...['--port', `${freePort()}`, '--gatewayUrl', fleet.front.url],
+      ...['--operatorToken', operatorToken, '--softwareIdentity', trust.identityPath],
+    ])
+    await Promise.all(fleet.workers.map((part) => part.end()))
+    return async () => {
+      await Promise.all(fleet.workers.map((part) => part.start()))
+      await worker.stop()
+      build.remove()
+    }
+  },
+  check: async ({ fleet }) =>
+    enforcedFiles(fleet).length >= 2 ? [] : ['the proxy has not recorded the new manifest'],
+}
+
+/** The log shows the proxy another history than before, signed with its own key. */
+const forkedLog: Fault = {
+  name: 'the manifest log forks',
+  family: 'trust',
+  holdMs: 4_000,
+  limitMs: 30_000,
+  obstacle: (fleet) => (fleet.clocks === undefined ? 'libfaketime is not installed' : undefined),
+  async inject({ fleet, note }) {
+    const { trust, measurement, models } = fleet
+    const [saved, real] = [`${trust.logDir}.saved`, `${trust.logDir}.real`]
+    cpSync(trust.logDir, saved, { recursive: true })
+    await trust.publish([measurement, '11'.repeat(32)], models)
+    await pass(fleet, 400)
+    renameSync(trust.logDir, real)
+    renameSync(saved, trust.logDir)
+    trust.rewind()
+    await trust.publish([measurement, forkedMeasurement], models)
+    await pass(fleet, 800)
+    const noticed = readFileSync(fleet.proxy.options.logPath, 'utf8').includes('log_forked')
+    note(noticed ? 'the proxy says that it forks' : 'not said in the log')
+    return () => {
+      rmSync(trust.logDir, { recursive: true })
+      renameSync(real, trust.logDir)
+      for (const { name } of fleet.parts) fleet.clocks?.set(name, 0)
+    }
+  },
+  check: async ({ fleet }) =>
+    enforcedFiles(fleet).some((text) => text.includes(forkedMeasurement))
+      ? ['a manifest of the forked log was enforced']
+      : [],
+}
+
+const forkedMeasurement = 'f0'.repeat(32)
+
+/** The proxy looks for a new manifest every five minutes: all clocks say that these have passed. */
+async function pass(fleet: Fleet, seconds: number): Promise<void> {
+  for (const { name } of fleet.parts) fleet.clocks?.set(name, seconds)
+  await Bun.sleep(4_000)
+}
+
+function enforcedFiles(fleet: Fleet): string[] {
+  const folder = join(fleet.folder, 'workspace/manifests')
+  return readdirSync(folder)
+    .filter((name) => name.startsWith('manifest-'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+}
+
+const dayMs = 86_400_000
+const between = (fromDays: number, toDays: number) => ({
+  notBefore: new Date(Date.now() + fromDays * dayMs),
+  notAfter: new Date(Date.now() + toDays * dayMs),
+})
+
+/** A second proxy with TLS gets an expired certificate in its files, then a good one again. */
+function expiredTls(): Fault {
+  const violations: string[] = []
+  return {
+    name: "the proxy's TLS certificate is replaced by an expired one",
+    family: 'trust',
+    holdMs: 0,
+    limitMs: 20_000,
+    async inject({ fleet, chance, note }) {
+      violations.length = 0
+      const good = createLocalAuthority('good', between(-1, 30))
+      const old = createLocalAuthority('old', between(-30, -1))
+      const paths = { cert: join(fleet.folder, 'tls.pem'), key: join(fleet.folder, 'tls-key.pem') }
+      const install = (authority: typeof good) => {
+        const { certPem, keyPem } = authority.issue(['localhost'])
+        writeFileSync(paths.cert, certPem)
+        writeFileSync(paths.key, keyPem)
+      }
+      const port = freePort()
+      const target = { port, ca: good.certPem + old.certPem }
+      const ask = async () => {
+        const shape = { kind: 'chat', stream: true, words: 5, paceMs: 1, padBytes: 0 } as const
+        const question = makeQuestion(fleet.marker, `tls-${chance.between(0, 2 ** 31)}`, shape)
+        const { path, body } = question
+        return judge(question, await exchange(target, { path, body, timeoutMs: 5_000 })).kind
+      }
+      const until = async (wanted: string) => {
+        for (const endMs = performance.now() + 20_000; performance.now() < endMs; ) {
+          if ((await ask()) === wanted) return
+          await Bun.sleep(100)
+        }
+        violations.push(`with TLS there was no answer of the kind "${wanted}"`)
+      }
+      install(good)
+      const proxy = new Part({
+        ...fleet.proxy.options,
+        name: 'proxy-tls',
+        logPath: join(fleet.folder, 'logs/proxy-tls.log'),
+        command: replaced(fleet.proxy.options.command, {
+          '--port': `${port}`,
+          '--workspace': join(fleet.folder, 'workspace-tls'),
+        }).concat('--tlsCertPath', paths.cert, '--tlsKeyPath', paths.key),
+        isReady: async () =>
+          (await fetch(`https://localhost:${port}/ready`, { tls: target, ...soon() })).ok,
+      })
+      try {
+        await proxy.start()
+        await until('right')
+        install(old)
+        await until('error')
+        if ((await ask()) !== 'error') violations.push('a client took an expired certificate')
+        install(good)
+        await until('right')
+        note('refused while expired, taken when renewed, no restart')
+      } finally {
+        await proxy.end()
+      }
+      return () => {}
+    },
+    check: async () => violations,
+  }
+}
+
+function replaced(command: readonly string[], values: Record<string, string>): string[] {
+  return command.map((word, index) => values[command[index - 1] ?? ''] ?? word)
+}
+
+export const trustFaults: readonly Fault[] = [manifestChange, forkedLog, expiredTls()]
