@@ -5,9 +5,12 @@ import { ask } from '../../apps/worker/src/testing/ask.ts'
 import { chatModel, ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
 import { openApiDocument } from './document.ts'
 import type { Schema } from './schema.ts'
+import { findViolations } from './violations.ts'
 
 const document = openApiDocument()
 const schemas = (document.components as { schemas: Record<string, Schema> }).schemas
+const violations = (schema: Schema | undefined, value: unknown) =>
+  findViolations(schemas, schema, value)
 
 test('docs/openapi.json is up to date; `npm run docs` makes it', async () => {
   const committed = await Bun.file(new URL('../../docs/openapi.json', import.meta.url)).json()
@@ -98,50 +101,3 @@ describe('answers keep to their schema', () => {
     expect(violations(schemas.MessageEvent, { type: 'x' })).toEqual(['.type: enum'])
   })
 })
-
-/** As much of JSON Schema as the document uses. */
-function violations(given: Schema | undefined, value: unknown, at = ''): string[] {
-  const name = typeof given?.$ref === 'string' ? given.$ref.split('/').at(-1) : undefined
-  const schema = name === undefined ? given : schemas[name]
-  if (schema === undefined) return [`${at}: no schema`]
-  const found: string[] = []
-  const type = typeof schema.type === 'string' ? schema.type : undefined
-  if (type !== undefined && !hasType(type, value)) return [`${at}: ${type}`]
-  if ('const' in schema && schema.const !== value) found.push(`${at}: const`)
-  if (Array.isArray(schema.enum) && !schema.enum.includes(value)) found.push(`${at}: enum`)
-  if (Array.isArray(schema.anyOf) && schema.anyOf.every((one) => violations(one, value).length > 0))
-    found.push(`${at}: anyOf`)
-  if (typeof schema.minimum === 'number' && Number(value) < schema.minimum)
-    found.push(`${at}: minimum`)
-  if (type === 'array' && schema.items !== undefined)
-    (value as unknown[]).forEach((item, i) => {
-      found.push(...violations(schema.items as Schema, item, `${at}.${i}`))
-    })
-  if (type === 'object') found.push(...objectViolations(schema, value as Schema, at))
-  return found
-}
-
-function objectViolations(schema: Schema, value: Schema, at: string): string[] {
-  const required = (schema.required as string[] | undefined) ?? []
-  const properties = (schema.properties as Record<string, Schema> | undefined) ?? {}
-  return [
-    ...required.filter((name) => !(name in value)).map((name) => `${at}.${name}: missing`),
-    ...Object.entries(properties)
-      .filter(([name]) => name in value)
-      .flatMap(([name, one]) => violations(one, value[name], `${at}.${name}`)),
-  ]
-}
-
-function hasType(type: string, value: unknown): boolean {
-  switch (type) {
-    case 'null':
-      return value === null
-    case 'array':
-      return Array.isArray(value)
-    case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value)
-    case 'integer':
-      return Number.isInteger(value)
-  }
-  return typeof value === type
-}

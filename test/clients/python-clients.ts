@@ -40,7 +40,7 @@ export async function runPythonClients(
     },
     stdout: 'pipe',
     stderr: 'pipe',
-    timeout: 60_000,
+    timeout: 150_000,
   })
   const [output, errors, code] = await Promise.all([
     new Response(child.stdout).text(),

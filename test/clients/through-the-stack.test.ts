@@ -9,6 +9,7 @@ import { keyChecks } from './areas/keys.checks.ts'
 import { messageChecks } from './areas/messages.checks.ts'
 import { modelChecks } from './areas/models.checks.ts'
 import { officialClientChecks } from './areas/official-clients.checks.ts'
+import { openApiChecks } from './areas/openapi.checks.ts'
 import { otherEndpointChecks } from './areas/other-endpoints.checks.ts'
 import { privacyChecks } from './areas/privacy.checks.ts'
 import { pythonChecks } from './areas/python.checks.ts'
@@ -43,6 +44,7 @@ toolChecks(place)
 chatOptionChecks(place)
 otherEndpointChecks(place)
 messageChecks(place)
+openApiChecks(place)
 officialClientChecks(place)
 pythonChecks(place, python)
 embeddedChatChecks(embedded)

@@ -37,7 +37,7 @@ export function pythonChecks(place: ClientStack, python: Python): void {
         const salted = place.server.requests.filter(({ body }) => body.cache_salt === salt)
         expect(salted).toHaveLength(2)
       },
-      90_000,
+      180_000,
     )
   })
 }

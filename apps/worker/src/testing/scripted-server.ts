@@ -23,6 +23,8 @@ export type ScriptedServerOptions = {
   readonly embedModels?: readonly string[]
   /** What its prefix cache does with salts. */
   readonly cache?: 'salted' | 'shared' | 'none'
+  /** Paths on which it drops salts in silence. */
+  readonly dropsSaltOn?: readonly string[]
   /** Whether it tells cached tokens; `as-salted` tells what a server that keeps salts apart would. */
   readonly reportsCache?: boolean | 'as-salted'
   /** Time that each prompt token takes which the cache does not have. */
@@ -182,8 +184,9 @@ function generate(
     return refuse(400, overflow(prompt.length, output, limit))
   }
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
+  const isDropped = options.dropsSaltOn?.includes(path) ?? false
   const told = lookUp(prompt, body, 'salted', seen.told)
-  const cached = lookUp(prompt, body, cache, seen.true)
+  const cached = lookUp(prompt, body, isDropped ? 'shared' : cache, seen.true)
   record.promptTokens = prompt.length
   record.cachedTokens = cached
   const prefillMs = (reply.prefillMs ?? 0) + (prompt.length - cached) * prefillMsPerToken

@@ -16,17 +16,36 @@ export type IsolationProof =
 /** Long enough for several cache blocks of any server. */
 const probeWords = 400
 
-/** Three short calls with text that no one has asked before and no one will again. */
+/** The paths that prompts take: a server may honour salts on one and drop them on the other. */
+const promptPaths: readonly (readonly [string, (prompt: string) => JsonObject])[] = [
+  ['/v1/completions', (prompt) => ({ prompt })],
+  ['/v1/chat/completions', (content) => ({ messages: [{ role: 'user', content }] })],
+]
+
+/** Three short calls on each path, with text that no one has asked before and no one will again. */
 export async function proveIsolation(client: ServerClient, model: string): Promise<IsolationProof> {
-  const words = crypto.getRandomValues(new Uint16Array(probeWords))
-  const prompt = Array.from(words, (word) => word.toString(36)).join(' ')
-  const [salt, otherSalt] = [randomSalt(), randomSalt()]
-  const cachedUnder = async (cache_salt: string): Promise<number> => {
-    const body: JsonObject = { model, prompt, max_tokens: 1, cache_salt }
-    const answer = await client.ask('/v1/completions', body)
-    return readUsage(answer?.usage)?.cachedTokens ?? 0
+  const proofs: IsolationProof[] = []
+  for (const [path, bodyOf] of promptPaths) {
+    const words = crypto.getRandomValues(new Uint16Array(probeWords))
+    const prompt = Array.from(words, (word) => word.toString(36)).join(' ')
+    const proof = await proveOn(client, path, { model, max_tokens: 1, ...bodyOf(prompt) })
+    if (proof !== undefined) proofs.push(proof)
   }
-  await cachedUnder(salt)
+  if (proofs.includes('shared')) return 'shared'
+  return proofs.length > 0 && !proofs.includes('unseen') ? 'isolated' : 'unseen'
+}
+
+/** Undefined where the server refuses the path: then no prompt is answered there either. */
+async function proveOn(
+  client: ServerClient,
+  path: string,
+  body: JsonObject,
+): Promise<IsolationProof | undefined> {
+  const [salt, otherSalt] = [randomSalt(), randomSalt()]
+  const ask = (cache_salt: string) => client.ask(path, { ...body, cache_salt })
+  const cachedUnder = async (cache_salt: string) =>
+    readUsage((await ask(cache_salt))?.usage)?.cachedTokens ?? 0
+  if ((await ask(salt)) === undefined) return undefined
   if ((await cachedUnder(otherSalt)) > 0) return 'shared'
   return (await cachedUnder(salt)) > 0 ? 'isolated' : 'unseen'
 }

@@ -78,6 +78,13 @@ describe('cache isolation', () => {
       })
   })
 
+  test('check 83: a server that drops salts on one of the paths is refused', async () => {
+    for (const path of ['/v1/chat/completions', '/v1/completions'])
+      await expect(connect({ dropsSaltOn: [path], version: '0.26.0' })).rejects.toMatchObject({
+        message: expect.stringContaining('shares its cache between salts'),
+      })
+  })
+
   test('check 83: a server that tells no hits is taken only where its version is trusted', async () => {
     await connect({ reportsCache: false, version: '0.27.0' })
     await connect({ reportsCache: false, version: '1.0.0' })
