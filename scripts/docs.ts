@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { adminOpenApi } from '@privatemode/gateway'
 import { findNamedTests, formatTable } from './compatibility/table.ts'
 import { openApiDocument } from './openapi/document.ts'
+import { reliabilityDocuments } from './reliability/document.ts'
 import { formatReference } from './sdk-reference/reference.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -12,6 +13,7 @@ const documents = {
   'docs/openapi.json': `${JSON.stringify(openApiDocument(), null, 2)}\n`,
   'docs/compatibility.md': formatTable(await findNamedTests(root)),
   'docs/sdk-reference.md': await formatReference(),
+  ...reliabilityDocuments(root),
 }
 let stale = 0
 for (const [path, text] of Object.entries(documents)) {

@@ -83,13 +83,15 @@ export class Campaign {
     await Bun.sleep(fault.holdMs)
     await undo()
     const recoveredMs = await this.#load.recovered(performance.now(), fault.limitMs)
+    const tookLong = recoveredMs === undefined
+    if (tookLong) await this.#restart() // or the next faults would find a broken system
     const settled = await this.#ledger.settle(fault.mayLoseReports === true, settleMs)
     const tally = this.#load.takeTally()
     const seconds = fault.limitMs / 1000
     const violations = [
       ...tally.violations,
       ...settled.violations,
-      ...(recoveredMs === undefined ? [`no recovery within ${seconds} s`] : []),
+      ...(tookLong ? [`no recovery within ${seconds} s`] : []),
       ...((await fault.check?.(scene)) ?? []),
       ...this.#checkRunning(),
       ...this.#search(),
@@ -110,6 +112,16 @@ export class Campaign {
     const { fleet } = this.#options
     for (const path of filesBelow(fleet.postgres.directory)) fleet.ears.file(path)
     return this.#search()
+  }
+
+  async #restart(): Promise<void> {
+    const { fleet } = this.#options
+    for (const link of fleet.links) link.clear()
+    for (const part of fleet.parts) {
+      await part.end()
+      await part.start()
+    }
+    await this.#load.recovered(performance.now(), 30_000)
   }
 
   #checkRunning(): string[] {

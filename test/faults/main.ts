@@ -1,5 +1,5 @@
 /**
- * `npm run faults -- [--seed N] [--only TEXT] [--minutes M] [--out FOLDER] [--list]`: the fault campaign.
+ * `npm run faults -- [--seed N] [--only TEXT] [--minutes M] [--note TEXT] [--out FOLDER] [--list]`: the fault campaign.
  *
  * Without `--minutes` every fault is made once, in an order that the seed decides; with it, faults are
  * drawn until the time is over. Ends with 1 where anything was violated.
@@ -27,6 +27,8 @@ const minutes = Number(option('minutes') ?? 0)
 const only = option('only')?.toLowerCase()
 const clients = Number(option('clients') ?? 6)
 const out = option('out') ?? 'dist/faults'
+/** Put into the report, such as what else the machine did. */
+const note = option('note')
 const perFaultMs = 120_000
 
 const wanted = allFaults.filter((fault) => {
@@ -98,6 +100,7 @@ async function runCampaign(): Promise<boolean> {
     ...campaign.counts,
     faults: results,
     leaks: [...leaks],
+    ...(note === undefined ? {} : { machine: note }),
   }
   mkdirSync(out, { recursive: true })
   writeFileSync(join(out, `faults-${seed}.json`), `${JSON.stringify(report, null, 2)}\n`)

@@ -12,6 +12,8 @@ export type Report = {
   readonly searchedBytes: number
   readonly faults: readonly FaultResult[]
   readonly leaks: readonly string[]
+  /** What a reader should know about the machine. */
+  readonly machine?: string
 }
 
 export function formatLine(result: FaultResult): string {

@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- [--minutes 120] [--share 0.7] [--capacity N] [--out FOLDER]`: mixed load for a long time.
+ * `npm run soak -- [--minutes 120] [--share 0.7] [--capacity N] [--note TEXT] [--out FOLDER]`: mixed load for a long time.
  *
  * Measures the capacity first, then asks at that share of it, whether or not answers come; samples every
  * process and says for each series whether it grows. Ends with 1 where something grew or was violated.
@@ -24,6 +24,8 @@ const say = (line: string) => void process.stdout.write(`${line}\n`)
 const minutes = Number(option('minutes') ?? 120)
 const share = Number(option('share') ?? 0.7)
 const out = option('out') ?? 'dist/soak'
+/** Put into the report, such as what else the machine did. */
+const note = option('note')
 const seed = Number(option('seed') ?? 1)
 const mostAtOnce = 256
 const sampleMs = 10_000
@@ -97,6 +99,7 @@ async function soak(): Promise<boolean> {
       shed,
       keys: ledger.keys,
       violations: [...tally.violations, ...violations],
+      ...(note === undefined ? {} : { note }),
       ...record.series(),
     }
     mkdirSync(out, { recursive: true })

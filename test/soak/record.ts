@@ -71,8 +71,16 @@ export class Record {
     return `${this.#minutes().toFixed(1)} min: first byte p99 ${p99.toFixed(0)} ms; ${told.join(', ')}`
   }
 
+  /** Means of every minute, which is what is kept. */
   series(): SoakSeries {
-    return this.#series
+    const { latency, perMinute } = this.#series
+    const processes: SoakSeries['processes'] = {}
+    for (const [name, all] of Object.entries(this.#series.processes)) {
+      processes[name] = Object.fromEntries(
+        Object.entries(all).map(([what, series]) => [what, minuteMeans(series)]),
+      )
+    }
+    return { processes, latency, perMinute }
   }
 
   #minutes(): number {
@@ -106,6 +114,15 @@ export class Record {
 
 const newSeries = (): Series => ({ minutes: [], values: [] })
 const round = (value: number) => Math.round(value * 100) / 100
+
+function minuteMeans({ minutes, values }: Series): Series {
+  const means = newSeries()
+  for (const minute of new Set(minutes.map(Math.floor))) {
+    const within = values.filter((_, index) => Math.floor(minutes[index] ?? 0) === minute)
+    push(means, minute, within.reduce((sum, value) => sum + value, 0) / within.length)
+  }
+  return means
+}
 
 function add(all: { [what: string]: Series }, what: string, minutes: number, value: number): void {
   all[what] ??= newSeries()

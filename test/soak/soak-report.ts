@@ -14,6 +14,8 @@ export type SoakReport = SoakSeries & {
   readonly shed: number
   readonly keys: number
   readonly violations: readonly string[]
+  /** What a reader should know about the run. */
+  readonly note?: string
 }
 
 export type SlopeRow = {

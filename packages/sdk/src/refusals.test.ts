@@ -71,6 +71,20 @@ describe('a refusal', () => {
     expect(asked('w_1')).toBe(2)
   })
 
+  test('for papers that are out of date is not final: they are looked at again', async () => {
+    first.measurement = backend.world.measurement
+    const { workers } = testWorkers(backend)
+    const rightTime = backend.now
+    backend.advance(10 * 365 * 24 * 60 * minuteMs)
+    await expect(workers.require(key, model)).rejects.toMatchObject({ code: 'attestation_refused' })
+    expect(asked('w_1')).toBe(1)
+    backend.advance(16_000)
+    await workers.require(key, model).catch(() => {})
+    expect(asked('w_1')).toBe(2)
+    backend.now = rightTime // a clock that is set right ends the pause at once
+    await workers.require(key, model)
+  })
+
   test('by the manifest in force fetches the latest and tries once more', async () => {
     const { workers, source } = testWorkers(backend)
     await workers.require(key, model).catch(() => {})

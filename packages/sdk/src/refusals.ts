@@ -1,5 +1,5 @@
 /** Workers that may not be used now, and why. */
-import { AttestationError } from '@privatemode/attestation'
+import { AttestationError, type AttestationErrorCode } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { ListedWorker } from './backend.ts'
 
@@ -9,11 +9,28 @@ type Refusal = {
   readonly error: Error
   readonly sealKeyId: string
   readonly manifestDigest: string
+  readonly notedAtMs: number
   readonly untilMs: number
 }
 
 /** A machine that could not be reached, or whose evidence could not be had, is asked again then. */
 const unreachablePauseMs = 2_000
+
+/** Evidence that was damaged on its way, or whose papers were out of date, is looked at again then. */
+const doubtPauseMs = 15_000
+
+/** What genuine evidence says: the same key will say it again under the same manifest. */
+const settled: ReadonlySet<AttestationErrorCode> = new Set([
+  'measurement_unknown',
+  'measurement_mismatch',
+  'debug_enabled',
+  'migration_enabled',
+  'policy_refused',
+  'tcb_too_old',
+  'tcb_unlisted',
+  'software_refused',
+  'model_unlisted',
+])
 
 export class Refusals {
   readonly #byWorker = new Map<string, Refusal>()
@@ -34,15 +51,15 @@ export class Refusals {
   }
 
   /**
-   * A refusal by verification is final for that key under that manifest; a failed connection is
-   * tried again soon. Says which of the two it is.
+   * What genuine evidence says against a worker is final for that key under that manifest; everything
+   * else is tried again: expired papers are renewed, clocks are set right, connections come back.
+   * Says whether it was verification that refused.
    */
   note(listed: ListedWorker, manifestDigest: string, error: Error, nowMs: number): boolean {
-    const final = error instanceof AttestationError
-    const untilMs = nowMs + (final ? Number.POSITIVE_INFINITY : unreachablePauseMs)
+    const untilMs = nowMs + pauseAfter(error)
     const { sealKeyId } = listed
-    this.#byWorker.set(listed.id, { error, sealKeyId, manifestDigest, untilMs })
-    return final
+    this.#byWorker.set(listed.id, { error, sealKeyId, manifestDigest, notedAtMs: nowMs, untilMs })
+    return error instanceof AttestationError
   }
 
   /** Another key, or another manifest, is another question. */
@@ -54,9 +71,16 @@ export class Refusals {
     for (const [id, refusal] of this.#byWorker) {
       const sameKey = listed.get(id)?.sealKeyId === refusal.sealKeyId
       const sameManifest = manifestDigest === refusal.manifestDigest
-      if (!sameKey || !sameManifest || refusal.untilMs <= nowMs) this.#byWorker.delete(id)
+      // A clock that was turned back would make a short pause a long one.
+      const isOver = refusal.untilMs <= nowMs || nowMs < refusal.notedAtMs
+      if (!sameKey || !sameManifest || isOver) this.#byWorker.delete(id)
     }
   }
+}
+
+function pauseAfter(error: Error): number {
+  if (!(error instanceof AttestationError)) return unreachablePauseMs
+  return settled.has(error.code) ? Number.POSITIVE_INFINITY : doubtPauseMs
 }
 
 /** A refusal as the caller sees it: a retry cannot help, unless only the manifest was not to be had. */

@@ -217,3 +217,17 @@ describe('renewal', () => {
 })
 
 const second = () => backend.workers.get('w_2')!
+
+test('a verification does not last longer because the clock was turned back', async () => {
+  const { workers } = testWorkers(backend)
+  backend.advance(120 * minuteMs)
+  await workers.require(key, model)
+  expect(workers.serving(model).length).toBeGreaterThan(0)
+  backend.advance(-30_000)
+  expect(workers.serving(model).length).toBeGreaterThan(0)
+  backend.advance(-120 * minuteMs)
+  expect(workers.serving(model)).toEqual([])
+  const before = backend.attestations.length
+  await workers.require(key, model)
+  expect(backend.attestations.length).toBeGreaterThan(before)
+})

@@ -11,7 +11,7 @@ import type { Backend, ListedWorker } from './backend.ts'
 import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'
 import { Refusals, type RefusedWorker, refusedError } from './refusals.ts'
-import { verifyListed } from './verify-listed.ts'
+import { holdsAt, verifyListed } from './verify-listed.ts'
 
 const directoryMaxAgeMs = 10_000
 /** After a refresh that failed, requests start the next one not before this has passed. */
@@ -48,7 +48,7 @@ export class VerifiedWorkers {
     const now = this.#options.now()
     const serving: AttestedWorker[] = []
     for (const worker of this.#verified.values()) {
-      if (!isAttestedWorker(worker) || worker.validUntil <= now) continue
+      if (!isAttestedWorker(worker) || !holdsAt(worker, now)) continue
       if (!this.#listed.has(worker.workerId)) continue
       if (worker.models.some(({ id }) => id === model)) serving.push(worker)
     }
@@ -75,7 +75,8 @@ export class VerifiedWorkers {
   touch(apiKey: string): void {
     const now = this.#options.now().getTime()
     const stale = now - this.#refreshedAtMs > directoryMaxAgeMs || now < this.#refreshedAtMs
-    if (this.#refreshing !== undefined || now < this.#pausedUntilMs) return
+    const pauseMs = this.#pausedUntilMs - now // longer than a pause where the clock was turned back
+    if (this.#refreshing !== undefined || (pauseMs > 0 && pauseMs <= failurePauseMs)) return
     if (stale || this.#manifest.due) {
       this.refresh(apiKey).catch(() => {}) // whoever needs the result will ask and see the error
     }
@@ -181,7 +182,7 @@ export class VerifiedWorkers {
   #dropOutdated(manifest: Manifest): void {
     const now = this.#options.now()
     for (const [id, worker] of this.#verified) {
-      if (worker.manifestDigest !== manifest.digest || worker.validUntil <= now) {
+      if (worker.manifestDigest !== manifest.digest || !holdsAt(worker, now)) {
         this.#verified.delete(id)
       }
     }

@@ -39,3 +39,11 @@ export async function verifyListed(
   options.onEvidence?.(worker, { nonce, statement, evidence, manifest, logProof })
   return worker
 }
+
+/** Clocks are set by seconds every now and then; this much is no reason to verify again. */
+const clockSlackMs = 60_000
+
+/** Whether a verification is good at a time: a clock that was turned back does not make it last longer. */
+export function holdsAt({ verifiedAt, validUntil }: AttestedWorker, now: Date): boolean {
+  return validUntil > now && verifiedAt.getTime() <= now.getTime() + clockSlackMs
+}

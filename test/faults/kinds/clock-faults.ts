@@ -25,8 +25,9 @@ function jump(name: string, choose: Choose, seconds: readonly number[]): Fault {
         for (const each of names) fleet.clocks!.set(each, ahead)
         await Bun.sleep(4_500)
       }
-      return () => {
+      return async () => {
         for (const each of names) fleet.clocks!.set(each, 0)
+        await Bun.sleep(1_200) // until then a part may still go by the old one
       }
     },
   }

@@ -33,9 +33,10 @@ const fullWorkspace: Fault = {
     note(`manifest ${await trust.publish([fleet.measurement, '00'.repeat(32)], fleet.models)}`)
     // The proxy looks for a new manifest every five minutes.
     for (const { name } of fleet.parts) clocks!.set(name, 330)
-    return () => {
+    return async () => {
       disks!.workspace.free()
       for (const { name } of fleet.parts) clocks!.set(name, 0)
+      await Bun.sleep(1_200) // until then a part may still go by the old one
     }
   },
 }

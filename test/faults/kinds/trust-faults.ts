@@ -57,10 +57,10 @@ const forkedLog: Fault = {
     await pass(fleet, 800)
     const noticed = readFileSync(fleet.proxy.options.logPath, 'utf8').includes('log_forked')
     note(noticed ? 'the proxy says that it forks' : 'not said in the log')
-    return () => {
+    return async () => {
       rmSync(trust.logDir, { recursive: true })
       renameSync(real, trust.logDir)
-      for (const { name } of fleet.parts) fleet.clocks?.set(name, 0)
+      await pass(fleet, 0)
     }
   },
   check: async ({ fleet }) =>

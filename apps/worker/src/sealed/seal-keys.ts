@@ -75,6 +75,13 @@ export class SealKeys {
     return key
   }
 
+  /** Gives up every key: nothing that was sealed until now can be opened again. */
+  forget(): void {
+    this.#keys = []
+    this.#sessions.clear()
+    this.#opening.clear()
+  }
+
   /** The digest of the statement that a request to this key was verified by. */
   statementDigestOf(sealKeyId: Bytes): Bytes | undefined {
     return this.#find(sealKeyId)?.statementDigest
@@ -95,7 +102,7 @@ export class SealKeys {
     const opening = key.pair
       .openSession(encapsulation, key.statementDigest)
       .then((secret) => {
-        this.#remember(name, secret)
+        if (this.#keys.includes(key)) this.#remember(name, secret)
         return secret
       })
       .finally(() => this.#opening.delete(name))

@@ -16,6 +16,7 @@ import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { answer } from '../api/answer.ts'
 import type { ApiAnswer, Usage } from '../api/api-request.ts'
 import type { Engine } from '../engine/engine.ts'
+import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import type { ReceiptSigner, SignedUsage } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealShaped } from './seal-shaped.ts'
@@ -87,6 +88,7 @@ async function open(
     }
     service.guard.accept(context)
   }
+  renewAfterClockTurnedBack(service.keys, service.guard)
   try {
     return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes)
   } catch (error) {

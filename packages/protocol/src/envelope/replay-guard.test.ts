@@ -66,3 +66,18 @@ test('memory is bounded: more requests than that within the window are refused',
   for (let id = 1; id <= 4; id++) guard.accept(request(id, 10_000))
   expect(codeOf(() => guard.accept(request(5, 10_000)))).toBe('overloaded')
 })
+
+test('that a clock was turned back behind forgotten requests can be seen, and got over', () => {
+  const { clock, guard } = guardAt(10_000)
+  for (const now of [10_000, 20_000, 30_000, 40_000]) {
+    clock.now = now
+    guard.accept(request(now / 10_000, now))
+    expect(guard.isBehind).toBe(false)
+  }
+  clock.now = 10_500
+  expect(guard.isBehind).toBe(true)
+  expect(codeOf(() => guard.accept(request(9, 10_500)))).toBe('stale_request')
+  guard.forget()
+  expect(guard.isBehind).toBe(false)
+  expect(codeOf(() => guard.accept(request(9, 10_500)))).toBe('accepted')
+})

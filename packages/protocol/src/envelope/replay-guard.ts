@@ -55,6 +55,24 @@ export class ReplayGuard {
     this.#current.latestIssuedAtMs = Math.max(this.#current.latestIssuedAtMs, context.issuedAtMs)
   }
 
+  /**
+   * Whether the clock was turned back behind requests that are forgotten. Then none is accepted until
+   * it is past them again; whoever cannot wait makes all keys anew, and then forgets everything.
+   */
+  get isBehind(): boolean {
+    const now = this.#now()
+    this.#turn(now)
+    return this.#floorMs > now
+  }
+
+  /** To be called only when no request that was sealed before can be opened any more. */
+  forget(): void {
+    this.#current = newGeneration()
+    this.#previous = newGeneration()
+    this.#floorMs = Number.NEGATIVE_INFINITY
+    this.#turnedAtMs = this.#now()
+  }
+
   #requireRecent(issuedAtMs: number, now: number): void {
     const { maxAgeMs, maxAheadMs } = this.#limits
     const ageMs = now - issuedAtMs

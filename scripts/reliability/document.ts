@@ -1,0 +1,67 @@
+/** Writes docs/reliability.md from the results of the runs in docs/reliability/. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatTable, type Report, summarise } from '../../test/faults/report.ts'
+import { formatSlopes, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
+import { drawSoak } from './plot.ts'
+import { faultsText, limitsText, soakText } from './words.ts'
+
+/** Paths below the repository's root, and what belongs there. */
+export function reliabilityDocuments(root: string): Record<string, string> {
+  const folder = join(root, 'docs/reliability')
+  const campaigns = readdirSync(folder)
+    .filter((name) => /^faults-\d+\.json$/.test(name))
+    .toSorted()
+    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Report)
+  const soakPath = join(folder, 'soak.json')
+  const soak = existsSync(soakPath)
+    ? (JSON.parse(readFileSync(soakPath, 'utf8')) as SoakReport)
+    : undefined
+  const page = [
+    '# Reliability',
+    '',
+    'Made by `npm run docs` from the results of the runs in [reliability/](reliability).',
+    '',
+    ...faultsText,
+    ...campaigns.flatMap(formatCampaign),
+    ...limitsText,
+    ...soakText,
+    ...(soak === undefined ? ['No run is on record.', ''] : formatSoakRun(soak)),
+  ]
+  return {
+    'docs/reliability.md': page.join('\n'),
+    ...(soak === undefined ? {} : { 'docs/reliability/soak.svg': drawSoak(soak) }),
+  }
+}
+
+function formatCampaign(report: Report): string[] {
+  const machine = report.machine === undefined ? '' : ` ${report.machine}.`
+  return [
+    `### Seed ${report.seed}, ${report.startedAt.slice(0, 10)}`,
+    '',
+    `${summarise(report).text}.${machine}`,
+    '',
+    formatTable(report),
+    '',
+  ]
+}
+
+function formatSoakRun(soak: SoakReport): string[] {
+  const errors = Object.entries(soak.errors).map(([what, count]) => `${count} × ${what}`)
+  const rows = slopesOf(soak)
+  const grew = rows.filter(({ slope }) => slope.verdict === 'growth')
+  const told = grew.map(({ subject, what }) => `${subject}, ${what}`).join('; ')
+  return [
+    `**${soak.minutes} minutes** on ${soak.startedAt.slice(0, 10)} at ` +
+      `${Math.round(soak.share * 100)}% of ${soak.capacityPerSecond} requests/s: ${soak.requests} requests, ` +
+      `${errors.join(', ') || 'no errors'}, ${soak.keys} keys, ${soak.violations.length} violations. ` +
+      `${soak.note ?? ''}`.trim(),
+    '',
+    grew.length === 0 ? 'Nothing grew.' : `Grew: ${told}.`,
+    '',
+    '![memory, handles and latency over time](reliability/soak.svg)',
+    '',
+    formatSlopes(rows),
+    '',
+  ]
+}
