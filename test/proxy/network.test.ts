@@ -62,15 +62,18 @@ afterAll(async () => {
 const inspected = () => ({ https_proxy: appliance.url, SSL_CERT_FILE: bundle })
 
 describe('behind an HTTPS inspection appliance', () => {
-  test('with the bundle everything works, and the appliance reads no prompt, answer or salt', async () => {
+  test('with the bundle everything works, and the appliance reads no prompt, answer, salt or header of a client', async () => {
     const proxy = await spawnProxy(args, { env: inspected() })
     await proxy.logged('coordinator manifest fetched successfully')
     const salt = `${canary}-${'s'.repeat(40)}`
-    const response = await post(proxy, chatPath, chat({ cache_salt: salt }))
+    const own = { authorization: 'Bearer sk-of-client', 'x-project': 'secret-project' }
+    const response = await post(proxy, chatPath, chat({ cache_salt: salt }), own)
     expect(await response.text()).toContain('Once upon a time')
     const seen = appliance.seen.join('\n')
     expect(seen).toContain('/privatemode/v1/sealed')
-    for (const secret of [canary, 'Once upon a time', salt]) expect(seen).not.toContain(secret)
+    for (const secret of [canary, 'Once upon a time', salt, 'sk-of-client', 'secret-project']) {
+      expect(seen).not.toContain(secret)
+    }
     await proxy.stop()
   })
 
@@ -155,6 +158,20 @@ describe('the manifest log', () => {
     expect((await errorOf(response)).error.code).toBe('attestation_refused')
     await second.stop()
     host.log = newest
+  })
+
+  test('a manifest that this version cannot read says to update the proxy', async () => {
+    const current = host.log
+    host.log = new MemoryLog()
+    const json = JSON.parse(new TextDecoder().decode(scripted.system.manifest))
+    const next = new TextEncoder().encode(JSON.stringify({ ...json, invented_later: true }))
+    await publishEntry(host.log, signer, next)
+    const proxy = await spawnProxy(args, { env: inspected(), cold: true })
+    const remedy = 'update the proxy to the latest version'
+    await proxy.logged('the backend is not verified', 'manifest_unsupported', remedy)
+    expect((await errorOf(await post(proxy, chatPath, chat()))).error.message).toContain(remedy)
+    await proxy.stop()
+    host.log = current
   })
 
   test('a log signed by another key is refused', async () => {

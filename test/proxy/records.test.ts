@@ -1,8 +1,8 @@
 /** What the proxy writes: log, metrics, dumps, manifests. Never content where it does not belong. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ProxyProcess, startProxy } from './proxy-process.ts'
+import { type ProxyProcess, spawnProxy, startProxy, systemArgs } from './proxy-process.ts'
 import {
   canary,
   chat,
@@ -83,6 +83,30 @@ describe('flags of the log', () => {
   })
 })
 
+test('the environment alone is enough to start it', async () => {
+  const { system } = scripted
+  const [, , , manifestPath = ''] = systemArgs(system)
+  const keyPath = join(system.folder, 'key-of-variable')
+  writeFileSync(keyPath, `${system.apiKey}\n`, { mode: 0o600 })
+  const proxy = await spawnProxy([], {
+    cold: true,
+    env: {
+      PRIVATEMODE_PROXY_API_ENDPOINT: system.gatewayUrl,
+      PRIVATEMODE_PROXY_API_KEY: `@${keyPath}`,
+      PRIVATEMODE_PROXY_MANIFEST_PATH: manifestPath,
+      PRIVATEMODE_PROXY_ALLOW_SOFTWARE_ATTESTATION: 'true',
+      PRIVATEMODE_PROXY_SOFTWARE_ROOT_FINGERPRINT: system.rootFingerprint,
+      PRIVATEMODE_PROXY_NVIDIA_OCSP_ALLOW_UNKNOWN: 'false',
+      PRIVATEMODE_PROXY_LOG_FORMAT: 'json',
+      PRIVATEMODE_PROXY_METRICS: 'true',
+    },
+  })
+  await proxy.logged('"msg":"ready"')
+  expect((await post(proxy, chatPath, chat())).status).toBe(200)
+  expect((await fetch(`${proxy.url}/metrics`)).status).toBe(200)
+  await proxy.stop()
+})
+
 test('--dumpRequests writes pairs without keys, and warns at the start', async () => {
   const args = ['--dumpRequests', '--apiKey', scripted.system.apiKey]
   const proxy = await startProxy(scripted.system, { args })
@@ -102,6 +126,9 @@ test('--dumpRequests writes pairs without keys, and warns at the start', async (
   expect(text).toContain(story)
   expect(text).toContain('[DONE]')
   expect(text).not.toContain('sk-client-secret')
+  for (const name of files) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+  for (const path of [folder, join(folder, '..')]) expect(statSync(path).mode & 0o777).toBe(0o700)
+  expect(day).toMatch(/^\d{4}-\d\d-\d\d$/)
   expect(text).not.toContain(scripted.system.apiKey)
 })
 

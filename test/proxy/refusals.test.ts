@@ -123,6 +123,24 @@ describe('pages of other origins', () => {
   })
 })
 
+test('--listenAddress and --allowedHosts: there and nowhere else, under that name and no other', async () => {
+  const args = ['--listenAddress', '127.0.0.2', '--allowedHosts', 'proxy.internal, other.internal']
+  const proxy = await startProxy(scripted.system, { args })
+  expect(proxy.url).toStartWith('http://127.0.0.2:')
+  await expect(fetch(`http://127.0.0.1:${proxy.port}/health`)).rejects.toThrow()
+  const statusUnder = async (host: string, origin?: string) => {
+    const headers = { host, ...(origin === undefined ? {} : { origin }) }
+    return (await fetch(`${proxy.url}/health`, { headers })).status
+  }
+  expect(await statusUnder(`proxy.internal:${proxy.port}`)).toBe(200)
+  expect(await statusUnder('OTHER.internal')).toBe(200)
+  expect(await statusUnder('evil.example')).toBe(403)
+  expect(await statusUnder('proxy.internal', 'http://proxy.internal')).toBe(200)
+  expect(await statusUnder('proxy.internal', 'http://other.internal')).toBe(403)
+  expect(await statusUnder('proxy.internal', 'null')).toBe(403)
+  await proxy.stop()
+})
+
 describe("the proxy's own pages", () => {
   test('HEAD / and /health need no key', async () => {
     expect((await fetch(`${open.url}/`, { method: 'HEAD' })).status).toBe(200)

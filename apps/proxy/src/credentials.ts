@@ -11,7 +11,7 @@ export function chooseApiKey(headers: HeaderLookup, own: Secret | undefined): st
   if (key === undefined || key === '') {
     throw new ApiError(
       'invalid_api_key',
-      'no API key: send "Authorization: Bearer KEY" or "x-api-key: KEY", or start the proxy with --apiKey',
+      'no API key: send "Authorization: Bearer KEY" or "x-api-key: KEY"; a local proxy sends one for you with --apiKey',
     )
   }
   // It becomes a header of ours: printable ASCII of a sane length, or it is no key.

@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test'
+import { envName, type Flag, parseFlags } from '@privatemode/service'
+import { program } from './flag-table.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 const root = 'ab'.repeat(32)
@@ -141,7 +143,19 @@ test("the vendor's own names are aliases", () => {
   expect(revocation).toEqual({ allowUnknown: false, graceHours: 0 })
 })
 
-test('every flag can be set by its environment variable', () => {
+test.each(Object.keys(program.flags))('--%s can be set by its environment variable', (name) => {
+  const flag: Flag = program.flags[name as keyof typeof program.flags]
+  const samples = { boolean: 'true', integer: '2', string: 'text', secret: 'text' }
+  const sample = ('choices' in flag ? flag.choices?.[0] : undefined) ?? samples[flag.type]
+  const byFlag = parseFlags(program, { args: [`--${name}=${sample}`], env: {} })
+  const variable = envName(program.envPrefix, name)
+  const byVariable = parseFlags(program, { args: [], env: { [variable]: sample } })
+  const neither = parseFlags(program, { args: [], env: {} })
+  expect(byVariable).toEqual(byFlag)
+  expect(byVariable).not.toEqual(neither)
+})
+
+test('variables become settings', () => {
   const settings = read([], {
     PRIVATEMODE_PROXY_API_ENDPOINT: 'env.test:1',
     PRIVATEMODE_PROXY_MANIFEST_LOG_KEY: 'k',
@@ -159,6 +173,19 @@ test('every flag can be set by its environment variable', () => {
     dumpRequests: true,
     listen: { port: 9 },
   })
+})
+
+test("the vendor's own names are variables, too, and may not contradict", () => {
+  const named = { PRIVATEMODE_PROXY_NVIDIA_OCSP_ALLOW_UNKNOWN: 'false' }
+  expect(read(base, named).revocation.allowUnknown).toBe(false)
+  const both = { ...named, PRIVATEMODE_PROXY_VENDOR_OCSP_ALLOW_UNKNOWN: 'true' }
+  expect(() => read(base, both)).toThrow('are the same flag but differ')
+})
+
+test('what Kubernetes says about a service of this name is no port to listen on', () => {
+  const env = { PRIVATEMODE_PROXY_PORT: 'tcp://10.0.0.1:8080' }
+  expect(read(base, env).listen.port).toBe(8080)
+  expect(() => read(base, { PRIVATEMODE_PROXY_PORT: '10.0.0.1' })).toThrow('--port')
 })
 
 test('an empty API key is none', () => {

@@ -12,6 +12,7 @@ import {
 import type { SaltPolicy } from './cache-salt.ts'
 import { program } from './flag-table.ts'
 import { type LogPolicy, parseLogPolicy } from './log-policy.ts'
+import { withoutServiceLinks } from './service-links.ts'
 
 export type TrafficShape = 'off' | 'default' | 'strict'
 
@@ -57,7 +58,7 @@ type Values = FlagValues<(typeof program)['flags']>
 const saltBytes = 32
 
 export function readSettings(sources: FlagSources): ReadSettings {
-  const parsed = parseFlags(program, sources)
+  const parsed = parseFlags(program, { ...sources, env: withoutServiceLinks(sources.env) })
   if (parsed.kind !== 'values') return parsed
   const { values, given } = parsed
   if (!given.has('apiEndpoint')) {

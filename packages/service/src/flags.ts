@@ -94,12 +94,7 @@ export function parseFlags<const Table extends FlagTable>(
   program: Program<Table>,
   sources: FlagSources,
 ): ParsedFlags<Table> {
-  const texts = new Map<string, { text: string; as: string }>()
-  for (const name of Object.keys(program.flags)) {
-    const variable = envName(program.envPrefix, name)
-    const text = sources.env[variable]
-    if (text !== undefined && text !== '') texts.set(name, { text, as: variable })
-  }
+  const texts = readVariables(program, sources.env)
   const fromArgs = readArgs(program, sources.args)
   if (fromArgs.kind !== 'texts') return fromArgs
   for (const [name, entry] of fromArgs.texts) texts.set(name, entry)
@@ -121,6 +116,26 @@ function unset(flag: Flag): false | undefined {
 }
 
 type ArgTexts = Map<string, { text: string; as: string }>
+
+function readVariables(program: Program<FlagTable>, env: FlagSources['env']): ArgTexts {
+  const texts: ArgTexts = new Map()
+  for (const [name, { aliases = [] }] of Object.entries(program.flags)) {
+    for (const spelled of [name, ...aliases]) {
+      const as = envName(program.envPrefix, spelled)
+      const text = env[as]
+      if (text !== undefined && text !== '') note(texts, name, { text, as })
+    }
+  }
+  return texts
+}
+
+function note(texts: ArgTexts, name: string, entry: { text: string; as: string }): void {
+  const earlier = texts.get(name)
+  if (earlier !== undefined && earlier.as !== entry.as && earlier.text !== entry.text) {
+    throw invalid(`${earlier.as} and ${entry.as} are the same flag but differ; give one of them`)
+  }
+  texts.set(name, entry)
+}
 
 function readArgs(
   program: Program<FlagTable>,
@@ -146,11 +161,7 @@ function readArgs(
         index++
       }
     }
-    const earlier = texts.get(name)
-    if (earlier !== undefined && earlier.as !== spelled && earlier.text !== text) {
-      throw invalid(`${earlier.as} and ${spelled} are the same flag but differ; give one of them`)
-    }
-    texts.set(name, { text, as: spelled })
+    note(texts, name, { text, as: spelled })
   }
   return { kind: 'texts', texts }
 }
