@@ -1,0 +1,75 @@
+/** `npm run hostile -- [--seconds 20] [--scale 1] [--only WORD] [--write]`: hostile clients against every door, as a table. */
+import { resolve } from 'node:path'
+import { ClientStack } from '../clients/client-stack.ts'
+import { attacks } from './attacks.ts'
+import { onceTricks } from './once-tricks.ts'
+import { targetsOf } from './target.ts'
+import { tryOnce } from './try-once.ts'
+import { maxGrownMiB, ms, withstand } from './withstand.ts'
+
+const option = (name: string, otherwise: string) => {
+  const at = process.argv.indexOf(`--${name}`)
+  return at < 0 ? otherwise : (process.argv[at + 1] ?? otherwise)
+}
+const seconds = Number(option('seconds', '20'))
+const scale = Number(option('scale', '1'))
+const only = option('only', '')
+const lines: string[] = []
+let failures = 0
+const say = (line: string) => {
+  lines.push(line)
+  console.log(line)
+}
+
+const place = new ClientStack()
+await place.start()
+try {
+  const targets = targetsOf(place)
+  say('| message | answered by proxy | proxyless | gateway |')
+  say('|---|---|---|---|')
+  for (const trick of onceTricks.filter(({ name }) => name.includes(only))) {
+    const cells: string[] = []
+    for (const target of targets) {
+      const applies = trick.against?.includes(target.name) ?? true
+      if (!applies) {
+        cells.push('–')
+        continue
+      }
+      const { status, problems } = await tryOnce(place, trick, target)
+      failures += problems.length
+      const shown = status === 200 && trick.group === 'paths' ? 'its page' : `${status}`
+      cells.push(problems.length === 0 ? shown : `**${status}: ${problems.join('; ')}**`)
+    }
+    say(`| ${trick.group}: ${trick.name} | ${cells.join(' | ')} |`)
+  }
+  say('')
+  say(`Lasting tricks, ${seconds} s each, at ${scale} of their full size:`)
+  say('')
+  say('| trick | against | the attacker got | memory | p99 of others before | during |')
+  say('|---|---|---|---|---|---|')
+  const limits = { scale, seconds, baselineAnswers: 200, floorMs: 50, grownMiB: maxGrownMiB }
+  for (const attack of attacks.filter(({ name }) => name.includes(only))) {
+    for (const target of targets.filter(({ name }) => attack.against.includes(name))) {
+      const seen = await withstand(place, attack, target, limits)
+      failures += seen.problems.length
+      const noted = Object.entries(seen.noted).map(([what, count]) => `${count} ${what}`)
+      const bad = seen.problems.length === 0 ? '' : ` **${seen.problems.join('; ')}**`
+      say(
+        `| ${attack.name} | ${target.name} | ${noted.join(', ')} | +${Math.round(seen.grownMiB)} MiB | ${ms(seen.before.p99Ms)} | ${ms(seen.during.p99Ms)}${bad} |`,
+      )
+    }
+  }
+} finally {
+  await place.stop()
+}
+if (process.argv.includes('--write')) await writeTables()
+console.log(failures === 0 ? '\nall withstood' : `\n${failures} problems`)
+process.exit(failures === 0 ? 0 : 1)
+
+async function writeTables(): Promise<void> {
+  const document = resolve(import.meta.dir, '../../docs/hostile-clients.md')
+  const text = await Bun.file(document).text()
+  const marker = '<!-- written by npm run hostile -- --write -->\n'
+  const kept = text.slice(0, text.indexOf(marker) + marker.length)
+  await Bun.write(document, `${kept}\n${lines.join('\n')}\n`)
+}

@@ -1,0 +1,72 @@
+/** Runs one lasting trick from a process of its own and says what it did to others and to memory. */
+import { join } from 'node:path'
+import type { ClientStack } from '../clients/client-stack.ts'
+import type { Attack } from './attacks.ts'
+import { askOn, type Experience, residentMiB } from './bystander.ts'
+import type { Target } from './target.ts'
+
+export type Endurance = {
+  readonly attack: string
+  readonly target: string
+  readonly before: Experience
+  readonly during: Experience
+  readonly grownMiB: number
+  /** What the attacker got, counted. */
+  readonly noted: Readonly<Record<string, number>>
+  /** Why this is not withstood; empty where it is. */
+  readonly problems: readonly string[]
+}
+
+export type EnduranceLimits = {
+  readonly scale: number
+  readonly seconds: number
+  readonly baselineAnswers: number
+  /** The share of p99 that is the machine's own. */
+  readonly floorMs: number
+  readonly grownMiB: number
+}
+
+/** The room for bodies is 512 MiB; a runtime that collects its garbage late needs about as much again. */
+export const maxGrownMiB = 1100
+
+export async function withstand(
+  place: ClientStack,
+  attack: Attack,
+  target: Target,
+  limits: EnduranceLimits,
+): Promise<Endurance> {
+  const entrance = target.name === 'proxyless' ? place.proxyless : place.proxy
+  const before = await askOn(entrance, limits.baselineAnswers, () => true)
+  const startMiB = residentMiB(target.pid)
+  let mostMiB = startMiB
+  const child = Bun.spawn(
+    [process.execPath, join(import.meta.dir, 'attack-main.ts'), attack.name, `${limits.scale}`],
+    { stdin: Buffer.from(JSON.stringify(target)), stdout: 'pipe', stderr: 'inherit' },
+  )
+  const output = new Response(child.stdout).text()
+  const sampling = setInterval(() => {
+    mostMiB = Math.max(mostMiB, residentMiB(target.pid))
+  }, 100)
+  const endAt = Date.now() + limits.seconds * 1000
+  const during = await askOn(entrance, limits.baselineAnswers / 2, () => Date.now() > endAt)
+  clearInterval(sampling)
+  child.kill('SIGTERM')
+  const noted = readNotes(await output)
+  await child.exited
+  const grownMiB = mostMiB - startMiB
+  const problems: string[] = []
+  if (during.failures.length > 0) problems.push(`others failed: ${during.failures[0]}`)
+  if (during.p99Ms > 2 * before.p99Ms + limits.floorMs) {
+    problems.push(`p99 of others rose from ${ms(before.p99Ms)} to ${ms(during.p99Ms)}`)
+  }
+  if (grownMiB > limits.grownMiB) problems.push(`memory grew by ${Math.round(grownMiB)} MiB`)
+  if (Object.keys(noted).length === 0) problems.push('the attack did not start')
+  return { attack: attack.name, target: target.name, before, during, grownMiB, noted, problems }
+}
+
+export const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`
+
+function readNotes(output: string): Record<string, number> {
+  const last = output.trim().split('\n').at(-1) ?? ''
+  return last.startsWith('{') ? JSON.parse(last) : {}
+}
