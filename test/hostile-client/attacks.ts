@@ -17,6 +17,7 @@ const all = ['proxy', 'proxyless', 'gateway'] as const
 const clients = ['proxy', 'proxyless'] as const
 const keyed = ['proxyless', 'gateway'] as const
 const held: Wire[] = []
+const maxOpenedAgain = 8
 
 /** Opens connections with this start, and opens another for each that the door ended. */
 async function hold(
@@ -34,11 +35,14 @@ async function hold(
     held.push(wire)
   }
   setInterval(() => {
+    let opening = 0
     for (const [index, wire] of held.entries()) {
       if (!wire.isClosed) {
         keepUp?.act(wire)
         continue
       }
+      // Holding is the trick here, not the flood of opening again.
+      if (++opening > maxOpenedAgain) continue
       note(/^HTTP\/1\.1 (\d+)/.exec(wire.text)?.[1] ?? 'cut')
       held.splice(index, 1)
       Wire.open(target).then(

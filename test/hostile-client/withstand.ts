@@ -26,8 +26,8 @@ export type EnduranceLimits = {
   readonly grownMiB: number
 }
 
-/** The room for bodies is 512 MiB; a runtime that collects its garbage late needs about as much again. */
-export const maxGrownMiB = 1100
+/** The room for bodies is 256 MiB; a runtime that collects its garbage late needs more than twice that. */
+export const maxGrownMiB = 800
 
 export async function withstand(
   place: ClientStack,

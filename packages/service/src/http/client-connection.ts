@@ -4,6 +4,7 @@ import type { BodyRoom } from './body-room.ts'
 import { Exchange, type ExchangeHost } from './exchange.ts'
 import { Fields } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
+import { releaseBytes } from './release-bytes.ts'
 import { RequestBody } from './request-body.ts'
 import { maxHeadBytes, parseRequestHead, readHeadText } from './request-head.ts'
 import { SocketWriter } from './socket-writer.ts'
@@ -74,7 +75,10 @@ export class ClientConnection implements ExchangeHost {
 
   data(bytes: Buffer): void {
     this.#touchedTick = this.#place.tick
-    if (this.#closing) return
+    if (this.#closing) {
+      releaseBytes(bytes)
+      return
+    }
     try {
       const used = this.#exchange?.body.ended === false ? this.#exchange.body.feed(bytes, 0) : 0
       if (used < bytes.length) this.#keep(used === 0 ? bytes : bytes.subarray(used))

@@ -45,7 +45,7 @@ export type HttpServer = {
 }
 
 const tickMs = 1_000
-const defaultHeldBodyBytes = 512 * 1024 * 1024
+const defaultHeldBodyBytes = 256 * 1024 * 1024
 /** How far to look for a connection that can make way. */
 const maxLookedAt = 64
 const stopPollMs = 20

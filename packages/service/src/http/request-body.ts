@@ -115,8 +115,7 @@ export class RequestBody {
   /** Throws away what is here and what comes. */
   discard(): void {
     this.#taker = { kind: 'discard' }
-    this.#parts = []
-    this.release()
+    this.#drop()
     if (!this.ended) this.#read(true)
   }
 
@@ -131,18 +130,27 @@ export class RequestBody {
     this.#failure ??= error
     const taker = this.#taker
     this.#taker = { kind: 'discard' }
-    this.#parts = []
-    this.release()
+    this.#drop()
     if (taker.kind === 'whole') taker.done(error)
     return taker.kind !== 'stream'
+  }
+
+  /** While more is to come, all that is here is this body's alone: a flood must not wait for the collector. */
+  #drop(): void {
+    if (!this.ended) for (const { bytes } of this.#parts) releaseBytes(bytes)
+    this.#parts = []
+    this.release()
   }
 
   #feedCounted(bytes: Buffer, from: number): number {
     const end = Math.min(bytes.length, from + this.#left)
     this.#left -= end - from
     if (end > from) this.#give({ bytes, start: from, end })
-    const isCopied = this.#taker.kind === 'whole' && this.#taker.into !== undefined
-    if (isCopied && end === bytes.length) releaseBytes(bytes)
+    const taker = this.#taker
+    const isUnused =
+      taker.kind === 'discard' || (taker.kind === 'whole' && taker.into !== undefined)
+    // What stands behind the end is the next request's.
+    if (isUnused && end === bytes.length) releaseBytes(bytes)
     return end
   }
 
