@@ -1,6 +1,13 @@
 /** Puts the parts of a gateway together and runs them. */
 
-import { createLog, createOutbound, describeError, type Log, logLevels } from '@privatemode/service'
+import {
+  createLog,
+  createOutbound,
+  describeError,
+  type Log,
+  logLevels,
+  Tracer,
+} from '@privatemode/service'
 import { type HttpServer, serveHttp, UpstreamPool } from '@privatemode/service/http'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
@@ -81,6 +88,13 @@ async function assemble(
     clock,
     graceMs: settings.limits.usageGraceMs,
   })
+  const tracer =
+    settings.tracing &&
+    new Tracer({
+      settings: settings.tracing,
+      fetch: outbound.fetch,
+      onDropped: (count) => metrics.droppedSpans.add(count),
+    })
   const pool = new UpstreamPool({
     clock,
     limits: settings.limits.workers,
@@ -97,6 +111,7 @@ async function assemble(
       expected,
       metrics,
       log,
+      tracer,
       logsRequests: settings.logLevel <= logLevels.debug,
       clock,
       random: Math.random,
@@ -125,6 +140,7 @@ async function assemble(
   })
   const close = async () => {
     pool.close()
+    await tracer?.close()
     outbound.close()
     await lastUse.stop()
     await view.close()

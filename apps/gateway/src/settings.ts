@@ -7,8 +7,10 @@ import {
   type LogFormat,
   parseFlags,
   parseLogLevel,
+  readTraceSettings,
   Secret,
   type Tls,
+  type TraceSettings,
 } from '@privatemode/service'
 import type { ConnectionLimits, PoolLimits } from '@privatemode/service/http'
 import { program } from './flags.ts'
@@ -33,6 +35,8 @@ export type Settings = {
   readonly oidc: OidcSettings | undefined
   readonly metrics: boolean
   readonly metricsToken: Secret | undefined
+  /** Undefined traces nothing. */
+  readonly tracing: TraceSettings | undefined
   readonly logFormat: LogFormat
   readonly logLevel: number
   readonly limits: Limits
@@ -90,6 +94,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     oidc: readOidc(values),
     metrics: values.metrics,
     metricsToken: values.metricsToken,
+    tracing: readTraceSettings(sources.env, 'privatemode-gateway'),
     logFormat: values.logFormat,
     logLevel: level,
     limits: {

@@ -1,5 +1,5 @@
 /** What the relay works with. */
-import type { Log } from '@privatemode/service'
+import type { Log, Tracer } from '@privatemode/service'
 import type { Exchange, UpstreamPool } from '@privatemode/service/http'
 import type { KeyCheck } from '../keys/key-check.ts'
 import type { Limiter } from '../limits/limiter.ts'
@@ -17,6 +17,8 @@ export type RelayParts = {
   readonly expected: ExpectedUsage
   readonly metrics: GatewayMetrics
   readonly log: Log
+  /** Undefined traces nothing. */
+  readonly tracer: Tracer | undefined
   /** Whether a line is written for each request; else it is not even made. */
   readonly logsRequests: boolean
   /** Monotonic milliseconds. */

@@ -1,5 +1,6 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { OpenSpan } from '@privatemode/service'
 import {
   type Exchange,
   emptySpan,
@@ -16,6 +17,7 @@ import type { RelayDone, RelayParts } from './relay-parts.ts'
 import { reportRelayed } from './report-relayed.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
 import { streamBody } from './stream-body.ts'
+import { traceLine, traceRefused } from './trace-relay.ts'
 
 export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDone): void {
   new Relay(exchange, parts, done).start()
@@ -30,6 +32,7 @@ class Relay implements AttemptOwner {
   readonly #parts: RelayParts
   readonly #done: RelayDone
   readonly #startedMs: number
+  readonly #span: OpenSpan | undefined
   #sealed: SealedRequest | undefined
   #caller: Caller | undefined
   #permit: Permit | undefined
@@ -45,6 +48,7 @@ class Relay implements AttemptOwner {
     this.#parts = parts
     this.#done = done
     this.#startedMs = parts.clock()
+    this.#span = parts.tracer?.begin(exchange.head.fields.get('traceparent'))
   }
 
   get answerFields(): string {
@@ -69,6 +73,7 @@ class Relay implements AttemptOwner {
   #fail(error?: unknown): void {
     this.#release()
     this.#permit?.end()
+    if (this.#parts.tracer && this.#span) traceRefused(this.#parts.tracer, this.#span, error)
     this.#done(this.#exchange, error)
   }
 
@@ -159,6 +164,7 @@ class Relay implements AttemptOwner {
         sealed: this.#sealed,
         caller: this.#caller,
         worker: entry.worker,
+        span: this.#span,
         outcome,
         bytesOut,
         attempts: this.#attempts,
@@ -207,7 +213,7 @@ class Relay implements AttemptOwner {
       `POST /privatemode/v1/sealed HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
       `content-type: ${sealedContentType}\r\ncontent-length: ${lengthBytes}\r\n` +
       `privatemode-request-id: ${requestId}\r\nprivatemode-model: ${model}\r\n` +
-      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller?.keyId}\r\n\r\n`
+      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller?.keyId}\r\n${traceLine(this.#span)}\r\n`
     )
   }
 }

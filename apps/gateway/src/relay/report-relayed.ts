@@ -1,14 +1,17 @@
 /** Tells log, metrics and metering of a request that was relayed. */
+import type { OpenSpan } from '@privatemode/service'
 import type { Caller } from '../keys/key-check.ts'
 import type { LiveWorker } from '../registry/worker-store.ts'
 import type { StreamEnd } from './attempt.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { SealedRequest } from './sealed-request.ts'
+import { traceRelayed } from './trace-relay.ts'
 
 export type Relayed = {
   readonly sealed: SealedRequest
   readonly caller: Caller
   readonly worker: LiveWorker
+  readonly span: OpenSpan | undefined
   readonly outcome: StreamEnd
   readonly bytesOut: number
   readonly attempts: number
@@ -30,6 +33,7 @@ export function reportRelayed(parts: RelayParts, relayed: Relayed): void {
     durationMs: elapsedMs,
   })
   parts.metrics.relayed(sealed.model, outcome, relayed)
+  if (parts.tracer && relayed.span) traceRelayed(parts.tracer, relayed.span, relayed)
   if (!parts.logsRequests) return
   parts.log.debug('relayed', {
     requestId: sealed.requestId,

@@ -25,12 +25,14 @@ export type SealOptions = {
   readonly model?: string
   readonly requestId?: string
   readonly signal?: AbortSignal
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export type TestGatewayOptions = {
   readonly databaseUrl?: string
   readonly dataDir?: string
   readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
@@ -44,7 +46,10 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       : ['--databaseUrl', options.databaseUrl]
   const logLines: string[] = []
   const gateway = await startGateway(
-    testSettings([...home, '--drainMs', '0', '--logLevel', 'debug', ...(options.args ?? [])]),
+    testSettings(
+      [...home, '--drainMs', '0', '--logLevel', 'debug', ...(options.args ?? [])],
+      options.env,
+    ),
     { log: createLog({ format: 'json', level: -4, write: (lines) => logLines.push(lines) }) },
   )
   const operate = (method: string, path: string, body?: unknown) =>
@@ -77,6 +82,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
           'privatemode-model': more.model ?? 'test-model',
           'privatemode-path': '/v1/chat/completions',
           'privatemode-workers': workers.join(','),
+          ...more.headers,
         },
         body: more.body ?? 'sealed bytes',
         ...(more.signal === undefined ? {} : { signal: more.signal }),
@@ -89,10 +95,13 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
 }
 
 /** Settings as the flags make them, on a free port. */
-export function testSettings(args: readonly string[]): Settings {
+export function testSettings(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Settings {
   const parsed = parseSettings({
     args: ['--port', '0', '--operatorToken', operatorToken, ...args],
-    env: {},
+    env,
   })
   if (parsed.kind !== 'settings') throw new Error('expected settings')
   return parsed.settings

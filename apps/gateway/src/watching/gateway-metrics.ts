@@ -5,6 +5,7 @@ export type GatewayMetrics = {
   /** Requests refused, by status and code. */
   readonly refusals: Counter
   readonly usageRecords: Counter
+  readonly droppedSpans: Counter
   relayed(model: string, outcome: string, facts: RelayedFacts): void
   watch(name: string, help: string, read: () => number): void
   format(): string
@@ -34,6 +35,7 @@ export function createGatewayMetrics(): GatewayMetrics {
   return {
     refusals: counter('refusals_total', 'requests refused, by status and code'),
     usageRecords: counter('usage_records_total', 'usage records from workers, by verdict'),
+    droppedSpans: counter('trace_spans_dropped_total', 'spans that no collector took'),
     relayed(model, outcome, facts) {
       let outcomes = counts.get(model)
       if (outcomes === undefined) {

@@ -2,3 +2,4 @@
 export { createTestAuthority } from './certificates.ts'
 export { type ConnectProxy, startConnectProxy } from './connect-proxy.ts'
 export { type InspectionAppliance, startInspectionAppliance } from './inspection-appliance.ts'
+export { type CollectedSpan, startTraceCollector, type TraceCollector } from './trace-collector.ts'

@@ -4,7 +4,15 @@ import { workers } from './0002-workers.ts'
 import { usage } from './0003-usage.ts'
 import { limits } from './0004-limits.ts'
 import { members } from './0005-members.ts'
+import { usageTime } from './0006-usage-time.ts'
 
 export type Migration = { readonly name: string; readonly sql: string }
 
-export const migrations: readonly Migration[] = [accountsAndKeys, workers, usage, limits, members]
+export const migrations: readonly Migration[] = [
+  accountsAndKeys,
+  workers,
+  usage,
+  limits,
+  members,
+  usageTime,
+]

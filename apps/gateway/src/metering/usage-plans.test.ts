@@ -1,0 +1,41 @@
+/** Queries about usage stay fast with any number of rows: each has the index made for it. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Database } from '../state/database.ts'
+import { fillUsage, middleOf } from '../testing/synthetic-usage.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { planUsage } from '../testing/usage-plans.ts'
+
+const wanted = { requests: 20_000, rows: 4_000, days: 2 }
+const plan = () => planUsage(database, new Date(), middleOf(wanted, new Date()))
+let database: Database
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+  await fillUsage(database, wanted)
+  // So small a table is read whole in any case; this asks what there is for a large one.
+  await database.script('set enable_seqscan = off; set enable_bitmapscan = off')
+}, 60_000)
+
+afterAll(() => database.close())
+
+test('every query about usage uses its index and reads no whole table', async () => {
+  const plans = await plan()
+  expect(plans).toHaveLength(10)
+  for (const { name, index, lines } of plans) {
+    const text = lines.join('\n')
+    expect([name, text]).toEqual([
+      name,
+      expect.stringMatching(new RegExp(`using ${index.source} on `)),
+    ])
+    expect([name, text]).toEqual([name, expect.not.stringMatching(/Seq Scan on usage/)])
+    // A page that is sorted first would cost more the further back it reaches.
+    if (name.startsWith('list')) expect(text).not.toMatch(/\bSort\b/)
+  }
+})
+
+test('the sums of hours come from the hourly table alone', async () => {
+  const plans = await plan()
+  for (const { name, lines } of plans.filter((each) => /^(portal|admin)/.test(each.name))) {
+    expect([name, lines.join('\n')]).toEqual([name, expect.not.stringMatching(/ on usage\b/)])
+  }
+})

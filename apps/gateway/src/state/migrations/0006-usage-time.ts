@@ -1,0 +1,7 @@
+/** An index for who looks at the requests of all accounts: the operator's list and export. */
+import type { Migration } from './index.ts'
+
+export const usageTime: Migration = {
+  name: 'usage-time',
+  sql: 'create index usage_time on usage (started_at, request_id);',
+}
