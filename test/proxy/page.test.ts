@@ -42,6 +42,17 @@ const facts: PageFacts = {
     ],
     refused: [{ worker_id: 'w_2', code: 'debug_enabled', reason: 'debug is on', checks }],
   },
+  cacheChecks: (['isolates', 'shares', 'caches-nothing', 'cannot-tell'] as const).map(
+    (verdict) => ({
+      model: `org/${verdict}`,
+      checked_at: now.toISOString(),
+      verdict,
+      basis: 'times',
+      reason: 'the same salt is quicker than a new prompt',
+      rounds: 16,
+      comparisons: [],
+    }),
+  ),
 }
 
 const server = Bun.serve({

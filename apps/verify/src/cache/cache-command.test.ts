@@ -119,7 +119,7 @@ test('a server that is not there, or refuses, cannot be told: exit code 4', asyn
   }
 })
 
-test('a wrong call is refused before anything is sent', () => {
+test('a wrong call is refused before anything is sent', async () => {
   for (const args of [
     [],
     ['--url', 'ftp://x', '--model', 'm'],
@@ -127,6 +127,6 @@ test('a wrong call is refused before anything is sent', () => {
     ['--url', 'http://x', '--model', 'm', '--no-salt', 'perhaps'],
     ['--url', 'http://x', '--model', 'm', '--json=yes'],
   ]) {
-    expect(cacheCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow()
+    await expect(cacheCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow()
   }
 })
