@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { program as gatewayProgram } from '../../apps/gateway/src/flags.ts'
 import { parseSettings as parseGateway } from '../../apps/gateway/src/settings.ts'
+import { parsePortalConfig } from '../../apps/portal/src/config/portal-config.ts'
 import { program as workerProgram } from '../../apps/worker/src/settings.ts'
 import { backend, chat, complete, confidential, manyNodes } from './backend-values.ts'
 import {
@@ -43,7 +44,7 @@ describe.skipIf(withoutHelm)('the chart of the backend', () => {
     expect(find(objects, 'HorizontalPodAutoscaler').spec.minReplicas).toBe(2)
     expect(find(objects, 'PodDisruptionBudget').spec.maxUnavailable).toBe(1)
     const kinds = podOf(objects, 'Deployment', name).volumes.map((v: object) => Object.keys(v)[1])
-    expect(new Set(kinds)).toEqual(new Set(['secret']))
+    expect(new Set(kinds)).toEqual(new Set(['secret', 'configMap']))
   })
 
   test('the command line of the gateway is read by the gateway itself', () => {
@@ -77,7 +78,9 @@ describe.skipIf(withoutHelm)('the chart of the backend', () => {
     expect(Object.keys(schema.gateway.properties.limits.properties).sort()).toEqual(limits.sort())
     const managed = [
       ...['port', 'host', 'publicUrl', 'gatewayUrl', 'operatorToken', 'engineUrl', 'logFormat'],
-      ...['softwareIdentity', 'gpus', 'modelsFile'],
+      ...['softwareIdentity', 'gpus', 'metricsPort'],
+      // Of the embedded engine, which the image of the worker does not have.
+      ...['modelsFile', 'engineThreads', 'promptCacheMib', 'maxWaiting'],
     ]
     const settable = Object.keys(schema.workers.items.properties.flags.properties)
     expect([...settable, ...managed].sort()).toEqual(Object.keys(workerProgram.flags).sort())
@@ -174,6 +177,8 @@ const refusals: readonly [Values, string][] = [
     { ...backend, monitoring: { serviceMonitors: true }, gateway: { metrics: { enabled: false } } },
     'nothing to read',
   ],
+  [withValue(backend, 'monitoring.from', [{ podSelector: {} }]), 'monitoring.from has no effect'],
+  [withValue(backend, 'gateway.portal.softwareRoot', 'x'), 'softwareRoot'],
 ]
 
 describe.skipIf(withoutHelm)('the chart of the backend refuses', () => {
@@ -182,20 +187,62 @@ describe.skipIf(withoutHelm)('the chart of the backend refuses', () => {
   }
 })
 
+/** Where each program names its metrics. */
+const metricSources: Readonly<Record<string, readonly string[]>> = {
+  gateway: ['gateway/src/watching/gateway-metrics.ts', 'gateway/src/gateway.ts'],
+  worker: [
+    ...['worker/src/watching/worker-metrics.ts', 'worker/src/watching/watched-engine.ts'],
+    'worker/src/worker.ts',
+  ],
+  proxy: ['proxy/src/proxy-metrics.ts'],
+}
+
+function metricsOf(part: string): Set<string> {
+  const read = (path: string) => readFileSync(join(import.meta.dir, '../../apps', path), 'utf8')
+  const text = (metricSources[part] ?? []).map(read).join('\n')
+  const made =
+    /(?:counter|seconds|histogram|gauge|gaugeOf|watch)\(\s*['`](?:privatemode_[a-z]+_)?([a-z_]+)['`]/g
+  return new Set([...text.matchAll(made)].map(([, name]) => `privatemode_${part}_${name}`))
+}
+
 test('dashboard and alerts name metrics that the programs have', () => {
-  const sources = ['apps/gateway/src/watching/gateway-metrics.ts', 'apps/gateway/src/gateway.ts']
-  const text = [...sources, 'apps/proxy/src/proxy-metrics.ts']
-    .map((path) => readFileSync(join(import.meta.dir, '../..', path), 'utf8'))
-    .join('\n')
   const used = ['alerts.yaml', 'dashboard.json']
     .map((name) => readFileSync(join(chart, 'files', name), 'utf8'))
     .join('\n')
-    .matchAll(/privatemode_(gateway|proxy)_([a-z_]+?)(_bucket)?\b(?=[^a-z_])/g)
-  let count = 0
-  for (const [whole, part, name] of used) {
-    count++
-    const known = part === 'gateway' ? `(prefix}|')${name}` : `privatemode_proxy_${name}`
-    expect(`${whole}: ${new RegExp(known.replace('(', '(?:')).test(text)}`).toBe(`${whole}: true`)
-  }
-  expect(count).toBeGreaterThan(15)
+    .match(/privatemode_(gateway|worker|proxy)_[a-z_]+/g)
+  const named = new Set(used?.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+  const known = new Set(Object.keys(metricSources).flatMap((part) => [...metricsOf(part)]))
+  expect(named.size).toBeGreaterThan(15)
+  expect([...named].filter((name) => !known.has(name))).toEqual([])
 })
+
+test.skipIf(withoutHelm)('the pages understand what the chart tells them', () => {
+  const values = withValue(backend, 'gateway.portal', {
+    manifestLogKey: 'log.internal+8d4a+AQID',
+    proxylessUrl: 'https://api.internal',
+    softwareRoot: 'ab'.repeat(32),
+  })
+  const { data } = find(objectsOf(values), 'ConfigMap', 'privatemode-portal-demo')
+  expect(parsePortalConfig(JSON.parse(data['portal.json']))).toEqual({
+    manifestLogKey: 'log.internal+8d4a+AQID',
+    proxylessUrl: 'https://api.internal',
+    softwareRoot: 'ab'.repeat(32),
+    proxyUrl: undefined,
+    proxylessCaFile: undefined,
+  })
+})
+
+test.skipIf(withoutHelm)(
+  'readers of metrics reach a port of the workers with nothing else on it',
+  () => {
+    const values = withValue(backend, 'monitoring.serviceMonitors', true)
+    const { ingress } = find(
+      objectsOf(values),
+      'NetworkPolicy',
+      'privatemode-worker-chat-demo',
+    ).spec
+    expect(ingress.map((rule: KubernetesObject) => rule.ports[0].port)).toEqual([8095, 9095])
+    const endpoints = find(objectsOf(values), 'PodMonitor').spec.podMetricsEndpoints
+    expect(endpoints).toEqual([{ port: 'metrics', path: '/metrics', interval: '30s' }])
+  },
+)

@@ -41,3 +41,25 @@ export function outwardPorts(objects: readonly KubernetesObject[]): number[] {
   const rule = find(objects, 'NetworkPolicy').spec.egress[1]
   return rule.ports.map((entry: KubernetesObject) => entry.port)
 }
+
+/** Paths of all values; lists, and the maps named in `whole`, count as one. */
+export function leaves(values: Values, whole: readonly string[], prefix = ''): string[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const path = `${prefix}${name}`
+    const deeper = isMap(value) && Object.keys(value).length > 0 && !whole.includes(path)
+    return deeper ? leaves(value, whole, `${path}.`) : [path]
+  })
+}
+
+export function merge(under: Values, over: Values): Values {
+  const merged: { [name: string]: unknown } = { ...under }
+  for (const [name, value] of Object.entries(over)) {
+    const old = merged[name]
+    const both = isMap(old) && isMap(value)
+    merged[name] = both ? merge(old, value) : value
+  }
+  return merged
+}
+
+const isMap = (value: unknown): value is Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -18,6 +18,9 @@
 {{- if and $values.monitoring.serviceMonitors (not $values.gateway.metrics.enabled) -}}
 {{- fail "monitoring.serviceMonitors needs gateway.metrics.enabled: there would be nothing to read" -}}
 {{- end -}}
+{{- if and $values.monitoring.from (not (and $values.monitoring.serviceMonitors $values.workerMetrics.enabled)) -}}
+{{- fail "monitoring.from has no effect without monitoring.serviceMonitors and workerMetrics.enabled" -}}
+{{- end -}}
 {{- $names := dict -}}
 {{- range $values.workers -}}
 {{- if hasKey $names .name -}}

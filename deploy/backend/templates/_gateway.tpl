@@ -24,6 +24,9 @@
 {{- if $gateway.manifestLog.volumeClaimName }}
 - '--logDir=/etc/privatemode/manifest-log'
 {{- end }}
+{{- if $gateway.portal.enabled }}
+- '--portalDir=/usr/share/privatemode/portal'
+{{- end }}
 {{- if $gateway.metrics.enabled }}
 - '--metrics'
 {{- if $gateway.metrics.tokenSecretName }}
@@ -43,4 +46,14 @@
 {{- if $gateway.metrics.tokenSecretName }}{{ $mounts = append $mounts "metrics" }}{{ end -}}
 {{- if $gateway.manifestLog.volumeClaimName }}{{ $mounts = append $mounts "manifest-log" }}{{ end -}}
 {{- toYaml $mounts -}}
+{{- end -}}
+
+{{/* What the pages cannot know by themselves. */}}
+{{- define "backend.portalConfig" -}}
+{{- $portal := .Values.gateway.portal -}}
+{{- $config := dict "version" 1 -}}
+{{- with $portal.manifestLogKey }}{{ $_ := set $config "manifest_log_key" . }}{{ end -}}
+{{- with $portal.proxylessUrl }}{{ $_ := set $config "proxyless_url" . }}{{ end -}}
+{{- with $portal.softwareRoot }}{{ $_ := set $config "software_root" . }}{{ end -}}
+{{- toJson $config -}}
 {{- end -}}

@@ -39,6 +39,10 @@ containers:
     ports:
       - name: http
         containerPort: 8095
+      {{- if $root.Values.workerMetrics.enabled }}
+      - name: metrics
+        containerPort: {{ int $root.Values.workerMetrics.port }}
+      {{- end }}
     livenessProbe:
       httpGet:
         path: /health
@@ -100,6 +104,9 @@ volumes:
 - '--operatorToken=@/etc/privatemode/operator/operatorToken'
 - '--engineUrl=http://127.0.0.1:8000'
 - '--logFormat=json'
+{{- if $root.Values.workerMetrics.enabled }}
+- '--metricsPort={{ int $root.Values.workerMetrics.port }}'
+{{- end }}
 {{- if $worker.softwareIdentitySecret }}
 - '--softwareIdentity=/etc/privatemode/identity/identity.json'
 {{- end }}
