@@ -11,6 +11,8 @@ export type AppTree = {
   readonly leaveOut: readonly string[]
   /** Folders of our own that it must not have. */
   readonly leaveOutFolders: readonly string[]
+  /** The room whose pages, built for browsers, it serves; what they are made of is not beside it. */
+  readonly pagesRoom?: string
 }
 
 export function closureOf(tree: AppTree, lock: Lock = readLock()): string[] {

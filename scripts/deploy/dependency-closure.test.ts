@@ -55,6 +55,9 @@ test('an SBOM lists every package of the closure with its version and the hash o
     expect(names).toContain(path.includes('node_modules/') ? packageName(path) : path)
   }
   expect(names).toContain('libc6')
+  // Bundled into the pages that it serves.
+  expect(names).toContain('preact')
+  expect(names).toContain('packages/sdk')
   expect(names).toContain('@oven/bun-linux-aarch64')
   const pg = sbom.components.find((component: { name: string }) => component.name === 'pg')
   const integrity = readLock().packages['node_modules/pg']?.integrity ?? ''

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildPortal } from '@privatemode/portal'
 import { type AppTree, appTreeEntries } from './app-tree.ts'
 import type { BuildFacts } from './build-facts.ts'
 import { compileProxy } from './compile-proxy.ts'
@@ -30,6 +31,8 @@ const gateway: AppTree = {
     ...['@noble/ciphers', '@noble/curves', '@noble/hashes', '@noble/post-quantum'],
   ],
   leaveOutFolders: ['packages/protocol/src/envelope'],
+  // Visitors' browsers verify and seal with these; the gateway hands them out as files.
+  pagesRoom: 'apps/portal',
 }
 
 /** The worker of the image drives a model server; the embedded engine and its native code are left out. */
@@ -66,7 +69,7 @@ export async function buildImage(
     user: `${userId}:${userId}`,
     labels: labelsOf(name, facts),
     ...program,
-    layers: [await debianRoot(architecture), ...program.layers, [sbom]],
+    layers: [await debianRoot(architecture), ...program.layers, ...(await pagesOf(name)), [sbom]],
   }
   return makeImage(content, facts.epochSeconds)
 }
@@ -106,6 +109,25 @@ function fromSources(name: ImageName, architecture: Architecture): ProgramPart {
       BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0', // the root file system is read-only
     },
     port: isGateway ? 8090 : 8095,
+  }
+}
+
+/** The portal, without `portal.json`: that is the operator's. */
+async function pagesOf(name: ImageName): Promise<TarEntry[][]> {
+  if (imageTrees[name].pagesRoom === undefined) return []
+  const work = mkdtempSync(join(tmpdir(), 'privatemode-pages-'))
+  try {
+    const { folder, files } = await buildPortal(work)
+    return [
+      files.map((file) => ({
+        kind: 'file',
+        path: `usr/share/privatemode/portal/${file.name}`,
+        mode: 0o644,
+        content: new Uint8Array(readFileSync(join(folder, file.name))),
+      })),
+    ]
+  } finally {
+    rmSync(work, { recursive: true, force: true })
   }
 }
 

@@ -21,7 +21,7 @@ export function formatSbom(
   const lock = readLock()
   const runtime = `node_modules/@oven/bun-linux-${architecture === 'amd64' ? 'x64' : 'aarch64'}`
   const components = [
-    ...closureOf(tree, lock).map((path) => npmComponent(path, lock)),
+    ...allPackages(tree, lock).map((path) => npmComponent(path, lock)),
     npmComponent(runtime, lock),
     ...listDebianPackages(architecture).map(
       (entry): Component => ({
@@ -56,6 +56,14 @@ export function formatSbom(
     })),
   }
   return `${JSON.stringify(document, null, 2)}\n`
+}
+
+/** Also what is bundled into pages. */
+function allPackages(tree: AppTree, lock: Lock): string[] {
+  const { pagesRoom: room } = tree
+  const bundled =
+    room === undefined ? [] : closureOf({ room, leaveOut: [], leaveOutFolders: [] }, lock)
+  return [...new Set([...closureOf(tree, lock), ...bundled])].sort()
 }
 
 function npmComponent(path: string, lock: Lock): Component {

@@ -41,13 +41,14 @@ describe.skipIf(!canRunBare)('the images together', () => {
     const gatewayUrl = `http://127.0.0.1:${gatewayPort}`
     await start('gateway', /gateway is ready/, [
       ...['--host', '127.0.0.1', '--port', `${gatewayPort}`, '--operatorToken', token],
-      ...['--dataDir', '/workspace/database'],
+      ...['--dataDir', '/workspace/database', '--portalDir', '/usr/share/privatemode/portal'],
     ])
     const engine = ['--engineUrl', server.url, '--softwareIdentity', '/workspace/leaf.json']
     const described = await describeWorker(engine)
+    const metricsPort = freePort()
     await start('worker', /worker is ready/, [
       ...['--host', '127.0.0.1', '--port', `${freePort()}`, '--gatewayUrl', gatewayUrl],
-      ...['--operatorToken', token, ...engine],
+      ...['--operatorToken', token, '--metricsPort', `${metricsPort}`, ...engine],
     ])
     const fingerprint = await softwareRootFingerprint(root)
     writeManifest(fingerprint, described)
@@ -65,6 +66,10 @@ describe.skipIf(!canRunBare)('the images together', () => {
     expect(await response.json()).toMatchObject({
       choices: [{ message: { content: 'all is well' } }],
     })
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+    expect(metrics).toContain('requests_total{model="org/chat-1",outcome="complete"} 1')
+    expect(metrics).not.toContain('all is well')
+    await expectPortal(gatewayUrl)
   })
 
   test('the worker of the image is measured like the sources it was made from', async () => {
@@ -86,6 +91,14 @@ test('no image has tests or a shell', () => {
     expect(files.filter((file) => /\.test\.ts$|(^|\/)(sh|bash|busybox)$/.test(file))).toEqual([])
   }
 })
+
+/** The document and every script and style that it names. */
+async function expectPortal(gatewayUrl: string): Promise<void> {
+  const document = await (await fetch(`${gatewayUrl}/`)).text()
+  const assets = [...document.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path)
+  expect(assets.length).toBeGreaterThan(2)
+  for (const path of assets) expect((await fetch(`${gatewayUrl}${path}`)).status).toBe(200)
+}
 
 type Part = keyof typeof images
 
