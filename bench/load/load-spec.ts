@@ -6,6 +6,8 @@ export type LoadSpec = {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly work: Work
+  /** Stands before the model's name, where a gateway wants its provider there. */
+  readonly modelPrefix?: string
   readonly connections: number
   /** Requests are begun for this long; those under way are read to their end. */
   readonly seconds: number
@@ -57,17 +59,18 @@ export const monotonicUs = (): number => Number(process.hrtime.bigint() / 1000n)
 /** The model's name says how it answers, since gateways rewrite all else. */
 export const models = { plain: 'bench', paced: 'bench-paced' } as const
 
-export function requestBody(work: Work): string {
+export function requestBody(work: Work, modelPrefix = ''): string {
+  const [plain, paced] = [modelPrefix + models.plain, modelPrefix + models.paced]
   switch (work.kind) {
     case 'chat':
-      return chatBody(models.plain, false, work.bodyBytes)
+      return chatBody(plain, false, work.bodyBytes)
     case 'stream':
-      return chatBody(models.plain, true, 1024)
+      return chatBody(plain, true, 1024)
     case 'paced-stream':
-      return chatBody(models.paced, true, 1024)
+      return chatBody(paced, true, 1024)
     case 'embeddings': {
       const input = Array.from({ length: work.inputs }, (_, i) => `text ${i} ${'word '.repeat(16)}`)
-      return JSON.stringify({ model: models.plain, input })
+      return JSON.stringify({ model: plain, input })
     }
     case 'opaque':
       return 'x'.repeat(work.bodyBytes)

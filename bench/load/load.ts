@@ -208,7 +208,7 @@ function noteDelays(bytes: Buffer, start: number, end: number): void {
 }
 
 function formatMessage(): { bytes: Buffer; idAt: number } {
-  const body = requestBody(spec.work)
+  const body = requestBody(spec.work, spec.modelPrefix)
   let head = `POST ${spec.path} HTTP/1.1\r\nhost: 127.0.0.1:${spec.port}\r\ncontent-length: ${body.length}\r\n`
   for (const [name, value] of Object.entries(spec.headers)) head += `${name}: ${value}\r\n`
   if (spec.churn) head += 'connection: close\r\n'

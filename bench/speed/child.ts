@@ -1,0 +1,161 @@
+/** Programs that a benchmark starts, pins to a core, looks at and ends. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+
+export type Side = 'measured' | 'around'
+
+export type Child = {
+  readonly name: string
+  readonly pid: number
+  readonly exited: Promise<number>
+  /** The first line that it writes to standard output. */
+  readonly firstLine: Promise<string>
+  stop(): Promise<void>
+}
+
+export const root = join(import.meta.dir, '../..')
+const running = new Set<Child>()
+const stopWithinMs = 5_000
+const ticksPerSecond = 100
+
+/** Measured programs share the first core, everything around them the second, where there are two. */
+export const isPinned = cpus().length > 1 && Bun.which('taskset') !== null
+
+export function pinned(side: Side, command: readonly string[]): string[] {
+  if (!isPinned) return [...command]
+  return ['taskset', '-c', side === 'measured' ? '0' : '1', ...command]
+}
+
+export function startChild(
+  name: string,
+  side: Side | 'anywhere',
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd: string = root,
+): Child {
+  const spawned = Bun.spawn(side === 'anywhere' ? [...command] : pinned(side, command), {
+    cwd,
+    env: { ...keptEnvironment(), ...env },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: process.env.BENCH_DEBUG === undefined ? 'ignore' : 'inherit',
+  })
+  const child: Child = {
+    name,
+    pid: spawned.pid,
+    exited: spawned.exited,
+    firstLine: readFirstLine(spawned.stdout),
+    async stop() {
+      running.delete(child)
+      spawned.kill('SIGTERM')
+      const timer = setTimeout(() => spawned.kill('SIGKILL'), stopWithinMs)
+      await spawned.exited
+      clearTimeout(timer)
+    },
+  }
+  running.add(child)
+  return child
+}
+
+/** Ends all that were started. */
+export async function stopAll(): Promise<void> {
+  await Promise.all([...running].map((child) => child.stop()))
+}
+
+function keptEnvironment(): Record<string, string> {
+  const kept = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: 'C.UTF-8' }
+  return Object.fromEntries(
+    Object.entries(kept).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+}
+
+/** Reads on after the line, so that the program never waits for its reader. */
+function readFirstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const read = async () => {
+    let text: string | undefined = ''
+    for await (const chunk of stream) {
+      if (text === undefined) continue
+      text += new TextDecoder().decode(chunk)
+      if (!text.includes('\n')) continue
+      resolve(text.split('\n')[0] ?? '')
+      text = undefined
+    }
+    resolve('')
+  }
+  read().catch(() => resolve(''))
+  return promise
+}
+
+/** Processor time of a process and of those it started, all threads. */
+export function cpuSeconds(pid: number): number {
+  let ticks = 0
+  for (const one of familyOf(pid)) ticks += statOf(one)?.ticks ?? 0
+  return ticks / ticksPerSecond
+}
+
+/** The most memory that was resident since `resetPeak`, of a process and of those it started. */
+export function peakMiB(pid: number): number {
+  let kib = 0
+  for (const one of familyOf(pid)) {
+    try {
+      const status = readFileSync(`/proc/${one}/status`, 'utf8')
+      kib += Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0)
+    } catch {
+      // it ended meanwhile
+    }
+  }
+  return kib / 1024
+}
+
+export function resetPeak(pid: number): void {
+  for (const one of familyOf(pid)) {
+    try {
+      writeFileSync(`/proc/${one}/clear_refs`, '5')
+    } catch {
+      // without the right to it the peak is that of the whole run
+    }
+  }
+}
+
+function familyOf(pid: number): number[] {
+  const family = [pid]
+  const parents = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    const parent = /^\d+$/.test(name) ? statOf(Number(name))?.parent : undefined
+    if (parent !== undefined) parents.set(parent, [...(parents.get(parent) ?? []), Number(name)])
+  }
+  for (const one of family) family.push(...(parents.get(one) ?? []))
+  return family
+}
+
+function statOf(pid: number): { parent: number; ticks: number } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }
+  } catch {
+    return undefined
+  }
+}
+
+export const canMeasure = existsSync('/proc/self/stat')
+
+export function freePort(): number {
+  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  probe.stop(true)
+  return probe.port
+}
+
+/** Waits until something answers HTTP there; throws after the limit. */
+export async function untilAnswers(url: string, limitMs: number, status?: number): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (performance.now() < endMs) {
+    const init = { signal: AbortSignal.timeout(2_000), tls: { rejectUnauthorized: false } }
+    const response = await fetch(url, init).catch(() => undefined)
+    if (response !== undefined && (status === undefined || response.status === status)) return
+    await Bun.sleep(50)
+  }
+  throw new Error(`nothing answered within ${limitMs / 1000} s`)
+}

@@ -1,0 +1,145 @@
+/** The goals, and whether a run reached them. */
+import { cpuUsOf, type Figure, type Figures, figureOf, peakMiBOf } from './results.ts'
+import type { TargetName } from './target.ts'
+import type { WorkloadId } from './workloads.ts'
+
+export type Goal = {
+  readonly measure: string
+  readonly goal: string
+  readonly figure: Figure | undefined
+  readonly unit: string
+  readonly isReached: boolean | undefined
+}
+
+export function judgeGoals(figures: Figures): Goal[] {
+  const perCpu = (sample: { perCpuSecond: number }) => sample.perCpuSecond
+  const atLeast = (measure: string, least: number, figure: Figure | undefined): Goal => ({
+    measure,
+    goal: `≥ ${least} ×`,
+    figure,
+    unit: '×',
+    isReached: figure && figure.middle >= least,
+  })
+  const atMost = (
+    measure: string,
+    most: number,
+    unit: string,
+    figure: Figure | undefined,
+  ): Goal => ({
+    measure,
+    goal: `≤ ${most} ${unit}`,
+    figure,
+    unit,
+    isReached: figure && figure.middle <= most,
+  })
+  const against = (workload: WorkloadId, target: TargetName, other: TargetName) =>
+    figures.ratio(workload, target, other, perCpu)
+  const added = (
+    workload: WorkloadId,
+    target: TargetName,
+    read: Parameters<Figures['figure']>[2],
+  ) => addedMs(figures, workload, target, read)
+
+  return [
+    atLeast('small chat, 32 at once, against Portkey', 10, against('chat-32', 'proxy', 'portkey')),
+    atLeast('small chat, 32 at once, against nginx', 0.2, against('chat-32', 'proxy', 'nginx')),
+    atLeast('streams, 32 at once, against Portkey', 4, against('stream-32', 'proxy', 'portkey')),
+    atLeast('streams, 32 at once, against nginx', 0.2, against('stream-32', 'proxy', 'nginx')),
+    atLeast(
+      'streams, 32 at once, shape off, against Portkey',
+      4,
+      against('stream-32', 'proxy, shape off', 'portkey'),
+    ),
+    atLeast(
+      'streams, 32 at once, shape off, against nginx',
+      0.2,
+      against('stream-32', 'proxy, shape off', 'nginx'),
+    ),
+    atMost(
+      'added latency, 1 at a time, p50, proxy alone',
+      0.25,
+      'ms',
+      added('chat-1', 'proxy', (sample) => sample.latencyUs.p50),
+    ),
+    atMost(
+      'added latency, 1 at a time, p99, proxy alone',
+      1.5,
+      'ms',
+      added('chat-1', 'proxy', (sample) => sample.latencyUs.p99),
+    ),
+    atMost(
+      'added time to first token, whole path, shape off',
+      1,
+      'ms',
+      added('stream-1', 'whole path, shape off', (sample) => sample.firstByteUs.p50),
+    ),
+    atMost(
+      'added time to first token, whole path, shape default',
+      30,
+      'ms',
+      added('stream-1', 'whole path', (sample) => sample.firstByteUs.p50),
+    ),
+    atLeast('prompts of 10 MB against nginx', 0.5, against('prompt-10m', 'proxy', 'nginx')),
+    atMost(
+      'peak memory for a prompt of 10 MB beyond small ones, in bodies',
+      4,
+      '×',
+      bodiesHeld(figures),
+    ),
+    atMost(
+      '256 paced streams, chunk delay p99 beyond direct, shape off',
+      20,
+      'ms',
+      added('paced-256', 'proxy, shape off', (sample) => sample.chunkDelayUs.p99),
+    ),
+    atMost(
+      '256 paced streams, memory of the proxy, shape off',
+      100,
+      'MiB',
+      figures.figure('paced-256', 'proxy, shape off', peakMiBOf('proxy')),
+    ),
+    atMost('CPU per byte, 10 MB against 100 KB and 1 MB', 1.25, '×', byteGrowth(figures)),
+    atMost('CPU per stream, 1000 at once against 1 and 32', 1.25, '×', streamGrowth(figures)),
+  ]
+}
+
+/** Beyond what the same request takes without anything in between. */
+export function addedMs(
+  figures: Figures,
+  workload: WorkloadId,
+  target: TargetName,
+  read: Parameters<Figures['figure']>[2],
+): Figure | undefined {
+  const direct = figures.figure(workload, 'direct', read)
+  const through = figures.figure(workload, target, read)
+  if (direct === undefined || through === undefined) return undefined
+  const ms = (us: number) => (us - direct.middle) / 1000
+  return { middle: ms(through.middle), least: ms(through.least), most: ms(through.most) }
+}
+
+/** Two prompts are on their way at once; what the proxy holds for small requests is not theirs. */
+function bodiesHeld(figures: Figures): Figure | undefined {
+  const small = figures.figure('chat-32', 'proxy', peakMiBOf('proxy'))
+  const large = figures.figure('prompt-10m', 'proxy', peakMiBOf('proxy'))
+  if (small === undefined || large === undefined) return undefined
+  const bodies = (mib: number) => (mib - small.middle) / 20
+  return { middle: bodies(large.middle), least: bodies(large.least), most: bodies(large.most) }
+}
+
+/** What a byte costs beyond the fixed cost, at 10 MB, against the dearest of the shorter prompts. */
+function byteGrowth(figures: Figures): Figure | undefined {
+  const cpu = (workload: WorkloadId) => figures.figure(workload, 'proxy', cpuUsOf('proxy'))?.middle
+  const [fixed, mid, large] = [cpu('chat-32'), cpu('prompt-1m'), cpu('prompt-10m')]
+  if (fixed === undefined || mid === undefined || large === undefined) return undefined
+  const perByte = (us: number, bytes: number) => (us - fixed) / (bytes - 1024)
+  return figureOf([perByte(large, 10_485_760) / perByte(mid, 1_048_576)])
+}
+
+function streamGrowth(figures: Figures): Figure | undefined {
+  const cpu = (workload: WorkloadId) =>
+    figures.figure(workload, 'proxy, shape off', cpuUsOf('proxy'))?.middle
+  const few = [cpu('stream-1'), cpu('stream-32')].filter((one) => one !== undefined)
+  const many = cpu('stream-1000')
+  if (few.length === 0 || many === undefined) return undefined
+  return figureOf([many / Math.max(...few)])
+}

@@ -1,0 +1,111 @@
+/** Sends one load to one target and looks at what it cost. */
+
+import type { LoadResult, LoadSpec, Spread } from '../load/load-spec.ts'
+import { cpuSeconds, peakMiB, pinned, resetPeak, root } from './child.ts'
+import type { Target, TargetName } from './target.ts'
+import type { Workload, WorkloadId } from './workloads.ts'
+
+/** One target under one load, once. */
+export type Sample = {
+  readonly workload: WorkloadId
+  readonly target: TargetName
+  readonly round: number
+  readonly requests: number
+  readonly failures: number
+  readonly firstFailure?: string
+  readonly perSecond: number
+  /** Requests in a second of processor time of all measured programs together. */
+  readonly perCpuSecond: number
+  readonly latencyUs: Spread
+  readonly firstByteUs: Spread
+  readonly chunkDelayUs: Spread
+  readonly parts: readonly PartCost[]
+  /** Of the load generator, for each request. */
+  readonly loadCpuUs: number
+}
+
+export type PartCost = {
+  readonly name: string
+  readonly cpuUs: number
+  readonly peakMiB: number
+}
+
+const graceMs = 45_000
+
+export async function measure(
+  target: Target,
+  workload: Workload,
+  seconds: number,
+  round: number,
+  most?: number,
+): Promise<Sample> {
+  const parts = target.parts.filter(
+    ({ name }) => (name === 'proxy with TLS') === isSecond(target, workload),
+  )
+  for (const { pid } of parts) resetPeak(pid)
+  const before = parts.map(({ pid }) => cpuSeconds(pid))
+  const result = await load({
+    ...specFor(target, workload, seconds),
+    ...(most === undefined ? {} : { requests: most }),
+  })
+  const requests = Math.max(1, result.requests)
+  const costs = parts.map(({ name, pid }, at) => ({
+    name: name === 'proxy with TLS' ? 'proxy' : name,
+    cpuUs: ((cpuSeconds(pid) - (before[at] ?? 0)) * 1e6) / requests,
+    peakMiB: peakMiB(pid),
+  }))
+  const cpuUs = costs.reduce((sum, cost) => sum + cost.cpuUs, 0)
+  return {
+    workload: workload.id,
+    target: target.name,
+    round,
+    requests: result.requests,
+    failures: result.failures,
+    ...(result.firstFailure === undefined ? {} : { firstFailure: result.firstFailure }),
+    perSecond: result.perSecond,
+    perCpuSecond: result.requests === 0 || cpuUs === 0 ? 0 : 1e6 / cpuUs,
+    latencyUs: result.latencyUs,
+    firstByteUs: result.firstByteUs,
+    chunkDelayUs: result.chunkDelayUs,
+    parts: costs,
+    loadCpuUs: (result.cpuSeconds * 1e6) / requests,
+  }
+}
+
+/** The proxy's second process is there for TLS alone. */
+const isSecond = (target: Target, workload: Workload): boolean =>
+  workload.tls === true && target.parts.some(({ name }) => name === 'proxy with TLS')
+
+function specFor(target: Target, workload: Workload, seconds: number): LoadSpec {
+  const { work, connections } = workload
+  const path = work.kind === 'embeddings' ? '/v1/embeddings' : '/v1/chat/completions'
+  return {
+    port: workload.tls === true ? (target.tlsPort ?? target.port) : target.port,
+    tls: workload.tls === true,
+    path,
+    headers: target.headers,
+    work,
+    connections,
+    seconds,
+    ...(target.modelPrefix === undefined ? {} : { modelPrefix: target.modelPrefix }),
+    ...(workload.once === true ? { requests: connections } : {}),
+    ...(workload.churn === true ? { churn: true } : {}),
+  }
+}
+
+async function load(spec: LoadSpec): Promise<LoadResult> {
+  const command = [process.execPath, 'bench/load/load.ts', JSON.stringify(spec)]
+  const child = Bun.spawn(pinned('around', command), { cwd: root, stdout: 'pipe', stderr: 'pipe' })
+  const timer = setTimeout(() => child.kill('SIGKILL'), spec.seconds * 1000 + graceMs)
+  const [text, errors] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ])
+  await child.exited
+  clearTimeout(timer)
+  try {
+    return JSON.parse(text) as LoadResult
+  } catch {
+    throw new Error(`the load generator broke: ${errors.slice(0, 500)}`)
+  }
+}

@@ -1,0 +1,147 @@
+/** Our own programs as targets: the proxy before a sealed backend, and the whole path. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatManifest } from '@privatemode/attestation'
+import {
+  createSoftwareRoot,
+  formatSoftwareIdentity,
+  issueSoftwareLeaf,
+  softwareRootFingerprint,
+} from '@privatemode/attestation/software/producer'
+import { type Child, freePort, startChild, untilAnswers } from './child.ts'
+import type { Place } from './plain-proxies.ts'
+import { jsonType, partOf, type Target, type TargetName } from './target.ts'
+
+export type Shape = 'off' | 'default'
+
+const startWithinMs = 60_000
+const operatorToken = 'operator-token-of-the-benchmark-0123456789'
+const program = (name: string) => [process.execPath, `apps/${name}/src/main.ts`]
+
+/** Where a proxy finds and how it trusts its backend. */
+export type Backend = {
+  readonly url: string
+  readonly apiKey: string
+  readonly manifestPath: string
+  readonly rootFingerprint: string
+}
+
+export async function startSealedBackend(place: Place): Promise<Backend> {
+  const manifestPath = join(place.folder, 'sealed-manifest.json')
+  const command = [process.execPath, 'bench/sealed-backend.ts', '--manifest', manifestPath]
+  const many = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' }
+  const child = startChild('sealed backend', 'around', command, many)
+  const { url, rootFingerprint } = JSON.parse(await child.firstLine)
+  return { url, apiKey: 'bench', manifestPath, rootFingerprint }
+}
+
+export async function startProxy(
+  place: Place,
+  name: TargetName,
+  backend: Backend,
+  shape: Shape,
+  more: readonly string[] = [],
+): Promise<Target> {
+  const [port, tlsPort] = [freePort(), freePort()]
+  const child = startProxyProcess(place, backend, shape, port, more)
+  await untilAnswers(`http://127.0.0.1:${port}/ready`, startWithinMs, 200)
+  if (name !== 'proxy') return { name, port, headers: jsonType, parts: [partOf(child)] }
+  // A proxy serves HTTP or HTTPS: the second one is for the rows with TLS.
+  const tls = ['--tlsCertPath', place.certPath, '--tlsKeyPath', place.keyPath]
+  const second = startProxyProcess(place, backend, shape, tlsPort, [...more, ...tls])
+  await untilAnswers(`https://127.0.0.1:${tlsPort}/ready`, startWithinMs, 200)
+  const parts = [partOf(child), { ...partOf(second), name: 'proxy with TLS' }]
+  return { name, port, tlsPort, headers: jsonType, parts }
+}
+
+function startProxyProcess(
+  place: Place,
+  backend: Backend,
+  shape: Shape,
+  port: number,
+  more: readonly string[],
+): Child {
+  const workspace = join(place.folder, `workspace-${port}`)
+  mkdirSync(workspace, { recursive: true })
+  return startChild('proxy', 'measured', [
+    ...[...program('proxy'), '--port', String(port), '--workspace', workspace],
+    ...['--apiEndpoint', backend.url, '--apiKey', backend.apiKey],
+    ...['--manifestPath', backend.manifestPath, '--allowSoftwareAttestation'],
+    ...['--softwareRootFingerprint', backend.rootFingerprint],
+    ...['--log-level', 'error', '--trafficShape', shape, ...more],
+  ])
+}
+
+export type Path = {
+  readonly backend: Backend
+  readonly parts: Target['parts']
+}
+
+/** Gateway and worker before the model server; a proxy is put before them. */
+export async function startPath(place: Place): Promise<Path> {
+  const at = new Date()
+  const root = await createSoftwareRoot({ name: 'bench', at, days: 2 })
+  const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 1 })
+  const identityPath = join(place.folder, 'worker-identity.json')
+  writeFileSync(identityPath, await formatSoftwareIdentity(leaf))
+  const gatewayPort = freePort()
+  const url = `http://127.0.0.1:${gatewayPort}`
+  const gateway = startChild('gateway', 'measured', [
+    ...[...program('gateway'), '--port', String(gatewayPort), '--operatorToken', operatorToken],
+    ...['--dataDir', join(place.folder, 'gateway')],
+  ])
+  await untilAnswers(`${url}/health`, startWithinMs, 200)
+  const modelUrl = `http://127.0.0.1:${place.modelPort}`
+  const engine = ['--engineUrl', modelUrl, '--softwareIdentity', identityPath]
+  const describing = startChild('describe', 'around', [...program('worker'), 'describe', ...engine])
+  const described = JSON.parse(await describing.firstLine)
+  const workerPort = freePort()
+  const worker = startChild('worker', 'measured', [
+    ...[...program('worker'), '--port', String(workerPort), '--gatewayUrl', url],
+    ...['--operatorToken', operatorToken, ...engine],
+  ])
+  await untilAnswers(`http://127.0.0.1:${workerPort}/health`, startWithinMs, 200)
+  const rootFingerprint = await softwareRootFingerprint(root)
+  const manifestPath = join(place.folder, 'path-manifest.json')
+  writeFileSync(manifestPath, manifestFor(described, rootFingerprint))
+  const apiKey = await issueKey(url)
+  return {
+    backend: { url, apiKey, manifestPath, rootFingerprint },
+    parts: [partOf(gateway), partOf(worker)],
+  }
+}
+
+export async function startWholePath(
+  place: Place,
+  name: TargetName,
+  path: Path,
+  shape: Shape,
+): Promise<Target> {
+  const target = await startProxy(place, name, path.backend, shape)
+  return { ...target, parts: [...target.parts, ...path.parts] }
+}
+
+function manifestFor(
+  described: { measurement: string; models: Parameters<typeof formatManifest>[0]['models'] },
+  rootFingerprint: string,
+): Uint8Array {
+  const { measurement, models } = described
+  const rule = { kind: 'software', measurements: [measurement], root: rootFingerprint }
+  return formatManifest({
+    issuedAt: '2026-01-01T00:00:00Z',
+    serial: 1,
+    evidence: 'software',
+    roles: { worker: { accept: [{ ...rule, minimum_tcb: 1 }] } },
+    models,
+  })
+}
+
+async function issueKey(url: string): Promise<string> {
+  const response = await fetch(`${url}/privatemode/v1/admin/keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+    body: '{"name":"benchmark"}',
+  })
+  if (!response.ok) throw new Error(`the gateway issued no key: ${response.status}`)
+  return ((await response.json()) as { secret: string }).secret
+}

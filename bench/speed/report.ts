@@ -1,0 +1,193 @@
+/** Writes docs/performance.md and its plots from results, and prints the tables. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './child.ts'
+import { addedMs, judgeGoals } from './goals.ts'
+import { drawBars, short } from './plot.ts'
+import { cpuUsOf, type Figure, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
+import { formatStages } from './stages.ts'
+import { describeTarget, type TargetName, targetNames } from './target.ts'
+import { type Workload, workloads } from './workloads.ts'
+
+const folder = join(root, 'docs/performance')
+const isOurs = (name: TargetName) => name.startsWith('proxy') || name.startsWith('whole')
+
+export function writeReport(given?: Results, isWhole = true): void {
+  const path = join(folder, 'results.json')
+  if (given === undefined && !existsSync(path))
+    throw new Error('there are no results: npm run bench')
+  const results = given ?? (JSON.parse(readFileSync(path, 'utf8')) as Results)
+  const figures = new Figures(results)
+  const goals = formatGoals(figures)
+  const tables = workloads.flatMap((workload) => formatTable(figures, workload))
+  console.log(['', ...goals, '', ...tables].join('\n'))
+  if (!isWhole) return
+  for (const [name, text] of Object.entries(drawPlots(figures))) {
+    writeFileSync(join(folder, name), text)
+  }
+  const text = [
+    ...introduce(results),
+    ...goals,
+    '',
+    ...formatStages(),
+    '',
+    ...plotsShown,
+    ...tables,
+  ]
+  writeFileSync(join(root, 'docs/performance.md'), `${text.join('\n').trimEnd()}\n`)
+  console.log('\nwrote docs/performance.md')
+}
+
+const plotsShown = [
+  '## Side by side',
+  '',
+  '![small chat, 32 at once](performance/chat-32.svg)',
+  '![streams of 256 chunks, 32 at once](performance/stream-32.svg)',
+  '![added latency of a small chat](performance/latency.svg)',
+  '',
+]
+
+function introduce(results: Results): string[] {
+  const { machine, versions, skipped, seconds, rounds, minutes, at } = results
+  const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
+  return [
+    '# Performance',
+    '',
+    'What encryption costs, measured side by side with gateways that encrypt nothing. This page is made by `npm run bench` from',
+    '[performance/results.json](performance/results.json); do not edit it.',
+    '',
+    `Run of ${at} on ${machine.cores} cores (${machine.cpu}), ${minutes} minutes. ${named.join(', ')}.`,
+    `${rounds} rounds of ${seconds} s each, all targets in turn. ${
+      machine.pinned
+        ? 'What is measured has the first core for itself, load generator and model server the second.'
+        : 'Nothing was pinned to a core.'
+    }`,
+    '',
+    '- **Per CPU second** is requests divided by the processor time of the programs under test (all threads, from `/proc`). It is what a',
+    '  core can do, it hardly moves when the machine is busy, and it is what all ratios here are made of. Requests per second of the',
+    '  clock stand beside it; where the rig or a shape sets the pace, they say less.',
+    '- Figures are the middle of the rounds; a range is the least and the most. Ratios are taken within a round.',
+    '- **Added** latency is what a request takes beyond the same request straight to the model server.',
+    '- The proxy alone stands before a backend that attests, opens and seals like gateway and worker in one. Streams have 256 chunks;',
+    '  fast ones come eight chunks at a time, paced ones 50 chunks a second.',
+    ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
+    '',
+  ]
+}
+
+function formatGoals(figures: Figures): string[] {
+  const rows = judgeGoals(figures).map(({ measure, goal, figure, unit, isReached }) => {
+    const verdict = isReached === undefined ? 'not measured' : isReached ? 'reached' : '**missed**'
+    return `| ${measure} | ${goal} | ${range(figure, unit)} | ${verdict} |`
+  })
+  return ['## Goals', '', '| measure | goal | measured | |', '|---|---|---|---|', ...rows]
+}
+
+function range(figure: Figure | undefined, unit = ''): string {
+  if (figure === undefined) return '–'
+  const [middle, least, most] = [figure.middle, figure.least, figure.most].map(short)
+  return `${middle} ${unit}${least === most ? '' : ` (${least}–${most})`}`.replace(' (', ' (')
+}
+
+function formatTable(figures: Figures, workload: Workload): string[] {
+  const { id, title } = workload
+  const present = targetNames.filter((name) => figures.of(id, name).length > 0)
+  if (present.length === 0) return []
+  const perCpu = (sample: { perCpuSecond: number }) => sample.perCpuSecond
+  const rows = present.map((name) => {
+    const samples = figures.of(id, name)
+    const ratio = (other: TargetName) =>
+      name === 'direct' ? '–' : range(figures.ratio(id, name, other, perCpu))
+    const failed = samples.reduce((sum, { failures }) => sum + failures, 0)
+    return [
+      failed === 0 ? name : `${name} (${failed} failed)`,
+      short(figures.figure(id, name, (sample) => sample.perSecond)?.middle ?? 0),
+      short(figures.figure(id, name, perCpu)?.middle ?? 0),
+      ratio('nginx'),
+      ratio('portkey'),
+      ...['p50', 'p99'].map((part) => latency(figures, workload, name, part as 'p50' | 'p99')),
+      costs(figures, workload, name),
+    ].join(' | ')
+  })
+  return [
+    `### ${title[0]?.toUpperCase()}${title.slice(1)}`,
+    '',
+    `| | per second | per CPU second | × nginx | × Portkey | ${latencyTitle(workload)} p50 ms | p99 ms | CPU µs and peak MiB |`,
+    '|---|---|---|---|---|---|---|---|',
+    ...rows.map((row) => `| ${row} |`),
+    '',
+  ]
+}
+
+/** Streams: the time to the first token; paced ones: how late their chunks are. */
+function latencyTitle({ work }: Workload): string {
+  switch (work.kind) {
+    case 'stream':
+      return 'added to the first token,'
+    case 'paced-stream':
+      return "a chunk's added delay,"
+    case 'chat':
+    case 'embeddings':
+    case 'opaque':
+      return 'added'
+  }
+}
+
+function latency(
+  figures: Figures,
+  { id, work }: Workload,
+  name: TargetName,
+  part: 'p50' | 'p99',
+): string {
+  const read = (sample: ReturnType<Figures['of']>[number]) => {
+    if (work.kind === 'stream') return sample.firstByteUs[part]
+    if (work.kind === 'paced-stream') return sample.chunkDelayUs[part]
+    return sample.latencyUs[part]
+  }
+  if (name === 'direct') {
+    const own = figures.figure(id, name, read)
+    return own === undefined ? '–' : `(${short(own.middle / 1000)})`
+  }
+  const added = addedMs(figures, id, name, read)
+  return added === undefined ? '–' : short(added.middle)
+}
+
+function costs(figures: Figures, { id }: Workload, name: TargetName): string {
+  const parts = figures.of(id, name)[0]?.parts ?? []
+  return parts
+    .map((part) => {
+      const cpu = figures.figure(id, name, cpuUsOf(part.name))?.middle ?? 0
+      const peak = figureOf(figures.of(id, name).map(peakMiBOf(part.name)))?.most ?? 0
+      const costs = `${short(cpu)} µs, ${peak.toFixed(0)} MiB`
+      return parts.length === 1 ? costs : `${part.name} ${costs}`
+    })
+    .join('; ')
+}
+
+function drawPlots(figures: Figures): Record<string, string> {
+  const bars = (id: Workload['id'], read: Parameters<Figures['figure']>[2], scale = 1) =>
+    targetNames
+      .filter((name) => name !== 'direct')
+      .flatMap((label) => {
+        const figure = figures.figure(id, label, read)
+        if (figure === undefined) return []
+        const [value, least, most] = [figure.middle, figure.least, figure.most].map(
+          (one) => one * scale,
+        ) as [number, number, number]
+        return [{ label, value, least, most, isOurs: isOurs(label) }]
+      })
+  const unit = 'per CPU second'
+  const perCpu = (sample: { perCpuSecond: number }) => sample.perCpuSecond
+  return {
+    'chat-32.svg': drawBars('Small chats, 32 at once', unit, bars('chat-32', perCpu)),
+    'stream-32.svg': drawBars('Streams of 256 chunks, 32 at once', unit, bars('stream-32', perCpu)),
+    'latency.svg': drawBars(
+      'A small chat alone, p50',
+      'ms',
+      bars('chat-1', (sample) => sample.latencyUs.p50, 0.001),
+    ),
+  }
+}
+
+export const targetsDescribed = (): string[] =>
+  targetNames.map((name) => `- **${name}**: ${describeTarget[name]}`)

@@ -1,0 +1,71 @@
+/** The results of a whole run, and the figures that tables and goals take from them. */
+import type { Sample } from './measure.ts'
+import type { Skipped, TargetName } from './target.ts'
+import type { WorkloadId } from './workloads.ts'
+
+export type Results = {
+  readonly at: string
+  readonly machine: { readonly cpu: string; readonly cores: number; readonly pinned: boolean }
+  readonly versions: Readonly<Record<string, string>>
+  readonly seconds: number
+  readonly rounds: number
+  readonly minutes: number
+  readonly skipped: readonly Skipped[]
+  readonly samples: readonly Sample[]
+}
+
+/** A figure of several rounds: the middle one, the least and the most. */
+export type Figure = { readonly middle: number; readonly least: number; readonly most: number }
+
+/** Under one load and of one target, a sample for each round. */
+export class Figures {
+  readonly #samples: readonly Sample[]
+
+  constructor(results: Results) {
+    this.#samples = results.samples.filter(({ requests }) => requests > 0)
+  }
+
+  of(workload: WorkloadId, target: TargetName): readonly Sample[] {
+    return this.#samples.filter((one) => one.workload === workload && one.target === target)
+  }
+
+  figure(
+    workload: WorkloadId,
+    target: TargetName,
+    read: (sample: Sample) => number | undefined,
+  ): Figure | undefined {
+    return figureOf(this.of(workload, target).map(read))
+  }
+
+  /** How one target compares with another in the same round. */
+  ratio(
+    workload: WorkloadId,
+    target: TargetName,
+    other: TargetName,
+    read: (sample: Sample) => number | undefined,
+    otherWorkload: WorkloadId = workload,
+  ): Figure | undefined {
+    const others = this.of(otherWorkload, other)
+    return figureOf(
+      this.of(workload, target).map((sample) => {
+        const beside = others.find(({ round }) => round === sample.round)
+        const [mine, theirs] = [read(sample), beside && read(beside)]
+        return mine === undefined || !theirs ? undefined : mine / theirs
+      }),
+    )
+  }
+}
+
+export function figureOf(values: readonly (number | undefined)[]): Figure | undefined {
+  const sorted = values.filter((value) => value !== undefined).toSorted((a, b) => a - b)
+  const [least, most] = [sorted[0], sorted.at(-1)]
+  const middle = sorted[Math.floor(sorted.length / 2)]
+  if (least === undefined || most === undefined || middle === undefined) return undefined
+  return { middle, least, most }
+}
+
+export const cpuUsOf = (part: string) => (sample: Sample) =>
+  sample.parts.find(({ name }) => name === part)?.cpuUs
+
+export const peakMiBOf = (part: string) => (sample: Sample) =>
+  sample.parts.find(({ name }) => name === part)?.peakMiB

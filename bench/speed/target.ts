@@ -1,0 +1,49 @@
+/** What a load can be sent to. */
+import type { Child } from './child.ts'
+
+export type Target = {
+  readonly name: TargetName
+  readonly port: number
+  /** The same with TLS, where it is offered. */
+  readonly tlsPort?: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Stands before the model's name. */
+  readonly modelPrefix?: string
+  /** What is measured of it: each program on its own. */
+  readonly parts: readonly { readonly name: string; readonly pid: number }[]
+}
+
+export type Skipped = { readonly name: TargetName; readonly why: string }
+
+/** In the order in which tables show them. */
+export const targetNames = [
+  'direct',
+  'nginx',
+  'haproxy',
+  'portkey',
+  'llms',
+  'litellm',
+  'proxy',
+  'proxy, shape off',
+  'whole path',
+  'whole path, shape off',
+] as const
+
+export type TargetName = (typeof targetNames)[number]
+
+export const describeTarget: Readonly<Record<TargetName, string>> = {
+  direct: 'load generator straight to the model server: the ceiling of this rig',
+  nginx: 'nginx, plain reverse proxy, encrypts nothing',
+  haproxy: 'haproxy, plain reverse proxy, encrypts nothing',
+  portkey: "Portkey's gateway on Node, encrypts nothing",
+  llms: '@musistudio/llms on Node, encrypts nothing',
+  litellm: 'LiteLLM on Python, encrypts nothing',
+  proxy: 'our proxy: sealed, attested, padded (shape default)',
+  'proxy, shape off': 'our proxy: sealed and attested, streams unshaped',
+  'whole path': 'our proxy, gateway and worker (shape default)',
+  'whole path, shape off': 'our proxy, gateway and worker, streams unshaped',
+}
+
+export const jsonType = { 'content-type': 'application/json' }
+
+export const partOf = (child: Child) => ({ name: child.name, pid: child.pid })

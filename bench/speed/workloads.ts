@@ -1,0 +1,163 @@
+/** What is asked of every target, and for how long. */
+import { pacedChunksPerSecond, streamChunks, type Work } from '../load/load-spec.ts'
+import type { TargetName } from './target.ts'
+
+export type Workload = {
+  readonly id: WorkloadId
+  readonly title: string
+  readonly work: Work
+  readonly connections: number
+  readonly tls?: boolean
+  readonly churn?: boolean
+  /** One request on every connection instead of as many as come in the time. */
+  readonly once?: boolean
+  /** Who takes part; all where it is not said. */
+  readonly targets?: readonly TargetName[]
+  /** Is part of the short profile. */
+  readonly quick?: boolean
+  /** Takes this many times as long as others: its requests are few. */
+  readonly stretch?: number
+}
+
+export type WorkloadId =
+  | 'chat-1'
+  | 'chat-32'
+  | 'chat-256'
+  | 'stream-1'
+  | 'stream-32'
+  | 'stream-256'
+  | 'stream-1000'
+  | 'paced-32'
+  | 'paced-256'
+  | 'prompt-100k'
+  | 'prompt-1m'
+  | 'prompt-10m'
+  | 'embeddings'
+  | 'churn'
+  | 'tls-32'
+
+const chat = { kind: 'chat', bodyBytes: 1024 } as const
+const stream = { kind: 'stream' } as const
+const paced = { kind: 'paced-stream' } as const
+const prompt = (bodyBytes: number): Work => ({ kind: 'chat', bodyBytes })
+
+/** The gateways of others take many seconds for what these two ask. */
+const strong: readonly TargetName[] = [
+  'direct',
+  'nginx',
+  'haproxy',
+  'proxy',
+  'proxy, shape off',
+  'whole path',
+  'whole path, shape off',
+]
+const growth: readonly TargetName[] = ['nginx', 'proxy, shape off']
+/** A shape changes streams and nothing else. */
+const oneShape: readonly TargetName[] = [
+  'direct',
+  'nginx',
+  'haproxy',
+  'portkey',
+  'llms',
+  'litellm',
+  'proxy',
+  'whole path',
+]
+
+export const workloads: readonly Workload[] = [
+  { id: 'chat-1', title: 'small chat, 1 at a time', work: chat, connections: 1, targets: oneShape },
+  {
+    id: 'chat-32',
+    title: 'small chat, 32 at once',
+    work: chat,
+    connections: 32,
+    targets: oneShape,
+    quick: true,
+  },
+  {
+    id: 'chat-256',
+    title: 'small chat, 256 at once',
+    work: chat,
+    connections: 256,
+    targets: oneShape,
+  },
+  {
+    id: 'stream-32',
+    title: 'fast streams, 32 at once',
+    work: stream,
+    connections: 32,
+    quick: true,
+  },
+  { id: 'stream-256', title: 'fast streams, 256 at once', work: stream, connections: 256 },
+  {
+    id: 'stream-1',
+    title: 'fast streams, 1 at a time',
+    work: stream,
+    connections: 1,
+    targets: growth,
+  },
+  {
+    id: 'stream-1000',
+    title: 'fast streams, 1000 at once',
+    work: stream,
+    connections: 1000,
+    targets: growth,
+  },
+  { id: 'paced-32', title: 'paced streams, 32', work: paced, connections: 32, once: true },
+  {
+    id: 'paced-256',
+    title: 'paced streams, 256',
+    work: paced,
+    connections: 256,
+    once: true,
+    targets: strong,
+  },
+  {
+    id: 'prompt-100k',
+    title: 'prompts of 100 KB, 8 at once',
+    work: prompt(100_000),
+    connections: 8,
+    targets: ['nginx', 'proxy'],
+  },
+  {
+    id: 'prompt-1m',
+    title: 'prompts of 1 MB, 4 at once',
+    work: prompt(1_048_576),
+    connections: 4,
+    targets: oneShape,
+  },
+  {
+    id: 'prompt-10m',
+    title: 'prompts of 10 MB, 2 at once',
+    work: prompt(10_485_760),
+    connections: 2,
+    targets: ['direct', 'nginx', 'haproxy', 'proxy', 'whole path'],
+    quick: true,
+  },
+  {
+    id: 'embeddings',
+    title: 'embeddings of 256 inputs, 8 at once',
+    work: { kind: 'embeddings', inputs: 256 },
+    connections: 8,
+    targets: oneShape.filter((name) => name !== 'llms'),
+  },
+  {
+    id: 'churn',
+    title: 'a new connection for every small chat, 32 at once',
+    work: chat,
+    connections: 32,
+    churn: true,
+    targets: oneShape,
+  },
+  {
+    id: 'tls-32',
+    title: 'small chat over TLS, 32 at once',
+    work: chat,
+    connections: 32,
+    tls: true,
+    targets: ['nginx', 'haproxy', 'proxy'],
+  },
+]
+
+/** How long one paced stream takes. */
+export const pacedSeconds = streamChunks / pacedChunksPerSecond
