@@ -43,6 +43,15 @@ test('the cause of an error arrives in its sentence', async () => {
   await expect(channel.ask('echo', 'x', 1000)).rejects.toThrow('no checkpoint: set SSL_CERT_FILE')
 })
 
+test('an error of the system keeps its code, so that the log can say it', async () => {
+  const error = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  const channel = connected(() => Promise.reject(error))
+  await expect(channel.ask('echo', 'x', 1000)).rejects.toMatchObject({
+    code: 'ENOSPC',
+    message: 'no space left',
+  })
+})
+
 test('an error without a code says its name and nothing of what it was about', async () => {
   const channel = connected(() => Promise.reject(new TypeError('secret text')))
   const seen = await channel.ask('echo', 'x', 1000).catch((caught: Error) => caught.message)

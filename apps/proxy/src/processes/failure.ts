@@ -24,6 +24,6 @@ export function toError({ type, code, message }: Failure): Error {
     case 'service':
       return new ServiceError(code as ServiceErrorCode, message)
     case 'other':
-      return new Error(message)
+      return Object.assign(new Error(message), { code })
   }
 }

@@ -24,7 +24,13 @@ const manifestOf = (serial: number): Promise<Manifest> => {
 
 /** A source whose manifest a test can change; it says how often it was asked and what was enforced. */
 function source() {
-  const state = { current: manifestOf(1), loads: 0, enforced: [] as number[] }
+  const state = {
+    current: manifestOf(1),
+    loads: 0,
+    enforced: [] as number[],
+    recording: 0,
+    mostAtOnce: 0,
+  }
   const made: ManifestSource = {
     fixed: false,
     logProof: () => proof,
@@ -33,6 +39,10 @@ function source() {
       return state.current
     },
     async enforced({ serial }) {
+      state.recording++
+      state.mostAtOnce = Math.max(state.mostAtOnce, state.recording)
+      await Bun.sleep(1)
+      state.recording--
       state.enforced.push(serial)
     },
   }
@@ -83,6 +93,13 @@ test('a manifest is on record once it is enforced, and an older one that comes l
   await other.enforced(second, at)
   await one.enforced(first, at)
   expect(state.enforced).toEqual([2])
+})
+
+test('records are made one after the other: two at once would write the same file', async () => {
+  const { state, lender } = source()
+  const borrowers = [borrower(lender), borrower(lender), borrower(lender)]
+  await Promise.all(borrowers.map(async (one) => one.enforced(await one.load(), at)))
+  expect(state.mostAtOnce).toBe(1)
 })
 
 test('a log that is refused is refused to every process', async () => {

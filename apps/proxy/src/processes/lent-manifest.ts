@@ -20,6 +20,8 @@ export function createManifestLender(source: ManifestSource): ManifestLender {
   const lent = new Map<string, Manifest>()
   let loading: Promise<LentManifest> | undefined
   let enforcedSerial = 0
+  /** One at a time: two records of one manifest would write the same file. */
+  let recording = Promise.resolve()
 
   async function load(): Promise<LentManifest> {
     const manifest = await source.load()
@@ -41,13 +43,19 @@ export function createManifestLender(source: ManifestSource): ManifestLender {
       })
       return loading
     },
-    async enforced(digest, at) {
-      const manifest = lent.get(digest)
-      // The record says when a manifest began to be enforced: who comes late with an older one adds nothing.
-      if (manifest === undefined || manifest.serial < enforcedSerial) return
-      enforcedSerial = manifest.serial
-      await source.enforced(manifest, at)
+    enforced(digest, at) {
+      const recorded = recording.then(() => record(digest, at))
+      recording = recorded.catch(() => {})
+      return recorded
     },
+  }
+
+  async function record(digest: string, at: Date): Promise<void> {
+    const manifest = lent.get(digest)
+    // The record says when a manifest began to be enforced: who comes late with an older one adds nothing.
+    if (manifest === undefined || manifest.serial < enforcedSerial) return
+    enforcedSerial = manifest.serial
+    await source.enforced(manifest, at)
   }
 }
 
