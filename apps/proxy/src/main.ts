@@ -1,9 +1,11 @@
 #!/usr/bin/env bun
 /** Entry of `privatemode-proxy`. */
+import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { raiseRequestLimit } from '@privatemode/service/request-limit'
 import { servingWord } from './processes/serving-word.ts'
 
 raiseRequestLimit()
+forbidCoreDumps()
 // Loaded after the limit is raised, since that may start the program over.
 const args = process.argv.slice(2)
 if (args[0] === servingWord && process.send !== undefined) {
