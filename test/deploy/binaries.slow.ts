@@ -12,6 +12,8 @@ import { startProgram } from './running-program.ts'
 import { askThrough, storyEngine } from './sealed-question.ts'
 import { unpackImage, version } from './unpacked-image.ts'
 
+/** The program starts itself over to raise a limit, which an emulator of one process does not follow. */
+const startOnce = ['env', 'BUN_CONFIG_MAX_HTTP_REQUESTS=256']
 const binary = (name: string) => join(repository, 'dist', 'bin', `privatemode-proxy-${name}`)
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-binaries-'))
 let system: System
@@ -55,8 +57,19 @@ describe.skipIf(Bun.which('readelf') === null)('docs/install.md tells what is ne
   })
 })
 
+test('the file for macOS says that it runs on macOS 13 and later', () => {
+  expect(minimumMacOs(readFileSync(binary('darwin-arm64')))).toBe('13.0')
+})
+
 test('the amd64 binary serves a sealed request', async () => {
   await serve([binary('linux-amd64')])
+})
+
+const qemuX86 = Bun.which('qemu-x86_64-static') ?? Bun.which('qemu-x86_64')
+if (qemuX86 === null) console.warn('a processor without AVX is not tried: no qemu-user')
+
+test.skipIf(qemuX86 === null)('it does so on a processor without AVX', async () => {
+  await serve([...startOnce, qemuX86 ?? '', '-cpu', 'Nehalem', binary('linux-amd64')])
 })
 
 test('a binary takes no settings from the folder it is started in', async () => {
@@ -77,8 +90,7 @@ describe.skipIf(qemu === null)('the arm64 binary under qemu', () => {
   const image = unpackImage('privatemode-proxy', 'arm64')
   afterAll(() => image.remove())
   const command = [qemu ?? '', '-L', image.root, join(image.root, 'usr/bin/privatemode-proxy')]
-  // The program starts itself over to raise a limit, which an emulator of one process does not follow.
-  const once = ['env', 'BUN_CONFIG_MAX_HTTP_REQUESTS=256', ...command]
+  const once = [...startOnce, ...command]
 
   test('is the one that is published by itself', () => {
     const inside = readFileSync(join(image.root, 'usr/bin/privatemode-proxy'))
@@ -115,4 +127,15 @@ async function serve(command: readonly string[]): Promise<void> {
 
 function readelf(option: string, path: string): string {
   return Bun.spawnSync(['readelf', option, '--wide', path]).stdout.toString()
+}
+
+/** The version in LC_BUILD_VERSION of a Mach-O file (mach-o/loader.h). */
+function minimumMacOs(file: Buffer): string | undefined {
+  const commands = file.readUInt32LE(16)
+  for (let at = 32, left = commands; left > 0; left--) {
+    const version = file.readUInt32LE(at + 12)
+    if (file.readUInt32LE(at) === 0x32) return `${version >> 16}.${(version >> 8) & 0xff}`
+    at += file.readUInt32LE(at + 4)
+  }
+  return undefined
 }
