@@ -155,7 +155,9 @@ function readSalt(values: Values): SaltPolicy {
 function readCacheCheck(values: Values): number | undefined {
   if (values.cacheCheckMinutes === 0) return undefined
   if (filled(values.apiKey) === undefined) {
-    throw stop('--cacheCheckMinutes needs --apiKey: the probes are requests of the proxy itself')
+    throw stop(
+      '--cacheCheckMinutes needs --apiKey, for it asks under it; with --hosted use the command of docs/cache-canary.md',
+    )
   }
   return values.cacheCheckMinutes * 60_000
 }

@@ -15,6 +15,7 @@ type ModelEntry = {
   readonly path: string
   readonly task: 'generate' | 'embed'
   readonly display_name?: string
+  readonly sha256?: string
   readonly sampling?: ModelRecipe['sampling']
 }
 
@@ -33,9 +34,9 @@ export async function prepareEngine(
     if (recipe.task !== task) {
       throw new StackError('model_unusable', `${name} is a model for ${recipe.task}, not ${task}`)
     }
-    const { path } = await ensureModel(name, { cacheDir, onProgress, signal })
+    const { path, sha256 } = await ensureModel(name, { cacheDir, onProgress, signal })
     const { title, sampling } = recipe
-    return { id: name, path, task, display_name: title, ...(sampling && { sampling }) }
+    return { id: name, path, task, display_name: title, sha256, ...(sampling && { sampling }) }
   }
   const entries = [await ready(settings.chatModel, 'generate')]
   if (settings.embedModel !== 'none') entries.push(await ready(settings.embedModel, 'embed'))

@@ -98,6 +98,7 @@ test('no text and no salt is sent twice but in a pair, and prompts shrink until 
   expect(salts.length - new Set(salts).size).toBe(3)
   expect(lines[0]).toStartWith('ISOLATES')
   expect(lines.join('\n')).toMatch(/prompts of 3\d tokens/)
+  expect(lines.at(-1)).toBe('Times cannot tell in fewer than 10 rounds.')
 })
 
 test('a second key is asked for what the first one sent', async () => {

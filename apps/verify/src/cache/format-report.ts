@@ -1,5 +1,10 @@
 /** A canary's report as text for people. */
-import type { CanaryReport, Comparison, ProbeKind } from '@privatemode/sdk/canary'
+import {
+  type CanaryReport,
+  type Comparison,
+  type ProbeKind,
+  significance,
+} from '@privatemode/sdk/canary'
 
 const names: Readonly<Partial<Record<ProbeKind, string>>> = {
   sameSalt: 'same salt',
@@ -7,6 +12,9 @@ const names: Readonly<Partial<Record<ProbeKind, string>>> = {
   noSalt: 'no salt',
   otherKey: 'other key',
 }
+
+/** Below it even the clearest difference is above the chance that counts. */
+const fewestForTimes = Math.ceil(Math.log2(1 / significance))
 
 export function formatReport(report: CanaryReport): string[] {
   const { verdict, basis, reason, rounds, promptTokens = '?', timesCanTell } = report
@@ -17,8 +25,10 @@ export function formatReport(report: CanaryReport): string[] {
     row('repeated under', 'expected', 'hits', 'first token', 'new prompt', 'saved', 'p'),
     ...report.comparisons.map(formatComparison),
   ]
-  if (!timesCanTell) lines.push('Long and short prompts take too much alike for times to tell.')
-  return lines
+  if (timesCanTell) return lines
+  const isShort = rounds < fewestForTimes
+  const alike = 'Long and short prompts take too much alike for times to tell.'
+  return [...lines, isShort ? `Times cannot tell in fewer than ${fewestForTimes} rounds.` : alike]
 }
 
 function formatComparison(one: Comparison): string {

@@ -156,7 +156,7 @@ function decide(
     return {
       verdict: 'isolates',
       basis: 'reports',
-      reason: 'hits are reported for the same salt alone; the times are too alike to confirm it',
+      reason: 'hits are reported for the same salt alone; the times do not confirm it',
     }
   }
   if (same.sharedByTimes) {
