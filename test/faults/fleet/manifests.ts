@@ -22,6 +22,8 @@ export type Trust = {
   readonly logDir: string
   /** Appends a manifest that accepts these measurements; gives its serial. */
   publish(measurements: readonly string[], models: ManifestDraft['models']): Promise<number>
+  /** Of the manifest that was published last. */
+  readonly serial: number
   /** The next manifest gets the serial of the last one again, as in a log that forks. */
   rewind(): void
 }
@@ -57,6 +59,9 @@ export async function createTrust(folder: string): Promise<Trust> {
     rootFingerprint,
     logKey: signer.verifierKey,
     logDir,
+    get serial() {
+      return serial
+    },
     rewind: () => void serial--,
     async publish(measurements, models) {
       serial++
@@ -73,3 +78,7 @@ export async function createTrust(folder: string): Promise<Trust> {
     },
   }
 }
+
+/** A measurement that no build has: one byte, again and again. */
+export const otherMeasurement = (like: string, byteHex: string): string =>
+  byteHex.repeat(like.length / 2)

@@ -6,6 +6,7 @@ import { freePort } from '../../deploy/running-program.ts'
 import { makeBuild } from '../../deploy/worker-builds.ts'
 import type { Fault } from '../fault.ts'
 import { type Fleet, operatorToken, soon } from '../fleet/fleet.ts'
+import { otherMeasurement } from '../fleet/manifests.ts'
 import { Part } from '../fleet/part.ts'
 import { makeQuestion } from '../load/question.ts'
 import { exchange } from '../load/raw-exchange.ts'
@@ -48,15 +49,17 @@ const forkedLog: Fault = {
     const { trust, measurement, models } = fleet
     const [saved, real] = [`${trust.logDir}.saved`, `${trust.logDir}.real`]
     cpSync(trust.logDir, saved, { recursive: true })
-    await trust.publish([measurement, '11'.repeat(32)], models)
+    const serial = await trust.publish([measurement, otherMeasurement(measurement, '11')], models)
     await pass(fleet, 400)
+    const before = await untilSerial(fleet, serial)
     renameSync(trust.logDir, real)
     renameSync(saved, trust.logDir)
     trust.rewind()
-    await trust.publish([measurement, forkedMeasurement], models)
+    await trust.publish([measurement, otherMeasurement(measurement, forkedByte)], models)
     await pass(fleet, 800)
-    const noticed = readFileSync(fleet.proxy.options.logPath, 'utf8').includes('log_forked')
-    note(noticed ? 'the proxy says that it forks' : 'not said in the log')
+    const after = await manifestSerial(fleet)
+    if (before !== serial) throw new Error(`the proxy did not take manifest ${serial}`)
+    note(`manifest ${before} of ${serial} before the fork, ${after} after it`)
     return async () => {
       rmSync(trust.logDir, { recursive: true })
       renameSync(real, trust.logDir)
@@ -64,12 +67,29 @@ const forkedLog: Fault = {
     }
   },
   check: async ({ fleet }) =>
-    enforcedFiles(fleet).some((text) => text.includes(forkedMeasurement))
+    enforcedFiles(fleet).some((text) =>
+      text.includes(otherMeasurement(fleet.measurement, forkedByte)),
+    )
       ? ['a manifest of the forked log was enforced']
       : [],
 }
 
-const forkedMeasurement = 'f0'.repeat(32)
+async function untilSerial(fleet: Fleet, wanted: number): Promise<unknown> {
+  for (const endMs = performance.now() + 20_000; performance.now() < endMs; ) {
+    if ((await manifestSerial(fleet)) === wanted) break
+    await Bun.sleep(200)
+  }
+  return manifestSerial(fleet)
+}
+
+/** The serial of the manifest that the proxy says it enforces. */
+async function manifestSerial(fleet: Fleet): Promise<unknown> {
+  const url = `http://127.0.0.1:${fleet.proxyPort}/privatemode/v1/verification`
+  const shown = (await (await fetch(url, soon())).json()) as { manifest?: { serial?: unknown } }
+  return shown.manifest?.serial
+}
+
+const forkedByte = 'f0'
 
 /** The proxy looks for a new manifest every five minutes: all clocks say that these have passed. */
 async function pass(fleet: Fleet, seconds: number): Promise<void> {
