@@ -20,7 +20,7 @@ const monitored: Values = { monitoring: { serviceMonitors: true } }
 const oidc = { issuer: 'https://login.internal', clientId: 'portal', secretName: 'oidc' }
 const without = (name: keyof typeof oidc): Values => {
   const { [name]: _, ...rest } = oidc
-  return { gateway: { oidc: rest } }
+  return { gateway: { publicUrl: 'https://ai.internal', oidc: rest } }
 }
 const toleration = { key: 'llm', operator: 'Exists' }
 const spread = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }

@@ -12,6 +12,9 @@
 {{- if not (and $oidc.clientId $oidc.secretName) -}}
 {{- fail "gateway.oidc.issuer needs gateway.oidc.clientId and gateway.oidc.secretName" -}}
 {{- end -}}
+{{- if not $values.gateway.publicUrl -}}
+{{- fail "gateway.oidc.issuer needs gateway.publicUrl to come back to" -}}
+{{- end -}}
 {{- else if or $oidc.clientId $oidc.secretName -}}
 {{- fail "gateway.oidc.clientId and .secretName have no effect without gateway.oidc.issuer" -}}
 {{- end -}}
