@@ -78,6 +78,11 @@ describe.skipIf(withoutHelm)('the command line of the chart', () => {
       mode: { kind: 'hosted', manifestPath: '/etc/privatemode/deployment/deployment.json' },
       salt: { kind: 'per-key' },
     })
+    const [one, two] = ['a', 'b'].map((name) => `${name}+00000000+${name.repeat(44)}`)
+    const policy = `log ${one}\nwitness w ${two}\nquorum w\n`
+    expect(settingsOf(withValue(minimal, 'config.manifestLogKey', policy)).manifest).toMatchObject({
+      trust: { logKey: one, witnesses: [two], quorum: 1 },
+    })
     expect(settingsOf(byHand).manifest).toEqual({
       kind: 'file',
       path: '/etc/privatemode/manifest/manifest.json',

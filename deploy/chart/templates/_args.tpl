@@ -36,7 +36,7 @@
 - '--manifestEndpoint={{ . }}'
 {{- end }}
 {{- with $config.manifestLogKey }}
-- '--manifestLogKey={{ . }}'
+- {{ printf "--manifestLogKey=%s" . | toJson }}
 {{- end }}
 - '--trafficShape={{ $config.trafficShape }}'
 {{- if ne (int $config.workers) 1 }}
