@@ -75,12 +75,14 @@ inNamespace(
       startTlsFront(backendAddress, tls, scripted.system.gatewayUrl),
       startTlsFront(manifestAddress, tls, host.url),
     ])
+    // There is no such proxy; the two hosts are excepted from it.
+    const aroundProxy = { https_proxy: `http://${resolver}:9`, no_proxy: '.service.test' }
     let proxy: ProxyProcess | undefined
     try {
       const endpoints = ['--apiEndpoint', 'api.service.test:443']
       endpoints.push('--manifestEndpoint', 'manifest.service.test:443')
       proxy = await spawnProxy([...args, ...endpoints, '--metrics', '--listenAddress', inside], {
-        env: { SSL_CERT_FILE: bundle },
+        env: { SSL_CERT_FILE: bundle, ...aroundProxy },
         inside: namespace,
       })
       await useEverything(proxy)
