@@ -4,33 +4,22 @@
  * Brings up peers and ourselves on this machine, asks all of them the same in turns, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
  * minutes and writes to bench/quick-results.json only; `--report` writes the document again from
- * the results that are there. Peers that cannot be had are skipped, and the tables say so.
+ * the results that are there; `--record` records the ratios that the test beside it compares. Peers that cannot be had are skipped, and the tables say so.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createTestAuthority } from '../packages/service/src/testing/certificates.ts'
-import { canMeasure, isPinned, root, startChild, stopAll } from './speed/child.ts'
-import {
-  installGateways,
-  peerVersions,
-  startLitellm,
-  startLlms,
-  startPortkey,
-} from './speed/gateways.ts'
+import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
+import { peerVersions } from './speed/gateways.ts'
 import { measure, type Sample } from './speed/measure.ts'
-import { startPath, startProxy, startSealedBackend, startWholePath } from './speed/ours.ts'
-import { type Place, startHaproxy, startNginx } from './speed/plain-proxies.ts'
+import { recordRatios } from './speed/recorded-ratios.ts'
 import { writeReport } from './speed/report.ts'
 import type { Results } from './speed/results.ts'
-import {
-  jsonType,
-  type Skipped,
-  type Target,
-  type TargetName,
-  targetNames,
-} from './speed/target.ts'
+import { bringUp } from './speed/rig.ts'
+import { measureStages } from './speed/stage-costs.ts'
+import { type Skipped, type Target, type TargetName, targetNames } from './speed/target.ts'
+import { measureTwoCores } from './speed/two-cores.ts'
 import { pacedSeconds, type Workload, workloads } from './speed/workloads.ts'
 
 const { values: options } = parseArgs({
@@ -41,12 +30,14 @@ const { values: options } = parseArgs({
     targets: { type: 'string' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
+    record: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(options.seconds ?? (options.quick ? 1.5 : 2))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 3))
 /** Until a program runs as it does in the long run: compiled, its pools filled. */
 const warmSeconds = options.quick ? 4 : 3
+const stageEffort = { tries: 60, calls: 500 }
 const warmRequests = {
   chat: 12_000,
   stream: 600,
@@ -61,6 +52,7 @@ const startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 
 if (options.report) writeReport()
+else if (options.record) console.log(await recordRatios())
 else await run()
 
 async function run(): Promise<void> {
@@ -73,58 +65,24 @@ async function run(): Promise<void> {
     process.on(signal, () => void stopAll().then(() => process.exit(1)))
   }
   try {
-    const { targets, skipped } = await bringUp(folder)
+    const { targets, skipped, place, backend } = await bringUp(folder, wantedTargets())
     const samples = await measureAll(targets)
-    finish(samples, skipped)
+    const wantsMore = !options.quick && options.only === undefined && options.targets === undefined
+    const twoCores =
+      wantsMore || options.only === 'two-cores'
+        ? await measureTwoCores(place, backend, seconds).catch((error: unknown) => {
+            console.log(`two cores: ${error}`)
+            return undefined
+          })
+        : undefined
+    const stages = wantsMore ? await measureStages(stageEffort) : undefined
+    finish(samples, skipped, {
+      ...(stages === undefined ? {} : { stages }),
+      ...(twoCores === undefined ? {} : { twoCores }),
+    })
   } finally {
     await stopAll()
     rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-async function bringUp(folder: string): Promise<{ targets: Target[]; skipped: Skipped[] }> {
-  const wanted = wantedTargets()
-  if (['portkey', 'llms', 'litellm'].some((name) => wanted.has(name as TargetName))) {
-    await installGateways(wanted.has('litellm'))
-  }
-  const model = startChild('model server', 'around', [process.execPath, 'bench/model-server.ts'])
-  const { port: modelPort } = JSON.parse(await model.firstLine) as { port: number }
-  const place = { folder, modelPort, ...writeCertificate(folder) }
-  const backend = await startSealedBackend(place)
-  const needsPath = wanted.has('whole path') || wanted.has('whole path, shape off')
-  const path = needsPath ? await startPath(place) : undefined
-  const starts: Record<TargetName, (() => Promise<Target | Skipped>) | undefined> = {
-    direct: async () => {
-      const parts = [{ name: 'model server', pid: model.pid }]
-      return { name: 'direct', port: modelPort, headers: jsonType, parts }
-    },
-    litellm: () => startLitellm(place),
-    nginx: () => startNginx(place),
-    haproxy: () => startHaproxy(place),
-    portkey: () => startPortkey(place),
-    llms: () => startLlms(place),
-    proxy: () => startProxy(place, 'proxy', backend, 'default'),
-    'proxy, shape off': () => startProxy(place, 'proxy, shape off', backend, 'off'),
-    'whole path': path && (() => startWholePath(place, 'whole path', path, 'default')),
-    'whole path, shape off':
-      path && (() => startWholePath(place, 'whole path, shape off', path, 'off')),
-  }
-  const names = targetNames.filter((name) => wanted.has(name))
-  const started = await Promise.all(names.map((name) => startOrSkip(name, starts[name])))
-  const targets = started.filter((one) => 'port' in one)
-  const skipped = started.filter((one) => 'why' in one)
-  for (const { name, why } of skipped) console.log(`skipped: ${name}: ${why}`)
-  return { targets, skipped }
-}
-
-async function startOrSkip(
-  name: TargetName,
-  start: (() => Promise<Target | Skipped>) | undefined,
-): Promise<Target | Skipped> {
-  try {
-    return start === undefined ? { name, why: 'not wanted' } : await start()
-  } catch (error) {
-    return { name, why: `did not start: ${error instanceof Error ? error.message : error}` }
   }
 }
 
@@ -189,7 +147,11 @@ async function attempt(
   }
 }
 
-function finish(samples: readonly Sample[], skipped: readonly Skipped[]): void {
+function finish(
+  samples: readonly Sample[],
+  skipped: readonly Skipped[],
+  more: Pick<Results, 'stages' | 'twoCores'>,
+): void {
   const results: Results = {
     at: new Date().toISOString().slice(0, 10),
     machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, pinned: isPinned },
@@ -199,20 +161,11 @@ function finish(samples: readonly Sample[], skipped: readonly Skipped[]): void {
     minutes: Math.round((performance.now() - startedMs) / 6000) / 10,
     skipped,
     samples,
+    ...more,
   }
   const isWhole = !options.quick && options.only === undefined && options.targets === undefined
   const path = join(root, isWhole ? 'docs/performance/results.json' : 'bench/quick-results.json')
   mkdirSync(join(root, 'docs/performance'), { recursive: true })
   writeFileSync(path, `${JSON.stringify(results, null, 1)}\n`)
   writeReport(results, isWhole)
-}
-
-function writeCertificate(folder: string): Pick<Place, 'certPath' | 'keyPath' | 'bundlePath'> {
-  const { certPem, keyPem } = createTestAuthority('bench').issue(['127.0.0.1', 'localhost'])
-  const [certPath, keyPath] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
-  const bundlePath = join(folder, 'bundle.pem')
-  writeFileSync(certPath, certPem)
-  writeFileSync(keyPath, keyPem)
-  writeFileSync(bundlePath, `${certPem}\n${keyPem}`)
-  return { certPath, keyPath, bundlePath }
 }

@@ -95,6 +95,14 @@ export function cpuSeconds(pid: number): number {
   return ticks / ticksPerSecond
 }
 
+/** The same of each process by itself. */
+export function cpuSecondsEach(pid: number): Map<number, number> {
+  const each = familyOf(pid).map(
+    (one) => [one, (statOf(one)?.ticks ?? 0) / ticksPerSecond] as const,
+  )
+  return new Map(each)
+}
+
 /** The most memory that was resident since `resetPeak`, of a process and of those it started. */
 export function peakMiB(pid: number): number {
   let kib = 0

@@ -1,5 +1,12 @@
 /** The goals, and whether a run reached them. */
-import { cpuUsOf, type Figure, type Figures, figureOf, peakMiBOf } from './results.ts'
+import {
+  cpuUsOf,
+  type Figure,
+  type Figures,
+  figureOf,
+  peakMiBOf,
+  type TwoCores,
+} from './results.ts'
 import type { TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'
 
@@ -11,7 +18,7 @@ export type Goal = {
   readonly isReached: boolean | undefined
 }
 
-export function judgeGoals(figures: Figures): Goal[] {
+export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
   const perCpu = (sample: { perCpuSecond: number }) => sample.perCpuSecond
   const atLeast = (measure: string, least: number, figure: Figure | undefined): Goal => ({
     measure,
@@ -98,7 +105,17 @@ export function judgeGoals(figures: Figures): Goal[] {
       'MiB',
       figures.figure('paced-256', 'proxy, shape off', peakMiBOf('proxy')),
     ),
-    atMost('CPU per byte, 10 MB against 100 KB and 1 MB', 1.25, '×', byteGrowth(figures)),
+    atLeast(
+      'throughput on two cores against one',
+      1.7,
+      twoCores && figureOf([twoCores.two / twoCores.one]),
+    ),
+    atMost(
+      'CPU per byte beyond the fixed cost, 10 MB against 1 MB',
+      1.25,
+      '×',
+      byteGrowth(figures),
+    ),
     atMost('CPU per stream, 1000 at once against 1 and 32', 1.25, '×', streamGrowth(figures)),
   ]
 }
@@ -126,7 +143,7 @@ function bodiesHeld(figures: Figures): Figure | undefined {
   return { middle: bodies(large.middle), least: bodies(large.least), most: bodies(large.most) }
 }
 
-/** What a byte costs beyond the fixed cost, at 10 MB, against the dearest of the shorter prompts. */
+/** What a byte costs beyond the fixed cost. */
 function byteGrowth(figures: Figures): Figure | undefined {
   const cpu = (workload: WorkloadId) => figures.figure(workload, 'proxy', cpuUsOf('proxy'))?.middle
   const [fixed, mid, large] = [cpu('chat-32'), cpu('prompt-1m'), cpu('prompt-10m')]

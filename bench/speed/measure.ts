@@ -76,7 +76,7 @@ export async function measure(
 const isSecond = (target: Target, workload: Workload): boolean =>
   workload.tls === true && target.parts.some(({ name }) => name === 'proxy with TLS')
 
-function specFor(target: Target, workload: Workload, seconds: number): LoadSpec {
+export function specFor(target: Target, workload: Workload, seconds: number): LoadSpec {
   const { work, connections } = workload
   const path = work.kind === 'embeddings' ? '/v1/embeddings' : '/v1/chat/completions'
   return {
@@ -93,7 +93,7 @@ function specFor(target: Target, workload: Workload, seconds: number): LoadSpec 
   }
 }
 
-async function load(spec: LoadSpec): Promise<LoadResult> {
+export async function load(spec: LoadSpec): Promise<LoadResult> {
   const command = [process.execPath, 'bench/load/load.ts', JSON.stringify(spec)]
   const child = Bun.spawn(pinned('around', command), { cwd: root, stdout: 'pipe', stderr: 'pipe' })
   const timer = setTimeout(() => child.kill('SIGKILL'), spec.seconds * 1000 + graceMs)

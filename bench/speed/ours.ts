@@ -63,7 +63,8 @@ function startProxyProcess(
 ): Child {
   const workspace = join(place.folder, `workspace-${port}`)
   mkdirSync(workspace, { recursive: true })
-  return startChild('proxy', 'measured', [
+  const side = more.includes('--workers') ? 'anywhere' : 'measured'
+  return startChild('proxy', side, [
     ...[...program('proxy'), '--port', String(port), '--workspace', workspace],
     ...['--apiEndpoint', backend.url, '--apiKey', backend.apiKey],
     ...['--manifestPath', backend.manifestPath, '--allowSoftwareAttestation'],

@@ -18,22 +18,15 @@ export function writeReport(given?: Results, isWhole = true): void {
     throw new Error('there are no results: npm run bench')
   const results = given ?? (JSON.parse(readFileSync(path, 'utf8')) as Results)
   const figures = new Figures(results)
-  const goals = formatGoals(figures)
+  const goals = formatGoals(figures, results.twoCores)
   const tables = workloads.flatMap((workload) => formatTable(figures, workload))
   console.log(['', ...goals, '', ...tables].join('\n'))
   if (!isWhole) return
+  const stages = results.stages === undefined ? [] : formatStages(results.stages)
   for (const [name, text] of Object.entries(drawPlots(figures))) {
     writeFileSync(join(folder, name), text)
   }
-  const text = [
-    ...introduce(results),
-    ...goals,
-    '',
-    ...formatStages(),
-    '',
-    ...plotsShown,
-    ...tables,
-  ]
+  const text = [...introduce(results), ...goals, '', ...stages, ...plotsShown, ...tables]
   writeFileSync(join(root, 'docs/performance.md'), `${text.join('\n').trimEnd()}\n`)
   console.log('\nwrote docs/performance.md')
 }
@@ -75,8 +68,8 @@ function introduce(results: Results): string[] {
   ]
 }
 
-function formatGoals(figures: Figures): string[] {
-  const rows = judgeGoals(figures).map(({ measure, goal, figure, unit, isReached }) => {
+function formatGoals(figures: Figures, twoCores: Results['twoCores']): string[] {
+  const rows = judgeGoals(figures, twoCores).map(({ measure, goal, figure, unit, isReached }) => {
     const verdict = isReached === undefined ? 'not measured' : isReached ? 'reached' : '**missed**'
     return `| ${measure} | ${goal} | ${range(figure, unit)} | ${verdict} |`
   })

@@ -1,5 +1,6 @@
 /** The results of a whole run, and the figures that tables and goals take from them. */
 import type { Sample } from './measure.ts'
+import type { Stages } from './stage-costs.ts'
 import type { Skipped, TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'
 
@@ -12,6 +13,16 @@ export type Results = {
   readonly minutes: number
   readonly skipped: readonly Skipped[]
   readonly samples: readonly Sample[]
+  readonly stages?: Stages
+  readonly twoCores?: TwoCores
+}
+
+/** One worker process of the proxy against two, at the same load. */
+export type TwoCores = {
+  /** Requests for each second of the busiest process: what the machine gets from that many cores. */
+  readonly one: number
+  readonly two: number
+  readonly requests: number
 }
 
 /** A figure of several rounds: the middle one, the least and the most. */

@@ -94,7 +94,7 @@ export const workloads: readonly Workload[] = [
     title: 'fast streams, 1 at a time',
     work: stream,
     connections: 1,
-    targets: growth,
+    targets: strong,
   },
   {
     id: 'stream-1000',

@@ -6,6 +6,7 @@ import { EnvelopeError } from './envelope-error.ts'
 export const maxFramePlaintext = 256 * 1024
 export const frameOverhead = 5 + 16
 const headerLength = 5
+const nothing = new Uint8Array(0)
 const tagLength = 16
 const lastFlag = 0x01
 // A counter that could wrap would repeat a nonce. 2^32 frames are far beyond every body limit.
@@ -152,7 +153,7 @@ export class FrameOpener {
       this.#keep(bytes, end)
       return undefined
     }
-    this.#keep(bytes.subarray(end), headerLength)
+    this.#keep(end === bytes.length ? nothing : bytes.subarray(end), headerLength)
     const header = bytes.subarray(0, headerLength)
     return { header, ciphertextAndTag: bytes.subarray(headerLength, end), last: flags === lastFlag }
   }

@@ -42,21 +42,34 @@ export const sealKeyIdLength = 16
 export const encapsulationLength = 1120
 export const maxRecipients = 4
 const wrappedKeyLength = 48
+/** Magic, request id, time. */
+const contextHeadLength = 4 + 16 + 8
 const magic = encodeText('PMQ1')
 const bindingLabel = encodeText('privatemode/v1/binding\0')
 const preludeLabel = encodeText('privatemode/v1/prelude\0')
 
 /** `magic ‖ request id ‖ time ‖ method ‖ path ‖ model`, each text with its length before it. */
 export function formatContext(context: RequestContext): Bytes {
-  const texts = [context.method, context.path, context.model].map(encodeText)
-  const time = new Uint8Array(8)
-  writeUint64(time, 0, context.issuedAtMs)
-  const parts: Bytes[] = [magic, context.requestId, time]
+  if (context.requestId.length !== 16) {
+    throw new EnvelopeError('malformed', 'a request id has 16 bytes')
+  }
+  const texts = [encodeText(context.method), encodeText(context.path), encodeText(context.model)]
+  let length = contextHeadLength
   for (const text of texts) {
     if (text.length > 255) throw new EnvelopeError('too_large', 'method, path or model is too long')
-    parts.push(Uint8Array.of(text.length), text)
+    length += 1 + text.length
   }
-  return joinBytes(parts)
+  const bytes = new Uint8Array(length)
+  bytes.set(magic)
+  bytes.set(context.requestId, 4)
+  writeUint64(bytes, 20, context.issuedAtMs)
+  let offset = contextHeadLength
+  for (const text of texts) {
+    bytes[offset] = text.length
+    bytes.set(text, offset + 1)
+    offset += 1 + text.length
+  }
+  return bytes
 }
 
 /** The public part of a request's recipients, and its digest. */
@@ -96,12 +109,11 @@ export function preludeDigest(
 
 /** `undefined` where more bytes are needed. Nothing here is authenticated yet. */
 export function parsePrelude(bytes: Bytes): Prelude | undefined {
-  const head = 4 + 16 + 8
   if (bytes.length >= 4 && !equalBytes(bytes.subarray(0, 4), magic)) {
     throw new EnvelopeError('malformed', 'not a sealed request of version 1')
   }
   const texts: string[] = []
-  let offset = head
+  let offset = contextHeadLength
   for (let i = 0; i < 3; i++) {
     const length = bytes[offset]
     if (length === undefined || bytes.length < offset + 1 + length) return undefined

@@ -31,6 +31,19 @@ export function recordHeader(kind: Record['kind'], length: number): Bytes {
   return header
 }
 
+/** Writes a record at an offset; returns where the next one goes. */
+export function writeRecord(
+  target: Bytes,
+  offset: number,
+  kind: Record['kind'],
+  bytes: Bytes,
+): number {
+  target[offset] = codes[kind]
+  writeUint32(target, offset + 1, bytes.length)
+  target.set(bytes, offset + recordOverhead)
+  return offset + recordOverhead + bytes.length
+}
+
 /** Reads the records of frames in order and enforces their grammar across frames. */
 export class RecordReader {
   #state: State = 'before-head'

@@ -13,7 +13,7 @@ import {
   type RequestContext,
   requestBinding,
 } from './prelude.ts'
-import { recordHeader, recordOverhead } from './records.ts'
+import { recordHeader, recordOverhead, writeRecord } from './records.ts'
 import type { Session } from './session.ts'
 
 /** What travels sealed beside the body. */
@@ -70,7 +70,7 @@ export function beginRequest(
         andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
           andThen(requestFrameKey(provider, requestKey, digest), (key) => {
             const frames = layOutRequest(encodeText(JSON.stringify(head)), body, head.shape)
-            const prelude = [contextBytes, recipients.bytes, ...wrappedKeys]
+            const prelude = [contextBytes, recipients.bytes].concat(wrappedKeys)
             const opener = new AnswerOpener(provider, requestKey, digest, sessions)
             return sealFirst(new FrameSealer(key), frames, prelude, opener)
           }),
@@ -94,7 +94,7 @@ function sealFirst(
   let lengthBytes = sizeOf(prelude)
   for (const frame of frames) lengthBytes += sizeOf(frame) + frameOverhead
   return andThen(next() ?? [], (sealed) => {
-    return { lengthBytes, first: joinBytes([...prelude, ...sealed]), next, opener }
+    return { lengthBytes, first: joinBytes(prelude.concat(sealed)), next, opener }
   })
 }
 
@@ -167,6 +167,7 @@ function isSettled<T>(values: Eventually<T>[]): values is T[] {
  * record stands in the last frame; frames of padding alone may come before it.
  */
 export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[][] {
+  if (head.length + body.length <= longestSmall) return [[layOutSmall(head, body, shape)]]
   const frames: Bytes[][] = []
   let frame: Bytes[] = [recordHeader('head', head.length), head]
   let used = recordOverhead + head.length
@@ -196,3 +197,18 @@ export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): By
   frames.push(frame)
   return frames
 }
+
+/** Up to this size head, body and padding are put together at once: most requests are. */
+const longestSmall = 12 * 1024
+
+function layOutSmall(head: Bytes, body: Bytes, shape: TrafficShape): Bytes {
+  const dataLength = body.length === 0 ? 0 : recordOverhead + body.length
+  const length = recordOverhead + head.length + dataLength + recordOverhead
+  const plaintext = new Uint8Array(paddedRequestLength(length, shape))
+  let at = writeRecord(plaintext, 0, 'head', head)
+  if (body.length > 0) at = writeRecord(plaintext, at, 'data', body)
+  writeRecord(plaintext, at, 'end', noBytes)
+  return plaintext
+}
+
+const noBytes = new Uint8Array(0)
