@@ -1,6 +1,6 @@
 /**
  * Removes security checks one at a time and runs the tests that guard them: each removal must make
- * a test fail. Works on a copy; `npm run checks:remove [-- envelope|attestation|sdk|worker]`.
+ * a test fail. Works on a copy; `npm run checks:remove [-- envelope|attestation|sdk|worker|service|gateway]`.
  */
 import {
   cpSync,
@@ -52,6 +52,34 @@ const targets: readonly Target[] = [
       'apps/worker/src/app.test.ts',
       'test/e2e/sealed-path.test.ts',
       'test/hostile',
+    ],
+  },
+  {
+    name: 'service',
+    sources: ['packages/service/src/http', 'packages/service/src/tracing'],
+    tests: ['packages/service/src/http', 'packages/service/src/tracing'],
+  },
+  {
+    name: 'gateway',
+    sources: [
+      'apps/gateway/src/admin',
+      'apps/gateway/src/keys',
+      'apps/gateway/src/limits',
+      'apps/gateway/src/members',
+      'apps/gateway/src/metering',
+      'apps/gateway/src/operator',
+      'apps/gateway/src/registry',
+      'apps/gateway/src/relay',
+    ],
+    tests: [
+      'apps/gateway/src/admin',
+      'apps/gateway/src/keys',
+      'apps/gateway/src/limits',
+      'apps/gateway/src/members',
+      'apps/gateway/src/metering',
+      'apps/gateway/src/registry',
+      'apps/gateway/src/relay',
+      'apps/gateway/src/app.test.ts',
     ],
   },
 ]

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { scriptedWorker } from './testing/scripted-worker.ts'
 import { receiptKeyPair, signUsage, usageRecord } from './testing/signed-usage.ts'
 import { newId, startTestGateway, type TestGateway } from './testing/test-gateway.ts'
@@ -17,6 +18,7 @@ beforeAll(async () => {
   mkdirSync(join(directory, 'log'))
   writeFileSync(join(directory, 'portal/index.html'), '<!doctype html>portal')
   writeFileSync(join(directory, 'portal/assets/main-0a1b2c3d.js'), 'run()')
+  writeFileSync(join(directory, 'portal/assets/main-0a1b2c3d.js.gz'), Bun.gzipSync('run()'))
   writeFileSync(join(directory, 'portal/notes.xyz'), 'unknown kind')
   writeFileSync(join(directory, 'log/checkpoint'), 'checkpoint')
   gateway = await startTestGateway({
@@ -38,6 +40,29 @@ afterAll(async () => {
 })
 
 const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.gateway.url}${path}`, init)
+
+test('the portal is sent compressed to those who ask', async () => {
+  const ask = (encoding: string) =>
+    fetch(`${gateway.gateway.url}/assets/main-0a1b2c3d.js`, {
+      headers: { 'accept-encoding': encoding },
+      decompress: false,
+    })
+  for (const encoding of ['gzip, deflate, br', 'br;q=1, gzip;q=0.5']) {
+    const response = await ask(encoding)
+    expect(response.headers.get('content-encoding')).toBe('gzip')
+    expect(response.headers.get('content-type')).toStartWith('text/javascript')
+    expect(response.headers.get('vary')).toBe('accept-encoding')
+    expect(gunzipSync(await response.bytes()).toString()).toBe('run()')
+  }
+  for (const encoding of ['identity', 'gzip;q=0', 'br', 'xgzip']) {
+    const response = await ask(encoding)
+    expect(response.headers.get('content-encoding')).toBeNull()
+    expect(await response.text()).toBe('run()')
+  }
+  // The document has no compressed twin here: it comes as it is.
+  expect(await (await get('/')).text()).toBe('<!doctype html>portal')
+  expect((await get('/assets/main-0a1b2c3d.js.gz')).status).toBe(404)
+})
 
 test('the portal is served with a policy that allows its own code only', async () => {
   for (const path of ['/', '/keys', '/usage?x=1']) {

@@ -109,7 +109,8 @@ async function route(
   if (path === '/health') return Response.json({ status: 'ok' })
   if (path === '/' && request.method === 'HEAD') return new Response(null)
   if (path === '/metrics') return answerMetrics(request, parts.watching)
-  if (!path.startsWith(base)) return servePortal(parts.portal, onlyGet(request, path))
+  if (!path.startsWith(base))
+    return servePortal(parts.portal, onlyGet(request, path), request.headers.get('accept-encoding'))
   const rest = path.slice(base.length)
   if (request.method === 'OPTIONS' && isForBrowsers(rest)) return preflight()
   if (rest.startsWith('log/')) {

@@ -38,8 +38,12 @@ export type Surroundings = {
   readonly log?: Log
 }
 
-const keyAnswerMs = 1_000
-const viewRefreshMs = 500
+/** How often the database is asked for what others may have changed. */
+const paces = {
+  server: { keyAnswerMs: 1_000, viewRefreshMs: 500 },
+  // It has one gateway, which learns of every change as it makes it; and each question costs this thread.
+  embedded: { keyAnswerMs: 1_500, viewRefreshMs: 2_000 },
+} as const
 
 export async function startGateway(
   settings: Settings,
@@ -63,6 +67,7 @@ async function assemble(
   log: Log,
 ): Promise<Gateway> {
   const clock = () => performance.now()
+  const { keyAnswerMs, viewRefreshMs } = paces[settings.database.kind]
   const outbound = createOutbound({ env: surroundings.env ?? {} })
   const view = new WorkerView({
     database,

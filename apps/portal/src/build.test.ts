@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { type BuiltPortal, buildPortal, ensurePortal } from './build.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-portal-'))
@@ -18,8 +18,15 @@ const assets = () => readdirSync(join(folder, 'assets'))
 
 test('all that a browser loads is below 150 kB, compressed', () => {
   const loaded = built.files.filter(({ name }) => name !== 'licences.txt')
-  const bytes = loaded.map(({ name }) => gzipSync(readFileSync(join(folder, name))).length)
+  const bytes = loaded.map(({ name }) => statSync(join(folder, `${name}.gz`)).size)
   expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(150_000)
+})
+
+test('each file has a compressed twin of the same content', () => {
+  for (const { name } of built.files) {
+    const twin = gunzipSync(readFileSync(join(folder, `${name}.gz`)))
+    expect(twin.equals(readFileSync(join(folder, name)))).toBe(true)
+  }
 })
 
 test('the document has no inline code and names files that exist', () => {
@@ -31,7 +38,7 @@ test('the document has no inline code and names files that exist', () => {
 })
 
 test('names carry a hash, so that they can be kept for ever', () => {
-  for (const name of assets()) expect(name).toMatch(/-[0-9a-z]{8,}\.(js|css|svg)$/)
+  for (const name of assets()) expect(name).toMatch(/-[0-9a-z]{8,}\.(js|css|svg)(\.gz)?$/)
 })
 
 test('nothing refers to another origin, evaluates text or writes HTML', () => {

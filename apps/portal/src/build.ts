@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { formatDocument } from './document.ts'
 import { formatLicences } from './licences.ts'
 import { PortalError } from './portal-error.ts'
@@ -45,6 +46,8 @@ export async function buildPortal(folder: string): Promise<BuiltPortal> {
   const files: { name: string; bytes: number }[] = []
   const write = (name: string, content: string | Uint8Array) => {
     writeFileSync(join(folder, name), content)
+    // Once here instead of with every request; the gateway sends it to browsers that ask.
+    writeFileSync(join(folder, `${name}.gz`), gzipSync(content, { level: 9 }))
     files.push({ name, bytes: Buffer.byteLength(content) })
   }
   const assets = new Map<string, string>()

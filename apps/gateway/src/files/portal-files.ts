@@ -39,7 +39,11 @@ export const portalHeaders: Readonly<Record<string, string>> = {
 }
 
 /** A path without a dot is a page of the portal: the one document answers it. */
-export function servePortal(files: StaticFiles | undefined, path: string): Response {
+export function servePortal(
+  files: StaticFiles | undefined,
+  path: string,
+  acceptEncoding: string | null,
+): Response {
   const isPage = !path.slice(path.lastIndexOf('/')).includes('.')
   const name = isPage ? 'index.html' : path.slice(1)
   const file = files?.find(name)
@@ -49,11 +53,21 @@ export function servePortal(files: StaticFiles | undefined, path: string): Respo
   }
   // The bundler puts a hash into the names of what never changes.
   const hashed = /[.-][0-9a-z]{8,}\.\w+$/i.test(name)
-  return new Response(Bun.file(file), {
+  const zipped = acceptsGzip(acceptEncoding) ? files?.find(`${name}.gz`) : undefined
+  return new Response(Bun.file(zipped ?? file), {
     headers: {
       ...portalHeaders,
+      ...(zipped === undefined ? {} : { 'content-encoding': 'gzip' }),
       'content-type': type,
+      vary: 'accept-encoding',
       'cache-control': hashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     },
   })
+}
+
+/** RFC 9110, 12.5.3, as browsers use it: a coding that is named with weight zero is not wanted. */
+function acceptsGzip(acceptEncoding: string | null): boolean {
+  return (acceptEncoding ?? '')
+    .split(',')
+    .some((coding) => /^\s*gzip\s*(?:;\s*q=(?:0?\.\d*[1-9]\d*|1(?:\.0*)?)\s*)?$/i.test(coding))
 }

@@ -28,6 +28,8 @@ const single = new Set([
   'transfer-encoding',
 ])
 
+const framing = new Set(['content-length', 'transfer-encoding'])
+
 /** A few fields, names in lower case. For so few a list is quicker than a Map. */
 export class Fields {
   readonly #names: string[] = []
@@ -70,7 +72,10 @@ export function parseFields(text: string, start: number): Fields {
     }
     const valueEnd = skip(text, nameEnd + 1, valueChars)
     if (!text.startsWith('\r\n', valueEnd)) throw malformed()
-    fields.add(nameOf(text, at, nameEnd), trimmed(text, nameEnd + 1, valueEnd))
+    const name = nameOf(text, at, nameEnd)
+    // Legal, but Node refuses it: around what delimits a body only spaces are taken.
+    if (framing.has(name) && text.slice(nameEnd, valueEnd).includes('\t')) throw malformed()
+    fields.add(name, trimmed(text, nameEnd + 1, valueEnd))
     at = valueEnd + 2
   }
   return fields

@@ -44,10 +44,16 @@ test('what smuggling is made of is refused', () => {
     expect(statusOf(withFields(`content-length: ${length}`))).toBe(400)
   }
   expect(statusOf(withFields('content-length : 1'))).toBe(400)
+  expect(statusOf(withFields('content-length: 1\t'))).toBe(400)
+  expect(statusOf(withFields('transfer-encoding:\tchunked'))).toBe(400)
   expect(statusOf(withFields(' folded'))).toBe(400)
   expect(statusOf(withFields('x: a\nb: c'))).toBe(400)
   expect(statusOf(withFields('x: a\rb'))).toBe(400)
   expect(statusOf(withFields('x: a\0b'))).toBe(400)
+  // Two bytes that are no line end must not pass for one.
+  for (const end of ['\0\0', '\n\n', '\r\r', '\n\r']) {
+    expect(statusOf(withFields(`x: a${end}b: c`))).toBe(400)
+  }
   expect(statusOf(withFields('x'))).toBe(400)
   expect(statusOf(withFields(': x'))).toBe(400)
 })

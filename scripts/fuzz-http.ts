@@ -1,0 +1,23 @@
+/** Fuzzes the HTTP server's reader against node:http: npm run fuzz:http -- --inputs N --seed S. */
+import { parseArgs } from 'node:util'
+import { fuzzHttp } from '../packages/service/src/testing/http-fuzz/compare-with-node.ts'
+
+const { values } = parseArgs({
+  options: {
+    inputs: { type: 'string', default: '1000000' },
+    seed: { type: 'string', default: '1' },
+  },
+})
+const read = (name: keyof typeof values): number => {
+  const value = Number(values[name])
+  if (Number.isSafeInteger(value) && value > 0) return value
+  console.error(`--${name}: expected a whole number above 0`)
+  process.exit(2)
+}
+const started = performance.now()
+const report = await fuzzHttp({ inputs: read('inputs'), seed: read('seed'), node: true })
+const seconds = Math.round((performance.now() - started) / 1000)
+console.log(
+  `${report.inputs} inputs, ${report.accepted} with requests that we take, all of them the same to node:http ` +
+    `and in pieces; seed ${values.seed}, ${seconds} s`,
+)
