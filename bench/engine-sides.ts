@@ -70,8 +70,8 @@ export async function openBare(setting: BenchSetting): Promise<Side> {
 }
 
 export type EngineSide = Side & {
-  /** The prompt's tokens, and the time until its first token came. */
-  firstToken(prompt: string, salt: string): Promise<{ tokens: number; ms: number }>
+  /** Ends when the first token has come; gives the tokens of the prompt. */
+  firstToken(prompt: string, salt: string): Promise<number>
 }
 
 export async function openEngine(setting: BenchSetting): Promise<EngineSide> {
@@ -100,9 +100,7 @@ export async function openEngine(setting: BenchSetting): Promise<EngineSide> {
     },
     async firstToken(long, salt) {
       const body = { prompt: long, max_tokens: 1, temperature: 0, cache_salt: salt.padEnd(32, '-') }
-      const startedMs = performance.now()
-      const usage = await read(engine, body, true)
-      return { tokens: Number(usage.prompt_tokens), ms: performance.now() - startedMs }
+      return Number((await read(engine, body, true)).prompt_tokens)
     },
   }
 }
