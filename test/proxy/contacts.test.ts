@@ -111,7 +111,7 @@ const strace = spawnSync('strace', ['-V']).status === 0
 const traced = strace ? test : test.skip
 
 traced(
-  `traced: no call of the whole program reaches for anything else${strace ? '' : ' (no strace)'}`,
+  `traced: no call of the whole program, its processes included, reaches for anything else${strace ? '' : ' (no strace)'}`,
   async () => {
     const trace = join(folder, 'trace')
     const calls = 'trace=connect,sendto,sendmsg,sendmmsg'
@@ -123,6 +123,8 @@ traced(
         '--manifestEndpoint',
         host.url,
         '--metrics',
+        '--workers',
+        '2',
       ],
       { inside: { command: ['strace', '-D', '-f', '-qq', '-e', calls, '-o', trace] } },
     )
