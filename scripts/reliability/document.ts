@@ -9,7 +9,7 @@ import { faultsText, limitsText, soakText } from './words.ts'
 /** Paths below the repository's root, and what belongs there. */
 export function reliabilityDocuments(root: string): Record<string, string> {
   const folder = join(root, 'docs/reliability')
-  const campaigns = readdirSync(folder)
+  const campaigns = (existsSync(folder) ? readdirSync(folder) : [])
     .filter((name) => /^faults-\d+\.json$/.test(name))
     .toSorted()
     .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Report)
@@ -57,7 +57,7 @@ function formatSoakRun(soak: SoakReport): string[] {
       `${errors.join(', ') || 'no errors'}, ${soak.keys} keys, ${soak.violations.length} violations. ` +
       `${soak.note ?? ''}`.trim(),
     '',
-    grew.length === 0 ? 'Nothing grew.' : `Grew: ${told}.`,
+    grew.length === 0 ? 'No growth was found.' : `Grew: ${told}.`,
     '',
     '![memory, handles and latency over time](reliability/soak.svg)',
     '',

@@ -60,6 +60,7 @@ export const soakText: readonly string[] = [
   '`npm run soak -- --minutes 120 [--share 0.7]`. Two gateways, two workers, a proxy whose clients bring their own keys, a new key',
   'every second. The capacity is measured first; then requests come at random times at a share of it, whether answers come or',
   'not. Slopes are least squares over the means of every minute after the first quarter, with a 95% interval that takes into',
-  'account that neighbouring minutes are alike. *Growth* means that the whole interval lies above 1% of the mean an hour.',
+  'account that neighbouring minutes are alike. *Growth*: the whole interval lies above 1% of the mean an hour. *No growth*: it lies',
+  'below 10%. *None shown*: it is too wide to say more.',
   '',
 ]

@@ -5,12 +5,15 @@ export type Slope = {
   readonly perHour: number
   /** Half of the 95% interval. */
   readonly plusMinus: number
-  readonly verdict: 'growth' | 'no growth' | 'too short to say'
+  readonly verdict: 'growth' | 'no growth' | 'none shown' | 'too short to say'
 }
 
 /** Below this share of the mean an hour, a slope is no growth that anyone could notice in a month. */
 const noticeable = 0.01
+/** A whole interval below this share an hour is called no growth; a wider one shows none, and no more. */
+const certain = 0.1
 const fewest = 10
+const fewestIndependent = 5
 
 /**
  * Least squares. Residuals that follow each other are alike, which makes the usual interval too narrow:
@@ -27,11 +30,18 @@ export function slopeOf(points: readonly (readonly [hours: number, value: number
   const perHour = points.reduce((sum, [x, y]) => sum + (x - meanX) * (y - mean), 0) / spread
   const residuals = points.map(([x, y]) => y - mean - perHour * (x - meanX))
   const squares = residuals.reduce((sum, each) => sum + each ** 2, 0)
-  const independent = Math.max(3, (n * (1 - likeness(residuals))) / (1 + likeness(residuals)))
+  const independent = Math.max(
+    fewestIndependent,
+    (n * (1 - likeness(residuals))) / (1 + likeness(residuals)),
+  )
   const error = Math.sqrt(squares / Math.max(1, independent - 2) / ((spread / n) * independent))
   const plusMinus = error * studentT(independent - 2)
-  const grows = perHour - plusMinus > Math.abs(mean) * noticeable
-  return { mean, perHour, plusMinus, verdict: grows ? 'growth' : 'no growth' }
+  return { mean, perHour, plusMinus, verdict: judgeSlope(Math.abs(mean), perHour, plusMinus) }
+}
+
+function judgeSlope(mean: number, perHour: number, plusMinus: number): Slope['verdict'] {
+  if (perHour - plusMinus > mean * noticeable) return 'growth'
+  return perHour + plusMinus < mean * certain ? 'no growth' : 'none shown'
 }
 
 /** How alike neighbours are, from 0 to nearly 1. */

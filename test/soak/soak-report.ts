@@ -71,7 +71,7 @@ export function formatSoak(report: SoakReport): { text: string; grew: readonly S
       `requests/s: ${report.requests} requests, ${errors.join(', ') || 'no errors'}, ${report.keys} keys, ` +
       `${report.violations.length} violations`,
     grew.length === 0
-      ? 'no growth'
+      ? 'no growth found'
       : `growth: ${grew.map(({ subject, what }) => `${subject}, ${what}`).join('; ')}`,
     ...report.violations.slice(0, 20),
   ].join('\n')

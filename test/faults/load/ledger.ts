@@ -79,6 +79,18 @@ export class Ledger {
     return { ...usage, violations: [...usage.violations, ...(await this.#checkKeys())] }
   }
 
+  /** Looks once at what is owed and keeps what is not booked yet for later; checks keys. */
+  async prune(): Promise<readonly string[]> {
+    const ids = [...this.#completed.keys()]
+    const rows = await this.#rows(ids)
+    for (const id of ids) {
+      const owed = this.#completed.get(id)
+      if (owed !== undefined && faultOf(rows.get(id), owed) === undefined)
+        this.#completed.delete(id)
+    }
+    return this.#checkKeys()
+  }
+
   async #makeKey(): Promise<void> {
     const made = await this.#fleet.admin('POST', '/keys', { name: `key ${this.keys}` })
     if (made.status !== 201) return
@@ -101,8 +113,8 @@ export class Ledger {
     for (const key of fresh) {
       const { revoked } = key
       const status = await this.#tryKey(key.secret)
-      // It may have been revoked just now.
-      const right = revoked ? status === 401 : status === 200 || key.revoked
+      // One that is being revoked may be good or not; one that was is not.
+      const right = revoked ? status === 401 : status === 200 || (key.doomed && status === 401)
       if (!right) violations.push(`key ${key.id}: status ${status}, revoked ${revoked}`)
     }
     return violations

@@ -4,7 +4,8 @@ import type { SignedUsage } from '../sealed/receipts.ts'
 
 export type PostUsage = (records: readonly SignedUsage[]) => Promise<void>
 
-const batchSize = 500
+const largestBatch = 500
+const smallestBatch = 20
 const gatherMs = 100
 const maxPauseMs = 5_000
 /** About 50 MB. Beyond it the oldest are dropped, which the log says. */
@@ -16,6 +17,8 @@ export class UsageReporter {
   #waiting: SignedUsage[] = []
   #running: Promise<void> | undefined
   #pauseMs = gatherMs
+  /** Smaller after each failure: a gateway that is slow must be able to take one in time. */
+  #batchSize = largestBatch
   #stopping = false
 
   constructor(post: PostUsage, log: Log) {
@@ -50,14 +53,16 @@ export class UsageReporter {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       if (!this.#stopping) await new Promise((resolve) => setTimeout(resolve, this.#pauseMs))
-      const batch = this.#waiting.slice(0, batchSize)
+      const batch = this.#waiting.slice(0, this.#batchSize)
       try {
         await this.#post(batch)
         // Not by position: records may have been dropped from the front while the post ran.
         const sent = new Set(batch)
         this.#waiting = this.#waiting.filter((usage) => !sent.has(usage))
         this.#pauseMs = gatherMs
+        this.#batchSize = Math.min(this.#batchSize * 2, largestBatch)
       } catch {
+        this.#batchSize = Math.max(Math.floor(this.#batchSize / 2), smallestBatch)
         this.#pauseMs = Math.min(this.#pauseMs * 2, maxPauseMs)
         this.#log.warn('usage not taken by the gateway, will try again', { count: batch.length })
         if (this.#stopping) await new Promise((resolve) => setTimeout(resolve, 200))

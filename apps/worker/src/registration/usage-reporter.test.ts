@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test'
+import { createLog } from '@privatemode/service'
+import type { SignedUsage } from '../sealed/receipts.ts'
+import { UsageReporter } from './usage-reporter.ts'
+
+const log = createLog({ format: 'json', level: 100, write: () => {} })
+const usage = (id: number): SignedUsage => ({ record: `${id}`, rest_digest: '', signature: '' })
+
+test('a gateway that is too slow for large batches gets smaller ones, and every record once it takes them', async () => {
+  const sizes: number[] = []
+  const taken: string[] = []
+  const post = async (records: readonly SignedUsage[]) => {
+    sizes.push(records.length)
+    if (records.length > 150) throw new Error('did not answer in time')
+    taken.push(...records.map(({ record }) => record))
+  }
+  const reporter = new UsageReporter(post, log)
+  for (let id = 0; id < 600; id++) reporter.add(usage(id))
+  await reporter.flush(20_000)
+  expect(sizes.slice(0, 3)).toEqual([500, 250, 125])
+  expect(taken.toSorted((a, b) => Number(a) - Number(b))).toEqual(
+    Array.from({ length: 600 }, (_, id) => `${id}`),
+  )
+})
