@@ -8,6 +8,7 @@ import { repository } from '../../scripts/deploy/locked-package.ts'
 import { findTarget } from '../../scripts/deploy/targets.ts'
 import { type System, startSystem } from '../e2e/system.ts'
 import { systemArgs } from '../proxy/proxy-process.ts'
+import { checkPages, minimumMacOs } from './mach-o.ts'
 import { startProgram } from './running-program.ts'
 import { askThrough, storyEngine } from './sealed-question.ts'
 import { unpackImage, version } from './unpacked-image.ts'
@@ -59,6 +60,15 @@ describe.skipIf(Bun.which('readelf') === null)('docs/install.md tells what is ne
 
 test('the file for macOS says that it runs on macOS 13 and later', () => {
   expect(minimumMacOs(readFileSync(binary('darwin-arm64')))).toBe('13.0')
+})
+
+test('its signature fits every page, and does not fit when one bit is another', () => {
+  const file = readFileSync(binary('darwin-arm64'))
+  const { pages, wrong } = checkPages(file)
+  expect(pages).toBeGreaterThan(10_000)
+  expect(wrong).toBe(0)
+  file.writeUInt8((file[5_000_000] ?? 0) ^ 1, 5_000_000)
+  expect(checkPages(file).wrong).toBe(1)
 })
 
 test('the amd64 binary serves a sealed request', async () => {
@@ -127,15 +137,4 @@ async function serve(command: readonly string[]): Promise<void> {
 
 function readelf(option: string, path: string): string {
   return Bun.spawnSync(['readelf', option, '--wide', path]).stdout.toString()
-}
-
-/** The version in LC_BUILD_VERSION of a Mach-O file (mach-o/loader.h). */
-function minimumMacOs(file: Buffer): string | undefined {
-  const commands = file.readUInt32LE(16)
-  for (let at = 32, left = commands; left > 0; left--) {
-    const version = file.readUInt32LE(at + 12)
-    if (file.readUInt32LE(at) === 0x32) return `${version >> 16}.${(version >> 8) & 0xff}`
-    at += file.readUInt32LE(at + 4)
-  }
-  return undefined
 }
