@@ -5,6 +5,7 @@
  *     npm run bench:engine -- --quick      the story model, about a minute; its prompts are short
  *     npm run bench:engine -- --cpu        counts processor time instead of the clock's, for busy machines
  *     npm run bench:engine -- --rounds=9   more rounds (5)
+ *     npm run bench:engine -- --only=streams   or prefix, embeddings, memory
  *     THREADS=2 npm run bench:engine       with another number of threads
  *
  * Both sides take turns, and who begins alternates; each round gives one ratio. Shown are the medians, the ratios'
@@ -34,15 +35,24 @@ async function measureAll(): Promise<void> {
   const { threads } = setting
   const time = isCpuTime ? 'processor time' : 'wall time'
   console.log(`${chatName(setting)}, ${threads} thread(s), ${rounds} rounds, ${time}\n`)
+  const only = option('only')
   const sides = { bare: await openBare(setting), engine: await openEngine(setting) }
   for (const side of [sides.bare, sides.engine]) await side.generate(sequences) // warm-up
-  const one = await takeTurns(sides, (side) => side.generate(1))
-  const four = await takeTurns(sides, (side) => side.generate(4))
-  report('one stream, tokens/s', one, tokensEach(setting), 0.95)
-  report('four streams, tokens/s in total', four, 4 * tokensEach(setting), 1)
-  await measurePrefix(sides.engine)
-  const embeddings = await takeTurns(sides, (side) => side.embed())
-  report('embeddings, texts/s', embeddings, texts.length, 0.9)
+  if (only === undefined || only === 'streams') {
+    const one = await takeTurns(sides, (side) => side.generate(1))
+    report('one stream, tokens/s', one, tokensEach(setting), 0.95)
+    const four = await takeTurns(sides, (side) => side.generate(4))
+    report('four streams, tokens/s in total', four, 4 * tokensEach(setting), 1)
+  }
+  if (only === undefined || only === 'prefix') await measurePrefix(sides.engine)
+  if (only === undefined || only === 'embeddings') {
+    const embeddings = await takeTurns(sides, (side) => side.embed())
+    report('embeddings, texts/s', embeddings, texts.length, 0.9)
+  }
+  if (only === undefined || only === 'memory') await compareMemory()
+}
+
+async function compareMemory(): Promise<void> {
   const [bareBytes, ourBytes] = [await childMemory('bare'), await childMemory('engine')]
   const ratio = ourBytes / bareBytes
   const shown = `bare ${megabytes(bareBytes)}, engine ${megabytes(ourBytes)}, ratio ${ratio.toFixed(2)}`
