@@ -14,7 +14,8 @@ import {
   wholeRecord,
 } from '@privatemode/protocol/envelope'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
-import { Answer, type ByteSource, streamSource, wholeSource } from './answer.ts'
+import { Answer } from './answer.ts'
+import { type ByteSource, streamSource, wholeSource } from './byte-source.ts'
 import { FakeBackend } from './testing/fake-backend.ts'
 import { testClient } from './testing/test-client.ts'
 

@@ -9,7 +9,7 @@ import {
   EnvelopeError,
   joinBytes,
 } from '@privatemode/protocol/envelope'
-import { readBounded } from './read-bounded.ts'
+import { type ByteSource, lost, tooLarge } from './byte-source.ts'
 
 /** What is known of an answer when its first byte comes. */
 export type AnswerFacts = {
@@ -162,62 +162,6 @@ export class Answer {
   }
 }
 
-/** Bytes as they come from the network; `undefined` at their end. */
-export interface ByteSource {
-  read(): Promise<Bytes | undefined>
-  cancel(): Promise<void>
-}
-
-export function streamSource(
-  stream: ReadableStream<Bytes> | null,
-  signal?: AbortSignal,
-): ByteSource {
-  const reader = stream?.getReader()
-  return {
-    async read() {
-      if (reader === undefined) return undefined
-      try {
-        const { done, value } = await reader.read()
-        return done ? undefined : value
-      } catch (cause) {
-        throw broken(cause, signal)
-      }
-    },
-    async cancel() {
-      await reader?.cancel().catch(() => {})
-    },
-  }
-}
-
-/** All the bytes of an answer that is not streamed, or an error where they are too many. */
-export async function readWhole(
-  response: Response,
-  maxBytes: number,
-  signal?: AbortSignal,
-): Promise<Bytes> {
-  let bytes: Bytes | undefined
-  try {
-    bytes = await readBounded(response, maxBytes)
-  } catch (cause) {
-    throw broken(cause, signal)
-  }
-  if (bytes === undefined) throw tooLarge(maxBytes)
-  return bytes
-}
-
-/** A body that was read whole, which is cheaper where nothing is streamed. */
-export function wholeSource(bytes: Bytes): ByteSource {
-  let rest: Bytes | undefined = bytes
-  return {
-    async read() {
-      const taken = rest
-      rest = undefined
-      return taken
-    },
-    async cancel() {},
-  }
-}
-
 async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
   try {
     return await opener.push(chunk)
@@ -237,16 +181,6 @@ function finish(opener: AnswerOpener): void {
     throw notAuthentic(cause)
   }
 }
-
-/** An abort is the caller's own, and stays what the platform made it. */
-const broken = (cause: unknown, signal: AbortSignal | undefined) =>
-  signal?.aborted ? cause : lost(cause, 'the connection to the backend broke')
-
-const tooLarge = (maxBytes: number) =>
-  new ApiError('answer_too_large', `the answer is longer than ${maxBytes} bytes`)
-
-const lost = (cause: unknown, message: string) =>
-  new ApiError('worker_unreachable', message, { cause })
 
 const notAuthentic = (cause: unknown) =>
   new ApiError(

@@ -17,8 +17,9 @@ import {
   type SealingRequest,
   type Session,
 } from '@privatemode/protocol/envelope'
-import { Answer, readWhole, streamSource, wholeSource } from './answer.ts'
+import { Answer } from './answer.ts'
 import { Backend, readAnswer } from './backend.ts'
+import { readWhole, streamSource, wholeSource } from './byte-source.ts'
 import { chooseCandidates } from './candidates.ts'
 import { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'

@@ -1,0 +1,70 @@
+/** Where the bytes of an answer come from, and what is said when they do not come. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Bytes } from '@privatemode/protocol/envelope'
+import { readBounded } from './read-bounded.ts'
+
+/** Bytes as they come from the network; `undefined` at their end. */
+export interface ByteSource {
+  read(): Promise<Bytes | undefined>
+  cancel(): Promise<void>
+}
+
+export function streamSource(
+  stream: ReadableStream<Bytes> | null,
+  signal?: AbortSignal,
+): ByteSource {
+  const reader = stream?.getReader()
+  return {
+    async read() {
+      if (reader === undefined) return undefined
+      try {
+        const { done, value } = await reader.read()
+        return done ? undefined : value
+      } catch (cause) {
+        throw broken(cause, signal)
+      }
+    },
+    async cancel() {
+      await reader?.cancel().catch(() => {})
+    },
+  }
+}
+
+/** All the bytes of an answer that is not streamed, or an error where they are too many. */
+export async function readWhole(
+  response: Response,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<Bytes> {
+  let bytes: Bytes | undefined
+  try {
+    bytes = await readBounded(response, maxBytes)
+  } catch (cause) {
+    throw broken(cause, signal)
+  }
+  if (bytes === undefined) throw tooLarge(maxBytes)
+  return bytes
+}
+
+/** A body that was read whole, which is cheaper where nothing is streamed. */
+export function wholeSource(bytes: Bytes): ByteSource {
+  let rest: Bytes | undefined = bytes
+  return {
+    async read() {
+      const taken = rest
+      rest = undefined
+      return taken
+    },
+    async cancel() {},
+  }
+}
+
+/** An abort is the caller's own, and stays what the platform made it. */
+const broken = (cause: unknown, signal: AbortSignal | undefined) =>
+  signal?.aborted ? cause : lost(cause, 'the connection to the backend broke')
+
+export const tooLarge = (maxBytes: number) =>
+  new ApiError('answer_too_large', `the answer is longer than ${maxBytes} bytes`)
+
+export const lost = (cause: unknown, message: string) =>
+  new ApiError('worker_unreachable', message, { cause })
