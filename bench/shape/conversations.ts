@@ -39,10 +39,10 @@ export function makeConversation(topic: Topic, random: Random): Conversation {
 }
 
 /** How long the answers to each form of question are, against the topic's own length. */
-const answerLengths = [1, 1.1, 0.9, 0.8, 1.2, 0.6, 0.9, 0.5, 1, 0.7, 1.1, 0.7]
+const answerLengths = [1, 1.1, 0.9, 0.9, 1.2, 0.8, 1, 0.7, 1, 0.8, 1.1, 0.8]
 
 function makeAnswer(topic: Topic, random: Random, factor: number): string {
-  const spread = Math.exp(0.35 * random.normal())
+  const spread = Math.exp(0.25 * random.normal())
   const count = Math.max(1, Math.round(topic.sentences * factor * spread))
   const isListing = random.next() < topic.listing
   const parts = random.next() < 0.7 ? [fill(random.pick(openings), topic, random)] : []

@@ -35,7 +35,7 @@ export class ConnectionRecorder {
   }
 
   up(bytes: Buffer, nowMs: number): void {
-    let rest = bytes
+    let [rest, counted] = [bytes, bytes.length]
     if (this.#awaitedUp === 0) {
       if (this.#request === '') this.#startedMs = nowMs
       this.#request += rest.toString('latin1')
@@ -45,9 +45,10 @@ export class ConnectionRecorder {
       rest = Buffer.from(this.#request.slice(end + 4), 'latin1')
       this.#request = ''
       this.#begin(head)
+      counted = rest.length
     }
     this.#awaitedUp -= rest.length
-    if (this.#exchange !== undefined) this.#exchange.upBytes += bytes.length
+    if (this.#exchange !== undefined) this.#exchange.upBytes += counted
   }
 
   #begin(head: string): void {

@@ -38,7 +38,18 @@ describe('a sealed call', () => {
     expect(record).toMatchObject({ request_id: answer.requestId, outcome: 'complete', status: 200 })
   })
 
-  test.each(['off', 'default', 'strict'] as const)(
+  test('is answered as a stream with traffic shape strict, whose end comes late', async () => {
+    const client = system.client({ shape: 'strict' })
+    const answer = await client.exchange(call({ stream: true, body: body({ stream: true }) }))
+    let text = ''
+    while (!text.endsWith('data: [DONE]\n\n')) {
+      for (const piece of (await answer.next()) ?? []) text += new TextDecoder().decode(piece)
+    }
+    expect(answer.receipt).toBeUndefined()
+    await answer.cancel()
+  })
+
+  test.each(['off', 'default'] as const)(
     'is answered as a stream with traffic shape %s',
     async (shape) => {
       const client = system.client({ shape })

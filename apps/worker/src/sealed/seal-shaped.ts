@@ -14,8 +14,14 @@ import { WaitingBytes } from './waiting-bytes.ts'
 
 /** The engine is asked for more while fewer frames than this wait. */
 const maxWaitingFrames = 64
-/** More waiting than goes out in so many ticks means that the engine is faster than the clock. */
-const patienceTicks = 4
+/** An engine is faster than the clock if more than a tick carries waits for so many ticks, */
+const patienceTicks = 8
+/** or if more waits than goes out in so many: nobody wants to wait for that. */
+const burstTicks = 16
+/** After a longer stop the clock begins anew: a machine that slept owes no hours of frames. */
+const maxOwedTicks = 16
+/** Room for the receipt, whose length would tell how many digits its counts have. */
+const lastFrameBytes = 2048
 
 /**
  * Pieces wait for the next tick and are joined or cut there, so that neither a token's length nor
@@ -34,7 +40,7 @@ export async function sealShaped(
   const reading = waiting.fill(pieces)
   // Room for the mark of a whole body is kept in every frame: it must not cost a tick.
   const capacity = frameBytes - 2 * recordOverhead
-  let [frames, framesPerTick, isMarked] = [0, 1, false]
+  let [frames, framesPerTick, lateTicks, isMarked] = [0, 1, 0, false]
 
   const sealFrame = async (before: readonly Bytes[]) => {
     const used = before.reduce((sum, part) => sum + part.length, 0)
@@ -58,16 +64,23 @@ export async function sealShaped(
   await waiting.untilAny()
   await send(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head))]))
   const isOver = () => waiting.ended && frames === shapedFrames(frames, shape)
-  for (let due = performance.now() + tickMs; !isOver(); due += tickMs) {
+  for (let due = performance.now() + tickMs; !isOver(); ) {
     await pause(due - performance.now())
-    if (due < performance.now() - tickMs) due = performance.now()
+    // A busy machine is late; the frames that it owes keep the pace what it is for everyone.
+    const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
+    due = Math.max(due + ticks * tickMs, performance.now())
     const sealed: Bytes[] = []
-    while (sealed.length < framesPerTick && !isOver()) sealed.push(await sealFrame([]))
+    while (sealed.length < framesPerTick * ticks && !isOver()) sealed.push(await sealFrame([]))
     await send(joinBytes(sealed))
-    if (waiting.length > framesPerTick * patienceTicks * capacity) framesPerTick *= 2
+    const dueTicks = waiting.length / (framesPerTick * capacity)
+    lateTicks = dueTicks > 1 ? lateTicks + 1 : 0
+    if (lateTicks >= patienceTicks || dueTicks > burstTicks) {
+      framesPerTick *= 2
+      lateTicks = 0
+    }
   }
   await reading
-  await sink(await out.sealer.seal(endRecord(out.finish()), true, frameBytes * 2))
+  await sink(await out.sealer.seal(endRecord(out.finish()), true, lastFrameBytes))
 }
 
 const pause = (ms: number) =>

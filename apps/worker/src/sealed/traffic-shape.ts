@@ -20,10 +20,10 @@ export function streamShape(shape: TrafficShape): Shape | undefined {
     case 'off':
       return undefined
     case 'default':
-      return { tickMs: 25, frameBytes: 1024, leastFrames: 64, growth: 2, marksWhole: true }
+      return { tickMs: 25, frameBytes: 512, leastFrames: 128, growth: 2, marksWhole: true }
     case 'strict':
       // What an application does once it has its answer can be seen, too: it gets the end late.
-      return { tickMs: 50, frameBytes: 2048, leastFrames: 200, growth: 4, marksWhole: false }
+      return { tickMs: 50, frameBytes: 2048, leastFrames: 400, growth: 4, marksWhole: false }
   }
 }
 

@@ -1,0 +1,192 @@
+/** Writes docs/traffic-shape.md and its plot from the results of the study. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Mode } from './collect.ts'
+import { plotTopics } from './plot.ts'
+import { introduction, remains } from './report-text.ts'
+
+export type Interval = { readonly mean: number; readonly low: number; readonly high: number }
+
+export type TopicArea = {
+  readonly topic: string
+  readonly area: number
+  readonly low: number
+  readonly high: number
+}
+
+export type Judged = Interval & { readonly accuracy: number; readonly topics: readonly TopicArea[] }
+
+export type Distinct = { readonly kinds: number; readonly bits: number }
+
+export type ModeResult = {
+  readonly costs: {
+    readonly exchanges: number
+    readonly downBytes: number
+    readonly upBytes: number
+    readonly firstTokenMs: number
+    readonly totalMs: number
+    readonly wireMs: number
+    readonly tokens: number
+    readonly frameCounts: Distinct
+    readonly requestLengths: Distinct
+  }
+  readonly tokens: {
+    readonly tokens: number
+    readonly accuracy: Interval
+    readonly constant: Interval
+    readonly blind: Interval
+    readonly gain: Interval
+  }
+  readonly topics: {
+    readonly conversations: number
+    readonly baseRate: number
+    readonly chance: { readonly mean: number; readonly high: number }
+    readonly trees: Judged
+    readonly network: Judged
+    /** From the token counts in usage records, which are the same in every mode. */
+    readonly bill?: Judged
+  }
+}
+
+export type SetResult = { readonly [mode in Mode]?: ModeResult }
+export type Results = {
+  /** What a reader must know about this run. */
+  readonly note?: string
+  readonly scripted?: SetResult
+  readonly embedded?: SetResult
+}
+
+const modes = ['off', 'default', 'strict'] as const
+
+export function writeReport(results: Results, folder: string): void {
+  writeFileSync(join(folder, 'traffic-shape.md'), formatReport(results))
+  if (results.scripted !== undefined) {
+    writeFileSync(join(folder, 'traffic-shape.svg'), plotTopics(results.scripted))
+  }
+}
+
+export function formatReport({ note, scripted = {}, embedded }: Results): string {
+  const parts = [introduction, ...(note === undefined ? [] : [`**${note}**\n`])]
+  parts.push('## Topics\n', topicsTable(scripted))
+  const bill = scripted.off?.topics.bill
+  if (bill !== undefined) {
+    parts.push(
+      `The token counts of the bill, which the gateway gets in every shape, give ${shown(bill)} alone.\n`,
+    )
+  }
+  parts.push('![area under the curve for each topic](traffic-shape.svg)\n')
+  parts.push('## Lengths of tokens\n', tokensTable(scripted))
+  parts.push('## Cost\n', costTable(scripted))
+  if (embedded !== undefined) {
+    parts.push("## The embedded model's own answers\n", topicsTable(embedded))
+    parts.push(tokensTable(embedded))
+  }
+  parts.push(remains, '## Each topic\n', eachTopic(scripted))
+  return parts.join('\n')
+}
+
+const resultsOf = (set: SetResult) =>
+  modes.flatMap((mode) => {
+    const result = set[mode]
+    return result === undefined ? [] : [{ mode, ...result }]
+  })
+
+export const shown = ({ mean, low, high }: Interval) =>
+  `${mean.toFixed(3)} (${low.toFixed(3)}–${high.toFixed(3)})`
+
+function topicsTable(set: SetResult): string {
+  const rows = resultsOf(set).map(({ mode, topics }) => {
+    const { trees, network, baseRate, chance, conversations } = topics
+    const best = Math.max(trees.mean, network.mean)
+    return [
+      mode,
+      ...[conversations, baseRate.toFixed(3), chance.mean.toFixed(3)],
+      ...[shown(trees), shown(network), (best - baseRate).toFixed(3)],
+      worst([trees, network]),
+    ]
+  })
+  return table(
+    [
+      'shape',
+      'conversations',
+      'base rate',
+      'blind guesses',
+      'boosted trees',
+      'network',
+      'best, above the base rate',
+      'worst topic',
+    ],
+    rows,
+  )
+}
+
+function worst(judged: readonly Judged[]): string {
+  const all = judged.flatMap(({ topics }) => topics)
+  const top = all.reduce((a, b) => (b.area > a.area ? b : a))
+  return `${top.topic} ${top.area.toFixed(2)}`
+}
+
+function tokensTable(set: SetResult): string {
+  const rows = resultsOf(set).map(({ mode, tokens }) => [
+    ...[mode, tokens.tokens, shown(tokens.accuracy), shown(tokens.blind), shown(tokens.constant)],
+    shown(tokens.gain),
+  ])
+  return table(
+    ['shape', 'tokens', 'guessed right', 'without frames', 'always the same', 'gain by frames'],
+    rows,
+  )
+}
+
+function costTable(set: SetResult): string {
+  const off = set.off?.costs
+  const rows = resultsOf(set).map(({ mode, costs }) => [
+    ...[mode, kib(costs.upBytes), kib(costs.downBytes)],
+    ratio(costs.downBytes, off?.downBytes),
+    added(costs.firstTokenMs, off?.firstTokenMs),
+    ...[seconds(costs.totalMs), seconds(costs.wireMs)],
+    `${costs.frameCounts.kinds} (${costs.frameCounts.bits.toFixed(1)} bits)`,
+    `${costs.requestLengths.kinds} (${costs.requestLengths.bits.toFixed(1)} bits)`,
+  ])
+  return table(
+    [
+      'shape',
+      'request, KiB',
+      'answer, KiB',
+      'against off',
+      'first token, added ms',
+      'application waits, s',
+      'on the wire, s',
+      'numbers of frames seen',
+      'lengths of requests seen',
+    ],
+    rows,
+  )
+}
+
+const kib = (bytes: number) => (bytes / 1024).toFixed(1)
+const seconds = (ms: number) => (ms / 1000).toFixed(1)
+const ratio = (value: number, base: number | undefined) =>
+  base === undefined ? '' : `${(value / base).toFixed(1)} ×`
+const added = (value: number, base: number | undefined) =>
+  base === undefined ? '' : (value - base).toFixed(0)
+
+function eachTopic(set: SetResult): string {
+  const results = resultsOf(set)
+  const names = (results[0]?.topics.trees.topics ?? []).map(({ topic }) => topic)
+  const areaOf = (judged: Judged, name: string) =>
+    judged.topics.find(({ topic }) => topic === name)?.area ?? 0
+  const rows = names.map((name) => [
+    name,
+    ...results.flatMap(({ topics }) => [
+      areaOf(topics.trees, name).toFixed(2),
+      areaOf(topics.network, name).toFixed(2),
+    ]),
+  ])
+  const heads = results.flatMap(({ mode }) => [`${mode}, trees`, `${mode}, network`])
+  return table(['topic', ...heads], rows)
+}
+
+function table(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`
+  return `${[line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')}\n`
+}
