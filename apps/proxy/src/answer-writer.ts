@@ -92,13 +92,12 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
     write(pieces) {
       const events: Uint8Array[] = []
       for (const piece of pieces) {
-        const whole = cutter.push(piece)
-        if (whole.length > 0) events.push(whole)
+        for (const part of cutter.push(piece)) events.push(part)
       }
       return send(events)
     },
     end() {
-      send([cutter.rest()])
+      send(cutter.rest())
       close()
       exchange.endChunks()
     },

@@ -8,25 +8,26 @@ export class EventCutter {
   #held: Uint8Array[] = []
   #heldBytes = 0
 
-  /** The events that are complete now; empty when none is. */
-  push(bytes: Uint8Array): Uint8Array {
+  /** The events that are complete now, in pieces; none when none is. */
+  push(bytes: Uint8Array): readonly Uint8Array[] {
     const end = this.#lastEventEnd(bytes)
     if (end === 0) {
       this.#hold(bytes)
       // An event this long is no event; pass it on rather than hold it.
       return this.#heldBytes > longestEvent ? this.rest() : nothing
     }
-    const complete = bytes.subarray(0, end)
-    const events = this.#heldBytes === 0 ? complete : Buffer.concat([...this.#held, complete])
+    const isWhole = end === bytes.length
+    const complete = isWhole ? bytes : bytes.subarray(0, end)
+    const events = this.#held.length === 0 ? [complete] : [...this.#held, complete]
     this.#held = []
     this.#heldBytes = 0
-    if (end < bytes.length) this.#hold(bytes.subarray(end))
+    if (!isWhole) this.#hold(bytes.subarray(end))
     return events
   }
 
   /** What is left at the authenticated end of a stream. */
-  rest(): Uint8Array {
-    const rest = this.#held.length === 0 ? nothing : Buffer.concat(this.#held)
+  rest(): readonly Uint8Array[] {
+    const rest = this.#held
     this.#held = []
     this.#heldBytes = 0
     return rest
@@ -50,4 +51,4 @@ export class EventCutter {
 
 const lineFeed = 0x0a
 const longestEvent = 16 * 1024 * 1024
-const nothing = new Uint8Array(0)
+const nothing: readonly Uint8Array[] = []

@@ -1,6 +1,6 @@
 /** One call of the public API: sealed, sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
 import { ApiError, type Dialect, parseRelayError } from '@privatemode/protocol/api'
-import { type Call, isRetrySafe, type SealedCall, sealedMediaType } from '@privatemode/sdk'
+import { type Call, type SealedCall, sealedMediaType } from '@privatemode/sdk'
 import { describeError } from '@privatemode/service'
 import {
   type AnswerSink,
@@ -15,10 +15,11 @@ import {
   whenReady,
 } from '@privatemode/service/http'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
-import { toApiError } from './api-error.ts'
+import { notAuthentic, toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
 import { pickInward } from './outward-headers.ts'
 import type { RequestRecord } from './request-record.ts'
+import { RetryBudget } from './retry-budget.ts'
 
 export type SealedParts = {
   readonly app: App
@@ -30,17 +31,13 @@ export type SealedParts = {
   readonly answerError: (error: unknown) => void
 }
 
-const maxAttempts = 4
-const retryBudgetMs = 15_000
-const firstPauseMs = 100
 /** The time to an answer's first byte; a long prefill is not answered sooner by asking again. */
 const answerWithinMs = 600_000
 const maxRefusalBytes = 64 * 1024
 
 export class SealedExchange implements AnswerSink {
   readonly #parts: SealedParts
-  readonly #retryUntilMs = performance.now() + retryBudgetMs
-  #attempts = 0
+  readonly #retries = new RetryBudget()
   #sealed: SealedCall | undefined
   #connection: UpstreamConnection | undefined
   #refusal: { readonly head: ResponseHead; readonly bytes: Buffer[]; size: number } | undefined
@@ -57,7 +54,7 @@ export class SealedExchange implements AnswerSink {
 
   start(): void {
     if (this.#over) return
-    this.#attempts++
+    this.#retries.begin()
     this.#refusal = undefined
     whenReady(
       this.#prepare(),
@@ -181,7 +178,7 @@ export class SealedExchange implements AnswerSink {
     this.#opened = []
     const open = writer.write(pieces)
     if (ended) {
-      this.#over = true
+      this.#leave()
       writer.end()
       record.close('complete', undefined, app.log, app.metrics)
     } else if (!open) {
@@ -213,12 +210,12 @@ export class SealedExchange implements AnswerSink {
   #fail(error: unknown): void {
     if (this.#over) return
     const shown = toApiError(error)
-    const pauseMs = this.#writer === undefined ? this.#pauseBeforeRetry(shown) : undefined
+    const pauseMs = this.#writer === undefined ? this.#retries.pauseAfter(shown) : undefined
     if (pauseMs !== undefined) {
       setTimeout(() => this.start(), pauseMs)
       return
     }
-    this.#over = true
+    this.#leave()
     const { app, record, answerError } = this.#parts
     if (this.#writer === undefined || !this.#writer.lose(shown)) {
       answerError(error)
@@ -228,32 +225,19 @@ export class SealedExchange implements AnswerSink {
     record.close('failed', shown.code, app.log, app.metrics)
   }
 
-  #pauseBeforeRetry(error: ApiError): number | undefined {
-    if (this.#attempts >= maxAttempts || performance.now() >= this.#retryUntilMs) return undefined
-    if (isRetrySafe(error)) return 0
-    // A backend that is being restarted is there again in a moment.
-    const mayReturn = error.code === 'gateway_unreachable' && error.retryable
-    return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined
+  /** Nothing is sent or tried again from here on, so nobody needs the prompt. */
+  #leave(): void {
+    this.#over = true
+    releaseBytes(this.#parts.call.body)
   }
 
   #clientGone(): void {
     if (this.#over) return
-    this.#over = true
+    this.#leave()
     const { app, record } = this.#parts
     this.#connection?.abandon()
     this.#writer?.drop()
     record.status = 499
     record.close('aborted', 'client_gone', app.log, app.metrics)
   }
-}
-
-function notAuthentic(cause: unknown): ApiError {
-  if ((cause as { code?: unknown }).code === 'truncated') {
-    const message = 'the answer stopped before its authenticated end'
-    return new ApiError('worker_unreachable', message, { cause })
-  }
-  const reason = cause instanceof Error ? cause.message : 'unknown'
-  return new ApiError('response_not_authentic', `the answer was changed on its way: ${reason}`, {
-    cause,
-  })
 }
