@@ -97,7 +97,7 @@ function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
         </p>
       </th>
       <td data-label="Made by">
-        <div>
+        <div class="maker">
           {maker}
           <div class="soft">
             <Moment iso={key.created_at} ago />
