@@ -56,8 +56,8 @@ export class ChatChunks {
     chunk.object = 'chat.completion.chunk'
     chunk.created = this.#created
     chunk.model = this.#model
-    if (!Array.isArray(chunk.choices)) chunk.choices = []
-    const choices = chunk.choices as JsonObject[]
+    const choices = Array.isArray(chunk.choices) ? chunk.choices.filter(isObject) : []
+    chunk.choices = choices
     for (const choice of choices) this.#normalizeChoice(choice)
     return choices
   }

@@ -66,7 +66,7 @@ function parseChunk(data: string, asked: JsonObject): JsonObject {
 export function renameFields(answer: JsonObject): JsonObject {
   if (!Array.isArray(answer.choices)) return answer
   for (const choice of answer.choices as JsonObject[]) {
-    if (choice.matched_stop === undefined) continue
+    if (choice?.matched_stop === undefined) continue
     choice.stop_reason ??= choice.matched_stop
     delete choice.matched_stop
   }

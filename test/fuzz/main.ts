@@ -1,0 +1,61 @@
+/** `npm run fuzz -- [target] [--inputs 1000000] [--seed 1] [--keep]`: fuzzes every parser, guided by coverage under Node. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { targets } from './targets.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    inputs: { type: 'string', default: '1000000' },
+    seed: { type: 'string', default: '1' },
+    keep: { type: 'boolean', default: false },
+  },
+})
+const wanted = positionals.join(' ')
+const chosen = targets.filter(({ name }) => name.includes(wanted))
+if (chosen.length === 0) {
+  console.error(`no such target; there are: ${targets.map(({ name }) => name).join(', ')}`)
+  console.error('for evidence, manifests, logs and certificates: npm run fuzz:attestation')
+  process.exit(2)
+}
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-fuzz-'))
+let failures = 0
+try {
+  const built = await Bun.build({
+    entrypoints: [join(import.meta.dir, 'guided-main.ts')],
+    target: 'node',
+    outdir: folder,
+    naming: 'guided.mjs',
+  })
+  if (!built.success) throw new AggregateError(built.logs, 'the bundle could not be made')
+  console.log('| parser | inputs | read | slowest | kept for new code | seconds of processor |')
+  console.log('|---|---|---|---|---|---|')
+  for (const { name } of chosen) await runOne(name)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(failures === 0 ? '\nno crash, no disagreement' : `\n${failures} found`)
+process.exit(failures === 0 ? 0 : 1)
+
+async function runOne(name: string): Promise<void> {
+  const corpus = join(import.meta.dir, 'corpus')
+  const script = join(folder, 'guided.mjs')
+  const args = [name, values.inputs, values.seed, corpus, values.keep ? 'keep' : '']
+  const child = Bun.spawn(['node', script, ...args], { stdout: 'pipe', stderr: 'pipe' })
+  const [out, problems, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  if (code !== 0) {
+    failures++
+    console.log(`| ${name} | **found** | | | | |\n${problems.slice(0, 3000)}`)
+    return
+  }
+  const { accepted, slowestMs, kept, cpuSeconds } = JSON.parse(out)
+  console.log(
+    `| ${name} | ${values.inputs} | ${accepted} | ${slowestMs.toFixed(1)} ms | ${kept} | ${cpuSeconds.toFixed(0)} |`,
+  )
+}

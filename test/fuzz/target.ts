@@ -1,0 +1,45 @@
+/** What a fuzzer needs to know of one parser. */
+
+export type FuzzTarget = {
+  readonly name: string
+  /** Good inputs, which must not be refused. */
+  readonly seeds: readonly Uint8Array[]
+  /** Reads or refuses with one of the errors below; anything else it throws is found. */
+  readonly read: (bytes: Uint8Array<ArrayBuffer>) => void
+}
+
+/** Names of the typed errors: who gets one of these can tell the caller. */
+const typedErrors: ReadonlySet<string> = new Set([
+  'ApiError',
+  'EngineError',
+  'EnvelopeError',
+  'MessageError',
+  'SseError',
+])
+
+export const isTyped = (error: unknown): boolean =>
+  error instanceof Error && typedErrors.has(error.name)
+
+/** Thrown by a target that found two readings of the same bytes. */
+export class Disagreement extends Error {
+  override readonly name = 'Disagreement'
+}
+
+export function requireSame(what: string, a: unknown, b: unknown): void {
+  const [first, second] = [JSON.stringify(a), JSON.stringify(b)]
+  if (first !== second) throw new Disagreement(`${what}: ${first} and ${second}`)
+}
+
+/** Cuts bytes into pieces by what they are, so that the same input is always cut alike. */
+export function piecesOf(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  for (let at = 0, turn = bytes.length; at < bytes.length; turn++) {
+    const length = 1 + (((bytes[at] ?? 0) * 7 + turn * 13) % 29)
+    pieces.push(bytes.subarray(at, at + length))
+    at += length
+  }
+  return pieces
+}
+
+export const text = (value: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(value)
+export const json = (value: unknown): Uint8Array<ArrayBuffer> => text(JSON.stringify(value))

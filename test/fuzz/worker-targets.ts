@@ -1,0 +1,194 @@
+/** Parsers and translators inside the worker: requests of every dialect, and what engines answer. */
+import { SseDecoder } from '@privatemode/protocol/api'
+import { MessagesStream } from '../../apps/worker/src/api/messages/chat-to-messages-stream.ts'
+import {
+  checkMaxTokens,
+  checkMessagesFields,
+} from '../../apps/worker/src/api/messages/check-messages.ts'
+import { chatToMessage } from '../../apps/worker/src/api/messages/message-answer.ts'
+import {
+  messagesToChat,
+  wantsThinking,
+} from '../../apps/worker/src/api/messages/messages-to-chat.ts'
+import { normalizeChat } from '../../apps/worker/src/api/openai/chat-answer.ts'
+import { ChatChunks } from '../../apps/worker/src/api/openai/chat-chunks.ts'
+import { checkChat } from '../../apps/worker/src/api/openai/check-chat.ts'
+import { parseBody } from '../../apps/worker/src/api/parse-body.ts'
+import { ResponsesStream } from '../../apps/worker/src/api/responses/responses-stream.ts'
+import { responsesToChat } from '../../apps/worker/src/api/responses/responses-to-chat.ts'
+import type { StreamWriter } from '../../apps/worker/src/api/stream-answer.ts'
+import { UsageMeter } from '../../apps/worker/src/api/usage-meter.ts'
+import type { EngineModel, JsonObject } from '../../apps/worker/src/engine/engine.ts'
+import { renameFields } from '../../apps/worker/src/engine/http/read-stream.ts'
+import { toEngineError } from '../../apps/worker/src/engine/http/server-error.ts'
+import { Disagreement, type FuzzTarget, json, text } from './target.ts'
+
+const model: EngineModel = {
+  id: 'm',
+  tasks: ['generate', 'embed'],
+  digest: 'ab',
+  contextLength: 8192,
+  displayName: 'm',
+  created: 0,
+  vision: true,
+}
+const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } }
+const chat = {
+  model: 'm',
+  messages: [
+    { role: 'system', content: 's' },
+    { role: 'user', content: [{ type: 'text', text: 't' }] },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'c', content: 'r' },
+  ],
+  tools: [tool],
+  tool_choice: 'auto',
+  max_tokens: 5,
+  stop: ['x'],
+  response_format: { type: 'json_object' },
+}
+const message = {
+  model: 'm',
+  max_tokens: 5,
+  system: [{ type: 'text', text: 's' }],
+  messages: [
+    { role: 'user', content: [{ type: 'text', text: 't' }] },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: { a: 1 } }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'r' }] },
+  ],
+  tools: [{ name: 'f', input_schema: { type: 'object' } }],
+  thinking: { type: 'enabled', budget_tokens: 1024 },
+}
+const response = {
+  model: 'm',
+  instructions: 'i',
+  input: [
+    { type: 'message', role: 'user', content: [{ type: 'input_text', text: 't' }] },
+    { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c', output: 'r' },
+  ],
+  tools: [{ type: 'function', name: 'f', parameters: {} }],
+}
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+const call = { index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":' } }
+const stream = text(
+  chunk({ role: 'assistant', reasoning: 'hm' }) +
+    chunk({ content: 'hel' }) +
+    chunk({ content: 'lo' }) +
+    chunk({ tool_calls: [call] }) +
+    chunk({ tool_calls: [{ index: 0, function: { arguments: '1}' } }] }) +
+    chunk({}, 'tool_calls') +
+    `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } })}\n\n`,
+)
+const oddStream = text(
+  `data: ${JSON.stringify({ choices: [null, 1, 'x', []] })}\n\n${chunk({ content: 1, tool_calls: [null] }, 'stop')}`,
+)
+const whole = {
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'hi', reasoning_content: 'hm', tool_calls: [call] },
+      finish_reason: 'stop',
+    },
+  ],
+  usage: { prompt_tokens: 1, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 1 } },
+}
+
+/** What an engine streams, through one dialect's writer to its good end. */
+function translate(
+  bytes: Uint8Array,
+  writer: (chunks: ChatChunks, meter: UsageMeter) => StreamWriter,
+) {
+  const meter = new UsageMeter()
+  const out = writer(new ChatChunks(meter, 'm', false), meter)
+  let events = ''
+  for (const { data } of new SseDecoder().push(bytes)) {
+    const parsed = parseObject(data)
+    if (parsed !== undefined) events += out.write(renameFields(parsed))
+  }
+  events += out.end(true)
+  for (const { data } of new SseDecoder().push(text(events))) {
+    if (parseObject(data) === undefined && data !== '[DONE]') {
+      throw new Disagreement('an event of ours is not JSON')
+    }
+  }
+}
+
+function parseObject(data: string): JsonObject | undefined {
+  try {
+    const parsed: unknown = JSON.parse(data)
+    return typeof parsed === 'object' && parsed !== null ? (parsed as JsonObject) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const workerTargets: readonly FuzzTarget[] = [
+  {
+    name: 'chat request',
+    seeds: [json(chat)],
+    read: (bytes) => checkChat(parseBody(bytes), model, false),
+  },
+  {
+    name: 'messages request',
+    seeds: [json(message)],
+    read(bytes) {
+      const body = parseBody(bytes)
+      checkMaxTokens(body)
+      checkMessagesFields(body)
+      checkChat(messagesToChat(body), model, false)
+      wantsThinking(body)
+    },
+  },
+  {
+    name: 'responses request',
+    seeds: [json(response), json({ model: 'm', input: 'x' })],
+    read: (bytes) => checkChat(responsesToChat(parseBody(bytes)).chat, model, false),
+  },
+  {
+    name: 'engine stream to messages',
+    seeds: [stream, oddStream],
+    read: (bytes) =>
+      translate(bytes, (chunks, meter) => {
+        const context = { model: 'm', withThinking: true, stopSequences: ['x'] }
+        return new MessagesStream(chunks, context, () => meter.read(), 'id')
+      }),
+  },
+  {
+    name: 'engine stream to responses',
+    seeds: [stream, oddStream],
+    read: (bytes) =>
+      translate(bytes, (chunks, meter) => {
+        const { kinds } = responsesToChat(structuredClone(response) as JsonObject)
+        const context = { body: response as JsonObject, model: 'm', kinds }
+        return new ResponsesStream(chunks, context, () => meter.read())
+      }),
+  },
+  {
+    name: 'engine answer',
+    seeds: [json(whole), json({ choices: [null, 1, 'x', []] })],
+    read(bytes) {
+      const parsed = parseObject(new TextDecoder().decode(bytes))
+      if (parsed === undefined || Array.isArray(parsed)) return
+      const meter = new UsageMeter()
+      const normal = normalizeChat(renameFields(parsed), 'm', meter, false)
+      const context = { model: 'm', withThinking: true, stopSequences: [] }
+      chatToMessage(normal, meter.read(), true, context)
+    },
+  },
+  {
+    name: 'engine error',
+    seeds: [
+      json({ error: { message: 'maximum context length "x" exceeded', code: 400, param: 'a' } }),
+    ],
+    read(bytes) {
+      const parsed = parseObject(new TextDecoder().decode(bytes))
+      toEngineError(400 + ((bytes[0] ?? 0) % 150), parsed, ['a'])
+    },
+  },
+]
