@@ -83,6 +83,7 @@ async function attackSet(set: string, observedPath: string): Promise<void> {
   const program = join(import.meta.dir, 'attack', 'main.py')
   const child = Bun.spawn([python, program, observedPath, attackedPath, ...modes], {
     stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
   })
   if ((await child.exited) !== 0) throw new Error('the attack could not be carried out')
   const attacked = JSON.parse(readFileSync(attackedPath, 'utf8'))
