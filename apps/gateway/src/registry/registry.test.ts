@@ -28,6 +28,11 @@ const wire = {
 const registration = (id: string, changes = {}) => parseRegistration(id, { ...wire, ...changes })
 
 test('a registration that makes no sense is refused', () => {
+  for (const body of [null, 'text', undefined]) {
+    expect(() => parseRegistration('w_one', body)).toThrow(
+      expect.objectContaining({ code: 'invalid_value', param: 'body' }),
+    )
+  }
   const bad = [
     { url: 'ftp://10.0.0.7' },
     { url: 'http://10.0.0.7/path' },

@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test'
+import { parseFields, type RequestHead } from '@privatemode/service/http'
+import { readSealedRequest } from './sealed-request.ts'
+
+const good: Readonly<Record<string, string>> = {
+  'content-type': 'application/privatemode-sealed',
+  'privatemode-request-id': 'ab'.repeat(16),
+  'privatemode-model': 'a-model',
+  'privatemode-path': '/v1/chat/completions',
+  'privatemode-workers': 'w_one, w_two',
+}
+
+function headOf(fields: Record<string, string>, more: Partial<RequestHead> = {}): RequestHead {
+  const lines = Object.entries({ ...good, ...fields }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  return {
+    method: 'POST',
+    target: '/privatemode/v1/sealed',
+    fields: parseFields(lines.join(''), 0),
+    framing: 12,
+    minorVersion: 1,
+    keepAlive: true,
+    expectsContinue: false,
+    ...more,
+  }
+}
+
+const codeOf = (head: RequestHead): string | undefined => {
+  try {
+    readSealedRequest(head)
+    return undefined
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+test('a sealed request tells its id, model, path, candidates and length', () => {
+  expect(readSealedRequest(headOf({}))).toEqual({
+    requestId: 'ab'.repeat(16),
+    model: 'a-model',
+    path: '/v1/chat/completions',
+    workerIds: ['w_one', 'w_two'],
+    lengthBytes: 12,
+  })
+})
+
+test('only POST of sealed bytes with a length in HTTP/1.1 is one', () => {
+  expect(codeOf(headOf({}, { method: 'PUT' }))).toBe('method_not_allowed')
+  expect(codeOf(headOf({ 'content-type': 'application/json' }))).toBe('unsupported_media_type')
+  expect(codeOf(headOf({}, { framing: 'chunked' }))).toBe('malformed')
+  expect(codeOf(headOf({}, { minorVersion: 0 }))).toBe('malformed')
+})
+
+test('what would stand in the head for the worker has its shape', () => {
+  for (const [name, values] of Object.entries({
+    'privatemode-request-id': ['', 'AB'.repeat(16), 'ab'.repeat(15), `${'ab'.repeat(16)} x`],
+    'privatemode-model': ['', 'two words', 'a\tb', '\xe4', 'x'.repeat(257)],
+    'privatemode-path': ['', '/v2/chat', '/v1/', '/v1/a b', '/v1/A', `/v1/${'x'.repeat(65)}`],
+    'privatemode-workers': ['', 'w_one,w_one', 'w one', '../x', 'a,b,c,d,e,f,g,h,i'],
+  })) {
+    for (const value of values) {
+      expect([name, value, codeOf(headOf({ [name]: value }))]).toEqual([name, value, 'malformed'])
+    }
+  }
+})
