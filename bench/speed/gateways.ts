@@ -99,7 +99,12 @@ export async function startLitellm({ folder, modelPort }: Place): Promise<Target
   writeFileSync(config, JSON.stringify({ model_list: list }))
   const port = freePort()
   const options = ['--host', '127.0.0.1', '--port', String(port), '--num_workers', '1']
-  const offline = { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_TELEMETRY: 'False' }
+  const offline = {
+    LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+    LITELLM_TELEMETRY: 'False',
+    // Without a key of its own it does not start otherwise.
+    LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true',
+  }
   const child = startChild(
     'litellm',
     'measured',
