@@ -15,7 +15,8 @@ if (wanted.length === 0) {
   step('types: programs and tests', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])
   step('lint and forbidden imports', ['node_modules/@biomejs/biome/bin/biome', 'check', '.'])
 }
-const counted = await runTests(wanted)
+const counted = wanted.length === 0 ? await runLanes() : await runTests(wanted)
+for (const failure of counted.failures) console.log(failure)
 console.log(
   `${counted.passed} passed, ${counted.failed} failed${counted.skipped ? `, ${counted.skipped} skipped` : ''}`,
 )
@@ -32,25 +33,47 @@ function step(name, args) {
   console.log(`${name}: ok (${((Date.now() - started) / 1000).toFixed(1)} s)`)
 }
 
+/** Tests of whole programs mostly wait, so they run beside the others; their output comes after. */
+async function runLanes() {
+  const waiting = ['test/browser/', 'test/chart/', 'test/clients/', 'test/sdk/']
+  let held = ''
+  const beside = runTests(waiting, (chunk) => {
+    held += chunk
+  })
+  const others = await runTests(waiting.flatMap((path) => ['--path-ignore-patterns', `${path}**`]))
+  const besides = await beside
+  process.stderr.write(held)
+  return {
+    status: others.status || besides.status,
+    passed: others.passed + besides.passed,
+    failed: others.failed + besides.failed,
+    skipped: others.skipped + besides.skipped,
+    failures: [...others.failures, ...besides.failures],
+  }
+}
+
 /** Bun prints its own summary to standard error; the counts in it are the ones reported. */
-function runTests(args) {
+function runTests(args, show = (chunk) => process.stderr.write(chunk)) {
   return new Promise((resolve) => {
     const child = spawn(bun, ['test', '--timeout', '60000', ...args], {
       cwd: root,
-      stdio: ['ignore', 'inherit', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
-    let tail = ''
+    let text = ''
+    child.stdout.on('data', show)
     child.stderr.on('data', (chunk) => {
-      process.stderr.write(chunk)
-      tail = (tail + chunk).slice(-4000)
+      show(chunk)
+      text += chunk
     })
-    child.on('exit', (status) => {
-      const count = (word) => Number(new RegExp(`^\\s*(\\d+) ${word}$`, 'm').exec(tail)?.[1] ?? 0)
+    child.on('close', (status) => {
+      const count = (word) =>
+        Number(new RegExp(`^\\s*(\\d+) ${word}$`, 'm').exec(text.slice(-4000))?.[1] ?? 0)
       resolve({
         status,
         passed: count('pass'),
         failed: count('fail') + (status === 0 ? 0 : count('fail') === 0 ? 1 : 0),
         skipped: count('skip'),
+        failures: new Set(text.match(/^\(fail\).*$/gm)),
       })
     })
   })
