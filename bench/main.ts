@@ -37,10 +37,11 @@ const seconds = Number(options.seconds ?? (options.quick ? 1.5 : 1.8))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 3))
 /** Until a program runs as it does in the long run: compiled, its pools filled. */
 const warmSeconds = options.quick ? 4 : 3
+const warmStreams = 256
 const stageEffort = { tries: 60, calls: 500 }
 const warmRequests = {
   chat: 12_000,
-  stream: 600,
+  stream: 1500,
   'paced-stream': 0,
   embeddings: 300,
   opaque: 12_000,
@@ -116,9 +117,11 @@ async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
 async function warm(target: Target, workload: Workload): Promise<void> {
   const isCompiled = ['direct', 'nginx', 'haproxy'].includes(target.name)
   if (isCompiled || isLate()) return
-  await measure(target, workload, warmSeconds, -1, warmRequests[workload.work.kind]).catch(
-    () => undefined,
-  )
+  // Shaped streams come at the pace of a clock: only many at once are enough to be compiled.
+  const isStream = workload.work.kind === 'stream'
+  const warmed = isStream ? { ...workload, connections: warmStreams } : workload
+  const most = warmRequests[workload.work.kind]
+  await measure(target, warmed, warmSeconds, -1, most).catch(() => undefined)
 }
 
 function isLate(): boolean {
@@ -134,7 +137,7 @@ async function attempt(
     console.log(`${workload.id} ${target.name}: left out, the time is over`)
     return undefined
   }
-  const time = workload.once ? pacedSeconds * 2 : seconds
+  const time = workload.once ? pacedSeconds * 2 : seconds * (workload.stretch ?? 1)
   try {
     const sample = await measure(target, workload, time, round)
     const { perSecond, perCpuSecond, latencyUs, failures } = sample

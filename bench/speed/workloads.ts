@@ -87,6 +87,7 @@ export const workloads: readonly Workload[] = [
     work: stream,
     connections: 32,
     quick: true,
+    stretch: 2,
   },
   { id: 'stream-256', title: 'fast streams, 256 at once', work: stream, connections: 256 },
   {
