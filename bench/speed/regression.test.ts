@@ -3,9 +3,9 @@ import { measureRatios, type Ratios, readRecorded } from './recorded-ratios.ts'
 import { checkStages } from './stage-costs.ts'
 
 /**
- * Ratios of processor time, taken as the least of several tries on either side, stayed within a
- * factor of 1.3 of each other in forty runs on two cores with twenty other programs running. What
- * this has to find, a copy or a parse too many on the hot path, is a factor of its own.
+ * On two busy cores single ratios of processor time differed by a factor of up to two from run to
+ * run, but only upwards: the least of several tries repeats. What this has to find, a copy or a parse
+ * too many on the hot path, is a factor of its own.
  */
 const tolerance = 1.6
 const attempts = 3
