@@ -7,9 +7,12 @@ import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Installs what `mode` needs, unless the last install was for this very lock file. */
-export function install(mode) {
+/** Installs what is needed (`runtime` or `all`), unless the last install was for this very lock file. */
+export function install(needed) {
   requireNode()
+  // A checkout that has the test tools keeps them.
+  const hasTools = existsSync(join(root, 'node_modules', 'typescript'))
+  const mode = hasTools ? 'all' : needed
   const lock = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
