@@ -11,7 +11,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 export function install(needed) {
   requireNode()
   // A checkout that has the test tools keeps them.
-  const hasTools = existsSync(join(root, 'node_modules', 'typescript'))
+  const hasTools = existsSync(join(root, 'node_modules', '@biomejs'))
   const mode = hasTools ? 'all' : needed
   const lock = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
