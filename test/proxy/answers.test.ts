@@ -10,6 +10,7 @@ import {
   errorOf,
   post,
   type ScriptedSystem,
+  startKeyedProxy,
   startScriptedSystem,
   story,
 } from './scripted-system.ts'
@@ -20,19 +21,7 @@ let open: ProxyProcess
 
 beforeAll(async () => {
   scripted = await startScriptedSystem()
-  const args = [
-    '--apiKey',
-    scripted.system.apiKey,
-    '--metrics',
-    '--bodyLimitMib',
-    '1',
-    '-l',
-    'debug',
-  ]
-  ;[keyed, open] = await Promise.all([
-    startProxy(scripted.system, { args }),
-    startProxy(scripted.system),
-  ])
+  ;[keyed, open] = await Promise.all([startKeyedProxy(scripted), startProxy(scripted.system)])
 }, 60_000)
 
 afterAll(async () => {

@@ -1,12 +1,11 @@
 /** The proxy's page in a real browser: accessible in light and dark, wide and narrow, under its own policy. */
 import { afterAll, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
 import AxeBuilder from '@axe-core/playwright'
-import { type Browser, chromium } from 'playwright-core'
 import { formatPage, type PageFacts, pageHeaders } from '../../apps/proxy/src/verification-page.ts'
+import { launchChromium } from '../browser/chromium.ts'
 
-const executablePath = '/usr/bin/chromium'
-const inBrowser = existsSync(executablePath) ? test : test.skip
+const browser = await launchChromium()
+const inBrowser = browser === undefined ? test.skip : test
 
 const now = new Date()
 const checks = ['passed', 'skipped', 'passed'].map((result, index) => ({
@@ -60,7 +59,6 @@ const server = Bun.serve({
   port: 0,
   fetch: () => new Response(formatPage(facts), { headers: pageHeaders }),
 })
-let browser: Browser | undefined
 afterAll(async () => {
   await browser?.close()
   await server.stop(true)
@@ -69,12 +67,11 @@ afterAll(async () => {
 inBrowser(
   'the page has no accessibility violation and does not overflow',
   async () => {
-    browser ??= await chromium.launch({ executablePath, args: ['--no-sandbox'] })
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [1200, 320]) {
         // The checker is a script, which the page's policy would refuse.
         const viewport = { width, height: 800 }
-        const context = await browser.newContext({ colorScheme, bypassCSP: true, viewport })
+        const context = await browser!.newContext({ colorScheme, bypassCSP: true, viewport })
         const page = await context.newPage()
         await page.goto(server.url.href)
         for (const summary of await page.locator('summary').all()) await summary.click()
@@ -94,8 +91,7 @@ inBrowser(
 inBrowser(
   'the page is styled and quiet under its own policy',
   async () => {
-    browser ??= await chromium.launch({ executablePath, args: ['--no-sandbox'] })
-    const page = await browser.newPage()
+    const page = await browser!.newPage()
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
     await page.goto(server.url.href)

@@ -9,6 +9,7 @@ import {
   chatPath,
   post,
   type ScriptedSystem,
+  startKeyedProxy,
   startScriptedSystem,
   story,
 } from './scripted-system.ts'
@@ -18,16 +19,7 @@ let keyed: ProxyProcess
 
 beforeAll(async () => {
   scripted = await startScriptedSystem()
-  const args = [
-    '--apiKey',
-    scripted.system.apiKey,
-    '--metrics',
-    '--bodyLimitMib',
-    '1',
-    '-l',
-    'debug',
-  ]
-  keyed = await startProxy(scripted.system, { args })
+  keyed = await startKeyedProxy(scripted)
 }, 60_000)
 
 afterAll(async () => {

@@ -8,6 +8,7 @@ import {
   post,
   rawExchange,
   type ScriptedSystem,
+  startKeyedProxy,
   startScriptedSystem,
 } from './scripted-system.ts'
 
@@ -17,19 +18,7 @@ let open: ProxyProcess
 
 beforeAll(async () => {
   scripted = await startScriptedSystem()
-  const args = [
-    '--apiKey',
-    scripted.system.apiKey,
-    '--metrics',
-    '--bodyLimitMib',
-    '1',
-    '-l',
-    'debug',
-  ]
-  ;[keyed, open] = await Promise.all([
-    startProxy(scripted.system, { args }),
-    startProxy(scripted.system),
-  ])
+  ;[keyed, open] = await Promise.all([startKeyedProxy(scripted), startProxy(scripted.system)])
 }, 60_000)
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import type { EngineCall } from '../../apps/worker/src/engine/engine.ts'
 import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
 import { type System, type SystemOptions, startSystem } from '../e2e/system.ts'
-import type { ProxyProcess } from './proxy-process.ts'
+import { type ProxyProcess, startProxy } from './proxy-process.ts'
 
 export type Hooks = {
   /** Runs before the engine answers. */
@@ -53,6 +53,12 @@ export function post(
 
 type ErrorBody = { error: { code?: string; type: string; message: string }; request_id?: string }
 export const errorOf = async (response: Response) => (await response.json()) as ErrorBody
+
+/** What most tests of answers run on: the proxy's own key, metrics, a small body limit, all log lines. */
+export function startKeyedProxy({ system }: ScriptedSystem): Promise<ProxyProcess> {
+  const args = ['--apiKey', system.apiKey, '--metrics', '--bodyLimitMib', '1', '-l', 'debug']
+  return startProxy(system, { args })
+}
 
 /** Speaks HTTP by hand; `reply` may answer what came so far. Resolves with the first whole response. */
 export function rawExchange(

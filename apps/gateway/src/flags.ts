@@ -1,5 +1,5 @@
 /** The table of the gateway's flags. */
-import type { FlagTable, Program } from '@privatemode/service'
+import { type FlagTable, logFlags, type Program } from '@privatemode/service'
 
 const flags = {
   port: {
@@ -74,19 +74,7 @@ const flags = {
     help: 'token that readers of the metrics send, or @path of a file that has it',
     group: 'Watching',
   },
-  logFormat: {
-    type: 'string',
-    default: 'text',
-    choices: ['text', 'json'],
-    help: 'form of the log',
-    group: 'Watching',
-  },
-  logLevel: {
-    type: 'string',
-    default: 'info',
-    help: 'lowest level that is logged',
-    group: 'Watching',
-  },
+  ...logFlags,
   maxBodyBytes: {
     type: 'integer',
     default: 36 * 1024 * 1024,

@@ -4,6 +4,7 @@ import {
   type FlagTable,
   formatHelp,
   type LogFormat,
+  logFlags,
   type Program,
   parseFlags,
   parseLogLevel,
@@ -86,19 +87,7 @@ const flags = {
     help: 'serve Prometheus metrics at /metrics on a port of their own',
     group: 'Watching',
   },
-  logFormat: {
-    type: 'string',
-    default: 'text',
-    choices: ['text', 'json'],
-    help: 'form of the log',
-    group: 'Watching',
-  },
-  logLevel: {
-    type: 'string',
-    default: 'info',
-    help: 'lowest level that is logged',
-    group: 'Watching',
-  },
+  ...logFlags,
 } as const satisfies FlagTable
 
 export const program: Program<typeof flags> = {

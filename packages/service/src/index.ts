@@ -26,6 +26,7 @@ export {
 export { createLocalAuthority, type LocalAuthority, type Validity } from './local-authority.ts'
 export { createLog, type Log, type LogFormat, type LogOptions, parseLogLevel } from './log.ts'
 export { type LogField, type LogFieldValues, type LogLevel, logLevels } from './log-fields.ts'
+export { logFlags } from './log-flags.ts'
 export { describeError } from './log-line.ts'
 export {
   type Counter,

@@ -1,38 +1,21 @@
 /** Clients that take more than their share: of connections, of memory, of time. */
 import { afterEach, expect, test } from 'bun:test'
+import { type PlainHandler, startPlainServer } from '../testing/plain-server.ts'
 import { rawClient } from '../testing/raw-client.ts'
 import { BodyRoom } from './body-room.ts'
-import type { Exchange } from './exchange.ts'
-import { type HttpServer, type HttpServerOptions, serveHttp } from './http-server.ts'
+import type { HttpServer, HttpServerOptions } from './http-server.ts'
 import { RequestBody } from './request-body.ts'
-import { serveRequest } from './serve-request.ts'
 
-const limits = { connections: 20, idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
 let server: HttpServer
 
 afterEach(() => server?.stop(0))
 
-type Handler = (request: Request) => Response | Promise<Response>
-
-function start(handler: Handler, changes: Partial<HttpServerOptions['limits']> = {}): HttpServer {
-  server = serveHttp({
-    hostname: '127.0.0.1',
-    port: 0,
-    tls: undefined,
-    limits: { ...limits, ...changes },
-    begin: (exchange) => {
-      serveRequest(exchange, async (request) => handler(request), 1_000_000).catch((error) =>
-        answerPlainly(exchange, (error as { status?: number }).status ?? 500),
-      )
-    },
-    refuse: (exchange, error) => answerPlainly(exchange, error.status),
-  })
+function start(
+  handler: PlainHandler,
+  changes: Partial<HttpServerOptions['limits']> = {},
+): HttpServer {
+  server = startPlainServer(handler, 1_000_000, changes)
   return server
-}
-
-function answerPlainly(exchange: Exchange, status: number): void {
-  exchange.begin(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n`)
-  exchange.finish()
 }
 
 const get = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n'

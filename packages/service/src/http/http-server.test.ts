@@ -1,39 +1,22 @@
 /** The server over real sockets, spoken to byte by byte. */
 import { afterEach, expect, test } from 'bun:test'
+import { type PlainHandler, startPlainServer } from '../testing/plain-server.ts'
 import { rawClient } from '../testing/raw-client.ts'
-import type { Exchange } from './exchange.ts'
-import { type HttpServer, serveHttp } from './http-server.ts'
-import { serveRequest } from './serve-request.ts'
+import type { HttpServer, HttpServerOptions } from './http-server.ts'
 
-const limits = { connections: 20, idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
 let server: HttpServer
 
 afterEach(() => server.stop(0))
 
-type Handler = (request: Request) => Response | Promise<Response>
-
-function start(handler: Handler, changes: Partial<typeof limits> = {}): HttpServer {
-  server = serveHttp({
-    hostname: '127.0.0.1',
-    port: 0,
-    tls: undefined,
-    limits: { ...limits, ...changes },
-    begin: (exchange) => {
-      serveRequest(exchange, async (request) => handler(request), 100_000).catch((error) =>
-        answerPlainly(exchange, (error as { status?: number }).status ?? 500),
-      )
-    },
-    refuse: (exchange, error) => answerPlainly(exchange, error.status),
-  })
+function start(
+  handler: PlainHandler,
+  changes: Partial<HttpServerOptions['limits']> = {},
+): HttpServer {
+  server = startPlainServer(handler, 100_000, changes)
   return server
 }
 
-function answerPlainly(exchange: Exchange, status: number): void {
-  exchange.begin(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n`)
-  exchange.finish()
-}
-
-const echo: Handler = async (request) =>
+const echo: PlainHandler = async (request) =>
   new Response(`${request.method} ${new URL(request.url).pathname} ${await request.text()}`)
 
 test('requests on one connection are answered in order, also when they come together', async () => {

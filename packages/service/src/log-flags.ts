@@ -1,0 +1,18 @@
+/** The flags of the log, the same for every service. */
+import type { FlagTable } from './flags.ts'
+
+export const logFlags = {
+  logFormat: {
+    type: 'string',
+    default: 'text',
+    choices: ['text', 'json'],
+    help: 'form of the log',
+    group: 'Watching',
+  },
+  logLevel: {
+    type: 'string',
+    default: 'info',
+    help: 'lowest level that is logged',
+    group: 'Watching',
+  },
+} as const satisfies FlagTable
