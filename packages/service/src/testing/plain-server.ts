@@ -26,7 +26,7 @@ export function startPlainServer(
   })
 }
 
-export function answerPlainly(exchange: Exchange, status: number): void {
+function answerPlainly(exchange: Exchange, status: number): void {
   exchange.begin(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n`)
   exchange.finish()
 }
