@@ -12,7 +12,8 @@ import { collect, type Mode } from './collect.ts'
 import { makeConversations } from './conversations.ts'
 import { embeddedAnswers } from './embedded-answers.ts'
 import { preparePython } from './python-environment.ts'
-import { type Results, writeReport } from './report.ts'
+import { writeReport } from './report.ts'
+import type { Results } from './results.ts'
 import {
   createTokenizer,
   type ScriptedConversation,

@@ -1,5 +1,5 @@
 /** Draws how well each topic was recognised, one point for each traffic shape. */
-import type { Judged, SetResult } from './report.ts'
+import type { Judged, SetResult } from './results.ts'
 
 const colours = { off: '#b3261e', default: '#1f5fbf', strict: '#1a7f37' } as const
 const row = 18

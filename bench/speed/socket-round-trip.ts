@@ -1,6 +1,8 @@
 /** What one round trip over loopback costs in processor time, both ends in this process. */
 import type { Socket } from 'bun'
-import type { Effort } from './stage-costs.ts'
+
+/** A stage is measured `tries` times, in loops of so many calls. */
+export type Effort = { readonly tries: number; readonly calls: number }
 
 const bytes = Buffer.alloc(2048, 'x')
 

@@ -25,7 +25,7 @@ import { formatResponseHead } from '../../apps/proxy/src/response-head.ts'
 import { parseRequestHead, readHeadText } from '../../packages/service/src/http/request-head.ts'
 import { parseResponseHead } from '../../packages/service/src/http/response-head.ts'
 import { requestBody } from '../load/load-spec.ts'
-import { socketRoundTripUs } from './socket-round-trip.ts'
+import { type Effort, socketRoundTripUs } from './socket-round-trip.ts'
 
 export type Stage = { readonly name: string; readonly us: number }
 export type Stages = {
@@ -35,8 +35,6 @@ export type Stages = {
   /** The same bytes through the bare primitives, nothing else. */
   readonly bare: { readonly chat: number; readonly chunk: number; readonly prompt: number }
 }
-
-export type Effort = { readonly tries: number; readonly calls: number }
 
 const session = {
   workerId: 'w_bench',

@@ -24,6 +24,9 @@ export type PortalWorld = {
 
 export type Visitor = { readonly context: BrowserContext; readonly page: Page }
 
+/** What a flow works with: one stack, and the first admin at a browser. */
+export type Flow = { world(): PortalWorld; admin(): Visitor }
+
 export const admin = {
   name: 'Ada Admin',
   email: 'ada@example.com',

@@ -7,13 +7,10 @@ import { memberFlow } from './flows/members.ts'
 import { playgroundFlow } from './flows/playground.ts'
 import { snippetFlow } from './flows/snippets.ts'
 import { verificationFlow } from './flows/verification.ts'
-import { type PortalWorld, startPortalWorld, type Visitor } from './portal-world.ts'
+import { type Flow, type PortalWorld, startPortalWorld, type Visitor } from './portal-world.ts'
 
 const browser = await launchChromium()
 if (browser === undefined) console.warn('no Chromium starts here: the portal is not tested')
-
-/** What a flow works with: one stack, and the first admin at a browser. */
-export type Flow = { world(): PortalWorld; admin(): Visitor }
 
 describe.skipIf(browser === undefined)('the portal in a real browser', () => {
   let world: PortalWorld

@@ -8,7 +8,8 @@ import {
   type HistogramCell,
   type Metrics,
 } from '@privatemode/service'
-import type { RequestOutcome } from './request-record.ts'
+
+export type RequestOutcome = 'complete' | 'refused' | 'failed' | 'aborted'
 
 export type ProxyMetrics = {
   readonly registry: Metrics

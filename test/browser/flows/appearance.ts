@@ -3,8 +3,7 @@ import { expect, test } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { focused, goTo, ground, motions, overflow } from '../page-scripts.ts'
-import type { Flow } from '../portal.test.ts'
-import { open, type Visitor } from '../portal-world.ts'
+import { type Flow, open, type Visitor } from '../portal-world.ts'
 
 const looks: Record<string, BrowserContextOptions> = {
   light: { viewport: { width: 1280, height: 860 }, colorScheme: 'light' },

@@ -1,8 +1,7 @@
 /** The first account: by a link that works once. */
 import { expect, test } from 'bun:test'
 import { callAdmin } from '../page-scripts.ts'
-import type { Flow } from '../portal.test.ts'
-import { firstAccountLink, admin as person } from '../portal-world.ts'
+import { type Flow, firstAccountLink, admin as person } from '../portal-world.ts'
 
 export function firstAccountFlow({ world, admin }: Flow): void {
   test('the first account is made with the link that the stack prints', async () => {

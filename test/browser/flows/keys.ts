@@ -3,8 +3,7 @@ import { expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { Page } from 'playwright-core'
 import { focusedLabel, paintedShare } from '../page-scripts.ts'
-import type { Flow } from '../portal.test.ts'
-import { open, type PortalWorld } from '../portal-world.ts'
+import { type Flow, open, type PortalWorld } from '../portal-world.ts'
 
 export function keyFlow({ world, admin }: Flow): void {
   let secret = ''

@@ -2,8 +2,7 @@
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { callAdmin } from '../page-scripts.ts'
-import type { Flow } from '../portal.test.ts'
-import { open, signIn, type Visitor } from '../portal-world.ts'
+import { type Flow, open, signIn, type Visitor } from '../portal-world.ts'
 
 const person = { name: 'Max Member', email: 'max@example.com', password: 'a long enough password' }
 

@@ -2,8 +2,7 @@
 import { expect, test } from 'bun:test'
 import { encodingsOf, findSecrets } from '../../blindness/find-secret.ts'
 import { memoryHolds } from '../../blindness/process-memory.ts'
-import type { Flow } from '../portal.test.ts'
-import { open } from '../portal-world.ts'
+import { type Flow, open } from '../portal-world.ts'
 
 const prompt = 'Zimtmuschel-Orgelwind-8264 has a secret'
 const instructions = 'Answer like a lighthouse keeper of Quarzhafen'

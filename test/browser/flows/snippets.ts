@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright-core'
-import type { Flow } from '../portal.test.ts'
-import { open } from '../portal-world.ts'
+import { type Flow, open } from '../portal-world.ts'
 
 const repository = resolve(import.meta.dir, '../../..')
 

@@ -4,8 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createNoteSigner } from '@privatemode/attestation'
 import type { Page } from 'playwright-core'
-import type { Flow } from '../portal.test.ts'
-import { open } from '../portal-world.ts'
+import { type Flow, open } from '../portal-world.ts'
 
 export function verificationFlow({ world, admin }: Flow): void {
   const config = () => join(world().stack.home, 'portal', 'portal.json')

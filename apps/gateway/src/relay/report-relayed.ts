@@ -1,23 +1,7 @@
 /** Tells log, metrics and metering of a request that was relayed. */
-import type { OpenSpan } from '@privatemode/service'
-import type { Caller } from '../keys/key-check.ts'
-import type { LiveWorker } from '../registry/worker-store.ts'
-import type { StreamEnd } from './attempt.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { SealedRequest } from './sealed-request.ts'
+import type { Relayed } from './relayed.ts'
 import { traceRelayed } from './trace-relay.ts'
-
-export type Relayed = {
-  readonly sealed: SealedRequest
-  readonly caller: Caller
-  readonly worker: LiveWorker
-  readonly span: OpenSpan | undefined
-  readonly outcome: StreamEnd
-  readonly bytesOut: number
-  readonly attempts: number
-  readonly firstByteMs: number
-  readonly elapsedMs: number
-}
 
 export function reportRelayed(parts: RelayParts, relayed: Relayed): void {
   const { sealed, caller, worker, outcome, bytesOut, attempts } = relayed

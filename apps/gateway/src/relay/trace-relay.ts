@@ -1,7 +1,7 @@
 /** Spans of relayed and refused requests: names, codes and sizes, never content. */
 import { ApiError } from '@privatemode/protocol/api'
 import { formatTraceparent, type OpenSpan, type Tracer } from '@privatemode/service'
-import type { Relayed } from './report-relayed.ts'
+import type { Relayed } from './relayed.ts'
 
 const spanName = 'POST /privatemode/v1/sealed'
 

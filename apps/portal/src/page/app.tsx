@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { findSession } from './api/session.ts'
 import { session } from './api/session-store.ts'
+import { takeInvitation } from './invitation.ts'
 import { AcceptPage } from './pages/accept-page.tsx'
 import { SignInPage } from './pages/sign-in-page.tsx'
 import { pages } from './pages.tsx'
@@ -67,20 +68,4 @@ export function App() {
       )
     }
   }
-}
-
-export type InvitationHint = {
-  readonly token: string
-  readonly email: string | undefined
-  /** The link sets a new password of someone who is a member already. */
-  readonly reset: boolean
-}
-
-/** Takes a one-time link out of the address, so that it does not stay in the history. */
-function takeInvitation(): InvitationHint | undefined {
-  const hash = new URLSearchParams(location.hash.slice(1))
-  const token = hash.get('invitation')
-  if (token === null) return undefined
-  history.replaceState(null, '', location.pathname)
-  return { token, email: hash.get('email') ?? undefined, reset: hash.has('reset') }
 }

@@ -1,6 +1,6 @@
 /** The table of pages: address, name, picture, view. */
 import type { ComponentType } from 'preact'
-import type { Member } from './api/wire.ts'
+import type { PageProps } from './page-props.ts'
 import { AccountPage } from './pages/account-page.tsx'
 import { KeysPage } from './pages/keys/keys-page.tsx'
 import { MembersPage } from './pages/members/members-page.tsx'
@@ -10,8 +10,6 @@ import { StartPage } from './pages/start-page.tsx'
 import { UsagePage } from './pages/usage/usage-page.tsx'
 import { VerificationPage } from './pages/verification/verification-page.tsx'
 import type { IconName } from './view/icon.tsx'
-
-export type PageProps = { readonly member: Member }
 
 export type Page = {
   readonly path: string

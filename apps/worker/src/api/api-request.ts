@@ -1,7 +1,7 @@
 /** What goes into the API core and what comes out; sealing and receipts are around it. */
 import type { Dialect } from '@privatemode/protocol/api'
 import type { Engine, EngineModel, JsonObject } from '../engine/engine.ts'
-import type { UsageMeter } from './usage-meter.ts'
+import type { Usage, UsageMeter } from './usage-meter.ts'
 
 export type ApiRequest = {
   /** The path without or with its query, which is not looked at. */
@@ -17,12 +17,6 @@ export type ApiRequest = {
    * another one is refused.
    */
   readonly boundModel?: string | undefined
-}
-
-export type Usage = {
-  readonly promptTokens: number
-  readonly cachedTokens: number
-  readonly completionTokens: number
 }
 
 export type ApiAnswer = {

@@ -1,7 +1,12 @@
 /** Keeps the token counts of one request, whichever way the engine tells them. */
 import type { EngineUsage, JsonObject } from '../engine/engine.ts'
-import type { Usage } from './api-request.ts'
 import { isObject } from './json-value.ts'
+
+export type Usage = {
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  readonly completionTokens: number
+}
 
 export class UsageMeter {
   #promptTokens = 0

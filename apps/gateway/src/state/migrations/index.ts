@@ -5,8 +5,7 @@ import { usage } from './0003-usage.ts'
 import { limits } from './0004-limits.ts'
 import { members } from './0005-members.ts'
 import { usageTime } from './0006-usage-time.ts'
-
-export type Migration = { readonly name: string; readonly sql: string }
+import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,

@@ -1,10 +1,10 @@
 /** A one-time link: the first account, an invitation, or a new password. */
 import { useEffect, useState } from 'preact/hooks'
 import { acceptInvitation } from '../api/session.ts'
-import type { InvitationHint } from '../app.tsx'
-import { Brand } from '../shell.tsx'
+import type { InvitationHint } from '../invitation.ts'
 import { useSubmit } from '../submit.ts'
 import { ThemeButton } from '../theme.tsx'
+import { Brand } from '../view/brand.tsx'
 import { Button } from '../view/button.tsx'
 import { Failure } from '../view/failure.tsx'
 import { Field } from '../view/field.tsx'

@@ -1,7 +1,7 @@
 /** One's own account: who one is, and the password. */
 import { useState } from 'preact/hooks'
 import { changePassword } from '../api/session.ts'
-import type { PageProps } from '../pages.tsx'
+import type { PageProps } from '../page-props.ts'
 import { useSubmit } from '../submit.ts'
 import { Button } from '../view/button.tsx'
 import { Failure } from '../view/failure.tsx'

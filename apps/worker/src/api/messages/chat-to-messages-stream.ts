@@ -1,11 +1,11 @@
 /** Chat chunks as the events of a message: blocks one at a time, with indices in a row. */
 import { formatErrorBody } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
-import type { Usage } from '../api-request.ts'
 import { isObject } from '../json-value.ts'
 import type { ChatChunks } from '../openai/chat-chunks.ts'
 import { newId } from '../openai/new-id.ts'
 import type { StreamWriter } from '../stream-answer.ts'
+import type { Usage } from '../usage-meter.ts'
 import { type MessageContext, messageUsage, unsignedSignature } from './message-answer.ts'
 import { stopReason } from './stop-reason.ts'
 

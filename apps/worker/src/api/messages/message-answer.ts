@@ -1,8 +1,8 @@
 /** A whole chat answer as a message object. */
 import type { JsonObject } from '../../engine/engine.ts'
-import type { Usage } from '../api-request.ts'
 import { isObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
+import type { Usage } from '../usage-meter.ts'
 import { stopReason } from './stop-reason.ts'
 
 /** Clients give it back and want it to be there; reasoning is not signed and nothing checks it. */

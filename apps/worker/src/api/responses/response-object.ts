@@ -1,8 +1,8 @@
 /** The response object and its output items. */
 import type { JsonObject } from '../../engine/engine.ts'
-import type { Usage } from '../api-request.ts'
 import { isObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
+import type { Usage } from '../usage-meter.ts'
 import { callItem, type ToolKinds } from './response-tools.ts'
 import { closeReasoning } from './sealed-reasoning.ts'
 

@@ -1,10 +1,10 @@
 /** Chat chunks as the events of a response: items one at a time, numbered in a row. */
 import type { ApiError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
-import type { Usage } from '../api-request.ts'
 import { isObject } from '../json-value.ts'
 import type { ChatChunks } from '../openai/chat-chunks.ts'
 import type { StreamWriter } from '../stream-answer.ts'
+import type { Usage } from '../usage-meter.ts'
 import { type OpenItem, openCall, openMessage, openReasoningItem } from './open-items.ts'
 import { finishedResponse, type ResponseContext, responseHead } from './response-object.ts'
 

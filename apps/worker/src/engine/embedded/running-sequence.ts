@@ -2,10 +2,19 @@
 import { EngineError } from '../engine.ts'
 import type { BatchNeed } from './batch-plan.ts'
 import type { GenerationEnd, GenerationTask } from './generation-task.ts'
-import type { NativeSampler } from './native-binding.ts'
-import type { SchedulerParts } from './sequence-scheduler.ts'
-import type { Slot } from './sequence-slots.ts'
+import type { NativeContext, NativeModel, NativeSampler } from './native-binding.ts'
+import type { SequenceSlots, Slot } from './sequence-slots.ts'
+import type { ThreadShare } from './thread-share.ts'
 import { scoreToken } from './token-score.ts'
+
+/** What the sequences of one context share. */
+export type SchedulerParts = {
+  readonly native: NativeContext
+  readonly model: NativeModel
+  readonly slots: SequenceSlots
+  readonly threads: ThreadShare
+  readonly isEndToken: (token: number) => boolean
+}
 
 export class RunningSequence {
   readonly slot: Slot

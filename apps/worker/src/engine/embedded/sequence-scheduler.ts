@@ -2,18 +2,8 @@
 import { EngineError } from '../engine.ts'
 import { type BatchLimits, planBatch } from './batch-plan.ts'
 import type { GenerationEnd, GenerationTask } from './generation-task.ts'
-import type { NativeContext, NativeModel } from './native-binding.ts'
-import { RunningSequence } from './running-sequence.ts'
-import type { SequenceSlots, Slot } from './sequence-slots.ts'
-import type { ThreadShare } from './thread-share.ts'
-
-export type SchedulerParts = {
-  readonly native: NativeContext
-  readonly model: NativeModel
-  readonly slots: SequenceSlots
-  readonly threads: ThreadShare
-  readonly isEndToken: (token: number) => boolean
-}
+import { RunningSequence, type SchedulerParts } from './running-sequence.ts'
+import type { Slot } from './sequence-slots.ts'
 
 export type SchedulerLimits = BatchLimits & {
   /** Tasks that may wait for a sequence; one more is refused. */

@@ -1,12 +1,16 @@
 /** The table of keys. */
 import { useState } from 'preact/hooks'
 import { formatLimitList } from '../../../words/format-limits.ts'
-import type { Key, Member } from '../../api/wire.ts'
+import type { IssuedKey, Key, Member } from '../../api/wire.ts'
 import { isPortalKey } from '../../trust/portal-key.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Button } from '../../view/button.tsx'
 import { Moment } from '../../view/moment.tsx'
-import type { KeyAction } from './keys-page.tsx'
+
+export type KeyAction =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'edit' | 'rotate' | 'revoke'; readonly key: Key }
+  | { readonly kind: 'secret'; readonly issued: IssuedKey }
 
 type KeyTableProps = {
   readonly keys: readonly Key[]

@@ -3,21 +3,16 @@ import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
 import type { IssuedKey, Key, Member } from '../../api/wire.ts'
 import { useLoad } from '../../load.ts'
-import type { PageProps } from '../../pages.tsx'
+import type { PageProps } from '../../page-props.ts'
 import { Button } from '../../view/button.tsx'
 import { Failure } from '../../view/failure.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
 import { KeyForm } from './key-form.tsx'
-import { KeyTable } from './key-table.tsx'
+import { type KeyAction, KeyTable } from './key-table.tsx'
 import { RevokeDialog } from './revoke-dialog.tsx'
 import { RotateDialog } from './rotate-dialog.tsx'
 import { SecretDialog } from './secret-dialog.tsx'
-
-export type KeyAction =
-  | { readonly kind: 'create' }
-  | { readonly kind: 'edit' | 'rotate' | 'revoke'; readonly key: Key }
-  | { readonly kind: 'secret'; readonly issued: IssuedKey }
 
 export function KeysPage({ member }: PageProps) {
   const [loaded, reload] = useLoad(loadKeys, [])

@@ -1,6 +1,16 @@
 /** Draws a plot with uPlot; loaded when the first plot is shown. */
 import UPlot from 'uplot'
-import type { PlotFacts } from './plot-card.tsx'
+import type { Series } from '../../../usage/usage-series.ts'
+
+export type PlotFacts = {
+  /** `stack`: bars on top of each other. */
+  readonly kind: 'stack' | 'line'
+  readonly labels: readonly string[]
+  readonly series: readonly Series[]
+  /** The largest value of the axis, where it is known. */
+  readonly top?: number
+  readonly formatAxis: (value: number) => string
+}
 
 export type Plot = { resize(): void; remove(): void }
 

@@ -1,17 +1,7 @@
 /** One plot with its legend, and the same numbers as a table. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Series } from '../../../usage/usage-series.ts'
-import type { Plot } from './draw-plot.ts'
-
-export type PlotFacts = {
-  /** `stack`: bars on top of each other. */
-  readonly kind: 'stack' | 'line'
-  readonly labels: readonly string[]
-  readonly series: readonly Series[]
-  /** The largest value of the axis, where it is known. */
-  readonly top?: number
-  readonly formatAxis: (value: number) => string
-}
+import type { Plot, PlotFacts } from './draw-plot.ts'
 
 type PlotCardProps = PlotFacts & {
   readonly title: string

@@ -1,0 +1,2 @@
+/** One change of the schema. */
+export type Migration = { readonly name: string; readonly sql: string }

@@ -1,0 +1,16 @@
+/** The one-time link with which somebody comes. */
+export type InvitationHint = {
+  readonly token: string
+  readonly email: string | undefined
+  /** The link sets a new password of someone who is a member already. */
+  readonly reset: boolean
+}
+
+/** Takes a one-time link out of the address, so that it does not stay in the history. */
+export function takeInvitation(): InvitationHint | undefined {
+  const hash = new URLSearchParams(location.hash.slice(1))
+  const token = hash.get('invitation')
+  if (token === null) return undefined
+  history.replaceState(null, '', location.pathname)
+  return { token, email: hash.get('email') ?? undefined, reset: hash.has('reset') }
+}

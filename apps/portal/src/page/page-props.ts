@@ -1,0 +1,4 @@
+/** What every page is given. */
+import type { Member } from './api/wire.ts'
+
+export type PageProps = { readonly member: Member }
