@@ -1,6 +1,13 @@
 /** What the proxy writes: log, metrics, dumps, manifests. Never content where it does not belong. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type ProxyProcess, spawnProxy, startProxy, systemArgs } from './proxy-process.ts'
 import {
@@ -132,6 +139,40 @@ test('the workspace has the enforced manifest and since when', () => {
   expect(readFileSync(join(manifests, name))).toEqual(Buffer.from(scripted.system.manifest))
   expect(existsSync(join(keyed.workspace, 'requests'))).toBe(false)
 })
+
+test.skipIf(!existsSync('/dev/full'))(
+  'where the disk is full at a new manifest, callers are told what to do, and nothing is sealed',
+  async () => {
+    const proxy = await startProxy(scripted.system) // it verifies with the first client's key
+    const manifests = join(proxy.workspace, 'manifests')
+    const files = readdirSync(join(keyed.workspace, 'manifests'))
+    const name = files.find((file) => file.endsWith('.json')) ?? ''
+    const authorization = { authorization: `Bearer ${scripted.system.apiKey}` }
+    const askOnFullDisk = async (path: string) => {
+      const half = join(manifests, `${name}.${proxy.pid}.new`)
+      if (!existsSync(half)) symlinkSync('/dev/full', half) // as if the file system were
+      const response = await post(proxy, path, chat(), authorization)
+      return { status: response.status, body: await response.text() }
+    }
+    const remedy = `workspace ${proxy.workspace}: no space is left there; free some, or choose`
+    const { status, body } = await askOnFullDisk(chatPath)
+    expect(status).toBe(500)
+    expect(JSON.parse(body).error).toMatchObject({ code: 'workspace_unwritable' })
+    expect(body).toContain(remedy)
+    const anthropic = await askOnFullDisk('/v1/messages')
+    expect(JSON.parse(anthropic.body)).toMatchObject({ error: { type: 'api_error' } })
+    expect(anthropic.body).toContain(remedy)
+    await proxy.logged('level=ERROR', remedy)
+    // There is room again: a worker that was not used is asked again after a moment.
+    for (const end = Date.now() + 20_000; Date.now() < end; await Bun.sleep(100)) {
+      if ((await post(proxy, chatPath, chat(), authorization)).status === 200) break
+    }
+    expect((await post(proxy, chatPath, chat(), authorization)).status).toBe(200)
+    expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain(name)
+    await proxy.stop()
+  },
+  40_000,
+)
 
 async function freePort(): Promise<number> {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })

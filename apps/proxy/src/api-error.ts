@@ -52,6 +52,8 @@ function fromService(error: ServiceError): ApiError {
     case 'certificate_refused':
       // Asking again meets the same certificate.
       return new ApiError('gateway_unreachable', message, { cause: error, retryable: false })
+    case 'file_unwritable':
+      return new ApiError('workspace_unwritable', message, { cause: error })
     case 'host_unknown':
     case 'connection_refused':
     case 'connection_lost':

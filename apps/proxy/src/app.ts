@@ -109,7 +109,7 @@ function sendError(
   const shown = toApiError(error)
   const wire = formatError(dialect, shown, record.requestId)
   record.status = gone ? 499 : wire.status
-  if (shown.code === 'internal_error' && !gone) {
+  if (isOperators(shown) && !gone) {
     app.log.error('request failed inside the proxy', {
       requestId: record.requestId,
       ...describeError(error),
@@ -127,6 +127,10 @@ function sendError(
   const outcome = gone ? 'aborted' : wire.status >= 500 ? 'failed' : 'refused'
   record.close(outcome, gone ? 'client_gone' : shown.code, app.log, app.metrics)
 }
+
+/** Whether it is for the operator of this proxy to mend, and so for its log. */
+const isOperators = ({ code }: ApiError) =>
+  code === 'internal_error' || code === 'workspace_unwritable'
 
 /** Sends a small response of our own. */
 function send(app: App, exchange: Exchange, response: Response): void {

@@ -1,7 +1,7 @@
 /** The proxy's files: enforced manifests, when each began to be enforced, and the last state of the manifest log. */
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
-import { rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { type CheckpointStore, type EnforcedManifest, enforcementLine } from '@privatemode/sdk'
 import { ServiceError } from '@privatemode/service'
 
@@ -33,22 +33,42 @@ export function openWorkspace(path: string): Workspace {
       save: async (checkpoint) => {
         const known = readIfThere(checkpointPath)
         if (known !== undefined && Buffer.compare(known, checkpoint) === 0) return
-        await writeWhole(checkpointPath, checkpoint)
+        await writeWhole(checkpointPath, checkpoint).catch(refuse)
       },
     },
-    async record({ manifest, fileName, at }) {
-      await writeWhole(join(manifests, fileName), manifest.bytes)
-      const line = enforcementLine(readFileSync(logPath, 'utf8'), fileName, at)
-      if (line !== undefined) appendFileSync(logPath, line)
-    },
+    record: (enforced) => record(enforced).catch(refuse),
+  }
+
+  async function record({ manifest, fileName, at }: EnforcedManifest): Promise<void> {
+    await writeWhole(join(manifests, fileName), manifest.bytes)
+    const line = enforcementLine(readFileSync(logPath, 'utf8'), fileName, at)
+    if (line !== undefined) appendFileSync(logPath, line)
+  }
+
+  /** What is not on record is not enforced: nothing is sealed under it until somebody makes room. */
+  function refuse(cause: unknown): never {
+    const { code } = cause as { code?: unknown }
+    const isFull = code === 'ENOSPC' || code === 'EDQUOT'
+    const [seen, remedy] = isFull
+      ? ['no space is left there', 'free some']
+      : [`writing failed with ${code ?? 'an unknown error'}`, 'make it writable']
+    const message =
+      `the manifest in force cannot be recorded in the workspace ${resolve(path)}: ${seen}; ` +
+      `${remedy}, or choose another directory with --workspace`
+    throw new ServiceError('file_unwritable', message, { cause })
   }
 }
 
 /** A reader sees the old file or the new one, never a part: written beside it, flushed and renamed. */
 async function writeWhole(path: string, content: Uint8Array): Promise<void> {
   const beside = `${path}.${process.pid}.new`
-  await writeFile(beside, content, { flush: true })
-  await rename(beside, path)
+  try {
+    await writeFile(beside, content, { flush: true })
+    await rename(beside, path)
+  } catch (error) {
+    await rm(beside, { force: true }) // a part of a file would take what little space is left
+    throw error
+  }
 }
 
 function readIfThere(path: string): Buffer | undefined {

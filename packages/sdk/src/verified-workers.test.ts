@@ -231,3 +231,16 @@ test('a verification does not last longer because the clock was turned back', as
   await workers.require(key, model)
   expect(backend.attestations.length).toBeGreaterThan(before)
 })
+
+test('a pause after a failed refresh does not last longer because the clock was turned back', async () => {
+  const { workers } = testWorkers(backend)
+  backend.advance(120 * minuteMs)
+  await workers.refresh(key)
+  backend.directoryInstead = async () => relayError(new ApiError('internal_error', 'no'))
+  backend.advance(11_000)
+  await touch(workers)
+  backend.directoryInstead = undefined
+  backend.advance(-120 * minuteMs)
+  await touch(workers)
+  expect(workers.serving(model).length).toBe(2)
+})

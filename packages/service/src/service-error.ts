@@ -2,6 +2,7 @@
 export type ServiceErrorCode =
   | 'flag_invalid'
   | 'file_unreadable'
+  | 'file_unwritable'
   | 'port_busy'
   | 'address_unavailable'
   | 'certificate_unusable'

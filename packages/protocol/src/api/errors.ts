@@ -36,6 +36,7 @@ const traits = {
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error', retryable: true },
   insufficient_quota: { status: 429, type: 'insufficient_quota', retryable: false },
   internal_error: server(500, true),
+  workspace_unwritable: server(500, true),
   engine_failed: server(500, true),
   attestation_refused: server(502, false),
   response_not_authentic: server(502, true),

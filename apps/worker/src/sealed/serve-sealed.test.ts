@@ -1,0 +1,122 @@
+import { expect, test } from 'bun:test'
+import { type AttestedWorker, parseStatement } from '@privatemode/attestation'
+import {
+  type AnswerPart,
+  type Bytes,
+  encodeText,
+  establishSession,
+  formatHex,
+  ReplayGuard,
+  type RequestContext,
+  sealRequest,
+  type TrafficShape,
+  type UsageRecord,
+} from '@privatemode/protocol/envelope'
+import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+import { ReceiptSigner } from './receipts.ts'
+import { SealKeys } from './seal-keys.ts'
+import { type SealedService, serveSealed } from './serve-sealed.ts'
+
+const minuteMs = 60_000
+const path = '/v1/chat/completions'
+
+/** A worker without its listener: its clock is the test's, and what it books can be looked at. */
+class TestService {
+  nowMs = Date.UTC(2026, 0, 1)
+  readonly booked: UsageRecord[] = []
+  readonly service: SealedService
+  #requests = 0
+
+  constructor(engine = new ScriptedEngine({ deltas: [{ content: 'all of it' }] })) {
+    const signer = new ReceiptSigner()
+    const now = () => new Date(this.nowMs)
+    const keys = new SealKeys(
+      { workerId: 'w_1', receiptKey: signer.publicKey, models: [], engine: 'e', build: 'b' },
+      now,
+    )
+    const guard = new ReplayGuard(undefined, () => this.nowMs)
+    const meter = (_: unknown, record: UsageRecord) => void this.booked.push(record)
+    this.service = { workerId: 'w_1', engine, keys, guard, signer, meter, now }
+  }
+
+  /** A session with the key of this moment. It was not attested: this is about serving alone. */
+  async session() {
+    const { statement, statementDigest } = await this.service.keys.current()
+    const { workerId, sealKey } = await parseStatement(statement)
+    return establishSession({ workerId, sealKey, statementDigest } as unknown as AttestedWorker)
+  }
+
+  async ask(shape: TrafficShape, signal = new AbortController().signal, session = this.session()) {
+    const requestId = new Uint8Array(16).fill(++this.#requests)
+    const fixed = { method: 'POST', path, model: chatModel.id }
+    const context: RequestContext = { ...fixed, requestId, issuedAtMs: this.nowMs }
+    const messages = [{ role: 'user', content: 'say it' }]
+    const body = encodeText(JSON.stringify({ model: chatModel.id, messages, stream: true }))
+    const head = { headers: {}, shape }
+    const sealed = await sealRequest(nativeCrypto, [await session], context, head, body)
+    const view = { requestId: formatHex(requestId), model: chatModel.id, path, keyRef: 'k' }
+    const response = await serveSealed(this.service, sealed.bytes, view, signal)
+    return { opener: sealed.opener, body: response.body! }
+  }
+}
+
+/** Reads an answer until a part of this kind, and says what came; the rest is not asked for. */
+async function readUntil(
+  { opener, body }: Awaited<ReturnType<TestService['ask']>>,
+  kind: AnswerPart['kind'],
+): Promise<string> {
+  const reader = body.getReader()
+  let said = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) throw new Error(`the answer ended without ${kind}`)
+    for (const part of await opener.push(value as Bytes)) {
+      if (part.kind === 'data') said += new TextDecoder().decode(part.bytes)
+      if (part.kind === kind) return said
+    }
+  }
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (const end = Date.now() + 20_000; !isTrue() && Date.now() < end; ) await Bun.sleep(5)
+  expect(isTrue()).toBe(true)
+}
+
+test('an answer whose padding is cut, once the client has all of it, is booked as complete', async () => {
+  const worker = new TestService()
+  const client = new AbortController()
+  const said = await readUntil(await worker.ask('default', client.signal), 'whole')
+  expect(said).toContain('all of it')
+  expect(worker.booked).toEqual([]) // the padding is still on its way
+  client.abort()
+  await until(() => worker.booked.length > 0)
+  expect(worker.booked).toMatchObject([{ outcome: 'complete', completion_tokens: 3 }])
+})
+
+test('an answer that is cut before the client has all of it is booked as aborted', async () => {
+  const held = Promise.withResolvers<void>()
+  const beforeChunk = (index: number) => (index === 0 ? undefined : held.promise)
+  const deltas = [{ content: 'a part' }, { content: ' and the rest' }]
+  const worker = new TestService(new ScriptedEngine({ deltas, beforeChunk }))
+  const client = new AbortController()
+  await readUntil(await worker.ask('default', client.signal), 'data')
+  client.abort()
+  await until(() => worker.booked.length > 0)
+  held.resolve()
+  expect(worker.booked).toMatchObject([{ outcome: 'aborted' }])
+})
+
+test('a worker whose clock was turned back serves, under a new key, what comes next', async () => {
+  const worker = new TestService()
+  const before = worker.session()
+  for (let step = 0; step < 4; step++) {
+    worker.nowMs += 10 * minuteMs
+    await readUntil(await worker.ask('off', undefined, before), 'end')
+  }
+  worker.nowMs -= 40 * minuteMs
+  // What was sealed before cannot be told from a replay: the client has to find the new key.
+  const old = worker.ask('off', undefined, before)
+  await expect(old).rejects.toMatchObject({ code: 'unknown_key' })
+  expect(await readUntil(await worker.ask('off'), 'end')).toContain('all of it')
+})
