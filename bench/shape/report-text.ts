@@ -27,9 +27,9 @@ export const remains = `## What stays visible
 - That a request was made, when, with which key, to which model and endpoint, and how many follow one another.
 - The class of a request's length: powers of two up to 64 KiB by default, of four if strict. The conversation so far is in it.
 - The time to the first frame: how long the prompt took to be read, and so whether it was cached.
-- The class of an answer's length: its number of frames is 128 × 2ⁿ by default, 400 × 4ⁿ if strict. That is what the classifiers still
+- The class of an answer's length: 128 × 2ⁿ units of 512 bytes by default, 400 × 4ⁿ of 2 KiB if strict. That is what the classifiers still
   find. A topic whose answers are far longer or shorter than all others shows.
-- The pace class: an engine with more than some 80 tokens a second gets twice the frames, from the moment when that shows.
+- The pace class: an engine with more than some 80 tokens a second gets twice the bytes, from the moment when that shows.
 - By default, what an application does once it has its answer: an agent that asks again at once shows when the answer was whole.
   \`strict\` holds the end back for that, so every streamed call takes 20 s or more; the text itself is not held back.
 - To the gateway, exact counts of tokens: it writes the bill. They tell more than the shaped frames do.

@@ -19,8 +19,18 @@ const running = new Set<Child>()
 const stopWithinMs = 5_000
 const ticksPerSecond = 100
 
-/** Measured programs share the first core, everything around them the second, where there are two. */
-export const isPinned = cpus().length > 1 && Bun.which('taskset') !== null
+/** Measured programs share the first core, everything around them the second, where both are ours. */
+export const isPinned = mayUse(0) && mayUse(1) && Bun.which('taskset') !== null
+
+/** A container or `taskset` may leave us fewer cores than there are. */
+function mayUse(core: number): boolean {
+  if (!existsSync('/proc/self/status')) return cpus().length > core
+  const allowed = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))
+  return (allowed?.[1] ?? '').split(',').some((range) => {
+    const [first = Number.NaN, last = first] = range.split('-').map(Number)
+    return first <= core && core <= last
+  })
+}
 
 export function pinned(side: Side, command: readonly string[]): string[] {
   if (!isPinned) return [...command]

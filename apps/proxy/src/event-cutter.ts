@@ -43,8 +43,9 @@ export class EventCutter {
     const last = bytes.length - 1
     // By far the most common case: a frame that ends where an event does.
     if (bytes[last] === lineFeed && bytes[last - 1] === lineFeed) return bytes.length
-    const found = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).lastIndexOf('\n\n')
-    if (found >= 0) return found + 2
+    let at = bytes.lastIndexOf(lineFeed)
+    while (at > 0 && bytes[at - 1] !== lineFeed) at = bytes.lastIndexOf(lineFeed, at - 1)
+    if (at > 0) return at + 1
     return bytes[0] === lineFeed && this.#held.at(-1)?.at(-1) === lineFeed ? 1 : 0
   }
 }

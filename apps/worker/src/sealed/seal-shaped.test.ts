@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { type AnswerPart, type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelope'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { sealShaped } from './seal-shaped.ts'
-import { type Shape, shapedFrames, streamShape } from './traffic-shape.ts'
+import { type Shape, shapedUnits, streamShape } from './traffic-shape.ts'
 
 const shape: Shape = {
-  ...{ tickMs: 2, frameBytes: 256, leastFrames: 8, growth: 2, marksWhole: true },
+  ...{ tickMs: 2, unitBytes: 256, leastUnits: 8, growth: 2, marksWhole: true },
 }
 
 async function shaped(
@@ -19,26 +19,49 @@ async function shaped(
   return sent
 }
 
+/** Units on the wire: the last frame, which holds the receipt, has none. */
+function unitsOf(bytes: Bytes): number[] {
+  return frameLengths(bytes)
+    .slice(0, -1)
+    .map((length) => (length - 16) / shape.unitBytes)
+}
+
+const sum = (units: readonly number[]) => units.reduce((all, one) => all + one, 0)
+
 const kinds = (parts: readonly AnswerPart[]) => parts.map(({ kind }) => kind)
 
 test('every frame of a shaped stream has the same length, whatever is inside', async () => {
   const texts = ['a', 'bb'.repeat(90), 'c', 'd'.repeat(700), 'e']
   const bytes = joinBytes(await shaped(texts))
-  const lengths = frameLengths(bytes)
-  expect(new Set(lengths.slice(0, -1))).toEqual(new Set([256 + 16]))
+  expect(new Set(unitsOf(bytes))).toEqual(new Set([1]))
   expect(textOf(await open(bytes))).toBe(texts.join(''))
+})
+
+test('a frame holds the units of a tick: as many as the pace says, however much waits', async () => {
+  for (const size of [9_000, 11_000, 14_000]) {
+    const bytes = joinBytes(await shaped(['x'.repeat(size)], { tickMs: 10 }))
+    const units = unitsOf(bytes)
+    expect(units.slice(0, 2)).toEqual([1, 1])
+    // Only the last may be cut, where the length that many share is reached.
+    for (const [at, count] of units.slice(1, -1).entries()) {
+      expect([units[at]!, 2 * units[at]!]).toContain(count)
+    }
+    expect(sum(units)).toBe(64)
+    expect(units.length).toBeLessThan(32)
+    expect(textOf(await open(bytes)).length).toBe(size)
+  }
 })
 
 test('answers of many lengths have one number of frames, and the next number is a multiple', async () => {
   const counts = new Set<number>()
   for (const size of [0, 1, 300, 900]) {
     const bytes = joinBytes(await shaped(size === 0 ? [] : ['x'.repeat(size)]))
-    counts.add(frameLengths(bytes).length - 1)
+    counts.add(sum(unitsOf(bytes)))
     expect(textOf(await open(bytes)).length).toBe(size)
   }
   expect(counts).toEqual(new Set([8]))
   const longer = joinBytes(await shaped(['x'.repeat(2500)]))
-  expect(frameLengths(longer).length - 1).toBe(16)
+  expect(sum(unitsOf(longer))).toBe(16)
 })
 
 test('frames go on at their pace while the engine says nothing', async () => {
@@ -76,13 +99,13 @@ test('the first piece travels with the head', async () => {
 test('an engine that is faster than the clock is followed by doubling the pace', async () => {
   const texts = Array.from({ length: 60 }, () => 'y'.repeat(1000))
   const sent = await shaped(texts, { tickMs: 20 })
-  const ticks = sent.slice(1, -1).map((bytes) => Math.round(bytes.length / (256 + 21)))
+  const ticks = sent.slice(1, -1).map((bytes) => Math.floor(bytes.length / 256))
   // At one frame a tick it would take 250 ticks.
   expect(ticks.length).toBeLessThan(60)
   // The pace never falls, or the end of the data would show; only the last tick may be cut.
   expect(Math.min(...ticks.slice(-4, -1))).toBeGreaterThanOrEqual(8)
   // How full frames are depends on when pieces came; either way the length is one of the steps.
-  expect([256, 512]).toContain(frameLengths(joinBytes(sent)).length - 1)
+  expect([256, 512]).toContain(sum(unitsOf(joinBytes(sent))))
 })
 
 test('a clock that was late sends the frames it owes', async () => {
@@ -91,11 +114,11 @@ test('a clock that was late sends the frames it owes', async () => {
     sent.push(bytes)
     if (sent.length === 2) await Bun.sleep(60) // a reader, or a machine, that took its time
   }
-  const slow = { ...shape, tickMs: 10, leastFrames: 16 }
+  const slow = { ...shape, tickMs: 10, leastUnits: 16 }
   await sealShaped(await outgoing(), pieces(['one']), slow, sink)
   const third = frameLengths(joinBytes([new Uint8Array(52), sent[2]!]))
   expect(third.length).toBeGreaterThan(1)
-  expect(frameLengths(joinBytes(sent)).length - 1).toBe(16)
+  expect(sum(unitsOf(joinBytes(sent)))).toBe(16)
 })
 
 test('an engine that fails in mid-stream gives no authenticated end', async () => {
@@ -123,7 +146,7 @@ test('a reader that went away stops the stream', async () => {
 })
 
 test('lengths grow by powers', () => {
-  expect([0, 8, 9, 16, 17, 100].map((frames) => shapedFrames(frames, shape))).toEqual([
+  expect([0, 8, 9, 16, 17, 100].map((frames) => shapedUnits(frames, shape))).toEqual([
     8, 8, 16, 16, 32, 128,
   ])
   expect(streamShape('off')).toBeUndefined()
@@ -142,7 +165,7 @@ test('that the body has gone out is told when it has, and not when only padding 
     }
     const out = { ...(await outgoing()), whole: () => void whole++ }
     // Long enough to be cut in its padding, even if a late clock sends many frames together.
-    const long = { ...shape, leastFrames: 64 }
+    const long = { ...shape, leastUnits: 64 }
     await expect(sealShaped(out, pieces(['all of it']), long, sink)).rejects.toThrow('gone')
     expect(Math.min(whole, 1)).toBe(told)
   }

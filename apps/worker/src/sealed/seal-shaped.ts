@@ -1,4 +1,4 @@
-/** Seals a streamed answer on a clock: frames of one size at one pace, whatever is inside. */
+/** Seals a streamed answer on a clock: the same number of bytes on every tick, whatever is inside. */
 import {
   type Bytes,
   dataRecord,
@@ -9,11 +9,11 @@ import {
   wholeRecord,
 } from '@privatemode/protocol/envelope'
 import type { Outgoing, Sink } from './seal-stream.ts'
-import { type Shape, shapedFrames } from './traffic-shape.ts'
+import { type Shape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-/** The engine is asked for more while fewer frames than this wait. */
-const maxWaitingFrames = 64
+/** The engine is asked for more while less than this waits; also the most that one frame holds. */
+const maxUnits = 64
 /** An engine is faster than the clock if more than a tick carries waits for so many ticks, */
 const patienceTicks = 8
 /** or if more waits than goes out in so many: nobody wants to wait for that. */
@@ -22,12 +22,14 @@ const burstTicks = 16
 const maxOwedTicks = 16
 /** Room for the receipt, whose length would tell how many digits its counts have. */
 const lastFrameBytes = 2048
+// Room for the mark of a whole body is kept in every frame: it must not cost a tick.
+const frameRoom = 2 * recordOverhead
 
 /**
  * Pieces wait for the next tick and are joined or cut there, so that neither a token's length nor
  * its time shows. A tick without pieces sends an empty frame. After the last piece the frames go
  * on to a length that many answers share. An engine that is faster than the clock doubles the
- * frames of every tick from then on: the pace tells how fast the engine is, not what it says.
+ * bytes of every tick from then on: the pace tells how fast the engine is, not what it says.
  */
 export async function sealShaped(
   out: Outgoing,
@@ -35,23 +37,28 @@ export async function sealShaped(
   shape: Shape,
   sink: Sink,
 ): Promise<void> {
-  const { frameBytes, tickMs } = shape
-  const waiting = new WaitingBytes(frameBytes * maxWaitingFrames)
+  const { unitBytes, tickMs } = shape
+  const waiting = new WaitingBytes(unitBytes * maxUnits)
   const reading = waiting.fill(pieces)
-  // Room for the mark of a whole body is kept in every frame: it must not cost a tick.
-  const capacity = frameBytes - 2 * recordOverhead
-  let [frames, framesPerTick, lateTicks, isMarked] = [0, 1, 0, false]
+  let [units, unitsPerTick, lateTicks, isMarked] = [0, 1, 0, false]
 
-  const sealFrame = async (before: readonly Bytes[]) => {
-    const used = before.reduce((sum, part) => sum + part.length, 0)
-    const data = waiting.take(Math.max(0, capacity - used))
+  /** Once all of the answer is known, no more than up to the length at which it will end. */
+  const withinEnd = (count: number) => {
+    if (!waiting.closed) return count
+    const needed = waiting.length === 0 ? 0 : Math.ceil((waiting.length + frameRoom) / unitBytes)
+    return Math.min(count, shapedUnits(units + needed, shape) - units)
+  }
+
+  const sealFrame = async (before: readonly Bytes[], count: number) => {
+    const used = before.reduce((sum, part) => sum + part.length, frameRoom)
+    const data = waiting.take(Math.max(0, count * unitBytes - used))
     const records = [...before, ...(data.length === 0 ? [] : dataRecord(data))]
     if (shape.marksWhole && !isMarked && waiting.ended) {
       isMarked = true
       records.push(...wholeRecord())
     }
-    frames++
-    return await out.sealer.seal(records, false, frameBytes)
+    units += count
+    return await out.sealer.seal(records, false, count * unitBytes)
   }
 
   // Told once the frame with the mark is on its way, not when it was made.
@@ -62,20 +69,25 @@ export async function sealShaped(
 
   // The engine has begun when there is an answer to seal, so the first piece goes with the head.
   await waiting.untilAny()
-  await send(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head))]))
-  const isOver = () => waiting.ended && frames === shapedFrames(frames, shape)
+  await send(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head), 1)]))
+  const isOver = () => waiting.ended && units === shapedUnits(units, shape)
   for (let due = performance.now() + tickMs; !isOver(); ) {
     await pause(due - performance.now())
     // A busy machine is late; the frames that it owes keep the pace what it is for everyone.
     const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
     due = Math.max(due + ticks * tickMs, performance.now())
     const sealed: Bytes[] = []
-    while (sealed.length < framesPerTick * ticks && !isOver()) sealed.push(await sealFrame([]))
+    for (let owed = ticks * unitsPerTick; owed > 0 && !isOver(); ) {
+      // What goes out together is sealed together: a watcher sees the sum in either case.
+      const count = withinEnd(Math.min(owed, unitsPerTick, maxUnits))
+      sealed.push(await sealFrame([], count))
+      owed -= count
+    }
     await send(joinBytes(sealed))
-    const dueTicks = waiting.length / (framesPerTick * capacity)
+    const dueTicks = waiting.length / (unitsPerTick * unitBytes - frameRoom)
     lateTicks = dueTicks > 1 ? lateTicks + 1 : 0
     if (lateTicks >= patienceTicks || dueTicks > burstTicks) {
-      framesPerTick *= 2
+      unitsPerTick *= 2
       lateTicks = 0
     }
   }

@@ -19,6 +19,11 @@ export class WaitingBytes {
     return this.#length
   }
 
+  /** Whether the source has given all it will give. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
   /** Whether all was taken and no more will come; throws what broke the source. */
   get ended(): boolean {
     if (this.#failure !== undefined) throw this.#failure

@@ -30,11 +30,22 @@ export class AnswerSealer {
 
   /** Seals records (see `headRecord`, `dataRecord`, `endRecord`), filled with zeros to `padTo`. */
   seal(records: readonly Bytes[], last: boolean, padTo = 0): Eventually<Bytes> {
-    let length = 0
-    for (const part of records) length += part.length
-    const padded = length < padTo ? [...records, new Uint8Array(padTo - length)] : records
-    return andThen(this.#frames.seal(padded, last), joinBytes)
+    return andThen(this.#frames.seal(padded(records, padTo), last), joinBytes)
   }
+}
+
+/** One buffer that begins as zeros: padding is never copied. */
+function padded(records: readonly Bytes[], padTo: number): readonly Bytes[] {
+  let length = 0
+  for (const part of records) length += part.length
+  if (length >= padTo) return records
+  const plaintext = new Uint8Array(padTo)
+  let offset = 0
+  for (const part of records) {
+    plaintext.set(part, offset)
+    offset += part.length
+  }
+  return [plaintext]
 }
 
 export function headRecord(head: AnswerHead): Bytes[] {
