@@ -74,7 +74,7 @@ describe.skipIf(withoutHelm)('the chart of the backend', () => {
     expect(Object.keys(schema.gateway.properties.limits.properties).sort()).toEqual(limits.sort())
     const managed = [
       ...['port', 'host', 'publicUrl', 'gatewayUrl', 'operatorToken', 'engineUrl', 'logFormat'],
-      ...['softwareIdentity', 'gpus', 'metricsPort'],
+      ...['softwareIdentity', 'gpus', 'metricsPort', 'gatewayCaPath', 'allowPlainGateway'],
       // Of the embedded engine, which the image of the worker does not have.
       ...['modelsFile', 'engineThreads', 'promptCacheMib', 'maxWaiting'],
     ]

@@ -12,6 +12,7 @@ const messageOf = (values: Values) => {
 const refusals: readonly [Values, string][] = [
   [{}, 'set images.gateway'],
   [withValue(backend, 'gateway.tls.enabled', true), 'needs gateway.tls.secretName'],
+  [withValue(backend, 'gateway.tls.caSecretName', 'ca'), 'tls.caSecretName has no effect'],
   [withValue(backend, 'gateway.oidc.issuer', 'https://a'), 'needs gateway.oidc.clientId'],
   [withValue(backend, 'gateway.oidc.clientId', 'a'), 'have no effect without'],
   [

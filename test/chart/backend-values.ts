@@ -52,7 +52,7 @@ export const complete: Values = {
   },
   gateway: {
     publicUrl: 'https://gateway.internal',
-    tls: { enabled: true, secretName: 'gateway-tls' },
+    tls: { enabled: true, secretName: 'gateway-tls', caSecretName: 'gateway-tls' },
     oidc: { issuer: 'https://login.internal', clientId: 'portal', secretName: 'oidc' },
     manifestLog: { volumeClaimName: 'manifest-log' },
     metrics: { enabled: true, tokenSecretName: 'metrics' },

@@ -49,6 +49,7 @@ export const gatewayEffects: { readonly [path: string]: Effect } = {
       gatewayHas('--tlsCertPath=/etc/privatemode/tls/tls.crt')(all) &&
       gatewayHas('--tlsKeyPath=/etc/privatemode/tls/tls.key')(all) &&
       service(all).spec.ports[0].name === 'https' &&
+      !worker(all).containers[0].args.includes('--allowPlainGateway') &&
       gateway(all).containers[0].readinessProbe.httpGet.scheme === 'HTTPS',
   },
   'gateway.tls.secretName': {
@@ -56,6 +57,13 @@ export const gatewayEffects: { readonly [path: string]: Effect } = {
     value: 'tls',
     holds: (all) =>
       secretOf(gateway(all), 'tls') === 'tls' && gatewayMounts('/etc/privatemode/tls')(all),
+  },
+  'gateway.tls.caSecretName': {
+    and: { gateway: { tls: { enabled: true, secretName: 'tls' } } },
+    value: 'ca',
+    holds: (all) =>
+      secretOf(worker(all), 'gateway-ca') === 'ca' &&
+      worker(all).containers[0].args.includes('--gatewayCaPath=/etc/privatemode/gateway-ca/ca.crt'),
   },
   'gateway.oidc.issuer': {
     and: without('issuer'),

@@ -3,6 +3,7 @@ import {
   type FlagSources,
   type FlagTable,
   formatHelp,
+  isLoopback,
   type LogFormat,
   logFlags,
   type Program,
@@ -23,6 +24,8 @@ export type Settings = {
   readonly port: number
   readonly publicUrl: string | undefined
   readonly gatewayUrl: string
+  /** Authorities of the gateway, where they are not the system's. */
+  readonly gatewayCaPath: string | undefined
   /** Needed to register; `describe` does without. */
   readonly operatorToken: Secret | undefined
   readonly engine: EngineChoice
@@ -52,7 +55,18 @@ const flags = {
   gatewayUrl: {
     type: 'string',
     default: 'http://127.0.0.1:8090',
-    help: 'gateway to register at',
+    help: 'gateway to register at; https, except on this machine',
+    group: 'Gateway',
+  },
+  gatewayCaPath: {
+    type: 'string',
+    help: 'PEM certificate authorities of the gateway, instead of those of the system',
+    group: 'Gateway',
+  },
+  allowPlainGateway: {
+    type: 'boolean',
+    default: false,
+    help: 'send the operator token over plain http to another machine: only in a network that encrypts by itself or that nobody else is in',
     group: 'Gateway',
   },
   operatorToken: {
@@ -115,7 +129,8 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     host: values.host,
     port: values.port,
     publicUrl: values.publicUrl,
-    gatewayUrl: values.gatewayUrl.replace(/\/+$/, ''),
+    gatewayUrl: readGatewayUrl(values.gatewayUrl, values.allowPlainGateway),
+    gatewayCaPath: values.gatewayCaPath,
     operatorToken: values.operatorToken,
     engine: readEngineSettings(values),
     attestation: readAttestationSettings(values),
@@ -127,6 +142,21 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
     logLevel: level,
   }
   return { kind: 'settings', settings: Object.freeze(settings) }
+}
+
+/** Whoever reads the operator token can register machines and make keys. */
+function readGatewayUrl(text: string, allowPlain: boolean): string {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw contradiction(`gatewayUrl is "${text}", expected a URL such as https://gateway.example`)
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowPlain) {
+    throw contradiction(
+      `gatewayUrl is plain http to ${url.host}, which would show the operator token to the network; ` +
+        'use https, or set --allowPlainGateway where the network is protected',
+    )
+  }
+  return text.replace(/\/+$/, '')
 }
 
 export const contradiction = (message: string, cause?: unknown) =>

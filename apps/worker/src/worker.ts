@@ -2,7 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import type { ModelListing } from '@privatemode/attestation'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
-import { createLog, createOutbound, type Listener, type Log, listen } from '@privatemode/service'
+import {
+  type CaBundle,
+  createLog,
+  createOutbound,
+  type Listener,
+  type Log,
+  listen,
+} from '@privatemode/service'
 import { workerHandler } from './app.ts'
 import type { Engine, EngineModel } from './engine/engine.ts'
 import type { EngineChoice } from './engine/engine-settings.ts'
@@ -46,6 +53,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const { env, machine } = surroundings
   const now = surroundings.now ?? (() => new Date())
   const outbound = createOutbound({ env })
+  const toGateway = createOutbound({ env, ca: gatewayCa(settings) })
   const around = { env, log, now, machine, fetch: outbound.fetch }
   const evidence = await chooseEvidence(settings.attestation, around)
   const engine = await surroundings.createEngine(settings.engine, log)
@@ -84,7 +92,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,
     capacity: settings.maxRequests,
-    fetch: outbound.fetch,
+    fetch: toGateway.fetch,
     log,
     state: async () => ({
       sealKeyId: (await keys.current()).id,
@@ -106,8 +114,13 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       await metricsListener?.stop()
       evidence.close()
       outbound.close()
+      toGateway.close()
     },
   }
+}
+
+function gatewayCa({ gatewayCaPath: path }: Settings): CaBundle | undefined {
+  return path === undefined ? undefined : { path, setting: 'gatewayCaPath' }
 }
 
 async function stopParts(

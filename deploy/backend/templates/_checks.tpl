@@ -7,6 +7,9 @@
 {{- if and $values.gateway.tls.enabled (not $values.gateway.tls.secretName) -}}
 {{- fail "gateway.tls.enabled needs gateway.tls.secretName: a secret of type kubernetes.io/tls" -}}
 {{- end -}}
+{{- if and $values.gateway.tls.caSecretName (not $values.gateway.tls.enabled) -}}
+{{- fail "gateway.tls.caSecretName has no effect without gateway.tls.enabled" -}}
+{{- end -}}
 {{- $oidc := $values.gateway.oidc -}}
 {{- if $oidc.issuer -}}
 {{- if not (and $oidc.clientId $oidc.secretName) -}}

@@ -70,6 +70,11 @@ containers:
       - name: operator
         mountPath: /etc/privatemode/operator
         readOnly: true
+      {{- if $root.Values.gateway.tls.caSecretName }}
+      - name: gateway-ca
+        mountPath: /etc/privatemode/gateway-ca
+        readOnly: true
+      {{- end }}
       {{- if $worker.softwareIdentitySecret }}
       - name: identity
         mountPath: /etc/privatemode/identity
@@ -81,6 +86,9 @@ containers:
       {{- end }}
 volumes:
   {{- include "backend.secretVolume" (list "operator" $root.Values.operator.secretName "operatorToken") | nindent 2 }}
+  {{- with $root.Values.gateway.tls.caSecretName }}
+  {{- include "backend.secretVolume" (list "gateway-ca" . "ca.crt") | nindent 2 }}
+  {{- end }}
   {{- with $worker.softwareIdentitySecret }}
   {{- include "backend.secretVolume" (list "identity" . "identity.json") | nindent 2 }}
   {{- end }}
@@ -101,6 +109,11 @@ volumes:
 - '--port=8095'
 - '--publicUrl=http://$(POD_IP):8095'
 - '--gatewayUrl={{ include "backend.gatewayUrl" $root }}'
+{{- if not $root.Values.gateway.tls.enabled }}
+- '--allowPlainGateway'
+{{- else if $root.Values.gateway.tls.caSecretName }}
+- '--gatewayCaPath=/etc/privatemode/gateway-ca/ca.crt'
+{{- end }}
 - '--operatorToken=@/etc/privatemode/operator/operatorToken'
 - '--engineUrl=http://127.0.0.1:8000'
 - '--logFormat=json'

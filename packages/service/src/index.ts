@@ -41,6 +41,7 @@ export {
   metricsContentType,
 } from './metrics.ts'
 export {
+  type CaBundle,
   createOutbound,
   type Outbound,
   type OutboundFetch,

@@ -7,11 +7,16 @@ import { ServiceError } from './service-error.ts'
 
 export type OutboundOptions = {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Authorities for these connections alone, instead of those of SSL_CERT_FILE and of the system. */
+  readonly ca?: CaBundle | undefined
   /** A connection on which nothing moves for this long fails; 0 waits for ever. */
   readonly idleTimeoutMs?: number
   /** Idle connections kept for reuse. */
   readonly idleSockets?: number
 }
+
+/** A file of PEM certificates, and the setting that named it. */
+export type CaBundle = { readonly path: string; readonly setting: string }
 
 export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
@@ -27,7 +32,8 @@ const rememberedOrigins = 64
 
 /** Makes the one way out of a program; throws when the environment asks for what cannot be done. */
 export function createOutbound(options: OutboundOptions): Outbound {
-  const ca = readCaBundle(options.env.SSL_CERT_FILE)
+  const path = options.env.SSL_CERT_FILE
+  const ca = readCaBundle(options.ca ?? (path ? { path, setting: 'SSL_CERT_FILE' } : undefined))
   const keepAlive = { idleTimeout: 60, maxIdleSockets: options.idleSockets ?? 256 }
   const tls = ca === undefined ? {} : { tls: { ca } }
   const direct = new Bun.FetchSession({ ...tls, keepAlive, proxy: false })
@@ -81,22 +87,23 @@ function originOf(url: string): string {
   return end < 0 ? url : url.slice(0, end)
 }
 
-function readCaBundle(path: string | undefined): string | undefined {
-  if (path === undefined || path === '') return undefined
+function readCaBundle(bundle: CaBundle | undefined): string | undefined {
+  if (bundle === undefined) return undefined
+  const { path, setting } = bundle
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
     throw new ServiceError(
       'file_unreadable',
-      `SSL_CERT_FILE names ${path}, which cannot be read; mount the CA bundle there or unset it`,
+      `${setting} names ${path}, which cannot be read; mount the CA bundle there or unset it`,
       { cause },
     )
   }
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ServiceError(
       'certificate_unusable',
-      `SSL_CERT_FILE names ${path}, which has no PEM certificate; give a bundle in PEM form`,
+      `${setting} names ${path}, which has no PEM certificate; give a bundle in PEM form`,
     )
   }
   return text

@@ -23,6 +23,7 @@ export type AdminWorker = {
   readonly active: number
   readonly draining: boolean
   readonly registeredAt: Date
+  readonly leaseUntil: Date
 }
 
 export type OidcSignIn = {

@@ -140,6 +140,7 @@ const schemas: Schema = {
     active: count,
     draining: { type: 'boolean' },
     registered_at: moment,
+    lease_until: moment,
   }),
   UsageSum: object({
     time: maybe(moment),

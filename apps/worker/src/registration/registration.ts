@@ -1,6 +1,6 @@
 /** Keeps this worker listed at its gateways: registers, renews the lease, leaves. */
 import { formatModel } from '@privatemode/protocol/api'
-import type { Log, OutboundFetch, Secret } from '@privatemode/service'
+import { type Log, type OutboundFetch, type Secret, ServiceError } from '@privatemode/service'
 import type { EngineModel } from '../engine/engine.ts'
 import type { SignedUsage } from '../sealed/receipts.ts'
 
@@ -50,7 +50,7 @@ export class Registration {
       if (!this.#listed) log.info('registered at the gateway', { url: gatewayUrl })
       this.#listed = true
     } catch (error) {
-      const detail = error instanceof Error ? error.message : 'unknown reason'
+      const detail = explain(error)
       log.warn('not registered at the gateway, will try again', { url: gatewayUrl, detail })
       this.#listed = false
     }
@@ -101,4 +101,11 @@ export class Registration {
     const text = await response.text()
     if (!response.ok) throw new Error(`status ${response.status}: ${text.slice(0, 200)}`)
   }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ServiceError && error.code === 'unknown_authority') {
+    return `${error.message}; an authority of your own is given with --gatewayCaPath`
+  }
+  return error instanceof Error ? error.message : 'unknown reason'
 }

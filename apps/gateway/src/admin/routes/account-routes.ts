@@ -126,5 +126,6 @@ function formatWorker(found: AdminWorker): Record<string, unknown> {
     active: found.active,
     draining: found.draining,
     registered_at: found.registeredAt.toISOString(),
+    lease_until: found.leaseUntil.toISOString(),
   }
 }

@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test'
+import { parseSettings } from './settings.ts'
+
+function gatewayUrl(...args: string[]): string {
+  const parsed = parseSettings({ args: ['--engineUrl', 'http://127.0.0.1:8000', ...args], env: {} })
+  if (parsed.kind !== 'settings') throw new Error('no settings')
+  return parsed.settings.gatewayUrl
+}
+
+test('the operator token goes over TLS to other machines, or on this one', () => {
+  for (const url of [
+    'https://gateway.example',
+    'http://127.0.0.1:8090',
+    'http://127.1.2.3:8090',
+    'http://localhost:8090',
+    'http://[::1]:8090',
+  ]) {
+    expect(gatewayUrl('--gatewayUrl', `${url}/`)).toBe(url)
+  }
+  for (const url of [
+    'http://gateway:8090',
+    'http://10.0.0.7:8090',
+    'http://localhost.example:8090',
+    'http://127.0.0.1.example:8090',
+    'http://[::ffff:10.0.0.7]:8090',
+    'HTTP://gateway:8090',
+  ]) {
+    expect(() => gatewayUrl('--gatewayUrl', url)).toThrow('would show the operator token')
+  }
+})
+
+test('an operator whose network is protected can say so', () => {
+  const url = 'http://gateway:8090'
+  expect(gatewayUrl('--gatewayUrl', url, '--allowPlainGateway')).toBe(url)
+})
+
+test('what is no address of a web server is refused', () => {
+  for (const url of ['gateway:8090', 'ftp://gateway', 'nonsense']) {
+    expect(() => gatewayUrl('--gatewayUrl', url)).toThrow('expected a URL such as https://')
+  }
+})

@@ -1,0 +1,105 @@
+/** Workers at a gateway with TLS and an authority of the operator's own, all in processes of their own. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  createSoftwareRoot,
+  formatSoftwareIdentity,
+  issueSoftwareLeaf,
+} from '@privatemode/attestation/software/producer'
+import { createTestAuthority } from '@privatemode/service/testing'
+import {
+  type ScriptedServer,
+  startScriptedServer,
+} from '../../apps/worker/src/testing/scripted-server.ts'
+import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
+
+const token = 'operator-token-over-tls-0123456789abcdef'
+const authority = createTestAuthority('Operator CA')
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-registration-'))
+const inFolder = (name: string) => join(folder, name)
+const app = (name: string) => [
+  process.execPath,
+  join(import.meta.dir, `../../apps/${name}/src/main.ts`),
+]
+const trusting = ['--gatewayCaPath', inFolder('ca.pem')]
+
+let engine: ScriptedServer
+let gatewayUrl: string
+const started: RunningProgram[] = []
+
+beforeAll(async () => {
+  const at = new Date()
+  const root = await createSoftwareRoot({ name: 'test root', at, days: 2 })
+  const leaf = await issueSoftwareLeaf(root, { name: 'test worker', at, days: 1 })
+  const { certPem, keyPem } = authority.issue(['127.0.0.1'])
+  const files = { 'ca.pem': authority.certPem, 'cert.pem': certPem, 'key.pem': keyPem }
+  for (const [name, text] of Object.entries(files)) writeFileSync(inFolder(name), text)
+  writeFileSync(inFolder('leaf.json'), await formatSoftwareIdentity(leaf), { mode: 0o600 })
+  engine = startScriptedServer()
+  const gateway = start('gateway', [
+    ...['--tlsCertPath', inFolder('cert.pem'), '--tlsKeyPath', inFolder('key.pem')],
+    ...['--dataDir', inFolder('gateway'), '--operatorToken', token],
+  ])
+  const ready = await gateway.until(/gateway is ready.*?(https:\/\/127\.0\.0\.1:\d+)/)
+  gatewayUrl = ready[1] ?? ''
+}, 120_000)
+
+afterAll(async () => {
+  await Promise.all(started.map((program) => program.stop()))
+  await engine.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function start(name: string, args: readonly string[]): RunningProgram {
+  const program = startProgram([...app(name), '--port', '0', '--drainMs', '100', ...args])
+  started.push(program)
+  return program
+}
+
+function startWorker(args: readonly string[], operatorToken = token): RunningProgram {
+  return start('worker', [
+    ...['--gatewayUrl', gatewayUrl, '--operatorToken', operatorToken],
+    ...['--engineUrl', engine.url, '--softwareIdentity', inFolder('leaf.json'), ...args],
+  ])
+}
+
+async function listed(): Promise<{ id: string; lease_until: string }[]> {
+  const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/workers`, {
+    headers: { authorization: `Bearer ${token}` },
+    tls: { ca: authority.certPem },
+  })
+  return ((await response.json()) as { workers: { id: string; lease_until: string }[] }).workers
+}
+
+test('a worker that knows the authority registers over TLS and renews its lease; others say why not', async () => {
+  const known = startWorker(trusting)
+  const stranger = startWorker([])
+  const impostor = startWorker(trusting, 'a-token-that-someone-made-up-0123456789')
+  await known.until(/registered at the gateway.*https:/)
+  const [first] = await listed()
+  await stranger.until(
+    /not registered at the gateway.*signed by an unknown authority.*Operator CA.*--gatewayCaPath/,
+  )
+  await impostor.until(/not registered at the gateway.*status 401/)
+  const endMs = performance.now() + 60_000
+  let [renewed, ...more] = await listed()
+  while (renewed?.lease_until === first?.lease_until && performance.now() < endMs) {
+    await Bun.sleep(200)
+    ;[renewed, ...more] = await listed()
+  }
+  expect(more).toEqual([])
+  expect(renewed?.id).toMatch(/^w_/)
+  expect(renewed?.id).toBe(first?.id ?? '')
+  expect(Date.parse(renewed?.lease_until ?? '')).toBeGreaterThan(
+    Date.parse(first?.lease_until ?? ''),
+  )
+  for (const program of started) expect(program.output()).not.toContain(token)
+}, 180_000)
+
+test('a worker that would send its token in the clear to another machine does not start', async () => {
+  const worker = startWorker(['--gatewayUrl', 'http://gateway.example:8090'])
+  expect(await worker.exited).toBe(1)
+  expect(worker.output()).toContain('plain http to gateway.example:8090')
+}, 60_000)
