@@ -1,17 +1,24 @@
 /** `npm run docs`: writes the documents that are made from code. With --check it only compares. */
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { adminOpenApi } from '@privatemode/gateway'
 import { findNamedTests, formatTable } from './compatibility/table.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { reliabilityDocuments } from './reliability/document.ts'
 import { formatReference } from './sdk-reference/reference.ts'
+import { formatLicences } from './supply/licences.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const readJson = (path: string) => JSON.parse(readFileSync(root + path, 'utf8'))
 const isCheck = process.argv.includes('--check')
 const documents = {
   'docs/admin-openapi.json': `${JSON.stringify(adminOpenApi(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(), null, 2)}\n`,
   'docs/compatibility.md': formatTable(await findNamedTests(root)),
+  'docs/licences.md': formatLicences(
+    readJson('package-lock.json'),
+    readJson('test/sdk/runtimes/package-lock.json'),
+  ),
   'docs/sdk-reference.md': await formatReference(),
   ...reliabilityDocuments(root),
 }

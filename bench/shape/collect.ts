@@ -15,6 +15,8 @@ export type ObservedExchange = Omit<SeenExchange, 'requestId'> & {
   /** Bytes of each token's text. */
   readonly tokenLengths: readonly number[]
   readonly promptTokens: number
+  /** How long the answer takes where nothing is late. */
+  readonly scriptedMs: number
   /** As the application saw it. */
   readonly firstTokenMs: number
   readonly totalMs: number
@@ -148,6 +150,7 @@ async function playConversation(
       ...view,
       tokenLengths: turn.tokens.map((token) => Buffer.byteLength(token)),
       promptTokens: heard.promptTokens,
+      scriptedMs: turn.pacesMs.slice(1).reduce((sum, each) => sum + each, turn.prefillMs),
       firstTokenMs: heard.firstTokenMs,
       totalMs: heard.totalMs,
     })

@@ -18,7 +18,7 @@ const atATime = 4
 /** A processor without a graphics card is slow; served ones need about so long for a token. */
 const targetPaceMs = 20
 
-/** What there is already is taken from the file: the model needs a quarter of an hour for all. */
+/** What there is already is taken from the file: the model needs its time for all. */
 export async function embeddedAnswers(options: AnswerOptions): Promise<ScriptedConversation[]> {
   const kept = existsSync(options.path) ? readKept(options.path) : []
   const missing = askedQuestions(options.perTopic).slice(kept.length)

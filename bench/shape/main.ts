@@ -3,28 +3,20 @@
  *
  * Plays conversations through the whole system for each traffic shape, records sizes and times of
  * all frames between proxy and gateway, lets classifiers guess from them, and writes
- * docs/traffic-shape.md. See there for what the figures mean.
+ * docs/traffic-shape.md. See there for what the figures mean. `--record FOLDER` only records, which
+ * wants a quiet machine; `--train FOLDER` does the rest, whenever and wherever there is time.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { collect, type Mode } from './collect.ts'
-import { makeConversations } from './conversations.ts'
-import { embeddedAnswers } from './embedded-answers.ts'
 import { preparePython } from './python-environment.ts'
+import { type RecordOptions, recordAll } from './record-all.ts'
 import { writeReport } from './report.ts'
-import type { Results } from './results.ts'
-import {
-  createTokenizer,
-  type ScriptedConversation,
-  scriptConversation,
-} from './scripted-conversation.ts'
-import { seededRandom } from './seeded-random.ts'
+import type { Recording, Results } from './results.ts'
 
 const root = join(import.meta.dir, '../..')
 const cache = join(root, 'node_modules/.cache/privatemode-shape')
 const resultsPath = join(import.meta.dir, 'results.json')
-const modes: readonly Mode[] = ['off', 'default', 'strict']
 
 const { values: options } = parseArgs({
   options: {
@@ -34,63 +26,59 @@ const { values: options } = parseArgs({
     concurrency: { type: 'string', default: '28' },
     seed: { type: 'string', default: '1' },
     /** Answers of the embedded model for each topic, played in the same way; 0 leaves them out. */
-    embedded: { type: 'string', default: '0' },
-    /** collect, attack, report, or all of them. */
-    step: { type: 'string', default: 'all' },
+    embedded: { type: 'string', default: '10' },
+    /** Only record, into this folder. */
+    record: { type: 'string' },
+    /** Only train and judge, on what this folder has, and write the document. */
+    train: { type: 'string' },
+    /** Only write the document, from the results of the last training. */
+    report: { type: 'boolean', default: false },
   },
 })
-const isWanted = (step: string) => options.step === 'all' || options.step === step
 
-mkdirSync(cache, { recursive: true })
-const sets = ['scripted', ...(options.embedded === '0' ? [] : ['embedded'])] as const
-for (const set of sets) {
-  const observedPath = join(cache, `${set}.jsonl`)
-  if (isWanted('collect')) await collectSet(set, observedPath)
-  if (isWanted('attack')) await attackSet(set, observedPath)
+if (options.record !== undefined) await record(options.record)
+else if (options.train !== undefined) await trainAll(options.train)
+else if (!options.report) {
+  const folder = join(cache, 'recording')
+  await record(folder)
+  await trainAll(folder)
 }
-if (isWanted('report')) writeReport(readResults(), join(root, 'docs'))
+if (options.record === undefined) writeReport(readResults(), join(root, 'docs'))
 
-async function collectSet(set: string, outPath: string): Promise<void> {
-  const conversations = set === 'scripted' ? await scripted() : await fromModel()
-  await collect(conversations, {
-    modes,
-    outPath,
+async function record(folder: string): Promise<void> {
+  const wanted: RecordOptions = {
+    folder,
+    conversations: Number(options.conversations),
+    embeddedPerTopic: Number(options.embedded),
     concurrency: Number(options.concurrency),
-    onProgress(mode, done, failed) {
-      if (done % 100 === 0) console.log(`${set}, ${mode}: ${done} played, ${failed} failed`)
-    },
-  })
+    seed: Number(options.seed),
+  }
+  await recordAll(wanted)
 }
 
-async function scripted(): Promise<ScriptedConversation[]> {
-  const random = seededRandom(Number(options.seed))
-  const { tokenize, close } = await createTokenizer()
-  const made = makeConversations(Number(options.conversations), random)
-  const all = made.map((conversation) => scriptConversation(conversation, tokenize, random))
-  await close()
-  return all
+/** What is not in the folder keeps no result: figures of two recordings would not belong together. */
+async function trainAll(folder: string): Promise<void> {
+  const recording = JSON.parse(readFileSync(join(folder, 'recording.json'), 'utf8')) as Recording
+  let results: Results = { recording }
+  for (const set of ['scripted', 'embedded'] as const) {
+    const observedPath = join(folder, `${set}.jsonl`)
+    if (!existsSync(observedPath)) continue
+    results = { ...results, [set]: await train(observedPath, join(folder, `${set}-judged.json`)) }
+  }
+  writeFileSync(resultsPath, `${JSON.stringify(results, null, 2)}\n`)
 }
 
-const fromModel = () =>
-  embeddedAnswers({
-    perTopic: Number(options.embedded),
-    path: join(cache, 'embedded-answers.json'),
-    onProgress: (done) => console.log(`the model has answered ${done} questions`),
-  })
-
-async function attackSet(set: string, observedPath: string): Promise<void> {
+async function train(observedPath: string, judgedPath: string): Promise<unknown> {
+  mkdirSync(cache, { recursive: true })
   const python = await preparePython(join(cache, 'python'))
-  const attackedPath = join(cache, `${set}-attacked.json`)
   const program = join(import.meta.dir, 'attack', 'main.py')
-  const child = Bun.spawn([python, program, observedPath, attackedPath, ...modes], {
+  const modes = ['off', 'default', 'strict']
+  const child = Bun.spawn([python, program, observedPath, judgedPath, ...modes], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
   })
   if ((await child.exited) !== 0) throw new Error('the attack could not be carried out')
-  const attacked = JSON.parse(readFileSync(attackedPath, 'utf8'))
-  const { note: _, ...known } = readResults() // a note is about the run that it came with
-  const results = { ...known, [set]: attacked }
-  writeFileSync(resultsPath, `${JSON.stringify(results, null, 2)}\n`)
+  return JSON.parse(readFileSync(judgedPath, 'utf8'))
 }
 
 function readResults(): Results {

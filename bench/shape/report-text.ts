@@ -10,13 +10,18 @@ that is enough to recognise topics. This page measures how much, for each \`--tr
 frame. The topics belong to six families that share words, all share their phrases, and their answers differ in length as people's
 topics do (from 4 to 22 sentences in the middle). A scripted model server says them token by token: the vocabulary is that of Llama,
 each conversation has its own pace around 20 ms, each token its own time. Half of the conversations have a second turn, without a
-pause for thought. \`--embedded N\` also asks the embedded model N questions on each topic and plays its answers, sped up to the same pace.
+pause for thought. The embedded model is asked N questions on each topic (\`--embedded N\`), too; its answers, of up to 90 tokens, are
+played with its own times between tokens, sped up to the same pace.
+
+Times are only worth something from a machine that has time: \`npm run study:shape -- --record FOLDER\` only records, which takes a
+quarter of an hour; \`--train FOLDER\` trains, judges and writes this page, and can be done anywhere and later.
 
 Two classifiers guess: gradient-boosted trees over counts of sizes, pairs and triples of sizes, and times; and a convolutional network
 over the sequence of frames. They are judged on questions that they were not trained with (five folds). The measure is the area under
-the precision-recall curve for "is this about topic X", mean of all topics, with 95 % intervals from resampled conversations; blind
-guesses reach a little more than the base rate. For the lengths of tokens the attacker is told how many there are, and guesses each from the frames around its
-place; chance is what can be said without frames.
+the precision-recall curve for "is this about topic X", mean of all topics, with 95 % intervals from resampled questions. Blind
+guesses reach a little more than the base rate, and more in resamples; "above blind guesses" compares with them on the very same
+resamples, and says "at chance" where its interval reaches zero. For the lengths of tokens the attacker is told how many there are, and
+guesses each from the frames around its place; chance is what can be said without frames.
 
 The attack works: without shaping it knows nearly every token's length and most topics. The goals are for \`default\` no more than 0.1
 above the base rate and lengths of tokens at chance, for \`strict\` chance in both.

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { plotTopics } from './plot.ts'
 import { introduction, remains } from './report-text.ts'
-import type { Interval, Judged, Results, SetResult } from './results.ts'
+import type { Interval, Judged, Recording, Results, SetResult } from './results.ts'
 
 const modes = ['off', 'default', 'strict'] as const
 
@@ -14,8 +14,9 @@ export function writeReport(results: Results, folder: string): void {
   }
 }
 
-export function formatReport({ note, scripted = {}, embedded }: Results): string {
+export function formatReport({ note, recording, scripted = {}, embedded }: Results): string {
   const parts = [introduction, ...(note === undefined ? [] : [`**${note}**\n`])]
+  if (recording !== undefined) parts.push(recordingLine(recording, scripted))
   parts.push('## Topics\n', topicsTable(scripted))
   const bill = scripted.off?.topics.bill
   if (bill !== undefined) {
@@ -32,6 +33,17 @@ export function formatReport({ note, scripted = {}, embedded }: Results): string
   }
   parts.push(remains, '## Each topic\n', eachTopic(scripted))
   return parts.join('\n')
+}
+
+function recordingLine(recording: Recording, scripted: SetResult): string {
+  const { startedAt, minutes, cores, loadBefore, loadAfter, seed } = recording
+  const slowdown = scripted.off?.costs.slowdown
+  const kept =
+    slowdown === undefined ? '' : `, answers ${slowdown.toFixed(2)} × as long as scripted`
+  return (
+    `Recorded on ${startedAt.slice(0, 10)} in ${minutes} minutes with seed ${seed}: ${cores} cores, load ` +
+    `${loadBefore} before and ${loadAfter} at the end${kept} (off).\n`
+  )
 }
 
 const resultsOf = (set: SetResult) =>
@@ -51,6 +63,7 @@ function topicsTable(set: SetResult): string {
       mode,
       ...[conversations, baseRate.toFixed(3), chance.mean.toFixed(3)],
       ...[shown(trees), shown(network), (best - baseRate).toFixed(3)],
+      above(trees.mean > network.mean ? trees : network),
       worst([trees, network]),
     ]
   })
@@ -63,10 +76,17 @@ function topicsTable(set: SetResult): string {
       'boosted trees',
       'network',
       'best, above the base rate',
+      'above blind guesses',
       'worst topic',
     ],
     rows,
   )
+}
+
+/** A lower end below zero: blind guesses do as well. */
+function above({ aboveChance }: Judged): string {
+  if (aboveChance === undefined) return ''
+  return `${shown(aboveChance)}${aboveChance.low <= 0 ? ', at chance' : ''}`
 }
 
 function worst(judged: readonly Judged[]): string {

@@ -10,7 +10,12 @@ export type TopicArea = {
   readonly high: number
 }
 
-export type Judged = Interval & { readonly accuracy: number; readonly topics: readonly TopicArea[] }
+export type Judged = Interval & {
+  readonly accuracy: number
+  readonly topics: readonly TopicArea[]
+  /** Against guesses that know nothing, of the same resampled conversations. */
+  readonly aboveChance?: Interval
+}
 
 export type Distinct = { readonly kinds: number; readonly bits: number }
 
@@ -23,6 +28,8 @@ export type ModeResult = {
     readonly totalMs: number
     readonly wireMs: number
     readonly tokens: number
+    /** How long answers took against what was scripted: 1 where the machine kept up. */
+    readonly slowdown?: number
     readonly frameCounts: Distinct
     readonly requestLengths: Distinct
   }
@@ -45,9 +52,22 @@ export type ModeResult = {
 }
 
 export type SetResult = { readonly [mode in Mode]?: ModeResult }
+
+/** What a reader must know of the machine that recorded. */
+export type Recording = {
+  readonly startedAt: string
+  readonly minutes: number
+  readonly cores: number
+  /** Mean number of runnable processes in the minute before the first and the last conversation. */
+  readonly loadBefore: number
+  readonly loadAfter: number
+  readonly seed: number
+}
+
 export type Results = {
-  /** What a reader must know about this run. */
+  /** What else a reader must know about this run; written by hand. */
   readonly note?: string
+  readonly recording?: Recording
   readonly scripted?: SetResult
   readonly embedded?: SetResult
 }

@@ -1,27 +1,30 @@
 import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findLockProblems, findLoosePins, type Lock, type LockedPackage } from './check-lock.ts'
+import {
+  findLockProblems,
+  findLoosePins,
+  type Lock,
+  type LockedPackage,
+  packageFiles,
+  toolsLock,
+} from './check-lock.ts'
 
 const root = join(import.meta.dir, '../..')
 const readJson = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'))
-const files = [
-  'package.json',
-  ...['packages', 'apps'].flatMap((room) =>
-    readdirSync(join(root, room)).map((name) => `${room}/${name}/package.json`),
-  ),
-]
 const good: LockedPackage = { version: '1.0.0', integrity: 'sha512-x', license: 'MIT' }
 const lockOf = (entry: LockedPackage): Lock => ({
   packages: { '': {}, 'node_modules/a': { ...good, ...entry } },
 })
 
 test('every dependency is pinned to one version', () => {
-  expect(files.flatMap((file) => findLoosePins(file, readJson(file)))).toEqual([])
+  expect(packageFiles(root).flatMap((file) => findLoosePins(file, readJson(file)))).toEqual([])
 })
 
 test('every locked package has a hash, a known licence, and no script that is not listed', () => {
   expect(findLockProblems(readJson('package-lock.json'))).toEqual([])
+  const tools = toolsLock(readJson('test/sdk/runtimes/package-lock.json'))
+  expect(findLockProblems(tools)).toEqual([])
 })
 
 test('no install script of a dependency runs', () => {
@@ -42,6 +45,8 @@ test('a package without a hash, with a new script or with another licence is fou
   expect(findLockProblems({ packages: { 'node_modules/a': unhashed } })).toEqual(['a has no hash'])
   expect(findLockProblems(lockOf({ hasInstallScript: true }))).toHaveLength(1)
   expect(findLockProblems(lockOf({ license: 'GPL-3.0-only' }))).toHaveLength(1)
+  const { license: _none, ...unlicensed } = good
+  expect(findLockProblems({ packages: { 'node_modules/a': unlicensed } })).toHaveLength(1)
   expect(findLockProblems(lockOf({ license: 'MPL-2.0' }))).toHaveLength(1)
   expect(findLockProblems(lockOf({ license: 'MPL-2.0', dev: true }))).toEqual([])
   expect(findLockProblems(lockOf({ license: '(GPL-3.0-only OR MIT)' }))).toEqual([])

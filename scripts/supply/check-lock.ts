@@ -1,6 +1,10 @@
 /** What the lock file and the package files must look like: exact pins, hashes, known licences, no new scripts. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 
 export type LockedPackage = {
+  /** Where the registry knows it under another name than its folder's. */
+  readonly name?: string
   readonly version?: string
   readonly integrity?: string
   readonly license?: string
@@ -37,6 +41,23 @@ export const allowedLicences: ReadonlySet<string> = new Set([
   'Unlicense',
 ])
 export const allowedForTools: ReadonlySet<string> = new Set(['MPL-2.0'])
+
+/** Every package file of the repository. */
+export function packageFiles(root: string): string[] {
+  const rooms = ['packages', 'apps'].flatMap((room) =>
+    readdirSync(join(root, room)).map((name) => `${room}/${name}/package.json`),
+  )
+  return ['package.json', ...rooms]
+}
+
+/** A lock file of nothing but tools: it does not mark them, since they are all it has. */
+export function toolsLock(lock: Lock): Lock {
+  const marked = Object.entries(lock.packages).map(([path, entry]) => [
+    path,
+    { ...entry, dev: true },
+  ])
+  return { packages: Object.fromEntries(marked) }
+}
 
 const exact = /^(?:npm:(?:@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/
 

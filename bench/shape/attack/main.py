@@ -24,6 +24,7 @@ def costs(conversations):
         "firstTokenMs": middle(one["firstTokenMs"] for one in exchanges),
         "totalMs": middle(one["totalMs"] for one in exchanges),
         "wireMs": middle(one["frames"][-1][0] for one in exchanges),
+        "slowdown": middle(one["totalMs"] / one["scriptedMs"] for one in exchanges),
         "tokens": middle(len(one["tokenLengths"]) for one in exchanges),
         "frameCounts": distinct(len(one["frames"]) for one in exchanges),
         "requestLengths": distinct(one["requestLength"] for one in exchanges),

@@ -53,21 +53,41 @@ def precision_recall_area(labels, scores, classes):
     )
 
 
-def judged(labels, scores, names, rng):
+def resamples(groups, rng):
+    """Questions are drawn, not conversations: those that begin with one question are alike."""
+    members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    for _ in range(RESAMPLES):
+        drawn = rng.integers(0, len(members), len(members))
+        yield np.concatenate([members[index] for index in drawn])
+
+
+def judged(labels, groups, scores, names, chance_mean, rng):
     classes = len(names)
     by_topic = precision_recall_area(labels, scores, classes)
-    resampled = []
-    for _ in range(RESAMPLES):
-        chosen = rng.integers(0, len(labels), len(labels))
-        if len(np.unique(labels[chosen])) == classes:
-            resampled.append(precision_recall_area(labels[chosen], scores[chosen], classes))
+    resampled, above = [], []
+    for chosen in resamples(groups, rng):
+        if len(np.unique(labels[chosen])) < classes:
+            continue
+        areas = precision_recall_area(labels[chosen], scores[chosen], classes)
+        # A conversation that is drawn twice raises every area a little, that of blind guesses as well:
+        # only against these does a resampled area say how far it is above chance.
+        guesses = rng.random(scores.shape)[chosen]
+        blind = precision_recall_area(labels[chosen], guesses, classes)
+        resampled.append(areas)
+        above.append(areas.mean() - blind.mean())
     low, high = np.percentile(np.mean(resampled, axis=1), [2.5, 97.5])
+    above_low, above_high = np.percentile(above, [2.5, 97.5])
     topic_low, topic_high = np.percentile(resampled, [2.5, 97.5], axis=0)
     order = np.argsort(-by_topic)
     return {
         "mean": float(by_topic.mean()),
         "low": float(low),
         "high": float(high),
+        "aboveChance": {
+            "mean": float(by_topic.mean() - chance_mean),
+            "low": float(above_low),
+            "high": float(above_high),
+        },
         "accuracy": float((scores.argmax(axis=1) == labels).mean()),
         "topics": [
             {
@@ -109,6 +129,6 @@ def attack(conversations, log, with_bill):
     }
     for name, fit_and_predict in views.items():
         scores = out_of_fold(labels, groups, len(names), fit_and_predict)
-        report[name] = judged(labels, scores, names, rng)
+        report[name] = judged(labels, groups, scores, names, report["chance"]["mean"], rng)
         log(f"topics by {name}: {report[name]['mean']:.3f}")
     return report
