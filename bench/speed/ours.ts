@@ -89,7 +89,8 @@ export async function startPath(place: Place): Promise<Path> {
   const url = `http://127.0.0.1:${gatewayPort}`
   const gateway = startChild('gateway', 'measured', [
     ...[...program('gateway'), '--port', String(gatewayPort), '--operatorToken', operatorToken],
-    ...['--dataDir', join(place.folder, 'gateway')],
+    // One key is all there is, and 256 at once are all that the worker takes.
+    ...['--dataDir', join(place.folder, 'gateway'), '--keySharePercent', '100'],
   ])
   await untilAnswers(`${url}/health`, startWithinMs, 200)
   const modelUrl = `http://127.0.0.1:${place.modelPort}`

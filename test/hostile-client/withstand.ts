@@ -1,6 +1,7 @@
 /** Runs one lasting trick from a process of its own and says what it did to others and to memory. */
 import { join } from 'node:path'
 import type { ClientStack } from '../clients/client-stack.ts'
+import { Entrance } from '../clients/entrance.ts'
 import type { Attack } from './attacks.ts'
 import { askOn, type Experience, residentMiB } from './bystander.ts'
 import type { Target } from './target.ts'
@@ -35,7 +36,7 @@ export async function withstand(
   target: Target,
   limits: EnduranceLimits,
 ): Promise<Endurance> {
-  const entrance = target.name === 'proxyless' ? place.proxyless : place.proxy
+  const entrance = target.name === 'proxyless' ? await ownEntrance(place) : place.proxy
   const before = await askOn(entrance, limits.baselineAnswers, () => true)
   const startMiB = residentMiB(target.pid)
   let mostMiB = startMiB
@@ -62,6 +63,12 @@ export async function withstand(
   if (grownMiB > limits.grownMiB) problems.push(`memory grew by ${Math.round(grownMiB)} MiB`)
   if (Object.keys(noted).length === 0) problems.push('the attack did not start')
   return { attack: attack.name, target: target.name, before, during, grownMiB, noted, problems }
+}
+
+/** Others have keys of their own. */
+async function ownEntrance(place: ClientStack): Promise<Entrance> {
+  const apiKey = await place.createKey('bystander')
+  return new Entrance('proxyless', () => ({ ...place.proxyless.target, apiKey }))
 }
 
 export const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`

@@ -100,6 +100,14 @@ const flags = {
     help: 'requests and streams at once; more get 503',
     group: 'Limits',
   },
+  keySharePercent: {
+    type: 'integer',
+    default: 80,
+    min: 1,
+    max: 100,
+    help: 'share of a worker, and of maxRequests, that one key can hold while nobody else does; beyond it 429. 100: all of it',
+    group: 'Limits',
+  },
   maxConnections: {
     type: 'integer',
     default: 16_384,

@@ -14,6 +14,7 @@ import { staticFiles } from './files/static-files.ts'
 import { newId } from './keys/api-key.ts'
 import { KeyCheck } from './keys/key-check.ts'
 import { startLastUse } from './keys/last-use.ts'
+import { FairShare } from './limits/fair-share.ts'
 import { Limiter } from './limits/limiter.ts'
 import { oidcSignIn } from './members/oidc.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
@@ -113,6 +114,7 @@ async function assemble(
       bodies: new BodyBudget(settings.limits.bodies),
       pool,
       limiter,
+      shares: new FairShare(),
       expected,
       metrics,
       log,

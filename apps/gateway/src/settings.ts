@@ -47,6 +47,7 @@ export type Limits = {
   readonly clients: ConnectionLimits & { readonly connections: number }
   readonly workers: PoolLimits
   readonly requests: number
+  readonly keySharePercent: number
   readonly attempts: number
   readonly firstByteTimeoutMs: number
   readonly attestationTimeoutMs: number
@@ -116,6 +117,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
         silentMs: values.silentTimeoutMs,
       },
       requests: values.maxRequests,
+      keySharePercent: values.keySharePercent,
       attempts: values.maxAttempts,
       firstByteTimeoutMs: values.firstByteTimeoutMs,
       attestationTimeoutMs: values.attestationTimeoutMs,

@@ -12,7 +12,7 @@ import {
 } from '@privatemode/service'
 import { workerHandler } from './app.ts'
 import type { Engine, EngineModel } from './engine/engine.ts'
-import type { EngineChoice } from './engine/engine-settings.ts'
+import { type EngineChoice, engineCapacity } from './engine/engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
 import { Registration } from './registration/registration.ts'
@@ -91,7 +91,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     workerId,
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,
-    capacity: settings.maxRequests,
+    capacity: Math.min(settings.maxRequests, engineCapacity(settings.engine)),
     fetch: toGateway.fetch,
     log,
     state: async () => ({

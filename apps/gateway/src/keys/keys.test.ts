@@ -60,7 +60,7 @@ test('a good key is known, and what is no key is refused without the database', 
   const check = newCheck()
   expect(await check.check(secret)).toMatchObject({ keyId: key.id, accountId: 'acct_default' })
   const deaf = newCheck({ database: undefined as never })
-  expect(await verdict(deaf, undefined)).toBe('invalid_api_key')
+  expect(() => deaf.check(undefined)).toThrow('no API key: send it as')
   expect(await verdict(deaf, 'sk-something')).toBe('invalid_api_key')
 })
 

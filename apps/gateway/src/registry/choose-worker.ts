@@ -27,9 +27,17 @@ export function orderCandidates(
   return [first, ...healthy.filter((entry) => entry !== first), ...suspects]
 }
 
-/** Share of the capacity in use: the worker's last report, corrected by what we did since. */
+/** Share of the capacity in use. */
 export function loadOf(entry: ViewedWorker): number {
-  const since = entry.inFlight - entry.inFlightAtReport
-  const active = Math.max(entry.worker.active + since, entry.inFlight)
-  return active / Math.max(1, entry.worker.capacity)
+  return activeAt(entry) / Math.max(1, entry.worker.capacity)
+}
+
+/** How many more requests it can take. */
+export function roomAt(entry: ViewedWorker): number {
+  return entry.worker.capacity - activeAt(entry)
+}
+
+/** The worker's last report, corrected by what we did since. */
+function activeAt({ worker, shares, inFlightAtReport }: ViewedWorker): number {
+  return Math.max(worker.active + shares.total - inFlightAtReport, shares.total)
 }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { FairShare } from '../limits/fair-share.ts'
 import type { Database } from '../state/database.ts'
 import { testModel } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
@@ -84,12 +85,12 @@ test('a view follows the database and keeps its own counts of what is under way'
   await renewLease(database, registration('w_one'), 600)
   await view.start()
   const entry = view.find('w_one')!
-  entry.inFlight++
+  entry.shares.take('key_one', 4, 75)
   await renewLease(database, registration('w_one', { active: 2 }), 600)
   await view.refresh()
-  expect(view.find('w_one')).toMatchObject({ inFlight: 1, inFlightAtReport: 1 })
+  expect(view.find('w_one')).toMatchObject({ shares: { total: 1 }, inFlightAtReport: 1 })
   expect(loadOf(view.find('w_one')!)).toBe(0.5)
-  entry.inFlight--
+  entry.shares.putBack('key_one')
   expect(loadOf(view.find('w_one')!)).toBe(0.25)
   await endLease(database, 'w_one')
   await view.refresh()
@@ -100,8 +101,8 @@ test('a view follows the database and keeps its own counts of what is under way'
 const viewed = (id: string, active: number, changes: Partial<ViewedWorker['worker']> = {}) =>
   ({
     worker: { ...registration(id, { active }), ...changes },
-    inFlight: 0,
     inFlightAtReport: 0,
+    shares: new FairShare(),
     suspectUntilMs: 0,
   }) as ViewedWorker
 const order = (candidates: ViewedWorker[], random = 0) =>

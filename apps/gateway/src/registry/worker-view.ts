@@ -1,4 +1,5 @@
 /** This gateway's view of the live workers: the database's, refreshed, plus its own requests. */
+import { FairShare } from '../limits/fair-share.ts'
 import type { Database } from '../state/database.ts'
 import { type LiveWorker, listLive } from './worker-store.ts'
 
@@ -6,8 +7,8 @@ import { type LiveWorker, listLive } from './worker-store.ts'
 export type ViewedWorker = {
   readonly worker: LiveWorker
   /** Requests of this gateway that the worker has now; who asks the worker counts. */
-  inFlight: number
-  /** `inFlight` when the worker's own count was last read. */
+  readonly shares: FairShare
+  /** How many these were when the worker's own count was last read. */
   inFlightAtReport: number
   /** Until then (monotonic ms) it is asked only if no other candidate is left. */
   suspectUntilMs: number
@@ -88,11 +89,13 @@ export class WorkerView {
 
 /** Requests under way hold the old entry, so its counters are shared by going on with the same object. */
 function merge(old: ViewedWorker | undefined, worker: LiveWorker): ViewedWorker {
-  if (old === undefined) return { worker, inFlight: 0, inFlightAtReport: 0, suspectUntilMs: 0 }
+  if (old === undefined) {
+    return { worker, shares: new FairShare(), inFlightAtReport: 0, suspectUntilMs: 0 }
+  }
   // The same lease read again is the same report: what we sent since still adds to its count.
   const sameReport = old.worker.leaseUntil.getTime() === worker.leaseUntil.getTime()
   return Object.assign(old, {
     worker,
-    inFlightAtReport: sameReport ? old.inFlightAtReport : old.inFlight,
+    inFlightAtReport: sameReport ? old.inFlightAtReport : old.shares.total,
   })
 }

@@ -2,6 +2,7 @@
 import type { Log, Tracer } from '@privatemode/service'
 import type { Exchange, UpstreamPool } from '@privatemode/service/http'
 import type { KeyCheck } from '../keys/key-check.ts'
+import type { FairShare } from '../limits/fair-share.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
@@ -14,6 +15,8 @@ export type RelayParts = {
   readonly bodies: BodyBudget
   readonly pool: UpstreamPool
   readonly limiter: Limiter
+  /** What each key holds in this gateway. */
+  readonly shares: FairShare
   readonly expected: ExpectedUsage
   readonly metrics: GatewayMetrics
   readonly log: Log
@@ -30,6 +33,10 @@ export type RelayParts = {
 export type RelayLimits = {
   readonly firstByteTimeoutMs: number
   readonly attempts: number
+  /** Requests in this gateway at once. */
+  readonly requests: number
+  /** What one key can hold of a worker and of this gateway. */
+  readonly keySharePercent: number
 }
 
 /** Called once: without an error when the exchange is over, else with what to answer. */

@@ -9,7 +9,9 @@ import {
 } from '@privatemode/service/http'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
+import { refuseShare } from '../limits/fair-share.ts'
 import type { Permit } from '../limits/limiter.ts'
+import { roomAt } from '../registry/choose-worker.ts'
 import type { ViewedWorker } from '../registry/worker-view.ts'
 import { Attempt, type AttemptOwner, type Outcome, type StreamEnd } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
@@ -35,10 +37,12 @@ class Relay implements AttemptOwner {
   readonly #span: OpenSpan | undefined
   #sealed: SealedRequest | undefined
   #caller: Caller | undefined
+  #keyId = ''
   #permit: Permit | undefined
   #candidates: readonly ViewedWorker[] = []
   #body: Span | undefined
   #heldBytes = 0
+  #passed = 0
   #attempts = 0
   #firstByteMs = 0
   #failure: ApiError | undefined
@@ -72,19 +76,22 @@ class Relay implements AttemptOwner {
 
   #fail(error?: unknown): void {
     this.#release()
-    this.#permit?.end()
+    this.#leave()
     if (this.#parts.tracer && this.#span) traceRefused(this.#parts.tracer, this.#span, error)
     this.#done(this.#exchange, error)
   }
 
   #readHead(caller: Caller): void {
-    const { bodies, limiter } = this.#parts
+    const { bodies, limiter, shares, limits } = this.#parts
     const sealed = readSealedRequest(this.#exchange.head)
     if (sealed.lengthBytes > bodies.limits.maxBytes) {
       const most = `a sealed request has at most ${bodies.limits.maxBytes} bytes`
       throw new ApiError('request_too_large', most)
     }
+    const room = limits.requests - shares.total
+    if (!shares.take(caller.keyId, room, limits.keySharePercent)) throw refuseShare()
     this.#caller = caller
+    this.#keyId = caller.keyId
     this.#sealed = sealed
     this.#candidates = findCandidates(sealed, this.#startedMs, this.#parts)
     const permit = limiter.admit(caller, sealed.path, sealed.lengthBytes)
@@ -114,17 +121,29 @@ class Relay implements AttemptOwner {
 
   /** Asks the next candidate; without one the last failure is the answer. */
   #askNext(): void {
-    const entry = this.#candidates[this.#attempts]
-    if (entry === undefined || this.#attempts >= this.#parts.limits.attempts) {
+    const entry = this.#nextWithRoom()
+    if (entry === undefined) {
       const none = new ApiError('no_worker', 'no worker takes requests', { retryAfterSeconds: 1 })
       this.#fail(this.#failure ?? none)
       return
     }
-    this.#attempts++
-    entry.inFlight++
     const connection = this.#parts.pool.take(entry.worker.url)
     if (connection instanceof Promise) this.#connected(entry, connection)
     else this.#ask(entry, connection)
+  }
+
+  #nextWithRoom(): ViewedWorker | undefined {
+    const { attempts, keySharePercent } = this.#parts.limits
+    while (this.#attempts < attempts) {
+      const entry = this.#candidates[this.#passed++]
+      if (entry === undefined) break
+      if (entry.shares.take(this.#keyId, roomAt(entry), keySharePercent)) {
+        this.#attempts++
+        return entry
+      }
+      this.#failure ??= refuseShare()
+    }
+    return undefined
   }
 
   #connected(entry: ViewedWorker, connection: Promise<UpstreamConnection>): void {
@@ -157,8 +176,8 @@ class Relay implements AttemptOwner {
   }
 
   ended({ entry }: Attempt, outcome: StreamEnd, bytesOut: number): void {
-    entry.inFlight--
-    this.#permit?.end()
+    entry.shares.putBack(this.#keyId)
+    this.#leave()
     if (this.#sealed !== undefined && this.#caller !== undefined) {
       reportRelayed(this.#parts, {
         sealed: this.#sealed,
@@ -176,7 +195,7 @@ class Relay implements AttemptOwner {
   }
 
   #decide(entry: ViewedWorker, outcome: Outcome): void {
-    if (outcome.kind !== 'begun') entry.inFlight--
+    if (outcome.kind !== 'begun') entry.shares.putBack(this.#keyId)
     switch (outcome.kind) {
       case 'begun':
         this.#firstByteMs = this.#parts.clock() - this.#startedMs
@@ -199,6 +218,11 @@ class Relay implements AttemptOwner {
     this.#askNext()
   }
 
+  #leave(): void {
+    this.#permit?.end()
+    if (this.#caller !== undefined) this.#parts.shares.putBack(this.#keyId)
+  }
+
   /** The body is needed no longer. */
   #release(): void {
     this.#parts.bodies.release(this.#heldBytes)
@@ -213,7 +237,7 @@ class Relay implements AttemptOwner {
       `POST /privatemode/v1/sealed HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
       `content-type: ${sealedContentType}\r\ncontent-length: ${lengthBytes}\r\n` +
       `privatemode-request-id: ${requestId}\r\nprivatemode-model: ${model}\r\n` +
-      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#caller?.keyId}\r\n${traceLine(this.#span)}\r\n`
+      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#keyId}\r\n${traceLine(this.#span)}\r\n`
     )
   }
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chooseEngine } from '../choose-engine.ts'
 import { parseSettings } from '../settings.ts'
+import { engineCapacity } from './engine-settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-models-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -65,4 +66,9 @@ test('a model file with another digest than the pinned one stops the start', asy
   const choice = engineOf([{ ...chat, path, sha256: '00'.repeat(32) }])
   const log = { debug() {}, info() {}, warn() {}, error() {}, flush() {} }
   await expect(chooseEngine(choice, log)).rejects.toThrow(/has SHA-256 [0-9a-f]{64}, expected 00/)
+})
+
+test('a worker tells gateways how many requests its engine takes before it refuses', () => {
+  expect(engineCapacity(engineOf([chat, { ...chat, id: 'other' }], '--maxWaiting', '9'))).toBe(10)
+  expect(engineCapacity(read('--engineUrl', 'http://x', '--engineRequests', '400'))).toBe(400)
 })

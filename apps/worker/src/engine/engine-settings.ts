@@ -105,6 +105,16 @@ export function readEngineSettings(values: FlagValues<typeof engineFlags>): Engi
   }
 }
 
+/** Requests that any model of the engine takes at once, before it tells more to come back. */
+export function engineCapacity(choice: EngineChoice): number {
+  switch (choice.kind) {
+    case 'embedded':
+      return choice.maxWaiting + 1
+    case 'http':
+      return choice.maxConcurrent
+  }
+}
+
 function readModelsFile(path: string): ModelFile[] {
   let json: unknown
   try {
