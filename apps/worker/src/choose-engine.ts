@@ -19,6 +19,7 @@ export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engi
           baseUrl: choice.url,
           apiKey: choice.apiKey,
           acceptSharedCache: choice.acceptSharedCache,
+          translateDialects: choice.translateDialects,
           maxConcurrent: choice.maxConcurrent,
         },
         {

@@ -4,6 +4,7 @@ import {
   type EngineEndpoint,
   EngineError,
   type JsonObject,
+  type NativeEndpoint,
 } from '../engine/engine.ts'
 import type { Exchange } from './api-request.ts'
 import { toApiError } from './engine-failure.ts'
@@ -36,13 +37,61 @@ export async function startStream(
   body: JsonObject,
   signal: AbortSignal,
 ): Promise<StartedStream> {
-  const { result, fitted } = await fit(exchange, endpoint, body, async (wanted) => {
-    const answer = await call(exchange, endpoint, wanted, true, signal)
-    if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
-    const rest = answer.chunks[Symbol.asyncIterator]()
-    return { first: await rest.next(), rest }
-  })
+  const { result, fitted } = await fit(exchange, endpoint, body, (wanted) =>
+    begin(exchange, endpoint, wanted, signal),
+  )
   return { ...result, fitted }
+}
+
+/** The codes with which a server says that it does not take a request, before it has done anything. */
+const refusals: ReadonlySet<string> = new Set([
+  'invalid_value',
+  'unsupported_value',
+  'context_length_exceeded',
+])
+
+/**
+ * Asks the engine's own endpoint of a dialect. Undefined where it refuses: the translated path may
+ * know more, counts what does not fit, and has the words for what goes wrong.
+ */
+export async function tryNative<R>(ask: () => Promise<R>): Promise<R | undefined> {
+  try {
+    return await ask()
+  } catch (thrown) {
+    if (thrown instanceof EngineError && refusals.has(thrown.code)) return undefined
+    throw thrown
+  }
+}
+
+export async function completeNative(
+  exchange: Exchange,
+  endpoint: NativeEndpoint,
+  body: JsonObject,
+): Promise<JsonObject> {
+  const answer = await call(exchange, endpoint, body, false, exchange.signal)
+  if (answer.kind === 'complete') return answer.body
+  throw new EngineError('engine_failed', 'engine streamed unasked')
+}
+
+export async function startNative(
+  exchange: Exchange,
+  endpoint: NativeEndpoint,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<StartedStream> {
+  return { ...(await begin(exchange, endpoint, body, signal)), fitted: false }
+}
+
+async function begin(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<Omit<StartedStream, 'fitted'>> {
+  const answer = await call(exchange, endpoint, body, true, signal)
+  if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
+  const rest = answer.chunks[Symbol.asyncIterator]()
+  return { first: await rest.next(), rest }
 }
 
 function call(

@@ -44,6 +44,7 @@ describe('prompt caching', () => {
   test('check 83: messages keep salts apart as chat does, and report nothing cached', async () => {
     const send = (cache_salt: string) =>
       ask(engine, '/v1/messages', { ...chat(`m ${long}`, { cache_salt }), max_tokens: 20 })
+    server.requests.length = 0
     const first = await send(saltOf('c'))
     const again = await send(saltOf('c'))
     const other = await send(saltOf('d'))

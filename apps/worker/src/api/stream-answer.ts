@@ -1,8 +1,8 @@
 /** Answers with a stream of events: engine chunks in, the bytes of one dialect out. */
 import type { ApiError } from '@privatemode/protocol/api'
-import type { EngineEndpoint, JsonObject } from '../engine/engine.ts'
+import type { EngineEndpoint, JsonObject, NativeEndpoint } from '../engine/engine.ts'
 import type { ApiAnswer, Exchange } from './api-request.ts'
-import { type StartedStream, startStream } from './call-engine.ts'
+import { type StartedStream, startNative, startStream, tryNative } from './call-engine.ts'
 import { toApiError } from './engine-failure.ts'
 import { KeepAlive } from './keep-alive.ts'
 
@@ -17,19 +17,38 @@ export interface StreamWriter {
   fail(error: ApiError): string
 }
 
+/** The same request for the engine's own endpoint, tried before the translated one. */
+export type NativePlan = {
+  readonly endpoint: NativeEndpoint
+  readonly body: JsonObject
+  readonly writer: StreamWriter
+}
+
 const encoder = new TextEncoder()
 
 export async function streamAnswer(
   exchange: Exchange,
   endpoint: EngineEndpoint,
   body: JsonObject,
-  writer: StreamWriter,
+  translated: StreamWriter,
+  native?: NativePlan,
 ): Promise<ApiAnswer> {
   const stopped = new AbortController()
   const signal = AbortSignal.any([exchange.signal, stopped.signal])
-  const starting = startStream(exchange, endpoint, body, signal)
+  let writer = native?.writer ?? translated
+  const starting = start()
   const hasStarted = await settlesWithin(starting, exchange.times.commitMs)
   let outcome: 'complete' | 'failed' = 'failed' // what was not ended well has failed
+
+  async function start(): Promise<StartedStream> {
+    if (native !== undefined) {
+      const { endpoint: own, body: asked } = native
+      const started = await tryNative(() => startNative(exchange, own, asked, signal))
+      if (started !== undefined) return started
+      writer = translated
+    }
+    return startStream(exchange, endpoint, body, signal)
+  }
 
   async function* events(): AsyncGenerator<Uint8Array> {
     let started: StartedStream | undefined

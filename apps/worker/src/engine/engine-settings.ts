@@ -33,6 +33,7 @@ export type EngineChoice =
       readonly url: string
       readonly apiKey: Secret | undefined
       readonly acceptSharedCache: boolean
+      readonly translateDialects: boolean
       readonly maxConcurrent: number
     }
 
@@ -85,16 +86,23 @@ export const engineFlags = {
     help: 'use a model server that cannot keep the prompt caches of its callers apart',
     group,
   },
+  translateDialects: {
+    type: 'boolean',
+    default: false,
+    help: 'translate messages and responses to chat also where the model server answers them itself',
+    group,
+  },
 } as const satisfies FlagTable
 
 export function readEngineSettings(values: FlagValues<typeof engineFlags>): EngineChoice {
-  const { modelsFile, engineUrl, engineKey: apiKey, acceptSharedCache } = values
+  const { modelsFile, engineUrl, engineKey: apiKey } = values
   if ((modelsFile === undefined) === (engineUrl === undefined)) {
     throw invalid('set either --modelsFile (embedded engine) or --engineUrl (model server)')
   }
   if (engineUrl !== undefined) {
-    const maxConcurrent = values.engineRequests
-    return { kind: 'http', url: engineUrl, apiKey, acceptSharedCache, maxConcurrent }
+    const { acceptSharedCache, translateDialects, engineRequests: maxConcurrent } = values
+    const given = { acceptSharedCache, translateDialects, maxConcurrent }
+    return { kind: 'http', url: engineUrl, apiKey, ...given }
   }
   return {
     kind: 'embedded',

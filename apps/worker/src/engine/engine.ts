@@ -2,7 +2,10 @@
 
 export type JsonObject = { [key: string]: unknown }
 
-export type EngineEndpoint = 'chat' | 'completions' | 'embeddings'
+/** Endpoints of other dialects, which an engine may have; the worker translates where it has not. */
+export type NativeEndpoint = 'messages' | 'responses'
+
+export type EngineEndpoint = 'chat' | 'completions' | 'embeddings' | NativeEndpoint
 
 /** Tokens as the engine counted them; cached tokens are a part of the prompt tokens. */
 export type EngineUsage = {
@@ -11,7 +14,7 @@ export type EngineUsage = {
   readonly completionTokens: number
 }
 
-/** One call in OpenAI shape: already validated, its model resolved, its `cache_salt` always set. */
+/** One call in the shape of its endpoint: already validated, its model resolved, its `cache_salt` always set. */
 export type EngineCall = {
   readonly endpoint: EngineEndpoint
   readonly body: JsonObject
@@ -24,9 +27,12 @@ export type EngineCall = {
 }
 
 export type EngineAnswer =
-  /** An OpenAI response object with usage. */
+  /** The whole answer of the endpoint, with usage. */
   | { readonly kind: 'complete'; readonly body: JsonObject }
-  /** OpenAI chunk objects; the last has `choices: []` and usage. A failure inside throws EngineError. */
+  /**
+   * OpenAI chunk objects, the last with `choices: []` and usage; or the events of a native endpoint
+   * up to its good end. A failure inside throws EngineError.
+   */
   | { readonly kind: 'stream'; readonly chunks: AsyncIterable<JsonObject> }
 
 export type EngineModel = {
@@ -46,8 +52,10 @@ export interface Engine {
   readonly name: string
   models(): readonly EngineModel[]
   call(call: EngineCall): Promise<EngineAnswer>
-  /** Prompt tokens that a chat call with the same body would cost. */
-  countTokens(body: JsonObject): Promise<number>
+  /** Whether the engine answers this dialect itself, with its prompt caches proven apart there. */
+  speaks?(endpoint: NativeEndpoint, modelId: string): boolean
+  /** Prompt tokens that a call with the same body would cost; `messages` only where it is spoken. */
+  countTokens(body: JsonObject, endpoint?: 'chat' | 'messages'): Promise<number>
   close(): Promise<void>
 }
 

@@ -8,12 +8,14 @@ export type ReplyContext = {
   readonly reply: ScriptedReply
   readonly promptCount: number
   readonly cachedCount: number | undefined
+  /** Changes the events of a native stream, as a broken server would. */
+  readonly revise?: ((events: JsonObject[]) => JsonObject[]) | undefined
 }
 
 type Piece = { readonly delta: JsonObject; readonly tokens: number }
 
 /** The deltas of a reply, cut at the token limit and at stop strings. */
-function piecesOf({ reply, body }: ReplyContext): { pieces: Piece[]; end: JsonObject } {
+export function piecesOf({ reply, body }: ReplyContext): { pieces: Piece[]; end: JsonObject } {
   const limit = Number(body.max_completion_tokens ?? body.max_tokens ?? Number.POSITIVE_INFINITY)
   const { text, stop } = cutAtStop(reply.text ?? '', body.stop)
   const all: Piece[] = [
@@ -95,10 +97,13 @@ export async function completeReply(context: ReplyContext, signal: AbortSignal):
   return Response.json({ ...headOf(context, false), choices, usage })
 }
 
-export function streamReply(context: ReplyContext, signal: AbortSignal): Response {
+export function streamReply(
+  context: ReplyContext,
+  signal: AbortSignal,
+  source: AsyncGenerator<string> = eventsOf(context, signal),
+): Response {
   const { reply } = context
   const encoder = new TextEncoder()
-  const source = eventsOf(context, signal)
   let sent = 0
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -135,7 +140,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
       })
       return
     }
-    if (i > 0) await wait(reply.pacesMs?.[i] ?? reply.paceMs ?? 0, signal)
+    await pace(reply, i, signal)
     const said = context.isChat ? { delta } : { text: delta.content }
     for (const index of indices) {
       const choices = [{ index, ...said, finish_reason: null }]
@@ -153,7 +158,16 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   yield '[DONE]'
 }
 
-function wait(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits as long as a token takes to come; the first has had its time. */
+export async function pace(
+  reply: ScriptedReply,
+  index: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (index > 0) await wait(reply.pacesMs?.[index] ?? reply.paceMs ?? 0, signal)
+}
+
+export function wait(ms: number, signal: AbortSignal): Promise<void> {
   if (ms === 0 || signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms)

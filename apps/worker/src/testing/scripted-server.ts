@@ -1,7 +1,8 @@
 /** A model server that does what it is told, for tests of everything above it: no model, no chance. */
 import type { Server } from 'bun'
-import type { JsonObject } from '../engine/engine.ts'
+import type { JsonObject, NativeEndpoint } from '../engine/engine.ts'
 import type { ServerKind } from '../engine/http/http-settings.ts'
+import { lookUp, type PromptCaches } from './scripted-cache.ts'
 import {
   type Asked,
   orderedReply,
@@ -9,6 +10,7 @@ import {
   readAsked,
   type ScriptedReply,
 } from './scripted-model.ts'
+import { answerNatively, asChat } from './scripted-native.ts'
 import { completeReply, type ReplyContext, streamReply } from './scripted-reply.ts'
 
 export type ScriptedServerOptions = {
@@ -31,6 +33,12 @@ export type ScriptedServerOptions = {
   readonly prefillMsPerToken?: number
   /** Sends whoever asks to this address instead. */
   readonly redirectTo?: string
+  /** Endpoints of other dialects that it has itself. */
+  readonly native?: readonly NativeEndpoint[]
+  /** Changes what its native streams say, as a broken server would. */
+  readonly reviseEvents?: (events: JsonObject[]) => JsonObject[]
+  /** How many tokens more its count of a message tells than the message costs. */
+  readonly miscountsBy?: number
   /** Decides a reply before the orders in the message do. */
   readonly reply?: (asked: Asked) => ScriptedReply | undefined
 }
@@ -63,8 +71,6 @@ const owners: Readonly<Record<ServerKind, string>> = {
   generic: 'someone',
 }
 
-/** Whole cache blocks are shared, as in real servers. */
-const cacheBlock = 16
 const maxBodyBytes = 256 * 1024 * 1024
 
 export function startScriptedServer(initial: ScriptedServerOptions = {}): ScriptedServer {
@@ -148,6 +154,17 @@ function respond(
     case '/v1/completions':
       if (embedModels.includes(String(body.model))) return refuse(400, 'this model only embeds')
       return generate(record, signal, options, seen)
+    case '/v1/messages':
+    case '/v1/responses': {
+      const endpoint = path === '/v1/messages' ? 'messages' : 'responses'
+      if (!(options.native?.includes(endpoint) ?? false)) break
+      return generate(record, signal, options, seen, endpoint)
+    }
+    case '/v1/messages/count_tokens': {
+      if (!(options.native?.includes('messages') ?? false)) break
+      const counted = promptTokens(asChat('messages', body)).length
+      return Response.json({ input_tokens: counted + (options.miscountsBy ?? 0) })
+    }
     case '/v1/embeddings':
       return embed(body)
     case '/tokenize': {
@@ -172,8 +189,10 @@ function generate(
   signal: AbortSignal,
   options: ScriptedServerOptions,
   seen: PromptCaches,
+  native?: NativeEndpoint,
 ): Response | Promise<Response> {
-  const { path, body } = record
+  const { path } = record
+  const body = native === undefined ? record.body : asChat(native, record.body)
   const asked = readAsked(body)
   const reply = options.reply?.(asked) ?? orderedReply(asked)
   if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
@@ -195,39 +214,18 @@ function generate(
     body,
     reply: { ...reply, prefillMs },
     promptCount: prompt.length,
+    revise: options.reviseEvents,
     cachedCount: reportsCache === 'as-salted' ? told : reportsCache ? cached : undefined,
   }
-  return body.stream === true ? streamReply(context, signal) : completeReply(context, signal)
+  if (native !== undefined) return answerNatively(native, context, signal)
+  const isStream = body.stream === true
+  return isStream ? streamReply(context, signal) : completeReply(context, signal)
 }
 
 /** vLLM's words; its count of the prompt is cut at the limit, so it tells no truth about it. */
 function overflow(prompt: number, output: number, limit: number): string {
   const room = limit - output
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
-}
-
-/** The prompts that were seen, by salt: as they are, and as a server that lies about them tells. */
-type PromptCaches = { readonly [which in 'true' | 'told']: Map<string, string[][]> }
-
-function lookUp(
-  prompt: readonly string[],
-  body: JsonObject,
-  cache: 'salted' | 'shared' | 'none',
-  seen: Map<string, string[][]>,
-): number {
-  if (cache === 'none' || body.cache_prompt === false) return 0
-  const key = cache === 'salted' ? String(body.cache_salt ?? '') : ''
-  const known = seen.get(key) ?? []
-  const common = Math.max(0, ...known.map((one) => commonPrefix(one, prompt)))
-  seen.set(key, [...known, [...prompt]].slice(-64))
-  // The last token is always computed, or there would be nothing to go on from.
-  return Math.floor(Math.min(common, prompt.length - 1) / cacheBlock) * cacheBlock
-}
-
-function commonPrefix(a: readonly string[], b: readonly string[]): number {
-  let length = 0
-  while (length < a.length && a[length] === b[length]) length++
-  return length
 }
 
 function embed(body: JsonObject): Response {

@@ -1,5 +1,12 @@
 /** An engine whose calls are counted: how many run, how many have given nothing yet, and for how long. */
-import type { Engine, EngineAnswer, EngineCall, EngineModel, JsonObject } from '../engine/engine.ts'
+import type {
+  Engine,
+  EngineAnswer,
+  EngineCall,
+  EngineModel,
+  JsonObject,
+  NativeEndpoint,
+} from '../engine/engine.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 export class WatchedEngine implements Engine {
@@ -25,8 +32,12 @@ export class WatchedEngine implements Engine {
     return this.#engine.models()
   }
 
-  countTokens(body: JsonObject): Promise<number> {
-    return this.#engine.countTokens(body)
+  speaks(endpoint: NativeEndpoint, modelId: string): boolean {
+    return this.#engine.speaks?.(endpoint, modelId) ?? false
+  }
+
+  countTokens(body: JsonObject, endpoint?: 'chat' | 'messages'): Promise<number> {
+    return this.#engine.countTokens(body, endpoint)
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
-/** POST /v1/responses, over the chat core; nothing is kept between requests. */
+/** POST /v1/responses, over the engine's own endpoint or the chat core; nothing is kept between requests. */
 import type { JsonObject } from '../../engine/engine.ts'
 import type { ApiAnswer, Exchange } from '../api-request.ts'
-import { completeCall } from '../call-engine.ts'
+import { completeCall, completeNative, tryNative } from '../call-engine.ts'
 import { jsonAnswer } from '../json-answer.ts'
 import { isObject } from '../json-value.ts'
 import { engineBody } from '../openai/chat.ts'
@@ -9,6 +9,8 @@ import { normalizeChat } from '../openai/chat-answer.ts'
 import { ChatChunks } from '../openai/chat-chunks.ts'
 import { checkChat } from '../openai/check-chat.ts'
 import { streamAnswer } from '../stream-answer.ts'
+import { passedResponse } from './pass-response.ts'
+import { PassedEvents, passedAnswer } from './passed-answer.ts'
 import {
   finishedResponse,
   outputItems,
@@ -25,14 +27,18 @@ export async function answerResponses(exchange: Exchange): Promise<ApiAnswer> {
   const oneToolOnly = chat.parallel_tool_calls === false
   const context: ResponseContext = { body, model: model.id, kinds }
   const wanted = engineBody(exchange, chat)
+  const passed = passedResponse(exchange)
   if (stream) {
+    const usage = () => meter.read()
     const chunks = new ChatChunks(meter, model.id, oneToolOnly)
-    return streamAnswer(
-      exchange,
-      'chat',
-      wanted,
-      new ResponsesStream(chunks, context, () => meter.read()),
-    )
+    const writer = new ResponsesStream(chunks, context, usage)
+    const own = new PassedEvents(context, usage)
+    const native = passed && ({ endpoint: 'responses', body: passed, writer: own } as const)
+    return streamAnswer(exchange, 'chat', wanted, writer, native)
+  }
+  if (passed !== undefined) {
+    const own = await tryNative(() => completeNative(exchange, 'responses', passed))
+    if (own !== undefined) return jsonAnswer(exchange, passedAnswer(own, meter.read(), context))
   }
   const answer = await completeCall(exchange, 'chat', wanted)
   const normal = normalizeChat(answer.body, model.id, meter, oneToolOnly)

@@ -92,6 +92,9 @@ class EmbeddedEngine implements Engine {
         return await answerCompletion(this.#generator(call.body), call, this.#cacheKey(call.body))
       case 'embeddings':
         return await answerEmbeddings(this.#embedder(call.body), call)
+      case 'messages':
+      case 'responses':
+        throw new EngineError('unsupported_value', 'this engine speaks chat only')
     }
   }
 

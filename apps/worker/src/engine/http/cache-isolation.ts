@@ -1,5 +1,5 @@
 /** Proves that a server keeps the caches of different salts apart, before it gets a prompt. */
-import { EngineError, type JsonObject } from '../engine.ts'
+import { EngineError, type EngineUsage, type JsonObject } from '../engine.ts'
 import { type Discovery, randomSalt } from './discover.ts'
 import { readUsage } from './read-stream.ts'
 import type { ServerClient } from './server-client.ts'
@@ -26,25 +26,32 @@ const promptPaths: readonly (readonly [string, (prompt: string) => JsonObject])[
 export async function proveIsolation(client: ServerClient, model: string): Promise<IsolationProof> {
   const proofs: IsolationProof[] = []
   for (const [path, bodyOf] of promptPaths) {
-    const words = crypto.getRandomValues(new Uint16Array(probeWords))
-    const prompt = Array.from(words, (word) => word.toString(36)).join(' ')
-    const proof = await proveOn(client, path, { model, max_tokens: 1, ...bodyOf(prompt) })
+    const body = { model, max_tokens: 1, ...bodyOf(probePrompt()) }
+    const proof = await proveOn(client, path, body, (answer) => readUsage(answer.usage))
     if (proof !== undefined) proofs.push(proof)
   }
   if (proofs.includes('shared')) return 'shared'
   return proofs.length > 0 && !proofs.includes('unseen') ? 'isolated' : 'unseen'
 }
 
+export function probePrompt(): string {
+  const words = crypto.getRandomValues(new Uint16Array(probeWords))
+  return Array.from(words, (word) => word.toString(36)).join(' ')
+}
+
 /** Undefined where the server refuses the path: then no prompt is answered there either. */
-async function proveOn(
+export async function proveOn(
   client: ServerClient,
   path: string,
   body: JsonObject,
+  usageOf: (answer: JsonObject) => EngineUsage | undefined,
 ): Promise<IsolationProof | undefined> {
   const [salt, otherSalt] = [randomSalt(), randomSalt()]
   const ask = (cache_salt: string) => client.ask(path, { ...body, cache_salt })
-  const cachedUnder = async (cache_salt: string) =>
-    readUsage((await ask(cache_salt))?.usage)?.cachedTokens ?? 0
+  const cachedUnder = async (cache_salt: string) => {
+    const answer = await ask(cache_salt)
+    return (answer && usageOf(answer)?.cachedTokens) ?? 0
+  }
   if ((await ask(salt)) === undefined) return undefined
   if ((await cachedUnder(otherSalt)) > 0) return 'shared'
   return (await cachedUnder(salt)) > 0 ? 'isolated' : 'unseen'

@@ -1,6 +1,7 @@
 /** Counts the prompt tokens of a chat as the server itself would. */
 import { EngineError, type JsonObject } from '../engine.ts'
 import type { ServerKind } from './http-settings.ts'
+import { countPath } from './native-endpoints.ts'
 import { readUsage } from './read-stream.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverBody } from './server-kinds.ts'
@@ -13,6 +14,17 @@ export async function countTokens(
 ): Promise<number> {
   const counted = await tryTokenizer(client, kind, body, signal)
   return counted ?? countByCall(client, kind, body, signal)
+}
+
+/** What a message costs, by the server's own word; it was compared with a price at the start. */
+export async function countMessage(
+  client: ServerClient,
+  { max_tokens: _, stream: __, cache_salt: ___, ...question }: JsonObject,
+  signal: AbortSignal,
+): Promise<number> {
+  const counted = asCount((await client.require(countPath, question, signal)).input_tokens)
+  if (counted !== undefined) return counted
+  throw new EngineError('engine_failed', 'the model server does not count tokens')
 }
 
 /** The server's own tokenizer, where it has one; undefined where it has none. */

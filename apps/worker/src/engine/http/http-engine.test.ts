@@ -94,6 +94,21 @@ describe('calls', () => {
     }
   })
 
+  test('a whole answer is asked for as a stream, but not where that could lose something', async () => {
+    const { server, engine } = await connect()
+    const wasStream = async (fields: JsonObject) => {
+      await engine.call(callOf(chat('a', fields)))
+      return server.requests.at(-1)?.body.stream
+    }
+    expect(await wasStream({ n: 2, logprobs: true, tools: [] })).toBe(true)
+    const tools = [{ type: 'function', function: { name: 'f' } }]
+    for (const fields of [{ tools }, { prompt_logprobs: 1 }, { use_beam_search: true }])
+      expect([fields, await wasStream(fields)]).toEqual([fields, false])
+    const ollama = await connect({ kind: 'ollama' }, { acceptSharedCache: true })
+    await ollama.engine.call(callOf(chat('a')))
+    expect(ollama.server.requests[0]?.body.stream).toBe(false)
+  })
+
   test('requests beyond the bound are told to come back', async () => {
     const { engine } = await connect({}, { maxConcurrent: 1 })
     const slow = engine.call(callOf(chat('[[slow 50]] a')))
@@ -114,47 +129,6 @@ describe('calls', () => {
       const { usage } = (answer as unknown as { body: { usage: JsonObject } }).body
       expect([kind, counted]).toEqual([kind, Number(usage.prompt_tokens)])
     }
-  })
-})
-
-describe('aborts', () => {
-  test('an abort reaches the server, and what was used is known', async () => {
-    const { server, engine } = await connect()
-    const aborter = new AbortController()
-    let usage: EngineUsage | undefined
-    const call = callOf(chat('[[words 500]] [[pace 5]]'), {
-      signal: aborter.signal,
-      onUsage: (u) => {
-        usage = u
-        if (u.completionTokens === 3) aborter.abort()
-      },
-    })
-    await expect(streamed(engine, call)).rejects.toMatchObject({ code: 'aborted' })
-    expect(usage).toMatchObject({ completionTokens: 3 })
-    await until(() => server.requests[0]?.wasAborted === true)
-  })
-
-  test('a whole answer that is given up still counts its prompt', async () => {
-    const { server, engine } = await connect()
-    const aborter = new AbortController()
-    let usage: EngineUsage | undefined
-    const call = callOf(chat('[[slow 5000]] one two'), {
-      signal: aborter.signal,
-      onUsage: (u) => (usage = u),
-    })
-    const answering = engine.call(call)
-    await until(() => server.requests.length > 0)
-    aborter.abort()
-    await expect(answering).rejects.toMatchObject({ code: 'aborted' })
-    expect(usage?.promptTokens).toBe(5)
-    await until(() => server.requests[0]?.wasAborted === true)
-  })
-
-  test('an iterator that is left early frees its place', async () => {
-    const { engine } = await connect({}, { maxConcurrent: 1 })
-    const answer = await engine.call(callOf(chat('[[words 500]] [[pace 5]]'), { stream: true }))
-    if (answer.kind === 'stream') for await (const _ of answer.chunks) break
-    expect((await engine.call(callOf(chat('b')))).kind).toBe('complete')
   })
 })
 
@@ -228,8 +202,3 @@ describe('failures', () => {
     })
   })
 })
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let i = 0; i < 200 && !isTrue(); i++) await Bun.sleep(5)
-  expect(isTrue()).toBe(true)
-}

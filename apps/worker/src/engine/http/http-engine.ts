@@ -6,19 +6,20 @@ import {
   type EngineEndpoint,
   EngineError,
   type EngineModel,
+  type EngineUsage,
   type JsonObject,
+  type NativeEndpoint,
 } from '../engine.ts'
+import { assembleAnswer, isAssembled } from './assemble-answer.ts'
+import { assembleNative } from './assemble-message.ts'
 import { requireIsolation } from './cache-isolation.ts'
-import { countTokens } from './count-tokens.ts'
+import { countMessage, countTokens } from './count-tokens.ts'
 import { type Discovery, discover } from './discover.ts'
+import { findNative, type NativeModels } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
+import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
 import { readStream, readUsage, renameFields } from './read-stream.ts'
-import {
-  connectionFailure,
-  type OpenRequest,
-  ServerClient,
-  type ServerFetch,
-} from './server-client.ts'
+import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
 
 export type HttpEngineParts = {
@@ -34,6 +35,7 @@ const paths: Readonly<Record<EngineEndpoint, string>> = {
   chat: '/v1/chat/completions',
   completions: '/v1/completions',
   embeddings: '/v1/embeddings',
+  ...nativePaths,
 }
 
 /** Connects to a server, or throws an EngineError that says why it cannot be used. */
@@ -47,15 +49,18 @@ export async function connectHttpEngine(
   return new HttpEngine(settings, parts, client, found)
 }
 
+type Inspected = Discovery & { readonly native: NativeModels | undefined }
+
 /** Everything that must be true of a server before it gets a prompt, also after it was away. */
 async function inspect(
   client: ServerClient,
   settings: HttpEngineSettings,
   now: () => Date,
-): Promise<Discovery> {
+): Promise<Inspected> {
   const found = await discover(client, settings, now)
   await requireIsolation(client, found, settings.acceptSharedCache)
-  return found
+  if (settings.translateDialects) return { ...found, native: undefined }
+  return { ...found, native: await findNative(client, found) }
 }
 
 class HttpEngine implements Engine {
@@ -63,7 +68,7 @@ class HttpEngine implements Engine {
   readonly #parts: HttpEngineParts
   readonly #client: ServerClient
   readonly #timer: ReturnType<typeof setInterval>
-  #found: Discovery
+  #found: Inspected
   #isHealthy = true
   #isLooking = false
   #isClosed = false
@@ -72,7 +77,7 @@ class HttpEngine implements Engine {
     settings: HttpEngineSettings,
     parts: HttpEngineParts,
     client: ServerClient,
-    found: Discovery,
+    found: Inspected,
   ) {
     this.#settings = settings
     this.#parts = parts
@@ -91,16 +96,18 @@ class HttpEngine implements Engine {
 
   async call(call: EngineCall): Promise<EngineAnswer> {
     this.#requireHealthy()
-    const path = paths[call.endpoint]
-    const body = serverBody(this.#found.kind, call)
-    if (!call.stream) return { kind: 'complete', body: await this.#complete(path, body, call) }
-    const request = await this.#client.open(path, body, call.signal)
-    return { kind: 'stream', chunks: readStream(request, call) }
+    if (call.stream) return { kind: 'stream', chunks: await this.#stream(call) }
+    return { kind: 'complete', body: await this.#complete(call) }
   }
 
-  countTokens(body: JsonObject): Promise<number> {
+  speaks(endpoint: NativeEndpoint, modelId: string): boolean {
+    return this.#found.native?.[endpoint].has(modelId) ?? false
+  }
+
+  countTokens(body: JsonObject, endpoint: 'chat' | 'messages' = 'chat'): Promise<number> {
     this.#requireHealthy()
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
+    if (endpoint === 'messages') return countMessage(this.#client, body, signal)
     return countTokens(this.#client, this.#found.kind, body, signal)
   }
 
@@ -109,29 +116,57 @@ class HttpEngine implements Engine {
     clearInterval(this.#timer)
   }
 
-  async #complete(path: string, body: JsonObject, call: EngineCall): Promise<JsonObject> {
-    let request: OpenRequest | undefined
+  async #stream(call: EngineCall): Promise<AsyncIterable<JsonObject>> {
+    const body = serverBody(this.#found.kind, { ...call, stream: true })
+    const request = await this.#client.open(paths[call.endpoint], body, call.signal)
+    return readStream(request, call)
+  }
+
+  async #complete(call: EngineCall): Promise<JsonObject> {
+    let hasCounts = false
+    const onUsage = (usage: EngineUsage) => {
+      hasCounts = true
+      call.onUsage?.(usage)
+    }
     try {
-      request = await this.#client.open(path, body, call.signal)
-      const answer = renameFields((await request.response.json()) as JsonObject)
-      const usage = readUsage(answer.usage)
-      if (usage !== undefined) call.onUsage?.(usage)
-      return answer
+      return await this.#whole({ ...call, onUsage })
     } catch (error) {
-      const failure = connectionFailure(error, request?.signal ?? call.signal)
-      if (failure.code === 'aborted') await this.#countGivenUp(call)
+      const failure = connectionFailure(error, call.signal)
+      if (failure.code === 'aborted' && !hasCounts) await this.#countGivenUp(call)
       throw failure
-    } finally {
-      request?.close()
     }
   }
 
-  /** An answer that was given up whole has told no counts; its prompt was read all the same. */
-  async #countGivenUp(call: EngineCall): Promise<void> {
-    if (call.endpoint !== 'chat') return
+  /** Asked as a stream where that loses nothing: what was generated is then known when it is given up. */
+  async #whole(call: EngineCall): Promise<JsonObject> {
+    const isCounted = serverTraits[this.#found.kind].counts !== 'at-end'
+    if (!isCounted || !isAssembled(call)) return this.#wholeAtOnce(call)
+    const chunks = await this.#stream(call)
+    return isNative(call.endpoint) ? assembleNative(call.endpoint, chunks) : assembleAnswer(chunks)
+  }
+
+  async #wholeAtOnce(call: EngineCall): Promise<JsonObject> {
+    const { endpoint } = call
+    const body = serverBody(this.#found.kind, call)
+    const request = await this.#client.open(paths[endpoint], body, call.signal)
     try {
-      const promptTokens = await this.countTokens(call.body)
-      call.onUsage?.({ promptTokens, cachedTokens: 0, completionTokens: 0 })
+      const answer = renameFields((await request.response.json()) as JsonObject)
+      const usage = isNative(endpoint) ? readNativeUsage(endpoint, answer) : readUsage(answer.usage)
+      if (usage !== undefined) call.onUsage?.(usage)
+      return isNative(endpoint) ? requireWhole(endpoint, answer) : answer
+    } catch (error) {
+      throw connectionFailure(error, request.signal)
+    } finally {
+      request.close()
+    }
+  }
+
+  /** An answer that was given up before it told any counts; its prompt was read all the same. */
+  async #countGivenUp({ endpoint, body, onUsage }: EngineCall): Promise<void> {
+    if (endpoint !== 'chat' && endpoint !== 'messages') return
+    try {
+      const promptTokens = await this.countTokens(body, endpoint)
+      onUsage?.({ promptTokens, cachedTokens: 0, completionTokens: 0 })
     } catch {
       // The server may be gone as well, and then there is nobody to count.
     }

@@ -18,6 +18,8 @@ export type HttpEngineSettings = {
    * server that cannot keep salts apart is refused.
    */
   readonly acceptSharedCache: boolean
+  /** Translates messages and responses also where the server answers them itself. */
+  readonly translateDialects: boolean
   /** Facts by model id. */
   readonly models: Readonly<Record<string, ModelOverride>>
   /** Requests to the server at once; more are told to come back. */
@@ -31,6 +33,7 @@ export type HttpEngineSettings = {
 
 export const defaultHttpSettings = {
   acceptSharedCache: false,
+  translateDialects: false,
   models: {},
   maxConcurrent: 256,
   healthIntervalMs: 5_000,

@@ -1,13 +1,16 @@
 /** Reads a server's event stream as chunk objects, and its counts while it runs. */
 import { SseDecoder, SseError } from '@privatemode/protocol/api'
 import { type EngineCall, EngineError, type EngineUsage, type JsonObject } from '../engine.ts'
+import { isFailure, isLastEvent, isNative, isPiece, readNativeUsage } from './native-endpoints.ts'
 import { connectionFailure, type OpenRequest } from './server-client.ts'
 import { toEngineError } from './server-error.ts'
+
+type StreamCall = Pick<EngineCall, 'endpoint' | 'body' | 'onUsage' | 'signal'>
 
 /** Ends well only after the server's end mark; a connection that closes before it is a failure. */
 export async function* readStream(
   request: OpenRequest,
-  call: Pick<EngineCall, 'body' | 'onUsage'>,
+  call: StreamCall,
 ): AsyncGenerator<JsonObject> {
   const decoder = new SseDecoder()
   const counts = new StreamCounts(call)
@@ -19,16 +22,19 @@ export async function* readStream(
       if (done) break
       request.heard()
       for (const { data } of decoder.push(value)) {
-        hasEnded ||= data === '[DONE]'
         if (hasEnded) break
-        const chunk = parseChunk(data, call.body)
+        if (data === '[DONE]') {
+          hasEnded = !isNative(call.endpoint)
+          break
+        }
+        const chunk = parseChunk(data, call)
         counts.read(chunk)
         yield renameFields(chunk)
+        hasEnded = isNative(call.endpoint) && isLastEvent(call.endpoint, chunk)
       }
     }
     if (!hasEnded) throw new EngineError('engine_failed', 'the model server ended in mid-stream')
   } catch (error) {
-    counts.giveUp()
     if (error instanceof SseError) {
       throw new EngineError('engine_failed', 'the model server sent an event without end')
     }
@@ -38,13 +44,13 @@ export async function* readStream(
       ? new EngineError('engine_failed', 'the model server broke off in mid-stream')
       : failure
   } finally {
-    counts.giveUp()
+    counts.stop()
     request.close()
     await reader?.cancel().catch(() => {}) // it may be broken already, which is no news here
   }
 }
 
-function parseChunk(data: string, asked: JsonObject): JsonObject {
+function parseChunk(data: string, { endpoint, body }: StreamCall): JsonObject {
   let chunk: unknown
   try {
     chunk = JSON.parse(data)
@@ -57,8 +63,10 @@ function parseChunk(data: string, asked: JsonObject): JsonObject {
   const object = chunk as JsonObject
   if (object.error !== undefined && object.error !== null) {
     const { code } = object.error as JsonObject
-    throw toEngineError(typeof code === 'number' ? code : 500, object, Object.keys(asked))
+    throw toEngineError(typeof code === 'number' ? code : 500, object, Object.keys(body))
   }
+  if (isNative(endpoint) && isFailure(object))
+    throw new EngineError('engine_failed', 'the model server failed in mid-stream')
   return object
 }
 
@@ -75,36 +83,57 @@ export function renameFields(answer: JsonObject): JsonObject {
 
 /** Keeps the counts true while a stream runs, so that they are so also when it is given up. */
 class StreamCounts {
-  readonly #call: Pick<EngineCall, 'body' | 'onUsage'>
+  readonly #call: StreamCall
+  readonly #giveUp = () => this.giveUp()
+  #promptTokens: number | undefined
+  #cachedTokens = 0
   #isExact = false
-  #chunks = 0
+  #pieces = 0
 
-  constructor(call: Pick<EngineCall, 'body' | 'onUsage'>) {
+  constructor(call: StreamCall) {
     this.#call = call
+    // The record of a call is signed the moment it is given up, before a reader learns of it.
+    call.signal.addEventListener('abort', this.#giveUp)
   }
 
   read(chunk: JsonObject): void {
-    if (Array.isArray(chunk.choices) && chunk.choices.length > 0) this.#chunks++
+    const { endpoint, onUsage } = this.#call
+    if (isNative(endpoint)) {
+      if (isPiece(chunk)) this.#pieces++
+      const usage = readNativeUsage(endpoint, chunk)
+      if (usage === undefined) return
+      this.#promptTokens = Math.max(this.#promptTokens ?? 0, usage.promptTokens)
+      this.#cachedTokens = Math.max(this.#cachedTokens, usage.cachedTokens)
+      this.#isExact ||= usage.isFinal
+      onUsage?.(usage)
+      return
+    }
+    if (Array.isArray(chunk.choices) && chunk.choices.length > 0) this.#pieces++
     const usage = readUsage(chunk.usage) ?? readTimings(chunk.timings)
     if (usage === undefined) return
     this.#isExact = true
-    this.#call.onUsage?.(usage)
+    onUsage?.(usage)
   }
 
   /**
    * A server that counts only at the end has told nothing when a stream is given up before. What
-   * it did is then estimated: a token for each chunk, and one for every four characters asked.
+   * it did is then estimated: a token for each piece, and one for every four characters asked.
    */
   giveUp(): void {
-    if (this.#isExact || this.#chunks === 0) return
+    if (this.#isExact || this.#pieces === 0) return
     this.#isExact = true
-    const { messages, prompt } = this.#call.body
-    const asked = JSON.stringify(messages ?? prompt ?? '').length
+    const { messages, prompt, input } = this.#call.body
+    const asked = JSON.stringify(messages ?? prompt ?? input ?? '').length
     this.#call.onUsage?.({
-      promptTokens: Math.ceil(asked / 4),
-      cachedTokens: 0,
-      completionTokens: this.#chunks,
+      promptTokens: this.#promptTokens ?? Math.ceil(asked / 4),
+      cachedTokens: this.#cachedTokens,
+      completionTokens: this.#pieces,
     })
+  }
+
+  stop(): void {
+    this.giveUp()
+    this.#call.signal.removeEventListener('abort', this.#giveUp)
   }
 }
 

@@ -1,6 +1,7 @@
 /** How the known model servers differ. */
 import type { EngineCall, JsonObject } from '../engine.ts'
 import type { ServerKind } from './http-settings.ts'
+import { isNative } from './native-endpoints.ts'
 
 export type ServerTraits = {
   readonly healthPath: string
@@ -57,7 +58,7 @@ export function serverBody(kind: ServerKind, call: Omit<EngineCall, 'signal'>): 
   } else {
     body.stream = call.stream
     // Usage is always asked for; whether the caller sees it is decided elsewhere.
-    if (call.stream) {
+    if (call.stream && !isNative(call.endpoint)) {
       body.stream_options =
         traits.counts === 'continuous-usage'
           ? { include_usage: true, continuous_usage_stats: true }

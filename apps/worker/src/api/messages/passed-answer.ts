@@ -1,0 +1,114 @@
+/** A message that the model server has written itself, whole or as events, in the form of all others. */
+import { type ApiError, formatErrorBody } from '@privatemode/protocol/api'
+import { EngineError, type JsonObject } from '../../engine/engine.ts'
+import type { Usage } from '../api-request.ts'
+import { isObject } from '../json-value.ts'
+import { newId } from '../openai/new-id.ts'
+import type { StreamWriter } from '../stream-answer.ts'
+import { type MessageContext, messageUsage, unsignedSignature } from './message-answer.ts'
+
+export function passedAnswer(
+  answer: JsonObject,
+  usage: Usage,
+  { model, withThinking }: MessageContext,
+): JsonObject {
+  const blocks = Array.isArray(answer.content) ? answer.content.filter(isObject) : []
+  const content = blocks
+    .filter((block) => withThinking || !isThinking(block))
+    .map((block) => (isThinking(block) ? { signature: unsignedSignature, ...block } : block))
+  return { ...rewritten(answer, model, newId('msg_')), content, usage: messageUsage(usage) }
+}
+
+/** Names of the server's own and what it says to other machines do not leave it. */
+function rewritten(message: JsonObject, model: string, id: string): JsonObject {
+  const { kv_transfer_params: _, ec_transfer_params: __, ...kept } = message
+  const stop = { stop_reason: kept.stop_reason ?? null, stop_sequence: kept.stop_sequence ?? null }
+  return { ...kept, id, type: 'message', role: 'assistant', model, ...stop }
+}
+
+function isThinking({ type }: JsonObject): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
+}
+
+/**
+ * Events go on as they come, with model, id and counts rewritten, and with the same promises as
+ * translated ones: one block at a time, indices in a row, a reason to stop before the end.
+ */
+export class PassedEvents implements StreamWriter {
+  readonly ping = event({ type: 'ping' })
+  readonly #context: MessageContext
+  readonly #usage: () => Usage
+  readonly #requestId: string
+  #hasStarted = false
+  #hasStopped = false
+  #open: number | undefined
+  #isHidden = false
+  #hidden = 0
+  #next = 0
+  #end = ''
+
+  constructor(context: MessageContext, usage: () => Usage, requestId: string) {
+    this.#context = context
+    this.#usage = usage
+    this.#requestId = requestId
+  }
+
+  write(data: JsonObject): string {
+    switch (data.type) {
+      case 'ping':
+        return '' // the worker has its own
+      case 'message_start':
+        require(!this.#hasStarted && isObject(data.message))
+        this.#hasStarted = true
+        return event({ ...data, message: this.#head(data.message as JsonObject) })
+      case 'content_block_start':
+      case 'content_block_delta':
+      case 'content_block_stop':
+        return this.#block(data)
+      case 'message_delta':
+        require(this.#hasStarted && this.#open === undefined)
+        this.#hasStopped ||= isObject(data.delta) && typeof data.delta.stop_reason === 'string'
+        return event({ ...data, usage: messageUsage(this.#usage()) })
+      case 'message_stop':
+        require(this.#hasStopped)
+        this.#end = event(data) // held back until the engine has come to its end as well
+        return ''
+    }
+    return event(data)
+  }
+
+  end(): string {
+    require(this.#end !== '')
+    return this.#end
+  }
+
+  fail(error: ApiError): string {
+    return event(formatErrorBody('anthropic', error, this.#requestId) as JsonObject, 'error')
+  }
+
+  #head(message: JsonObject): JsonObject {
+    const usage = messageUsage(this.#usage())
+    return { ...rewritten(message, this.#context.model, newId('msg_')), content: [], usage }
+  }
+
+  #block(data: JsonObject): string {
+    require(this.#hasStarted && !this.#hasStopped)
+    if (data.type === 'content_block_start') {
+      require(this.#open === undefined && data.index === this.#next && isObject(data.content_block))
+      this.#open = this.#next++
+      this.#isHidden = !this.#context.withThinking && isThinking(data.content_block as JsonObject)
+      if (this.#isHidden) this.#hidden++
+    }
+    require(this.#open !== undefined && data.index === this.#open)
+    if (data.type === 'content_block_stop') this.#open = undefined
+    return this.#isHidden ? '' : event({ ...data, index: Number(data.index) - this.#hidden })
+  }
+}
+
+function require(isTrue: boolean): void {
+  if (!isTrue) throw new EngineError('engine_failed', 'the model server sent no whole message')
+}
+
+function event(data: JsonObject, name = String(data.type)): string {
+  return `event: ${name.replace(/[^\w.]/g, '')}\ndata: ${JSON.stringify(data)}\n\n`
+}

@@ -1,0 +1,76 @@
+/** Puts the chunks of a stream together into the whole answer that the caller asked for. */
+import { type EngineCall, EngineError, type JsonObject } from '../engine.ts'
+
+/**
+ * Calls of tools are read by other code of a server in a stream than in a whole answer, and the
+ * others a stream does not carry: with one of these fields a whole answer is asked for as such.
+ */
+const wholeOnly: readonly string[] = [
+  'tools',
+  'functions',
+  'prompt_logprobs',
+  'echo',
+  'best_of',
+  'use_beam_search',
+]
+
+/** Whether a whole answer may be asked for as a stream: nothing of it may get lost by that. */
+export function isAssembled({ endpoint, body }: Pick<EngineCall, 'endpoint' | 'body'>): boolean {
+  if (endpoint === 'embeddings') return false
+  return wholeOnly.every((name) => {
+    const value = body[name]
+    const isEmpty = Array.isArray(value) && value.length === 0
+    return value === undefined || value === null || value === false || isEmpty
+  })
+}
+
+/** What is not known here survives: lists and pieces of text are joined, of all else the last counts. */
+export async function assembleAnswer(chunks: AsyncIterable<JsonObject>): Promise<JsonObject> {
+  const answer: JsonObject = {}
+  const choices = new Map<number, JsonObject>()
+  for await (const { choices: parts, ...about } of chunks) {
+    for (const [name, value] of Object.entries(about)) if (value !== null) answer[name] = value
+    for (const part of Array.isArray(parts) ? parts.filter(isObject) : []) {
+      const index = typeof part.index === 'number' ? part.index : 0
+      choices.set(index, addPart(choices.get(index) ?? { index }, part))
+    }
+  }
+  const whole = [...choices.values()].sort((a, b) => Number(a.index) - Number(b.index))
+  const isFinished = whole.every((choice) => typeof choice.finish_reason === 'string')
+  if (whole.length === 0 || !isFinished)
+    throw new EngineError('engine_failed', 'the model server ended before its answer did')
+  return { ...answer, choices: whole }
+}
+
+function addPart(choice: JsonObject, { index: _, ...part }: JsonObject): JsonObject {
+  for (const [name, value] of Object.entries(part)) {
+    if (value === null || value === undefined) choice[name] ??= null
+    else if (name === 'delta') choice.message = join(choice.message, value)
+    else if (name === 'logprobs') choice.logprobs = join(choice.logprobs, value)
+    else if (name === 'text') choice.text = `${choice.text ?? ''}${value}`
+    else choice[name] = Array.isArray(value) ? joinValue(choice[name], value) : value
+  }
+  return choice
+}
+
+/** The fields of a delta, or the lists of log probabilities, behind those that came before. */
+function join(before: unknown, added: unknown): JsonObject {
+  const joined: JsonObject = isObject(before) ? before : {}
+  for (const [name, value] of Object.entries(isObject(added) ? added : {}))
+    joined[name] = name === 'role' ? value : joinValue(joined[name], value)
+  return joined
+}
+
+function joinValue(before: unknown, added: unknown): unknown {
+  if (added === null || added === undefined) return before ?? null
+  if (typeof before === 'string' && typeof added === 'string') return before + added
+  if (Array.isArray(before) && Array.isArray(added)) {
+    before.push(...added)
+    return before
+  }
+  return added
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,69 @@
+/** The events of a message, or of a response, as the whole answer that the caller asked for. */
+import { EngineError, type JsonObject, type NativeEndpoint } from '../engine.ts'
+import { requireWhole } from './native-endpoints.ts'
+
+export async function assembleNative(
+  endpoint: NativeEndpoint,
+  events: AsyncIterable<JsonObject>,
+): Promise<JsonObject> {
+  switch (endpoint) {
+    case 'messages':
+      return requireWhole(endpoint, await assembleMessage(events))
+    case 'responses': {
+      // The last event has the whole response in it.
+      let last: JsonObject = {}
+      for await (const event of events) last = event
+      return requireWhole(endpoint, (last.response ?? {}) as JsonObject)
+    }
+  }
+}
+
+async function assembleMessage(events: AsyncIterable<JsonObject>): Promise<JsonObject> {
+  let message: JsonObject = {}
+  const blocks: JsonObject[] = []
+  let json = ''
+  for await (const event of events) {
+    const block = blocks.at(-1)
+    switch (event.type) {
+      case 'message_start':
+        message = { ...(event.message as JsonObject) }
+        break
+      case 'content_block_start':
+        blocks.push({ ...(event.content_block as JsonObject) })
+        json = ''
+        break
+      case 'content_block_delta': {
+        const { type, partial_json, ...pieces } = event.delta as JsonObject
+        if (type === 'input_json_delta') json += partial_json
+        else if (block !== undefined) addPieces(block, pieces)
+        break
+      }
+      case 'content_block_stop':
+        if (block !== undefined && json !== '') block.input = parseInput(json)
+        break
+      case 'message_delta': {
+        const usage = { ...(message.usage as JsonObject), ...(event.usage as JsonObject) }
+        message = { ...message, ...(event.delta as JsonObject), usage }
+        break
+      }
+    }
+  }
+  return { ...message, content: blocks }
+}
+
+/** Pieces of text grow; what is a list grows as well; of all else the last counts. */
+function addPieces(block: JsonObject, pieces: JsonObject): void {
+  for (const [name, value] of Object.entries(pieces)) {
+    const before = block[name]
+    if (typeof before === 'string' && typeof value === 'string') block[name] = before + value
+    else if (value !== null) block[name] = value
+  }
+}
+
+function parseInput(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new EngineError('engine_failed', 'the model server sent a call that is not JSON')
+  }
+}

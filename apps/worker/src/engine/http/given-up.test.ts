@@ -1,0 +1,125 @@
+/** Calls that are given up: the server stops, and what it did until then is known. */
+import { afterEach, expect, test } from 'bun:test'
+import { type ScriptedServer, startScriptedServer } from '../../testing/scripted-server.ts'
+import type { Engine, EngineCall, EngineUsage, JsonObject } from '../engine.ts'
+import { connectHttpEngine } from './http-engine.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+async function connect(
+  options: Parameters<typeof startScriptedServer>[0] = {},
+  settings: Partial<Parameters<typeof connectHttpEngine>[0]> = {},
+): Promise<{ server: ScriptedServer; engine: Engine }> {
+  const server = startScriptedServer(options)
+  closing.push(() => server.stop())
+  const engine = await connectHttpEngine({ baseUrl: server.url, ...settings })
+  closing.push(() => engine.close())
+  server.requests.length = 0 // what was asked while it was looked at is another test's matter
+  return { server, engine }
+}
+
+const chat = (content: string, fields: JsonObject = {}): JsonObject => ({
+  model: 'scripted',
+  messages: [{ role: 'user', content }],
+  cache_salt: 's'.repeat(44),
+  ...fields,
+})
+
+const callOf = (body: JsonObject, fields: Partial<EngineCall> = {}): EngineCall => ({
+  endpoint: 'chat',
+  body,
+  stream: false,
+  signal: new AbortController().signal,
+  ...fields,
+})
+
+async function streamed(engine: Engine, call: EngineCall): Promise<JsonObject[]> {
+  const answer = await engine.call({ ...call, stream: true })
+  if (answer.kind !== 'stream') throw new Error('not streamed')
+  const chunks: JsonObject[] = []
+  for await (const chunk of answer.chunks) chunks.push(chunk)
+  return chunks
+}
+
+test('an abort reaches the server, and what was used is known', async () => {
+  const { server, engine } = await connect()
+  const aborter = new AbortController()
+  let usage: EngineUsage | undefined
+  const call = callOf(chat('[[words 500]] [[pace 5]]'), {
+    signal: aborter.signal,
+    onUsage: (u) => {
+      usage = u
+      if (u.completionTokens === 3) aborter.abort()
+    },
+  })
+  await expect(streamed(engine, call)).rejects.toMatchObject({ code: 'aborted' })
+  expect(usage).toMatchObject({ completionTokens: 3 })
+  await until(() => server.requests[0]?.wasAborted === true)
+})
+
+test('a whole answer that is given up still counts its prompt', async () => {
+  const { server, engine } = await connect()
+  const aborter = new AbortController()
+  let usage: EngineUsage | undefined
+  const call = callOf(chat('[[slow 5000]] one two'), {
+    signal: aborter.signal,
+    onUsage: (u) => (usage = u),
+  })
+  const answering = engine.call(call)
+  await until(() => server.requests.length > 0)
+  aborter.abort()
+  await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+  expect(usage?.promptTokens).toBe(5)
+  await until(() => server.requests[0]?.wasAborted === true)
+})
+
+test('a whole answer that is given up counts what was generated for it', async () => {
+  for (const kind of ['vllm', 'sglang'] as const) {
+    const { server, engine } = await connect({ kind })
+    const aborter = new AbortController()
+    let usage: EngineUsage | undefined
+    const call = callOf(chat('[[words 500]] [[pace 5]]'), {
+      signal: aborter.signal,
+      onUsage: (u) => {
+        usage = u
+        if (u.completionTokens === 3) aborter.abort()
+      },
+    })
+    await expect(engine.call(call)).rejects.toMatchObject({ code: 'aborted' })
+    expect(usage?.promptTokens).toBe(5)
+    expect(usage?.completionTokens).toBeWithin(3, 50)
+    await until(() => server.requests[0]?.wasAborted === true)
+  }
+})
+
+test('a server that counts at the end only is known by what it sent, the moment it is given up', async () => {
+  const { engine } = await connect({ kind: 'ollama' }, { acceptSharedCache: true })
+  const aborter = new AbortController()
+  let usage: EngineUsage | undefined
+  const call = callOf(chat('[[words 500]] [[pace 5]]'), {
+    ...{ stream: true, signal: aborter.signal },
+    onUsage: (u) => (usage = u),
+  })
+  const answer = await engine.call(call)
+  if (answer.kind !== 'stream') throw new Error('not streamed')
+  const chunks = answer.chunks[Symbol.asyncIterator]()
+  for (let i = 0; i < 4; i++) await chunks.next()
+  aborter.abort()
+  expect(usage?.completionTokens).toBeGreaterThanOrEqual(4)
+  await chunks.next().catch(() => {})
+})
+
+test('an iterator that is left early frees its place', async () => {
+  const { engine } = await connect({}, { maxConcurrent: 1 })
+  const answer = await engine.call(callOf(chat('[[words 500]] [[pace 5]]'), { stream: true }))
+  if (answer.kind === 'stream') for await (const _ of answer.chunks) break
+  expect((await engine.call(callOf(chat('b')))).kind).toBe('complete')
+})
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let i = 0; i < 200 && !isTrue(); i++) await Bun.sleep(5)
+  expect(isTrue()).toBe(true)
+}

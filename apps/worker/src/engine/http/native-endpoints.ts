@@ -1,0 +1,89 @@
+/** Endpoints of other dialects that some servers have: where they are, how they end, count and fail. */
+import { EngineError, type EngineUsage, type JsonObject, type NativeEndpoint } from '../engine.ts'
+
+export const nativePaths: Readonly<Record<NativeEndpoint, string>> = {
+  messages: '/v1/messages',
+  responses: '/v1/responses',
+}
+
+export const countPath = '/v1/messages/count_tokens'
+
+export function isNative(endpoint: string): endpoint is NativeEndpoint {
+  return endpoint === 'messages' || endpoint === 'responses'
+}
+
+/** Whether an event is the good end of a stream: one that stops without it was cut. */
+export function isLastEvent(endpoint: NativeEndpoint, { type }: JsonObject): boolean {
+  switch (endpoint) {
+    case 'messages':
+      return type === 'message_stop'
+    case 'responses':
+      return type === 'response.completed' || type === 'response.incomplete'
+  }
+}
+
+/** Whether an event says that the server has failed; its words may quote the prompt. */
+export function isFailure({ type }: JsonObject): boolean {
+  return type === 'error' || type === 'response.failed'
+}
+
+/** Whether an event carries a piece of the answer, which is a token or a few. */
+export function isPiece({ type }: JsonObject): boolean {
+  return typeof type === 'string' && /_delta$|\.delta$/.test(type) && type !== 'message_delta'
+}
+
+/** A whole answer of a native endpoint, or a failure: a status of 200 alone proves nothing. */
+export function requireWhole(endpoint: NativeEndpoint, answer: JsonObject): JsonObject {
+  const isWhole =
+    endpoint === 'messages'
+      ? answer.type === 'message' && typeof answer.stop_reason === 'string'
+      : answer.object === 'response' &&
+        (answer.status === 'completed' || answer.status === 'incomplete')
+  if (isWhole) return answer
+  throw new EngineError('engine_failed', 'the model server did not finish its answer')
+}
+
+/** The counts in an answer or an event; `isFinal` where nothing is generated after them. */
+export function readNativeUsage(
+  endpoint: NativeEndpoint,
+  object: JsonObject,
+): (EngineUsage & { readonly isFinal: boolean }) | undefined {
+  switch (endpoint) {
+    case 'messages': {
+      const message = asObject(object.message)
+      const usage = asObject(object.usage) ?? asObject(message?.usage)
+      return usage && { ...messageCounts(usage), isFinal: object.type !== 'message_start' }
+    }
+    case 'responses': {
+      const usage = asObject(object.usage) ?? asObject(asObject(object.response)?.usage)
+      return usage && { ...responseCounts(usage), isFinal: true }
+    }
+  }
+}
+
+/** Here `input_tokens` leave out what a cache had or got; the prompt is all three together. */
+function messageCounts(usage: JsonObject): EngineUsage {
+  const cachedTokens = count(usage.cache_read_input_tokens)
+  const created = count(usage.cache_creation_input_tokens)
+  return {
+    promptTokens: count(usage.input_tokens) + cachedTokens + created,
+    cachedTokens,
+    completionTokens: count(usage.output_tokens),
+  }
+}
+
+function responseCounts(usage: JsonObject): EngineUsage {
+  return {
+    promptTokens: count(usage.input_tokens),
+    cachedTokens: count(asObject(usage.input_tokens_details)?.cached_tokens),
+    completionTokens: count(usage.output_tokens),
+  }
+}
+
+function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
+}
