@@ -10,6 +10,8 @@ import {
   message,
   response,
 } from '../testing/native-dialects.ts'
+import { PassedEvents } from './messages/passed-answer.ts'
+import { PassedEvents as PassedResponse } from './responses/passed-answer.ts'
 
 closeAfterEach()
 
@@ -178,6 +180,10 @@ describe('failures', () => {
       (all) => all.filter((e) => e.type !== 'content_block_stop'),
     ],
     ['an index that jumps', '/v1/messages', (all) => all.map((e) => ({ ...e, index: 3 }))],
+    [
+      ...(['a block after the reason to stop', '/v1/messages'] as const),
+      (all) => [...all.slice(0, 1), ...all.slice(-2, -1), ...all.slice(1, -2), ...all.slice(-1)],
+    ],
     ['no response.completed', '/v1/responses', (all) => all.slice(0, -1)],
     ['no beginning', '/v1/responses', (all) => all.slice(1)],
   ]
@@ -188,6 +194,18 @@ describe('failures', () => {
     const { events, text, answer } = await ask(engine, path, { ...body, stream: true })
     expect(events.at(-1)?.event).toBe(path === '/v1/messages' ? 'error' : 'response.failed')
     expect([endings.test(text), answer.outcome()]).toEqual([false, 'failed'])
+  })
+
+  test('no writer ends an answer whose end it has not seen, whichever engine there is', () => {
+    const usage = () => ({ promptTokens: 0, cachedTokens: 0, completionTokens: 0 })
+    const context = { model: 'm', withThinking: false, stopSequences: [] }
+    const events = new PassedEvents(context, usage, 'req')
+    events.write({ type: 'message_start', message: {} })
+    events.write({ type: 'message_delta', delta: { stop_reason: 'end_turn' } })
+    expect(() => events.end()).toThrow('no whole message')
+    const responses = new PassedResponse({ body: {}, model: 'm', kinds: new Map() }, usage)
+    responses.write({ type: 'response.created', response: {} })
+    expect(() => responses.end()).toThrow('no whole response')
   })
 
   test('a whole answer that was not finished has failed', async () => {

@@ -29,6 +29,21 @@ describe('which path', () => {
       }
   })
 
+  test('check 59: the default salt of the client reaches the server, else one for this request alone', async () => {
+    const { server, engine } = await connect()
+    for (const [path, bodyOf] of dialects) {
+      server.requests.length = 0
+      await ask(engine, path, bodyOf('hello'), { defaultCacheSalt: salt })
+      await ask(engine, path, bodyOf('hello'))
+      await ask(engine, path, bodyOf('hello'))
+      const [first, second, third] = server.requests.map(({ body }) => body.cache_salt)
+      expect([first, pathsOf(server)]).toEqual([salt, [path, path, path]])
+      expect(String(second)).toHaveLength(44)
+      expect(String(third)).toHaveLength(44)
+      expect(second).not.toBe(third)
+    }
+  })
+
   test('check 83: without proof on that very path, messages and responses are translated', async () => {
     const unproven: ScriptedServerOptions[] = [
       { native: [] },
@@ -91,6 +106,7 @@ describe('which path', () => {
       response([
         { role: 'user', content: [{ type: 'input_text', text: 'x', file_url: 'http://x' }] },
       ]),
+      response([{ ...turn('user', 'x'), file_url: 'http://192.0.2.1' }]),
       response([turn('user', 'x'), turn('assistant', 'I say')]),
       response([{ type: 'reasoning', content: [] }, turn('user', 'x')]),
     ]

@@ -94,7 +94,7 @@ export class PassedEvents implements StreamWriter {
   #block(data: JsonObject): string {
     require(this.#hasStarted && !this.#hasStopped)
     if (data.type === 'content_block_start') {
-      require(this.#open === undefined && data.index === this.#next && isObject(data.content_block))
+      require(this.#open === undefined && isObject(data.content_block))
       this.#open = this.#next++
       this.#isHidden = !this.#context.withThinking && isThinking(data.content_block as JsonObject)
       if (this.#isHidden) this.#hidden++
