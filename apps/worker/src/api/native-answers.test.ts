@@ -184,6 +184,14 @@ describe('failures', () => {
       ...(['a block after the reason to stop', '/v1/messages'] as const),
       (all) => [...all.slice(0, 1), ...all.slice(-2, -1), ...all.slice(1, -2), ...all.slice(-1)],
     ],
+    [
+      ...(['a failure before its end', '/v1/messages'] as const),
+      (all) => all.toSpliced(-1, 0, { type: 'error', message: 'it failed' }),
+    ],
+    [
+      ...(['a failure before its end', '/v1/responses'] as const),
+      (all) => all.toSpliced(-1, 0, { type: 'response.failed' }),
+    ],
     ['no response.completed', '/v1/responses', (all) => all.slice(0, -1)],
     ['no beginning', '/v1/responses', (all) => all.slice(1)],
   ]

@@ -43,7 +43,8 @@ export async function answerNatively(
   if (context.body.stream !== true)
     return Response.json(await nativeWhole(endpoint, context, signal))
   async function* events(): AsyncGenerator<string> {
-    for await (const event of nativeEvents(endpoint, context, signal)) yield JSON.stringify(event)
+    for await (const event of nativeEvents(endpoint, context, signal))
+      yield typeof event.raw === 'string' ? event.raw : JSON.stringify(event)
   }
   return streamReply(context, signal, events())
 }

@@ -112,6 +112,17 @@ test('a server that counts at the end only is known by what it sent, the moment 
   await chunks.next().catch(() => {})
 })
 
+test('a stream that closes without its end has failed, however quietly it closed', async () => {
+  for (const endpoint of ['messages', 'responses'] as const)
+    for (const end of [[], [{ raw: '[DONE]' }]]) {
+      const { server, engine } = await connect({ native: [endpoint] })
+      server.change({ reviseEvents: (all) => [...all.slice(0, -1), ...end] })
+      const body = { ...chat('hello'), input: 'hello', max_tokens: 9 }
+      const reading = streamed(engine, callOf(body, { endpoint }))
+      await expect(reading).rejects.toMatchObject({ code: 'engine_failed' })
+    }
+})
+
 test('an iterator that is left early frees its place', async () => {
   const { engine } = await connect({}, { maxConcurrent: 1 })
   const answer = await engine.call(callOf(chat('[[words 500]] [[pace 5]]'), { stream: true }))
