@@ -5,6 +5,7 @@ import Anthropic0 from 'anthropic-sdk-0'
 import OpenAI from 'openai'
 import { EngineError } from '../engine/engine.ts'
 import { fetchOf } from '../testing/answer-fetch.ts'
+import { closeAfterEach, connect } from '../testing/native-dialects.ts'
 import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
 
 const model = chatModel.id
@@ -126,6 +127,33 @@ describe.each([
   test('errors have their class', async () => {
     const bad = client(everything()).messages.create({ ...asked, model: 'none' })
     expect(await failureOf(bad)).toBeInstanceOf(Client.NotFoundError)
+  })
+})
+
+describe('a server that speaks the dialects itself', () => {
+  closeAfterEach()
+
+  test('check 72: the official clients read what is passed on', async () => {
+    const { server, engine } = await connect()
+    const options = { apiKey: 'k', fetch: fetchOf(engine), maxRetries: 0 }
+    const anthropic = new Anthropic({ ...options, baseURL: 'http://test' })
+    const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
+    const tools = [{ name: 'f', input_schema: { type: 'object' as const } }]
+    const content = '[[reason]] [[tool f {"a":1}]]'
+    const asked = {
+      model: 'scripted',
+      max_tokens: 50,
+      messages: [{ role: 'user' as const, content }],
+    }
+    const final = await anthropic.messages.stream({ ...asked, thinking, tools }).finalMessage()
+    expect(final.content).toMatchObject([{ type: 'thinking' }, { input: { a: 1 } }])
+    const openai = new OpenAI({ ...options, baseURL: 'http://test/v1' })
+    const input = { model: 'scripted', input: 'hi' }
+    expect((await openai.responses.create(input)).output_text).toBe('You said: hi')
+    const response = await openai.responses.stream(input).finalResponse()
+    expect(response.output_text).toBe('You said: hi')
+    const paths = server.requests.map(({ path }) => path)
+    expect(paths).toEqual(['/v1/messages', '/v1/responses', '/v1/responses'])
   })
 })
 

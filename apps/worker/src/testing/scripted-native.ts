@@ -145,9 +145,18 @@ function* responseEvents(context: ReplyContext): Generator<JsonObject> {
   const begun = { ...head, model: `path/${body.model}`, status: 'in_progress', output: [] }
   yield { type: 'response.created', response: { ...begun, usage: null } }
   const words = pieces.flatMap(({ delta }) => (delta.content as string | undefined) ?? [])
-  for (const delta of words) yield { type: 'response.output_text.delta', output_index: 0, delta }
   const text = { type: 'output_text', text: words.join(''), annotations: [] }
   const message = { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed' }
+  if (words.length > 0) {
+    const at = { output_index: 0, item_id: 'msg_1', content_index: 0 }
+    const item = { ...message, status: 'in_progress', content: [] }
+    yield { type: 'response.output_item.added', output_index: 0, item }
+    yield { type: 'response.content_part.added', ...at, part: { ...text, text: '' } }
+    for (const delta of words) yield { type: 'response.output_text.delta', ...at, delta }
+    yield { type: 'response.content_part.done', ...at, part: text }
+    const done = { ...message, content: [text] }
+    yield { type: 'response.output_item.done', output_index: 0, item: done }
+  }
   const calls = (reply.toolCalls ?? []).map(({ name, arguments: input }, i) => ({
     ...{ id: `fc_${i}`, type: 'function_call', status: 'completed', call_id: `call_${i}`, name },
     arguments: JSON.stringify(input),
