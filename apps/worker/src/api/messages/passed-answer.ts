@@ -1,10 +1,10 @@
 /** A message that the model server has written itself, whole or as events, in the form of all others. */
 import { type ApiError, formatErrorBody } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
-import type { Usage } from '../api-request.ts'
 import { isObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
 import type { StreamWriter } from '../stream-answer.ts'
+import type { Usage } from '../usage-meter.ts'
 import { type MessageContext, messageUsage, unsignedSignature } from './message-answer.ts'
 
 export function passedAnswer(

@@ -1,9 +1,9 @@
 /** A response that the model server has made itself, whole or as events, in the form of all others. */
 import type { ApiError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
-import type { Usage } from '../api-request.ts'
 import { isObject } from '../json-value.ts'
 import type { StreamWriter } from '../stream-answer.ts'
+import type { Usage } from '../usage-meter.ts'
 import { type ResponseContext, responseHead, responseUsage } from './response-object.ts'
 
 /** The server's own words about itself end here: its names, and what it says to other machines. */
