@@ -31,9 +31,10 @@ const answers = new WeakMap<Response, ReceiptedAnswer>()
 export const answerOf = (response: Response): ReceiptedAnswer | undefined => answers.get(response)
 
 export function privateFetch(options: PrivateFetchOptions) {
+  const basePath = new URL(options.client.endpoint).pathname.replace(/\/+$/, '')
   return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = takeRequest(input, init)
-    const pathname = pathOf(request.url, options.client.endpoint)
+    const pathname = pathOf(request.url, basePath)
     const found = findRoute(request.method, pathname)
     const dialect = found.kind === 'found' ? found.route.dialect : found.dialect
     try {
@@ -93,10 +94,9 @@ function takeRequest(input: string | URL | Request, init: RequestInit | undefine
  * The path of the public API in a URL. It may begin with the path of the endpoint, and with `/v1`
  * twice: some clients take a base URL with it, and some add it.
  */
-function pathOf(url: string, endpoint: string): string {
-  const base = new URL(endpoint).pathname.replace(/\/+$/, '')
+function pathOf(url: string, basePath: string): string {
   const { pathname } = new URL(url)
-  const path = pathname.startsWith(`${base}/`) ? pathname.slice(base.length) : pathname
+  const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : pathname
   return path.replace(/^\/v1\/v1\//, '/v1/')
 }
 

@@ -1,4 +1,4 @@
-/** An answer with its receipt: digests are taken as the answer is read, the signature when asked. */
+/** An answer with its receipt: a stream is hashed as it is read, the rest is done when asked. */
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
   AttestationError,
@@ -25,9 +25,10 @@ export type Receipt = ReceiptClaims & {
 export class ReceiptedAnswer {
   readonly #answer: Answer
   readonly #call: Pick<Call, 'path' | 'model'>
-  readonly #requestDigest: Promise<string>
+  readonly #requestDigest: () => Promise<string>
+  #responseDigest: () => Promise<string>
   // WebCrypto hashes whole messages only, and a stream is not kept to be hashed at its end.
-  readonly #responseHash = sha256.create()
+  readonly #streamHash = sha256.create()
   readonly #ended: Promise<void>
   #end: () => void = () => {}
   #fail: (reason: PrivatemodeError) => void = () => {}
@@ -36,7 +37,8 @@ export class ReceiptedAnswer {
   constructor(answer: Answer, call: Pick<Call, 'path' | 'model' | 'body'>) {
     this.#answer = answer
     this.#call = { path: call.path, model: call.model }
-    this.#requestDigest = digestOf(call.body)
+    this.#requestDigest = digestLater(call.body)
+    this.#responseDigest = async () => formatHex(this.#streamHash.clone().digest())
     this.#ended = new Promise((resolve, reject) => {
       this.#end = resolve
       this.#fail = reject
@@ -56,7 +58,7 @@ export class ReceiptedAnswer {
     try {
       const data = await this.#answer.next()
       if (data === undefined) this.#end()
-      else for (const piece of data) this.#responseHash.update(piece)
+      else for (const piece of data) this.#streamHash.update(piece)
       return data
     } catch (error) {
       this.#fail(noReceipt('the answer did not come to its end', this.requestId))
@@ -67,7 +69,7 @@ export class ReceiptedAnswer {
   async whole(): Promise<Bytes> {
     try {
       const body = await this.#answer.whole()
-      this.#responseHash.update(body)
+      this.#responseDigest = digestLater(body)
       this.#end()
       return body
     } catch (error) {
@@ -118,8 +120,8 @@ export class ReceiptedAnswer {
       path: this.#call.path,
       model: this.#call.model,
       status: this.head.status,
-      requestDigest: await this.#requestDigest,
-      responseDigest: formatHex(this.#responseHash.clone().digest()),
+      requestDigest: await this.#requestDigest(),
+      responseDigest: await this.#responseDigest(),
       manifestDigest: worker.manifestDigest,
     }
     for (const [field, value] of Object.entries(expected)) {
@@ -128,6 +130,15 @@ export class ReceiptedAnswer {
       transcript.require(seen === value, `receipt/exchange-${field}`, 'receipt_invalid', detail)
     }
   }
+}
+
+/** Up to this size bytes are kept and hashed when the receipt is asked for, which most never is. */
+const maxKeptBytes = 64 * 1024
+
+function digestLater(bytes: Bytes): () => Promise<string> {
+  if (bytes.length <= maxKeptBytes) return () => digestOf(bytes)
+  const digest = digestOf(bytes)
+  return () => digest
 }
 
 async function digestOf(body: Bytes): Promise<string> {
