@@ -1,8 +1,9 @@
 /** Starts the engine that the settings name. */
 import type { Log } from '@privatemode/service'
-import type { Engine } from './engine/engine.ts'
+import { type Engine, EngineError } from './engine/engine.ts'
 import type { EngineChoice } from './engine/engine-settings.ts'
-import { connectHttpEngine } from './engine/http/http-engine.ts'
+import { connectHttpEngine, type HttpEngineParts } from './engine/http/http-engine.ts'
+import { WorkerError } from './worker-error.ts'
 
 export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engine> {
   switch (choice.kind) {
@@ -14,22 +15,29 @@ export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engi
       return await createEmbeddedEngine({ models, threads, prefixCacheBytes, maxWaiting })
     }
     case 'http':
-      return await connectHttpEngine(
-        {
-          baseUrl: choice.url,
-          apiKey: choice.apiKey,
-          acceptSharedCache: choice.acceptSharedCache,
-          translateDialects: choice.translateDialects,
-          maxConcurrent: choice.maxConcurrent,
-        },
-        {
-          fetch,
-          now: () => new Date(),
-          onHealth: (isHealthy, detail) =>
-            isHealthy
-              ? log.info('model server is back', { detail })
-              : log.error('model server is away', { detail }),
-        },
-      )
+      return await connect(choice, log)
   }
+}
+
+async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promise<Engine> {
+  const { url: baseUrl, kind: _, ...settings } = choice
+  const parts: HttpEngineParts = {
+    fetch,
+    now: () => new Date(),
+    onHealth: (isHealthy, detail) =>
+      isHealthy
+        ? log.info('model server is back', { detail })
+        : log.error('model server is away', { detail }),
+  }
+  const engine = await connectHttpEngine({ baseUrl, ...settings }, parts).catch((cause) => {
+    // Callers never learn where the server is; whoever starts the worker must.
+    const why = cause instanceof EngineError ? cause.message : 'it cannot be used'
+    throw new WorkerError('engine_unusable', `${new URL(baseUrl).origin}: ${why}`, { cause })
+  })
+  const dialects = (['messages', 'responses'] as const).filter((dialect) =>
+    engine.models().some(({ id }) => engine.speaks?.(dialect, id)),
+  )
+  const detail = `${engine.name}; dialects passed on: ${dialects.join(', ') || 'none'}`
+  log.info('model server is used', { detail })
+  return engine
 }

@@ -2,6 +2,8 @@
 
 export type WorkerErrorCode =
   | 'settings_invalid'
+  /** The model server is not there, or may not be used. */
+  | 'engine_unusable'
   | 'no_confidential_hardware'
   | 'identity_unreadable'
   /** The kernel or the device gave no report. */

@@ -100,6 +100,10 @@ export function readEngineSettings(values: FlagValues<typeof engineFlags>): Engi
     throw invalid('set either --modelsFile (embedded engine) or --engineUrl (model server)')
   }
   if (engineUrl !== undefined) {
+    if (!/^https?:$/.test(URL.parse(engineUrl)?.protocol ?? ''))
+      throw invalid(
+        `engineUrl is "${engineUrl}", expected an address such as http://127.0.0.1:8000`,
+      )
     const { acceptSharedCache, translateDialects, engineRequests: maxConcurrent } = values
     const given = { acceptSharedCache, translateDialects, maxConcurrent }
     return { kind: 'http', url: engineUrl, apiKey, ...given }

@@ -33,6 +33,8 @@ export type ScriptedServerOptions = {
   readonly prefillMsPerToken?: number
   /** Sends whoever asks to this address instead. */
   readonly redirectTo?: string
+  /** Paths that it does not have. */
+  readonly lacksPaths?: readonly string[]
   /** Endpoints of other dialects that it has itself. */
   readonly native?: readonly NativeEndpoint[]
   /** Changes what its native streams say, as a broken server would. */
@@ -147,7 +149,8 @@ function respond(
   seen: PromptCaches,
 ): Response | Promise<Response> {
   const { path, body } = record
-  const { kind = 'vllm', embedModels = [] } = options
+  const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
+  if (lacksPaths.includes(path)) return refuse(404, 'not found')
   const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':

@@ -154,7 +154,10 @@ async function loadFile(
   const { path, id, task } = options
   const { digest, modifiedMs } = await examine(options)
   const model = await llama.loadModel({ modelPath: path }).catch((cause: unknown) => {
-    throw new EngineError('engine_failed', `cannot load the model ${id} from ${path}`, { cause })
+    const reason =
+      'the file is cut short or damaged, or of a kind that this llama.cpp does not know'
+    const message = `cannot load the model ${id} from ${path}: ${reason}`
+    throw new EngineError('engine_failed', message, { cause })
   })
   const contextLength = Math.min(
     options.contextLength ?? engineDefaults.contextLength[task],
@@ -178,15 +181,29 @@ async function examine({
   sha256,
 }: EmbeddedModelOptions): Promise<{ digest: string; modifiedMs: number }> {
   const hash = createHash('sha256')
-  const { mtimeMs } = await stat(path).catch((cause: unknown) => {
-    throw new EngineError('engine_failed', `the model ${id} has no file at ${path}`, { cause })
-  })
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(chunk)
+  const file = await stat(path).catch(() => undefined)
+  if (file?.isFile() !== true)
+    throw new EngineError('engine_failed', `the model ${id} has no file at ${path}`)
+  let start: Buffer | undefined
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
+    start ??= chunk as Buffer
+    hash.update(chunk)
+  }
   const digest = hash.digest('hex')
   if (sha256 !== undefined && digest !== sha256.toLowerCase())
     throw new EngineError(
       'engine_failed',
       `${path} has SHA-256 ${digest}, expected ${sha256}: the model ${id} is not loaded`,
     )
-  return { digest, modifiedMs: mtimeMs }
+  if (start === undefined || !isGguf(start))
+    throw new EngineError('engine_failed', `${path}, the file of the model ${id}, is no GGUF file`)
+  return { digest, modifiedMs: file.mtimeMs }
+}
+
+/** The head of a GGUF file: the library reads on for minutes where it is nonsense. */
+function isGguf(start: Buffer): boolean {
+  if (start.length < 24 || start.toString('latin1', 0, 4) !== 'GGUF') return false
+  const version = start.readUInt32LE(4)
+  const [tensors, facts] = [start.readBigUInt64LE(8), start.readBigUInt64LE(16)]
+  return version >= 1 && version <= 3 && tensors < 1_000_000n && facts < 1_000_000n
 }

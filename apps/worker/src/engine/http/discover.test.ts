@@ -24,6 +24,8 @@ async function connect(options: Options, settings: Settings = {}): Promise<Engin
   return engine
 }
 
+const sharing = { acceptSharedCache: true }
+
 describe('discovery', () => {
   test.each([
     ['vllm', '0.27.1', 'http vllm 0.27.1'],
@@ -57,6 +59,25 @@ describe('discovery', () => {
     const models = { scripted: { vision: true, contextLength: 77, digest: 'ab'.repeat(32) } }
     const engine = await connect({ vision: false }, { models })
     expect(engine.models()[0]).toMatchObject(models.scripted)
+  })
+
+  test('what cannot be used says why to whoever starts the worker', async () => {
+    const refuse = (status: number, body: unknown) => ({
+      fetch: async () => Response.json(body, { status }),
+      now: () => new Date(),
+    })
+    const at = { baseUrl: 'http://127.0.0.1:1' }
+    const locked = connectHttpEngine(at, refuse(401, { error: 'SECRET' }))
+    await expect(locked).rejects.toThrow('/v1/models with status 401: it wants another API key')
+    const elsewhere = connectHttpEngine(at, refuse(404, {}))
+    await expect(elsewhere).rejects.toThrow('answers /v1/models with status 404')
+    const silent = connectHttpEngine(at, refuse(200, { data: [{ id: 'm', owned_by: 'vllm' }] }))
+    await expect(silent).rejects.toThrow('no model of the server answers chat, completions or emb')
+  })
+
+  test('a server that has chat and no completions is used', async () => {
+    const engine = await connect({ kind: 'generic', lacksPaths: ['/v1/completions'] }, sharing)
+    expect(engine.models()[0]?.tasks).toContain('generate')
   })
 
   test('what lists no models is refused', async () => {

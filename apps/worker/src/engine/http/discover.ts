@@ -17,8 +17,8 @@ export async function discover(
   settings: HttpEngineSettings,
   now: () => Date,
 ): Promise<Discovery> {
-  const list = await client.ask('/v1/models')
-  const cards = Array.isArray(list?.data) ? list.data.filter(isCard) : []
+  const list = await client.askFirst('/v1/models')
+  const cards = Array.isArray(list.data) ? list.data.filter(isCard) : []
   if (cards.length === 0) {
     throw new EngineError('engine_unavailable', 'the model server lists no models at /v1/models')
   }
@@ -29,7 +29,13 @@ export async function discover(
       return toModel(card, { ...told, ...settings.models[card.id] }, now)
     }),
   )
-  return { kind, version, models: models.filter((model) => model.tasks.length > 0) }
+  const working = models.filter((model) => model.tasks.length > 0)
+  if (working.length === 0) {
+    const names = cards.map(({ id }) => id).slice(0, 5)
+    const message = `no model of the server answers chat, completions or embeddings: ${names.join(', ')}`
+    throw new EngineError('engine_unavailable', message)
+  }
+  return { kind, version, models: working }
 }
 
 type Card = JsonObject & { id: string }
@@ -91,12 +97,20 @@ async function tryTasks(client: ServerClient, model: string): Promise<ModelOverr
     client.ask('/v1/completions', { ...word, prompt: 'a', max_tokens: 1 }),
     client.ask('/v1/embeddings', { ...word, input: 'a' }),
   ])
+  const isGenerating = Array.isArray(generated?.choices) || (await takesChat(client, word))
   return {
     tasks: [
-      ...(Array.isArray(generated?.choices) ? (['generate'] as const) : []),
+      ...(isGenerating ? (['generate'] as const) : []),
       ...(Array.isArray(embedded?.data) ? (['embed'] as const) : []),
     ],
   }
+}
+
+/** Some servers have chat and nothing else that generates. */
+async function takesChat(client: ServerClient, word: JsonObject): Promise<boolean> {
+  const messages = [{ role: 'user', content: 'a' }]
+  const answer = await client.ask('/v1/chat/completions', { ...word, messages, max_tokens: 1 })
+  return Array.isArray(answer?.choices)
 }
 
 /** One white pixel: the tokenizer of a model without vision refuses it, and nothing is generated. */

@@ -34,6 +34,22 @@ export class ServerClient {
     return readObject(response, signal)
   }
 
+  /** The first question to a server: where it goes wrong, the operator must learn why. */
+  async askFirst(path: string): Promise<JsonObject> {
+    const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
+    const response = await this.#send(path, undefined, signal)
+    const answer = response.ok ? await readObject(response, signal) : undefined
+    if (answer !== undefined) return answer
+    await response.body?.cancel()
+    const { status } = response
+    const said = response.ok ? 'no JSON' : `status ${status}`
+    const advice = status === 401 || status === 403 ? ': it wants another API key' : ''
+    throw new EngineError(
+      'engine_unavailable',
+      `the model server answers ${path} with ${said}${advice}`,
+    )
+  }
+
   /** Whether a path answers well; what it says does not matter. */
   async isUp(path: string): Promise<boolean> {
     const response = await this.#send(
