@@ -6,6 +6,7 @@ import { type Agent, task } from './agent.ts'
 import { agents, prefixTitle } from './agents.checks.ts'
 import { startClosedNetwork } from './closed-network.ts'
 import { installAgent } from './install-agent.ts'
+import { pastedAgents } from './pasted-agents.ts'
 import { runAgent } from './run-agent.ts'
 import { agentReply } from './scripted-worker-model.ts'
 
@@ -34,6 +35,7 @@ const shared = { apiKey: stack.apiKey, args: ['--sharedPromptCache'] }
 const { process: proxy } = await startExtraProxy(stack, shared)
 try {
   for (const agent of chosen) await tryAgent(agent)
+  await tryPortalSnippets()
 } finally {
   await proxy.stop()
   await stack.stop()
@@ -42,6 +44,14 @@ try {
 }
 console.log(`${counts.pass} passed, ${counts.fail} failed, ${counts.skip} skipped`)
 process.exit(counts.fail === 0 ? 0 : 1)
+
+/** With what the portal's quick start shows for it, pasted as it is, an agent does its task as well. */
+async function tryPortalSnippets(): Promise<void> {
+  const title = "with the portal's quick start pasted, agents finish a task with a tool"
+  const pasted = await pastedAgents(stack, chosen)
+  if (pasted === undefined) return say('skip', title, 'no Chromium starts here')
+  for (const agent of pasted) await tryAgent(agent)
+}
 
 async function tryAgent(agent: Agent): Promise<void> {
   const title = `${agent.title} (${agent.package} ${agent.version})`
@@ -56,7 +66,7 @@ async function tryAgent(agent: Agent): Promise<void> {
   const reached = hosts.length === 0 ? '' : `; kept from reaching ${hosts.join(', ')}`
   if (verdict.kind === 'fail') say('fail', title, verdict.why)
   else say('pass', title, `${seconds} s${reached}`)
-  if (agent.package.includes('claude-code')) judgePrefix(before)
+  if (agent.title.startsWith('check 85')) judgePrefix(before)
 }
 
 /** The last turn of the session: nearly all of its prompt must have been found in the cache. */

@@ -78,11 +78,20 @@ function watch(page: Page, seen: PortalWorld['seen']): void {
   })
 }
 
-/** The link that the stack printed, as it is behind the tap. */
-export function firstAccountLink(world: PortalWorld): string {
-  const [, hash] = /http:\S+\/(#invitation=\S+)/.exec(world.stack.output()) ?? []
+/** The link that the stack printed, as it is at the address where the browser finds the portal. */
+export function firstAccountLink({ stack, origin }: Pick<PortalWorld, 'stack' | 'origin'>): string {
+  const [, hash] = /http:\S+\/(#invitation=\S+)/.exec(stack.output()) ?? []
   if (hash === undefined) throw new Error('the stack printed no link')
-  return `${world.origin}/${hash}`
+  return `${origin}/${hash}`
+}
+
+export async function createFirstAccount(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await page.getByLabel('Name').fill(admin.name)
+  await page.getByLabel('E-mail').fill(admin.email)
+  await page.getByLabel('Password').fill(admin.password)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByRole('heading', { name: 'Quick start' }).waitFor()
 }
 
 export async function signIn(page: Page, who: { email: string; password: string }): Promise<void> {

@@ -3,21 +3,17 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Page } from 'playwright-core'
-import { type Flow, open } from '../portal-world.ts'
+import type { Flow } from '../portal-world.ts'
+import { readSteps, ways } from '../quick-start.ts'
 
 const repository = resolve(import.meta.dir, '../../..')
 
 export function snippetFlow({ admin }: Flow): void {
-  const ways = ['Through a proxy of yours', 'Without a proxy'] as const
-
   test.each(ways)(
     '%s, the curl command works when pasted',
     async (way) => {
-      const { page } = admin()
-      await choose(page, way, 'curl')
-      const [command = ''] = await readSteps(page)
-      const { output } = await paste(command)
+      const [command] = await readSteps(admin().page, way, 'curl')
+      const { output } = await paste(command?.text ?? '')
       expect(output).toContain('"chat.completion.chunk"')
       expect(output).toContain('[DONE]')
     },
@@ -32,9 +28,8 @@ export function snippetFlow({ admin }: Flow): void {
   )(
     '%s, the program for %s works when pasted',
     async (way = '', client = '') => {
-      const { page } = admin()
-      await choose(page, way, client)
-      const [install = '', program = '', run = ''] = await readSteps(page)
+      const steps = await readSteps(admin().page, way, client)
+      const [install = '', program = '', run = ''] = steps.map(({ text }) => text)
       expect(install).toStartWith('npm install ')
       const folder = mkdtempSync(join(tmpdir(), 'privatemode-snippet-'))
       try {
@@ -49,30 +44,18 @@ export function snippetFlow({ admin }: Flow): void {
     60_000,
   )
 
+  // `npm run test:agents` runs the agents themselves with them.
   test('the settings for Claude Code and opencode can be read by a shell and as JSON', async () => {
     const { page } = admin()
-    await choose(page, 'Through a proxy of yours', 'Claude Code')
-    const [settings = ''] = await readSteps(page)
-    const { output } = await paste(settings.replace(/\nclaude$/, '\nenv | grep ^ANTHROPIC'))
+    const [way] = ways
+    const [settings] = await readSteps(page, way, 'Claude Code')
+    const shown = (settings?.text ?? '').replace(/\nclaude$/, '\nenv | grep ^ANTHROPIC')
+    const { output } = await paste(shown)
     expect(output).toContain('ANTHROPIC_MODEL=scripted')
-    await choose(page, 'Through a proxy of yours', 'opencode')
-    const [config = ''] = await readSteps(page)
-    expect(JSON.parse(config)).toMatchObject({ model: 'privatemode/scripted' })
+    const [config] = await readSteps(page, way, 'opencode')
+    expect(JSON.parse(config?.text ?? '')).toMatchObject({ model: 'privatemode/scripted' })
   }, 30_000)
 }
-
-async function choose(page: Page, way: string, client: string): Promise<void> {
-  await open(page, 'Quick start')
-  await page.getByRole('radio', { name: way }).check()
-  await page.getByLabel('Client').selectOption(client)
-  const makeKey = page.getByRole('button', { name: 'Create a key for these snippets' })
-  if ((await makeKey.count()) > 0) {
-    await makeKey.click()
-    await page.getByText('contain your new key').waitFor()
-  }
-}
-
-const readSteps = (page: Page) => page.locator('.snippet pre').allTextContents()
 
 async function paste(command: string, cwd = repository): Promise<{ output: string }> {
   const child = Bun.spawn(['bash', '-c', command], { cwd, stdout: 'pipe', stderr: 'pipe' })

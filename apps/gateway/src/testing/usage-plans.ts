@@ -69,6 +69,11 @@ function questions(now: Date, middle: Date): UsageQuestion[] {
       ask: (all) => listRequests(all, range(30, syntheticAccount), cursor, 1000),
     },
     {
+      name: 'list and CSV: an account, the first page',
+      index: /usage_account_time/,
+      ask: (all) => listRequests(all, range(30, syntheticAccount), undefined, 1000),
+    },
+    {
       name: 'list and CSV: one key, a page in the middle',
       index: /usage_key_time/,
       ask: (all) => listRequests(all, range(30, undefined, syntheticKey), cursor, 1000),

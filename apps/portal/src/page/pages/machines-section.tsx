@@ -6,6 +6,7 @@ import { useSubmit } from '../submit.ts'
 import { Badge } from '../view/badge.tsx'
 import { Button } from '../view/button.tsx'
 import { Failure } from '../view/failure.tsx'
+import { FoldTable } from '../view/fold-table.tsx'
 import { Moment } from '../view/moment.tsx'
 import { Waiting } from '../view/waiting.tsx'
 
@@ -22,26 +23,11 @@ export function MachinesSection() {
         <p>No machine has joined. Start a worker with this gateway's address and operator token.</p>
       )}
       {workers.kind === 'ready' && workers.value.length > 0 && (
-        <div class="table">
-          <table class="fold">
-            <thead>
-              <tr>
-                <th scope="col">Machine</th>
-                <th scope="col">Load</th>
-                <th scope="col">Joined</th>
-                <th scope="col">State</th>
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {workers.value.map((worker) => (
-                <MachineRow key={worker.id} worker={worker} onChange={reload} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <FoldTable columns={['Machine', 'Load', 'Joined', 'State']} withActions>
+          {workers.value.map((worker) => (
+            <MachineRow key={worker.id} worker={worker} onChange={reload} />
+          ))}
+        </FoldTable>
       )}
     </section>
   )

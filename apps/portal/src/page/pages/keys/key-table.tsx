@@ -5,6 +5,7 @@ import type { IssuedKey, Key, Member } from '../../api/wire.ts'
 import { isPortalKey } from '../../trust/portal-key.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Button } from '../../view/button.tsx'
+import { FoldTable } from '../../view/fold-table.tsx'
 import { Moment } from '../../view/moment.tsx'
 
 export type KeyAction =
@@ -36,33 +37,17 @@ export function KeyTable({ keys, members, member, onAction }: KeyTableProps) {
   }
   return (
     <section class="card" aria-label="Keys">
-      <div class="table">
-        <table class="fold">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Made by</th>
-              <th scope="col">Last use</th>
-              <th scope="col">Expires</th>
-              <th scope="col">Limits</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((key) => (
-              <KeyRow
-                key={key.id}
-                subject={key}
-                maker={makerOf(key, members)}
-                mayChange={member.role === 'admin' || key.created_by === member.id}
-                onAction={onAction}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <FoldTable columns={['Name', 'Made by', 'Last use', 'Expires', 'Limits']} withActions>
+        {shown.map((key) => (
+          <KeyRow
+            key={key.id}
+            subject={key}
+            maker={makerOf(key, members)}
+            mayChange={member.role === 'admin' || key.created_by === member.id}
+            onAction={onAction}
+          />
+        ))}
+      </FoldTable>
       {revoked > 0 && (
         <label class="check">
           <input

@@ -6,6 +6,7 @@ import { Badge } from '../../view/badge.tsx'
 import { Button } from '../../view/button.tsx'
 import { Failure } from '../../view/failure.tsx'
 import { Choice } from '../../view/field.tsx'
+import { FoldTable } from '../../view/fold-table.tsx'
 import { Moment } from '../../view/moment.tsx'
 
 type MemberTableProps = {
@@ -19,33 +20,17 @@ type MemberTableProps = {
 export function MemberTable({ members, self, administers, ...actions }: MemberTableProps) {
   return (
     <section class="card" aria-label="Members">
-      <div class="table">
-        <table class="fold">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Role</th>
-              <th scope="col">Since</th>
-              {administers && (
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {members.map((member) => (
-              <MemberRow
-                key={member.id}
-                member={member}
-                isSelf={member.id === self.id}
-                administers={administers}
-                {...actions}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <FoldTable columns={['Name', 'Role', 'Since']} withActions={administers}>
+        {members.map((member) => (
+          <MemberRow
+            key={member.id}
+            member={member}
+            isSelf={member.id === self.id}
+            administers={administers}
+            {...actions}
+          />
+        ))}
+      </FoldTable>
     </section>
   )
 }

@@ -1,5 +1,6 @@
 /** Draws a plot with uPlot; loaded when the first plot is shown. */
 import UPlot from 'uplot'
+import { gridLines } from '../../../usage/plot-axis.ts'
 import type { Series } from '../../../usage/usage-series.ts'
 
 export type PlotFacts = {
@@ -15,10 +16,6 @@ export type PlotFacts = {
 export type Plot = { resize(): void; remove(): void }
 
 const heightPx = 220
-/** Nobody makes half a request. */
-const wholeSteps = Array.from({ length: 13 }, (_, power) =>
-  [1, 2, 5].map((n) => n * 10 ** power),
-).flat()
 
 /** `onPoint` is told the slot under the pointer. */
 export function drawPlot(
@@ -33,6 +30,8 @@ export function drawPlot(
   // The tallest of a stack is drawn first, so that the others stand before it.
   const order = kind === 'stack' ? drawn.map((_, index) => drawn.length - 1 - index) : undefined
   const places = order ?? drawn.map((_, index) => index)
+  const most = Math.max(0, ...drawn.flat().map((value) => value ?? 0))
+  const lines = gridLines(top ?? most, kind === 'stack')
   const plot = new UPlot(
     {
       width: Math.max(1, element.clientWidth),
@@ -42,7 +41,7 @@ export function drawPlot(
       padding: [8, 12, 0, 0],
       scales: {
         x: { time: false, range: [-0.6, labels.length - 0.4] },
-        y: { range: (_, __, max) => [0, top ?? niceTop(max)] },
+        y: { range: [0, lines.at(-1) ?? 1] },
       },
       axes: [
         {
@@ -59,7 +58,7 @@ export function drawPlot(
           grid: { stroke: colours.line, width: 1 },
           ticks: { show: false },
           size: 64,
-          ...(kind === 'stack' ? { incrs: wholeSteps } : {}),
+          splits: [...lines],
           values: (_, splits) => splits.map((value) => formatAxis(value)),
         },
       ],
@@ -96,8 +95,6 @@ function stack({ series, labels }: PlotFacts): number[][] {
     }),
   )
 }
-
-const niceTop = (max: number | null) => (max === null || max <= 0 ? 1 : max * 1.08)
 
 type Colours = { readonly soft: string; readonly line: string; readonly series: string[] }
 
