@@ -1,4 +1,4 @@
-/** A backend is replaced under traffic, across changes of the manifest, and no request is lost. */
+/** A whole system is replaced under traffic, across changes of the manifest, and no request is lost. */
 import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,12 +15,14 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
-import { parseSettings, startGateway } from '@privatemode/gateway'
+import { findPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
 import { type ProxyProcess, spawnProxy } from '../proxy/proxy-process.ts'
-import { freePort } from './running-program.ts'
+import { obtainOlderTree } from './older-build.ts'
+import { currentBuild, olderBuild, type ProgramBuild } from './program-builds.ts'
+import { freePort, startProgram } from './running-program.ts'
+import { openServiceDoor } from './service-door.ts'
 import { startTraffic } from './traffic.ts'
-import { makeBuild, type WorkerBuild } from './worker-builds.ts'
 
 const token = 'operator-token-for-tests-0123456789abcdef'
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-upgrade-'))
@@ -31,69 +33,104 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('old and new proxies lose nothing while the backend and its manifest change', async () => {
-  const server = startScriptedServer({ models: ['org/chat-1'] })
-  ends.push(() => server.stop())
-  const [old, young] = await Promise.all([makeBuild('a', server.url), makeBuild('b', server.url)])
-  ends.push(old.remove, young.remove)
-  expect(old.measurement).not.toBe(young.measurement)
+const older = obtainOlderTree()
+const replaced =
+  older.kind === 'found'
+    ? `the build of commit ${older.commit.slice(0, 10)}`
+    : `a second build of the same source (${older.reason}: no older one is tried)`
+const hasPostgres = findPostgres() !== undefined
+const skipped = hasPostgres ? '' : ' (skipped: PostgreSQL is not on this machine)'
 
-  const at = new Date()
-  const root = await createSoftwareRoot({ name: 'upgrade', at, days: 2 })
-  const fingerprint = await softwareRootFingerprint(root)
-  const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 1 })
-  writeFileSync(join(folder, 'leaf.json'), await formatSoftwareIdentity(leaf))
-  const signer = await createNoteSigner('upgrade.internal/log')
-  const publish = makePublisher(signer.text, fingerprint)
-  await publish([old])
+test.skipIf(!hasPostgres)(
+  `this build takes the place of ${replaced}, its manifest too, and no request is lost${skipped}`,
+  async () => {
+    const server = startScriptedServer({ models: ['org/chat-1'] })
+    ends.push(() => server.stop())
+    const [old, young] = [await olderBuild(older, server.url), await currentBuild(server.url)]
+    ends.push(old.remove, young.remove)
+    expect(old.measurement).not.toBe(young.measurement)
 
-  const gateway = await startTestGateway()
-  ends.push(() => gateway.stop())
-  const key = await createKey(gateway.url)
-  const startBuild = async (build: WorkerBuild) => {
-    const worker = await build.start([
-      ...['--port', `${freePort()}`, '--gatewayUrl', gateway.url, '--operatorToken', token],
-      ...['--softwareIdentity', join(folder, 'leaf.json')],
-    ])
-    ends.push(() => worker.stop())
-    return worker
-  }
-  const startProxy = async () => {
-    const proxy = await spawnProxy([
-      ...['--apiEndpoint', gateway.url, '--apiKey', key, '--manifestLogKey', signer.verifierKey],
-      ...['--allowSoftwareAttestation', '--softwareRootFingerprint', fingerprint],
-      ...['--trafficShape', 'off'],
-    ])
-    ends.push(() => proxy.stop())
-    return proxy
-  }
+    const at = new Date()
+    const root = await createSoftwareRoot({ name: 'upgrade', at, days: 2 })
+    const fingerprint = await softwareRootFingerprint(root)
+    const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 1 })
+    writeFileSync(join(folder, 'leaf.json'), await formatSoftwareIdentity(leaf))
+    const signer = await createNoteSigner('upgrade.internal/log')
+    const publish = makePublisher(signer.text, fingerprint)
+    await publish([old])
 
-  const oldWorker = await startBuild(old)
-  const oldProxy = await startProxy()
-  const traffic = startTraffic()
-  traffic.through(oldProxy.url)
-  await traffic.served(20)
+    const database = await startPostgres()
+    ends.push(() => database.stop())
+    const door = await openServiceDoor()
+    ends.push(() => door.close())
+    const startGateway = async (build: ProgramBuild) => {
+      const port = freePort()
+      const gateway = startProgram([
+        ...[...build.command('gateway'), '--port', `${port}`, '--databaseUrl', database.url],
+        ...['--logDir', logDir, '--operatorToken', token],
+      ])
+      ends.push(() => gateway.stop())
+      await gateway.until(/gateway is ready/)
+      door.leadTo(port)
+      return gateway
+    }
+    const startWorker = async (build: ProgramBuild) => {
+      const worker = startProgram([
+        ...[...build.command('worker'), '--engineUrl', server.url, '--port', `${freePort()}`],
+        ...['--gatewayUrl', door.url, '--operatorToken', token],
+        ...['--softwareIdentity', join(folder, 'leaf.json')],
+      ])
+      ends.push(() => worker.stop())
+      await worker.until(/worker is ready/)
+      return worker
+    }
+    const startProxy = async (build: ProgramBuild, key: string) => {
+      const args = [
+        ...['--apiEndpoint', door.url, '--apiKey', key, '--manifestLogKey', signer.verifierKey],
+        ...['--allowSoftwareAttestation', '--softwareRootFingerprint', fingerprint],
+        ...['--trafficShape', 'off'],
+      ]
+      const proxy = await spawnProxy(args, { command: build.command('proxy') })
+      ends.push(() => proxy.stop())
+      return proxy
+    }
 
-  // The new manifest comes first and accepts both builds; a new proxy meets the old backend.
-  await publish([old, young])
-  const newProxy = await startProxy()
-  traffic.through(newProxy.url)
-  await traffic.served(20)
+    const oldGateway = await startGateway(old)
+    const oldWorker = await startWorker(old)
+    const key = await createKey(door.url)
+    const oldProxy = await startProxy(old, key)
+    const traffic = startTraffic()
+    traffic.through(oldProxy.url)
+    await traffic.served(20)
 
-  // The old proxy, which knows the first manifest, meets the new backend alone.
-  await startBuild(young)
-  await oldWorker.stop()
-  await traffic.served(40)
+    // The new manifest comes first and accepts both builds; a new proxy meets the old backend.
+    await publish([old, young])
+    const newProxy = await startProxy(young, key)
+    traffic.through(newProxy.url)
+    await traffic.served(20)
 
-  // At last the old build is no longer accepted.
-  await publish([young])
-  await traffic.served(40)
-  const { lost, count } = await traffic.stop()
-  expect(lost).toEqual([])
-  expect(count).toBeGreaterThan(100)
-  expect(enforced(oldProxy).length).toBeGreaterThanOrEqual(2)
-  expect(enforced(newProxy).length).toBeGreaterThanOrEqual(1)
-}, 120_000)
+    // A new gateway brings the database up to date beside the old one, which then goes.
+    await startGateway(young)
+    await traffic.served(20)
+    await oldGateway.stop()
+    await traffic.served(20)
+
+    // The old proxy, which knows the first manifest, meets the new backend alone.
+    await startWorker(young)
+    await oldWorker.stop()
+    await traffic.served(40)
+
+    // At last the old build is no longer accepted.
+    await publish([young])
+    await traffic.served(40)
+    const { lost, count } = await traffic.stop()
+    expect(lost).toEqual([])
+    expect(count).toBeGreaterThan(200)
+    expect(enforced(oldProxy).length).toBeGreaterThanOrEqual(2)
+    expect(enforced(newProxy).length).toBeGreaterThanOrEqual(1)
+  },
+  180_000,
+)
 
 /** Appends a manifest that accepts these builds. */
 function makePublisher(signerText: string, root: string) {
@@ -109,7 +146,7 @@ function makePublisher(signerText: string, root: string) {
       writeFileSync(path(name), content)
     },
   }
-  return async (builds: readonly WorkerBuild[]) => {
+  return async (builds: readonly ProgramBuild[]) => {
     serial++
     const measurements = builds.map((build) => build.measurement)
     const rule = { kind: 'software', measurements, root, minimum_tcb: 1 }
@@ -122,13 +159,6 @@ function makePublisher(signerText: string, root: string) {
     })
     await publishEntry(store, await parseNoteSigner(signerText), bytes)
   }
-}
-
-async function startTestGateway() {
-  const args = ['--port', '0', '--dataDir', join(folder, 'database'), '--logDir', logDir]
-  const parsed = parseSettings({ args: [...args, '--operatorToken', token], env: {} })
-  if (parsed.kind !== 'settings') throw new Error('no settings')
-  return startGateway(parsed.settings)
 }
 
 async function createKey(gatewayUrl: string): Promise<string> {

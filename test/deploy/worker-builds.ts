@@ -11,6 +11,7 @@ import { type RunningProgram, startProgram } from './running-program.ts'
 export type WorkerBuild = {
   readonly measurement: string
   readonly models: readonly object[]
+  readonly command: readonly string[]
   start(args: readonly string[]): Promise<RunningProgram>
   remove(): void
 }
@@ -30,6 +31,7 @@ export async function makeBuild(name: string, engineUrl: string): Promise<Worker
   return {
     measurement,
     models,
+    command,
     async start(args) {
       const program = startProgram([...command, ...engine, ...args])
       await program.until(/worker is ready/)

@@ -26,6 +26,8 @@ export type ProxyOptions = {
   readonly workspace?: string
   /** Do not wait until it is ready. */
   readonly cold?: boolean
+  /** Another build of the proxy. */
+  readonly command?: readonly string[]
   /** A port to listen on; then nothing is awaited, for programs that do not log it. */
   readonly port?: number
   /** A command that runs the program inside something, and what is to be done once that runs. */
@@ -67,8 +69,7 @@ export async function spawnProxy(
   const child = Bun.spawn(
     [
       ...(options.inside?.command ?? []),
-      process.execPath,
-      main,
+      ...(options.command ?? [process.execPath, main]),
       '--port',
       String(options.port ?? 0),
       '--workspace',
