@@ -1,5 +1,5 @@
 /** `npm run release`: builds everything that would be published into dist/, checks it, and says what it is. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildPackage } from '../packages/sdk/build.ts'
@@ -7,6 +7,7 @@ import { readBuildFacts } from './deploy/build-facts.ts'
 import { repository, run } from './deploy/locked-package.ts'
 import { packChart } from './deploy/pack-chart.ts'
 import { formatChecksums, formatProvenance, hashFiles } from './deploy/provenance.ts'
+import { signBytes } from './deploy/sign-image.ts'
 
 const dist = join(repository, 'dist')
 const facts = readBuildFacts()
@@ -39,7 +40,13 @@ const tools = {
   npm: run(['npm', '--version']).trim(),
 }
 writeFileSync(join(dist, 'provenance.intoto.json'), formatProvenance(subjects, facts, tools))
-writeFileSync(join(dist, 'SHA256SUMS'), formatChecksums(await hashFiles(dist)))
+const checksums = formatChecksums(await hashFiles(dist))
+writeFileSync(join(dist, 'SHA256SUMS'), checksums)
+const keyPath = process.env.PRIVATEMODE_SIGNING_KEY
+if (keyPath !== undefined) {
+  const signature = signBytes(new TextEncoder().encode(checksums), readFileSync(keyPath, 'utf8'))
+  writeFileSync(join(dist, 'SHA256SUMS.sig'), Buffer.from(signature).toString('base64'))
+}
 console.log(
   `${subjects.length} files of ${facts.version} at ${facts.revision} in dist/, see SHA256SUMS`,
 )

@@ -1,10 +1,12 @@
 /** Obtains pinned programs and schemas through Go's module system, whose checksum database vouches for them. */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 export const goTools = {
   helm: { module: 'helm.sh/helm/v3/cmd/helm', version: 'v3.22.0' },
+  /** The loader that docker compose and others share, as a program. */
+  'compose-go': { module: 'github.com/compose-spec/compose-go/v2/cmd', version: 'v2.16.2' },
 } as const
 
 export type GoTool = keyof typeof goTools
@@ -48,7 +50,7 @@ export function obtainTool(name: GoTool): Obtained {
   try {
     const built = runGo(['install', `${module}@${version}`], { GOBIN: folder })
     if (built.kind === 'missing') return built
-    renameSync(join(folder, name), path)
+    renameSync(join(folder, basename(module)), path)
     return { kind: 'found', path }
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -19,11 +19,12 @@ export function signDigest(reference: string, digest: string, keyPem: string): S
       optional: null,
     }),
   )
+  return { payload, signature: signBytes(payload, keyPem) }
+}
+
+export function signBytes(bytes: Uint8Array, keyPem: string): Uint8Array {
   const key = createPrivateKey(keyPem)
-  return {
-    payload,
-    signature: new Uint8Array(sign(algorithm(key.asymmetricKeyType), payload, key)),
-  }
+  return new Uint8Array(sign(algorithm(key.asymmetricKeyType), bytes, key))
 }
 
 /** What `cosign verify --key` does with the two parts, for tests and for those without cosign. */

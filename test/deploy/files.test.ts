@@ -1,11 +1,13 @@
 /** The compose file and the systemd unit, read by the programs they start and by systemd itself. */
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { program as gateway } from '../../apps/gateway/src/flags.ts'
 import { program as proxy } from '../../apps/proxy/src/flag-table.ts'
 import { readSettings } from '../../apps/proxy/src/settings.ts'
 import { program as worker } from '../../apps/worker/src/settings.ts'
+import { findTool } from '../../scripts/deploy/go-tools.ts'
 
 const folder = join(import.meta.dir, '../../deploy')
 const unitPath = join(folder, 'systemd/privatemode-proxy.service')
@@ -14,13 +16,16 @@ type Service = {
   image: string
   command?: string[]
   secrets?: string[]
+  networks?: string[]
   ports?: string[]
   read_only?: boolean
   cap_drop?: string[]
 }
-const compose = Bun.YAML.parse(readFileSync(join(folder, 'compose.yaml'), 'utf8')) as {
+const composePath = join(folder, 'compose.yaml')
+const compose = Bun.YAML.parse(readFileSync(composePath, 'utf8')) as {
   services: Record<string, Service>
   secrets: Record<string, object>
+  networks: Record<string, object>
 }
 
 test('every flag of the compose file is one of its program', () => {
@@ -34,6 +39,7 @@ test('the compose file publishes on loopback only, and programs of ours have no 
   for (const [name, service] of Object.entries(compose.services)) {
     for (const port of service.ports ?? []) expect(port).toStartWith('127.0.0.1:')
     for (const secret of service.secrets ?? []) expect(compose.secrets).toHaveProperty(secret)
+    for (const network of service.networks ?? []) expect(compose.networks).toHaveProperty(network)
     if (name === 'postgres') continue
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
   }
@@ -51,6 +57,27 @@ test('the proxy reads the command line of the systemd unit', () => {
   const env = { PRIVATEMODE_PROXY_API_ENDPOINT: 'a:443', PRIVATEMODE_PROXY_MANIFEST_LOG_KEY: 'k' }
   const read = readSettings({ args, env })
   expect(read.kind === 'settings' && read.settings.workspace).toBe('%S/privatemode-proxy')
+})
+
+const loader = findTool('compose-go')
+const noLoader = loader.kind === 'missing' ? ` (skipped: ${loader.reason})` : ''
+
+test.skipIf(noLoader !== '')(`the loader of compose accepts the file${noLoader}`, () => {
+  const load = (path: string, ...flags: string[]) => {
+    const program = loader.kind === 'found' ? loader.path : ''
+    const { exitCode, stderr, stdout } = Bun.spawnSync([program, ...flags, path], { env: {} })
+    return { accepted: exitCode === 0, said: `${stdout}${stderr}` }
+  }
+  expect(load(composePath, '-no-interpolation')).toMatchObject({ accepted: true })
+  const unset = load(composePath)
+  expect(unset.accepted).toBe(false)
+  for (const name of ['VLLM_URL', 'MANIFEST_LOG_KEY', 'SOFTWARE_ROOT']) {
+    expect(unset.said).toContain(name)
+  }
+  const wrong = join(mkdtempSync(join(tmpdir(), 'privatemode-compose-')), 'compose.yaml')
+  writeFileSync(wrong, readFileSync(composePath, 'utf8').replace('read_only:', 'read_onyl:'))
+  expect(load(wrong, '-no-interpolation').accepted).toBe(false)
+  rmSync(dirname(wrong), { recursive: true })
 })
 
 const analyze = Bun.which('systemd-analyze')
