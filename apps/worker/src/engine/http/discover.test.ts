@@ -71,7 +71,12 @@ describe('discovery', () => {
     await expect(locked).rejects.toThrow('/v1/models with status 401: it wants another API key')
     const elsewhere = connectHttpEngine(at, refuse(404, {}))
     await expect(elsewhere).rejects.toThrow('answers /v1/models with status 404')
-    const silent = connectHttpEngine(at, refuse(200, { data: [{ id: 'm', owned_by: 'vllm' }] }))
+    const lists = { data: [{ id: 'm', owned_by: 'vllm' }] }
+    const isList = (url: string) => url.endsWith('/v1/models')
+    const silent = connectHttpEngine(at, {
+      now: () => new Date(),
+      fetch: async (url) => Response.json(lists, { status: isList(url) ? 200 : 404 }),
+    })
     await expect(silent).rejects.toThrow('no model of the server answers chat, completions or emb')
   })
 
