@@ -11,6 +11,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
+import { measureClients } from './speed/clients.ts'
 import { peerVersions } from './speed/gateways.ts'
 import { measure, type Sample } from './speed/measure.ts'
 import { recordRatios } from './speed/recorded-ratios.ts'
@@ -33,7 +34,7 @@ const { values: options } = parseArgs({
     record: { type: 'boolean', default: false },
   },
 })
-const seconds = Number(options.seconds ?? (options.quick ? 1.5 : 1.8))
+const seconds = Number(options.seconds ?? 1.5)
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 3))
 /** Until a program runs as it does in the long run: compiled, its pools filled. */
 const warmSeconds = options.quick ? 4 : 3
@@ -44,11 +45,10 @@ const warmRequests = {
   stream: 1500,
   'paced-stream': 0,
   embeddings: 300,
-  opaque: 12_000,
 } as const
 
 /** No measurement is begun after this. */
-const limitMs = (options.quick ? 2.5 : 15.5) * 60_000
+const limitMs = (options.quick ? 2.5 : 16) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 
@@ -77,10 +77,13 @@ async function run(): Promise<void> {
             return undefined
           })
         : undefined
+    const wantsClients = wantsMore || options.only === 'clients'
+    const clients = wantsClients ? await measureClients(targets, backend, seconds) : undefined
     const stages = wantsMore ? await measureStages(stageEffort) : undefined
     finish(samples, skipped, {
       ...(stages === undefined ? {} : { stages }),
       ...(twoCores === undefined ? {} : { twoCores }),
+      ...(clients === undefined ? {} : { clients }),
     })
   } finally {
     await stopAll()
@@ -103,8 +106,11 @@ async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
     .filter(({ id }) => only === undefined || only.includes(id))
   for (const workload of chosen) {
     const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
-    if (!workload.once) for (const target of taking) await warm(target, workload)
-    for (let round = 0; round < (workload.once ? Math.min(2, rounds) : rounds); round++) {
+    // A workload that is run by itself has none before it.
+    const isWarm = workload.isWarm === true && only === undefined
+    if (!workload.once && !isWarm) for (const target of taking) await warm(target, workload)
+    const most = workload.rounds ?? (workload.once ? 2 : rounds)
+    for (let round = 0; round < Math.min(most, rounds); round++) {
       for (const target of taking) {
         const sample = await attempt(target, workload, round)
         if (sample !== undefined) samples.push(sample)
@@ -155,7 +161,7 @@ async function attempt(
 function finish(
   samples: readonly Sample[],
   skipped: readonly Skipped[],
-  more: Pick<Results, 'stages' | 'twoCores'>,
+  more: Pick<Results, 'stages' | 'twoCores' | 'clients'>,
 ): void {
   const results: Results = {
     at: new Date().toISOString().slice(0, 10),

@@ -7,8 +7,8 @@
  */
 import type { Socket } from 'bun'
 import {
+  clockUs,
   models,
-  monotonicUs,
   pacedChunksPerSecond,
   stampDigits,
   stampMark,
@@ -177,7 +177,7 @@ class Connection {
     let sent = 0
     const next = () => {
       if (this.#closed) return
-      const stamp = String(monotonicUs()).padStart(stampDigits, '0')
+      const stamp = String(clockUs()).padStart(stampDigits, '0')
       this.#write(chunk(eventOf(models.paced, `${stampMark}${stamp}`, null)))
       sent++
       if (sent === streamChunks) {

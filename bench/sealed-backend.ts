@@ -25,7 +25,7 @@ import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
 import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
 import { type Outgoing, sealPieces, sealWhole } from '../apps/worker/src/sealed/seal-stream.ts'
 import { streamShape } from '../apps/worker/src/sealed/traffic-shape.ts'
-import { models, monotonicUs, stampDigits, stampMark } from './load/load-spec.ts'
+import { clockUs, models, stampDigits, stampMark } from './load/load-spec.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -192,7 +192,7 @@ async function* events(betweenMs: number): AsyncGenerator<Bytes> {
       if (index % chunksPerTurn === chunksPerTurn - 1) await new Promise(setImmediate)
       continue
     }
-    yield eventOf(`${stampMark}${String(monotonicUs()).padStart(stampDigits, '0')}`)
+    yield eventOf(`${stampMark}${String(clockUs()).padStart(stampDigits, '0')}`)
     await Bun.sleep(Math.max(0, startMs + (index + 1) * betweenMs - performance.now()))
   }
   yield done

@@ -15,8 +15,17 @@ export type LoadSpec = {
   readonly requests?: number
   /** A new connection for every request. */
   readonly churn?: boolean
-  /** Gives every request an id of its own, as the gateway wants. */
-  readonly requestIds?: boolean
+  /** Seals every request, for gateway and worker without a proxy before them. */
+  readonly sealed?: SealedSpec
+}
+
+/** Whom the generator verifies and how, before it seals. */
+export type SealedSpec = {
+  readonly url: string
+  readonly apiKey: string
+  readonly manifestPath: string
+  readonly rootFingerprint: string
+  readonly shape: 'off' | 'default'
 }
 
 /** What is asked for; `bodyBytes` is the size of the request's body. */
@@ -25,7 +34,6 @@ export type Work =
   | { readonly kind: 'stream' }
   | { readonly kind: 'paced-stream' }
   | { readonly kind: 'embeddings'; readonly inputs: number }
-  | { readonly kind: 'opaque'; readonly bodyBytes: number }
 
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number }
 
@@ -49,12 +57,12 @@ export type LoadResult = {
 
 export const streamChunks = 256
 export const pacedChunksPerSecond = 50
-/** Where a chunk's time stamp stands: microseconds of the machine's monotonic clock, 16 digits. */
+/** Where a chunk's time stamp stands: microseconds of the machine's clock, 16 digits. */
 export const stampMark = '@@'
 export const stampDigits = 16
 
-/** The machine's monotonic clock, the same for all processes. */
-export const monotonicUs = (): number => Number(process.hrtime.bigint() / 1000n)
+/** The same for all processes: the runtime's own monotonic clock begins with each of them. */
+export const clockUs = (): number => Math.round((performance.timeOrigin + performance.now()) * 1000)
 
 /** The model's name says how it answers, since gateways rewrite all else. */
 export const models = { plain: 'bench', paced: 'bench-paced' } as const
@@ -72,8 +80,6 @@ export function requestBody(work: Work, modelPrefix = ''): string {
       const input = Array.from({ length: work.inputs }, (_, i) => `text ${i} ${'word '.repeat(16)}`)
       return JSON.stringify({ model: plain, input })
     }
-    case 'opaque':
-      return 'x'.repeat(work.bodyBytes)
   }
 }
 

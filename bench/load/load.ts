@@ -8,10 +8,11 @@ import type { Socket } from 'bun'
 import { AnswerReader } from './answer-reader.ts'
 import { Histogram } from './histogram.ts'
 import {
+  clockUs,
   type LoadResult,
   type LoadSpec,
-  monotonicUs,
   requestBody,
+  type SealedSpec,
   type Spread,
   stampDigits,
   stampMark,
@@ -38,13 +39,13 @@ const allOver = new Promise<void>((resolve) => {
   over = resolve
 })
 
-const idDigits = 32
-const { bytes: message, idAt } = formatMessage()
+const message = formatMessage()
+const nextSealed = spec.sealed && (await createSealer(spec.sealed))
 const startMs = performance.now()
 const endMs = startMs + spec.seconds * 1000
 
 class Client {
-  readonly #message = idAt < 0 ? message : Buffer.from(message)
+  #message = message
   readonly #reader = new AnswerReader()
   #socket: Socket<Client> | undefined
   #sentMs = 0
@@ -61,6 +62,7 @@ class Client {
     this.#reader.reset()
     this.#sawFirst = false
     this.#waits = true
+    if (nextSealed !== undefined) this.#message = nextSealed() // before the time counts
     this.#sentMs = performance.now()
     if (this.#socket === undefined) {
       this.#connect()
@@ -86,7 +88,6 @@ class Client {
   }
 
   #send(): void {
-    if (idAt >= 0) this.#message.write(begun.toString(16).padStart(16, '0'), idAt + 16, 'latin1')
     this.#unsent = 0
     this.drain()
   }
@@ -200,26 +201,25 @@ function mayBegin(): boolean {
 
 /** Stamps do not span two payload ranges where a server sends an event at once, as all here do. */
 function noteDelays(bytes: Buffer, start: number, end: number): void {
-  const now = monotonicUs()
+  const now = clockUs()
   for (let at = bytes.indexOf(mark, start); at >= 0 && at < end; at = bytes.indexOf(mark, at + 1)) {
     const stamp = Number(bytes.toString('latin1', at + 2, at + 2 + stampDigits))
     if (Number.isFinite(stamp)) chunkDelay.add(Math.max(1, now - stamp))
   }
 }
 
-function formatMessage(): { bytes: Buffer; idAt: number } {
+function formatMessage(): Buffer {
   const body = requestBody(spec.work, spec.modelPrefix)
   let head = `POST ${spec.path} HTTP/1.1\r\nhost: 127.0.0.1:${spec.port}\r\ncontent-length: ${body.length}\r\n`
   for (const [name, value] of Object.entries(spec.headers)) head += `${name}: ${value}\r\n`
   if (spec.churn) head += 'connection: close\r\n'
-  let idAt = -1
-  if (spec.requestIds) {
-    head += 'privatemode-request-id: '
-    idAt = head.length
-    const run = Math.floor(Math.random() * 2 ** 48).toString(16)
-    head += `${run.padStart(idDigits / 2, '0').padEnd(idDigits, '0')}\r\n`
-  }
-  return { bytes: Buffer.from(`${head}\r\n${body}`, 'latin1'), idAt }
+  return Buffer.from(`${head}\r\n${body}`, 'latin1')
+}
+
+/** Loaded only where requests are sealed: plain loads begin sooner. */
+async function createSealer(sealed: SealedSpec): Promise<() => Buffer> {
+  const { createSealedMessages } = await import('./sealed-messages.ts')
+  return createSealedMessages(spec, sealed)
 }
 
 function spreadOf(values: Histogram): Spread {

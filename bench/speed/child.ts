@@ -39,12 +39,12 @@ export function pinned(side: Side, command: readonly string[]): string[] {
 
 export function startChild(
   name: string,
-  side: Side | 'anywhere',
+  side: Side,
   command: readonly string[],
   env: Readonly<Record<string, string>> = {},
   cwd: string = root,
 ): Child {
-  const spawned = Bun.spawn(side === 'anywhere' ? [...command] : pinned(side, command), {
+  const spawned = Bun.spawn(pinned(side, command), {
     cwd,
     env: { ...keptEnvironment(), ...env },
     stdin: 'ignore',

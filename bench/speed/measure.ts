@@ -88,6 +88,7 @@ export function specFor(target: Target, workload: Workload, seconds: number): Lo
     connections,
     seconds,
     ...(target.modelPrefix === undefined ? {} : { modelPrefix: target.modelPrefix }),
+    ...(target.sealed === undefined ? {} : { sealed: target.sealed }),
     ...(workload.once === true ? { requests: connections } : {}),
     ...(workload.churn === true ? { churn: true } : {}),
   }

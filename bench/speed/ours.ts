@@ -26,13 +26,15 @@ export type Backend = {
   readonly rootFingerprint: string
 }
 
-export async function startSealedBackend(place: Place): Promise<Backend> {
+export type SealedBackend = Backend & { readonly pid: number }
+
+export async function startSealedBackend(place: Place): Promise<SealedBackend> {
   const manifestPath = join(place.folder, 'sealed-manifest.json')
   const command = [process.execPath, 'bench/sealed-backend.ts', '--manifest', manifestPath]
   const many = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' }
   const child = startChild('sealed backend', 'around', command, many)
   const { url, rootFingerprint } = JSON.parse(await child.firstLine)
-  return { url, apiKey: 'bench', manifestPath, rootFingerprint }
+  return { url, apiKey: 'bench', manifestPath, rootFingerprint, pid: child.pid }
 }
 
 export async function startProxy(
@@ -63,8 +65,7 @@ function startProxyProcess(
 ): Child {
   const workspace = join(place.folder, `workspace-${port}`)
   mkdirSync(workspace, { recursive: true })
-  const side = more.includes('--workers') ? 'anywhere' : 'measured'
-  return startChild('proxy', side, [
+  return startChild('proxy', 'measured', [
     ...[...program('proxy'), '--port', String(port), '--workspace', workspace],
     ...['--apiEndpoint', backend.url, '--apiKey', backend.apiKey],
     ...['--manifestPath', backend.manifestPath, '--allowSoftwareAttestation'],
@@ -75,6 +76,7 @@ function startProxyProcess(
 
 export type Path = {
   readonly backend: Backend
+  readonly workerPort: number
   readonly parts: Target['parts']
 }
 
@@ -85,14 +87,7 @@ export async function startPath(place: Place): Promise<Path> {
   const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 1 })
   const identityPath = join(place.folder, 'worker-identity.json')
   writeFileSync(identityPath, await formatSoftwareIdentity(leaf))
-  const gatewayPort = freePort()
-  const url = `http://127.0.0.1:${gatewayPort}`
-  const gateway = startChild('gateway', 'measured', [
-    ...[...program('gateway'), '--port', String(gatewayPort), '--operatorToken', operatorToken],
-    // One key is all there is, and 256 at once are all that the worker takes.
-    ...['--dataDir', join(place.folder, 'gateway'), '--keySharePercent', '100'],
-  ])
-  await untilAnswers(`${url}/health`, startWithinMs, 200)
+  const { url, child: gateway } = await startGateway(join(place.folder, 'gateway'))
   const modelUrl = `http://127.0.0.1:${place.modelPort}`
   const engine = ['--engineUrl', modelUrl, '--softwareIdentity', identityPath]
   const describing = startChild('describe', 'around', [...program('worker'), 'describe', ...engine])
@@ -109,6 +104,7 @@ export async function startPath(place: Place): Promise<Path> {
   const apiKey = await issueKey(url)
   return {
     backend: { url, apiKey, manifestPath, rootFingerprint },
+    workerPort,
     parts: [partOf(gateway), partOf(worker)],
   }
 }
@@ -138,12 +134,36 @@ function manifestFor(
   })
 }
 
-async function issueKey(url: string): Promise<string> {
-  const response = await fetch(`${url}/privatemode/v1/admin/keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
-    body: '{"name":"benchmark"}',
-  })
-  if (!response.ok) throw new Error(`the gateway issued no key: ${response.status}`)
-  return ((await response.json()) as { secret: string }).secret
+export async function startGateway(
+  dataDir: string,
+  more: readonly string[] = [],
+): Promise<{ readonly url: string; readonly child: Child }> {
+  const port = String(freePort())
+  const child = startChild('gateway', 'measured', [
+    ...[...program('gateway'), '--port', port, '--operatorToken', operatorToken],
+    // One key is all there is, and 256 at once are all that the worker takes.
+    ...['--dataDir', dataDir, '--keySharePercent', '100', ...more],
+  ])
+  const url = `http://127.0.0.1:${port}`
+  await untilAnswers(`${url}/health`, startWithinMs, 200)
+  return { url, child }
+}
+
+export async function issueKey(url: string): Promise<string> {
+  const { secret } = await askGateway(url, 'POST', 'admin/keys', { name: 'benchmark' })
+  return String(secret)
+}
+
+/** Asks as the operator. */
+export async function askGateway(
+  url: string,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<Record<string, unknown>> {
+  const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' }
+  const init = { method, headers, body: JSON.stringify(body) }
+  const response = await fetch(`${url}/privatemode/v1/${path}`, init)
+  if (!response.ok) throw new Error(`the gateway refused ${path}: ${response.status}`)
+  return (await response.json()) as Record<string, unknown>
 }

@@ -2,15 +2,19 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './child.ts'
+import { formatClients } from './clients.ts'
 import { addedMs, judgeGoals } from './goals.ts'
 import { drawBars, short } from './plot.ts'
 import { cpuUsOf, type Figure, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
+import { formatRig } from './rig-table.ts'
 import { formatStages } from './stages.ts'
 import { describeTarget, type TargetName, targetNames } from './target.ts'
+import { explainMissed } from './why-missed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 const folder = join(root, 'docs/performance')
-const isOurs = (name: TargetName) => name.startsWith('proxy') || name.startsWith('whole')
+const isOurs = (name: TargetName) => /^(?:proxy|gateway|worker|whole)/.test(name)
+const isDirect = (name: TargetName) => name.startsWith('direct')
 
 export function writeReport(given?: Results, isWhole = true): void {
   const path = join(folder, 'results.json')
@@ -18,15 +22,21 @@ export function writeReport(given?: Results, isWhole = true): void {
     throw new Error('there are no results: npm run bench')
   const results = given ?? (JSON.parse(readFileSync(path, 'utf8')) as Results)
   const figures = new Figures(results)
-  const goals = formatGoals(figures, results.twoCores)
-  const tables = workloads.flatMap((workload) => formatTable(figures, workload))
-  console.log(['', ...goals, '', ...tables].join('\n'))
+  const goals = [...formatGoals(figures, results.twoCores), '', ...explainMissed(results)]
+  const rows = workloads.flatMap((workload) => formatTable(figures, workload))
+  const tables = [
+    ...formatRig(figures),
+    ...formatClients(results.clients),
+    ...targetsDescribed,
+    ...rows,
+  ]
+  console.log(['', ...goals, ...tables].join('\n'))
   if (!isWhole) return
   const stages = results.stages === undefined ? [] : formatStages(results.stages)
   for (const [name, text] of Object.entries(drawPlots(figures))) {
     writeFileSync(join(folder, name), text)
   }
-  const text = [...introduce(results), ...goals, '', ...stages, ...plotsShown, ...tables]
+  const text = [...introduce(results), ...goals, ...stages, ...plotsShown, ...tables]
   writeFileSync(join(root, 'docs/performance.md'), `${text.join('\n').trimEnd()}\n`)
   console.log('\nwrote docs/performance.md')
 }
@@ -60,7 +70,8 @@ function introduce(results: Results): string[] {
     '  core can do, it hardly moves when the machine is busy, and it is what all ratios here are made of. Requests per second of the',
     '  clock stand beside it; where the rig or a shape sets the pace, they say less.',
     '- Figures are the middle of the rounds; a range is the least and the most. Ratios are taken within a round.',
-    '- **Added** latency is what a request takes beyond the same request straight to the model server.',
+    '- **Added** latency is what a request takes beyond the same request straight to the model server; for the gateway alone, beyond the',
+    '  same sealed request straight to the backend behind it. Rows that begin with “direct” have their own latency, in parentheses.',
     '- The proxy alone stands before a backend that attests, opens and seals like gateway and worker in one. Streams have 256 chunks;',
     '  fast ones come eight chunks at a time, paced ones 50 chunks a second.',
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
@@ -90,7 +101,7 @@ function formatTable(figures: Figures, workload: Workload): string[] {
   const rows = present.map((name) => {
     const samples = figures.of(id, name)
     const ratio = (other: TargetName) =>
-      name === 'direct' ? '–' : range(figures.ratio(id, name, other, perCpu))
+      isDirect(name) ? '–' : range(figures.ratio(id, name, other, perCpu))
     const failed = samples.reduce((sum, { failures }) => sum + failures, 0)
     return [
       failed === 0 ? name : `${name} (${failed} failed)`,
@@ -121,7 +132,6 @@ function latencyTitle({ work }: Workload): string {
       return "a chunk's added delay,"
     case 'chat':
     case 'embeddings':
-    case 'opaque':
       return 'added'
   }
 }
@@ -137,7 +147,7 @@ function latency(
     if (work.kind === 'paced-stream') return sample.chunkDelayUs[part]
     return sample.latencyUs[part]
   }
-  if (name === 'direct') {
+  if (isDirect(name)) {
     const own = figures.figure(id, name, read)
     return own === undefined ? '–' : `(${short(own.middle / 1000)})`
   }
@@ -160,7 +170,7 @@ function costs(figures: Figures, { id }: Workload, name: TargetName): string {
 function drawPlots(figures: Figures): Record<string, string> {
   const bars = (id: Workload['id'], read: Parameters<Figures['figure']>[2], scale = 1) =>
     targetNames
-      .filter((name) => name !== 'direct')
+      .filter((name) => !isDirect(name))
       .flatMap((label) => {
         const figure = figures.figure(id, label, read)
         if (figure === undefined) return []
@@ -182,5 +192,9 @@ function drawPlots(figures: Figures): Record<string, string> {
   }
 }
 
-export const targetsDescribed = (): string[] =>
-  targetNames.map((name) => `- **${name}**: ${describeTarget[name]}`)
+const targetsDescribed = [
+  '## Every target under every load',
+  '',
+  ...targetNames.map((name) => `- **${name}**: ${describeTarget[name]}`),
+  '',
+]

@@ -1,4 +1,5 @@
 /** The results of a whole run, and the figures that tables and goals take from them. */
+import type { ClientRow } from './clients.ts'
 import type { Sample } from './measure.ts'
 import type { Stages } from './stage-costs.ts'
 import type { Skipped, TargetName } from './target.ts'
@@ -15,14 +16,24 @@ export type Results = {
   readonly samples: readonly Sample[]
   readonly stages?: Stages
   readonly twoCores?: TwoCores
+  readonly clients?: readonly ClientRow[]
 }
 
 /** One worker process of the proxy against two, at the same load. */
 export type TwoCores = {
-  /** Requests for each second of the busiest process: what the machine gets from that many cores. */
-  readonly one: number
-  readonly two: number
-  readonly requests: number
+  readonly one: CrewCost
+  readonly two: CrewCost
+  /** What load generator and backend use for one request. */
+  readonly aroundUs: number
+}
+
+export type CrewCost = {
+  /** Requests for each second of the busiest process: what as many cores as processes give. */
+  readonly perBusiest: number
+  /** Of all processes together, for one request. */
+  readonly cpuUs: number
+  /** The busiest process's part of that. */
+  readonly busiestPart: number
 }
 
 /** A figure of several rounds: the middle one, the least and the most. */

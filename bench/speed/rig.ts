@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { createTestAuthority } from '../../packages/service/src/testing/certificates.ts'
 import { startChild } from './child.ts'
 import { installGateways, startLitellm, startLlms, startPortkey } from './gateways.ts'
-import { type Backend, startPath, startProxy, startSealedBackend, startWholePath } from './ours.ts'
+import { sealedDirect, startGatewayAlone, workerAlone } from './our-parts.ts'
+import {
+  type SealedBackend,
+  startPath,
+  startProxy,
+  startSealedBackend,
+  startWholePath,
+} from './ours.ts'
 import { type Place, startHaproxy, startNginx } from './plain-proxies.ts'
 import { jsonType, type Skipped, type Target, type TargetName, targetNames } from './target.ts'
 
@@ -12,7 +19,7 @@ export type Rig = {
   readonly targets: Target[]
   readonly skipped: Skipped[]
   readonly place: Place
-  readonly backend: Backend
+  readonly backend: SealedBackend
 }
 
 /** What is not wanted is not started; what does not start is skipped, and says why. */
@@ -24,13 +31,17 @@ export async function bringUp(folder: string, wanted: ReadonlySet<TargetName>): 
   const { port: modelPort } = JSON.parse(await model.firstLine) as { port: number }
   const place = { folder, modelPort, ...writeCertificate(folder) }
   const backend = await startSealedBackend(place)
-  const needsPath = wanted.has('whole path') || wanted.has('whole path, shape off')
+  const onPath = ['worker', 'whole path', 'whole path, shape off'] as const
+  const needsPath = onPath.some((name) => wanted.has(name))
   const path = needsPath ? await startPath(place) : undefined
   const starts: Record<TargetName, (() => Promise<Target | Skipped>) | undefined> = {
     direct: async () => {
       const parts = [{ name: 'model server', pid: model.pid }]
       return { name: 'direct', port: modelPort, headers: jsonType, parts }
     },
+    'direct, sealed': async () => sealedDirect(backend),
+    gateway: () => startGatewayAlone(place, backend),
+    worker: path && (async () => workerAlone(path)),
     litellm: () => startLitellm(place),
     nginx: () => startNginx(place),
     haproxy: () => startHaproxy(place),

@@ -1,4 +1,5 @@
 /** What a load can be sent to. */
+import type { SealedSpec } from '../load/load-spec.ts'
 import type { Child } from './child.ts'
 
 export type Target = {
@@ -9,6 +10,8 @@ export type Target = {
   readonly headers: Readonly<Record<string, string>>
   /** Stands before the model's name. */
   readonly modelPrefix?: string
+  /** Takes sealed requests only: the load generator seals them. */
+  readonly sealed?: SealedSpec
   /** What is measured of it: each program on its own. */
   readonly parts: readonly { readonly name: string; readonly pid: number }[]
 }
@@ -18,6 +21,7 @@ export type Skipped = { readonly name: TargetName; readonly why: string }
 /** In the order in which tables show them. */
 export const targetNames = [
   'direct',
+  'direct, sealed',
   'nginx',
   'haproxy',
   'portkey',
@@ -25,6 +29,8 @@ export const targetNames = [
   'litellm',
   'proxy',
   'proxy, shape off',
+  'gateway',
+  'worker',
   'whole path',
   'whole path, shape off',
 ] as const
@@ -33,6 +39,8 @@ export type TargetName = (typeof targetNames)[number]
 
 export const describeTarget: Readonly<Record<TargetName, string>> = {
   direct: 'load generator straight to the model server: the ceiling of this rig',
+  'direct, sealed':
+    'load generator that seals, straight to the backend that the proxy alone stands before',
   nginx: 'nginx, plain reverse proxy, encrypts nothing',
   haproxy: 'haproxy, plain reverse proxy, encrypts nothing',
   portkey: "Portkey's gateway on Node, encrypts nothing",
@@ -40,6 +48,8 @@ export const describeTarget: Readonly<Record<TargetName, string>> = {
   litellm: 'LiteLLM on Python, encrypts nothing',
   proxy: 'our proxy: sealed, attested, padded (shape default)',
   'proxy, shape off': 'our proxy: sealed and attested, streams unshaped',
+  gateway: 'our gateway alone, between a load generator that seals and that backend',
+  worker: 'our worker alone, between a load generator that seals and the model server',
   'whole path': 'our proxy, gateway and worker (shape default)',
   'whole path, shape off': 'our proxy, gateway and worker, streams unshaped',
 }

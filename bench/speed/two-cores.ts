@@ -2,24 +2,27 @@
  * What two worker processes of the proxy carry beyond one.
  *
  * On a machine of two cores the load has to run somewhere, too, so the clock cannot tell. What
- * each process used can: as many requests as fit into a second of the busiest one are what the
- * proxy carries where every process has a core of its own.
+ * each process uses can: as many requests as fit into a second of the busiest one are what the
+ * proxy carries where every process has a core of its own. All processes take turns on the first
+ * core meanwhile and always have work: a process that waits for the load wakes up for every single
+ * request, and would look dearer for that alone.
  */
-import { cpuSecondsEach } from './child.ts'
+import { cpuSeconds, cpuSecondsEach } from './child.ts'
 import { load, specFor } from './measure.ts'
-import { type Backend, startProxy } from './ours.ts'
+import { type SealedBackend, startProxy } from './ours.ts'
 import type { Place } from './plain-proxies.ts'
-import type { TwoCores } from './results.ts'
+import type { CrewCost, TwoCores } from './results.ts'
 import type { Target } from './target.ts'
 import { workloads } from './workloads.ts'
 
-const connections = 256
-const warmRequests = 16_000
+/** The kernel deals connections by hash: of many, no process gets far more than its part. */
+const connections = 512
+const warmRequests = 60_000
 const rounds = 3
 
 export async function measureTwoCores(
   place: Place,
-  backend: Backend,
+  backend: SealedBackend,
   seconds: number,
 ): Promise<TwoCores | undefined> {
   const workload = workloads.find(({ id }) => id === 'chat-32')
@@ -27,32 +30,43 @@ export async function measureTwoCores(
   const start = (workers: string) =>
     startProxy(place, 'proxy, shape off', backend, 'default', ['--workers', workers])
   const targets = await Promise.all([start('1'), start('2')])
-  const sums = targets.map(() => ({ requests: 0, busiest: 0 }))
+  const sums = targets.map(() => ({ requests: 0, all: 0, busiest: 0 }))
+  let around = 0
   for (let round = -1; round < rounds; round++) {
     for (const [at, target] of targets.entries()) {
       const spec = { ...specFor(target, workload, seconds), connections }
-      const before = cpuOf(target)
-      const limit = round < 0 ? { seconds: seconds * 3, requests: warmRequests } : {}
-      const { requests } = await load({ ...spec, ...limit })
+      const [before, backendBefore] = [cpuOf(target), cpuSeconds(backend.pid)]
+      const limit = round < 0 ? { seconds: seconds * 4, requests: warmRequests } : {}
+      const result = await load({ ...spec, ...limit })
       const sum = sums[at]
       if (round < 0 || sum === undefined) continue
-      sum.requests += requests
-      sum.busiest += busiestSince(before, cpuOf(target))
+      const used = usedSince(before, cpuOf(target))
+      sum.requests += result.requests
+      sum.all += used.all
+      sum.busiest += used.busiest
+      around += result.cpuSeconds + cpuSeconds(backend.pid) - backendBefore
     }
   }
   const [one, two] = sums
   if (!one?.busiest || !two?.busiest) return undefined
+  const aroundUs = (around * 1e6) / (one.requests + two.requests)
+  return { one: costOf(one), two: costOf(two), aroundUs }
+}
+
+function costOf(sum: { requests: number; all: number; busiest: number }): CrewCost {
   return {
-    one: one.requests / one.busiest,
-    two: two.requests / two.busiest,
-    requests: one.requests + two.requests,
+    perBusiest: sum.requests / sum.busiest,
+    cpuUs: (sum.all * 1e6) / sum.requests,
+    busiestPart: sum.busiest / sum.all,
   }
 }
 
 const cpuOf = ({ parts }: Target) => cpuSecondsEach(parts[0]?.pid ?? 0)
 
-function busiestSince(before: Map<number, number>, after: Map<number, number>): number {
-  let most = 0
-  for (const [pid, seconds] of after) most = Math.max(most, seconds - (before.get(pid) ?? 0))
-  return most
+function usedSince(
+  before: Map<number, number>,
+  after: Map<number, number>,
+): { all: number; busiest: number } {
+  const used = [...after].map(([pid, seconds]) => seconds - (before.get(pid) ?? 0))
+  return { all: used.reduce((sum, one) => sum + one, 0), busiest: Math.max(0, ...used) }
 }

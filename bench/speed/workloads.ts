@@ -1,6 +1,6 @@
 /** What is asked of every target, and for how long. */
 import { pacedChunksPerSecond, streamChunks, type Work } from '../load/load-spec.ts'
-import type { TargetName } from './target.ts'
+import { type TargetName, targetNames } from './target.ts'
 
 export type Workload = {
   readonly id: WorkloadId
@@ -17,6 +17,10 @@ export type Workload = {
   readonly quick?: boolean
   /** Takes this many times as long as others: its requests are few. */
   readonly stretch?: number
+  /** Does what one before it did: programs are warm. */
+  readonly isWarm?: boolean
+  /** Fewer rounds than others have. */
+  readonly rounds?: number
 }
 
 export type WorkloadId =
@@ -35,12 +39,14 @@ export type WorkloadId =
   | 'embeddings'
   | 'churn'
   | 'tls-32'
+  | 'tls-churn'
 
 const chat = { kind: 'chat', bodyBytes: 1024 } as const
 const stream = { kind: 'stream' } as const
 const paced = { kind: 'paced-stream' } as const
 const prompt = (bodyBytes: number): Work => ({ kind: 'chat', bodyBytes })
 
+const parts: readonly TargetName[] = ['direct, sealed', 'gateway', 'worker']
 /** The gateways of others take many seconds for what these two ask. */
 const strong: readonly TargetName[] = [
   'direct',
@@ -61,11 +67,14 @@ const oneShape: readonly TargetName[] = [
   'llms',
   'litellm',
   'proxy',
+  ...parts,
   'whole path',
 ]
+/** Chunks have no time stamps that can be read where the load generator only seals. */
+const paceable = (name: TargetName) => !parts.includes(name)
 
+/** In this order: what goals are about comes first, should the time be over. */
 export const workloads: readonly Workload[] = [
-  { id: 'chat-1', title: 'small chat, 1 at a time', work: chat, connections: 1, targets: oneShape },
   {
     id: 'chat-32',
     title: 'small chat, 32 at once',
@@ -75,11 +84,12 @@ export const workloads: readonly Workload[] = [
     quick: true,
   },
   {
-    id: 'chat-256',
-    title: 'small chat, 256 at once',
+    id: 'chat-1',
+    title: 'small chat, 1 at a time',
     work: chat,
-    connections: 256,
+    connections: 1,
     targets: oneShape,
+    isWarm: true,
   },
   {
     id: 'stream-32',
@@ -89,13 +99,13 @@ export const workloads: readonly Workload[] = [
     quick: true,
     stretch: 2,
   },
-  { id: 'stream-256', title: 'fast streams, 256 at once', work: stream, connections: 256 },
   {
     id: 'stream-1',
     title: 'fast streams, 1 at a time',
     work: stream,
     connections: 1,
     targets: strong,
+    isWarm: true,
   },
   {
     id: 'stream-1000',
@@ -103,8 +113,8 @@ export const workloads: readonly Workload[] = [
     work: stream,
     connections: 1000,
     targets: growth,
+    isWarm: true,
   },
-  { id: 'paced-32', title: 'paced streams, 32', work: paced, connections: 32, once: true },
   {
     id: 'paced-256',
     title: 'paced streams, 256',
@@ -114,11 +124,12 @@ export const workloads: readonly Workload[] = [
     targets: strong,
   },
   {
-    id: 'prompt-100k',
-    title: 'prompts of 100 KB, 8 at once',
-    work: prompt(100_000),
-    connections: 8,
-    targets: ['nginx', 'proxy'],
+    id: 'prompt-10m',
+    title: 'prompts of 10 MB, 2 at once',
+    work: prompt(10_485_760),
+    connections: 2,
+    targets: ['direct', 'nginx', 'haproxy', 'proxy', ...parts, 'whole path'],
+    quick: true,
   },
   {
     id: 'prompt-1m',
@@ -128,12 +139,44 @@ export const workloads: readonly Workload[] = [
     targets: oneShape,
   },
   {
-    id: 'prompt-10m',
-    title: 'prompts of 10 MB, 2 at once',
-    work: prompt(10_485_760),
-    connections: 2,
-    targets: ['direct', 'nginx', 'haproxy', 'proxy', 'whole path'],
-    quick: true,
+    id: 'tls-32',
+    title: 'small chat over TLS, 32 at once',
+    work: chat,
+    connections: 32,
+    tls: true,
+    targets: ['nginx', 'haproxy', 'proxy'],
+  },
+  {
+    id: 'tls-churn',
+    title: 'a new TLS connection for every small chat, 32 at once',
+    work: chat,
+    connections: 32,
+    tls: true,
+    churn: true,
+    targets: ['nginx', 'haproxy', 'proxy'],
+    isWarm: true,
+  },
+  {
+    id: 'chat-256',
+    title: 'small chat, 256 at once',
+    work: chat,
+    connections: 256,
+    targets: oneShape,
+    isWarm: true,
+  },
+  {
+    id: 'stream-256',
+    title: 'fast streams, 256 at once',
+    work: stream,
+    connections: 256,
+    isWarm: true,
+  },
+  {
+    id: 'prompt-100k',
+    title: 'prompts of 100 KB, 8 at once',
+    work: prompt(100_000),
+    connections: 8,
+    targets: ['nginx', 'proxy'],
   },
   {
     id: 'embeddings',
@@ -149,14 +192,16 @@ export const workloads: readonly Workload[] = [
     connections: 32,
     churn: true,
     targets: oneShape,
+    isWarm: true,
   },
   {
-    id: 'tls-32',
-    title: 'small chat over TLS, 32 at once',
-    work: chat,
+    id: 'paced-32',
+    title: 'paced streams, 32',
+    work: paced,
     connections: 32,
-    tls: true,
-    targets: ['nginx', 'haproxy', 'proxy'],
+    once: true,
+    rounds: 1,
+    targets: targetNames.filter(paceable),
   },
 ]
 

@@ -3,6 +3,8 @@ import { type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelop
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { sealPieces, sealWhole } from './seal-stream.ts'
 
+const prelude = new Uint8Array(52)
+
 test('an engine that fails in mid-stream gives no authenticated end', async () => {
   const sent: Bytes[] = []
   const sink = (bytes: Bytes) => void sent.push(bytes)
@@ -23,4 +25,16 @@ test('short answers that are not streamed all have one length, long ones full fr
   const bytes = await sealWhole(await outgoing(), long)
   expect(textOf(await open(bytes)).length).toBe(600_000)
   expect(new Set(frameLengths(bytes).slice(1, -1)).size).toBe(1)
+})
+
+test('without a shape the first piece goes out with the head, and pieces that come together in one frame', async () => {
+  const sent: Bytes[] = []
+  const together = async function* () {
+    for (const text of ['one', 'two', 'three', 'four']) yield encodeText(text)
+  }
+  await sealPieces(await outgoing(), together(), (bytes) => void sent.push(bytes))
+  expect(textOf(await open(joinBytes(sent)))).toBe('onetwothreefour')
+  const parts = (at: number) => frameLengths(at === 0 ? sent[0]! : joinBytes([prelude, sent[at]!]))
+  expect(parts(0)).toHaveLength(2)
+  expect(sent.length).toBeLessThanOrEqual(3)
 })

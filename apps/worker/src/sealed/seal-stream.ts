@@ -54,21 +54,22 @@ export async function sealPieces(
   pieces: AsyncIterable<Bytes>,
   sink: Sink,
 ): Promise<void> {
-  const head = await out.sealer.seal(headRecord(out.head), false)
-  await sink(joinBytes([out.sealer.prelude, head]))
   const waiting = new WaitingBytes(maxData)
   const reading = waiting.fill(pieces)
+  // The engine has begun when there is an answer to seal, so the first piece goes with the head.
+  let frames = [out.sealer.prelude, await out.sealer.seal(headRecord(out.head), false)]
   try {
-    for (let ended = false; !ended; ) {
+    for (;;) {
       await waiting.untilAny()
-      await endOfTurn()
-      const frames: Bytes[] = []
+      // Only the pieces after it wait for others that come at the same time.
+      if (frames.length === 0) await endOfTurn()
       while (waiting.length > 0) {
         frames.push(await out.sealer.seal(dataRecord(waiting.take(maxData)), false))
       }
-      // A source that broke shows here, after what came before has been sent.
+      // A source that broke shows after what came before has been sent.
       if (frames.length > 0) await sink(joinBytes(frames))
-      ended = waiting.ended
+      if (waiting.ended) break
+      frames = []
     }
     await sink(await out.sealer.seal(endRecord(out.finish()), true))
   } finally {

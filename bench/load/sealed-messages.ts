@@ -1,0 +1,63 @@
+/** Makes the sealed requests of a client that has verified its worker, for loads on gateway or worker alone. */
+import { readFileSync } from 'node:fs'
+import {
+  createStaticSource,
+  defaultMaxAnswerBytes,
+  hardwareVerifiers,
+  PrivateClient,
+  vendorRoots,
+} from '@privatemode/sdk'
+import { softwareVerifier } from '@privatemode/sdk/software'
+import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { type LoadSpec, models, requestBody, type SealedSpec } from './load-spec.ts'
+
+const sealedPath = '/privatemode/v1/sealed'
+
+/** Every call gives a whole request with an id of its own, as a replay is refused. */
+export async function createSealedMessages(
+  spec: LoadSpec,
+  sealed: SealedSpec,
+): Promise<() => Buffer> {
+  const client = new PrivateClient({
+    endpoint: sealed.url,
+    manifestSource: createStaticSource(readFileSync(sealed.manifestPath), async () => {}),
+    roots: { ...vendorRoots, software: [sealed.rootFingerprint] },
+    revocation: { allowUnknown: true, revokedGraceHours: 0 },
+    hardware: hardwareVerifiers,
+    software: softwareVerifier,
+    crypto: nativeCrypto,
+    fetch,
+    shape: sealed.shape,
+    now: () => new Date(),
+    onEvent: () => {},
+    candidates: 1,
+    maxAnswerBytes: defaultMaxAnswerBytes,
+    retryBudgetMs: 0,
+  })
+  await client.ready(sealed.apiKey)
+  const { work } = spec
+  const call = {
+    path: spec.path,
+    model: work.kind === 'paced-stream' ? models.paced : models.plain,
+    body: new TextEncoder().encode(requestBody(work)),
+    stream: work.kind === 'stream' || work.kind === 'paced-stream',
+    apiKey: sealed.apiKey,
+  }
+  await client.prepare(call) // the session is made with the first call
+  return () => {
+    const prepared = client.prepare(call)
+    if (prepared instanceof Promise) throw new TypeError('the session is not warm')
+    const { headers, request } = prepared
+    let head = `POST ${sealedPath} HTTP/1.1\r\nhost: 127.0.0.1:${spec.port}\r\ncontent-length: ${request.lengthBytes}\r\n`
+    // What the gateway would add for a worker.
+    head += 'privatemode-key-ref: key_bench\r\n'
+    for (const name in headers) head += `${name}: ${headers[name]}\r\n`
+    if (spec.churn) head += 'connection: close\r\n'
+    const parts: Uint8Array[] = [Buffer.from(`${head}\r\n`, 'latin1'), request.first]
+    for (let frame = request.next(); frame !== undefined; frame = request.next()) {
+      if (frame instanceof Promise) throw new TypeError('the native provider answers at once')
+      for (const piece of frame) parts.push(piece)
+    }
+    return Buffer.concat(parts)
+  }
+}

@@ -1,0 +1,43 @@
+/** Shows that the rig is not the limit: what load generator and model server can do without anything in between. */
+import { short } from './plot.ts'
+import { cpuUsOf, type Figures } from './results.ts'
+import { type TargetName, targetNames } from './target.ts'
+import { type WorkloadId, workloads } from './workloads.ts'
+
+const shown: readonly WorkloadId[] = ['chat-32', 'chat-256', 'stream-32', 'prompt-1m', 'embeddings']
+
+export function formatRig(figures: Figures): string[] {
+  const rows = shown.flatMap((id) => {
+    const direct = perSecondOf(figures, id, 'direct')
+    if (direct === undefined) return []
+    const others = targetNames
+      .filter((name) => !name.startsWith('direct'))
+      .map((name) => ({ name, rate: perSecondOf(figures, id, name) ?? 0 }))
+      .toSorted((a, b) => b.rate - a.rate)
+    const [fastest] = others
+    const ours = perSecondOf(figures, id, 'proxy')
+    const load = figures.figure(id, 'direct', (sample) => sample.loadCpuUs)?.middle ?? 0
+    const server = figures.figure(id, 'direct', cpuUsOf('model server'))?.middle ?? 0
+    const title = workloads.find((workload) => workload.id === id)?.title ?? id
+    const most = fastest === undefined ? '–' : `${short(fastest.rate)} (${fastest.name})`
+    return [
+      `| ${title} | ${short(direct)} | ${most} | ${ours === undefined ? '–' : short(ours)} | ${short(load)} | ${short(server)} |`,
+    ]
+  })
+  if (rows.length === 0) return []
+  return [
+    '## Is the rig fast enough?',
+    '',
+    'Requests per second of the clock: straight to the model server, through the fastest of all targets, and through our proxy; and the',
+    'processor time that load generator and model server use for one. Where the fastest target comes near to the first column, the',
+    'clock says more about the rig than about the target; processor time, of which all ratios are made, does not.',
+    '',
+    '| | direct | fastest | our proxy | load µs | model server µs |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+    '',
+  ]
+}
+
+const perSecondOf = (figures: Figures, id: WorkloadId, name: TargetName) =>
+  figures.figure(id, name, (sample) => sample.perSecond)?.middle

@@ -1,0 +1,105 @@
+/** Why a goal was missed, said by the figures of the same run. */
+import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
+import { short } from './plot.ts'
+import { cpuUsOf, Figures, type Results } from './results.ts'
+import type { TargetName } from './target.ts'
+import type { WorkloadId } from './workloads.ts'
+
+export function explainMissed(results: Results): string[] {
+  const figures = new Figures(results)
+  const missed = judgeGoals(figures, results.twoCores).filter(
+    ({ isReached }) => isReached === false,
+  )
+  if (missed.length === 0) return []
+  return [
+    '### Why goals were missed',
+    '',
+    ...missed.map(
+      (goal) => `- **${goal.measure}** (${goal.goal}): ${explain(goal, figures, results)}`,
+    ),
+    '',
+  ]
+}
+
+function explain({ topic }: Goal, figures: Figures, results: Results): string {
+  switch (topic.kind) {
+    case 'per-cpu':
+      return explainRate(topic, figures, results)
+    case 'tail':
+      return explainTail(figures)
+    case 'first-token':
+      return explainFirstToken(figures)
+    case 'two-cores':
+      return explainTwoCores(results)
+    case 'other':
+      return 'the tables below have the parts of this figure.'
+  }
+}
+
+function explainRate(
+  { workload, target }: Extract<GoalTopic, { kind: 'per-cpu' }>,
+  figures: Figures,
+  { stages }: Results,
+): string {
+  const ours = cpuOf(figures, workload, target, 'proxy')
+  const nginx = cpuOf(figures, workload, 'nginx', 'nginx')
+  const portkey = cpuOf(figures, workload, 'portkey', 'portkey')
+  const sides = `the proxy uses ${us(ours)} for one, nginx ${us(nginx)}, Portkey ${us(portkey)}.`
+  if (stages === undefined) return sides
+  const { name, all, own } = stagesOf(workload, stages)
+  const sockets = all.find((stage) => stage.name.startsWith('sockets'))?.us
+  const floor = `Of the stages of ${name}, sockets take ${us(sockets)} and bare ciphers and hashes ${us(own)}: nothing in our code can save those.`
+  if (workload !== 'stream-32' || target !== 'proxy') return `${sides} ${floor}`
+  const off = cpuOf(figures, workload, 'proxy, shape off', 'proxy')
+  return `${sides} ${floor} Without a shape it is ${us(off)}. A shaped stream wakes the proxy on every tick of its clock, for a read and a write that no other stream shares; at ${perSecond(figures, workload, target)} streams a second the process sleeps in between, and caches are cold when it wakes.`
+}
+
+function stagesOf(workload: WorkloadId, stages: NonNullable<Results['stages']>) {
+  if (workload.startsWith('stream'))
+    return { name: 'one chunk', all: stages.chunk, own: stages.bare.chunk }
+  if (workload.startsWith('prompt'))
+    return { name: 'a prompt of 1 MB', all: stages.prompt, own: stages.bare.prompt }
+  return { name: 'a small chat', all: stages.chat, own: stages.bare.chat }
+}
+
+function explainTail(figures: Figures): string {
+  const p99 = (name: TargetName) => figures.figure('chat-1', name, (one) => one.latencyUs.p99)
+  const most = (name: TargetName) => figures.figure('chat-1', name, (one) => one.latencyUs.most)
+  const ms = (value: number | undefined) =>
+    value === undefined ? '–' : `${short(value / 1000)} ms`
+  return (
+    `the backend of the rig alone has a p99 of ${ms(p99('direct, sealed')?.middle)} (most ${ms(most('direct, sealed')?.middle)}) before the proxy adds anything; ` +
+    `with the proxy it is ${ms(p99('proxy')?.middle)} (most ${ms(most('proxy')?.middle)}). ` +
+    'What lies beyond the middle are pauses of the collectors of both programs, and turns of other threads on the same core.'
+  )
+}
+
+function explainFirstToken(figures: Figures): string {
+  const chat = (part: string) => cpuOf(figures, 'chat-1', 'whole path', part)
+  const sum = (chat('proxy') ?? 0) + (chat('gateway') ?? 0) + (chat('worker') ?? 0)
+  const added = figures.figure('chat-1', 'whole path', (one) => one.latencyUs.p50)?.middle
+  return (
+    `all three programs share one core here and take turns. A small chat, with nothing to wait for, takes ${us(added)} through them, ` +
+    `and they use ${us(sum)} of processor for it (proxy ${us(chat('proxy'))}, gateway ${us(chat('gateway'))}, worker ${us(chat('worker'))}), ` +
+    'part of it after the answer. On machines of their own the turns of the scheduler fall away.'
+  )
+}
+
+function explainTwoCores({ twoCores }: Results): string {
+  if (twoCores === undefined) return 'it was not measured.'
+  const { one, two, aroundUs } = twoCores
+  const byClock = (2 * Math.max(one.cpuUs, aroundUs)) / (two.cpuUs + aroundUs)
+  return (
+    `a request costs ${us(one.cpuUs)} with one process and ${us(two.cpuUs)} with two, of which the busier had ${short(two.busiestPart * 100)}%: ` +
+    `two that share nothing and evenly would give 2 ×. Load and backend use ${us(aroundUs)} for each request, so on two cores ` +
+    `the clock could show no more than ${short(byClock)} ×.`
+  )
+}
+
+const cpuOf = (figures: Figures, workload: WorkloadId, target: TargetName, part: string) =>
+  figures.figure(workload, target, cpuUsOf(part))?.middle
+
+const perSecond = (figures: Figures, workload: WorkloadId, target: TargetName) =>
+  short(figures.figure(workload, target, (sample) => sample.perSecond)?.middle ?? 0)
+
+const us = (value: number | undefined) => (value === undefined ? '–' : `${short(value)} µs`)
