@@ -4,12 +4,12 @@ import { bundle, imports } from './bundle-size.ts'
 
 /** The budget, and the size as of the last deliberate change; growth of 3 % over that fails too. */
 const limits: Readonly<Record<keyof typeof imports, { budget: number; recorded: number }>> = {
-  core: { budget: 40_000, recorded: 38_300 },
-  'core and software': { budget: 45_000, recorded: 42_800 },
-  'core and SEV-SNP': { budget: 60_000, recorded: 46_600 },
-  'core and TDX': { budget: 60_000, recorded: 48_700 },
-  'all hardware': { budget: 120_000, recorded: 61_450 },
-  'all hardware and software': { budget: 120_000, recorded: 62_200 },
+  core: { budget: 40_000, recorded: 38_500 },
+  'core and software': { budget: 45_000, recorded: 43_000 },
+  'core and SEV-SNP': { budget: 60_000, recorded: 46_850 },
+  'core and TDX': { budget: 60_000, recorded: 48_900 },
+  'all hardware': { budget: 120_000, recorded: 61_700 },
+  'all hardware and software': { budget: 120_000, recorded: 62_450 },
 }
 
 for (const [name, source] of Object.entries(imports)) {
@@ -50,4 +50,23 @@ test('a core bundle contains no verifier that it does not import', async () => {
   const snp = await bundle(imports['core and SEV-SNP'])
   expect(snp.code).toContain('snp/report-signature')
   expect(snp.code).not.toContain('tdx/')
+})
+
+/** In no version of Safari before 17.4, by the tables of MDN; what is asked for before it is used is not here. */
+const tooNew = [
+  ...[
+    'Promise.withResolvers',
+    'Promise.try',
+    'AbortSignal.any',
+    'ReadableStream.from',
+    'for await',
+  ],
+  ...['Object.groupBy', 'Map.groupBy', 'Iterator.from', 'Symbol.dispose', 'Symbol.asyncDispose'],
+  ...['fromBase64', 'RegExp.escape', 'Error.isError', '.transfer('],
+  ...['ML-KEM-768'], // of WebCrypto, which few have: ours is a library
+]
+
+test('the package uses nothing that Safari 17 does not have', async () => {
+  const { code } = await bundle(imports['all hardware and software'])
+  expect(tooNew.filter((name) => code.includes(name))).toEqual([])
 })
