@@ -13,6 +13,7 @@ import { preparePython } from './python-environment.ts'
 import { type RecordOptions, recordAll } from './record-all.ts'
 import { writeReport } from './report.ts'
 import type { Recording, Results } from './results.ts'
+import { topics } from './topics.ts'
 
 const root = join(import.meta.dir, '../..')
 const cache = join(root, 'node_modules/.cache/privatemode-shape')
@@ -36,6 +37,9 @@ const { values: options } = parseArgs({
   },
 })
 
+/** Fewer could not be judged: each topic must be in all folds and in what training sets aside. */
+const leastPerTopic = 10
+
 if (options.record !== undefined) await record(options.record)
 else if (options.train !== undefined) await trainAll(options.train)
 else if (!options.report) {
@@ -52,6 +56,16 @@ async function record(folder: string): Promise<void> {
     embeddedPerTopic: Number(options.embedded),
     concurrency: Number(options.concurrency),
     seed: Number(options.seed),
+  }
+  const { conversations, embeddedPerTopic } = wanted
+  const isEnough = (perTopic: number) => perTopic >= leastPerTopic
+  if (
+    !isEnough(conversations / topics.length) ||
+    !(embeddedPerTopic === 0 || isEnough(embeddedPerTopic))
+  ) {
+    throw new RangeError(
+      `each topic needs ${leastPerTopic} conversations, there are ${topics.length}`,
+    )
   }
   await recordAll(wanted)
 }

@@ -22,13 +22,53 @@ export async function checkModel(
   only: number,
   without: readonly string[] = [],
 ): Promise<Search> {
+  return inFolder(async (folder) => {
+    await build(folder, model, only, without, [])
+    return readSearch(await run(folder, ['./pan', '-m100000']))
+  })
+}
+
+/** What the model prints on the shortest way to a violation. */
+export async function findTrail(
+  model: Model,
+  only: number,
+  without: readonly string[],
+): Promise<string> {
+  return inFolder(async (folder) => {
+    await build(folder, model, only, without, ['-DBFS'])
+    const search = readSearch(await run(folder, ['./pan']))
+    if (!search.violated) throw new Error('there is no way to a violation')
+    const trail = ['-k', `${model}.pml.trail`]
+    return run(folder, ['spin', ...trail, ...definitions(only, without), sourceOf(model)])
+  })
+}
+
+/** What the model prints in a run whose choices are drawn. */
+export const simulate = (model: Model, seed: number, maxSteps: number): Promise<string> =>
+  inFolder((folder) => run(folder, ['spin', `-n${seed}`, `-u${maxSteps}`, sourceOf(model)]))
+
+const sourceOf = (model: Model) => join(import.meta.dir, `${model}.pml`)
+const definitions = (only: number, without: readonly string[]) => [
+  `-DONLY=${only}`,
+  ...without.map((name) => `-D${name}`),
+]
+
+async function build(
+  folder: string,
+  model: Model,
+  only: number,
+  without: readonly string[],
+  flags: readonly string[],
+): Promise<void> {
+  await run(folder, ['spin', ...definitions(only, without), '-a', sourceOf(model)])
+  const limits = ['-DSAFETY', '-DMEMLIM=2048', ...flags]
+  await run(folder, ['cc', '-w', '-O1', ...limits, '-o', 'pan', 'pan.c'])
+}
+
+async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-model-'))
   try {
-    const source = join(import.meta.dir, `${model}.pml`)
-    const names = without.map((name) => `-D${name}`)
-    await run(folder, ['spin', `-DONLY=${only}`, ...names, '-a', source])
-    await run(folder, ['cc', '-w', '-O1', '-DSAFETY', '-DMEMLIM=2048', '-o', 'pan', 'pan.c'])
-    return readSearch(await run(folder, ['./pan', '-m100000']))
+    return await work(folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -8,6 +8,7 @@ import {
   missingTools,
 } from './check-model.ts'
 import { type Model, mutants, properties } from './mutants.ts'
+import { writeTraces } from './traces.ts'
 
 const document = resolve(import.meta.dir, '../../docs/protocol-model.md')
 const missing = missingTools()
@@ -52,7 +53,10 @@ for (const mutant of mutants) {
   const found = search.violated ? 'attack found' : `holds in ${search.states} states`
   say(`| ${mutant.means} | ${breaks} | ${found}${expected ? '' : ', **not as expected**'} |`)
 }
-if (process.argv.includes('--write')) await writeTables()
+if (process.argv.includes('--write')) {
+  await writeTables()
+  await writeTraces()
+}
 console.log(failures === 0 ? '\nall as expected' : `\n${failures} not as expected`)
 process.exitCode = failures === 0 ? 0 : 1
 

@@ -3,7 +3,8 @@
  *
  * Requests have times of issue; the attacker sets the clock to anything before each delivery and
  * delivers any request again and again. Two generations of memory, a floor where one is forgotten:
- * step by step as packages/protocol/src/envelope/replay-guard.ts does it. Mutants as in session.pml.
+ * step by step as packages/protocol/src/envelope/replay-guard.ts does it. Mutants as in session.pml; the trace that is
+ * printed is played against that code.
  */
 
 #ifndef ONLY
@@ -40,12 +41,14 @@
 #define KEPT current
 #endif
 
+inline refuse() { printf("refuse %d %d %d\n", id, issued[id], now); goto next }
+
 init {
   byte issued[REQUESTS];       /* 1 or later: 0 stands for "never" */
   byte accepted, current, previous, current_latest, previous_latest, floor;
   byte now = 1, turned, id;
 
-  atomic { do :: now < END_OF_TIME -> now++ :: break od; turned = now }
+  atomic { do :: now < END_OF_TIME -> now++ :: break od; turned = now; printf("start %d\n", now) }
   do
   :: id < REQUESTS ->
     atomic { issued[id] = 1; do :: issued[id] < END_OF_TIME -> issued[id]++ :: break od; id++ }
@@ -55,7 +58,7 @@ init {
   :: atomic {
       id = 0; do :: id < REQUESTS - 1 -> id++ :: break od;
       now = 1; do :: now < END_OF_TIME -> now++ :: break od;
-      if :: !RECENT(issued[id]) -> goto next :: else fi;
+      if :: !RECENT(issued[id]) -> refuse() :: else fi;
       if
       :: now >= turned + WINDOW || turned >= now + WINDOW ->
         if :: previous_latest > floor -> floor = previous_latest :: else fi;
@@ -66,8 +69,9 @@ init {
         turned = now
       :: else
       fi;
-      if :: BELOW_FLOOR(issued[id]) || REMEMBERED(id) -> goto next :: else fi;
+      if :: BELOW_FLOOR(issued[id]) || REMEMBERED(id) -> refuse() :: else fi;
       assert((ONLY != 0 && ONLY != ONCE) || !HAS(accepted, id));
+      printf("accept %d %d %d\n", id, issued[id], now);
       accepted = accepted | (1 << id);
       current = current | (1 << id);
       if :: issued[id] > current_latest -> current_latest = issued[id] :: else fi;
