@@ -1,51 +1,33 @@
 /** One connection of a client: requests in, one at a time, answers out. */
 import type { Socket } from 'bun'
-import type { BodyRoom } from './body-room.ts'
+import type { ConnectionLimits, ConnectionPlace } from './connection-place.ts'
 import { Exchange, type ExchangeHost } from './exchange.ts'
 import { Fields } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
+import { largePieceBytes, type Sender } from './reading-turns.ts'
 import { releaseBytes } from './release-bytes.ts'
 import { RequestBody } from './request-body.ts'
 import { maxHeadBytes, parseRequestHead, readHeadText } from './request-head.ts'
 import { SocketWriter } from './socket-writer.ts'
 
-/** What connections share. Time is counted in ticks of one second, so that no request sets a timer. */
-export type ConnectionPlace = {
-  readonly tick: number
-  readonly stopping: boolean
-  readonly limits: ConnectionLimits
-  readonly room: BodyRoom
-  readonly begin: (exchange: Exchange) => void
-  readonly refuse: (exchange: Exchange, error: MessageError) => void
-}
-
-export type ConnectionLimits = {
-  /** Between requests. */
-  readonly idleSeconds: number
-  /** From the first byte of a head, or of a TLS handshake, to its last. */
-  readonly headSeconds: number
-  /**
-   * Without a byte of the body, or without the client taking a byte of the answer. A body that
-   * comes slower than `slowBytesPerSecond` has no more than this in excess.
-   */
-  readonly stallSeconds: number
-}
-
 /** Slower than any line that people use; who sends a byte now and then keeps no connection by it. */
 const slowBytesPerSecond = 1024
 
+/** Of silence, and in all: who goes on sending what nobody wants has had time to read why. */
 const lingerSeconds = 2
+const maxLingerSeconds = 10
 
-export class ClientConnection implements ExchangeHost {
+export class ClientConnection implements ExchangeHost, Sender {
   readonly writer: SocketWriter
   readonly #socket: Socket<ClientConnection>
   readonly #place: ConnectionPlace
   #input: Buffer | undefined
   #exchange: Exchange | undefined
   #paused = false
+  #awaitsTurn = false
   #advancing = false
   #closing = false
-  #lingering = false
+  #lingeringTick: number | undefined
   #fresh = true
   #touchedTick: number
   #takenTick: number
@@ -75,14 +57,17 @@ export class ClientConnection implements ExchangeHost {
 
   data(bytes: Buffer): void {
     this.#touchedTick = this.#place.tick
+    const { length } = bytes
     if (this.#closing) {
       releaseBytes(bytes)
+      if (length >= largePieceBytes) this.#place.turns.took(this)
       return
     }
     try {
       const used = this.#exchange?.body.ended === false ? this.#exchange.body.feed(bytes, 0) : 0
-      if (used < bytes.length) this.#keep(used === 0 ? bytes : bytes.subarray(used))
+      if (used < length) this.#keep(used === 0 ? bytes : bytes.subarray(used))
       this.#advance()
+      if (length >= largePieceBytes) this.#takeTurn()
     } catch (error) {
       this.#refuse(error)
     }
@@ -94,7 +79,25 @@ export class ClientConnection implements ExchangeHost {
     this.writer.drain()
   }
 
+  /** Others who send much have their turn first. */
+  pause(): void {
+    this.#awaitsTurn = true
+    this.#read(false)
+  }
+
+  resume(): void {
+    this.#awaitsTurn = false
+    this.#read(true)
+  }
+
+  /** What is streamed has a pace of its own: that of whoever takes it. */
+  #takeTurn(): void {
+    if (this.#exchange?.body.isLong === true) this.#place.turns.took(this)
+    else this.#place.turns.leave(this)
+  }
+
   closed(): void {
+    this.#place.turns.leave(this)
     const exchange = this.#exchange
     this.#exchange = undefined
     exchange?.lost()
@@ -121,8 +124,9 @@ export class ClientConnection implements ExchangeHost {
   sweep(): void {
     const { tick, limits, stopping } = this.#place
     const silent = tick - this.#touchedTick
-    if (this.#lingering) {
-      if (silent > lingerSeconds) this.#socket.terminate()
+    if (this.#lingeringTick !== undefined) {
+      const isOver = tick - this.#lingeringTick > maxLingerSeconds
+      if (silent > lingerSeconds || isOver) this.#socket.terminate()
     } else if (this.#isStalled(silent, tick, limits)) {
       this.#giveUp()
     } else if (stopping && !this.busy && !this.writer.blocked) {
@@ -135,10 +139,11 @@ export class ClientConnection implements ExchangeHost {
     if (this.writer.blocked) return tick - this.#takenTick > limits.stallSeconds
     if (this.#exchange !== undefined) {
       const { body } = this.#exchange
-      if (body.ended || this.#paused) return false
+      if (body.ended || (this.#paused && !this.#awaitsTurn)) return false
       const allowedSeconds =
         limits.stallSeconds + (body.collectedBytes ?? Infinity) / slowBytesPerSecond
-      return silent > limits.stallSeconds || tick - this.#headTick > allowedSeconds
+      if (tick - this.#headTick > allowedSeconds) return true
+      return silent > limits.stallSeconds && !this.#awaitsTurn
     }
     if (this.#fresh || this.#input !== undefined) return tick - this.#headTick > limits.headSeconds
     return silent > limits.idleSeconds
@@ -224,7 +229,7 @@ export class ClientConnection implements ExchangeHost {
       this.#socket.end()
       return
     }
-    this.#lingering = true
+    this.#lingeringTick = this.#place.tick
     this.#input = undefined
     this.#touchedTick = this.#place.tick
     this.#read(true)

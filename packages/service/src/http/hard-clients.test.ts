@@ -3,7 +3,10 @@ import { afterEach, expect, test } from 'bun:test'
 import { type PlainHandler, startPlainServer } from '../testing/plain-server.ts'
 import { rawClient } from '../testing/raw-client.ts'
 import { BodyRoom } from './body-room.ts'
+import { ClientConnection } from './client-connection.ts'
+import type { Exchange } from './exchange.ts'
 import type { HttpServer, HttpServerOptions } from './http-server.ts'
+import { ReadingTurns } from './reading-turns.ts'
 import { RequestBody } from './request-body.ts'
 
 let server: HttpServer
@@ -77,6 +80,57 @@ test('who sends and takes nothing is cut', async () => {
   clearInterval(drip)
   client.resume()
   client.close()
+})
+
+test('many long bodies at once take turns, all arrive whole, and small requests go on', async () => {
+  const sum = (text: string) => text.length * 31 + text.charCodeAt(0) + text.charCodeAt(999_999)
+  start(async (request) => {
+    const text = await request.text()
+    return new Response(text === '' ? 'small' : `sum ${sum(text)}.`)
+  })
+  const bodies = Array.from({ length: 12 }, (_, index) => String(index % 10).repeat(1_000_000))
+  const answers = bodies.map(async (body) => {
+    const client = await rawClient(server.port)
+    client.send(post(body.length) + body)
+    return client.until((text) => text.endsWith('.'))
+  })
+  const small = await rawClient(server.port)
+  small.send(get)
+  expect(await small.until((text) => text.endsWith('small'))).toContain('200')
+  for (const [index, answer] of (await Promise.all(answers)).entries()) {
+    expect(answer).toContain(`sum ${sum(bodies[index]!)}.`)
+  }
+})
+
+test('who goes on sending after it was refused is cut', () => {
+  const done: string[] = []
+  const socket = {
+    ...{ pause: () => {}, resume: () => {}, shutdown: () => void done.push('told') },
+    write: (bytes: Uint8Array, _from: number, length = bytes.length) => length,
+    terminate: () => void done.push('cut'),
+  }
+  const refuse = (exchange: Exchange) => {
+    const body = Buffer.from('no')
+    exchange.begin('HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n', {
+      bytes: body,
+      start: 0,
+      end: 2,
+    })
+    exchange.finish()
+  }
+  const limits = { idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
+  const shared = { room: new BodyRoom(1000), turns: new ReadingTurns() }
+  const place = { ...shared, limits, refuse, begin: refuse, tick: 0, stopping: false }
+  const connection = new ClientConnection(socket as never, place)
+  connection.data(Buffer.from('no request\r\n\r\nmore'))
+  expect(done).toEqual(['told'])
+  for (let second = 0; second < 12; second++) {
+    connection.data(Buffer.alloc(100_000))
+    place.tick++
+    connection.sweep()
+  }
+  expect(done[1]).toBe('cut')
+  connection.closed()
 })
 
 test('where bodies fill the room, the largest that is still coming is given up and told so', async () => {

@@ -9,10 +9,12 @@ import { explainListenError } from '../listen-error.ts'
 import type { Tls } from '../listener.ts'
 import { ServiceError } from '../service-error.ts'
 import { BodyRoom } from './body-room.ts'
-import { ClientConnection, type ConnectionLimits } from './client-connection.ts'
+import { ClientConnection } from './client-connection.ts'
+import type { ConnectionLimits } from './connection-place.ts'
 import type { Exchange } from './exchange.ts'
 import type { MessageError } from './message-error.ts'
 import { probePort } from './probe-port.ts'
+import { ReadingTurns } from './reading-turns.ts'
 
 export type HttpServerOptions = {
   readonly hostname: string
@@ -63,6 +65,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
     stopping: false,
     limits: options.limits,
     room: new BodyRoom(options.limits.heldBodyBytes ?? defaultHeldBodyBytes),
+    turns: new ReadingTurns(),
     begin: options.begin,
     refuse: options.refuse,
   }

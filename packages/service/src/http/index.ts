@@ -1,6 +1,7 @@
 /** HTTP/1.1 over plain sockets, both ways, for programs on whose hot path it lies. */
 export { ChunkedScanner } from './chunked.ts'
-export { ClientConnection, type ConnectionLimits } from './client-connection.ts'
+export { ClientConnection } from './client-connection.ts'
+export type { ConnectionLimits } from './connection-place.ts'
 export { Exchange } from './exchange.ts'
 export { Fields, hasToken, parseFields } from './head-fields.ts'
 export { type HttpServer, type HttpServerOptions, serveHttp } from './http-server.ts'

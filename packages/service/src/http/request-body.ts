@@ -66,6 +66,14 @@ export class RequestBody {
     return this.#scanner === undefined ? this.#left : Infinity
   }
 
+  /** Whether much more is to come that is held or thrown away; what is streamed is neither. */
+  get isLong(): boolean {
+    const { kind } = this.#taker
+    if (this.ended || kind === 'nobody' || kind === 'stream') return false
+    if (this.#scanner === undefined) return this.#left > worthFillingBytes
+    return kind === 'discard' || this.#size > worthFillingBytes
+  }
+
   /** Takes what belongs to this body from `from` on; returns where the rest begins. */
   feed(bytes: Buffer, from: number): number {
     const end =

@@ -2,6 +2,7 @@
 import { BodyRoom } from '../../http/body-room.ts'
 import { ClientConnection } from '../../http/client-connection.ts'
 import type { Exchange } from '../../http/exchange.ts'
+import { ReadingTurns } from '../../http/reading-turns.ts'
 
 export type ReadRequest = {
   readonly method: string
@@ -47,6 +48,7 @@ export function readRequests(bytes: Uint8Array, cuts: readonly number[] = []): R
     stopping: false,
     limits: { idleSeconds: 1, headSeconds: 1, stallSeconds: 1 },
     room: new BodyRoom(roomBytes),
+    turns: new ReadingTurns(),
     begin: take,
     refuse: close,
   })
