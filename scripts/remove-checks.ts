@@ -136,7 +136,10 @@ try {
 console.log(`${removed} checks removed one at a time, ${survivors} removals went unnoticed`)
 process.exit(survivors === 0 ? 0 : 1)
 
-/** Conditions that lead to a refusal: `if (…) throw`, a block that throws, or `require(…)`. */
+/**
+ * Conditions that decide about a refusal: `if (bad) throw`, a block that throws, `if (good) return`
+ * with the refusal behind it, or `require(…)`.
+ */
 function findRemovals(source: string): Removal[] {
   return filesBelow(source).flatMap((file) => {
     const text = readFileSync(join(root, file), 'utf8')
@@ -146,14 +149,20 @@ function findRemovals(source: string): Removal[] {
         /^\s*if \(/.test(line) && /throw |refuse|fail\(/.test(`${line}${lines[index + 1] ?? ''}`)
       const required = /transcript\.require\($/.test(line)
       if (!guard && !required) return []
+      const opening = isPass(line) ? 'if (true || (' : 'if (false && ('
       const changed = guard
-        ? line.replace('if (', 'if (false && (').replace(/\) (throw|\{|return)/, ')) $1')
+        ? line.replace('if (', opening).replace(/\) (throw|\{|return)/, ')) $1')
         : `${line} true ||`
       if (guard && changed.split('(').length !== changed.split(')').length) return []
       const mutated = lines.toSpliced(index, 1, changed).join('\n')
       return [{ file, line: index + 1, text: line.trim(), mutated }]
     })
   })
+}
+
+/** Whether the condition lets a good case pass, rather than refuse a bad one. */
+function isPass(line: string): boolean {
+  return /\) return\b/.test(line) && !/throw |refuse\(|fail\(/.test(line)
 }
 
 function filesBelow(source: string): string[] {

@@ -198,6 +198,12 @@ test('a disabled member is out at once, and the last admin stays', async () => {
   expect(demoted.status).toBe(409)
 })
 
+test('nobody disables the account that lets one in', async () => {
+  const own = await admin.request('PATCH', 'accounts/acct_default', { disabled: true })
+  expect(own.status).toBe(400)
+  expect((await admin.request('GET', 'session')).status).toBe(200)
+})
+
 test('a disabled account stops its keys', async () => {
   const account = await operate('POST', 'admin/accounts', { name: 'Gone' })
   const made = await operate('POST', 'admin/keys', { name: 'x', account_id: account.id })
@@ -215,6 +221,7 @@ test('workers can be drained and models are listed', async () => {
   expect(await admin.json('GET', 'workers')).toMatchObject({
     workers: [{ id: 'w_drained', draining: true, models: ['test-model'] }],
   })
+  expect((await admin.request('POST', 'workers/w_nobody/drain')).status).toBe(404)
   await admin.json('DELETE', 'workers/w_drained/drain')
   expect(await member.json('GET', 'models')).toMatchObject({
     models: [{ id: 'test-model', workers: 1 }],
@@ -230,6 +237,21 @@ test('odd bodies and paths get clear refusals', async () => {
   expect(await code('POST', 'admin/keys', {})).toBe('missing_parameter')
   expect(await code('POST', 'admin/keys', { name: 'x', admin: true })).toBe('invalid_value')
   expect(await code('POST', 'admin/keys', [])).toBe('invalid_value')
+  expect(await code('POST', 'admin/keys', { name: 'x', account_id: 'acct_none' })).toBe('not_found')
+  expect(await code('POST', 'admin/keys', { name: 'x', expires_at: 'tomorrow' })).toBe(
+    'invalid_value',
+  )
+  expect(await code('POST', 'admin/accounts', { name: 'x'.repeat(101) })).toBe('invalid_value')
+  expect(await code('PATCH', 'admin/accounts/acct_default', { disabled: 'perhaps' })).toBe(
+    'invalid_value',
+  )
+  const passwords = { old_password: password, new_password: password }
+  expect(await code('PUT', 'admin/session/password', passwords)).toBe('invalid_value')
+  expect(await code('POST', 'admin/invitations', { role: 'member', email: 'nobody' })).toBe(
+    'invalid_value',
+  )
+  expect(await code('POST', 'admin/invitations', { role: 'owner' })).toBe('invalid_value')
+  expect(await code('GET', 'admin/oidc/start')).toBe('not_found')
   expect(await code('PUT', 'admin/keys', {})).toBe('method_not_allowed')
   expect(await code('GET', 'admin/nothing')).toBe('not_found')
   expect(await code('GET', 'admin/keys/..%2f..%2fx')).toBe('not_found')

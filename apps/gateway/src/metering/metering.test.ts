@@ -80,6 +80,15 @@ test('one bad record does not hold up the good ones', async () => {
   })
 })
 
+test('a report is a list, and no longer than a worker makes it', async () => {
+  const many = Array.from({ length: 1001 }, () => 'x')
+  for (const records of [many, 'all', { length: 1 }]) {
+    const response = await gateway.operate('POST', 'registry/usage', { records })
+    expect(response.status).toBe(400)
+  }
+  expect(await report(...many.slice(1))).toMatchObject({ status: 200, rejected: 1000 })
+})
+
 test('reporting needs the operator token', async () => {
   const response = await fetch(`${gateway.gateway.url}/privatemode/v1/registry/usage`, {
     method: 'POST',

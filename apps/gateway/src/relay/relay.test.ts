@@ -160,6 +160,14 @@ test('unknown keys, workers and models get their own codes', async () => {
   expect(await codeOf(gateway.seal(secret, ['../..']))).toBe('malformed')
 })
 
+test('what cannot be the id of a worker is none', async () => {
+  for (const method of ['PUT', 'DELETE']) {
+    const response = await gateway.operate(method, 'registry/workers/w%20one', {})
+    expect(response.status).toBe(404)
+  }
+  expect((await gateway.operate('POST', 'registry/workers/w_one', {})).status).toBe(405)
+})
+
 test('a draining worker gets no requests and is not in the directory', async () => {
   await gateway.register(one, { draining: true })
   await gateway.operate('DELETE', 'registry/workers/w_none')
@@ -175,14 +183,31 @@ test('a draining worker gets no requests and is not in the directory', async () 
 })
 
 test('a nonce reaches the worker and its evidence comes back as it is', async () => {
-  const nonce = '0f'.repeat(32)
-  const response = await fetch(`${gateway.gateway.url}/privatemode/v1/workers/w_one/attestation`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${secret}` },
-    body: JSON.stringify({ nonce }),
-  })
+  const response = await askEvidence('w_one', { nonce })
   expect(await response.text()).toBe(`evidence for {"nonce":"${nonce}"}`)
 })
+
+test('evidence is asked of workers that are here, with a nonce, and has a limit', async () => {
+  const refusal = async (id: string, body: unknown) => {
+    const response = await askEvidence(id, body)
+    return ((await response.json()) as { error: { code: string } }).error.code
+  }
+  expect(await refusal('w_none', { nonce })).toBe('worker_unknown')
+  for (const body of [{}, null, { nonce: 1 }, { nonce: 'ab' }, { nonce: nonce.toUpperCase() }]) {
+    expect(await refusal('w_one', body)).toBe('invalid_value')
+  }
+  expect(one.seen).toEqual([])
+  one.attest = () => new Response(new Uint8Array(4 * 1024 * 1024 + 1))
+  expect(await refusal('w_one', { nonce })).toBe('upstream_error')
+})
+
+const nonce = '0f'.repeat(32)
+const askEvidence = (id: string, body: unknown) =>
+  fetch(`${gateway.gateway.url}/privatemode/v1/workers/${id}/attestation`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}` },
+    body: JSON.stringify(body),
+  })
 
 test('a body over the limit of held ones goes through once', async () => {
   const body = new Uint8Array(3 * 1024 * 1024).fill(7)

@@ -11,6 +11,8 @@ export type ScriptedWorker = {
   readonly registration: Record<string, unknown>
   /** What the next sealed requests get. */
   answer: (request: Request, body: Uint8Array) => Response | Promise<Response>
+  /** What a question for evidence gets. */
+  attest: (body: string) => Response
   stop(): Promise<void>
 }
 
@@ -35,7 +37,7 @@ export function scriptedWorker(id: string, receiptKey = new Uint8Array(32)): Scr
       const path = new URL(request.url).pathname
       seen.push({ path, headers: request.headers, body })
       if (path === '/privatemode/v1/attestation') {
-        return new Response(`evidence for ${new TextDecoder().decode(body)}`)
+        return worker.attest(new TextDecoder().decode(body))
       }
       return worker.answer(request, body)
     },
@@ -55,6 +57,7 @@ export function scriptedWorker(id: string, receiptKey = new Uint8Array(32)): Scr
     },
     answer: (_request, body) =>
       new Response(`${id} answers ${new TextDecoder().decode(body)}`, { headers: sealedHeaders }),
+    attest: (body) => new Response(`evidence for ${body}`),
     stop: () => server.stop(true),
   }
   return worker

@@ -1,0 +1,132 @@
+/** Sessions, links, passwords and lock-outs where time has passed or someone pushes. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Database } from '../state/database.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { newId } from '../testing/test-gateway.ts'
+import { acceptInvitation, invite } from './invitations.ts'
+import { createMember, findMember, type Member } from './member-store.ts'
+import { checkPassword, verifyPassword } from './password.ts'
+import { beginSession, checkCsrfToken, csrfTokenOf, findSession } from './session-store.ts'
+import { signIn } from './sign-in.ts'
+
+const password = 'correct horse battery staple'
+const accountId = 'acct_default'
+let database: Database
+let member: Member
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+
+afterAll(() => database.close())
+
+beforeEach(async () => {
+  const email = `${newId()}@example.org`
+  const wish = { accountId, email, name: 'Someone', role: 'member', passwordHash: null } as const
+  member = await createMember(database, wish)
+})
+
+const refused = (promise: Promise<unknown>, code: string, message: string) =>
+  expect(promise).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
+
+test.each([
+  ['seen_at', 13, 'hours'],
+  ['created_at', 8, 'days'],
+])('a session whose %s is %i %s ago has ended', async (column, count, unit) => {
+  const { token } = await beginSession(database, member)
+  expect(await findSession(database, token)).toMatchObject({ member: { id: member.id } })
+  await database.query(`update sessions set ${column} = now() - interval '${count} ${unit}'
+    where member_id = '${member.id}'`)
+  expect(await findSession(database, token)).toBeUndefined()
+})
+
+test('a session that is used goes on', async () => {
+  const { token } = await beginSession(database, member)
+  const age = `update sessions set seen_at = now() - interval '11 hours'
+    where member_id = '${member.id}'`
+  for (let uses = 0; uses < 3; uses++) {
+    await database.query(age)
+    expect(await findSession(database, token)).toBeDefined()
+  }
+  const [row] = await database.query<{ fresh: boolean }>(
+    `select seen_at > now() - interval '1 minute' as fresh from sessions where member_id = $1`,
+    [member.id],
+  )
+  expect(row?.fresh).toBe(true)
+})
+
+test('the session of someone disabled, or of a disabled account, is none', async () => {
+  const { token } = await beginSession(database, member)
+  const disable = (table: string, id: string, at: string) =>
+    database.query(`update ${table} set disabled_at = ${at} where id = $1`, [id])
+  for (const [table, id] of [
+    ['members', member.id],
+    ['accounts', accountId],
+  ] as const) {
+    await disable(table, id, 'now()')
+    expect(await findSession(database, token)).toBeUndefined()
+    await disable(table, id, 'null')
+    expect(await findSession(database, token)).toBeDefined()
+  }
+})
+
+test("a page's token is good for its own session only", () => {
+  expect(() => checkCsrfToken('one', csrfTokenOf('one'))).not.toThrow()
+  for (const given of [csrfTokenOf('two'), csrfTokenOf('one').slice(1), '', null]) {
+    expect(() => checkCsrfToken('one', given)).toThrow('missing or wrong')
+  }
+})
+
+const wish = { accountId, role: 'member', email: null, memberId: null } as const
+const accept = (token: string, email: string | undefined) =>
+  acceptInvitation(database, { token, email, name: undefined, password })
+
+test('a link that has expired lets nobody in', async () => {
+  const { token } = await invite(database, wish)
+  await database.query(`update invitations set expires_at = now() - interval '1 second'`)
+  await refused(accept(token, 'late@example.org'), 'permission_denied', 'has expired')
+})
+
+test('a link needs an address, and one that nobody has', async () => {
+  const { token } = await invite(database, wish)
+  await refused(accept(token, undefined), 'missing_parameter', 'email is missing')
+  const taken = accept(token, member.email.toUpperCase())
+  await refused(taken, 'invalid_value', 'a member with this address already')
+  // A refusal does not use it up.
+  expect(await accept(token, `${newId()}@example.org`)).toMatchObject({ role: 'member' })
+})
+
+test('a link for an address makes that member, whatever is asked for', async () => {
+  const email = `${newId()}@example.org`
+  const { token } = await invite(database, { ...wish, email })
+  expect(await accept(token, 'other@example.org')).toMatchObject({ email })
+})
+
+test('who is not there is not found', async () => {
+  await refused(findMember(database, 'mem_none'), 'not_found', 'no such member')
+})
+
+test('passwords have a length, and more people than can be checked at once are told to come back', async () => {
+  for (const wrong of ['eleven char', 'x'.repeat(257)]) {
+    expect(() => checkPassword(wrong)).toThrow('12 to 256 characters')
+  }
+  // A hash of little cost: two are computed at once, sixteen wait.
+  const cheap = `scrypt$4$8$1$${'A'.repeat(22)}==$${'A'.repeat(43)}=`
+  const tries = Array.from({ length: 19 }, () => verifyPassword(password, cheap))
+  const ended = await Promise.allSettled(tries)
+  const failures = ended.filter((each) => each.status === 'rejected')
+  expect(failures).toMatchObject([{ reason: { code: 'overloaded', retryAfterSeconds: 5 } }])
+  expect(await verifyPassword(password, cheap)).toBe(false)
+})
+
+test('who guesses from one address is locked out of all accounts there, and nobody elsewhere is', async () => {
+  const guess = (address: string) =>
+    signIn(database, { email: `${newId()}@example.org`, password: 'a wrong guess', address })
+  // Each guess costs a second of work: 49 of them are written down instead.
+  await database.query(
+    `insert into sign_in_failures (subject, failures, last_at) values ('address 192.0.2.1', 49, now())`,
+  )
+  await refused(guess('192.0.2.1'), 'permission_denied', 'address or password is wrong')
+  await refused(guess('192.0.2.1'), 'rate_limit_exceeded', 'too many failed attempts')
+  await refused(guess('192.0.2.2'), 'permission_denied', 'address or password is wrong')
+})
