@@ -70,6 +70,16 @@ export function keyFlow({ world, admin }: Flow): void {
       .waitFor()
   }, 60_000)
 
+  test('plots are drawn in a browser that was started without a locale', async () => {
+    const page = await admin().page.context().newPage()
+    await page.addInitScript(() => {
+      Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })
+    })
+    await page.goto(new URL('/usage', admin().page.url()).href)
+    await page.locator('canvas').first().waitFor()
+    await page.close()
+  }, 60_000)
+
   test('the export has a line for each request', async () => {
     const { page } = admin()
     const [download] = await Promise.all([

@@ -47,6 +47,8 @@ function normalizeChoice(choice: JsonObject, index: number, oneToolOnly: boolean
   message.content ??= null
   message.refusal ??= null
   message.tool_calls = kept
+  // The official Python client raises an error where a field that it does not know is missing.
+  message.reasoning ??= null
   shareReasoning(message)
   choice.logprobs ??= null
   choice.finish_reason = mapFinishReason(choice.finish_reason, kept.length > 0)

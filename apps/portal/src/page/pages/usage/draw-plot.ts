@@ -1,4 +1,6 @@
 /** Draws a plot with uPlot; loaded when the first plot is shown. */
+// First, since modules are loaded in this order.
+import './usable-language.ts'
 import UPlot from 'uplot'
 import { gridLines } from '../../../usage/plot-axis.ts'
 import type { Series } from '../../../usage/usage-series.ts'
