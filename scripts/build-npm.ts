@@ -1,15 +1,20 @@
-/** `npm run build:npm`: the npm package of the proxy in dist/npm. */
+/** `npm run build:npm`: the npm packages, of the proxy and of the SDK, in dist/npm. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildPackage } from '../packages/sdk/build.ts'
 import { readBuildFacts } from './deploy/build-facts.ts'
-import { repository } from './deploy/locked-package.ts'
+import { repository, run } from './deploy/locked-package.ts'
 import { packProxy } from './deploy/npm-package.ts'
 
+const target = join(repository, 'dist', 'npm')
 const work = mkdtempSync(join(tmpdir(), 'privatemode-npm-'))
 try {
-  const path = packProxy(join(work, 'proxy'), join(repository, 'dist', 'npm'), readBuildFacts())
+  const path = packProxy(join(work, 'proxy'), target, readBuildFacts())
   console.log(path.slice(repository.length + 1))
+  const cwd = await buildPackage(join(work, 'sdk'))
+  const name = run(['npm', 'pack', '--silent', '--pack-destination', target], { cwd })
+  console.log(`dist/npm/${name.trim()}`)
 } finally {
   rmSync(work, { recursive: true, force: true })
 }

@@ -1,8 +1,6 @@
 /** `npm run release`: builds everything that would be published into dist/, checks it, and says what it is. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildPackage } from '../packages/sdk/build.ts'
 import { readBuildFacts } from './deploy/build-facts.ts'
 import { repository, run } from './deploy/locked-package.ts'
 import { packChart } from './deploy/pack-chart.ts'
@@ -23,8 +21,7 @@ rmSync(dist, { recursive: true, force: true })
 mkdirSync(join(dist, 'charts'), { recursive: true })
 step('binaries', 'scripts/build-binaries.ts')
 step('images', 'scripts/build-images.ts')
-step('npm package of the proxy', 'scripts/build-npm.ts')
-await packSdk()
+step('npm packages', 'scripts/build-npm.ts')
 for (const which of ['chart', 'backend'] as const) {
   console.log(
     packChart(which, join(dist, 'charts'), facts.epochSeconds).slice(repository.length + 1),
@@ -62,17 +59,4 @@ function step(name: string, ...args: string[]): void {
     process.exit(1)
   }
   console.log(`${name}: ok (${Math.round((Date.now() - started) / 1000)} s)`)
-}
-
-/** The SDK builds its package by itself; here it is packed and put beside the others. */
-async function packSdk(): Promise<void> {
-  const work = mkdtempSync(join(tmpdir(), 'privatemode-sdk-'))
-  try {
-    const built = await buildPackage(join(work, 'sdk'))
-    const target = join(dist, 'npm')
-    const name = run(['npm', 'pack', '--silent', '--pack-destination', target], { cwd: built })
-    console.log(`dist/npm/${name.trim()}`)
-  } finally {
-    rmSync(work, { recursive: true, force: true })
-  }
 }

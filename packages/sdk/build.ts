@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundle, type Imported, imports, limits, sizeFault } from './bundle-size.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '..', '..')
@@ -141,6 +142,16 @@ function listFiles(folder: string): string[] {
 }
 
 if (import.meta.main) {
-  // biome-ignore lint/suspicious/noConsole: a command says what it made
+  /* biome-ignore-start lint/suspicious/noConsole: a command says what it made */
   console.log(`built ${relative(process.cwd(), await buildPackage())}`)
+  for (const [name, source] of Object.entries(imports) as [Imported, string][]) {
+    const { compressedBytes } = await bundle(source)
+    const { budget } = limits[name]
+    console.log(`${compressedBytes} bytes compressed of at most ${budget}: ${name}`)
+    const fault = sizeFault(name, compressedBytes)
+    if (fault === undefined) continue
+    console.error(fault)
+    process.exitCode = 1
+  }
+  /* biome-ignore-end lint/suspicious/noConsole: as above */
 }

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { complete } from '../../test/chart/backend-values.ts'
+import { minimal } from '../../test/chart/proxy-config-effects.ts'
 import { chartFolder, renderObjects, withoutHelm } from '../../test/chart/render.ts'
 import { packChart } from './pack-chart.ts'
 import { formatChecksums, formatProvenance, hashFiles } from './provenance.ts'
@@ -49,15 +50,16 @@ test('a chart packed twice has the same bytes', () =>
     expect(read().equals(read())).toBe(true)
   }))
 
-test.skipIf(withoutHelm)(
-  'helm renders the packed chart, with the one inside, like the folder',
-  () =>
-    inFolder(async (folder) => {
-      const packed = packChart('backend', folder, 1)
-      expect(renderObjects(packed, complete)).toEqual(
-        renderObjects(chartFolder('backend'), complete),
-      )
-    }),
+test.skipIf(withoutHelm)('helm renders packed charts, with what is inside, like the folders', () =>
+  inFolder(async (folder) => {
+    for (const [which, values] of [
+      ['chart', minimal],
+      ['backend', complete],
+    ] as const) {
+      const packed = packChart(which, folder, 1)
+      expect(renderObjects(packed, values)).toEqual(renderObjects(chartFolder(which), values))
+    }
+  }),
 )
 
 async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const sources = fileURLToPath(new URL('../../packages/sdk/src', import.meta.url))
+const sources = fileURLToPath(new URL('src', import.meta.url))
 
 /** Imports as applications write them, smallest first. */
 export const imports = {
@@ -17,6 +17,26 @@ export const imports = {
   'all hardware and software': `export { Privatemode } from '@privatemode/sdk'
     export { acceptSoftware } from '@privatemode/sdk/software'`,
 } as const
+
+export type Imported = keyof typeof imports
+
+/** Bytes, compressed: the budget, and what it was at the last deliberate change. */
+export const limits: Readonly<Record<Imported, { budget: number; recorded: number }>> = {
+  core: { budget: 40_000, recorded: 38_500 },
+  'core and software': { budget: 45_000, recorded: 43_000 },
+  'core and SEV-SNP': { budget: 60_000, recorded: 46_850 },
+  'core and TDX': { budget: 60_000, recorded: 48_900 },
+  'all hardware': { budget: 120_000, recorded: 61_700 },
+  'all hardware and software': { budget: 120_000, recorded: 62_450 },
+}
+
+/** Why a size is refused: beyond the budget, or grown by 3 % unnoticed. */
+export function sizeFault(name: Imported, compressedBytes: number): string | undefined {
+  const { budget, recorded } = limits[name]
+  if (compressedBytes >= budget) return `${name}: over the budget of ${budget} bytes`
+  if (compressedBytes < recorded * 1.03) return undefined
+  return `${name}: grew from ${recorded} to ${compressedBytes} bytes; record it where that is meant`
+}
 
 export type Bundled = {
   readonly code: string
