@@ -26,7 +26,13 @@ describe('answers', () => {
       choices: [
         {
           index: 0,
-          message: { role: 'assistant', content: 'Hello', refusal: null, reasoning: null, tool_calls: [] },
+          message: {
+            role: 'assistant',
+            content: 'Hello',
+            refusal: null,
+            reasoning: null,
+            tool_calls: [],
+          },
           logprobs: null,
           finish_reason: 'stop',
           stop_reason: null,
