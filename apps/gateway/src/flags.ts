@@ -205,5 +205,10 @@ export const program: Program<typeof flags> = {
   summary: 'the public edge: keys, quotas, metering and routing of requests it cannot read',
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_GATEWAY_',
+  commands: {
+    migrate: 'bring the database up to date and end',
+    'keys create':
+      'make an API key of a running gateway; keys --help lists all that can be administered',
+  },
   flags,
 }

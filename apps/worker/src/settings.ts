@@ -109,6 +109,11 @@ export const program: Program<typeof flags> = {
   summary: 'runs models inside a confidential machine and answers sealed requests',
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_WORKER_',
+  commands: {
+    describe: 'print what a manifest must list: the models, and the measurement of this software',
+    reference: 'print that as reference values for `manifest build`, with --softwareIdentity',
+    identity: 'make an identity to attest in software with (--out FILE)',
+  },
   flags,
 }
 

@@ -12,6 +12,7 @@ export function formatHelp(program: Program<FlagTable>): string {
     }
     lines.push('')
   }
+  lines.push(...formatCommands(program))
   lines.push('Other:', '  -h, --help', '      print this help', '  --version')
   lines.push('      print the version', '')
   lines.push(
@@ -20,6 +21,13 @@ export function formatHelp(program: Program<FlagTable>): string {
     'The command line wins over the environment.',
   )
   return `${lines.join('\n')}\n`
+}
+
+function formatCommands({ commands = {} }: Program<FlagTable>): string[] {
+  const listed = Object.entries(commands)
+  if (listed.length === 0) return []
+  const lines = listed.flatMap(([name, help]) => [`  ${name}`, `      ${help}`])
+  return ['Commands, in place of running; each has --help:', ...lines, '']
 }
 
 /** One Markdown table of the flags of a group (or of all), as the documentation shows it. */

@@ -113,6 +113,12 @@ test('help lists every flag with its aliases, default and variable', () => {
   }
 })
 
+test('help lists commands where a program has them', () => {
+  expect(formatHelp(program)).not.toContain('Commands')
+  const commands = { 'keys create': 'make a key' }
+  expect(formatHelp({ ...program, commands })).toContain('\n  keys create\n      make a key\n')
+})
+
 test('the documentation table has one row per flag of the group', () => {
   const table = formatFlagTable(program, 'Ours')
   expect(table.trim().split('\n')).toHaveLength(3)

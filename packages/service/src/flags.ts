@@ -62,6 +62,8 @@ export type Program<Table extends FlagTable> = {
   readonly summary: string
   readonly version: string
   readonly envPrefix: string
+  /** What it does instead of running when the first word names it, for `--help`. */
+  readonly commands?: Readonly<Record<string, string>>
   readonly flags: Table
 }
 

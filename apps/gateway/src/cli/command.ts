@@ -60,9 +60,9 @@ export async function runCommand(
   env: Environment,
   print: (text: string) => void,
 ): Promise<number> {
-  const [subject, action, ...rest] = args
-  const name = `${subject} ${action}`
-  const parsed = parseFlags(program, { args: rest, env })
+  const words = args.findIndex((word) => word.startsWith('-'))
+  const name = args.slice(0, words < 0 ? args.length : words).join(' ')
+  const parsed = parseFlags(program, { args: words < 0 ? [] : args.slice(words), env })
   if (parsed.kind !== 'values') {
     print(formatHelp(program))
     return 0
@@ -75,7 +75,9 @@ export async function runCommand(
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) {
-    throw new GatewayError('settings_contradict', `there is no command "${name}"; see --help`)
+    const known = [...Object.keys(commands), 'usage audit', 'migrate'].join(', ')
+    const message = `there is no command "${name}"; there are ${known}`
+    throw new GatewayError('settings_contradict', message)
   }
   const token = values.operatorToken
   if (token === undefined) {

@@ -1,7 +1,10 @@
 /** Chooses at start what attests this worker, and tries it once. */
 import { readFileSync } from 'node:fs'
-import { type Roots, vendorRoots } from '@privatemode/attestation'
-import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
+import { AttestationError, type Roots, vendorRoots } from '@privatemode/attestation'
+import {
+  parseSoftwareIdentity,
+  type SoftwareIdentity,
+} from '@privatemode/attestation/software/producer'
 import type { Log, OutboundFetch } from '@privatemode/service'
 import { WorkerError } from '../worker-error.ts'
 import type { AttestationSettings, HardwareSettings } from './attestation-settings.ts'
@@ -71,9 +74,15 @@ async function openHardware(
 }
 
 async function readSoftwareSource(path: string): Promise<EvidenceSource> {
+  return softwareSource(await readSoftwareIdentity(path), measureSources())
+}
+
+export async function readSoftwareIdentity(path: string): Promise<SoftwareIdentity> {
   try {
-    return softwareSource(await parseSoftwareIdentity(readFileSync(path)), measureSources())
+    return await parseSoftwareIdentity(readFileSync(path))
   } catch (cause) {
-    throw new WorkerError('identity_unreadable', `the identity file ${path} is unusable`, { cause })
+    const { code } = cause as NodeJS.ErrnoException
+    const why = cause instanceof AttestationError ? 'unusable' : `not readable (${code})`
+    throw new WorkerError('identity_unreadable', `the identity file ${path} is ${why}`, { cause })
   }
 }

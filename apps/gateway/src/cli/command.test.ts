@@ -1,0 +1,31 @@
+import { expect, test } from 'bun:test'
+import { runCommand } from './command.ts'
+
+const run = async (...args: string[]) => {
+  let printed = ''
+  const code = await runCommand(args, {}, (text) => {
+    printed += text
+  })
+  return `${code} ${printed}`
+}
+
+test('help is given after a command, or after half of one', async () => {
+  for (const args of [
+    ['keys', '--help'],
+    ['keys', 'create', '-h'],
+    ['nothing', '--help'],
+  ]) {
+    expect(await run(...args)).toMatch(/^0 .*keys create {2,}create an API key/s)
+  }
+})
+
+test('a command that does not exist is answered with those that do', async () => {
+  const known = 'keys create, keys list'
+  await expect(run('keys')).rejects.toThrow(`there is no command "keys"; there are ${known}`)
+  await expect(run('keys', 'make', '--id', 'x')).rejects.toThrow('no command "keys make"; there')
+  await expect(run('keys', 'list', 'all')).rejects.toThrow('no command "keys list all"; there')
+})
+
+test('a command without the operator’s token says what is missing', async () => {
+  await expect(run('keys', 'list')).rejects.toThrow('--operatorToken is missing')
+})

@@ -1,0 +1,62 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
+import { runCommand } from './commands.ts'
+import { measureSources } from './evidence/software-measurement.ts'
+import { startScriptedServer } from './testing/scripted-server.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-worker-'))
+const server = startScriptedServer({ models: ['org/chat-1'] })
+afterAll(async () => {
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const command = (...args: string[]) => runCommand(args, {}, new Date())
+const engine = ['--engineUrl', server.url]
+
+test('an identity is written for its owner alone, and an existing file is not replaced', async () => {
+  const path = join(folder, 'identity.json')
+  expect(await command('identity', '--out', path)).toMatch(/^[0-9a-f]{64}\n$/)
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  const written = readFileSync(path)
+  expect((await parseSoftwareIdentity(written)).certificates).toHaveLength(2)
+  await expect(command('identity', '--out', path)).rejects.toThrow('is not replaced')
+  expect(readFileSync(path)).toEqual(written)
+  const nowhere = join(folder, 'missing', 'identity.json')
+  await expect(command('identity', '--out', nowhere)).rejects.toThrow('cannot be written')
+  await expect(command('identity')).rejects.toThrow('--out is missing')
+})
+
+test('reference values name the root of the identity, this software and the models', async () => {
+  const path = join(folder, 'reference-identity.json')
+  const root = (await command('identity', '--out', path))?.trim() ?? ''
+  const reference = JSON.parse(
+    (await command('reference', ...engine, '--softwareIdentity', path)) ?? '',
+  )
+  const measurement = Buffer.from(measureSources()).toString('hex')
+  expect(reference).toMatchObject({
+    evidence: 'software',
+    worker: [{ kind: 'software', measurements: [measurement], root, minimum_tcb: 1 }],
+    models: [{ id: 'org/chat-1', digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) }],
+  })
+  const described = JSON.parse((await command('describe', ...engine)) ?? '')
+  expect(described).toMatchObject({ measurement, models: [{ id: 'org/chat-1' }] })
+})
+
+test('reference values are given for software only, and from an identity that can be read', async () => {
+  await expect(command('reference', ...engine)).rejects.toThrow('a program inside it cannot vouch')
+  const path = join(folder, 'broken.json')
+  const broken = () => command('reference', ...engine, '--softwareIdentity', path)
+  await expect(broken()).rejects.toThrow('is not readable (ENOENT)')
+  writeFileSync(path, '{}')
+  await expect(broken()).rejects.toThrow('is unusable')
+})
+
+test('flags alone are no command, and an unknown command is refused', async () => {
+  expect(await command()).toBeUndefined()
+  expect(await command('--port', '1')).toBeUndefined()
+  await expect(command('destribe')).rejects.toThrow('there is no command "destribe"; see --help')
+})

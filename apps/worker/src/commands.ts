@@ -1,0 +1,92 @@
+/** What the worker does besides running: it tells and makes what an operator needs for a manifest. */
+import { writeFileSync } from 'node:fs'
+import {
+  createSoftwareRoot,
+  formatSoftwareIdentity,
+  issueSoftwareLeaf,
+  softwareRootFingerprint,
+} from '@privatemode/attestation/software/producer'
+import { type FlagTable, formatHelp, type Program, parseFlags } from '@privatemode/service'
+import { chooseEngine } from './choose-engine.ts'
+import { readSoftwareIdentity } from './evidence/choose-evidence.ts'
+import { contradiction, parseSettings, program } from './settings.ts'
+import { describeWorker } from './worker.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const identityFlags = {
+  out: { type: 'string', help: 'where it is written; an existing file is never replaced' },
+  days: { type: 'integer', default: 365, min: 1, max: 3650, help: 'how long it is valid' },
+} as const satisfies FlagTable
+
+const identityProgram: Program<typeof identityFlags> = {
+  name: 'privatemode-worker identity',
+  summary:
+    'makes an identity to attest in software with, which protects nothing, and prints the fingerprint of its root',
+  version: program.version,
+  envPrefix: 'PRIVATEMODE_WORKER_IDENTITY_',
+  flags: identityFlags,
+}
+
+/** Runs the command that the arguments name and gives what it prints; `undefined` where they name none. */
+export async function runCommand(
+  [command, ...args]: readonly string[],
+  env: Environment,
+  now: Date,
+): Promise<string | undefined> {
+  if (command === undefined || command.startsWith('-')) return undefined
+  switch (command) {
+    case 'identity':
+      return makeIdentity(args, env, now)
+    case 'describe':
+    case 'reference':
+      return tellFacts(command, args, env)
+  }
+  throw contradiction(`there is no command "${command}"; see --help`)
+}
+
+async function tellFacts(
+  command: 'describe' | 'reference',
+  args: readonly string[],
+  env: Environment,
+): Promise<string> {
+  const parsed = parseSettings({ args, env })
+  if (parsed.kind === 'text') return parsed.text
+  const { attestation } = parsed.settings
+  if (command === 'describe') {
+    return `${JSON.stringify(await describeWorker(parsed.settings, chooseEngine))}\n`
+  }
+  if (attestation.kind !== 'software') {
+    throw contradiction(
+      'reference values of hardware are those of the machine image, which a program inside it cannot vouch for: ' +
+        'take them from how it was built, and the models from `describe`; for trials set --softwareIdentity',
+    )
+  }
+  const root = await softwareRootFingerprint(await readSoftwareIdentity(attestation.identityPath))
+  const { measurement, models } = await describeWorker(parsed.settings, chooseEngine)
+  const rule = { kind: 'software', measurements: [measurement], root, minimum_tcb: 1 }
+  const listed = models.map(({ contextLength, displayName, ...model }) => ({
+    ...model,
+    context_length: contextLength,
+    display_name: displayName,
+  }))
+  return `${JSON.stringify({ evidence: 'software', worker: [rule], models: listed }, null, 2)}\n`
+}
+
+/** The root signs one key and is forgotten: whoever has the file can attest, and nobody can issue another. */
+async function makeIdentity(args: readonly string[], env: Environment, now: Date): Promise<string> {
+  const parsed = parseFlags(identityProgram, { args, env })
+  if (parsed.kind !== 'values') return formatHelp(identityProgram)
+  const { out, days } = parsed.values
+  if (out === undefined) throw contradiction('--out is missing: say where the identity is written')
+  const root = await createSoftwareRoot({ name: 'privatemode software root', at: now, days })
+  const leaf = await issueSoftwareLeaf(root, { name: 'privatemode worker', at: now, days })
+  try {
+    writeFileSync(out, await formatSoftwareIdentity(leaf), { mode: 0o600, flag: 'wx' })
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const why = code === 'EEXIST' ? 'is there already and is not replaced' : 'cannot be written'
+    throw contradiction(`${out} ${why}`, cause)
+  }
+  return `${await softwareRootFingerprint(root)}\n`
+}

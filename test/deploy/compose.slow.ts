@@ -1,0 +1,113 @@
+/** The steps for one machine as docs/operations.md has them, then the programs as the compose file starts them. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { repository } from '../../scripts/deploy/locked-package.ts'
+import { freePort, type RunningProgram, startProgram } from './running-program.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-compose-'))
+const server = startScriptedServer({ models: ['org/chat-1'] })
+const compose = Bun.YAML.parse(
+  readFileSync(join(repository, 'deploy/compose.yaml'), 'utf8'),
+) as Compose
+const running: RunningProgram[] = []
+const ports = { gateway: freePort(), worker: freePort(), proxy: freePort() }
+let variables: Record<string, string>
+
+type Compose = {
+  services: Record<string, { command?: string[] }>
+  secrets: Record<string, { file: string }>
+}
+type Part = keyof typeof ports
+
+beforeAll(async () => {
+  variables = await followSteps()
+}, 120_000)
+afterAll(async () => {
+  for (const program of running.toReversed()) await program.stop()
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('the steps make every file and variable that the compose file asks for', () => {
+  for (const { file } of Object.values(compose.secrets)) {
+    expect(existsSync(join(folder, 'deploy', file))).toBe(true)
+  }
+  const text = readFileSync(join(repository, 'deploy/compose.yaml'), 'utf8')
+  const wanted = [...text.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name ?? '')
+  expect(wanted.length).toBe(3)
+  for (const name of wanted) expect(variables[name]).toMatch(/^\S+$/)
+})
+
+test('the programs, started with the flags of the compose file, answer a sealed request', async () => {
+  await start('gateway', /gateway is ready/, ['--dataDir', join(folder, 'database')])
+  await start('worker', /worker is ready/, [])
+  await start('proxy', /msg=ready/, ['--workspace', folder])
+  const secret = await createKey()
+  const response = await fetch(`http://127.0.0.1:${ports.proxy}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
+    body: '{"model":"org/chat-1","messages":[{"role":"user","content":"[[say all is well]]"}]}',
+  })
+  expect(await response.json()).toMatchObject({
+    choices: [{ message: { content: 'all is well' } }],
+  })
+}, 120_000)
+
+/** Runs the first block of the section in a folder that holds this checkout, but a `deploy` of its own. */
+async function followSteps(): Promise<Record<string, string>> {
+  const text = readFileSync(join(repository, 'docs/operations.md'), 'utf8')
+  const block = /## One machine with compose\n.*?```sh\n(.*?)```/s.exec(text)?.[1] ?? ''
+  expect(block).toContain('manifest publish')
+  for (const name of readdirSync(repository)) {
+    if (name !== 'deploy' && name !== '.git')
+      Bun.spawnSync(['ln', '-s', join(repository, name), folder])
+  }
+  const steps = block.replace(/^export VLLM_URL=.*$/m, `export VLLM_URL=${server.url}`)
+  const script = `set -e\n${steps}\nprintenv VLLM_URL SOFTWARE_ROOT MANIFEST_LOG_KEY`
+  const program = startProgram(['bash', '-c', script], folder)
+  expect(`${await program.exited} ${program.output()}`).toStartWith('0 ')
+  const [url, root, logKey] = program.output().trim().split('\n').slice(-3)
+  return { VLLM_URL: url ?? '', SOFTWARE_ROOT: root ?? '', MANIFEST_LOG_KEY: logKey ?? '' }
+}
+
+/** What containers have by names and mounts, processes of one machine have by addresses and paths. */
+async function start(part: Part, ready: RegExp, more: string[]): Promise<void> {
+  const args = (compose.services[part]?.command ?? []).flatMap((arg) => {
+    if (/^--(databaseUrl|portalDir)=/.test(arg)) return [] // neither a server nor the image is here
+    return arg
+      .replace(/\$\{(\w+):\?[^}]*\}/, (_, name: string) => variables[name] ?? '')
+      .replace(/\/run\/secrets\/([\w-]+)/, (_, name: string) => secretPath(name))
+      .replace('=/manifest-log', `=${join(folder, 'deploy/manifest-log')}`)
+      .replace(/gateway:8090|127\.0\.0\.1:8090/, `127.0.0.1:${ports.gateway}`)
+      .replace('worker:8095', `127.0.0.1:${ports.worker}`)
+  })
+  const main = join(repository, 'apps', part, 'src/main.ts')
+  const program = startProgram([
+    process.execPath,
+    main,
+    ...args,
+    '--port',
+    `${ports[part]}`,
+    ...more,
+  ])
+  running.push(program)
+  await program.until(ready)
+}
+
+function secretPath(name: string): string {
+  return join(folder, 'deploy', compose.secrets[name]?.file ?? 'no such secret')
+}
+
+async function createKey(): Promise<string> {
+  const main = join(repository, 'apps/gateway/src/main.ts')
+  const program = startProgram([
+    ...[process.execPath, main, 'keys', 'create', '--name', 'first'],
+    ...['--gateway', `http://127.0.0.1:${ports.gateway}`],
+    ...['--operatorToken', `@${secretPath('operator-token')}`],
+  ])
+  const [, secret = ''] = await program.until(/"secret": "([^"]+)"/)
+  return secret
+}
