@@ -42,13 +42,16 @@ export async function answer(
   const requestId = request.requestId ?? newId('req_')
   const meter = new UsageMeter()
   let exchange: Exchange | undefined
+  let deprecation: Readonly<Record<string, string>> = {}
   try {
     const route = requireRoute(pathname)
+    if (route.deprecated) deprecation = completionsDeprecation
     exchange = openExchange(route, request, engine, { requestId, meter, times, signal })
     return await dispatch(route.endpoint, exchange)
   } catch (thrown) {
     const error = exchange === undefined ? hideUnknown(thrown) : toApiError(thrown, exchange)
-    return errorAnswer(dialectOf(pathname), error, requestId, meter, signal)
+    const failed = errorAnswer(dialectOf(pathname), error, requestId, meter, signal)
+    return { ...failed, headers: { ...deprecation, ...exchange?.headers, ...failed.headers } }
   }
 }
 

@@ -1,6 +1,7 @@
 /** Calls the engine for one exchange and fits a too large token limit into the context. */
 import {
   type EngineAnswer,
+  type EngineCall,
   type EngineEndpoint,
   EngineError,
   type JsonObject,
@@ -22,7 +23,7 @@ export async function completeCall(
   body: JsonObject,
 ): Promise<{ body: JsonObject; fitted: boolean }> {
   return fit(exchange, endpoint, body, async (wanted) => {
-    const answer = await call(exchange, endpoint, wanted, false, exchange.signal)
+    const answer = await call(exchange, { endpoint, body: wanted }, false, exchange.signal)
     if (answer.kind !== 'complete')
       throw new EngineError('engine_failed', 'engine streamed unasked')
     exchange.meter.readWire(answer.body.usage)
@@ -38,7 +39,7 @@ export async function startStream(
   signal: AbortSignal,
 ): Promise<StartedStream> {
   const { result, fitted } = await fit(exchange, endpoint, body, (wanted) =>
-    begin(exchange, endpoint, wanted, signal),
+    begin(exchange, { endpoint, body: wanted }, signal),
   )
   return { ...result, fitted }
 }
@@ -67,8 +68,9 @@ export async function completeNative(
   exchange: Exchange,
   endpoint: NativeEndpoint,
   body: JsonObject,
+  asChat: JsonObject,
 ): Promise<JsonObject> {
-  const answer = await call(exchange, endpoint, body, false, exchange.signal)
+  const answer = await call(exchange, { endpoint, body, asChat }, false, exchange.signal)
   if (answer.kind === 'complete') return answer.body
   throw new EngineError('engine_failed', 'engine streamed unasked')
 }
@@ -77,18 +79,20 @@ export async function startNative(
   exchange: Exchange,
   endpoint: NativeEndpoint,
   body: JsonObject,
+  asChat: JsonObject,
   signal: AbortSignal,
 ): Promise<StartedStream> {
-  return { ...(await begin(exchange, endpoint, body, signal)), fitted: false }
+  return { ...(await begin(exchange, { endpoint, body, asChat }, signal)), fitted: false }
 }
+
+type Question = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
 
 async function begin(
   exchange: Exchange,
-  endpoint: EngineEndpoint,
-  body: JsonObject,
+  question: Question,
   signal: AbortSignal,
 ): Promise<Omit<StartedStream, 'fitted'>> {
-  const answer = await call(exchange, endpoint, body, true, signal)
+  const answer = await call(exchange, question, true, signal)
   if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
   const rest = answer.chunks[Symbol.asyncIterator]()
   return { first: await rest.next(), rest }
@@ -96,14 +100,12 @@ async function begin(
 
 function call(
   exchange: Exchange,
-  endpoint: EngineEndpoint,
-  body: JsonObject,
+  question: Question,
   stream: boolean,
   signal: AbortSignal,
 ): Promise<EngineAnswer> {
   return exchange.engine.call({
-    endpoint,
-    body,
+    ...question,
     stream,
     signal,
     keepPrefix: exchange.keepPrefix,

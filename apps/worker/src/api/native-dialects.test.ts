@@ -44,6 +44,16 @@ describe('which path', () => {
     }
   })
 
+  test('check 33: latest is passed on and answered under its true name', async () => {
+    const { server, engine } = await connect()
+    for (const [path, bodyOf] of dialects) {
+      const { json, headers } = await ask(engine, path, bodyOf('hello', { model: 'latest' }))
+      expect([json.model, server.requests.at(-1)?.body.model]).toEqual(['scripted', 'scripted'])
+      expect(headers.deprecation).toMatch(/^@\d+$/)
+    }
+    expect(pathsOf(server)).toEqual(['/v1/messages', '/v1/responses'])
+  })
+
   test('check 83: without proof on that very path, messages and responses are translated', async () => {
     const unproven: ScriptedServerOptions[] = [
       { native: [] },

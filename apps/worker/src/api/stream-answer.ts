@@ -43,7 +43,7 @@ export async function streamAnswer(
   async function start(): Promise<StartedStream> {
     if (native !== undefined) {
       const { endpoint: own, body: asked } = native
-      const started = await tryNative(() => startNative(exchange, own, asked, signal))
+      const started = await tryNative(() => startNative(exchange, own, asked, body, signal))
       if (started !== undefined) return started
       writer = translated
     }

@@ -18,6 +18,8 @@ export type EngineUsage = {
 export type EngineCall = {
   readonly endpoint: EngineEndpoint
   readonly body: JsonObject
+  /** Of a native endpoint: the same request as a chat, for what only chats can be asked. */
+  readonly asChat?: JsonObject | undefined
   readonly stream: boolean
   readonly signal: AbortSignal
   /** False where `cache_salt` was made for this request alone: nothing of it is kept afterwards. */

@@ -2,6 +2,7 @@
 import { afterEach, expect } from 'bun:test'
 import type { Engine, JsonObject } from '../engine/engine.ts'
 import { connectHttpEngine } from '../engine/http/http-engine.ts'
+import type { HttpEngineSettings } from '../engine/http/http-settings.ts'
 import {
   type ScriptedServer,
   type ScriptedServerOptions,
@@ -18,10 +19,11 @@ export function closeAfterEach(): void {
 export async function connect(
   options: ScriptedServerOptions = {},
   translateDialects = false,
+  settings: Partial<HttpEngineSettings> = {},
 ): Promise<{ server: ScriptedServer; engine: Engine }> {
   const server = startScriptedServer({ native: ['messages', 'responses'], ...options })
   closing.push(() => server.stop())
-  const engine = await connectHttpEngine({ baseUrl: server.url, translateDialects })
+  const engine = await connectHttpEngine({ baseUrl: server.url, translateDialects, ...settings })
   closing.push(() => engine.close())
   server.requests.length = 0 // what was asked while it was looked at is another test's matter
   return { server, engine }

@@ -130,6 +130,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   const { pieces, end } = piecesOf(context)
   const head = headOf(context, true)
   const indices = Array.from({ length: Number(body.n ?? 1) }, (_, index) => index)
+  // Inside a stream the counts are those of the choice, as servers tell them.
   const counts = (tokens: number) =>
     options.continuous_usage_stats === true ? { usage: usageOf(context, tokens) } : {}
   await wait(reply.prefillMs ?? 0, signal)
@@ -144,14 +145,14 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
     const said = context.isChat ? { delta } : { text: delta.content }
     for (const index of indices) {
       const choices = [{ index, ...said, finish_reason: null }]
-      yield JSON.stringify({ ...head, choices, ...counts(i * indices.length + index + 1) })
+      yield JSON.stringify({ ...head, choices, ...counts(i + 1) })
     }
   }
   const tokens = pieces.length * indices.length
   const nothing = context.isChat ? { delta: {} } : { text: '' }
   for (const index of indices) {
     const choices = [{ index, ...nothing, ...end }]
-    yield JSON.stringify({ ...head, choices, ...counts(tokens) })
+    yield JSON.stringify({ ...head, choices, ...counts(pieces.length) })
   }
   if (options.include_usage === true)
     yield JSON.stringify({ ...head, choices: [], usage: usageOf(context, tokens) })

@@ -3,6 +3,7 @@ import type { Server } from 'bun'
 import type { JsonObject, NativeEndpoint } from '../engine/engine.ts'
 import type { ServerKind } from '../engine/http/http-settings.ts'
 import { lookUp, type PromptCaches } from './scripted-cache.ts'
+import { embed } from './scripted-embeddings.ts'
 import {
   type Asked,
   orderedReply,
@@ -169,7 +170,7 @@ function respond(
       return Response.json({ input_tokens: counted + (options.miscountsBy ?? 0) })
     }
     case '/v1/embeddings':
-      return embed(body)
+      return embed(body, options.prefillMsPerToken ?? 0, signal)
     case '/tokenize': {
       const hasImage = JSON.stringify(body.messages ?? '').includes('"image_url"')
       if (kind === 'vllm' && hasImage && !vision) return refuse(400, 'not a multimodal model')
@@ -229,17 +230,6 @@ function generate(
 function overflow(prompt: number, output: number, limit: number): string {
   const room = limit - output
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
-}
-
-function embed(body: JsonObject): Response {
-  const { input } = body
-  const texts = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input]
-  const data = texts.map((text, index) => {
-    const sum = [...String(text)].reduce((total, char) => total + (char.codePointAt(0) ?? 0), 0)
-    return { index, object: 'embedding', embedding: [Math.sin(sum), Math.cos(sum), 0, 0.5] }
-  })
-  const count = texts.length
-  return Response.json({ data, usage: { prompt_tokens: count, total_tokens: count } })
 }
 
 function refuse(status: number, message: string): Response {

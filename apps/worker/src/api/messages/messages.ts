@@ -37,7 +37,7 @@ export async function answerMessages(exchange: Exchange): Promise<ApiAnswer> {
     return streamAnswer(exchange, 'chat', wanted, writer, native)
   }
   if (passed !== undefined) {
-    const own = await tryNative(() => completeNative(exchange, 'messages', passed))
+    const own = await tryNative(() => completeNative(exchange, 'messages', passed, wanted))
     if (own !== undefined) return jsonAnswer(exchange, passedAnswer(own, meter.read(), context))
   }
   const answer = await completeCall(exchange, 'chat', wanted)

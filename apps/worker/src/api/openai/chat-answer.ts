@@ -16,7 +16,7 @@ export function normalizeChat(
   choices.forEach((choice, i) => {
     normalizeChoice(choice, i, oneToolOnly)
   })
-  const { kv_transfer_params: _, ...kept } = answer
+  const { kv_transfer_params: _, ec_transfer_params: __, ...kept } = answer
   return {
     ...kept,
     id: newId('chatcmpl-'),

@@ -52,6 +52,7 @@ export class ChatChunks {
     }
     delete chunk.usage
     delete chunk.kv_transfer_params
+    delete chunk.ec_transfer_params
     chunk.id = this.#id
     chunk.object = 'chat.completion.chunk'
     chunk.created = this.#created

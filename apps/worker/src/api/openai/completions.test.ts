@@ -38,6 +38,20 @@ describe('the answer', () => {
     })
   })
 
+  test('a refusal says as well that the endpoint is deprecated', async () => {
+    const refused: [number, JsonObject][] = [
+      [404, { ...completion, model: 'none' }],
+      [400, { ...completion, suffix: 'x' }],
+    ]
+    for (const [status, body] of refused) {
+      const got = await ask(new ScriptedEngine(), path, body)
+      expect([got.status, got.headers.deprecation]).toEqual([
+        status,
+        expect.stringMatching(/^@\d+$/),
+      ])
+    }
+  })
+
   test('check 67: a stream has text_completion chunks, the usage chunk when asked, and an end', async () => {
     const chunks: JsonObject[] = [
       { choices: [{ index: 0, text: 'a' }], usage: { prompt_tokens: 1, completion_tokens: 1 } },

@@ -32,7 +32,7 @@ function normalizeCompletion(answer: JsonObject, { model, meter }: Exchange): Js
     choice.finish_reason = mapFinishReason(choice.finish_reason, false)
     choice.stop_reason ??= null
   })
-  const { kv_transfer_params: _, ...kept } = answer
+  const { kv_transfer_params: _, ec_transfer_params: __, ...kept } = answer
   return {
     ...kept,
     id: newId('cmpl-'),
@@ -63,7 +63,7 @@ function completionWriter({ body, model, meter, requestId }: Exchange): StreamWr
       const choices = Array.isArray(chunk.choices) ? chunk.choices.filter(isObject) : []
       if (choices.length === 0) return ''
       for (const choice of choices) normalizeDelta(choice, finished)
-      const { usage: _, kv_transfer_params: __, ...kept } = chunk
+      const { usage: _, kv_transfer_params: __, ec_transfer_params: ___, ...kept } = chunk
       const counts = wish.atEnd ? { usage: wish.always ? usage() : null } : {}
       return `data: ${JSON.stringify({ ...kept, ...head, choices, ...counts })}\n\n`
     },

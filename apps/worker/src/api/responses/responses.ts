@@ -37,7 +37,7 @@ export async function answerResponses(exchange: Exchange): Promise<ApiAnswer> {
     return streamAnswer(exchange, 'chat', wanted, writer, native)
   }
   if (passed !== undefined) {
-    const own = await tryNative(() => completeNative(exchange, 'responses', passed))
+    const own = await tryNative(() => completeNative(exchange, 'responses', passed, wanted))
     if (own !== undefined) return jsonAnswer(exchange, passedAnswer(own, meter.read(), context))
   }
   const answer = await completeCall(exchange, 'chat', wanted)

@@ -1,26 +1,28 @@
 /** Puts the chunks of a stream together into the whole answer that the caller asked for. */
 import { type EngineCall, EngineError, type JsonObject } from '../engine.ts'
+import type { ServerKind } from './http-settings.ts'
 
 /**
  * Calls of tools are read by other code of a server in a stream than in a whole answer, and the
  * others a stream does not carry: with one of these fields a whole answer is asked for as such.
  */
-const wholeOnly: readonly string[] = [
-  'tools',
-  'functions',
-  'prompt_logprobs',
-  'echo',
-  'best_of',
-  'use_beam_search',
-]
+const wholeOnly: ReadonlySet<string> = new Set([
+  ...['tools', 'functions', 'prompt_logprobs', 'echo', 'best_of', 'use_beam_search'],
+])
 
 /** Whether a whole answer may be asked for as a stream: nothing of it may get lost by that. */
-export function isAssembled({ endpoint, body }: Pick<EngineCall, 'endpoint' | 'body'>): boolean {
+export function isAssembled(
+  kind: ServerKind,
+  { endpoint, body }: Pick<EngineCall, 'endpoint' | 'body'>,
+): boolean {
   if (endpoint === 'embeddings') return false
-  return wholeOnly.every((name) => {
-    const value = body[name]
+  return Object.entries(body).every(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
-    return value === undefined || value === null || value === false || isEmpty
+    if (value === undefined || value === null || value === false || isEmpty) return true
+    // In streams others leave out the log probabilities of tokens that show no text of their own.
+    if (name === 'logprobs' && kind !== 'vllm') return false
+    // Hidden states, token ids and the like: servers refuse them in a stream, or put them elsewhere.
+    return !wholeOnly.has(name) && !name.startsWith('return_')
   })
 }
 

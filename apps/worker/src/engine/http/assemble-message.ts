@@ -26,7 +26,8 @@ async function assembleMessage(events: AsyncIterable<JsonObject>): Promise<JsonO
     const block = blocks.at(-1)
     switch (event.type) {
       case 'message_start':
-        message = { ...(event.message as JsonObject) }
+        // Some servers leave out here what is the same in every message.
+        message = { type: 'message', role: 'assistant', ...(event.message as JsonObject) }
         break
       case 'content_block_start':
         blocks.push({ ...(event.content_block as JsonObject) })

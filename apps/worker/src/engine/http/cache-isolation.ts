@@ -1,9 +1,9 @@
 /** Proves that a server keeps the caches of different salts apart, before it gets a prompt. */
 import { EngineError, type EngineUsage, type JsonObject } from '../engine.ts'
 import { type Discovery, randomSalt } from './discover.ts'
-import { readUsage } from './read-stream.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverTraits } from './server-kinds.ts'
+import { readUsage } from './stream-counts.ts'
 
 export type IsolationProof =
   /** Same salt hits, other salt misses. */

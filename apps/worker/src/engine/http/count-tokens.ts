@@ -2,9 +2,9 @@
 import { EngineError, type JsonObject } from '../engine.ts'
 import type { ServerKind } from './http-settings.ts'
 import { countPath } from './native-endpoints.ts'
-import { readUsage } from './read-stream.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverBody } from './server-kinds.ts'
+import { readUsage } from './stream-counts.ts'
 
 export async function countTokens(
   client: ServerClient,
@@ -19,7 +19,7 @@ export async function countTokens(
 /** What a message costs, by the server's own word; it was compared with a price at the start. */
 export async function countMessage(
   client: ServerClient,
-  { max_tokens: _, stream: __, cache_salt: ___, ...question }: JsonObject,
+  { max_tokens: _, stream: __, ...question }: JsonObject,
   signal: AbortSignal,
 ): Promise<number> {
   const counted = asCount((await client.require(countPath, question, signal)).input_tokens)
@@ -28,7 +28,7 @@ export async function countMessage(
 }
 
 /** The server's own tokenizer, where it has one; undefined where it has none. */
-async function tryTokenizer(
+export async function tryTokenizer(
   client: ServerClient,
   kind: ServerKind,
   body: JsonObject,

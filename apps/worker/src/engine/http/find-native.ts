@@ -44,11 +44,9 @@ async function isProven(
 /** Counting must tell what the message then costs, or callers are told another price. */
 async function countsMessages(client: ServerClient, model: string): Promise<boolean> {
   const { max_tokens, ...question } = probes.messages(probePrompt())
-  const counted = await client.ask(countPath, { model, ...question })
-  const cache_salt = randomSalt()
-  const answer = await client.ask(nativePaths.messages, {
-    ...{ model, ...question, max_tokens, cache_salt },
-  })
+  const asked = { model, ...question, cache_salt: randomSalt() }
+  const counted = await client.ask(countPath, asked)
+  const answer = await client.ask(nativePaths.messages, { ...asked, max_tokens })
   const cost = answer && readNativeUsage('messages', answer)?.promptTokens
   return cost !== undefined && counted?.input_tokens === cost
 }

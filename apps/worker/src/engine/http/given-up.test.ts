@@ -95,6 +95,26 @@ test('a whole answer that is given up counts what was generated for it', async (
   }
 })
 
+test('of several choices that are given up, all count', async () => {
+  for (const stream of [true, false]) {
+    const { engine } = await connect()
+    const aborter = new AbortController()
+    const seen: EngineUsage[] = []
+    const call = callOf(chat('[[words 500]] [[pace 5]]', { n: 3 }), {
+      signal: aborter.signal,
+      onUsage: (usage) => {
+        seen.push(usage)
+        if (usage.completionTokens >= 12) aborter.abort()
+      },
+    })
+    const answering = stream ? streamed(engine, call) : engine.call(call)
+    await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+    // Each choice is counted by itself: twelve tokens are four of each.
+    expect(seen.findIndex(({ completionTokens }) => completionTokens === 12)).toBe(11)
+    expect(seen.at(-1)?.promptTokens).toBe(5)
+  }
+})
+
 test('a server that counts at the end only is known by what it sent, the moment it is given up', async () => {
   const { engine } = await connect({ kind: 'ollama' }, { acceptSharedCache: true })
   const aborter = new AbortController()

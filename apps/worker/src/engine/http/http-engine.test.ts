@@ -102,11 +102,21 @@ describe('calls', () => {
     }
     expect(await wasStream({ n: 2, logprobs: true, tools: [] })).toBe(true)
     const tools = [{ type: 'function', function: { name: 'f' } }]
-    for (const fields of [{ tools }, { prompt_logprobs: 1 }, { use_beam_search: true }])
+    const returned = { return_token_ids: true }
+    for (const fields of [{ tools }, { prompt_logprobs: 1 }, { use_beam_search: true }, returned])
       expect([fields, await wasStream(fields)]).toEqual([fields, false])
-    const ollama = await connect({ kind: 'ollama' }, { acceptSharedCache: true })
-    await ollama.engine.call(callOf(chat('a')))
-    expect(ollama.server.requests[0]?.body.stream).toBe(false)
+    expect(await wasStream({ return_token_ids: false })).toBe(true)
+    // Others drop the log probabilities of tokens without text in their streams.
+    for (const [kind, asStream] of [
+      ['sglang', [true, false]],
+      ['llama-server', [true, false]],
+      ['ollama', [false, false]],
+    ] as const) {
+      const other = await connect({ kind }, { acceptSharedCache: true })
+      await other.engine.call(callOf(chat('a')))
+      await other.engine.call(callOf(chat('a', { logprobs: true })))
+      expect(other.server.requests.map(({ body }) => body.stream)).toEqual([...asStream])
+    }
   })
 
   test('requests beyond the bound are told to come back', async () => {

@@ -6,21 +6,23 @@ import {
   type EngineEndpoint,
   EngineError,
   type EngineModel,
-  type EngineUsage,
   type JsonObject,
   type NativeEndpoint,
 } from '../engine.ts'
 import { assembleAnswer, isAssembled } from './assemble-answer.ts'
 import { assembleNative } from './assemble-message.ts'
 import { requireIsolation } from './cache-isolation.ts'
+import { countPrompt } from './count-prompt.ts'
 import { countMessage, countTokens } from './count-tokens.ts'
 import { type Discovery, discover } from './discover.ts'
 import { findNative, type NativeModels } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
-import { readStream, readUsage, renameFields } from './read-stream.ts'
+import { readStream, renameFields } from './read-stream.ts'
 import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
+import { readUsage } from './stream-counts.ts'
+import { WatchedCall } from './watched-call.ts'
 
 export type HttpEngineParts = {
   readonly fetch: ServerFetch
@@ -94,10 +96,19 @@ class HttpEngine implements Engine {
     return this.#found.models
   }
 
-  async call(call: EngineCall): Promise<EngineAnswer> {
+  async call(given: EngineCall): Promise<EngineAnswer> {
     this.#requireHealthy()
-    if (call.stream) return { kind: 'stream', chunks: await this.#stream(call) }
-    return { kind: 'complete', body: await this.#complete(call) }
+    const watched = new WatchedCall(
+      given,
+      (call, isGivenUp) => this.#countPrompt(call, isGivenUp),
+      given.stream && this.#countsAsItGoes ? this.#settings.countWaitingMs : undefined,
+    )
+    try {
+      if (given.stream) return { kind: 'stream', chunks: await this.#stream(watched) }
+      return { kind: 'complete', body: await this.#whole(watched) }
+    } catch (error) {
+      throw await watched.failed(error)
+    }
   }
 
   speaks(endpoint: NativeEndpoint, modelId: string): boolean {
@@ -116,32 +127,27 @@ class HttpEngine implements Engine {
     clearInterval(this.#timer)
   }
 
-  async #stream(call: EngineCall): Promise<AsyncIterable<JsonObject>> {
-    const body = serverBody(this.#found.kind, { ...call, stream: true })
-    const request = await this.#client.open(paths[call.endpoint], body, call.signal)
-    return readStream(request, call)
+  get #countsAsItGoes(): boolean {
+    return serverTraits[this.#found.kind].counts !== 'at-end'
   }
 
-  async #complete(call: EngineCall): Promise<JsonObject> {
-    let hasCounts = false
-    const onUsage = (usage: EngineUsage) => {
-      hasCounts = true
-      call.onUsage?.(usage)
-    }
-    try {
-      return await this.#whole({ ...call, onUsage })
-    } catch (error) {
-      const failure = connectionFailure(error, call.signal)
-      if (failure.code === 'aborted' && !hasCounts) await this.#countGivenUp(call)
-      throw failure
-    }
+  async #stream(watched: WatchedCall): Promise<AsyncIterable<JsonObject>> {
+    const { call } = watched
+    const body = serverBody(this.#found.kind, { ...call, stream: true })
+    const request = await this.#client.open(paths[call.endpoint], body, call.signal)
+    return readStream(request, call, {
+      isPerChoice: this.#countsAsItGoes,
+      onFailure: async (failure) => void (await watched.failed(failure)),
+      onEnd: () => watched.end(),
+    })
   }
 
   /** Asked as a stream where that loses nothing: what was generated is then known when it is given up. */
-  async #whole(call: EngineCall): Promise<JsonObject> {
-    const isCounted = serverTraits[this.#found.kind].counts !== 'at-end'
-    if (!isCounted || !isAssembled(call)) return this.#wholeAtOnce(call)
-    const chunks = await this.#stream(call)
+  async #whole(watched: WatchedCall): Promise<JsonObject> {
+    const { call } = watched
+    if (!this.#countsAsItGoes || !isAssembled(this.#found.kind, call))
+      return this.#wholeAtOnce(call)
+    const chunks = await this.#stream(watched)
     return isNative(call.endpoint) ? assembleNative(call.endpoint, chunks) : assembleAnswer(chunks)
   }
 
@@ -161,15 +167,9 @@ class HttpEngine implements Engine {
     }
   }
 
-  /** An answer that was given up before it told any counts; its prompt was read all the same. */
-  async #countGivenUp({ endpoint, body, onUsage }: EngineCall): Promise<void> {
-    if (endpoint !== 'chat' && endpoint !== 'messages') return
-    try {
-      const promptTokens = await this.countTokens(body, endpoint)
-      onUsage?.({ promptTokens, cachedTokens: 0, completionTokens: 0 })
-    } catch {
-      // The server may be gone as well, and then there is nobody to count.
-    }
+  #countPrompt(call: EngineCall, isGivenUp: boolean): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
+    return countPrompt(this.#client, this.#found.kind, call, signal, isGivenUp)
   }
 
   #requireHealthy(): void {

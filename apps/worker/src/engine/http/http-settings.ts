@@ -27,6 +27,11 @@ export type HttpEngineSettings = {
   readonly healthIntervalMs: number
   /** How long questions about the server itself may take. */
   readonly probeTimeoutMs: number
+  /**
+   * How long a stream waits for its first count before its prompt is counted beside it. It is less
+   * than the time after which a stream is answered without a first token.
+   */
+  readonly countWaitingMs: number
   /** How long a running request may say nothing before it counts as dead. */
   readonly silenceMs: number
 }
@@ -38,5 +43,6 @@ export const defaultHttpSettings = {
   maxConcurrent: 256,
   healthIntervalMs: 5_000,
   probeTimeoutMs: 20_000,
+  countWaitingMs: 5_000,
   silenceMs: 600_000,
 } as const satisfies Omit<HttpEngineSettings, 'baseUrl'>

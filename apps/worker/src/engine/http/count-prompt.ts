@@ -1,0 +1,95 @@
+/** Counts the prompt of a call of which the server has told nothing yet. */
+import type { EngineCall, JsonObject } from '../engine.ts'
+import { countMessage, countTokens, tryTokenizer } from './count-tokens.ts'
+import type { ServerKind } from './http-settings.ts'
+import type { ServerClient } from './server-client.ts'
+import { estimateTokens } from './stream-counts.ts'
+
+type Counted = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
+
+/** More texts than these are counted as one, which is off by less than one token for each. */
+const maxQuestions = 32
+
+/**
+ * Prompt tokens of a call. Of one that was given up at any price: a server that counts only what it
+ * answers is asked for one token, and what nobody counts is estimated. Of one that still runs only
+ * what is exact and costs nothing, for its own counts will follow; else undefined.
+ */
+export async function countPrompt(
+  client: ServerClient,
+  kind: ServerKind,
+  { endpoint, body, asChat }: Counted,
+  signal: AbortSignal,
+  isGivenUp: boolean,
+): Promise<number | undefined> {
+  switch (endpoint) {
+    case 'messages':
+      return countMessage(client, body, signal)
+    case 'chat':
+      return countChat(client, kind, body, signal, isGivenUp)
+    case 'responses':
+      // The server's own rendering may differ a little, so a running one waits for its own count.
+      if (!isGivenUp) return undefined
+      if (asChat === undefined) return estimateTokens(body.input)
+      return countChat(client, kind, asChat, signal, isGivenUp)
+    case 'completions':
+      if (!isGivenUp) return undefined
+      return countInputs(client, kind, body.model, body.prompt, signal)
+    case 'embeddings':
+      return countInputs(client, kind, body.model, body.input, signal)
+  }
+}
+
+function countChat(
+  client: ServerClient,
+  kind: ServerKind,
+  body: JsonObject,
+  signal: AbortSignal,
+  isGivenUp: boolean,
+): Promise<number | undefined> {
+  if (isGivenUp) return countTokens(client, kind, body, signal)
+  // SGLang's tokenizer takes chats in the same form; older releases refuse them.
+  return tryTokenizer(client, kind === 'sglang' ? 'vllm' : kind, body, signal)
+}
+
+/** Texts, token ids, or lists of these: ids are counted already. */
+async function countInputs(
+  client: ServerClient,
+  kind: ServerKind,
+  model: unknown,
+  given: unknown,
+  signal: AbortSignal,
+): Promise<number> {
+  const inputs: unknown[] = Array.isArray(given) ? given : [given]
+  if (inputs.every((input) => typeof input === 'number')) return inputs.length
+  const ids = inputs.reduce<number>((sum, one) => sum + (Array.isArray(one) ? one.length : 0), 0)
+  const all = inputs.filter((input) => typeof input === 'string')
+  const texts = all.length > maxQuestions ? [all.join('\n')] : all
+  const ask = (text: string) => countText(client, kind, model, text, signal)
+  const counts = await Promise.all(texts.map(ask))
+  return counts.reduce((sum, count) => sum + count, ids)
+}
+
+async function countText(
+  client: ServerClient,
+  kind: ServerKind,
+  model: unknown,
+  text: string,
+  signal: AbortSignal,
+): Promise<number> {
+  switch (kind) {
+    case 'vllm':
+    case 'sglang': {
+      const { count } = await client.require('/tokenize', { model, prompt: text }, signal)
+      return typeof count === 'number' ? count : estimateTokens(text)
+    }
+    case 'llama-server': {
+      const question = { content: text, add_special: true, parse_special: true }
+      const { tokens } = await client.require('/tokenize', question, signal)
+      return Array.isArray(tokens) ? tokens.length : estimateTokens(text)
+    }
+    case 'ollama':
+    case 'generic':
+      return estimateTokens(text)
+  }
+}

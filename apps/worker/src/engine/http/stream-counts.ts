@@ -1,0 +1,120 @@
+/** Keeps the counts of a running stream true, so that they are so also when it is given up. */
+import type { EngineCall, EngineUsage, JsonObject } from '../engine.ts'
+import { isNative, isPiece, readNativeUsage } from './native-endpoints.ts'
+
+export type StreamCall = Pick<EngineCall, 'endpoint' | 'body' | 'onUsage' | 'signal'>
+
+export class StreamCounts {
+  readonly #call: StreamCall
+  readonly #giveUp = () => this.giveUp()
+  readonly #choices: ChoiceCounts | undefined
+  #promptTokens: number | undefined
+  #cachedTokens = 0
+  #isExact = false
+  #pieces = 0
+
+  /** `isPerChoice` where counts inside a stream are those of the choice that they come with. */
+  constructor(call: StreamCall, isPerChoice: boolean) {
+    this.#call = call
+    this.#choices = isPerChoice ? new ChoiceCounts(call.body.n) : undefined
+    // The record of a call is signed the moment it is given up, before a reader learns of it.
+    call.signal.addEventListener('abort', this.#giveUp)
+  }
+
+  read(chunk: JsonObject): void {
+    const { endpoint, onUsage } = this.#call
+    if (isNative(endpoint)) {
+      if (isPiece(chunk)) this.#pieces++
+      const usage = readNativeUsage(endpoint, chunk)
+      if (usage === undefined) return
+      this.#promptTokens = Math.max(this.#promptTokens ?? 0, usage.promptTokens)
+      this.#cachedTokens = Math.max(this.#cachedTokens, usage.cachedTokens)
+      this.#isExact ||= usage.isFinal
+      onUsage?.(usage)
+      return
+    }
+    const choices: JsonObject[] = Array.isArray(chunk.choices) ? chunk.choices : []
+    if (choices.length > 0) this.#pieces++
+    const usage = readUsage(chunk.usage) ?? readTimings(chunk.timings)
+    if (usage === undefined) return
+    this.#isExact = true
+    const [choice] = choices
+    const isTotal = this.#choices === undefined || choice === undefined || choices.length > 1
+    onUsage?.(isTotal ? usage : this.#choices.add(choice.index, usage))
+  }
+
+  /**
+   * A server that counts only at the end has told nothing when a stream is given up before. What
+   * it did is then estimated: a token for each piece, and one for every four characters asked.
+   */
+  giveUp(): void {
+    if (this.#isExact || this.#pieces === 0) return
+    this.#isExact = true
+    const { messages, prompt, input } = this.#call.body
+    this.#call.onUsage?.({
+      promptTokens: this.#promptTokens ?? estimateTokens(messages ?? prompt ?? input),
+      cachedTokens: this.#cachedTokens,
+      completionTokens: this.#pieces,
+    })
+  }
+
+  stop(): void {
+    this.giveUp()
+    this.#call.signal.removeEventListener('abort', this.#giveUp)
+  }
+}
+
+const nothing: EngineUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
+
+/** Adds up what servers count for each choice by itself; of the choices of one prompt, it counts once. */
+class ChoiceCounts {
+  readonly #perPrompt: number
+  readonly #choices = new Map<number, number>()
+  readonly #prompts = new Map<number, EngineUsage>()
+  #total = nothing
+
+  constructor(n: unknown) {
+    this.#perPrompt = typeof n === 'number' && n > 1 ? n : 1
+  }
+
+  add(choice: unknown, usage: EngineUsage): EngineUsage {
+    const index = typeof choice === 'number' ? choice : 0
+    const place = Math.floor(index / this.#perPrompt)
+    const prompt = this.#prompts.get(place) ?? nothing
+    const { promptTokens, cachedTokens, completionTokens } = this.#total
+    this.#total = {
+      promptTokens: promptTokens - prompt.promptTokens + usage.promptTokens,
+      cachedTokens: cachedTokens - prompt.cachedTokens + usage.cachedTokens,
+      completionTokens: completionTokens - (this.#choices.get(index) ?? 0) + usage.completionTokens,
+    }
+    this.#prompts.set(place, usage)
+    this.#choices.set(index, usage.completionTokens)
+    return this.#total
+  }
+}
+
+/** Where nobody counts: a token for every four characters. */
+export function estimateTokens(asked: unknown): number {
+  return Math.ceil(JSON.stringify(asked ?? '').length / 4)
+}
+
+export function readUsage(value: unknown): EngineUsage | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { prompt_tokens, completion_tokens, prompt_tokens_details } = value as JsonObject
+  if (typeof prompt_tokens !== 'number') return undefined
+  const cached = (prompt_tokens_details as JsonObject | null | undefined)?.cached_tokens
+  return {
+    promptTokens: prompt_tokens,
+    cachedTokens: typeof cached === 'number' ? cached : 0,
+    completionTokens: typeof completion_tokens === 'number' ? completion_tokens : 0,
+  }
+}
+
+/** llama-server's counts in a running stream. */
+function readTimings(value: unknown): EngineUsage | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { cache_n = 0, prompt_n, predicted_n } = value as JsonObject
+  if (typeof prompt_n !== 'number' || typeof predicted_n !== 'number') return undefined
+  const cachedTokens = typeof cache_n === 'number' ? cache_n : 0
+  return { promptTokens: prompt_n + cachedTokens, cachedTokens, completionTokens: predicted_n }
+}

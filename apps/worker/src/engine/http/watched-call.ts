@@ -1,0 +1,55 @@
+/** Sees to it that the prompt of a call is counted also where the server has told nothing of it. */
+import type { EngineCall, EngineError, EngineUsage } from '../engine.ts'
+import { connectionFailure } from './server-client.ts'
+
+/** Prompt tokens of a call; an estimate, or an answer of one token, only for one that was given up. */
+export type AskForPrompt = (call: EngineCall, isGivenUp: boolean) => Promise<number | undefined>
+
+export class WatchedCall {
+  /** The call to make: its counts pass through here. */
+  readonly call: EngineCall
+  readonly #ask: AskForPrompt
+  readonly #timer: ReturnType<typeof setTimeout> | undefined
+  #isCounted = false
+  #isAsked = false
+
+  /**
+   * The record of a stream is signed the moment it is given up, and then it is too late to ask. So
+   * one that waits long for its first token is counted meanwhile, if `waitingMs` is given.
+   */
+  constructor(given: EngineCall, ask: AskForPrompt, waitingMs: number | undefined) {
+    const onUsage = (usage: EngineUsage) => {
+      if (!this.#isCounted) this.end()
+      this.#isCounted = true
+      given.onUsage?.(usage)
+    }
+    this.call = { ...given, onUsage }
+    this.#ask = ask
+    if (waitingMs !== undefined) this.#timer = setTimeout(() => void this.#count(false), waitingMs)
+  }
+
+  /** What went wrong. A call that was given up has had its prompt read all the same. */
+  async failed(error: unknown): Promise<EngineError> {
+    this.end()
+    const failure = connectionFailure(error, this.call.signal)
+    if (failure.code === 'aborted' && !this.#isCounted && !this.#isAsked) {
+      this.#isAsked = true
+      await this.#count(true)
+    }
+    return failure
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+  }
+
+  async #count(isGivenUp: boolean): Promise<void> {
+    try {
+      const promptTokens = await this.#ask(this.call, isGivenUp)
+      if (promptTokens === undefined) return
+      this.call.onUsage?.({ promptTokens, cachedTokens: 0, completionTokens: 0 })
+    } catch {
+      // The server may be gone as well, and then there is nobody to count.
+    }
+  }
+}
