@@ -91,6 +91,9 @@ export class Campaign {
     const violations = [
       ...tally.violations,
       ...settled.violations,
+      ...Object.entries(tally.errors)
+        .filter(([what]) => fault.neverSeen?.test(what))
+        .map(([what, count]) => `${count} × ${what}, which nobody should have seen`),
       ...(tookLong ? [`no recovery within ${seconds} s`] : []),
       ...((await fault.check?.(scene)) ?? []),
       ...this.#checkRunning(),

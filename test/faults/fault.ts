@@ -21,6 +21,8 @@ export type Fault = {
   readonly limitMs: number
   /** A worker may lose reports of usage that nobody has acknowledged; the gateway then books `lost`. */
   readonly mayLoseReports?: boolean
+  /** Errors that no client may see while it lasts. */
+  readonly neverSeen?: RegExp
   /** Why it cannot be made here, or undefined. */
   obstacle?(fleet: Fleet): string | undefined
   /** Makes the fault; what it gives undoes it. */

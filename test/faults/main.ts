@@ -77,7 +77,8 @@ async function runCampaign(): Promise<boolean> {
     wire,
     withClocks: true,
     withDisks: true,
-    gatewayArgs: ['--usageGraceMs', '4000'],
+    // Clients here wait for twelve seconds: what is given up must be so before.
+    gatewayArgs: ['--usageGraceMs', '4000', '--lostWorkerMs', '1000'],
   })
   ends.push(() => fleet.stop())
   const startedAt = new Date()

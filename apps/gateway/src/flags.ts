@@ -186,6 +186,13 @@ const flags = {
     help: 'a worker that is silent for this long is gone',
     group: 'Limits',
   },
+  lostWorkerMs: {
+    type: 'integer',
+    default: 15_000,
+    min: 1,
+    help: 'a worker gone for this long that answers nothing loses the requests it holds',
+    group: 'Limits',
+  },
   usageGraceMs: {
     type: 'integer',
     default: 60_000,

@@ -8,7 +8,7 @@ import {
   logLevels,
   Tracer,
 } from '@privatemode/service'
-import { type HttpServer, serveHttp, UpstreamPool } from '@privatemode/service/http'
+import { type HttpServer, serveHttp } from '@privatemode/service/http'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
 import { newId } from './keys/api-key.ts'
@@ -20,6 +20,7 @@ import { oidcSignIn } from './members/oidc.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
 import { ReceiptKeys } from './metering/receipt-keys.ts'
 import { operatorCheck } from './operator/operator-token.ts'
+import { LostWorkers } from './registry/lost-workers.ts'
 import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
 import type { Settings } from './settings.ts'
@@ -69,10 +70,26 @@ async function assemble(
 ): Promise<Gateway> {
   const clock = () => performance.now()
   const { keyAnswerMs, viewRefreshMs } = paces[settings.database.kind]
-  const outbound = createOutbound({ env: surroundings.env ?? {} })
+  const env = surroundings.env ?? {}
+  const outbound = createOutbound({ env })
+  // Workers are near: the proxy on the way out to others is not for them.
+  const toWorkers = createOutbound({
+    env: { SSL_CERT_FILE: env.SSL_CERT_FILE },
+    ca: settings.workerCa,
+  })
+  const pool = toWorkers.openPool(settings.limits.workers)
   const view = new WorkerView({
     database,
     clock,
+    lost: new LostWorkers({
+      database,
+      pool,
+      clock,
+      graceMs: settings.limits.lostWorkerMs,
+      onGivenUp: ({ worker }, count) => {
+        log.warn('a worker stands still; its requests were given up', { worker: worker.id, count })
+      },
+    }),
     refreshMs: viewRefreshMs,
     suspectMs: 2_000,
     onFailure: (error) => log.warn('workers could not be read', describeError(error)),
@@ -101,11 +118,6 @@ async function assemble(
       fetch: outbound.fetch,
       onDropped: (count) => metrics.droppedSpans.add(count),
     })
-  const pool = new UpstreamPool({
-    clock,
-    limits: settings.limits.workers,
-    caPem: settings.workerCaPem,
-  })
   let server: HttpServer
   const app = createApp({
     relay: {
@@ -126,7 +138,7 @@ async function assemble(
     },
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
     usage: { database, receiptKeys: new ReceiptKeys(database), log, metrics },
-    fetch: outbound.fetch,
+    fetch: toWorkers.fetch,
     checkOperator: operatorCheck(settings.operatorToken),
     admin: {
       database,
@@ -149,6 +161,7 @@ async function assemble(
     pool.close()
     await tracer?.close()
     outbound.close()
+    toWorkers.close()
     await lastUse.stop()
     await view.close()
     await expected.close()

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import {
+  type CaBundle,
   type FlagSources,
   formatHelp,
   type LogFormat,
@@ -26,7 +27,7 @@ export type Settings = {
   readonly database: DatabaseHome
   readonly operatorToken: Secret
   /** Authorities of workers with https, where they are not the system's. */
-  readonly workerCaPem: string | undefined
+  readonly workerCa: CaBundle | undefined
   /** Directory of the manifest log, served as it is; none is served without. */
   readonly logDir: string | undefined
   readonly portalDir: string | undefined
@@ -52,6 +53,7 @@ export type Limits = {
   readonly firstByteTimeoutMs: number
   readonly attestationTimeoutMs: number
   readonly leaseSeconds: number
+  readonly lostWorkerMs: number
   readonly usageGraceMs: number
   readonly drainMs: number
 }
@@ -88,7 +90,10 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
         ? { kind: 'embedded', directory: values.dataDir }
         : { kind: 'server', url: databaseUrl, connections: values.databaseConnections },
     operatorToken: checkToken(values.operatorToken),
-    workerCaPem: values.workerCaPath === undefined ? undefined : readText(values.workerCaPath),
+    workerCa:
+      values.workerCaPath === undefined
+        ? undefined
+        : { path: values.workerCaPath, setting: 'workerCaPath' },
     logDir: values.logDir,
     portalDir: values.portalDir,
     publicUrl: values.publicUrl === undefined ? undefined : readPublicUrl(values.publicUrl),
@@ -122,6 +127,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
       firstByteTimeoutMs: values.firstByteTimeoutMs,
       attestationTimeoutMs: values.attestationTimeoutMs,
       leaseSeconds: values.leaseSeconds,
+      lostWorkerMs: values.lostWorkerMs,
       usageGraceMs: values.usageGraceMs,
       drainMs: values.drainMs,
     },

@@ -25,8 +25,9 @@ function kill(what: string, choose: Choose, limitMs: number): Fault {
   }
 }
 
-function pause(what: string, choose: Choose, holdMs: number): Fault {
+function pause(what: string, choose: Choose, holdMs: number, neverSeen?: RegExp): Fault {
   return {
+    ...(neverSeen === undefined ? {} : { neverSeen }),
     name: `pause ${what} for ${holdMs / 1000} s`,
     family: 'process',
     holdMs,
@@ -83,6 +84,13 @@ export const processFaults: readonly Fault[] = [
     'one worker',
     oneOf((fleet) => fleet.workers),
     9_000,
+  ),
+  // Longer than clients wait: who had a request there must have been told before.
+  pause(
+    'one worker',
+    oneOf((fleet) => fleet.workers),
+    20_000,
+    /timeout/,
   ),
   pause('the model server', (fleet) => [fleet.model], 4_000),
   rollingRestart,

@@ -80,6 +80,12 @@ test('a view follows the database and keeps its own counts of what is under way'
     clock: () => 0,
     refreshMs: 600_000,
     suspectMs: 1,
+    lost: {
+      find: () => undefined,
+      entries: () => [],
+      follow: () => undefined,
+      close: async () => {},
+    },
     onFailure: () => undefined,
   })
   await renewLease(database, registration('w_one'), 600)

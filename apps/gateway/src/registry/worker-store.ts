@@ -81,6 +81,15 @@ export async function listLive(database: Queries): Promise<LiveWorker[]> {
   }))
 }
 
+/** Whether a worker let its lease run out: one that took it back has left in good order. */
+export async function hasLapsed(database: Queries, id: string): Promise<boolean> {
+  const rows = await database.query(
+    'select 1 from workers where id = $1 and lease_until <= now()',
+    [id],
+  )
+  return rows.length === 1
+}
+
 /** Rows of the dead are kept for a day, then go; their receipt keys stay. */
 export async function forgetDead(database: Queries): Promise<void> {
   await database.query(`delete from workers where lease_until < now() - interval '1 day'`)

@@ -14,11 +14,21 @@ export type ViewedWorker = {
   suspectUntilMs: number
 }
 
+/** Watches workers that left the view with requests of ours. */
+export interface UnlistedWatch {
+  find(id: string): ViewedWorker | undefined
+  entries(): readonly ViewedWorker[]
+  /** All that are not listed now, with each new view. */
+  follow(unlisted: readonly ViewedWorker[]): void
+  close(): Promise<void>
+}
+
 export type WorkerViewOptions = {
   readonly database: Database
   readonly clock: () => number
   readonly refreshMs: number
   readonly suspectMs: number
+  readonly lost: UnlistedWatch
   /** Told of each failed refresh; the old view stays in use. */
   readonly onFailure: (error: unknown) => void
 }
@@ -65,16 +75,20 @@ export class WorkerView {
     this.#closed = true
     clearTimeout(this.#timer)
     await this.#refreshing?.catch(() => undefined)
+    await this.#options.lost.close()
   }
 
   async #read(): Promise<void> {
-    const live = await listLive(this.#options.database)
+    const { database, lost } = this.#options
+    const live = await listLive(database)
     const next = new Map<string, ViewedWorker>()
     for (const worker of live) {
-      const old = this.#workers.get(worker.id)
+      const old = this.#workers.get(worker.id) ?? lost.find(worker.id)
       next.set(worker.id, merge(old, worker))
     }
+    const known = [...this.#workers.values(), ...lost.entries()]
     this.#workers = next
+    if (!this.#closed) lost.follow(known.filter(({ worker }) => !next.has(worker.id)))
   }
 
   #schedule(): void {

@@ -1,6 +1,7 @@
 /** A worker for tests: real HTTP, scripted answers, no secrets. */
 import type { ModelObject } from '@privatemode/protocol/api'
 import { formatModel } from '@privatemode/protocol/api'
+import type { Tls } from '@privatemode/service'
 
 export type Seen = { readonly path: string; readonly headers: Headers; readonly body: Uint8Array }
 
@@ -26,12 +27,17 @@ export const testModel: ModelObject = formatModel({
   contextLength: 2048,
 })
 
-export function scriptedWorker(id: string, receiptKey = new Uint8Array(32)): ScriptedWorker {
+export function scriptedWorker(
+  id: string,
+  receiptKey = new Uint8Array(32),
+  tls?: Tls,
+): ScriptedWorker {
   const seen: Seen[] = []
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     idleTimeout: 0,
+    ...(tls === undefined ? {} : { tls: { cert: tls.certPem, key: tls.keyPem } }),
     async fetch(request) {
       const body = await request.bytes()
       const path = new URL(request.url).pathname
@@ -42,12 +48,13 @@ export function scriptedWorker(id: string, receiptKey = new Uint8Array(32)): Scr
       return worker.answer(request, body)
     },
   })
+  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${server.port}`
   const worker: ScriptedWorker = {
     id,
-    url: `http://127.0.0.1:${server.port}`,
+    url,
     seen,
     registration: {
-      url: `http://127.0.0.1:${server.port}`,
+      url,
       models: [testModel],
       seal_key_id: 'ab'.repeat(16),
       receipt_key: Buffer.from(receiptKey).toString('base64'),

@@ -14,6 +14,8 @@ export type UpstreamTarget = {
 export type UpstreamHandlers<Data> = Pick<SocketHandler<Data>, 'data' | 'drain' | 'close'>
 
 const longestTunnelHead = 16 * 1024
+/** Silence after which the other end's kernel is asked for a sign of life; ten seconds without one end it. */
+const keepAliveMs = 15_000
 
 /** Resolves when a request can be sent: the certificate has been verified by then. */
 export function openUpstream<Data>(
@@ -32,6 +34,8 @@ export function openUpstream<Data>(
 
   function ready(socket: Socket<Data>): void {
     clearTimeout(timer)
+    // A server that is gone without a word would else be waited for as long as one that thinks.
+    opened?.setKeepAlive(true, keepAliveMs)
     resolve(socket)
   }
 

@@ -141,6 +141,16 @@ export class UpstreamConnection {
     }
   }
 
+  /** Fails a request whose server has said nothing for so long; its caller knows that more is wrong. */
+  giveUp(tick: number, silentTicks: number): boolean {
+    // Who is paused is not being listened to.
+    if (this.#sink === undefined || this.#paused) return false
+    if (tick - Math.max(this.usedTick, this.takenTick) < silentTicks) return false
+    this.#tellUnheard()
+    this.#fail('broken')
+    return true
+  }
+
   #readHead(bytes: Buffer): void {
     const input = this.#headInput === undefined ? bytes : Buffer.concat([this.#headInput, bytes])
     this.#headInput = input

@@ -1,5 +1,6 @@
 /** Connections to servers: plain, TLS, through a tunnel; and every way in which they are not made. */
 import { afterAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { chooseProxy } from '../proxy-choice.ts'
 import { createTestAuthority } from '../testing/certificates.ts'
 import { startConnectProxy } from '../testing/connect-proxy.ts'
@@ -149,4 +150,77 @@ test('connections that died without a word cost one request its patience, not on
   isMute = false
   expect(await ask(pool, origin)).toBe('200 got 5')
   await server.stop(true)
+})
+
+/** Seconds until the kernel asks the other end for a sign of life, for each connection of ours to a port. */
+function keepAliveSeconds(port: number): number[] {
+  const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
+  const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1)
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , remote, state]) => remote?.endsWith(`:${hexPort}`) && state === '01')
+    .map(([, , , , , timer = '']) => {
+      const [kind, ticks = ''] = timer.split(':')
+      return kind === '02' ? Number.parseInt(ticks, 16) / 100 : Infinity
+    })
+}
+
+test.skipIf(process.platform !== 'linux')(
+  'servers that vanish without a word are noticed: the kernel asks for signs of life',
+  async () => {
+    for (const [origin, port, proxy] of [
+      [httpOrigin, plain.port ?? 0],
+      [httpsOrigin, secure.port ?? 0],
+      ['https://api.test', Number(new URL(tunnel.url).port), tunnel.url],
+    ] as const) {
+      for (const pool of pools.splice(0)) pool.close()
+      const pool = newPool(authority.certPem, proxy)
+      await ask(pool, origin)
+      const waits = keepAliveSeconds(port)
+      expect(waits.length).toBeGreaterThan(0)
+      expect(Math.max(...waits)).toBeLessThanOrEqual(15)
+    }
+  },
+)
+
+test('what a server holds in silence can be given up; what is younger, or not being read, goes on', async () => {
+  const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const speaker = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data: (socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n1'),
+    },
+  })
+  const pool = newPool(undefined)
+  const failures: string[] = []
+  const send = async (port: number, name: string) => {
+    const connection = await pool.connect(`http://127.0.0.1:${port}`)
+    const begun = Promise.withResolvers<void>()
+    const sink = {
+      head: () => begun.resolve(),
+      data: () => undefined,
+      fail: (why: string) => void failures.push(`${name}: ${why}`),
+    }
+    const head = 'POST / HTTP/1.1\r\nhost: api.test\r\ncontent-length: 0\r\n\r\n'
+    const body = { bytes: Buffer.alloc(0), start: 0, end: 0 }
+    connection.send({ head, body, lengthBytes: 0 }, sink, Infinity)
+    return { connection, begun: begun.promise }
+  }
+  await send(mute.port, 'mute')
+  const paused = await send(mute.port, 'paused')
+  paused.connection.pause()
+  const begun = await send(speaker.port, 'begun')
+  await begun.begun
+  const giveUp = (port: number, silentMs: number) =>
+    pool.giveUp(`http://127.0.0.1:${port}`, silentMs)
+  expect([giveUp(mute.port, 60_000), giveUp(speaker.port, 60_000)]).toEqual([0, 0])
+  await Bun.sleep(350)
+  expect(giveUp(mute.port, 100)).toBe(1)
+  expect(failures).toEqual(['mute: broken'])
+  expect(giveUp(speaker.port, 100)).toBe(1)
+  expect(failures).toEqual(['mute: broken', 'begun: broken'])
+  expect(giveUp(mute.port, 100)).toBe(0)
+  mute.stop(true)
+  speaker.stop(true)
 })

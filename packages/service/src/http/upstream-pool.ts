@@ -79,6 +79,7 @@ export class UpstreamPool {
       throw new Error('the pool is closed')
     }
     const connection = new UpstreamConnection(origin, socket, this)
+    connection.takenTick = this.#tick
     socket.data = connection
     this.#all.add(connection)
     return connection
@@ -104,6 +105,16 @@ export class UpstreamPool {
     const isHeard = (one: UpstreamConnection) => one.usedTick > takenTick
     this.#idle.set(origin, idle.filter(isHeard))
     for (const connection of idle) if (!isHeard(connection)) connection.abandon()
+  }
+
+  /** Fails what a server holds and has said nothing about for so long; tells how many requests that were. */
+  giveUp(origin: string, silentMs: number): number {
+    let count = 0
+    for (const connection of this.#all) {
+      if (connection.origin !== origin) continue
+      if (connection.giveUp(this.#tick, silentMs / tickMs)) count++
+    }
+    return count
   }
 
   closed(connection: UpstreamConnection): void {

@@ -1,0 +1,175 @@
+/** When requests of a worker that is no longer listed are given up, and above all when not. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { emptySpan, type UpstreamConnection, UpstreamPool } from '@privatemode/service/http'
+import { FairShare } from '../limits/fair-share.ts'
+import type { Database } from '../state/database.ts'
+import { testModel } from '../testing/scripted-worker.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { LostWorkers } from './lost-workers.ts'
+import { parseRegistration } from './registration.ts'
+import { endLease, listLive, renewLease } from './worker-store.ts'
+import type { ViewedWorker } from './worker-view.ts'
+
+const graceMs = 300
+let database: Database
+let pool: UpstreamPool
+let answersHealth: boolean
+let nowMs: number
+let givenUp: string[]
+let lost: LostWorkers
+const open: UpstreamConnection[] = []
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  idleTimeout: 0,
+  fetch: ({ url }) =>
+    answersHealth && url.endsWith('/health') ? new Response('ok') : new Promise(() => undefined),
+})
+const url = `http://127.0.0.1:${server.port}`
+
+beforeAll(async () => {
+  database = await openTestDatabase()
+  pool = new UpstreamPool({
+    clock: () => performance.now(),
+    limits: { connectTimeoutMs: 1_000, idle: 4, idleMs: 60_000, silentMs: 60_000 },
+    caPem: undefined,
+  })
+})
+afterAll(async () => {
+  pool.close()
+  await server.stop(true)
+  await database.close()
+})
+afterEach(async () => {
+  for (const connection of open.splice(0)) connection.abandon()
+  await database.query('delete from workers')
+})
+
+/** A worker that holds one request of ours; what becomes of that request. */
+async function holdOne(): Promise<{ entry: ViewedWorker; failed: () => string | undefined }> {
+  answersHealth = false
+  nowMs = 0
+  givenUp = []
+  lost = new LostWorkers({
+    database,
+    pool,
+    graceMs,
+    clock: () => nowMs,
+    onGivenUp: ({ worker }, requests) => givenUp.push(`${worker.id}: ${requests}`),
+  })
+  await renewLease(database, registration, 600)
+  const [worker] = await listLive(database)
+  const shares = new FairShare()
+  shares.take('key_one', 4, 75)
+  const entry = { worker: worker!, shares, inFlightAtReport: 0, suspectUntilMs: 0 }
+  return { entry, failed: await ask() }
+}
+
+/** A request that the worker never answers. */
+async function ask(): Promise<() => string | undefined> {
+  const connection = await pool.connect(url)
+  open.push(connection)
+  const head = 'POST / HTTP/1.1\r\nhost: w\r\ncontent-length: 0\r\n\r\n'
+  let failure: string | undefined
+  const sink = {
+    head: () => undefined,
+    data: () => undefined,
+    fail(why: string) {
+      failure = why
+    },
+  }
+  connection.send({ head, body: emptySpan, lengthBytes: 0 }, sink, Infinity)
+  return () => failure
+}
+
+const registration = parseRegistration('w_one', {
+  url,
+  models: [testModel],
+  seal_key_id: 'ab'.repeat(16),
+  receipt_key: Buffer.alloc(32, 1).toString('base64'),
+  capacity: 4,
+  active: 1,
+  draining: false,
+})
+const letLapse = () => renewLease(database, registration, -1)
+
+/** Two views of the lists with the grace between them; the request has been silent for as long. */
+async function passGrace(entry: ViewedWorker): Promise<void> {
+  lost.follow([entry])
+  await Bun.sleep(graceMs + 250)
+  nowMs += graceMs
+  lost.follow([entry])
+  await lost.close()
+}
+
+test('a worker whose lease ran out and that answers nothing loses the requests it holds', async () => {
+  const { entry, failed } = await holdOne()
+  await letLapse()
+  await passGrace(entry)
+  expect(failed()).toBe('broken')
+  expect(givenUp).toEqual(['w_one: 1'])
+})
+
+test('one that only lost its way to the registry keeps them: it still answers', async () => {
+  const { entry, failed } = await holdOne()
+  await letLapse()
+  answersHealth = true
+  await passGrace(entry)
+  expect(failed()).toBeUndefined()
+})
+
+test('one that took leave keeps them: it ends its answers and takes no connections', async () => {
+  const { entry, failed } = await holdOne()
+  await endLease(database, 'w_one')
+  await passGrace(entry)
+  expect(failed()).toBeUndefined()
+})
+
+test('nothing is given up before the grace has passed', async () => {
+  const { entry, failed } = await holdOne()
+  await letLapse()
+  lost.follow([entry])
+  await Bun.sleep(graceMs + 250)
+  nowMs += graceMs - 1
+  lost.follow([entry])
+  await lost.close()
+  expect(failed()).toBeUndefined()
+})
+
+test('a request that is younger than the grace is not given up with the others', async () => {
+  const { entry, failed } = await holdOne()
+  await letLapse()
+  lost.follow([entry])
+  await Bun.sleep(graceMs + 250)
+  nowMs += graceMs
+  lost.follow([entry])
+  // Another one begins while the worker is being asked.
+  await Bun.sleep(graceMs / 2)
+  const youngFailed = await ask()
+  await lost.close()
+  expect(failed()).toBe('broken')
+  expect(youngFailed()).toBeUndefined()
+  expect(givenUp).toHaveLength(1)
+})
+
+test('one that is listed again while it is being asked keeps them, and its entry', async () => {
+  const { entry, failed } = await holdOne()
+  await letLapse()
+  lost.follow([entry])
+  expect(lost.find('w_one')).toBe(entry)
+  await Bun.sleep(graceMs + 250)
+  nowMs += graceMs
+  lost.follow([entry])
+  lost.follow([])
+  await lost.close()
+  expect(failed()).toBeUndefined()
+  expect(lost.entries()).toEqual([])
+})
+
+test('one that holds nothing of ours is not followed', async () => {
+  const { entry } = await holdOne()
+  entry.shares.putBack('key_one')
+  lost.follow([entry])
+  expect(lost.entries()).toEqual([])
+})
