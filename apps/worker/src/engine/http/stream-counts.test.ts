@@ -1,7 +1,7 @@
 /** Counts inside a stream: those of one choice, of one prompt, and of all together. */
 import { expect, test } from 'bun:test'
 import type { EngineUsage, JsonObject } from '../engine.ts'
-import { StreamCounts } from './stream-counts.ts'
+import { type StreamCall, StreamCounts } from './stream-counts.ts'
 
 const chunk = (index: number, prompt_tokens: number, completion_tokens: number): JsonObject => ({
   choices: [{ index, text: 'a' }],
@@ -10,10 +10,12 @@ const chunk = (index: number, prompt_tokens: number, completion_tokens: number):
 
 function read(chunks: readonly JsonObject[], n: unknown, isPerChoice = true): EngineUsage[] {
   const told: EngineUsage[] = []
-  const call = {
-    ...{ endpoint: 'completions', body: { n }, signal: new AbortController().signal },
-    onUsage: (usage: EngineUsage) => void told.push(usage),
-  } as const
+  const call: StreamCall = {
+    endpoint: 'completions',
+    body: { n },
+    signal: new AbortController().signal,
+    onUsage: (usage) => told.push(usage),
+  }
   const counts = new StreamCounts(call, isPerChoice)
   for (const one of chunks) counts.read(one)
   counts.stop()
