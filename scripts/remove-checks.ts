@@ -1,7 +1,7 @@
 /**
  * Removes security checks one at a time and runs the tests that guard them: each removal must make
  * a test fail, whose name is shown. Works on a copy; `npm run checks:remove
- * [-- envelope|attestation|sdk|worker|service|gateway [parts of paths …]]`.
+ * [-- envelope|attestation|sdk|worker|api|engine|service|gateway [parts of paths …]]`.
  */
 import {
   cpSync,
@@ -53,6 +53,28 @@ const targets: readonly Target[] = [
       'apps/worker/src/app.test.ts',
       'test/e2e/sealed-path.test.ts',
       'test/hostile',
+    ],
+  },
+  {
+    name: 'api',
+    sources: ['apps/worker/src/api'],
+    tests: [
+      'apps/worker/src/api',
+      'apps/worker/src/api/messages',
+      'apps/worker/src/api/openai',
+      'apps/worker/src/api/responses',
+    ],
+  },
+  {
+    name: 'engine',
+    sources: ['apps/worker/src/engine/http'],
+    tests: [
+      'apps/worker/src/engine/http',
+      'apps/worker/src/api/given-up.test.ts',
+      'apps/worker/src/api/native-answers.test.ts',
+      'apps/worker/src/api/native-dialects.test.ts',
+      'apps/worker/src/api/native-failures.test.ts',
+      'apps/worker/src/api/over-http-engine.test.ts',
     ],
   },
   {
@@ -121,7 +143,8 @@ try {
       const original = readFileSync(path, 'utf8')
       writeFileSync(path, removal.mutated)
       // The tests beside it are short, and most often the ones that notice.
-      const near = target.tests.filter((test) => removal.file.startsWith(test))
+      const around = target.tests.filter((test) => removal.file.startsWith(test))
+      const near = around.sort((a, b) => a.length - b.length).slice(-1)
       const failed = (near.length > 0 && failedTest(near)) || failedTest(target.tests)
       writeFileSync(path, original)
       if (!failed) survivors++
@@ -148,11 +171,14 @@ function findRemovals(source: string): Removal[] {
       const guard =
         /^\s*if \(/.test(line) && /throw |refuse|fail\(/.test(`${line}${lines[index + 1] ?? ''}`)
       const required = /transcript\.require\($/.test(line)
-      if (!guard && !required) return []
+      const asserted = /^\s*require\(.+\)$/.test(line)
+      if (!guard && !required && !asserted) return []
       const opening = isPass(line) ? 'if (true || (' : 'if (false && ('
       const changed = guard
-        ? line.replace('if (', opening).replace(/\) (throw|\{|return)/, ')) $1')
-        : `${line} true ||`
+        ? line.replace('if (', opening).replace(/\)(?=$| (?:throw|\{|return))/, '))')
+        : asserted
+          ? line.replace('require(', 'require(true || (').replace(/\)$/, '))')
+          : `${line} true ||`
       if (guard && changed.split('(').length !== changed.split(')').length) return []
       const mutated = lines.toSpliced(index, 1, changed).join('\n')
       return [{ file, line: index + 1, text: line.trim(), mutated }]

@@ -1,10 +1,12 @@
-/** What it takes to run one coding agent without a terminal against a proxy. */
+/** What it takes to run one coding agent without a terminal against a proxy or the proxyless endpoint. */
 
 export type AgentPlace = {
   /** Where the package was installed: the folder that has `node_modules`. */
   readonly installed: string
-  /** The proxy's address, without a path. */
-  readonly proxyUrl: string
+  /** The address of the proxy or of the proxyless endpoint, without a path. */
+  readonly url: string
+  /** What the agent sends as its key. */
+  readonly apiKey: string
   readonly model: string
   /** The folder the agent works in: a git repository of its own. */
   readonly work: string

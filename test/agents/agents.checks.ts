@@ -1,4 +1,4 @@
-/** The agents, each pinned, each with the settings that point it at a proxy and at nothing else. */
+/** The agents, each pinned, each with the settings that point it at one address and at nothing else. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Agent } from './agent.ts'
@@ -9,7 +9,7 @@ const claudeCode: Agent = {
   title: 'check 85: Claude Code finishes a task with a tool',
   package: '@anthropic-ai/claude-code',
   version: '2.1.325',
-  prepare({ installed, proxyUrl, model, task }) {
+  prepare({ installed, url, apiKey, model, task }) {
     const program = join(
       installed,
       `node_modules/@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
@@ -22,8 +22,8 @@ const claudeCode: Agent = {
         [...ask, '--continue', 'Is it there?'],
       ],
       env: {
-        ANTHROPIC_BASE_URL: proxyUrl,
-        ANTHROPIC_API_KEY: 'unused',
+        ANTHROPIC_BASE_URL: url,
+        ANTHROPIC_API_KEY: apiKey,
         ANTHROPIC_MODEL: model,
         ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -38,7 +38,7 @@ const opencode: Agent = {
   title: 'check 86: opencode finishes a task with a tool',
   package: 'opencode-ai',
   version: '1.18.33',
-  prepare({ installed, proxyUrl, model, work, task }) {
+  prepare({ installed, url, apiKey, model, work, task }) {
     const limit = { context: 200_000, output: 8_000 }
     const settings = {
       autoupdate: false,
@@ -50,7 +50,7 @@ const opencode: Agent = {
         privatemode: {
           npm: '@ai-sdk/openai-compatible',
           name: 'Privatemode',
-          options: { baseURL: `${proxyUrl}/v1`, apiKey: 'unused' },
+          options: { baseURL: `${url}/v1`, apiKey },
           models: { [model]: { name: model, limit, tool_call: true } },
         },
       },
@@ -72,10 +72,10 @@ const cline: Agent = {
   title: 'check 87: Cline finishes a task with a tool',
   package: 'cline',
   version: '3.0.65',
-  prepare({ installed, proxyUrl, model, home, task }) {
+  prepare({ installed, url, apiKey, model, home, task }) {
     const program = join(installed, 'node_modules/.bin/cline')
     const data = ['--data-dir', join(home, 'data')]
-    const account = ['--apikey', 'unused', '--modelid', model, '--baseurl', `${proxyUrl}/v1`]
+    const account = ['--apikey', apiKey, '--modelid', model, '--baseurl', `${url}/v1`]
     const provider = 'openai-compatible'
     return {
       commands: [
@@ -91,7 +91,7 @@ const continueCli: Agent = {
   title: 'check 88: Continue finishes a task with a tool',
   package: '@continuedev/cli',
   version: '1.5.47',
-  prepare({ installed, proxyUrl, model, home, task }) {
+  prepare({ installed, url, apiKey, model, home, task }) {
     const config = join(home, 'config.yaml')
     const settings = {
       name: 'local',
@@ -99,8 +99,8 @@ const continueCli: Agent = {
       schema: 'v1',
       models: [
         {
-          ...{ name: model, provider: 'openai', model, apiKey: 'unused' },
-          ...{ apiBase: `${proxyUrl}/v1`, roles: ['chat'], capabilities: ['tool_use'] },
+          ...{ name: model, provider: 'openai', model, apiKey },
+          ...{ apiBase: `${url}/v1`, roles: ['chat'], capabilities: ['tool_use'] },
         },
       ],
     }
@@ -118,7 +118,7 @@ const codex: Agent = {
   title: 'check 89: Codex finishes a task with a tool, through /v1/responses',
   package: '@openai/codex',
   version: '0.166.0',
-  prepare({ installed, proxyUrl, model, home, task }) {
+  prepare({ installed, url, apiKey, model, home, task }) {
     mkdirSync(join(home, '.codex'))
     const settings = [
       `model = "${model}"`,
@@ -128,7 +128,7 @@ const codex: Agent = {
       'enabled = false',
       '[model_providers.privatemode]',
       'name = "Privatemode"',
-      `base_url = "${proxyUrl}/v1"`,
+      `base_url = "${url}/v1"`,
       'env_key = "PRIVATEMODE_KEY"',
       'wire_api = "responses"',
     ]
@@ -136,7 +136,7 @@ const codex: Agent = {
     const flags = ['--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox']
     return {
       commands: [[join(installed, 'node_modules/.bin/codex'), 'exec', ...flags, task]],
-      env: { PRIVATEMODE_KEY: 'unused' },
+      env: { PRIVATEMODE_KEY: apiKey },
     }
   },
 }

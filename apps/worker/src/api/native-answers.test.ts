@@ -113,6 +113,25 @@ describe('messages', () => {
     }
   })
 
+  test('check 75: thinking ends with one signature, whether the server gives one or not', async () => {
+    const { server, engine } = await connect()
+    const thinking = { type: 'adaptive' }
+    const body = message('[[reason]] hello', { thinking, stream: true })
+    const signed = { type: 'signature_delta', signature: 'of the server' }
+    const sign = (all: JsonObject[]) => {
+      const end = all.findIndex(({ type }) => type === 'content_block_stop')
+      return all.toSpliced(end, 0, { type: 'content_block_delta', index: 0, delta: signed })
+    }
+    for (const reviseEvents of [(all: JsonObject[]) => all, sign]) {
+      server.change({ reviseEvents })
+      const { events } = await ask(engine, '/v1/messages', body)
+      const deltas = events.map(({ data }) => data.delta?.type)
+      expect(deltas.filter((type) => type === 'signature_delta')).toHaveLength(1)
+      const end = events.findIndex(({ event }) => event === 'content_block_stop')
+      expect(events[end - 1]?.data).toMatchObject({ index: 0, delta: { type: 'signature_delta' } })
+    }
+  })
+
   test('check 76: the reason to stop is the one that the server tells', async () => {
     const { engine } = await connect()
     const stopped = message('[[say one two three]]', { stop_sequences: [' two'] })
@@ -142,18 +161,25 @@ describe('responses', () => {
   })
 
   test('cached tokens are told, and an answer that was cut says so', async () => {
-    const { engine } = await connect()
+    const { server, engine } = await connect()
     const body = response(longText, { cache_salt: salt })
     await ask(engine, '/v1/responses', body)
     const { json } = await ask(engine, '/v1/responses', body)
     expect(json.usage.input_tokens_details.cached_tokens).toBe(96)
-    const cut = await ask(
-      engine,
-      '/v1/responses',
-      response('[[words 30]]', { max_output_tokens: 20 }),
-    )
-    expect(cut.json).toMatchObject({
-      ...{ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
+    const incomplete = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
+    const long = response('[[words 30]]', { max_output_tokens: 20 })
+    expect((await ask(engine, '/v1/responses', long)).json).toMatchObject(incomplete)
+    // Some servers name the last event the same, however the response ended.
+    server.change({
+      reviseEvents: (all) =>
+        all.map((e) =>
+          e.type === 'response.incomplete' ? { ...e, type: 'response.completed' } : e,
+        ),
     })
+    const { events } = await ask(engine, '/v1/responses', { ...long, stream: true })
+    expect(events.at(-1)).toMatchObject({
+      ...{ event: 'response.incomplete', data: { type: 'response.incomplete' } },
+    })
+    expect(events.at(-1)?.data.response).toMatchObject(incomplete)
   })
 })

@@ -53,6 +53,10 @@ const broken: [string, string, (events: JsonObject[]) => JsonObject[]][] = [
     (all) => all.toSpliced(-1, 0, { type: 'response.failed' }),
   ],
   ['no response.completed', '/v1/responses', (all) => all.slice(0, -1)],
+  [
+    ...(['a response that is not finished', '/v1/responses'] as const),
+    (all) => all.map((e) => ({ ...e, response: { ...(e.response as object), status: 'queued' } })),
+  ],
   ['no beginning', '/v1/responses', (all) => all.slice(1)],
 ]
 test.each(broken)('a stream with %s has failed, at %s', async (_, path, reviseEvents) => {

@@ -43,6 +43,7 @@ export class PassedEvents implements StreamWriter {
   #hasStopped = false
   #open: number | undefined
   #isHidden = false
+  #wantsSignature = false
   #hidden = 0
   #next = 0
   #end = ''
@@ -96,12 +97,24 @@ export class PassedEvents implements StreamWriter {
     if (data.type === 'content_block_start') {
       require(this.#open === undefined && isObject(data.content_block))
       this.#open = this.#next++
-      this.#isHidden = !this.#context.withThinking && isThinking(data.content_block as JsonObject)
+      const block = data.content_block as JsonObject
+      this.#isHidden = !this.#context.withThinking && isThinking(block)
+      this.#wantsSignature = block.type === 'thinking'
       if (this.#isHidden) this.#hidden++
     }
     require(this.#open !== undefined && data.index === this.#open)
+    const index = Number(data.index) - this.#hidden
+    const signing = this.#sign(data, index)
     if (data.type === 'content_block_stop') this.#open = undefined
-    return this.#isHidden ? '' : event({ ...data, index: Number(data.index) - this.#hidden })
+    return this.#isHidden ? '' : signing + event({ ...data, index })
+  }
+
+  /** Clients want one signature at the end of thinking; servers that have none leave it out. */
+  #sign({ type, delta }: JsonObject, index: number): string {
+    if (isObject(delta) && delta.type === 'signature_delta') this.#wantsSignature = false
+    if (type !== 'content_block_stop' || !this.#wantsSignature) return ''
+    const signature = { type: 'signature_delta', signature: unsignedSignature }
+    return event({ type: 'content_block_delta', index, delta: signature })
   }
 }
 

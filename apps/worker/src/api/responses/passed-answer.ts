@@ -59,9 +59,12 @@ export class PassedEvents implements StreamWriter {
   }
 
   end(): string {
-    if (!this.#hasStarted || this.#end === undefined)
+    const status = isObject(this.#end?.response) ? this.#end.response.status : undefined
+    const isWhole = status === 'completed' || status === 'incomplete'
+    if (!this.#hasStarted || this.#end === undefined || !isWhole)
       throw new EngineError('engine_failed', 'the model server sent no whole response')
-    return this.#event(this.#end)
+    // Servers call an answer completed that was cut; clients go by the name of the event.
+    return this.#event({ ...this.#end, type: `response.${status}` })
   }
 
   fail(error: ApiError): string {
