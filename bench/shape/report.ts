@@ -41,7 +41,7 @@ function recordingLine(recording: Recording, scripted: SetResult): string {
   const kept =
     slowdown === undefined ? '' : `, answers ${slowdown.toFixed(2)} × as long as scripted`
   return (
-    `Recorded on ${startedAt.slice(0, 10)} in ${minutes} minutes with seed ${seed}: ${cores} cores, load ` +
+    `Recorded on ${startedAt.slice(0, 10)} in ${minutes} minutes with seed ${seed}: ${cores} ${cores === 1 ? 'core' : 'cores'}, load ` +
     `${loadBefore} before and ${loadAfter} at the end${kept} (off).\n`
   )
 }

@@ -12,20 +12,27 @@ MOST_TOKENS = 25_000
 RESAMPLES = 300
 
 
+def places_of(sizes, count):
+    """The frame of each token. A frame of twice the usual size holds two, where frames follow tokens."""
+    total = len(sizes)
+    # With shaping off, the first frame holds the head, and the last one what follows the last token.
+    held = np.maximum(1, np.round(sizes[1:-1] / np.median(sizes))).astype(int)
+    held[-1:] = 1
+    if held.sum() == count:
+        return np.repeat(np.arange(1, total - 1), held)
+    return np.round(np.arange(count) * (total - 1) / max(1, count)).astype(int)
+
+
 def token_rows(exchange):
     """Frames around the place where token i of n must be, if frames follow tokens."""
     frames, lengths = exchange["frames"], exchange["tokenLengths"]
     sizes = np.array([size for _, size in frames], dtype=np.float64)
     between = seen.gaps(frames)
     count, total = len(lengths), len(frames)
-    # With shaping off, the frame after the head holds the first token, and four follow the last.
-    offset = 1 if total - count in (4, 5) else 0
-    places = np.arange(count)
-    if offset == 0:
-        places = np.round(places * (total - 1) / max(1, count)).astype(int)
+    places = places_of(sizes, count)
     rows = [places / max(1, count), np.full(count, count), np.full(count, total)]
     for step in range(-WINDOW, WINDOW + 1):
-        at = np.clip(places + offset + step, 0, total - 1)
+        at = np.clip(places + step, 0, total - 1)
         rows += [sizes[at] - sizes.min(), between[at]]
     return np.stack(rows, axis=1), np.minimum(lengths, LONGEST)
 
