@@ -2,9 +2,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatTable, type Report, summarise } from '../../test/faults/report.ts'
+import type { FuzzRecord } from '../../test/fuzz/record.ts'
 import { formatSlopes, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
 import { drawSoak } from './plot.ts'
-import { faultsText, limitsText, soakText } from './words.ts'
+import { faultsText, fuzzText, limitsText, soakText } from './words.ts'
 
 /** Paths below the repository's root, and what belongs there. */
 export function reliabilityDocuments(root: string): Record<string, string> {
@@ -27,6 +28,8 @@ export function reliabilityDocuments(root: string): Record<string, string> {
     ...limitsText,
     ...soakText,
     ...(soak === undefined ? ['No run is on record.', ''] : formatSoakRun(soak)),
+    ...fuzzText,
+    ...formatFuzzRuns(join(folder, 'fuzz.json')),
   ]
   return {
     'docs/reliability.md': page.join('\n'),
@@ -42,6 +45,23 @@ function formatCampaign(report: Report): string[] {
     `${summarise(report).text}.${machine}`,
     '',
     formatTable(report),
+    '',
+  ]
+}
+
+function formatFuzzRuns(path: string): string[] {
+  if (!existsSync(path)) return ['No run is on record.', '']
+  const { targets } = JSON.parse(readFileSync(path, 'utf8')) as FuzzRecord
+  const rows = Object.entries(targets).map(
+    ([name, { inputs, read, slowestMs, kept, seed, day }]) =>
+      `| ${name} | ${inputs} | ${read} | ${slowestMs.toFixed(1)} ms | ${kept} | ${seed}, ${day} |`,
+  )
+  return [
+    'Runs on record; nothing else was thrown, and nothing took longer. "Slowest" was measured beside other heavy work.',
+    '',
+    '| parser | inputs | read | slowest | kept for new code | seed, day |',
+    '|---|---|---|---|---|---|',
+    ...rows,
     '',
   ]
 }

@@ -70,3 +70,19 @@ export const soakText: readonly string[] = [
   'below 10%. *None shown*: it is too wide to say more.',
   '',
 ]
+
+export const fuzzText: readonly string[] = [
+  '## Fuzzing',
+  '',
+  '`npm run fuzz -- [part of a name] [--inputs N] [--seed S] [--keep] [--record] [--missing]`. Good inputs of every parser are damaged, by',
+  'their bytes and, where they are JSON, by their structure; inputs that reach code that none before had reached join the good ones',
+  "(Node's block coverage, watched until 50000 inputs in a row have reached nothing new). Each must be read, or refused with a typed",
+  'error, within 2 s; where there are two ways of reading (whole and in pieces, our scanner and a full JSON parser), they must agree.',
+  '`npm run fuzz:http` compares the HTTP server with `node:http`, `npm run fuzz:attestation` also watches memory. `npm test` has a short',
+  'run of each, with the inputs in `test/fuzz/corpus`.',
+  '',
+  'Found and mended, each with an input in the corpus: an event of a model server without its piece, a file of tensors whose header is',
+  'no JSON, and a member called `constructor` in a file for the verify command threw errors that nobody had named; choices of a model',
+  'server that are no objects were taken for some.',
+  '',
+]

@@ -78,7 +78,7 @@ async function runCampaign(): Promise<boolean> {
     withClocks: true,
     withDisks: true,
     // Clients here wait for twelve seconds: what is given up must be so before.
-    gatewayArgs: ['--usageGraceMs', '4000', '--lostWorkerMs', '1000'],
+    gatewayArgs: ['--usageGraceMs', '4000', '--lostWorkerMs', '2000'],
   })
   ends.push(() => fleet.stop())
   const startedAt = new Date()

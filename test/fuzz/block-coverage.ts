@@ -46,11 +46,12 @@ export function watchCoverage(url: string, path: string): Coverage & { share(): 
       }
       return places
     },
-    reachedBy(run) {
+    async reachedBy(run) {
       take()
-      run()
+      await run()
       return take()
     },
+    stop: () => session.post('Profiler.stopPreciseCoverage'),
     share: () => everReached.reduce((sum, one) => sum + one, 0) / length,
   }
 }

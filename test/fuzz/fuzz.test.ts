@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { readCorpus } from './corpus.ts'
 import { fuzz } from './fuzzer.ts'
-import { type FuzzTarget, text } from './target.ts'
+import { type FuzzTarget, json, text } from './target.ts'
 import { targets } from './targets.ts'
 
 const folder = join(import.meta.dir, 'corpus')
@@ -11,13 +11,14 @@ const limits = { inputs: 1500, seed: 20260101, maxMs: 5_000 }
 
 test.each(targets.map((target) => [target.name, target] as const))(
   'damaged input is read or refused with a typed error: %s',
-  (name, target) => {
-    expect(fuzz(target, readCorpus(folder, name), limits).inputs).toBe(limits.inputs)
+  async (name, target) => {
+    const { inputs } = await fuzz(target, readCorpus(folder, name), limits)
+    expect(inputs).toBe(limits.inputs)
   },
   60_000,
 )
 
-test('a parser that breaks is found', () => {
+test('a parser that breaks is found', async () => {
   const breaks: FuzzTarget = {
     name: 'broken',
     seeds: [text('abcdefgh')],
@@ -25,5 +26,30 @@ test('a parser that breaks is found', () => {
       if (bytes[0] !== 0x61) throw new TypeError('cannot read')
     },
   }
-  expect(() => fuzz(breaks, [], limits)).toThrow(/broken: threw TypeError: cannot read/)
+  await expect(fuzz(breaks, [], limits)).rejects.toThrow(/broken: threw TypeError: cannot read/)
+})
+
+test('a check behind the parser of JSON that breaks is found', async () => {
+  const breaks: FuzzTarget = {
+    name: 'broken behind JSON',
+    seeds: [json({ messages: [{ role: 'user', content: 'x'.repeat(2000) }] })],
+    read(bytes) {
+      let body: { messages: unknown } | null
+      try {
+        body = JSON.parse(new TextDecoder().decode(bytes))
+      } catch {
+        return
+      }
+      if (body?.messages === null) throw new TypeError('cannot read null')
+    },
+  }
+  await expect(fuzz(breaks, [], limits)).rejects.toThrow(/threw TypeError: cannot read null/)
+})
+
+test('a promise that fails without a typed error is found', async () => {
+  const read = async (bytes: Uint8Array) => {
+    if (bytes[0] !== 0x61) throw new RangeError('out of range')
+  }
+  const breaks: FuzzTarget = { name: 'late', seeds: [text('abcdefgh')], read }
+  await expect(fuzz(breaks, [], limits)).rejects.toThrow(/late: threw RangeError/)
 })

@@ -1,5 +1,10 @@
 /** Damages inputs of one target and keeps those that reach new code, where coverage is told. */
-import { mutateInput, seededRandom } from '../../packages/attestation/src/testing/mutate-input.ts'
+import {
+  mutateInput,
+  type Random,
+  seededRandom,
+} from '../../packages/attestation/src/testing/mutate-input.ts'
+import { mutateJson } from './mutate-json.ts'
 import { type FuzzTarget, isTyped } from './target.ts'
 
 /** Tells which code is reached; places are offsets in the program's text. */
@@ -7,7 +12,9 @@ export type Coverage = {
   /** Places that were reached for the first time since this was last called. */
   newlyReached(): number[]
   /** Places that one run reaches, as a mask. */
-  reachedBy(run: () => void): Uint8Array
+  reachedBy(run: () => Promise<void>): Promise<Uint8Array>
+  /** Watches no more. */
+  stop(): void
 }
 
 export type FuzzLimits = {
@@ -26,38 +33,46 @@ export type FuzzResult = {
   readonly kept: readonly Uint8Array[]
 }
 
-const batchSize = 256
+/** Coverage is asked for after so many inputs: rarely, where nothing new comes, for that costs most. */
+const batches = { first: 256, largest: 8192 }
+/** Watching makes code several times slower: it ends when so many inputs in a row have reached nothing new. */
+const watchedAfterFind = 50_000
 const maxKept = 400
 
 /** Throws at the first input that is neither read nor refused with a typed error; the message has it. */
-export function fuzz(
+export async function fuzz(
   target: FuzzTarget,
   corpus: readonly Uint8Array[],
   limits: FuzzLimits,
   coverage?: Coverage,
-): FuzzResult {
-  for (const good of target.seeds) target.read(new Uint8Array(good))
-  for (const known of corpus) attempt(target, new Uint8Array(known))
+): Promise<FuzzResult> {
+  for (const good of target.seeds) await target.read(new Uint8Array(good))
+  for (const known of corpus) await attempt(target, new Uint8Array(known))
   coverage?.newlyReached()
   const random = seededRandom(limits.seed)
   const pool: Uint8Array[] = [...target.seeds, ...corpus]
   const kept: Uint8Array[] = []
   let accepted = 0
   let slowestMs = 0
+  let batchSize = batches.first
+  let watchedUntil = watchedAfterFind
   for (let done = 0; done < limits.inputs; ) {
     const batch: Uint8Array<ArrayBuffer>[] = []
     for (; batch.length < batchSize && done < limits.inputs; done++) {
-      const input = mutateInput(pool, random)
+      const input = damage(target.seeds, pool, random)
       batch.push(input)
       const started = performance.now()
-      if (attempt(target, input)) accepted++
+      const reading = attempt(target, input)
+      if (reading === true || (reading !== false && (await reading))) accepted++
       const elapsedMs = performance.now() - started
-      if (elapsedMs > slowestMs) slowestMs = timeAgain(target, input, elapsedMs, limits.maxMs)
+      if (elapsedMs > slowestMs) slowestMs = await timeAgain(target, input, elapsedMs, limits.maxMs)
     }
-    const places = coverage?.newlyReached() ?? []
-    if (coverage === undefined || places.length === 0) continue
-    // Rare: which of them it was is found by running each alone.
-    for (const input of findNew(target, batch, places, coverage)) {
+    if (coverage === undefined || done > watchedUntil) continue
+    const places = coverage.newlyReached()
+    if (places.length > 0) watchedUntil = done + watchedAfterFind
+    else if (done + batchSize > watchedUntil) coverage.stop()
+    batchSize = places.length === 0 ? Math.min(2 * batchSize, batches.largest) : batches.first
+    for (const input of await findNew(target, batch, places, coverage)) {
       if (kept.length >= maxKept) break
       kept.push(input)
       pool.push(input)
@@ -66,48 +81,74 @@ export function fuzz(
   return { name: target.name, inputs: limits.inputs, accepted, slowestMs, kept }
 }
 
-/** The inputs of a batch that together reach what was new in it. */
-function findNew(
+/** Half of what is JSON is damaged by its structure, all else by its bytes; half of that is a good input before. */
+function damage(
+  seeds: readonly Uint8Array[],
+  pool: readonly Uint8Array[],
+  random: Random,
+): Uint8Array<ArrayBuffer> {
+  const from = random.below(2) === 0 ? seeds : pool
+  if (random.below(2) === 0) {
+    const changed = mutateJson(from[random.below(from.length)] ?? new Uint8Array(), random)
+    if (changed !== undefined) return changed
+  }
+  return mutateInput(from, random)
+}
+
+/** The inputs of a batch that together reach what was new in it, found by halving. */
+async function findNew(
   target: FuzzTarget,
   batch: readonly Uint8Array<ArrayBuffer>[],
   places: readonly number[],
   coverage: Coverage,
-): Uint8Array[] {
-  let missing = places
-  const found: Uint8Array[] = []
-  for (const input of batch) {
-    if (missing.length === 0) break
-    const mask = coverage.reachedBy(() => attempt(target, input))
-    const left = missing.filter((place) => mask[place] !== 1)
-    if (left.length < missing.length) found.push(input)
-    missing = left
-  }
-  return found
+): Promise<Uint8Array[]> {
+  if (places.length === 0) return []
+  const mask = await coverage.reachedBy(async () => {
+    for (const input of batch) await attempt(target, input)
+  })
+  const here = places.filter((place) => mask[place] === 1)
+  if (here.length === 0) return []
+  if (batch.length === 1) return [...batch]
+  const middle = batch.length >> 1
+  const left = await findNew(target, batch.slice(0, middle), here, coverage)
+  const reached = await coverage.reachedBy(async () => {
+    for (const input of left) await attempt(target, new Uint8Array(input))
+  })
+  const missing = here.filter((place) => reached[place] !== 1)
+  return [...left, ...(await findNew(target, batch.slice(middle), missing, coverage))]
 }
 
 /** Another program may have had the processor: what is slow is slow a second time. */
-function timeAgain(
+async function timeAgain(
   target: FuzzTarget,
   input: Uint8Array<ArrayBuffer>,
   firstMs: number,
   maxMs: number,
-): number {
+): Promise<number> {
   const started = performance.now()
-  attempt(target, input)
+  await attempt(target, input)
   const elapsedMs = Math.min(firstMs, performance.now() - started)
   if (elapsedMs > maxMs) fail(target, input, `took ${elapsedMs.toFixed(0)} ms`)
   return elapsedMs
 }
 
-function attempt(target: FuzzTarget, input: Uint8Array<ArrayBuffer>): boolean {
+/** Whether it was read; what needs no promise takes none, for there are millions. */
+function attempt(target: FuzzTarget, input: Uint8Array<ArrayBuffer>): boolean | Promise<boolean> {
   try {
-    target.read(new Uint8Array(input))
-    return true
+    const reading = target.read(new Uint8Array(input))
+    if (!(reading instanceof Promise)) return true
+    return reading.then(
+      () => true,
+      (error: unknown) => requireTyped(target, input, error),
+    )
   } catch (error) {
-    if (!isTyped(error))
-      fail(target, input, `threw ${error instanceof Error ? error.stack : error}`)
-    return false
+    return requireTyped(target, input, error)
   }
+}
+
+function requireTyped(target: FuzzTarget, input: Uint8Array, error: unknown): false {
+  if (isTyped(error)) return false
+  return fail(target, input, `threw ${error instanceof Error ? error.stack : error}`)
 }
 
 function fail(target: FuzzTarget, input: Uint8Array, what: string): never {

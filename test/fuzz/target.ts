@@ -5,16 +5,19 @@ export type FuzzTarget = {
   /** Good inputs, which must not be refused. */
   readonly seeds: readonly Uint8Array[]
   /** Reads or refuses with one of the errors below; anything else it throws is found. */
-  readonly read: (bytes: Uint8Array<ArrayBuffer>) => void
+  readonly read: (bytes: Uint8Array<ArrayBuffer>) => unknown
 }
 
 /** Names of the typed errors: who gets one of these can tell the caller. */
 const typedErrors: ReadonlySet<string> = new Set([
   'ApiError',
+  'AttestationError',
   'EngineError',
   'EnvelopeError',
   'MessageError',
+  'ModelError',
   'SseError',
+  'WorkerError',
 ])
 
 export const isTyped = (error: unknown): boolean =>
@@ -43,3 +46,12 @@ export function piecesOf(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer
 
 export const text = (value: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(value)
 export const json = (value: unknown): Uint8Array<ArrayBuffer> => text(JSON.stringify(value))
+
+/** For parsers of values: the fallback stands for what is not JSON at all. */
+export function parseOr(bytes: Uint8Array, fallback: unknown): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return fallback
+  }
+}

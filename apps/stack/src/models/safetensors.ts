@@ -16,7 +16,7 @@ export function parseSafetensors(file: Uint8Array): Map<string, Safetensor> {
   if (headerBytes > longestHeader || 8 + Number(headerBytes) > file.length)
     throw malformed('its header is longer than the file')
   const dataFrom = 8 + Number(headerBytes)
-  const header: unknown = JSON.parse(new TextDecoder().decode(file.subarray(8, dataFrom)))
+  const header = parseJson(file.subarray(8, dataFrom))
   if (typeof header !== 'object' || header === null) throw malformed('its header is no object')
   const tensors = new Map<string, Safetensor>()
   for (const [name, entry] of Object.entries(header)) {
@@ -29,6 +29,14 @@ export function parseSafetensors(file: Uint8Array): Map<string, Safetensor> {
     tensors.set(name, { dtype: entry.dtype, shape: entry.shape, data })
   }
   return tensors
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    throw malformed('its header is not JSON')
+  }
 }
 
 type Entry = { dtype: string; shape: number[]; data_offsets: [number, number] }

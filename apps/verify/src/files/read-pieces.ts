@@ -93,17 +93,17 @@ function readSignedDocument(members: ReadonlyMap<string, string>): Piece | undef
 }
 
 /** Spelled as `tcb_info` or `tcbInfo`, by the language of the tool. */
-const collateralNames: Readonly<Record<string, keyof TdxCollateral>> = {
-  tcbinfoissuerchain: 'tcb_info_issuer_chain',
-  tcbinfo: 'tcb_info',
-  tcbinfosignature: 'tcb_info_signature',
-  qeidentityissuerchain: 'qe_identity_issuer_chain',
-  qeidentity: 'qe_identity',
-  qeidentitysignature: 'qe_identity_signature',
-  pckcrlissuerchain: 'pck_crl_issuer_chain',
-  pckcrl: 'pck_crl',
-  rootcacrl: 'root_ca_crl',
-}
+const collateralNames: ReadonlyMap<string, keyof TdxCollateral> = new Map([
+  ['tcbinfoissuerchain', 'tcb_info_issuer_chain'],
+  ['tcbinfo', 'tcb_info'],
+  ['tcbinfosignature', 'tcb_info_signature'],
+  ['qeidentityissuerchain', 'qe_identity_issuer_chain'],
+  ['qeidentity', 'qe_identity'],
+  ['qeidentitysignature', 'qe_identity_signature'],
+  ['pckcrlissuerchain', 'pck_crl_issuer_chain'],
+  ['pckcrl', 'pck_crl'],
+  ['rootcacrl', 'root_ca_crl'],
+])
 
 /** Fields by their names, as verification libraries write them; a list may be hex, base64 or PEM. */
 function readCollateral(members: ReadonlyMap<string, string>, depth: number) {
@@ -111,7 +111,7 @@ function readCollateral(members: ReadonlyMap<string, string>, depth: number) {
   const taken = new Set<string>()
   const pieces: Piece[] = []
   for (const [spelled, raw] of members) {
-    const name = collateralNames[spelled.replaceAll('_', '').toLowerCase()]
+    const name = collateralNames.get(spelled.replaceAll('_', '').toLowerCase())
     // Strings of C keep their final zero in some tools; it is no part of what was signed.
     const value = unquote(raw)?.replace(/\0+$/, '')
     if (name === undefined || value === undefined) continue

@@ -1,6 +1,6 @@
 /** The events of a message, or of a response, as the whole answer that the caller asked for. */
 import { EngineError, type JsonObject, type NativeEndpoint } from '../engine.ts'
-import { requireWhole } from './native-endpoints.ts'
+import { asObject, requireWhole } from './native-endpoints.ts'
 
 export async function assembleNative(
   endpoint: NativeEndpoint,
@@ -13,7 +13,7 @@ export async function assembleNative(
       // The last event has the whole response in it.
       let last: JsonObject = {}
       for await (const event of events) last = event
-      return requireWhole(endpoint, (last.response ?? {}) as JsonObject)
+      return requireWhole(endpoint, asObject(last.response) ?? {})
     }
   }
 }
@@ -34,7 +34,7 @@ async function assembleMessage(events: AsyncIterable<JsonObject>): Promise<JsonO
         json = ''
         break
       case 'content_block_delta': {
-        const { type, partial_json, ...pieces } = event.delta as JsonObject
+        const { type, partial_json, ...pieces } = asObject(event.delta) ?? noDelta()
         if (type === 'input_json_delta') json += partial_json
         else if (block !== undefined) addPieces(block, pieces)
         break
@@ -59,6 +59,13 @@ function addPieces(block: JsonObject, pieces: JsonObject): void {
     if (typeof before === 'string' && typeof value === 'string') block[name] = before + value
     else if (value !== null) block[name] = value
   }
+}
+
+function noDelta(): never {
+  throw new EngineError(
+    'engine_failed',
+    'the model server sent a piece of an answer with nothing in it',
+  )
 }
 
 function parseInput(json: string): unknown {

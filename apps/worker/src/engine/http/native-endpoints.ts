@@ -80,7 +80,7 @@ function responseCounts(usage: JsonObject): EngineUsage {
   }
 }
 
-function asObject(value: unknown): JsonObject | undefined {
+export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined
 }
 

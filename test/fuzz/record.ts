@@ -1,0 +1,31 @@
+/** Figures of long runs, for docs/reliability.md: one entry for each target, the newest run. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type FuzzFigures = {
+  readonly inputs: number
+  readonly seed: number
+  /** Inputs that were read; all others were refused with a typed error. */
+  readonly read: number
+  readonly slowestMs: number
+  /** Inputs that reached code that none before had reached. */
+  readonly kept: number
+  readonly day: string
+}
+
+export type FuzzRecord = { readonly targets: Readonly<Record<string, FuzzFigures>> }
+
+const path = join(import.meta.dirname, '../../docs/reliability/fuzz.json')
+
+export function readRecord(): FuzzRecord {
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : { targets: {} }
+}
+
+/** Read anew each time: two runs may go on beside each other. */
+export function writeRecord(name: string, figures: FuzzFigures): void {
+  const targets = Object.entries({ ...readRecord().targets, [name]: figures })
+  const record: FuzzRecord = { targets: Object.fromEntries(targets.toSorted(byName)) }
+  writeFileSync(path, `${JSON.stringify(record, null, 2)}\n`)
+}
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)
