@@ -20,7 +20,7 @@ const server = createServer((request, response) => {
     response.writeHead(404).end()
   }
 })
-server.listen(Number(process.env.PORT ?? 8090), '127.0.0.1', () => {
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${server.address().port}/`)
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
@@ -8,7 +8,7 @@ import { askRoute, bundleRoute } from './edge-example.ts'
 import { type InstalledPackage, installPackage, run } from './packed-package.ts'
 import { findInstalled } from './runtimes.ts'
 import { type SuiteStack, startSuiteStack } from './stack-config.ts'
-import { buildReactExample, scriptsIn, serveFolder } from './vite-example.ts'
+import { buildReactExample, copyExample, scriptsIn, serveFolder } from './vite-example.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = join(root, 'examples')
@@ -35,7 +35,7 @@ afterAll(async () => {
 /** Copies an example to where the package is installed. */
 function place(name: string): string {
   const folder = join(installed.project, name)
-  cpSync(join(examples, name), folder, { recursive: true })
+  copyExample(join(examples, name), folder)
   return folder
 }
 
@@ -95,37 +95,6 @@ test('the quick start works in an empty project with the packed package', async 
   expect(output).toMatch(/worker w_\w+ signed: \d+ tokens of scripted/)
   expect(code).toBe(0)
 }, 60_000)
-
-test('the quick start in the documentation is the tested file', () => {
-  const documented = readFileSync(join(root, 'docs', 'sdk.md'), 'utf8')
-  expect(documented).toContain(readFileSync(join(root, 'examples', 'quickstart.mjs'), 'utf8'))
-})
-
-test('the documentation lists every code of an error', () => {
-  const documented = readFileSync(join(root, 'docs', 'sdk.md'), 'utf8')
-  const source = readFileSync(join(root, 'packages', 'protocol', 'src', 'api', 'errors.ts'), 'utf8')
-  const table = /const traits = \{(.*?)\n\}/s.exec(source)?.[1] ?? ''
-  const codes = [...table.matchAll(/^ {2}(\w+):/gm)].map(([, code]) => code ?? '')
-  expect(codes.length).toBeGreaterThan(20)
-  expect(codes.filter((code) => !documented.includes(`\`${code}\``))).toEqual([])
-})
-
-test('every file that the documentation names is there', () => {
-  const documented = readFileSync(join(root, 'docs', 'sdk.md'), 'utf8')
-  const links = [...documented.matchAll(/\]\((\.\.\/examples[^)]*)\)/g)].map(
-    ([, link]) => link ?? '',
-  )
-  expect(links.length).toBeGreaterThan(7)
-  expect(links.filter((link) => !existsSync(join(root, 'docs', link)))).toEqual([])
-})
-
-test('the React example is tested with the versions that it names', () => {
-  const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'))
-  const { dependencies, devDependencies } = read('examples/react/package.json')
-  const { '@privatemode/sdk': _, ...named } = { ...dependencies, ...devDependencies }
-  const { optionalDependencies } = read('test/sdk/runtimes/package.json')
-  expect(optionalDependencies).toMatchObject(named)
-})
 
 test('the Node example answers, remembers the log and leaves a bundle', async () => {
   const state = join(installed.project, 'state')

@@ -15,7 +15,7 @@ export async function buildReactExample(
   config?: SuiteConfig,
 ): Promise<string> {
   const folder = join(installed.project, config === undefined ? 'react-production' : 'react')
-  cpSync(example, folder, { recursive: true })
+  copyExample(example, folder)
   const packages = dirname(dirname(dirname(vitePath)))
   for (const name of ['react', 'react-dom', 'scheduler']) {
     link(join(packages, name), join(folder, 'node_modules', name))
@@ -29,6 +29,11 @@ export async function buildReactExample(
   const { code, output } = await run(['node', vitePath, 'build'], folder, env)
   if (code !== 0) throw new Error(`vite build failed: ${output}`)
   return join(folder, 'dist')
+}
+
+/** Its own files: who ran it here has installed packages in it, too. */
+export function copyExample(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('/node_modules') })
 }
 
 /** The text of every script that a build made. */
