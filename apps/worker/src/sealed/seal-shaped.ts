@@ -9,6 +9,7 @@ import {
   wholeRecord,
 } from '@privatemode/protocol/envelope'
 import type { Outgoing, Sink } from './seal-stream.ts'
+import { alignTick, untilTick } from './shared-ticks.ts'
 import { type Shape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
@@ -71,11 +72,11 @@ export async function sealShaped(
   await waiting.untilAny()
   await send(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head), 1)]))
   const isOver = () => waiting.ended && units === shapedUnits(units, shape)
-  for (let due = performance.now() + tickMs; !isOver(); ) {
-    await pause(due - performance.now())
+  for (let due = alignTick(performance.now() + tickMs, tickMs); !isOver(); ) {
+    await untilTick(due)
     // A busy machine is late; the frames that it owes keep the pace what it is for everyone.
     const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
-    due = Math.max(due + ticks * tickMs, performance.now())
+    due = Math.max(due + ticks * tickMs, alignTick(performance.now(), tickMs))
     const sealed: Bytes[] = []
     for (let owed = ticks * unitsPerTick; owed > 0 && !isOver(); ) {
       // What goes out together is sealed together: a watcher sees the sum in either case.
@@ -94,6 +95,3 @@ export async function sealShaped(
   await reading
   await sink(await out.sealer.seal(endRecord(out.finish()), true, lastFrameBytes))
 }
-
-const pause = (ms: number) =>
-  ms <= 0 ? undefined : new Promise<void>((resolve) => setTimeout(resolve, ms))

@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import { type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelope'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { sealPieces, sealWhole } from './seal-stream.ts'
@@ -37,4 +37,31 @@ test('without a shape the first piece goes out with the head, and pieces that co
   const parts = (at: number) => frameLengths(at === 0 ? sent[0]! : joinBytes([prelude, sent[at]!]))
   expect(parts(0)).toHaveLength(2)
   expect(sent.length).toBeLessThanOrEqual(3)
+})
+
+test('without a shape a piece goes out at once, unless others have just gone', async () => {
+  let frames = 0
+  const slow = async function* () {
+    for (let piece = 0; piece < 6; piece++) {
+      await Bun.sleep(20)
+      yield encodeText('piece')
+    }
+  }
+  const timers = spyOn(globalThis, 'setTimeout')
+  await sealPieces(await outgoing(), slow(), () => void frames++)
+  const waits = timers.mock.calls.length
+  timers.mockRestore()
+  expect(frames).toBe(7)
+  expect(waits).toBeLessThan(3) // none, where the machine has time
+
+  frames = 0
+  const hasty = async function* () {
+    for (let piece = 0; piece < 200; piece++) {
+      if (piece % 4 === 3) await new Promise(setImmediate)
+      yield encodeText('piece')
+    }
+  }
+  const startMs = performance.now()
+  await sealPieces(await outgoing(), hasty(), () => void frames++)
+  expect(frames).toBeLessThan(5 + (performance.now() - startMs))
 })

@@ -11,6 +11,7 @@ import {
   padmeLength,
   recordOverhead,
 } from '@privatemode/protocol/envelope'
+import { untilTick } from './shared-ticks.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
 /** Takes sealed bytes; resolves when the reader can take more. */
@@ -27,6 +28,7 @@ export type Outgoing = {
 
 const minimumWhole = 1024
 const maxData = maxFramePlaintext - recordOverhead
+const momentMs = 1
 
 /** An answer that is there at once: one frame where it fits, padded to a length that hides its own. */
 export async function sealWhole(out: Outgoing, body: Bytes): Promise<Bytes> {
@@ -48,7 +50,11 @@ export async function sealWhole(out: Outgoing, body: Bytes): Promise<Bytes> {
   return joinBytes(frames)
 }
 
-/** What is there goes out as soon as it is there; pieces that come together share a frame. */
+/**
+ * What is there goes out as soon as it is there. Only pieces that come within a moment of those
+ * before wait for its end and share a frame: an engine in a hurry would pay for each of them thrice,
+ * here, in the gateway and in the client.
+ */
 export async function sealPieces(
   out: Outgoing,
   pieces: AsyncIterable<Bytes>,
@@ -58,17 +64,19 @@ export async function sealPieces(
   const reading = waiting.fill(pieces)
   // The engine has begun when there is an answer to seal, so the first piece goes with the head.
   let frames = [out.sealer.prelude, await out.sealer.seal(headRecord(out.head), false)]
+  let sentMs = Number.NEGATIVE_INFINITY
   try {
     for (;;) {
       await waiting.untilAny()
-      // Only the pieces after it wait for others that come at the same time.
-      if (frames.length === 0) await endOfTurn()
+      const isSoon = !waiting.closed && performance.now() - sentMs < momentMs
+      if (isSoon) await untilTick(Math.ceil(performance.now() + momentMs))
       while (waiting.length > 0) {
         frames.push(await out.sealer.seal(dataRecord(waiting.take(maxData)), false))
       }
       // A source that broke shows after what came before has been sent.
       if (frames.length > 0) await sink(joinBytes(frames))
       if (waiting.ended) break
+      sentMs = performance.now()
       frames = []
     }
     await sink(await out.sealer.seal(endRecord(out.finish()), true))
@@ -77,6 +85,3 @@ export async function sealPieces(
   }
   await reading
 }
-
-/** When everything that is there now has been dealt with. */
-const endOfTurn = () => new Promise<void>((resolve) => setImmediate(resolve))

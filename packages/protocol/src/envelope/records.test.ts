@@ -57,4 +57,16 @@ test('a record of an unknown kind, cut or too long for its frame is refused', ()
 
 test('padding that is not zero is refused', () => {
   refused({ parts: [record('head'), Uint8Array.of(0, 0, 1)], last: false })
+  // Wherever it stands, and however the rest of the frame is aligned.
+  for (const length of [1, 4, 5, 11, 16]) {
+    for (let at = 1; at < length; at++) {
+      const padding = new Uint8Array(length)
+      padding[at] = 0x80 >> (at % 8)
+      refused({ parts: [record('head', ...new Uint8Array(length % 4)), padding], last: false })
+    }
+    read({
+      parts: [record('head', ...new Uint8Array(length % 4)), new Uint8Array(length)],
+      last: false,
+    })
+  }
 })
