@@ -22,7 +22,6 @@ export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engi
 async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promise<Engine> {
   const { url: baseUrl, kind: _, ...settings } = choice
   const parts: HttpEngineParts = {
-    fetch,
     now: () => new Date(),
     onHealth: (isHealthy, detail) =>
       isHealthy

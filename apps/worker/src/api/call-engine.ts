@@ -1,5 +1,6 @@
 /** Calls the engine for one exchange and fits a too large token limit into the context. */
 import {
+  type ChunkIterator,
   type EngineAnswer,
   type EngineCall,
   type EngineEndpoint,
@@ -12,7 +13,7 @@ import { toApiError } from './engine-failure.ts'
 
 export type StartedStream = {
   readonly first: IteratorResult<JsonObject>
-  readonly rest: AsyncIterator<JsonObject>
+  readonly rest: ChunkIterator
   /** Whether the context, not the caller, bounds the length of the answer. */
   readonly fitted: boolean
 }

@@ -1,6 +1,6 @@
 /** Streams end only well: abort, failure, silence, and the usage that is true after each. */
 import { describe, expect, test } from 'bun:test'
-import { EngineError, type JsonObject } from '../engine/engine.ts'
+import { type ChunkIterator, EngineError, type JsonObject } from '../engine/engine.ts'
 import { ask, start } from '../testing/ask.ts'
 import { chatModel, reportUsage, ScriptedEngine } from '../testing/scripted-engine.ts'
 
@@ -94,6 +94,50 @@ describe('abort and usage', () => {
 })
 
 describe('pace', () => {
+  test('chunks that came together leave together, and a failure after them', async () => {
+    const deltas = ['a', 'b', 'c'].map((content) => ({
+      choices: [{ index: 0, delta: { content } }],
+    }))
+    const together = (): ChunkIterator => {
+      const waiting: JsonObject[] = structuredClone(deltas)
+      return {
+        async next() {
+          const value = waiting.shift()
+          if (value === undefined) throw new EngineError('engine_failed', 'the model server died')
+          return { done: false, value }
+        },
+        ready: () => (waiting.length > 1 ? waiting.shift() : undefined),
+      }
+    }
+    const engine = new ScriptedEngine()
+    const chunks = { [Symbol.asyncIterator]: together }
+    engine.call = async () => ({ kind: 'stream', chunks })
+    const got = await start(engine, chatPath, { ...chat, stream: true })
+    const pieces: string[] = []
+    for await (const piece of got.body as AsyncIterable<Uint8Array>)
+      pieces.push(new TextDecoder().decode(piece))
+    const contents = pieces.map((text) => [...text.matchAll(/"content":"(.)"/g)].map((m) => m[1]))
+    expect(contents).toEqual([['a', 'b'], ['c'], []])
+    expect(pieces[2]).toContain('the model server died')
+  })
+
+  test('what was written before a chunk that cannot be is not lost', async () => {
+    const given: JsonObject[] = [{ choices: [{ index: 0, delta: { content: 'a' } }] }]
+    const bad = new Proxy({}, { get: () => undefined, deleteProperty: () => false })
+    given.push(bad)
+    const chunks = {
+      [Symbol.asyncIterator]: (): ChunkIterator => ({
+        next: async () => ({ done: false, value: given.shift()! }),
+        ready: () => given.shift(),
+      }),
+    }
+    const engine = new ScriptedEngine()
+    engine.call = async () => ({ kind: 'stream', chunks })
+    const { text, answer } = await ask(engine, chatPath, { ...chat, stream: true })
+    expect(text).toMatch(/"content":"a".*"error"/s)
+    expect(answer.outcome()).toBe('failed')
+  })
+
   test('check 17: the first event leaves before the second token exists', async () => {
     let made = 0
     const engine = new ScriptedEngine({

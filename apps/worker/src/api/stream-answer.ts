@@ -26,6 +26,8 @@ export type NativePlan = {
 
 const encoder = new TextEncoder()
 
+type Chunk = JsonObject | undefined
+
 export async function streamAnswer(
   exchange: Exchange,
   endpoint: EngineEndpoint,
@@ -52,21 +54,27 @@ export async function streamAnswer(
 
   async function* events(): AsyncGenerator<Uint8Array> {
     let started: StartedStream | undefined
+    let text = ''
     try {
       // The status is sent and the prompt still being read: the first byte must not wait.
       if (!hasStarted) yield encoder.encode(writer.ping)
       started = await starting
-      for (let next = started.first; next.done !== true; next = await started.rest.next()) {
-        const text = writer.write(next.value)
+      const { first, rest } = started
+      for (let next = first; next.done !== true; next = await rest.next()) {
+        for (let chunk = next.value as Chunk; chunk !== undefined; chunk = rest.ready?.()) {
+          text += writer.write(chunk)
+        }
         if (text !== '') yield encoder.encode(text)
+        text = ''
       }
       const end = writer.end(started.fitted)
       outcome = 'complete'
       yield encoder.encode(end)
     } catch (thrown) {
-      yield encoder.encode(writer.fail(toApiError(thrown, { ...exchange, body })))
+      yield encoder.encode(text + writer.fail(toApiError(thrown, { ...exchange, body })))
     } finally {
-      stopped.abort()
+      // After a good end nothing is left to stop.
+      if (outcome !== 'complete') stopped.abort()
       await started?.rest.return?.()
     }
   }

@@ -35,7 +35,14 @@ export type EngineAnswer =
    * OpenAI chunk objects, the last with `choices: []` and usage; or the events of a native endpoint
    * up to its good end. A failure inside throws EngineError.
    */
-  | { readonly kind: 'stream'; readonly chunks: AsyncIterable<JsonObject> }
+  | { readonly kind: 'stream'; readonly chunks: Chunks }
+
+export type Chunks = { [Symbol.asyncIterator](): ChunkIterator }
+
+export type ChunkIterator = AsyncIterator<JsonObject> & {
+  /** The next chunk if it came together with the last one: what comes together can be passed on together. */
+  ready?(): JsonObject | undefined
+}
 
 export type EngineModel = {
   readonly id: string

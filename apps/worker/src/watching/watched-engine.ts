@@ -1,5 +1,6 @@
 /** An engine whose calls are counted: how many run, how many have given nothing yet, and for how long. */
 import type {
+  Chunks,
   Engine,
   EngineAnswer,
   EngineCall,
@@ -86,7 +87,7 @@ export class WatchedEngine implements Engine {
 
 type Watch = { readonly first: () => void; readonly end: () => void }
 
-function watched<T>(chunks: AsyncIterable<T>, { first, end }: Watch): AsyncIterable<T> {
+function watched(chunks: Chunks, { first, end }: Watch): Chunks {
   return {
     [Symbol.asyncIterator]() {
       const inner = chunks[Symbol.asyncIterator]()
@@ -102,6 +103,7 @@ function watched<T>(chunks: AsyncIterable<T>, { first, end }: Watch): AsyncItera
             throw error
           }
         },
+        ready: () => inner.ready?.(),
         async return(value?: unknown) {
           end()
           return (await inner.return?.(value)) ?? { done: true, value: undefined }

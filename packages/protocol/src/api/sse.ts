@@ -56,7 +56,9 @@ export class SseDecoder {
       // The line feed of a CRLF ends no second line, also when a chunk ended in between.
       const isPair = this.#afterReturn && end === lf && end === start
       this.#afterReturn = end === cr
-      if (!isPair) this.#line(this.#join(chunk.subarray(start, end)), events)
+      const isEmpty = start === end && this.#restBytes === 0
+      if (isEmpty && !isPair) this.#emptyLine(events)
+      else if (!isPair) this.#line(this.#join(chunk.subarray(start, end)), events)
       start = end + 1
       if (end === lf) lf = chunk.indexOf(lineFeed, start)
       else cr = chunk.indexOf(carriageReturn, start)
@@ -92,12 +94,18 @@ export class SseDecoder {
       this.#started = true
       text = text.startsWith('\ufeff') ? text.slice(1) : text
     }
-    if (text !== '') {
-      this.#eventBytes += line.length
-      this.#checkSize()
-      this.#field(text)
+    if (text === '') {
+      this.#emptyLine(events)
       return
     }
+    this.#eventBytes += line.length
+    this.#checkSize()
+    this.#field(text)
+  }
+
+  /** Ends an event; every second line is one, and none of them has to be decoded. */
+  #emptyLine(events: SseEvent[]): void {
+    this.#started = true
     if (this.#data !== undefined) events.push({ event: this.#event, data: this.#data })
     this.#data = undefined
     this.#event = undefined

@@ -157,7 +157,6 @@ describe('health', () => {
     const server = serve({})
     const news: boolean[] = []
     const parts: HttpEngineParts = {
-      fetch,
       now: () => new Date(),
       onHealth: (isHealthy) => news.push(isHealthy),
     }

@@ -18,14 +18,16 @@ import { type Discovery, discover } from './discover.ts'
 import { findNative, type NativeModels } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
-import { readStream, renameFields } from './read-stream.ts'
+import { renameFields, ServerStream } from './read-stream.ts'
 import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
+import { createSocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
 import { WatchedCall } from './watched-call.ts'
 
 export type HttpEngineParts = {
-  readonly fetch: ServerFetch
+  /** Instead of what goes to servers by itself. */
+  readonly fetch?: ServerFetch
   readonly now: () => Date
   /** Told when the server goes away or comes back, in words for the log. */
   readonly onHealth?: (isHealthy: boolean, detail: string) => void
@@ -43,12 +45,19 @@ const paths: Readonly<Record<EngineEndpoint, string>> = {
 /** Connects to a server, or throws an EngineError that says why it cannot be used. */
 export async function connectHttpEngine(
   given: GivenSettings,
-  parts: HttpEngineParts = { fetch, now: () => new Date() },
+  parts: HttpEngineParts = { now: () => new Date() },
 ): Promise<Engine> {
   const settings: HttpEngineSettings = { ...defaultHttpSettings, ...given }
-  const client = new ServerClient(settings, parts.fetch)
-  const found = await inspect(client, settings, parts.now)
-  return new HttpEngine(settings, parts, client, found)
+  const isPlain = new URL(settings.baseUrl).protocol === 'http:'
+  const sockets = parts.fetch === undefined && isPlain ? createSocketFetch() : undefined
+  const client = new ServerClient(settings, parts.fetch ?? sockets?.fetch ?? fetch)
+  try {
+    const found = await inspect(client, settings, parts.now)
+    return new HttpEngine(settings, parts, client, found, () => sockets?.close())
+  } catch (error) {
+    sockets?.close()
+    throw error
+  }
 }
 
 type Inspected = Discovery & { readonly native: NativeModels | undefined }
@@ -69,6 +78,7 @@ class HttpEngine implements Engine {
   readonly #settings: HttpEngineSettings
   readonly #parts: HttpEngineParts
   readonly #client: ServerClient
+  readonly #release: () => void
   readonly #timer: ReturnType<typeof setInterval>
   #found: Inspected
   #isHealthy = true
@@ -80,11 +90,13 @@ class HttpEngine implements Engine {
     parts: HttpEngineParts,
     client: ServerClient,
     found: Inspected,
+    release: () => void,
   ) {
     this.#settings = settings
     this.#parts = parts
     this.#client = client
     this.#found = found
+    this.#release = release
     this.#timer = setInterval(() => void this.#look(), settings.healthIntervalMs)
   }
 
@@ -125,17 +137,18 @@ class HttpEngine implements Engine {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
+    this.#release()
   }
 
   get #countsAsItGoes(): boolean {
     return serverTraits[this.#found.kind].counts !== 'at-end'
   }
 
-  async #stream(watched: WatchedCall): Promise<AsyncIterable<JsonObject>> {
+  async #stream(watched: WatchedCall): Promise<ServerStream> {
     const { call } = watched
     const body = serverBody(this.#found.kind, { ...call, stream: true })
     const request = await this.#client.open(paths[call.endpoint], body, call.signal)
-    return readStream(request, call, {
+    return new ServerStream(request, call, {
       isPerChoice: this.#countsAsItGoes,
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),

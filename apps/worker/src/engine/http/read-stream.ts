@@ -1,8 +1,8 @@
 /** Reads a server's event stream as chunk objects, and its counts while it runs. */
-import { SseDecoder, SseError } from '@privatemode/protocol/api'
+import { SseDecoder, SseError, type SseEvent } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../engine.ts'
 import { isFailure, isLastEvent, isNative } from './native-endpoints.ts'
-import { connectionFailure, type OpenRequest } from './server-client.ts'
+import { connectionFailure, type OpenRequest, type PieceReader } from './server-client.ts'
 import { toEngineError } from './server-error.ts'
 import { type StreamCall, StreamCounts } from './stream-counts.ts'
 
@@ -15,48 +15,105 @@ export type StreamReading = {
 }
 
 /** Ends well only after the server's end mark; a connection that closes before it is a failure. */
-export async function* readStream(
-  request: OpenRequest,
-  call: StreamCall,
-  { isPerChoice, onFailure, onEnd }: StreamReading,
-): AsyncGenerator<JsonObject> {
-  const decoder = new SseDecoder()
-  const counts = new StreamCounts(call, isPerChoice)
-  let hasEnded = false
-  const reader = request.response.body?.getReader()
-  try {
-    while (reader !== undefined && !hasEnded) {
-      const { done, value } = await reader.read()
-      if (done) break
-      request.heard()
-      for (const { data } of decoder.push(value)) {
-        if (hasEnded) break
-        if (data === '[DONE]') {
-          hasEnded = !isNative(call.endpoint)
-          break
-        }
-        const chunk = parseChunk(data, call)
-        counts.read(chunk)
-        yield renameFields(chunk)
-        hasEnded = isNative(call.endpoint) && isLastEvent(call.endpoint, chunk)
+export class ServerStream implements AsyncIterableIterator<JsonObject> {
+  readonly #request: OpenRequest
+  readonly #call: StreamCall
+  readonly #reading: StreamReading
+  readonly #reader: PieceReader | undefined
+  readonly #counts: StreamCounts
+  readonly #decoder = new SseDecoder()
+  /** Events that came and were not taken yet. */
+  #events: readonly SseEvent[] = []
+  #taken = 0
+  #hasEnded = false
+  #isOver = false
+  #failure: unknown
+
+  constructor(request: OpenRequest, call: StreamCall, reading: StreamReading) {
+    this.#request = request
+    this.#call = call
+    this.#reading = reading
+    this.#reader = request.response.body?.getReader()
+    this.#counts = new StreamCounts(call, reading.isPerChoice)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<JsonObject>> {
+    if (this.#isOver) return { done: true, value: undefined }
+    try {
+      for (;;) {
+        if (this.#failure !== undefined) throw this.#failure
+        const chunk = this.#take()
+        if (chunk !== undefined) return { done: false, value: chunk }
+        if (this.#hasEnded) return await this.return()
+        await this.#read()
       }
+    } catch (error) {
+      throw await this.#fail(error)
     }
-    if (!hasEnded) throw new EngineError('engine_failed', 'the model server ended in mid-stream')
-  } catch (error) {
-    if (error instanceof SseError) {
-      throw new EngineError('engine_failed', 'the model server sent an event without end')
+  }
+
+  /** What breaks here shows in `next`, after all that came before it. */
+  ready(): JsonObject | undefined {
+    try {
+      return this.#isOver || this.#failure !== undefined ? undefined : this.#take()
+    } catch (error) {
+      this.#failure = error
+      return undefined
     }
-    // A connection that breaks inside an answer is a failed answer, not a server that is away.
-    const failure = connectionFailure(error, request.signal)
-    await onFailure(failure)
-    throw failure.code === 'engine_unavailable'
-      ? new EngineError('engine_failed', 'the model server broke off in mid-stream')
-      : failure
-  } finally {
-    counts.stop()
-    onEnd()
-    request.close()
-    await reader?.cancel().catch(() => {}) // it may be broken already, which is no news here
+  }
+
+  async return(): Promise<IteratorResult<JsonObject>> {
+    if (!this.#isOver) {
+      this.#isOver = true
+      this.#counts.stop()
+      this.#reading.onEnd()
+      this.#request.close()
+      await this.#reader?.cancel().catch(() => {}) // it may be broken already, which is no news here
+    }
+    return { done: true, value: undefined }
+  }
+
+  async #read(): Promise<void> {
+    const read = await this.#reader?.read()
+    if (read?.value === undefined)
+      throw new EngineError('engine_failed', 'the model server ended in mid-stream')
+    this.#request.heard()
+    this.#events = this.#decoder.push(read.value)
+    this.#taken = 0
+  }
+
+  async #fail(error: unknown): Promise<EngineError> {
+    try {
+      if (error instanceof SseError)
+        return new EngineError('engine_failed', 'the model server sent an event without end')
+      const failure = connectionFailure(error, this.#request.signal)
+      await this.#reading.onFailure(failure)
+      // A connection that breaks inside an answer is a failed answer, not a server that is away.
+      return failure.code === 'engine_unavailable'
+        ? new EngineError('engine_failed', 'the model server broke off in mid-stream')
+        : failure
+    } finally {
+      await this.return()
+    }
+  }
+
+  #take(): JsonObject | undefined {
+    const event = this.#hasEnded ? undefined : this.#events[this.#taken++]
+    if (event === undefined) return undefined
+    const { endpoint } = this.#call
+    if (event.data === '[DONE]') {
+      this.#hasEnded = !isNative(endpoint)
+      this.#events = []
+      return undefined
+    }
+    const chunk = parseChunk(event.data, this.#call)
+    this.#counts.read(chunk)
+    this.#hasEnded = isNative(endpoint) && isLastEvent(endpoint, chunk)
+    return renameFields(chunk)
   }
 }
 

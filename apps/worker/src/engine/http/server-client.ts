@@ -3,7 +3,27 @@ import { EngineError, type JsonObject } from '../engine.ts'
 import type { HttpEngineSettings } from './http-settings.ts'
 import { toEngineError } from './server-error.ts'
 
-export type ServerFetch = (url: string, init: RequestInit) => Promise<Response>
+export type ServerFetch = (url: string, asked: ServerAsk) => Promise<ServerAnswer>
+
+export type ServerAsk = {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Record<string, string>
+  readonly body: string | null
+  readonly signal: AbortSignal
+  readonly redirect: 'manual'
+  readonly timeout: false
+}
+
+/** What is used of a `Response`. */
+export type ServerAnswer = Pick<Response, 'ok' | 'status' | 'text'> & {
+  json(): Promise<unknown>
+  readonly body: { getReader(): PieceReader; cancel(): Promise<void> } | null
+}
+
+export type PieceReader = {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  cancel(): Promise<void>
+}
 
 const maxErrorBytes = 64 * 1024
 
@@ -100,21 +120,25 @@ export class ServerClient {
     }
   }
 
-  async #send(path: string, body: JsonObject | undefined, signal: AbortSignal): Promise<Response> {
+  async #send(
+    path: string,
+    body: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<ServerAnswer> {
     const headers: Record<string, string> = { accept: 'application/json' }
     if (body !== undefined) headers['content-type'] = 'application/json'
     const { apiKey } = this.#settings
     if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey.reveal()}`
-    const init = {
+    const asked: ServerAsk = {
       method: body === undefined ? 'GET' : 'POST',
       headers,
       body: body === undefined ? null : JSON.stringify(body),
       signal,
       redirect: 'manual', // a prompt goes to the server that was named and nowhere else
       timeout: false, // Bun gives up after five silent minutes; the watch decides here
-    } satisfies RequestInit & { timeout: false }
+    }
     try {
-      return await this.#fetch(this.#root + path, init)
+      return await this.#fetch(this.#root + path, asked)
     } catch (error) {
       throw connectionFailure(error, signal)
     }
@@ -122,7 +146,7 @@ export class ServerClient {
 }
 
 export type OpenRequest = {
-  readonly response: Response
+  readonly response: ServerAnswer
   readonly signal: AbortSignal
   /** Says that something came, so that the silence is not counted on. */
   readonly heard: () => void
@@ -145,7 +169,7 @@ export function connectionFailure(error: unknown, signal: AbortSignal): EngineEr
 }
 
 async function readObject(
-  response: Response,
+  response: ServerAnswer,
   signal: AbortSignal,
 ): Promise<JsonObject | undefined> {
   try {
@@ -157,7 +181,7 @@ async function readObject(
   }
 }
 
-async function failureOf(response: Response, asked: JsonObject): Promise<EngineError> {
+async function failureOf(response: ServerAnswer, asked: JsonObject): Promise<EngineError> {
   let body: unknown
   try {
     body = JSON.parse((await response.text()).slice(0, maxErrorBytes))
