@@ -2,12 +2,14 @@
  * How the queries about usage run on a real PostgreSQL with the usage of 100 million requests.
  *
  * The database fills itself: the hourly sums as they are after that many requests in a year, and as
- * many of the single requests as are asked for, the latest ones. 100 million of them take 13 GB, 3 GB
- * for each of two indexes and 5 for the other two, and as much again for a while as the largest of these.
+ * many of the single requests as are asked for, the latest ones. All 100 million of them take some
+ * 30 GB with their indexes, and as much again for a while as the largest index; `TMPDIR` says where.
  *
- * `bun bench/usage-plans.ts [--requests 100000000] [--rows 2000000] [--days 365] [--plans]`
+ * `bun bench/usage-plans.ts [--requests 100000000] [--rows 2000000] [--days 365] [--plans]`; with
+ * `--url` a database is asked that was filled with the same numbers before.
  */
 import { randomBytes } from 'node:crypto'
+import { Client } from 'pg'
 import type { UsageRecord } from '../apps/gateway/src/metering/usage-record.ts'
 import { storeUsage } from '../apps/gateway/src/metering/usage-store.ts'
 import type { Database, Queries } from '../apps/gateway/src/state/database.ts'
@@ -27,55 +29,61 @@ const wanted = {
   days: Number(optionOf('days') ?? 365),
 }
 
-if (findPostgres() === undefined) console.log('skipped: there is no PostgreSQL here')
-else await main()
+const filledUrl = optionOf('url')
 
-async function main(): Promise<void> {
+if (filledUrl !== undefined) await ask(filledUrl)
+else if (findPostgres() === undefined) console.log('skipped: there is no PostgreSQL here')
+else await fillAndAsk()
+
+async function fillAndAsk(): Promise<void> {
   const server = await startPostgres()
   try {
+    const startedMs = performance.now()
     // The schema comes first, then a session that may take its time.
-    const url = `${server.url}?options=-c%20statement_timeout%3D0`
     const database = await openDatabase({ kind: 'server', url: server.url, connections: 2 })
     await database.close()
-    const startedMs = performance.now()
-    await fillUsage(await patientSession(url), wanted)
-    const open = await openDatabase({ kind: 'server', url: server.url, connections: 2 })
-    const [counts] = await open.query(
-      `select (select count(*) from usage_hourly) as hourly,
-         pg_size_pretty(pg_total_relation_size('usage_hourly')) as hourly_size,
-         pg_size_pretty(pg_total_relation_size('usage')) as usage_size`,
-    )
-    const seconds = Math.round((performance.now() - startedMs) / 1000)
-    console.log(
-      `${wanted.requests} requests in ${wanted.days} days: ${counts?.hourly} hourly sums ` +
-        `(${counts?.hourly_size}), ${wanted.rows} single requests (${counts?.usage_size}); ` +
-        `filled in ${seconds} s\n`,
-    )
-    const middle = middleOf(wanted, new Date())
-    await planUsage(open, new Date(), middle) // the second time shows what does not depend on a cold cache
-    const plans = [...(await planUsage(open, new Date(), middle)), await planRetention(open)]
-    printTable(plans)
-    console.log(
-      `\na batch of ${batch} requests is written, with all sums, in ${await writeMs(open)} ms`,
-    )
-    if (process.argv.includes('--plans')) {
-      for (const { name, lines } of plans) console.log(`\n${name}\n${lines.join('\n')}`)
-    }
-    await open.close()
+    await fillUsage(patientSession(server.url), wanted)
+    console.log(`filled in ${Math.round((performance.now() - startedMs) / 1000)} s`)
+    await ask(server.url)
   } finally {
     await server.stop()
   }
 }
 
+async function ask(url: string): Promise<void> {
+  const open = await openDatabase({ kind: 'server', url, connections: 2 })
+  const [counts] = await open.query(
+    `select (select count(*) from usage_hourly) as hourly, version(),
+       pg_size_pretty(pg_total_relation_size('usage_hourly')) as hourly_size,
+       pg_size_pretty(pg_relation_size('usage')) as rows_size,
+       pg_size_pretty(pg_indexes_size('usage')) as indexes_size`,
+  )
+  console.log(
+    `${wanted.requests} requests in ${wanted.days} days: ${counts?.hourly} hourly sums ` +
+      `(${counts?.hourly_size}), ${wanted.rows} single requests (${counts?.rows_size}, indexes ` +
+      `${counts?.indexes_size}); ${String(counts?.version).split(' on ')[0]}\n`,
+  )
+  const middle = middleOf(wanted, new Date())
+  await planUsage(open, new Date(), middle) // the second time shows what does not depend on a cold cache
+  const plans = [...(await planUsage(open, new Date(), middle)), await planRetention(url)]
+  printTable(plans)
+  console.log(
+    `\na batch of ${batch} requests is written, with all sums, in ${await writeMs(open)} ms`,
+  )
+  if (process.argv.includes('--plans')) {
+    for (const { name, lines } of plans) console.log(`\n${name}\n${lines.join('\n')}`)
+  }
+  await open.close()
+}
+
 /** Without a limit of time, and with memory for making indexes. */
-async function patientSession(url: string): Promise<Queries> {
-  const { Client } = await import('pg')
+function patientSession(url: string): Queries {
   return {
     query: async () => [],
     script: async (sql: string) => {
       const client = new Client({ connectionString: url })
       await client.connect()
-      await client.query(`set maintenance_work_mem = '1GB'`)
+      await client.query(`set maintenance_work_mem = '2GB'`)
       await client.query(sql)
       await client.end()
     },
@@ -83,21 +91,17 @@ async function patientSession(url: string): Promise<Queries> {
 }
 
 /** Taking the oldest day away, as an operator would; it is given back at once. */
-async function planRetention(database: Database): Promise<UsagePlan> {
-  const lines: string[] = []
-  const undone = new Error('undone')
-  await database
-    .transaction(async (queries) => {
-      const rows = await queries.query(
-        `explain (analyze, buffers) delete from usage where started_at <
-           (select min(started_at) from usage) + interval '1 day'`,
-      )
-      lines.push(...rows.map((row) => String(row['QUERY PLAN'])))
-      throw undone
-    })
-    .catch((error: unknown) => {
-      if (error !== undone) throw error
-    })
+async function planRetention(url: string): Promise<UsagePlan> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('begin')
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+    `explain (analyze, buffers) delete from usage where started_at <
+       (select min(started_at) from usage) + interval '1 day'`,
+  )
+  await client.query('rollback')
+  await client.end()
+  const lines = rows.map((row) => row['QUERY PLAN'])
   return { name: 'retention: the oldest day is deleted', index: /usage_time/, lines }
 }
 

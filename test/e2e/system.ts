@@ -24,7 +24,7 @@ import { measureSources } from '@privatemode/worker/measurement'
 import type { Engine } from '../../apps/worker/src/engine/engine.ts'
 import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
 
-const operatorToken = 'operator-token-for-tests-0123456789abcdef'
+export const operatorToken = 'operator-token-for-tests-0123456789abcdef'
 
 export type System = {
   readonly gatewayUrl: string

@@ -21,6 +21,7 @@ import { answerAdmin } from './admin/admin-router.ts'
 import { servePortal } from './files/portal-files.ts'
 import { type StaticFiles, serveLogFile } from './files/static-files.ts'
 import { bearerOf } from './http/bearer.ts'
+import { clientAddress } from './http/client-address.ts'
 import { LimitError } from './limits/limit-error.ts'
 import { answerUsage, type UsageParts } from './metering/usage-routes.ts'
 import { type CheckOperator, operatorCheck } from './operator/operator-token.ts'
@@ -35,12 +36,15 @@ export type AppParts = {
   readonly relay: RelayParts
   readonly registry: RegistryParts
   readonly usage: UsageParts
+  /** To workers. */
   readonly fetch: OutboundFetch
   readonly checkOperator: CheckOperator
   readonly admin: AdminParts
   readonly manifestLog: StaticFiles | undefined
   readonly portal: StaticFiles | undefined
   readonly watching: Watching
+  /** Load balancers in front that add to X-Forwarded-For. */
+  readonly forwardedHops: number
   readonly attestationTimeoutMs: number
   /** Requests and streams at once. */
   readonly maxRequests: number
@@ -86,7 +90,10 @@ export function createApp(parts: AppParts): App {
         relaySealed(exchange, parts.relay, done)
       } else {
         const path = target.split('?', 1)[0] ?? ''
-        const handler = (request: Request, address: string) => route(request, path, address, parts)
+        const handler = (request: Request, peer: string) => {
+          const forwardedFor = request.headers.get('x-forwarded-for')
+          return route(request, path, clientAddress(peer, forwardedFor, parts.forwardedHops), parts)
+        }
         serveRequest(exchange, handler, maxBodyBytes).then(
           () => done(exchange, undefined),
           (error: unknown) => done(exchange, error ?? new Error('failed without a reason')),

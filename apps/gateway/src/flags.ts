@@ -108,6 +108,13 @@ const flags = {
     help: 'share of a worker, and of maxRequests, that one key can hold while nobody else does; beyond it 429. 100: all of it',
     group: 'Limits',
   },
+  forwardedHops: {
+    type: 'integer',
+    default: 0,
+    max: 8,
+    help: 'load balancers in front that add to X-Forwarded-For; failed sign-ins are counted for the address they heard',
+    group: 'Limits',
+  },
   maxConnections: {
     type: 'integer',
     default: 16_384,

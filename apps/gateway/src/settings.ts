@@ -50,6 +50,7 @@ export type Limits = {
   readonly requests: number
   readonly keySharePercent: number
   readonly attempts: number
+  readonly forwardedHops: number
   readonly firstByteTimeoutMs: number
   readonly attestationTimeoutMs: number
   readonly leaseSeconds: number
@@ -124,6 +125,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings {
       requests: values.maxRequests,
       keySharePercent: values.keySharePercent,
       attempts: values.maxAttempts,
+      forwardedHops: values.forwardedHops,
       firstByteTimeoutMs: values.firstByteTimeoutMs,
       attestationTimeoutMs: values.attestationTimeoutMs,
       leaseSeconds: values.leaseSeconds,

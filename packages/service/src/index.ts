@@ -12,7 +12,7 @@ export {
   type Program,
   parseFlags,
 } from './flags.ts'
-export { ipVersion } from './ip-address.ts'
+export { ipBytes, ipVersion } from './ip-address.ts'
 export {
   defaultListenLimits,
   type Handler,

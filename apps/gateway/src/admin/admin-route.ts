@@ -27,9 +27,10 @@ export type AdminWorker = {
 }
 
 export type OidcSignIn = {
-  begin(database: Database): Promise<string>
+  /** Where to send the browser, and what it has to bring back beside the provider's answer. */
+  begin(database: Database): Promise<{ readonly url: string; readonly state: string }>
   /** The member behind an answer of the identity provider, given the whole callback URL. */
-  finish(database: Database, callback: URL): Promise<string>
+  finish(database: Database, callback: URL, begunState: string | undefined): Promise<string>
 }
 
 export type AdminCall<Query, Body, Who> = {

@@ -1,11 +1,14 @@
-/** The cookie that carries a session. */
+/** The cookies: one carries a session, one belongs to a sign-in that goes through an identity provider. */
 
 const lifetimeSeconds = 7 * 86_400
+const oidcSeconds = 600
 
 /** `__Host-` makes browsers refuse the cookie without Secure, with a Domain or another path. */
 function cookieName(publicUrl: string): string {
   return publicUrl.startsWith('https:') ? '__Host-privatemode' : 'privatemode_session'
 }
+
+const oidcCookieName = (publicUrl: string): string => `${cookieName(publicUrl)}_oidc`
 
 export function formatSessionCookie(token: string, publicUrl: string): string {
   const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
@@ -17,8 +20,22 @@ export function formatEndedCookie(publicUrl: string): string {
   return `${cookieName(publicUrl)}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0${secure}`
 }
 
+/** Lax: the browser brings it when the identity provider sends it back, which is another site. */
+export function formatOidcCookie(state: string, publicUrl: string): string {
+  const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
+  return `${oidcCookieName(publicUrl)}=${state}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${oidcSeconds}${secure}`
+}
+
+export function oidcStateOf(request: Request, publicUrl: string): string | undefined {
+  return tokenOf(request, oidcCookieName(publicUrl))
+}
+
 export function sessionTokenOf(request: Request, publicUrl: string): string | undefined {
-  const wanted = `${cookieName(publicUrl)}=`
+  return tokenOf(request, cookieName(publicUrl))
+}
+
+function tokenOf(request: Request, name: string): string | undefined {
+  const wanted = `${name}=`
   for (const part of (request.headers.get('cookie') ?? '').split(';')) {
     const cookie = part.trim()
     if (!cookie.startsWith(wanted)) continue

@@ -1,16 +1,20 @@
 import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { formatCell } from '../metering/usage-csv.ts'
 import { usageRecord } from '../testing/signed-usage.ts'
 import { auditBill, formatFindings } from './audit.ts'
+import { runCommand } from './command.ts'
 
 const receiptOf = (record: object) =>
   JSON.stringify({ record: Buffer.from(JSON.stringify(record)).toString('base64'), signature: 'x' })
 
-const columns = 'request_id,model,path,outcome,prompt_tokens,cached_tokens,completion_tokens'
+const columns = 'request_id,key_id,model,path,outcome,prompt_tokens,cached_tokens,completion_tokens'
 const rowOf = (record: Record<string, unknown>) =>
   columns
     .split(',')
-    .map((name) => formatCell(record[name]))
+    .map((name) => formatCell(record[name] ?? record.key_ref))
     .join(',')
 const billOf = (...records: Record<string, unknown>[]) =>
   `${[columns, ...records.map(rowOf)].join('\r\n')}\r\n`
@@ -40,6 +44,50 @@ test('each kind of difference is found and named', () => {
   ])
   expect(findings.unreadable).toBe(1)
   expect(formatFindings(findings)).toEndWith('2 receipts, 3 billed, 3 differences, 1 unreadable\n')
+})
+
+test('a request that is billed twice, or to another key, is found', () => {
+  const [twice, moved] = [usageRecord(), usageRecord({ key_ref: 'key_mine' })]
+  const bill = billOf(twice, twice, { ...moved, key_ref: 'key_other' })
+  const findings = auditBill([receiptOf(twice), receiptOf(moved)].join('\n'), bill)
+  expect(findings.differences).toEqual([
+    { requestId: String(twice.request_id), kind: 'billed_again', detail: '' },
+    {
+      requestId: String(moved.request_id),
+      kind: 'differs',
+      detail: 'key_id: key_mine / key_other',
+    },
+  ])
+  expect(findings.billed).toBe(3)
+})
+
+test('the mark that protects spreadsheets is no difference, and neither are quotes', () => {
+  for (const model of ['@vendor/model', '-x', 'with,"comma"']) {
+    const record = usageRecord({ model })
+    expect(auditBill(receiptOf(record), billOf(record)).differences).toEqual([])
+  }
+})
+
+test('a file that is no export of usage is refused', () => {
+  for (const bill of ['', 'time,requests\r\n1,2\r\n', '{"rows":[]}']) {
+    expect(() => auditBill(receiptOf(usageRecord()), bill)).toThrow('no export of usage')
+  }
+})
+
+test('the command fails where something differs or could not be read', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  const [receipts, bill] = [join(folder, 'receipts'), join(folder, 'bill.csv')]
+  const run = (lines: string, csv: string) => {
+    writeFileSync(receipts, lines)
+    writeFileSync(bill, csv)
+    const args = ['usage', 'audit', '--receipts', receipts, '--bill', bill]
+    return runCommand(args, {}, () => undefined)
+  }
+  const record = usageRecord()
+  expect(await run(receiptOf(record), billOf(record))).toBe(0)
+  expect(await run(`${receiptOf(record)}\nnonsense`, billOf(record))).toBe(1)
+  expect(await run(receiptOf(record), billOf({ ...record, prompt_tokens: 11 }))).toBe(1)
+  rmSync(folder, { recursive: true })
 })
 
 test('cells that a spreadsheet would run or split are made harmless', () => {

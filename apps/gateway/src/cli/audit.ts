@@ -1,9 +1,10 @@
 /** Compares what clients have receipts for with what they are billed. */
+import { GatewayError } from '../gateway-error.ts'
 import { billedCachedTokens } from '../metering/usage-record.ts'
 
 export type Difference = {
   readonly requestId: string
-  readonly kind: 'not_billed' | 'no_receipt' | 'differs'
+  readonly kind: 'not_billed' | 'billed_again' | 'no_receipt' | 'differs'
   /** What differs: field, by the receipt, by the bill. */
   readonly detail: string
 }
@@ -16,15 +17,26 @@ export type Findings = {
   readonly unreadable: number
 }
 
-const compared = ['model', 'path', 'outcome', 'prompt_tokens', 'cached_tokens', 'completion_tokens']
+/** Columns of the bill, which receipts have under the same names; but for the key, there `key_ref`. */
+const compared = [
+  'key_id',
+  'model',
+  'path',
+  'outcome',
+  'prompt_tokens',
+  'cached_tokens',
+  'completion_tokens',
+]
 
 /**
  * `receipts` has one receipt a line, as clients get them; `billCsv` is an export of usage. Requests
  * that are billed without a receipt and cost nothing are no difference: a lost request is one.
  */
 export function auditBill(receipts: string, billCsv: string): Findings {
-  const bill = parseBill(billCsv)
-  const differences: Difference[] = []
+  const { bill, again } = parseBill(billCsv)
+  const differences: Difference[] = again.map((requestId) => ({
+    ...{ requestId, kind: 'billed_again', detail: '' },
+  }))
   const seen = new Set<string>()
   let unreadable = 0
   for (const line of receipts.split('\n').filter((each) => each.trim() !== '')) {
@@ -51,7 +63,7 @@ export function auditBill(receipts: string, billCsv: string): Findings {
     if (seen.has(requestId) || cost === 0) continue
     differences.push({ requestId, kind: 'no_receipt', detail: `${cost} tokens` })
   }
-  return { receipts: seen.size, billed: bill.size, differences, unreadable }
+  return { receipts: seen.size, billed: bill.size + again.length, differences, unreadable }
 }
 
 export function formatFindings(findings: Findings): string {
@@ -72,23 +84,42 @@ function parseReceipt(line: string): Fields | undefined {
     const record = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
     const fields = new Map(Object.entries(record).map(([name, value]) => [name, String(value)]))
     const cached = billedCachedTokens(String(record.path), Number(record.cached_tokens))
-    return fields.set('cached_tokens', String(cached))
+    return fields.set('cached_tokens', String(cached)).set('key_id', String(record.key_ref))
   } catch {
     return undefined
   }
 }
 
+type Bill = {
+  readonly bill: ReadonlyMap<string, Fields>
+  /** Requests in lines after the first that names them: they would be paid for twice. */
+  readonly again: readonly string[]
+}
+
 /** Our own export: no cell has a line break in it. */
-function parseBill(csv: string): Map<string, Fields> {
-  const [head = '', ...rows] = csv.split('\r\n').filter((line) => line !== '')
+function parseBill(csv: string): Bill {
+  const [head = '', ...rows] = csv.split(/\r?\n/).filter((line) => line !== '')
   const names = head.split(',')
-  return new Map(
-    rows.map((row) => {
-      const cells = [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-        (match) => match[1]?.replaceAll('""', '"') ?? match[2] ?? '',
-      )
-      const fields = new Map(names.map((name, index) => [name, cells[index] ?? '']))
-      return [fields.get('request_id') ?? '', fields] as const
-    }),
-  )
+  const missing = ['request_id', ...compared].filter((name) => !names.includes(name))
+  if (missing.length > 0) {
+    const message = `the bill is no export of usage: it has no column ${missing.join(', ')}`
+    throw new GatewayError('settings_contradict', message)
+  }
+  const bill = new Map<string, Fields>()
+  const again: string[] = []
+  for (const row of rows) {
+    const cells = [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((match) =>
+      plainText(match[1]?.replaceAll('""', '"') ?? match[2] ?? ''),
+    )
+    const fields = new Map(names.map((name, index) => [name, cells[index] ?? '']))
+    const requestId = fields.get('request_id') ?? ''
+    if (bill.has(requestId)) again.push(requestId)
+    else bill.set(requestId, fields)
+  }
+  return { bill, again }
+}
+
+/** The export keeps spreadsheets from running a text with a mark in front of it. */
+function plainText(cell: string): string {
+  return /^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell
 }

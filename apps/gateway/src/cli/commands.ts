@@ -5,7 +5,7 @@ export type CommandValues = {
   readonly name: string | undefined
   readonly account: string | undefined
   readonly email: string | undefined
-  readonly role: 'admin' | 'member'
+  readonly role: 'admin' | 'member' | undefined
   readonly expiresAt: string | undefined
   readonly id: string | undefined
   readonly overlapSeconds: number | undefined
@@ -13,6 +13,7 @@ export type CommandValues = {
   readonly tokensPerMinute: number | undefined
   readonly tokensPerMonth: number | undefined
   readonly concurrentStreams: number | undefined
+  readonly key: string | undefined
   readonly from: string | undefined
   readonly to: string | undefined
   readonly step: string
@@ -37,7 +38,7 @@ export const commands: Readonly<Record<string, Command>> = {
       body: {
         name: needed('name', values.name),
         account_id: values.account,
-        expires_at: values.expiresAt,
+        expires_at: expiryOf(values),
         limits: limitsOf(values),
       },
     }),
@@ -45,6 +46,14 @@ export const commands: Readonly<Record<string, Command>> = {
   'keys list': {
     help: 'list API keys (--account)',
     call: ({ account }) => ({ method: 'GET', path: 'keys', query: { account } }),
+  },
+  'keys change': {
+    help: 'give an API key another name or end (--id, --name, --expiresAt)',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `keys/${idOf(values)}`,
+      body: given({ name: values.name, expires_at: expiryOf(values) }),
+    }),
   },
   'keys limit': {
     help: 'set the limits of an API key (--id, limits); what is not given is unlimited',
@@ -83,6 +92,14 @@ export const commands: Readonly<Record<string, Command>> = {
       body: { limits: limitsOf(values) ?? null },
     }),
   },
+  'accounts rename': {
+    help: 'give an account another name (--id, --name)',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `accounts/${idOf(values)}`,
+      body: { name: needed('name', values.name) },
+    }),
+  },
   'accounts disable': {
     help: 'stop an account, its keys and members (--id)',
     call: (values) => switched('accounts', values, true),
@@ -100,7 +117,15 @@ export const commands: Readonly<Record<string, Command>> = {
     call: ({ role, account, email }) => ({
       method: 'POST',
       path: 'invitations',
-      body: { role, account_id: account, email },
+      body: { role: role ?? 'member', account_id: account, email },
+    }),
+  },
+  'members change': {
+    help: 'give a member another name or role (--id, --name, --role)',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `members/${idOf(values)}`,
+      body: given({ name: values.name, role: values.role }),
     }),
   },
   'members reset': {
@@ -116,7 +141,7 @@ export const commands: Readonly<Record<string, Command>> = {
     call: (values) => switched('members', values, false),
   },
   'usage sum': {
-    help: 'sum usage (--from, --to, --step, --by key,model,…, --account)',
+    help: 'sum usage (--from, --to, --step, --by key,model,…, --account, --key)',
     call: (values) => ({
       method: 'GET',
       path: 'usage',
@@ -124,7 +149,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'usage export': {
-    help: 'print single requests as CSV (--from, --to, --account)',
+    help: 'print single requests as CSV (--from, --to, --account, --key)',
     call: (values) => ({ method: 'GET', path: 'usage/export.csv', query: rangeOf(values) }),
   },
   'workers list': { help: 'list workers', call: () => ({ method: 'GET', path: 'workers' }) },
@@ -158,7 +183,19 @@ function rangeOf(values: CommandValues): Record<string, string | undefined> {
     from: needed('from', values.from),
     to: needed('to', values.to),
     account: values.account,
+    key: values.key,
   }
+}
+
+/** `never` takes an end away; without the flag it stays as it is. */
+function expiryOf({ expiresAt }: CommandValues): string | null | undefined {
+  return expiresAt === 'never' ? null : expiresAt
+}
+
+/** A change that changes nothing is a mistake. */
+function given(body: Record<string, unknown>): Record<string, unknown> {
+  if (Object.values(body).some((value) => value !== undefined)) return body
+  throw new GatewayError('settings_contradict', 'there is nothing to change; see --help')
 }
 
 const idOf = (values: CommandValues) => encodeURIComponent(needed('id', values.id))

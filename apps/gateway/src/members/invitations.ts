@@ -49,9 +49,11 @@ export async function acceptInvitation(database: Database, given: Acceptance): P
   const passwordHash = await hashPassword(given.password)
   return database.transaction(async (queries) => {
     const [row] = await queries.query<InvitationRow>(
-      `update invitations set used_at = now()
-       where token_hash = $1 and used_at is null and expires_at > now()
-       returning account_id, role, member_id, email`,
+      `update invitations i set used_at = now() from accounts a
+       where i.token_hash = $1 and i.used_at is null and i.expires_at > now()
+         and a.id = i.account_id and a.disabled_at is null
+         and not exists (select 1 from members m where m.id = i.member_id and m.disabled_at is not null)
+       returning i.account_id, i.role, i.member_id, i.email`,
       [hashToken(given.token)],
     )
     if (row === undefined) {

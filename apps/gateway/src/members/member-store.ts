@@ -90,12 +90,17 @@ export async function changeMember(
   return findMember(database, id)
 }
 
+/** Sessions end, and so do links that would set it once more. */
 export async function setPassword(
   database: Queries,
   id: string,
   passwordHash: string,
 ): Promise<void> {
   await database.query('update members set password_hash = $2 where id = $1', [id, passwordHash])
+  await database.query(
+    'update invitations set used_at = now() where member_id = $1 and used_at is null',
+    [id],
+  )
   await endSessions(database, id)
 }
 

@@ -1,10 +1,11 @@
 /** Sessions, links, passwords and lock-outs where time has passed or someone pushes. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { scryptSync } from 'node:crypto'
 import type { Database } from '../state/database.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { newId } from '../testing/test-gateway.ts'
 import { acceptInvitation, invite } from './invitations.ts'
-import { createMember, findMember, type Member } from './member-store.ts'
+import { createMember, findMember, type Member, setPassword } from './member-store.ts'
 import { checkPassword, verifyPassword } from './password.ts'
 import { beginSession, checkCsrfToken, csrfTokenOf, findSession } from './session-store.ts'
 import { signIn } from './sign-in.ts'
@@ -128,5 +129,34 @@ test('who guesses from one address is locked out of all accounts there, and nobo
   )
   await refused(guess('192.0.2.1'), 'permission_denied', 'address or password is wrong')
   await refused(guess('192.0.2.1'), 'rate_limit_exceeded', 'too many failed attempts')
+  await refused(guess('::ffff:192.0.2.1'), 'rate_limit_exceeded', 'too many failed attempts')
   await refused(guess('192.0.2.2'), 'permission_denied', 'address or password is wrong')
 })
+
+test.each(['accounts', 'members'])(
+  'who is disabled in %s signs in no way at all',
+  async (table) => {
+    const { id, email } = member
+    await setPassword(database, id, cheapHash)
+    const signsIn = () => signIn(database, { email, password, address: '192.0.2.3' })
+    expect(await signsIn()).toMatchObject({ id })
+    const { token } = await invite(database, { ...wish, memberId: id, email })
+    const subject = table === 'accounts' ? accountId : id
+    await database.query(`update ${table} set disabled_at = now() where id = $1`, [subject])
+    await refused(signsIn(), 'permission_denied', 'address or password is wrong')
+    await refused(accept(token, undefined), 'permission_denied', 'was used before or has expired')
+    await database.query(`update ${table} set disabled_at = null where id = $1`, [subject])
+  },
+)
+
+test('a new password ends every link that would set another', async () => {
+  const { token } = await invite(database, { ...wish, memberId: member.id })
+  await setPassword(database, member.id, cheapHash)
+  await refused(accept(token, undefined), 'permission_denied', 'was used before or has expired')
+})
+
+/** Real ones take a second each. */
+const cheapHash = [
+  ...['scrypt', 4, 8, 1, Buffer.alloc(16).toString('base64')],
+  scryptSync(password, Buffer.alloc(16), 32, { N: 16, r: 8, p: 1 }).toString('base64'),
+].join('$')

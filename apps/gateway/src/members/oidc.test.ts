@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { Secret } from '@privatemode/service'
+import { createLog, Secret } from '@privatemode/service'
 import type { OidcSignIn } from '../admin/admin-route.ts'
 import type { Database } from '../state/database.ts'
 import { type IdentityProvider, identityProvider } from '../testing/identity-provider.ts'
@@ -15,12 +15,15 @@ let member: Member
 beforeAll(async () => {
   database = await openTestDatabase()
   provider = await identityProvider()
-  oidc = oidcSignIn({
-    issuer: provider.issuer,
-    clientId: 'gateway',
-    clientSecret: new Secret('secret'),
-    publicUrl: 'http://127.0.0.1:8090',
-  })
+  oidc = oidcSignIn(
+    {
+      issuer: provider.issuer,
+      clientId: 'gateway',
+      clientSecret: new Secret('secret'),
+      publicUrl: 'http://127.0.0.1:8090',
+    },
+    createLog({ format: 'json', level: 8, write: () => undefined }),
+  )
   const base = {
     accountId: 'acct_default',
     name: 'One',
@@ -40,12 +43,15 @@ afterAll(async () => {
   await database.close()
 })
 
+type Back = { readonly url: URL; readonly state: string }
+
 /** Goes to the provider and comes back, as a browser does. */
-async function callback(): Promise<URL> {
-  const there = await fetch(await oidc.begin(database), { redirect: 'manual' })
-  return new URL(there.headers.get('location') ?? '')
+async function callback(): Promise<Back> {
+  const { url, state } = await oidc.begin(database)
+  const there = await fetch(url, { redirect: 'manual' })
+  return { url: new URL(there.headers.get('location') ?? ''), state }
 }
-const finish = async (url: URL) => oidc.finish(database, url)
+const finish = ({ url, state }: Back) => oidc.finish(database, url, state)
 
 test('an invited person is found by verified address first and by subject ever after', async () => {
   expect(await finish(await callback())).toBe(member.id)
@@ -74,12 +80,23 @@ test('another subject cannot take over an address that is bound already', async 
 })
 
 test('an answer works once, and only for a sign-in that was begun here', async () => {
-  const url = await callback()
-  await finish(url)
-  await expect(finish(url)).rejects.toMatchObject({ status: 401 })
+  const back = await callback()
+  await finish(back)
+  await expect(finish(back)).rejects.toMatchObject({ failure: 'not_begun' })
   const forged = await callback()
-  forged.searchParams.set('state', 'made-up')
-  await expect(finish(forged)).rejects.toMatchObject({ status: 401 })
+  forged.url.searchParams.set('state', 'made-up')
+  const made = finish({ ...forged, state: 'made-up' })
+  await expect(made).rejects.toMatchObject({ failure: 'not_begun', status: 401 })
+})
+
+test('an answer counts in the browser that asked, and in no other', async () => {
+  const { url, state } = await callback()
+  for (const other of [undefined, '', (await callback()).state]) {
+    const brought = oidc.finish(database, url, other)
+    await expect(brought).rejects.toMatchObject({ failure: 'not_begun', status: 401 })
+  }
+  // What was brought to the wrong one is not used up.
+  expect(await finish({ url, state })).toBe(member.id)
 })
 
 test('tokens with a wrong nonce, issuer, audience, signature or time are refused', async () => {
@@ -87,6 +104,17 @@ test('tokens with a wrong nonce, issuer, audience, signature or time are refused
     provider.lie = lie
     await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
   }
+})
+
+test('a member of a disabled account stays out', async () => {
+  const disable = (at: string) =>
+    database.query(`update accounts set disabled_at = ${at} where id = 'acct_default'`)
+  await disable('now()')
+  for (const sub of ['subject-1', 'subject-new']) {
+    provider.person = { sub, email: 'two@example.org', email_verified: true }
+    await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_member' })
+  }
+  await disable('null')
 })
 
 test('a disabled member stays out', async () => {

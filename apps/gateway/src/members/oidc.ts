@@ -1,6 +1,6 @@
 /** Signs people in through an identity provider (OpenID Connect, code flow with PKCE). */
 import { ApiError } from '@privatemode/protocol/api'
-import type { Secret } from '@privatemode/service'
+import { describeError, type Log, type Secret } from '@privatemode/service'
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -26,14 +26,29 @@ export type OidcSettings = {
 
 const requestMinutes = 10
 
+/** Why a sign-in came to nothing; the page has words for each. */
+export type OidcFailure = 'not_begun' | 'not_confirmed' | 'not_member' | 'unreachable'
+
+export class OidcError extends ApiError {
+  readonly failure: OidcFailure
+
+  constructor(failure: OidcFailure, message: string, options: ErrorOptions = {}) {
+    const unreachable = failure === 'unreachable'
+    const code = unreachable ? 'upstream_error' : 'permission_denied'
+    super(code, message, { status: unreachable ? 502 : 401, ...options })
+    this.failure = failure
+  }
+}
+
 /** The provider is asked for its configuration at the first sign-in, and again after a failure. */
-export function oidcSignIn(settings: OidcSettings): OidcSignIn {
+export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
   const redirectUri = `${settings.publicUrl}/privatemode/v1/admin/oidc/callback`
   let configuration: Promise<Configuration> | undefined
   const configured = () => {
-    configuration ??= discover(settings).catch((error: unknown) => {
+    configuration ??= discover(settings).catch((cause: unknown) => {
       configuration = undefined
-      throw error
+      log.warn('the identity provider cannot be used', describeError(cause))
+      throw new OidcError('unreachable', 'the identity provider cannot be reached', { cause })
     })
     return configuration
   }
@@ -55,18 +70,27 @@ export function oidcSignIn(settings: OidcSettings): OidcSignIn {
         code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
       })
-      return url.href
+      return { url: url.href, state }
     },
-    async finish(database, callback) {
+    async finish(database, callback, begunState) {
       const state = callback.searchParams.get('state') ?? ''
+      // RFC 9700, 4.7.1: who brings the answer of a sign-in that another browser began would find
+      // oneself in that one's account.
+      if (state !== begunState) throw notBegun()
       // Taken out before it is used, so that an answer works once.
       const [open] = await database.query<{ nonce: string; code_verifier: string } & Row>(
         `delete from oidc_requests where state_hash = $1 and expires_at > now()
          returning nonce, code_verifier`,
         [hashToken(state)],
       )
-      if (open === undefined) throw refuse('this sign-in was not begun here, or too long ago')
-      const claims = await readClaims(await configured(), callback, state, open)
+      if (open === undefined) throw notBegun()
+      const claims = await readClaims(await configured(), callback, state, open).catch(
+        (error: unknown) => {
+          // The code alone: an answer of the provider is about a person.
+          log.warn('the identity provider confirmed nobody', codeOf(error))
+          throw error
+        },
+      )
       return findByClaims(database, settings.issuer, claims)
     },
   }
@@ -90,12 +114,13 @@ async function readClaims(
     })
     found = tokens.claims()
   } catch (cause) {
-    throw new ApiError('permission_denied', 'the identity provider did not confirm the sign-in', {
-      status: 401,
+    throw new OidcError('not_confirmed', 'the identity provider did not confirm the sign-in', {
       cause,
     })
   }
-  if (typeof found?.sub !== 'string') throw refuse('the identity provider names nobody')
+  if (typeof found?.sub !== 'string') {
+    throw new OidcError('not_confirmed', 'the identity provider names nobody')
+  }
   const verified = found.email_verified === true && typeof found.email === 'string'
   return { subject: found.sub, verifiedEmail: verified ? String(found.email) : undefined }
 }
@@ -104,16 +129,20 @@ async function readClaims(
 async function findByClaims(database: Database, issuer: string, claims: Claims): Promise<string> {
   const subject = `${issuer} ${claims.subject}`
   const [known] = await database.query<{ id: string } & Row>(
-    'select id from members where oidc_subject = $1 and disabled_at is null',
+    `select m.id from members m join accounts a on a.id = m.account_id
+     where m.oidc_subject = $1 and m.disabled_at is null and a.disabled_at is null`,
     [subject],
   )
   if (known !== undefined) return known.id
   const [invited] = await database.query<{ id: string } & Row>(
-    `update members set oidc_subject = $1
-     where lower(email) = lower($2) and oidc_subject is null and disabled_at is null returning id`,
+    `update members m set oidc_subject = $1 from accounts a
+     where a.id = m.account_id and a.disabled_at is null and lower(m.email) = lower($2)
+       and m.oidc_subject is null and m.disabled_at is null returning m.id`,
     [subject, claims.verifiedEmail ?? ''],
   )
-  if (invited === undefined) throw refuse('nobody with this identity is a member here')
+  if (invited === undefined) {
+    throw new OidcError('not_member', 'nobody with this identity is a member here')
+  }
   return invited.id
 }
 
@@ -130,6 +159,11 @@ function discover(settings: OidcSettings): Promise<Configuration> {
   })
 }
 
-function refuse(message: string): ApiError {
-  return new ApiError('permission_denied', message, { status: 401 })
+function codeOf(error: unknown): { code: string } {
+  const cause = error instanceof OidcError ? (error.cause ?? error) : error
+  return { code: describeError(cause).code }
+}
+
+function notBegun(): OidcError {
+  return new OidcError('not_begun', 'this sign-in was not begun here, or too long ago')
 }

@@ -1,5 +1,6 @@
 /** Signs people in by password, and slows down who guesses. */
 import { ApiError } from '@privatemode/protocol/api'
+import { networkOf } from '../http/client-address.ts'
 import type { Queries, Row } from '../state/database.ts'
 import { findMember, type Member } from './member-store.ts'
 import { verifyPassword } from './password.ts'
@@ -20,10 +21,11 @@ const forgetMinutes = 60
 /** The member, or a refusal that does not tell whether the address exists. */
 export async function signIn(database: Queries, attempt: SignInAttempt): Promise<Member> {
   const person = `person ${attempt.email.toLowerCase()}`
-  const address = `address ${attempt.address}`
+  const address = `address ${networkOf(attempt.address)}`
   await refuseLocked(database, [person, address])
   const [row] = await database.query<{ id: string; password_hash: string | null } & Row>(
-    `select id, password_hash from members where lower(email) = lower($1) and disabled_at is null`,
+    `select m.id, m.password_hash from members m join accounts a on a.id = m.account_id
+     where lower(m.email) = lower($1) and m.disabled_at is null and a.disabled_at is null`,
     [attempt.email],
   )
   if (!(await verifyPassword(attempt.password, row?.password_hash)) || row === undefined) {
@@ -68,7 +70,7 @@ async function countFailure(database: Queries, subject: string, free: number): P
   )
 }
 
-/** One answer for a wrong password, an unknown address and a disabled member. */
+/** One answer for a wrong password, an unknown address, and a member or account that is disabled. */
 function wrong(): ApiError {
   return new ApiError('permission_denied', 'address or password is wrong', { status: 401 })
 }

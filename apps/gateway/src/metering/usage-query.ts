@@ -1,4 +1,5 @@
 /** Reads usage: sums from the hourly table, single requests from the rows. */
+import { ApiError } from '@privatemode/protocol/api'
 import type { Queries, Row } from '../state/database.ts'
 
 export type UsageRange = {
@@ -22,7 +23,7 @@ const groupColumns = {
 
 const maxRows = 20_000
 
-/** One row for each step and group; `from` and `to` count by whole hours. */
+/** One row for each step and group, or a refusal if there are too many; `from` and `to` count by whole hours. */
 export async function sumUsage(
   database: Queries,
   range: UsageRange,
@@ -33,7 +34,7 @@ export async function sumUsage(
   const names = groups.map((group) => groupColumns[group])
   const time = step === 'all' ? 'null::timestamptz' : `date_trunc('${step}', hour, 'UTC')`
   const keys = ['1', ...names].join(', ')
-  return database.query(
+  const rows = await database.query(
     `select ${[`${time} as time`, ...names].join(', ')},
        sum(requests) as requests, sum(prompt_tokens) as prompt_tokens,
        sum(cached_tokens) as cached_tokens, sum(completion_tokens) as completion_tokens,
@@ -42,9 +43,15 @@ export async function sumUsage(
        sum(up_to_30_s) as up_to_30_s, sum(up_to_100_s) as up_to_100_s
      from usage_hourly
      where ${whereRange('hour', range)}
-     group by ${keys} having sum(requests) <> 0 order by ${keys} limit ${maxRows}`,
+     group by ${keys} having sum(requests) <> 0 order by ${keys} limit ${maxRows + 1}`,
     rangeValues(range),
   )
+  // Sums of which some are missing would look like less usage.
+  if (rows.length > maxRows) {
+    const message = `this has more than ${maxRows} rows; ask for less time, longer steps or fewer groups`
+    throw new ApiError('invalid_value', message)
+  }
+  return rows
 }
 
 export type UsageRow = Row & {
@@ -92,7 +99,7 @@ export async function listRequests(
   const columns = usageColumns.filter((name) => name !== 'request_id').join(', ')
   return database.query<UsageRow>(
     `select replace(request_id::text, '-', '') as request_id, ${columns} from usage
-     where ${whereRange('started_at', range)}
+     where ${whereRows(range)}
        and (started_at, request_id) > ($5, $6::uuid)
      order by started_at, usage.request_id limit $7`,
     [
@@ -109,6 +116,18 @@ function whereRange(column: 'hour' | 'started_at', range: UsageRange): string {
   const account = range.accountId === undefined ? '$1::text is null' : 'account_id = $1'
   const key = range.keyId === undefined ? '$2::text is null' : 'key_id = $2'
   return `${account} and ${key} and ${column} >= $3 and ${column} < $4`
+}
+
+/**
+ * A key is of one account for good, which is asked once. Were both columns compared in every row, the
+ * database would take them for independent, expect next to no rows, and sort all of the key's for each page.
+ */
+function whereRows(range: UsageRange): string {
+  if (range.accountId === undefined || range.keyId === undefined) {
+    return whereRange('started_at', range)
+  }
+  const ofAccount = '(select account_id from api_keys where id = $2) = $1'
+  return `${ofAccount} and key_id = $2 and started_at >= $3 and started_at < $4`
 }
 
 function rangeValues(range: UsageRange): unknown[] {

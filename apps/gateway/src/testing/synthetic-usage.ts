@@ -12,6 +12,7 @@ export type SyntheticUsage = {
 export const syntheticAccounts = 25
 const keysOfAccount = 4
 const models = 3
+const batchRows = 1_000_000
 
 export const syntheticAccount = 'acct_7'
 export const syntheticKey = 'key_7_2'
@@ -53,13 +54,18 @@ do $$ declare name text; begin
 end $$;
 alter table usage drop constraint usage_pkey;
 alter table usage set unlogged;
-insert into usage
-  select md5(i::text)::uuid, now() - interval '1 day' * (i::float8 * ${days} / ${requests}),
-    'acct_' || 1 + i % ${syntheticAccounts},
-    'key_' || 1 + i % ${syntheticAccounts} || '_' || 1 + i / ${syntheticAccounts} % ${keysOfAccount},
-    'w_' || i % 16, 'model-' || 1 + i % ${models}, '/v1/chat/completions', 'complete', 200,
-    800, 300, 250, 2500
-  from generate_series(${rows}, 1, -1) i;
+-- A batch at a time: the numbers of all rows at once would first be written to a file of their own.
+do $$ begin
+  for first_i in reverse ${rows} .. 1 by ${batchRows} loop
+    insert into usage
+      select md5(i::text)::uuid, now() - interval '1 day' * (i::float8 * ${days} / ${requests}),
+        'acct_' || 1 + i % ${syntheticAccounts},
+        'key_' || 1 + i % ${syntheticAccounts} || '_' || 1 + i / ${syntheticAccounts} % ${keysOfAccount},
+        'w_' || i % 16, 'model-' || 1 + i % ${models}, '/v1/chat/completions', 'complete', 200,
+        800, 300, 250, 2500
+      from generate_series(first_i, greatest(1, first_i - ${batchRows - 1}), -1) i;
+  end loop;
+end $$;
 alter table usage add primary key (request_id);
 do $$ declare definition text; begin
   for definition in select indexdef from index_definitions loop execute definition; end loop;

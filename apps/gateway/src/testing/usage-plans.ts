@@ -59,6 +59,16 @@ function questions(now: Date, middle: Date): UsageQuestion[] {
       ask: (all) => sumUsage(all, range(30), 'day', ['model']),
     },
     {
+      name: 'portal: an account, 12 months by the month and model',
+      index: /usage_hourly_(pkey|hour)/,
+      ask: (all) => sumUsage(all, range(365, syntheticAccount), 'month', ['model']),
+    },
+    {
+      name: 'portal: all accounts, 12 months by the month and key',
+      index: /usage_hourly_(pkey|hour)/,
+      ask: (all) => sumUsage(all, range(365), 'month', ['key']),
+    },
+    {
       name: 'admin: one key, 30 days in one sum',
       index: /usage_hourly_(pkey|hour)/,
       ask: (all) => sumUsage(all, range(30, syntheticAccount, syntheticKey), 'all', []),
@@ -66,22 +76,32 @@ function questions(now: Date, middle: Date): UsageQuestion[] {
     {
       name: 'list and CSV: an account, a page in the middle',
       index: /usage_account_time/,
-      ask: (all) => listRequests(all, range(30, syntheticAccount), cursor, 1000),
+      ask: (all) => listRequests(all, range(365, syntheticAccount), cursor, 1000),
     },
     {
       name: 'list and CSV: an account, the first page',
       index: /usage_account_time/,
-      ask: (all) => listRequests(all, range(30, syntheticAccount), undefined, 1000),
+      ask: (all) => listRequests(all, range(365, syntheticAccount), undefined, 1000),
     },
     {
       name: 'list and CSV: one key, a page in the middle',
       index: /usage_key_time/,
-      ask: (all) => listRequests(all, range(30, undefined, syntheticKey), cursor, 1000),
+      ask: (all) => listRequests(all, range(365, undefined, syntheticKey), cursor, 1000),
+    },
+    {
+      name: 'list and CSV: one key of an account, a page in the middle',
+      index: /usage_(account|key)_time/,
+      ask: (all) => listRequests(all, range(365, syntheticAccount, syntheticKey), cursor, 1000),
+    },
+    {
+      name: 'list and CSV: all accounts, the first page',
+      index: /usage_time/,
+      ask: (all) => listRequests(all, range(365), undefined, 1000),
     },
     {
       name: 'list and CSV: all accounts, a page in the middle',
       index: /usage_time/,
-      ask: (all) => listRequests(all, range(30), cursor, 1000),
+      ask: (all) => listRequests(all, range(365), cursor, 1000),
     },
     {
       name: 'limits: tokens of the month',

@@ -8,6 +8,7 @@ import { SignInPage } from './pages/sign-in-page.tsx'
 import { pages } from './pages.tsx'
 import { navigate, usePath } from './router.tsx'
 import { Shell } from './shell.tsx'
+import { takeSignInFailure } from './sign-in-failure.ts'
 import { useStore } from './store.ts'
 import { forgetVisitor } from './trust/forget-visitor.ts'
 import { Failure } from './view/failure.tsx'
@@ -17,6 +18,7 @@ export function App() {
   const current = useStore(session)
   const path = usePath()
   const [invitation, setInvitation] = useState(takeInvitation)
+  const [signInFailure] = useState(takeSignInFailure)
   const [error, setError] = useState<unknown>()
   const start = () => {
     setError(undefined)
@@ -58,7 +60,7 @@ export function App() {
         </main>
       )
     case 'signed-out':
-      return <SignInPage ended={current.ended} />
+      return <SignInPage ended={current.ended} failure={signInFailure} />
     case 'signed-in': {
       const page = pages.find((one) => one.path === path) ?? pages[0]
       return (

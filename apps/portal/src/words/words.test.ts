@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { ApiError, type AttestationErrorCode } from '@privatemode/sdk'
 import { describeFailure } from './describe-failure.ts'
+import { describeSignInFailure } from './describe-sign-in.ts'
 import { explainRefusal } from './explain-refusal.ts'
 import { formatLimitList } from './format-limits.ts'
 import { formatAgo, formatDuration, formatMoment } from './format-time.ts'
@@ -44,6 +45,14 @@ test('a failure says what to do next, and a limit when', () => {
   const limited = new ApiError('rate_limit_exceeded', 'too many', { retryAfterSeconds: 7 })
   expect(describeFailure(limited)).toEqual({ reason: 'too many', next: 'Try again in 7 seconds.' })
   expect(describeFailure(new TypeError('x is not a function')).reason).not.toContain('function')
+})
+
+test('a sign-in that failed elsewhere is told in our words, whatever the address says', () => {
+  expect(describeSignInFailure('not_member').next).toContain('invitation')
+  expect(describeSignInFailure('unreachable').next).toContain('password')
+  expect(describeSignInFailure('<b>send me your password</b>')).toEqual(
+    describeSignInFailure('not_confirmed'),
+  )
 })
 
 test.each<[AttestationErrorCode, string]>([

@@ -2,12 +2,18 @@
 import { ApiError } from '@privatemode/protocol/api'
 import { acceptInvitation } from '../../members/invitations.ts'
 import { findMember, setPassword } from '../../members/member-store.ts'
+import { OidcError } from '../../members/oidc.ts'
 import { hashPassword } from '../../members/password.ts'
 import { beginSession, csrfTokenOf, endSession, type Session } from '../../members/session-store.ts'
 import { signIn } from '../../members/sign-in.ts'
 import { type AdminParts, type AdminRoute, openRoute, route } from '../admin-route.ts'
 import { email, optional, secret, text } from '../fields.ts'
-import { formatEndedCookie, formatSessionCookie } from '../session-cookie.ts'
+import {
+  formatEndedCookie,
+  formatOidcCookie,
+  formatSessionCookie,
+  oidcStateOf,
+} from '../session-cookie.ts'
 import { formatMember } from './member-routes.ts'
 
 const session = { $ref: '#/components/schemas/Session' }
@@ -76,10 +82,12 @@ export const sessionRoutes: readonly AdminRoute[] = [
   openRoute('GET /oidc/start', {
     summary: 'Go to the identity provider',
     status: 302,
-    async handle({ parts }) {
-      const target = await oidcOf(parts).begin(parts.database)
-      return new Response(null, { status: 302, headers: { location: target } })
-    },
+    handle: ({ parts }) =>
+      orBackToSignIn(async () => {
+        const { url, state } = await oidcOf(parts).begin(parts.database)
+        const cookie = formatOidcCookie(state, parts.publicUrl)
+        return redirect(url, { 'set-cookie': cookie })
+      }),
   }),
   openRoute('GET /oidc/callback', {
     summary: 'Come back from the identity provider',
@@ -93,21 +101,37 @@ export const sessionRoutes: readonly AdminRoute[] = [
       error: optional(text(1, 256)),
       error_description: optional(text(1, 1024)),
     },
-    async handle({ parts, request }) {
-      const { search } = new URL(request.url)
-      const callback = new URL(`/privatemode/v1/admin/oidc/callback${search}`, parts.publicUrl)
-      const memberId = await oidcOf(parts).finish(parts.database, callback)
-      const begun = await beginSession(parts.database, await findMember(parts.database, memberId))
-      // Not a redirect: a strict cookie would not be sent on one that began at another site.
-      return new Response('<!doctype html><meta http-equiv="refresh" content="0;url=/">', {
-        headers: {
-          'content-type': 'text/html; charset=utf-8',
-          'set-cookie': formatSessionCookie(begun.token, parts.publicUrl),
-        },
-      })
-    },
+    handle: ({ parts, request }) =>
+      orBackToSignIn(async () => {
+        const { search } = new URL(request.url)
+        const callback = new URL(`/privatemode/v1/admin/oidc/callback${search}`, parts.publicUrl)
+        const begunState = oidcStateOf(request, parts.publicUrl)
+        const memberId = await oidcOf(parts).finish(parts.database, callback, begunState)
+        const begun = await beginSession(parts.database, await findMember(parts.database, memberId))
+        // Not a redirect: a strict cookie would not be sent on one that began at another site.
+        return new Response('<!doctype html><meta http-equiv="refresh" content="0;url=/">', {
+          headers: {
+            'content-type': 'text/html; charset=utf-8',
+            'set-cookie': formatSessionCookie(begun.token, parts.publicUrl),
+          },
+        })
+      }),
   }),
 ]
+
+/** People are here with a browser: a refusal is for the page to say, which has words for it. */
+async function orBackToSignIn(answer: () => Promise<Response>): Promise<Response> {
+  try {
+    return await answer()
+  } catch (error) {
+    if (!(error instanceof OidcError)) throw error
+    return redirect(`/#sign-in-failed=${error.failure}`)
+  }
+}
+
+function redirect(location: string, headers: Record<string, string> = {}): Response {
+  return new Response(null, { status: 302, headers: { location, ...headers } })
+}
 
 function oidcOf(parts: AdminParts) {
   if (parts.oidc !== undefined) return parts.oidc

@@ -1,5 +1,6 @@
 /** Signing in: by password, or through the identity provider where one is configured. */
 import { useEffect, useState } from 'preact/hooks'
+import { describeSignInFailure } from '../../words/describe-sign-in.ts'
 import { adminPath } from '../api/call-api.ts'
 import { offersOidc, signIn } from '../api/session.ts'
 import { useSubmit } from '../submit.ts'
@@ -10,7 +11,14 @@ import { Failure } from '../view/failure.tsx'
 import { Field } from '../view/field.tsx'
 import { Notice } from '../view/notice.tsx'
 
-export function SignInPage({ ended }: { readonly ended: boolean }) {
+type SignInProps = {
+  /** There was a session, and it is over. */
+  readonly ended: boolean
+  /** How signing in through the identity provider failed just now. */
+  readonly failure: string | undefined
+}
+
+export function SignInPage({ ended, failure }: SignInProps) {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const [oidc, setOidc] = useState(false)
@@ -29,6 +37,7 @@ export function SignInPage({ ended }: { readonly ended: boolean }) {
             <p>Your session has ended. Sign in again to go on.</p>
           </Notice>
         )}
+        {failure !== undefined && error === undefined && <Refused failure={failure} />}
         <Field
           label="E-mail"
           type="email"
@@ -62,5 +71,14 @@ export function SignInPage({ ended }: { readonly ended: boolean }) {
       </form>
       <ThemeButton />
     </main>
+  )
+}
+
+function Refused({ failure }: { readonly failure: string }) {
+  const { reason, next } = describeSignInFailure(failure)
+  return (
+    <Notice kind="bad" title={`You are not signed in: ${reason}.`} urgent>
+      <p>{next}</p>
+    </Notice>
   )
 }
