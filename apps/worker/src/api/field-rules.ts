@@ -96,6 +96,7 @@ export const samplingRules: Rules = {
   logit_bias: logitBias,
   user: text,
   prompt_logprobs: integerFrom(0, 20),
+  stream: flag,
   stream_options: object,
 }
 

@@ -4,6 +4,7 @@ import type { JsonObject } from '../engine/engine.ts'
 import type { HttpEngineSettings, ServerKind } from '../engine/http/http-settings.ts'
 import { ask, start } from '../testing/ask.ts'
 import { closeAfterEach, connect, model, until } from '../testing/native-dialects.ts'
+import type { ScriptedServerOptions } from '../testing/scripted-server.ts'
 
 closeAfterEach()
 
@@ -23,10 +24,10 @@ async function giveUp(
   kind: ServerKind,
   path: string,
   body: JsonObject,
-  prefillMsPerToken = 0,
+  options: ScriptedServerOptions = {},
 ): Promise<JsonObject> {
   const { server, engine } = await connect({ kind }, false, { acceptSharedCache: true })
-  server.change({ prefillMsPerToken })
+  server.change(options)
   const aborter = new AbortController()
   const answering = ask(engine, path, body, { signal: aborter.signal })
   await until(() => server.requests.length > 0)
@@ -52,10 +53,28 @@ describe('before the first token', () => {
       for (const stream of [true, false]) {
         const completion = { model, prompt: [order, 'three'], stream }
         expect(await giveUp(kind, '/v1/completions', completion)).toMatchObject({ promptTokens: 5 })
-        // SGLang is asked for one token of the same chat, whose order makes it slow.
-        const chat = { model, messages: [{ role: 'user', content: '[[slow 300]] one' }], stream }
-        expect(await giveUp(kind, '/v1/chat/completions', chat)).toMatchObject({ promptTokens: 4 })
+        const chat = { model, messages, stream }
+        expect(await giveUp(kind, '/v1/chat/completions', chat)).toMatchObject({ promptTokens: 5 })
       }
+  })
+
+  test('a server without a tokenizer is asked for one token of the same chat', async () => {
+    const slow = { model, messages: [{ role: 'user', content: '[[slow 300]] one' }] }
+    for (const kind of ['vllm', 'sglang', 'ollama'] as const) {
+      const lacking = { kind, lacksPaths: ['/tokenize'] }
+      const usage = await giveUp(kind, '/v1/chat/completions', slow, lacking)
+      expect([kind, usage.promptTokens]).toEqual([kind, 4])
+    }
+  })
+
+  test('one that was given up before the server heard of it costs nothing', async () => {
+    const { server, engine } = await connect()
+    const signal = AbortSignal.abort()
+    for (const [path, body] of endpoints) {
+      const { answer } = await ask(engine, path, body, { signal })
+      expect(answer.usage()).toEqual({ promptTokens: 0, cachedTokens: 0, completionTokens: 0 })
+    }
+    expect(server.requests).toHaveLength(0)
   })
 
   test('where nobody counts, the prompt is estimated', async () => {
@@ -74,7 +93,9 @@ describe('before the first token', () => {
       [[[7, 8], [9]], 3],
       [many, 80],
     ]) {
-      const usage = await giveUp('vllm', '/v1/embeddings', { model, input } as JsonObject, 5000)
+      const usage = await giveUp('vllm', '/v1/embeddings', { model, input } as JsonObject, {
+        prefillMsPerToken: 5000,
+      })
       expect(usage).toEqual({ promptTokens, cachedTokens: 0, completionTokens: 0 })
     }
   })

@@ -40,16 +40,18 @@ export async function countPrompt(
   }
 }
 
-function countChat(
+async function countChat(
   client: ServerClient,
   kind: ServerKind,
   body: JsonObject,
   signal: AbortSignal,
   isGivenUp: boolean,
 ): Promise<number | undefined> {
-  if (isGivenUp) return countTokens(client, kind, body, signal)
   // SGLang's tokenizer takes chats in the same form; older releases refuse them.
-  return tryTokenizer(client, kind === 'sglang' ? 'vllm' : kind, body, signal)
+  const form = kind === 'sglang' ? 'vllm' : kind
+  const counted = await tryTokenizer(client, form, body, signal).catch(() => undefined)
+  if (counted !== undefined || !isGivenUp) return counted
+  return countTokens(client, kind, body, signal)
 }
 
 /** Texts, token ids, or lists of these: ids are counted already. */

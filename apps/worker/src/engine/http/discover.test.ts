@@ -86,7 +86,10 @@ describe('discovery', () => {
   })
 
   test('what lists no models is refused', async () => {
-    await expect(connect({ models: [] })).rejects.toMatchObject({ code: 'engine_unavailable' })
+    await expect(connect({ models: [] })).rejects.toMatchObject({
+      ...{ code: 'engine_unavailable' },
+      message: 'the model server lists no models at /v1/models',
+    })
   })
 })
 

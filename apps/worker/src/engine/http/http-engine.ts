@@ -110,6 +110,7 @@ class HttpEngine implements Engine {
 
   async call(given: EngineCall): Promise<EngineAnswer> {
     this.#requireHealthy()
+    if (given.signal.aborted) throw new EngineError('aborted', 'the request was given up')
     const watched = new WatchedCall(
       given,
       (call, isGivenUp) => this.#countPrompt(call, isGivenUp),
