@@ -1,5 +1,4 @@
 /** Flips every bit of NVIDIA evidence and prints what happened: node scripts/run.mjs scripts/mutate-nvidia.ts [every]. */
-import { type FlipReport, formatFlipReport } from '../packages/attestation/src/testing/flip-bits.ts'
 import { mutateNvidia } from '../packages/attestation/src/testing/nvidia-mutations.ts'
 import { readSwitchVector } from '../packages/attestation/src/testing/nvidia-vectors.ts'
 import {
@@ -10,15 +9,7 @@ import {
 } from '../packages/attestation/src/testing/nvidia-world.ts'
 import { testNow } from '../packages/attestation/src/testing/test-authority.ts'
 import { hasVectors } from '../packages/attestation/src/testing/vectors.ts'
-
-const every = Number(process.argv[2] ?? 1)
-const reports: FlipReport[] = []
-
-async function run(title: string, work: () => Promise<FlipReport>): Promise<void> {
-  const report = await work()
-  reports.push(report)
-  console.log(formatFlipReport(title, report))
-}
+import { every, showFlips } from './show-flips.ts'
 
 const world = await makeNvidiaWorld()
 const gpu = gpuReport(world)
@@ -27,11 +18,9 @@ const report = new Uint8Array([...(await signReport(world, gpu)), 0])
 const evidence = await gpuEvidence(world, { report })
 const revocation = { allowUnknown: false, revokedGraceHours: 0 }
 const context = { roots: world.roots, revocation, at: testNow }
-await run('nvidia, test root', () => mutateNvidia(evidence, gpu.nonce, context, every))
+await showFlips('nvidia, test root', mutateNvidia(evidence, gpu.nonce, context, every))
 if (hasVectors) {
   const real = readSwitchVector()
-  await run("nvidia, NVIDIA's roots", () =>
-    mutateNvidia(real.evidence, real.nonce, real.context, every),
-  )
+  const flipping = mutateNvidia(real.evidence, real.nonce, real.context, every)
+  await showFlips("nvidia, NVIDIA's roots", flipping)
 } else console.log("nvidia, NVIDIA's roots: skipped, the vectors are absent")
-process.exit(reports.every(({ survivors }) => survivors.length === 0) ? 0 : 1)

@@ -1,7 +1,6 @@
 /** Flips every bit of TDX evidence and prints what happened: node scripts/run.mjs scripts/mutate-tdx.ts [every]. */
 import { formatBase64 } from '../packages/attestation/src/bytes.ts'
 import { vendorRoots } from '../packages/attestation/src/roots.ts'
-import { type FlipReport, formatFlipReport } from '../packages/attestation/src/testing/flip-bits.ts'
 import { mutateTdx } from '../packages/attestation/src/testing/tdx-mutations.ts'
 import {
   readPhalaCollateral,
@@ -9,24 +8,15 @@ import {
 } from '../packages/attestation/src/testing/tdx-vectors.ts'
 import { makeTestIntel } from '../packages/attestation/src/testing/test-intel.ts'
 import { hasVectors } from '../packages/attestation/src/testing/vectors.ts'
-
-const every = Number(process.argv[2] ?? 1)
-const reports: FlipReport[] = []
-
-async function run(title: string, work: () => Promise<FlipReport>): Promise<void> {
-  const report = await work()
-  reports.push(report)
-  console.log(formatFlipReport(title, report))
-}
+import { every, showFlips } from './show-flips.ts'
 
 const intel = await makeTestIntel()
 const evidence = await intel.attest({ trailing: new Uint8Array(70) })
-await run('tdx, test root', () => mutateTdx(evidence, intel.context, every))
+await showFlips('tdx, test root', mutateTdx(evidence, intel.context, every))
 if (hasVectors) {
   const quote = formatBase64(readTdxQuote('phala/tdx_quote'))
   const real = { kind: 'tdx', quote, collateral: readPhalaCollateral('tdx_quote') } as const
   const revocation = { allowUnknown: false, revokedGraceHours: 0 }
   const context = { roots: vendorRoots, revocation, at: new Date('2025-07-01T00:00:00Z') }
-  await run("tdx, Intel's root", () => mutateTdx(real, context, every))
+  await showFlips("tdx, Intel's root", mutateTdx(real, context, every))
 } else console.log("tdx, Intel's root: skipped, the vectors are absent")
-process.exit(reports.every(({ survivors }) => survivors.length === 0) ? 0 : 1)
