@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Flag } from '@privatemode/service'
 import { program as stack } from '../../apps/stack/src/settings.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -37,7 +38,7 @@ test('the README of the examples tells of each, and none wants a port that the s
   const own = files.filter((name) => !name.includes('node_modules') && name !== 'README.md')
   const names = new Set(own.map((name) => name.split('/')[0] ?? name))
   expect([...names].filter((name) => !told.includes(`](${name}`))).toEqual([])
-  const taken = Object.values(stack.flags).flatMap((flag) => flag.default ?? [])
+  const taken = Object.values<Flag>(stack.flags).map((flag) => flag.default)
   const sources = own.filter((name) => /\.m?js$/.test(name))
   const ports = sources.flatMap((name) =>
     [...readFileSync(join(examples, name), 'utf8').matchAll(/PORT \?\? (\d+)/g)].map(([, port]) =>
