@@ -5,6 +5,7 @@ import { formatTable, type Report, summarise } from '../../test/faults/report.ts
 import type { FuzzRecord } from '../../test/fuzz/record.ts'
 import { formatSlopes, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
 import { drawSoak } from './plot.ts'
+import { formatSecurity } from './security-section.ts'
 import { faultsText, fuzzText, limitsText, soakText } from './words.ts'
 
 /** Paths below the repository's root, and what belongs there. */
@@ -18,6 +19,10 @@ export function reliabilityDocuments(root: string): Record<string, string> {
   const soak = existsSync(soakPath)
     ? (JSON.parse(readFileSync(soakPath, 'utf8')) as SoakReport)
     : undefined
+  const fuzzPath = join(folder, 'fuzz.json')
+  const fuzzing = existsSync(fuzzPath)
+    ? (JSON.parse(readFileSync(fuzzPath, 'utf8')) as FuzzRecord)
+    : undefined
   const page = [
     '# Reliability',
     '',
@@ -29,10 +34,11 @@ export function reliabilityDocuments(root: string): Record<string, string> {
     ...soakText,
     ...(soak === undefined ? ['No run is on record.', ''] : formatSoakRun(soak)),
     ...fuzzText,
-    ...formatFuzzRuns(join(folder, 'fuzz.json')),
+    ...(fuzzing === undefined ? ['No run is on record.', ''] : formatFuzzRuns(fuzzing)),
   ]
   return {
     'docs/reliability.md': page.join('\n'),
+    'SECURITY.md': formatSecurity(root, { campaigns, soak, fuzzing }),
     ...(soak === undefined ? {} : { 'docs/reliability/soak.svg': drawSoak(soak) }),
   }
 }
@@ -49,9 +55,7 @@ function formatCampaign(report: Report): string[] {
   ]
 }
 
-function formatFuzzRuns(path: string): string[] {
-  if (!existsSync(path)) return ['No run is on record.', '']
-  const { targets } = JSON.parse(readFileSync(path, 'utf8')) as FuzzRecord
+function formatFuzzRuns({ targets }: FuzzRecord): string[] {
   const rows = Object.entries(targets).map(
     ([name, { inputs, read, slowestMs, kept, seed, day }]) =>
       `| ${name} | ${inputs} | ${read} | ${slowestMs.toFixed(1)} ms | ${kept} | ${seed}, ${day} |`,

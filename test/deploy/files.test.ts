@@ -80,6 +80,11 @@ test.skipIf(noLoader !== '')(`the loader of compose accepts the file${noLoader}`
   rmSync(dirname(wrong), { recursive: true })
 })
 
+test('the unit lets nothing of its memory reach a disk: no core dumps, no swap', () => {
+  expect(unit).toMatch(/^LimitCORE=0$/m)
+  expect(unit).toMatch(/^MemorySwapMax=0$/m)
+})
+
 const analyze = Bun.which('systemd-analyze')
 if (analyze === null) console.warn('the unit is not checked: systemd-analyze is not there')
 

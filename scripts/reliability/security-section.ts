@@ -1,0 +1,96 @@
+/** The part of SECURITY.md that says what is tested: its figures come from the runs on record. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Report, summarise } from '../../test/faults/report.ts'
+import type { FuzzRecord } from '../../test/fuzz/record.ts'
+import { type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
+
+export type Runs = {
+  readonly campaigns: readonly Report[]
+  readonly soak: SoakReport | undefined
+  readonly fuzzing: FuzzRecord | undefined
+}
+
+const marks = {
+  start: '<!-- made by npm run docs from the runs on record -->\n',
+  end: '<!-- end of what npm run docs makes -->\n',
+}
+
+export function formatSecurity(root: string, runs: Runs): string {
+  const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
+  const from = page.indexOf(marks.start)
+  const to = page.indexOf(marks.end)
+  if (from < 0 || to < from) throw new Error('SECURITY.md has lost the marks of its made part')
+  const section = ['', '| what | newest result |', '|---|---|', ...rowsOf(root, runs), '', '']
+  return page.slice(0, from + marks.start.length) + section.join('\n') + page.slice(to)
+}
+
+function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
+  const read = (path: string) => readFileSync(join(root, path), 'utf8')
+  const tricks = countRows(read('docs/threat-model.md'), '| trick | result |')
+  const messages = countRows(read('docs/hostile-clients.md'), '| message | answered by')
+  const lasting = countRows(read('docs/hostile-clients.md'), '| trick | against |')
+  const mutants = countRows(read('docs/protocol-model.md'), '| mutant')
+  const rows: [string, string][] = [
+    ...campaigns.map((report): [string, string] => [
+      `[faults](docs/reliability.md#fault-campaign), seed ${report.seed}`,
+      summarise(report).text,
+    ]),
+    [
+      '[soak](docs/reliability.md#soak)',
+      soak === undefined ? 'no run on record' : formatSoak(soak),
+    ],
+    ['[fuzzing](docs/reliability.md#fuzzing)', formatFuzzing(fuzzing)],
+    [
+      "[a gateway in the attacker's hands](docs/threat-model.md#a-gateway-in-the-attackers-hands)",
+      `${tricks} kinds of tricks, each detected or harmless; in \`npm test\``,
+    ],
+    [
+      '[hostile clients](docs/hostile-clients.md)',
+      `${messages} messages, each refused or harmless; ` +
+        (lasting === 0 ? 'no figures of floods on record' : `${lasting} floods, others unharmed`),
+    ],
+    [
+      '[secrets](docs/threat-model.md#secrets-in-memory-and-in-what-programs-leave-behind)',
+      'marked secrets down every path, searched for in all that is written; in `npm test`',
+    ],
+    [
+      '[protocol](docs/protocol-model.md)',
+      `two models searched completely${mutants === 0 ? '' : `, ${mutants} mutants that must fail do`}; \`npm run model\``,
+    ],
+    [
+      '[traffic shape](docs/traffic-shape.md)',
+      'what classifiers learn from it, and what hiding costs',
+    ],
+    [
+      '[supply chain](docs/dependencies.md)',
+      'pins, licences, install scripts, advisories: `npm run supply`',
+    ],
+  ]
+  return rows.map(([what, result]) => `| ${what} | ${result} |`)
+}
+
+function formatSoak(soak: SoakReport): string {
+  const grew = slopesOf(soak).filter(({ slope }) => slope.verdict === 'growth').length
+  return (
+    `${soak.minutes} minutes, ${soak.requests} requests, ${soak.violations.length} violations` +
+    `${soak.violations.length === 0 ? '' : ' recorded (the page says what they were)'}, growth in ${grew} of the measured quantities`
+  )
+}
+
+function formatFuzzing(fuzzing: FuzzRecord | undefined): string {
+  if (fuzzing === undefined) return 'no run on record'
+  const runs = Object.values(fuzzing.targets)
+  const inputs = runs.reduce((sum, run) => sum + run.inputs, 0)
+  return `${runs.length} parsers with ${inputs / 1e6} million inputs together in long runs, nothing unnamed thrown`
+}
+
+/** Rows of the first table whose head begins so. */
+function countRows(page: string, head: string): number {
+  const lines = page.split('\n')
+  const at = lines.findIndex((line) => line.startsWith(head))
+  if (at < 0) return 0
+  const rest = lines.slice(at + 2)
+  const end = rest.findIndex((line) => !line.startsWith('|'))
+  return end < 0 ? rest.length : end
+}
