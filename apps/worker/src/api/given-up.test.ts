@@ -8,7 +8,7 @@ import type { ScriptedServerOptions } from '../testing/scripted-server.ts'
 
 closeAfterEach()
 
-const order = '[[slow 5000]] one two'
+const order = '[[slow 60000]] one two'
 const messages = [{ role: 'user', content: order }]
 /** Five tokens each: the role, where there is one, and the words of the order. */
 const endpoints: [string, JsonObject, number][] = [
@@ -94,7 +94,7 @@ describe('before the first token', () => {
       [many, 80],
     ]) {
       const usage = await giveUp('vllm', '/v1/embeddings', { model, input } as JsonObject, {
-        prefillMsPerToken: 5000,
+        prefillMsPerToken: 60_000,
       })
       expect(usage).toEqual({ promptTokens, cachedTokens: 0, completionTokens: 0 })
     }
@@ -114,6 +114,7 @@ describe('after the answer has begun without a token', () => {
         const got = await start(engine, path, stream, { signal: aborter.signal, times })
         const reader = (got.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
         await reader.next()
+        await until(() => got.usage().promptTokens > 0)
         aborter.abort()
         expect([kind, path, got.usage().promptTokens]).toEqual([kind, path, 5])
         await reader.return?.()
@@ -122,15 +123,15 @@ describe('after the answer has begun without a token', () => {
 
   test('counting beside it changes nothing of an answer that comes to its end', async () => {
     const { server, engine } = await connect({}, false, settings)
-    const body = { model, messages: [{ role: 'user', content: '[[slow 60]] hi' }], stream: true }
+    const body = { model, messages: [{ role: 'user', content: '[[slow 500]] hi' }], stream: true }
     const { answer } = await ask(engine, '/v1/chat/completions', body)
     expect(server.requests.map(({ path }) => path)).toContain('/tokenize')
     expect(answer.usage()).toEqual({ promptTokens: 4, cachedTokens: 0, completionTokens: 3 })
   })
 
   test('a stream that tells counts in time is not counted beside', async () => {
-    const { server, engine } = await connect({}, false, { ...settings, countWaitingMs: 60 })
-    const messages = [{ role: 'user', content: '[[words 20]] [[pace 10]]' }]
+    const { server, engine } = await connect({}, false, { ...settings, countWaitingMs: 1500 })
+    const messages = [{ role: 'user', content: '[[words 20]] [[pace 100]]' }]
     await ask(engine, '/v1/chat/completions', { model, messages, stream: true })
     expect(server.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions'])
   })

@@ -89,6 +89,8 @@ describe('which path', () => {
     const result = { type: 'tool_result', tool_use_id: 'a', content: 'no', is_error: true }
     const failed = [turn('user', 'x'), turn('assistant', [call]), turn('user', [result])]
     const text = { type: 'text', text: 'x' }
+    const hidden = { ...result, is_error: false, content: [{ ...text, image_url: 'http://x' }] }
+    const nested = [turn('user', 'x'), turn('assistant', [call]), turn('user', [hidden])]
     const messages: JsonObject[] = [
       message('x', { seed: 1 }),
       message('x', { output_config: { effort: 'low' } }),
@@ -97,6 +99,8 @@ describe('which path', () => {
       message('x', { messages: failed }),
       message([{ type: 'document', source: { type: 'text', data: 'x' } }]),
       message([{ ...text, image_url: 'http://192.0.2.1/a.png' }]),
+      message('x', { messages: [{ ...turn('user', 'x'), image_url: 'http://192.0.2.1/a.png' }] }),
+      message('x', { messages: nested }),
       message('x', {
         tools: [tool],
         tool_choice: { type: 'auto', disable_parallel_tool_use: true },
@@ -104,6 +108,9 @@ describe('which path', () => {
       message('x', { tools: [{ ...tool, server_url: 'http://192.0.2.1' }] }),
     ]
     const named = { type: 'function', name: 'f', parameters: { type: 'object' } }
+    const answered = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' }
+    const parts = [{ type: 'input_text', text: 'x' }]
+    const output = { type: 'function_call_output', call_id: 'a', output: parts }
     const responses: JsonObject[] = [
       response('x', { seed: 1 }),
       response('x', { include: ['reasoning.encrypted_content'] }),
@@ -112,6 +119,8 @@ describe('which path', () => {
       response('x', { tools: [{ type: 'local_shell' }] }),
       response('x', { tools: [{ ...named, server_url: 'http://192.0.2.1' }] }),
       response('x', { truncation: 'auto' }),
+      response('x', { tools: [named], tool_choice: { type: 'allowed_tools', mode: 'auto' } }),
+      response([turn('user', 'x'), answered, output]),
       response('x', { tools: [named], parallel_tool_calls: false }),
       response([
         { role: 'user', content: [{ type: 'input_text', text: 'x', file_url: 'http://x' }] },
@@ -180,8 +189,10 @@ describe('what reaches the server', () => {
 
   test('nothing is kept, nothing is run, and the billing line of Claude Code is gone', async () => {
     const { server, engine } = await connect()
-    await ask(engine, '/v1/responses', response('x', { store: true, metadata: { a: 'b' } }))
+    const about = { metadata: { a: 'b' }, prompt_cache_key: 'k', safety_identifier: 's' }
+    await ask(engine, '/v1/responses', response('x', { store: true, ...about }))
     expect(server.requests[0]?.body).toMatchObject({ store: false })
+    for (const name of Object.keys(about)) expect(server.requests[0]?.body).not.toHaveProperty(name)
     const system = [
       { type: 'text', text: 'x-anthropic-billing-header: cch=1;' },
       { type: 'text', text: 'be brief', cache_control: { type: 'ephemeral' } },
