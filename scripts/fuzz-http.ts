@@ -1,14 +1,16 @@
-/** Fuzzes the HTTP server's reader against node:http: npm run fuzz:http -- --inputs N --seed S. */
+/** Fuzzes the HTTP server's reader against node:http: npm run fuzz:http -- --inputs N --seed S [--record]. */
 import { parseArgs } from 'node:util'
 import { fuzzHttp } from '../packages/service/src/testing/http-fuzz/compare-with-node.ts'
+import { writeRecord } from '../test/fuzz/record.ts'
 
 const { values } = parseArgs({
   options: {
     inputs: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: '1' },
+    record: { type: 'boolean', default: false },
   },
 })
-const read = (name: keyof typeof values): number => {
+const read = (name: 'inputs' | 'seed'): number => {
   const value = Number(values[name])
   if (Number.isSafeInteger(value) && value > 0) return value
   console.error(`--${name}: expected a whole number above 0`)
@@ -21,3 +23,8 @@ console.log(
   `${report.inputs} inputs, ${report.accepted} with requests that we take, all of them the same to node:http ` +
     `and in pieces; seed ${values.seed}, ${seconds} s`,
 )
+if (values.record) {
+  const day = new Date().toISOString().slice(0, 10)
+  const figures = { inputs: report.inputs, seed: read('seed'), read: report.accepted, day }
+  writeRecord('HTTP server, compared with node:http', figures)
+}

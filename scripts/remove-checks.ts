@@ -1,7 +1,7 @@
 /**
  * Removes security checks one at a time and runs the tests that guard them: each removal must make
  * a test fail, whose name is shown. Works on a copy; `npm run checks:remove
- * [-- envelope|attestation|sdk|worker|api|engine|service|gateway [parts of paths …]]`.
+ * [-- envelope|attestation|x509|evidence|protocol|sdk|worker|api|engine|service|gateway [parts of paths …]]`.
  */
 import {
   cpSync,
@@ -40,7 +40,38 @@ const targets: readonly Target[] = [
       'packages/attestation/src/log',
       'packages/attestation/src/manifest',
     ],
-    tests: ['packages/attestation/src'],
+    tests: [
+      'packages/attestation/src/software',
+      'packages/attestation/src/log',
+      'packages/attestation/src/manifest',
+      'packages/attestation/src',
+    ],
+  },
+  {
+    name: 'x509',
+    sources: ['packages/attestation/src/x509'],
+    tests: ['packages/attestation/src/x509', 'packages/attestation/src'],
+  },
+  {
+    name: 'evidence',
+    sources: [
+      'packages/attestation/src/snp',
+      'packages/attestation/src/tdx',
+      'packages/attestation/src/bundle',
+      'packages/attestation/src/receipt.ts',
+      'packages/attestation/src/statement.ts',
+    ],
+    tests: [
+      'packages/attestation/src/snp',
+      'packages/attestation/src/tdx',
+      'packages/attestation/src/bundle',
+      'packages/attestation/src',
+    ],
+  },
+  {
+    name: 'protocol',
+    sources: ['packages/protocol/src/api'],
+    tests: ['packages/protocol/src/api'],
   },
   {
     name: 'sdk',

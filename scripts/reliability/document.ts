@@ -58,7 +58,8 @@ function formatCampaign(report: Report): string[] {
 function formatFuzzRuns({ targets }: FuzzRecord): string[] {
   const rows = Object.entries(targets).map(
     ([name, { inputs, read, slowestMs, kept, seed, day }]) =>
-      `| ${name} | ${inputs} | ${read} | ${slowestMs.toFixed(1)} ms | ${kept} | ${seed}, ${day} |`,
+      `| ${name} | ${inputs} | ${read} | ${slowestMs === undefined ? '–' : `${slowestMs.toFixed(1)} ms`} | ` +
+      `${kept ?? '–'} | ${seed}, ${day} |`,
   )
   return [
     'Runs on record; nothing else was thrown, and nothing took longer. "Slowest" was measured beside other heavy work.',

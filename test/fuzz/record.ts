@@ -7,9 +7,10 @@ export type FuzzFigures = {
   readonly seed: number
   /** Inputs that were read; all others were refused with a typed error. */
   readonly read: number
-  readonly slowestMs: number
-  /** Inputs that reached code that none before had reached. */
-  readonly kept: number
+  /** Where single inputs are timed. */
+  readonly slowestMs?: number
+  /** Inputs that reached code that none before had reached, where coverage is watched. */
+  readonly kept?: number
   readonly day: string
 }
 

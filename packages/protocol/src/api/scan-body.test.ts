@@ -71,6 +71,8 @@ describe('what it refuses', () => {
     ['an object that never ends', '{"a":1', 6],
     ['a bad escape in a key', '{"\\x":1}', 1],
     ['a control character in a key', '{"a\u0001":1}', 1],
+    ['a key that begins with a letter', '{xmodel":"m"}', 1],
+    ['a second key that begins with a letter', '{"model":"m",xmodel":"n"}', 13],
   ])('%s is refused with its offset', (_, body, offset) => {
     const error = refusal(body)
     expect(error.code).toBe('invalid_json')

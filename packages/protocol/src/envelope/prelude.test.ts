@@ -70,6 +70,13 @@ test('a model name that does not fit its length byte is refused', () => {
   expect(codeOf(() => formatContext({ ...context, model: 'm'.repeat(256) }))).toBe('too_large')
 })
 
+test('a request id that is shorter or longer than 16 bytes is refused: it would move what follows', () => {
+  for (const length of [0, 15, 17, 32]) {
+    const requestId = new Uint8Array(length)
+    expect(codeOf(() => formatContext({ ...context, requestId }))).toBe('malformed')
+  }
+})
+
 test('a context that is not UTF-8 is refused', () => {
   const broken = prelude(1)
   broken[broken.indexOf('P'.charCodeAt(0), 28)] = 0xff

@@ -51,6 +51,8 @@ test('the end record and the last frame go together', () => {
 
 test('a record of an unknown kind, cut or too long for its frame is refused', () => {
   refused({ parts: [record('head'), Uint8Array.of(4, 0, 0, 0, 0)], last: false })
+  const unknown = { parts: [record('head'), Uint8Array.of(255, 0, 0, 0, 0)], last: false }
+  expect(() => read(unknown)).toThrow('unknown record kind')
   refused({ parts: [record('head'), Uint8Array.of(2, 0, 0)], last: false })
   refused({ parts: [record('head'), Uint8Array.of(2, 0, 0, 0, 5, 1)], last: false })
 })
