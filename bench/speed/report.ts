@@ -74,6 +74,8 @@ function introduce(results: Results): string[] {
     '  same sealed request straight to the backend behind it. Rows that begin with “direct” have their own latency, in parentheses.',
     '- The proxy alone stands before a backend that attests, opens and seals like gateway and worker in one. Streams have 256 chunks;',
     '  fast ones come eight chunks at a time, paced ones 50 chunks a second.',
+    '- The worker asks the model server for whole answers as streams, too, so that one that is given up bills what was generated: for a',
+    '  small chat on the whole path it reads 256 chunks and puts them together, where all others read one answer of 1 KB.',
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
     '',
   ]

@@ -17,7 +17,9 @@ import { workloads } from './workloads.ts'
 
 /** The kernel deals connections by hash: of many, no process gets far more than its part. */
 const connections = 512
-const warmRequests = 60_000
+/** For each process: one that is still being compiled looks dearer than it is. */
+const warmRequests = 40_000
+const warmSeconds = 12
 const rounds = 3
 
 export async function measureTwoCores(
@@ -36,7 +38,8 @@ export async function measureTwoCores(
     for (const [at, target] of targets.entries()) {
       const spec = { ...specFor(target, workload, seconds), connections }
       const [before, backendBefore] = [cpuOf(target), cpuSeconds(backend.pid)]
-      const limit = round < 0 ? { seconds: seconds * 4, requests: warmRequests } : {}
+      const warm = { seconds: warmSeconds, requests: warmRequests * (at + 1) }
+      const limit = round < 0 ? warm : {}
       const result = await load({ ...spec, ...limit })
       const sum = sums[at]
       if (round < 0 || sum === undefined) continue

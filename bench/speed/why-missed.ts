@@ -1,5 +1,6 @@
 /** Why a goal was missed, said by the figures of the same run. */
 import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
+import type { Sample } from './measure.ts'
 import { short } from './plot.ts'
 import { cpuUsOf, Figures, type Results } from './results.ts'
 import type { TargetName } from './target.ts'
@@ -51,7 +52,7 @@ function explainRate(
   const floor = `Of the stages of ${name}, sockets take ${us(sockets)} and bare ciphers and hashes ${us(own)}: nothing in our code can save those.`
   if (workload !== 'stream-32' || target !== 'proxy') return `${sides} ${floor}`
   const off = cpuOf(figures, workload, 'proxy, shape off', 'proxy')
-  return `${sides} ${floor} Without a shape it is ${us(off)}. A shaped stream wakes the proxy on every tick of its clock, for a read and a write that no other stream shares; at ${perSecond(figures, workload, target)} streams a second the process sleeps in between, and caches are cold when it wakes.`
+  return `${sides} ${floor} Without a shape it is ${us(off)}. A shaped stream wakes the proxy on every tick of its clock, together with those of the same phase, for a read and a write each; at ${perSecond(figures, workload, target)} streams a second the process sleeps in between, and caches are cold when it wakes.`
 }
 
 function stagesOf(workload: WorkloadId, stages: NonNullable<Results['stages']>) {
@@ -75,13 +76,19 @@ function explainTail(figures: Figures): string {
 }
 
 function explainFirstToken(figures: Figures): string {
-  const chat = (part: string) => cpuOf(figures, 'chat-1', 'whole path', part)
-  const sum = (chat('proxy') ?? 0) + (chat('gateway') ?? 0) + (chat('worker') ?? 0)
-  const added = figures.figure('chat-1', 'whole path', (one) => one.latencyUs.p50)?.middle
+  const part = (name: string) => cpuOf(figures, 'stream-1', 'whole path, shape off', name)
+  const [proxy, gateway, worker] = [part('proxy'), part('gateway'), part('worker')]
+  const sum = (proxy ?? 0) + (gateway ?? 0) + (worker ?? 0)
+  const took = (target: TargetName, read: (sample: Sample) => number) =>
+    us(figures.figure('stream-1', target, read)?.middle)
+  const first = took('whole path, shape off', ({ firstByteUs }) => firstByteUs.p50)
+  const whole = took('whole path, shape off', ({ latencyUs }) => latencyUs.p50)
+  const direct = took('direct', ({ latencyUs }) => latencyUs.p50)
   return (
-    `all three programs share one core here and take turns. A small chat, with nothing to wait for, takes ${us(added)} through them, ` +
-    `and they use ${us(sum)} of processor for it (proxy ${us(chat('proxy'))}, gateway ${us(chat('gateway'))}, worker ${us(chat('worker'))}), ` +
-    'part of it after the answer. On machines of their own the turns of the scheduler fall away.'
+    `all three programs share one core here and take turns: a stream of 256 chunks uses ${us(sum)} of processor in them ` +
+    `(proxy ${us(proxy)}, gateway ${us(gateway)}, worker ${us(worker)}). The model server has sent all of it after ${direct}, before its first ` +
+    `frame is through, so that part of what is done for the rest comes before it: the first token takes ${first}, the whole ${whole}. ` +
+    'On machines of their own, and behind a model that thinks between tokens, nothing stands before the first.'
   )
 }
 

@@ -1,5 +1,6 @@
 /** Puts the chunks of a stream together into the whole answer that the caller asked for. */
-import { type EngineCall, EngineError, type JsonObject } from '../engine.ts'
+import { eachChunk } from '../each-chunk.ts'
+import { type Chunks, type EngineCall, EngineError, type JsonObject } from '../engine.ts'
 import type { ServerKind } from './http-settings.ts'
 
 /**
@@ -27,16 +28,18 @@ export function isAssembled(
 }
 
 /** What is not known here survives: lists and pieces of text are joined, of all else the last counts. */
-export async function assembleAnswer(chunks: AsyncIterable<JsonObject>): Promise<JsonObject> {
+export async function assembleAnswer(chunks: Chunks): Promise<JsonObject> {
   const answer: JsonObject = {}
   const choices = new Map<number, JsonObject>()
-  for await (const { choices: parts, ...about } of chunks) {
-    for (const [name, value] of Object.entries(about)) if (value !== null) answer[name] = value
-    for (const part of Array.isArray(parts) ? parts.filter(isObject) : []) {
+  await eachChunk(chunks, (chunk) => {
+    for (const name of Object.keys(chunk)) {
+      if (chunk[name] !== null) answer[name] = chunk[name]
+    }
+    for (const part of Array.isArray(chunk.choices) ? chunk.choices.filter(isObject) : []) {
       const index = typeof part.index === 'number' ? part.index : 0
       choices.set(index, addPart(choices.get(index) ?? { index }, part))
     }
-  }
+  })
   const whole = [...choices.values()].sort((a, b) => Number(a.index) - Number(b.index))
   const isFinished = whole.every((choice) => typeof choice.finish_reason === 'string')
   if (whole.length === 0 || !isFinished)
@@ -44,8 +47,10 @@ export async function assembleAnswer(chunks: AsyncIterable<JsonObject>): Promise
   return { ...answer, choices: whole }
 }
 
-function addPart(choice: JsonObject, { index: _, ...part }: JsonObject): JsonObject {
-  for (const [name, value] of Object.entries(part)) {
+function addPart(choice: JsonObject, part: JsonObject): JsonObject {
+  for (const name of Object.keys(part)) {
+    const value = part[name]
+    if (name === 'index') continue
     if (value === null || value === undefined) choice[name] ??= null
     else if (name === 'delta') choice.message = join(choice.message, value)
     else if (name === 'logprobs') choice.logprobs = join(choice.logprobs, value)
@@ -58,8 +63,9 @@ function addPart(choice: JsonObject, { index: _, ...part }: JsonObject): JsonObj
 /** The fields of a delta, or the lists of log probabilities, behind those that came before. */
 function join(before: unknown, added: unknown): JsonObject {
   const joined: JsonObject = isObject(before) ? before : {}
-  for (const [name, value] of Object.entries(isObject(added) ? added : {}))
-    joined[name] = name === 'role' ? value : joinValue(joined[name], value)
+  if (!isObject(added)) return joined
+  for (const name of Object.keys(added))
+    joined[name] = name === 'role' ? added[name] : joinValue(joined[name], added[name])
   return joined
 }
 

@@ -1,0 +1,48 @@
+import { expect, test } from 'bun:test'
+import { eachChunk } from './each-chunk.ts'
+import type { ChunkIterator, JsonObject } from './engine.ts'
+
+/** Chunks in groups, and how often they were waited for and left. */
+function grouped(groups: readonly (readonly number[])[], failure?: Error) {
+  const seen = { waits: 0, left: 0 }
+  const waiting = groups.map((group) => [...group])
+  const iterator = (): ChunkIterator => ({
+    async next() {
+      seen.waits++
+      while (waiting[0]?.length === 0) waiting.shift()
+      const at = waiting[0]?.shift()
+      if (at === undefined && failure !== undefined) throw failure
+      return at === undefined ? { done: true, value: undefined } : { done: false, value: { at } }
+    },
+    ready() {
+      const at = waiting[0]?.shift()
+      return at === undefined ? undefined : { at }
+    },
+    async return() {
+      seen.left++
+      return { done: true, value: undefined }
+    },
+  })
+  return { seen, chunks: { [Symbol.asyncIterator]: iterator } }
+}
+
+test('all chunks are taken in their order, with one wait for each group', async () => {
+  const { seen, chunks } = grouped([[1, 2, 3], [4], [5, 6]])
+  const taken: unknown[] = []
+  await eachChunk(chunks, ({ at }: JsonObject) => taken.push(at))
+  expect(taken).toEqual([1, 2, 3, 4, 5, 6])
+  expect(seen.waits).toBe(4)
+})
+
+test('what breaks is thrown after what came before, and a taker that throws leaves', async () => {
+  const taken: unknown[] = []
+  const broken = grouped([[1, 2]], new Error('broken'))
+  await expect(eachChunk(broken.chunks, ({ at }) => taken.push(at))).rejects.toThrow('broken')
+  expect(taken).toEqual([1, 2])
+  const { seen, chunks } = grouped([[1, 2]])
+  const refusing = eachChunk(chunks, () => {
+    throw new Error('no')
+  })
+  await expect(refusing).rejects.toThrow('no')
+  expect([seen.waits, seen.left]).toEqual([1, 1])
+})
