@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-/** Runs the proxy on the Bun that this package pins, found among npm's packages: no install script has to run. */
+/** Runs the proxy on the Bun that this package pins, found among npm's packages whether or not install scripts ran. */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,6 +32,13 @@ function findBun() {
     } catch {
       // Not this one.
     }
+  }
+  // Where install scripts ran, Bun's own has moved the program there, in place of a few hundred bytes.
+  try {
+    const moved = join(dirname(require.resolve('bun/package.json')), 'bin', 'bun.exe')
+    if (statSync(moved).size > 1_000_000) return moved
+  } catch {
+    // Neither there.
   }
   return stop(
     `no Bun for ${system}-${architecture} is installed: install without --omit=optional; Linux, macOS and Windows on x64 and arm64 are supported`,

@@ -1,5 +1,5 @@
-/** The npm package of the proxy, installed as a user does, without install scripts. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+/** The npm package of the proxy, installed as users do: with install scripts, which is npm's default, and without. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,21 +10,34 @@ import { startProgram } from './running-program.ts'
 import { askThrough, storyEngine } from './sealed-question.ts'
 import { version } from './unpacked-image.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'privatemode-npx-'))
+const ways = {
+  'with install scripts': ['--ignore-scripts=false'],
+  'without them': ['--ignore-scripts'],
+}
 const archive = join(repository, 'dist', 'npm', `privatemode-proxy-${version}.tgz`)
 let system: System
+let folder = ''
 
 beforeAll(async () => {
-  writeFileSync(join(folder, 'package.json'), '{"private": true}')
-  run(['npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', archive], { cwd: folder })
   system = await startSystem({ engines: [storyEngine()] })
 })
-afterAll(async () => {
-  await system.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => system.stop())
 
-test('npx runs the proxy, which serves a sealed request and ends on a signal', async () => {
+for (const [way, flags] of Object.entries(ways)) {
+  describe(`installed ${way}`, () => {
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'privatemode-npx-'))
+      writeFileSync(join(folder, 'package.json'), '{"private": true}')
+      run(['npm', 'install', ...flags, '--no-audit', '--no-fund', archive], { cwd: folder })
+    })
+    afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+    test('npx runs the proxy, which serves a sealed request and ends on a signal', servesAndEnds)
+    test('the exit code of the proxy is the launcher’s', passesExitCode)
+  })
+}
+
+async function servesAndEnds(): Promise<void> {
   const args = [...systemArgs(system), '--port', '0']
   const program = startProgram(
     [join(folder, 'node_modules/.bin/privatemode-proxy'), ...args],
@@ -34,11 +47,11 @@ test('npx runs the proxy, which serves a sealed request and ends on a signal', a
   await program.until(/msg=ready/)
   await askThrough(url, system.apiKey)
   expect(await program.stop()).toBe(0)
-})
+}
 
-test('the exit code of the proxy is the launcher’s', async () => {
+async function passesExitCode(): Promise<void> {
   writeFileSync(join(folder, '.env'), 'PRIVATEMODE_PROXY_API_ENDPOINT=evil.example:443\n')
   const program = startProgram(['npx', '--no-install', 'privatemode-proxy'], folder)
   await program.until(/no service is built in/)
   expect(await program.exited).toBe(2)
-})
+}

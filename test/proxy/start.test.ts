@@ -3,11 +3,17 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createNoteSigner } from '@privatemode/attestation'
 import { program } from '../../apps/proxy/src/flag-table.ts'
 import { runProxy } from './proxy-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-start-'))
-const base = ['--apiEndpoint', 'http://127.0.0.1:1', '--manifestLogKey', 'k', '--workspace', folder]
+const { verifierKey } = await createNoteSigner('start.test/log')
+const endpoint = ['--apiEndpoint', 'http://127.0.0.1:1']
+const base = [...endpoint, '--manifestLogKey', verifierKey, '--workspace', folder]
+
+const brokenManifest = join(folder, 'broken.json')
+writeFileSync(brokenManifest, '{"version":1,')
 
 async function refusal(args: string[], env?: Record<string, string>): Promise<string> {
   const { code, stdout, stderr } = await runProxy(args, env)
@@ -84,6 +90,21 @@ describe('a start that cannot work stops with one sentence and the remedy', () =
       'a policy for the log that cannot be met',
       [...base, '--manifestLogKey', 'log a\nquorum b'],
       '--manifestLogKey is neither a key nor a policy',
+    ],
+    [
+      'a key of the log that is none',
+      [...base, '--manifestLogKey', 'KEY'],
+      '--manifestLogKey cannot be used: signed note: verifier key "KEY" has an unknown form; ask',
+    ],
+    [
+      'a key of the log that was mistyped, with several processes too',
+      [...base, '--manifestLogKey', verifierKey.replace('start', 'stort'), '--workers', '2'],
+      '--manifestLogKey cannot be used: signed note: verifier key of stort.test/log has id',
+    ],
+    [
+      'a manifest file that is no manifest',
+      [...endpoint, '--manifestPath', brokenManifest, '--workspace', folder],
+      'broken.json cannot be used: manifest: not JSON: unexpected end at 13; ask the operator',
     ],
     ['a format that is none', [...base, '--log-format', 'xml'], 'expected json, text'],
   ]

@@ -12,14 +12,44 @@ import { type Log, type OutboundFetch, ServiceError } from '@privatemode/service
 import type { ManifestSetting } from './settings.ts'
 import type { Workspace } from './workspace.ts'
 
-/** Throws where the file of a manifest cannot be read. */
-export function openManifestSource(
+type LogSetting = Extract<ManifestSetting, { readonly kind: 'log' }>
+
+/** Throws what no second try can mend: a file that cannot be read or is no manifest, a key that is none. */
+export async function openManifestSource(
   setting: ManifestSetting,
   workspace: Workspace,
   fetch: OutboundFetch,
   log: Log,
-): ManifestSource {
-  return announced(createSource(setting, workspace, fetch), log)
+): Promise<ManifestSource> {
+  const source = createSource(setting, workspace, fetch)
+  switch (setting.kind) {
+    case 'file':
+      await source.load().catch((error) => refuseSetting(`--manifestPath: ${setting.path}`, error))
+      break
+    case 'log':
+      await checkLogKeys(setting.trust)
+  }
+  return announced(source, log)
+}
+
+/** Keys are read before the log is, and here the log is never reached: no network plays a part. */
+async function checkLogKeys(trust: LogSetting['trust']): Promise<void> {
+  const reached = new Error('the keys are good')
+  const stop = async () => {
+    throw reached
+  }
+  const checkpoints = { load: async () => undefined, save: stop }
+  const source = createLogSource({ trust, read: stop, checkpoints, record: stop })
+  await source.load().catch((error) => {
+    if (error !== reached && error.cause !== reached) refuseSetting('--manifestLogKey', error)
+  })
+}
+
+function refuseSetting(what: string, error: unknown): never {
+  if (!(error instanceof AttestationError)) throw error
+  const remedy = 'ask the operator of the service for the right one'
+  const message = `${what} cannot be used: ${error.message}; ${remedy}`
+  throw new ServiceError('flag_invalid', message, { cause: error })
 }
 
 function createSource(

@@ -17,7 +17,7 @@ export async function serveAlone(settings: Settings): Promise<void> {
   try {
     const workspace = openWorkspace(settings.workspace)
     const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
-    const source = openManifestSource(settings.manifest, workspace, outbound.fetch, log)
+    const source = await openManifestSource(settings.manifest, workspace, outbound.fetch, log)
     const client = await connect({ settings, source, fetch: outbound.fetch, log })
     const proxy = startProxy(settings, { client, outbound, env: process.env, log })
     warnOfDumps(settings, log)

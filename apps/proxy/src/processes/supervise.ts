@@ -24,7 +24,7 @@ export async function supervise(settings: Settings): Promise<void> {
     const workspace = openWorkspace(settings.workspace)
     if (settings.tls !== undefined) readTls(settings.tls)
     const outbound = createOutbound({ env: process.env, idleTimeoutMs: backendIdleMs })
-    const source = openManifestSource(settings.manifest, workspace, outbound.fetch, log)
+    const source = await openManifestSource(settings.manifest, workspace, outbound.fetch, log)
     const lender = createManifestLender(source)
     const { address, port } = settings.listen
     const listen = { address, port: probePort(address, port) }
