@@ -21,7 +21,7 @@ export function isAssembled(
     const isEmpty = Array.isArray(value) && value.length === 0
     if (value === undefined || value === null || value === false || isEmpty) return true
     // In streams others leave out the log probabilities of tokens that show no text of their own.
-    if (name === 'logprobs' && kind !== 'vllm') return false
+    if ((name === 'logprobs' || name === 'n_probs') && kind !== 'vllm') return false
     // Hidden states, token ids and the like: servers refuse them in a stream, or put them elsewhere.
     return !wholeOnly.has(name) && !name.startsWith('return_')
   })

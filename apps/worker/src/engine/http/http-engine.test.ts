@@ -108,13 +108,14 @@ describe('calls', () => {
     expect(await wasStream({ return_token_ids: false })).toBe(true)
     // Others drop the log probabilities of tokens without text in their streams.
     for (const [kind, asStream] of [
-      ['sglang', [true, false]],
-      ['llama-server', [true, false]],
-      ['ollama', [false, false]],
+      ['sglang', [true, false, false]],
+      ['llama-server', [true, false, false]],
+      ['ollama', [false, false, false]],
     ] as const) {
       const other = await connect({ kind }, { acceptSharedCache: true })
       await other.engine.call(callOf(chat('a')))
-      await other.engine.call(callOf(chat('a', { logprobs: true })))
+      for (const field of ['logprobs', 'n_probs'])
+        await other.engine.call(callOf(chat('a', { [field]: 1 })))
       expect(other.server.requests.map(({ body }) => body.stream)).toEqual([...asStream])
     }
   })
