@@ -18,6 +18,12 @@ export const overflow = async (page: Page): Promise<number> => {
   return Math.max(0, width - (page.viewportSize()?.width ?? 0))
 }
 
+/** Tables that are wider than the room they have: their buttons would be cut off. */
+export const cutTables = (page: Page): Promise<string[]> =>
+  page.evaluate(`[...document.querySelectorAll('.table')]
+    .filter((room) => room.scrollWidth > room.clientWidth)
+    .map((room) => room.textContent.slice(0, 80))`)
+
 /** Goes to another page of the portal as its own links do. */
 export const goTo = (page: Page, path: string): Promise<void> =>
   page.evaluate(`{

@@ -2,12 +2,13 @@
 import { expect, test } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { focused, goTo, ground, motions, overflow } from '../page-scripts.ts'
+import { cutTables, focused, goTo, ground, motions, overflow } from '../page-scripts.ts'
 import { type Flow, open, type Visitor } from '../portal-world.ts'
 
 const looks: Record<string, BrowserContextOptions> = {
   light: { viewport: { width: 1280, height: 860 }, colorScheme: 'light' },
   dark: { viewport: { width: 1280, height: 860 }, colorScheme: 'dark' },
+  tablet: { viewport: { width: 900, height: 1200 }, colorScheme: 'light' },
   phone: { viewport: { width: 360, height: 740 }, colorScheme: 'light', isMobile: true },
 }
 
@@ -116,6 +117,7 @@ async function judge(page: Page, name: string): Promise<void> {
     await page.screenshot({ path, fullPage: !name.includes('dialog') })
   }
   expect({ name, overflow: await overflow(page) }).toEqual({ name, overflow: 0 })
+  expect({ name, cut: await cutTables(page) }).toEqual({ name, cut: [] })
   const { violations } = await new AxeBuilder({ page }).analyze()
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   const shown = serious.map(

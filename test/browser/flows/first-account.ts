@@ -46,6 +46,24 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await context.close()
   }, 60_000)
 
+  test('who cannot be signed out is told so', async () => {
+    const { page } = admin()
+    await page.route('**/admin/session', (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('alert').getByText('You are still signed in').waitFor()
+    await page.unroute('**/admin/session')
+    await page.reload()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+  }, 30_000)
+
+  test('a sign-in that failed at the identity provider is told, and gone from the address', async () => {
+    const { page, context } = await world().visitor()
+    await page.goto('/#sign-in-failed=not_member')
+    await page.getByRole('alert').getByText('Ask an admin for an invitation').waitFor()
+    expect(page.url()).not.toContain('failed')
+    await context.close()
+  }, 30_000)
+
   test('a change without the token of the page is refused', async () => {
     const { page } = admin()
     const forged = { body: { name: 'forged' }, token: false }

@@ -5,11 +5,13 @@ import { signOut } from './api/session.ts'
 import type { Member } from './api/wire.ts'
 import { pages } from './pages.tsx'
 import { Link } from './router.tsx'
+import { useSubmit } from './submit.ts'
 import { ThemeButton } from './theme.tsx'
 import { forgetVisitor } from './trust/forget-visitor.ts'
 import { forgetPortalKey } from './trust/portal-key.ts'
 import { Brand } from './view/brand.tsx'
 import { Button } from './view/button.tsx'
+import { Failure } from './view/failure.tsx'
 import { Icon } from './view/icon.tsx'
 
 type ShellProps = {
@@ -21,11 +23,11 @@ type ShellProps = {
 export function Shell({ member, path, children }: ShellProps) {
   const [open, setOpen] = useState(false)
   const close = () => setOpen(false)
-  const leave = async () => {
+  const leaving = useSubmit(async () => {
     await forgetPortalKey()
     forgetVisitor()
     await signOut()
-  }
+  })
   return (
     <div class="shell">
       <a class="skip" href="#content">
@@ -64,13 +66,16 @@ export function Shell({ member, path, children }: ShellProps) {
               <span>{member.role === 'admin' ? 'Admin' : 'Member'}</span>
             </p>
             <ThemeButton />
-            <Button kind="quiet" icon="lock" onClick={() => void leave().catch(() => {})}>
+            <Button kind="quiet" icon="lock" busy={leaving.busy} onClick={leaving.submit}>
               Sign out
             </Button>
           </div>
         </div>
       </header>
       <main id="content" tabIndex={-1}>
+        {leaving.error !== undefined && (
+          <Failure error={leaving.error} what="You are still signed in" onRetry={leaving.submit} />
+        )}
         {children}
       </main>
     </div>

@@ -4,6 +4,9 @@ import { session } from './session-store.ts'
 
 export const adminPath = '/privatemode/v1/admin'
 
+/** Longer than any answer takes: who waits in vain is told so. */
+const timeoutMs = 60_000
+
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Answers JSON or throws an `ApiError`; a session that has ended leads to the sign-in page. */
@@ -32,6 +35,7 @@ async function send(method: Method, path: string, body: unknown): Promise<Respon
       headers,
       credentials: 'same-origin',
       redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   } catch (cause) {

@@ -69,7 +69,7 @@ export function AcceptPage({ invitation, onDone }: AcceptProps) {
           maxLength={256}
           value={password}
           onValue={setPassword}
-          hint={`At least ${minPasswordLength} characters; a few words are better than few signs.`}
+          hint={`At least ${minPasswordLength} characters. A few words are better than one odd one.`}
         />
         {error !== undefined && <Failure error={error} what="That did not work" />}
         <Button kind="primary" type="submit" busy={busy}>

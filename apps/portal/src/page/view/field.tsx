@@ -15,15 +15,18 @@ type FieldProps = {
   readonly min?: string
   readonly placeholder?: string
   readonly focused?: boolean
+  /** Whether to say that it may stay empty, where that is so. */
+  readonly sayOptional?: boolean
 }
 
-export function Field({ label, hint, value, onValue, focused = false, ...input }: FieldProps) {
+export function Field({ label, hint, value, onValue, ...rest }: FieldProps) {
+  const { focused = false, sayOptional = true, ...input } = rest
   const id = useId()
   return (
     <div class="field">
       <label for={id}>
         {label}
-        {input.required !== true && <span class="optional"> optional</span>}
+        {sayOptional && input.required !== true && <span class="optional"> optional</span>}
       </label>
       <input
         {...input}

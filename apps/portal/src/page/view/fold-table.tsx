@@ -1,4 +1,4 @@
-/** A table whose rows become cards on a narrow screen: each cell carries its column's name as `data-label`. */
+/** A table whose rows become cards where they have no room: each cell carries its column's name as `data-label`. */
 import type { ComponentChildren } from 'preact'
 
 type FoldTableProps = {
@@ -11,7 +11,7 @@ type FoldTableProps = {
 
 export function FoldTable({ columns, withActions, children }: FoldTableProps) {
   return (
-    <div class="table">
+    <div class="table fold-room">
       <table class="fold">
         <thead>
           <tr>

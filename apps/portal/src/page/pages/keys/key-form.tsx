@@ -88,6 +88,7 @@ export function KeyForm(props: KeyFormProps) {
                   type="number"
                   min="0"
                   placeholder="no limit"
+                  sayOptional={false}
                   value={limits[field]}
                   onValue={(value) => setLimits({ ...limits, [field]: value })}
                 />

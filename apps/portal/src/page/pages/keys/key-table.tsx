@@ -37,7 +37,7 @@ export function KeyTable({ keys, members, member, onAction }: KeyTableProps) {
   }
   return (
     <section class="card" aria-label="Keys">
-      <FoldTable columns={['Name', 'Made by', 'Last use', 'Expires', 'Limits']} withActions>
+      <FoldTable columns={['Name', 'Made by', 'Last use', 'Expires']} withActions>
         {shown.map((key) => (
           <KeyRow
             key={key.id}
@@ -84,9 +84,10 @@ function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
         <p class="soft">
           <code>{key.prefix}…</code>
         </p>
+        {limits.length > 0 && <p class="soft limits">At most {limits.join(', ')}</p>}
       </th>
       <td data-label="Made by">
-        <div class="maker">
+        <div>
           {maker}
           <div class="soft">
             <Moment iso={key.created_at} ago />
@@ -98,11 +99,6 @@ function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
       </td>
       <td data-label="Expires">
         {key.expires_at === null ? 'never' : <Moment iso={key.expires_at} ago />}
-      </td>
-      <td data-label="Limits">
-        <div>
-          {limits.length === 0 ? 'none' : limits.map((limit) => <div key={limit}>{limit}</div>)}
-        </div>
       </td>
       <td class="end">
         {mayChange && key.revoked_at === null && (

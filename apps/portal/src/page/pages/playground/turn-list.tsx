@@ -8,7 +8,7 @@ export function TurnList({ turns }: { readonly turns: readonly Turn[] }) {
   const end = useRef<HTMLDivElement>(null)
   const last = turns.at(-1)
   useEffect(() => {
-    if (last?.state === 'writing') end.current?.scrollIntoView({ block: 'nearest' })
+    if (last?.role === 'assistant') end.current?.scrollIntoView({ block: 'nearest' })
   }, [last?.state, last?.text])
   if (turns.length === 0) {
     return (
@@ -33,7 +33,7 @@ export function TurnList({ turns }: { readonly turns: readonly Turn[] }) {
       <p class="hidden" role="status">
         {announce(last)}
       </p>
-      <div ref={end} />
+      <div class="turns-end" ref={end} />
     </>
   )
 }

@@ -3,18 +3,34 @@ import { Icon, type IconName } from '../../view/icon.tsx'
 
 export type StepName = 'log' | 'manifest' | 'machine'
 
-const steps: readonly { readonly name: StepName; readonly text: string }[] = [
+type Step = {
+  readonly name: StepName
+  /** What is known once it has passed, and what there was to show until then. */
+  readonly shown: string
+  readonly wanted: string
+}
+
+const steps: readonly Step[] = [
   {
     name: 'log',
-    text: 'The manifest log is signed by the key that you trust, and has only grown since this browser saw it first.',
+    shown:
+      'The manifest log is signed by the key that you trust, and has only grown since this browser saw it first.',
+    wanted:
+      'The manifest log has to be signed by the key that you trust, and may only have grown since this browser saw it first.',
   },
   {
     name: 'manifest',
-    text: 'The manifest is in that log. It lists the software and the models that machines may run.',
+    shown:
+      'The manifest is in that log. It lists the software and the models that machines may run.',
+    wanted:
+      'The manifest has to be in that log. It lists the software and the models that machines may run.',
   },
   {
     name: 'machine',
-    text: 'Each machine proved, for a random number of this browser, that it runs what the manifest lists, and that its encryption key is its own.',
+    shown:
+      'Each machine proved, for a random number of this browser, that it runs what the manifest lists, and that its encryption key is its own.',
+    wanted:
+      'Each machine has to prove, for a random number of this browser, that it runs what the manifest lists, and that its encryption key is its own.',
   },
 ]
 
@@ -36,13 +52,13 @@ export function Steps({ reached }: { readonly reached: StepName | 'all' | 'none'
   }
   return (
     <ol class="steps">
-      {steps.map(({ name, text }, index) => {
+      {steps.map(({ name, shown, wanted }, index) => {
         const { icon, word, kind } = outcomeOf(index)
         return (
           <li key={name} class={kind}>
             <Icon name={icon} />
             <span>
-              <strong>{word}.</strong> {text}
+              <strong>{word}.</strong> {kind === 'good' ? shown : wanted}
             </span>
           </li>
         )
