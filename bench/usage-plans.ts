@@ -12,7 +12,7 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import type { UsageRecord } from '../apps/gateway/src/metering/usage-record.ts'
 import { storeUsage } from '../apps/gateway/src/metering/usage-store.ts'
-import type { Database, Queries } from '../apps/gateway/src/state/database.ts'
+import type { Database, Queries, Row } from '../apps/gateway/src/state/database.ts'
 import { openDatabase } from '../apps/gateway/src/state/open-database.ts'
 import { findPostgres, startPostgres } from '../apps/gateway/src/testing/postgres-server.ts'
 import {
@@ -64,8 +64,9 @@ async function ask(url: string): Promise<void> {
       `${counts?.indexes_size}); ${String(counts?.version).split(' on ')[0]}\n`,
   )
   const middle = middleOf(wanted, new Date())
-  await planUsage(open, new Date(), middle) // the second time shows what does not depend on a cold cache
-  const plans = [...(await planUsage(open, new Date(), middle)), await planRetention(url)]
+  const asking = { ...open, ...patientSession(url) }
+  await planUsage(asking, new Date(), middle) // the second time shows what does not depend on a cold cache
+  const plans = [...(await planUsage(asking, new Date(), middle)), await planRetention(url)]
   printTable(plans)
   console.log(
     `\na batch of ${batch} requests is written, with all sums, in ${await writeMs(open)} ms`,
@@ -76,17 +77,21 @@ async function ask(url: string): Promise<void> {
   await open.close()
 }
 
-/** Without a limit of time, and with memory for making indexes. */
+/** Without a limit of time, and with memory for making indexes: a session for each question. */
 function patientSession(url: string): Queries {
+  const ask = async (sql: string, values?: readonly unknown[]) => {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    await client.query(`set maintenance_work_mem = '2GB'`)
+    // Several statements go without values only.
+    const answer = await client.query(sql, values === undefined ? undefined : [...values])
+    await client.end()
+    return answer
+  }
   return {
-    query: async () => [],
-    script: async (sql: string) => {
-      const client = new Client({ connectionString: url })
-      await client.connect()
-      await client.query(`set maintenance_work_mem = '2GB'`)
-      await client.query(sql)
-      await client.end()
-    },
+    query: async <R extends Row>(sql: string, values: readonly unknown[] = []) =>
+      (await ask(sql, values)).rows as R[],
+    script: async (sql: string) => void (await ask(sql)),
   }
 }
 
@@ -95,9 +100,12 @@ async function planRetention(url: string): Promise<UsagePlan> {
   const client = new Client({ connectionString: url })
   await client.connect()
   await client.query('begin')
+  const oldest = await client.query<{ day: Date }>(
+    `select min(started_at) + interval '1 day' as day from usage`,
+  )
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-    `explain (analyze, buffers) delete from usage where started_at <
-       (select min(started_at) from usage) + interval '1 day'`,
+    'explain (analyze, buffers) delete from usage where started_at < $1',
+    [oldest.rows[0]?.day],
   )
   await client.query('rollback')
   await client.end()
@@ -133,7 +141,7 @@ function printTable(plans: readonly UsagePlan[]): void {
   for (const { name, lines } of plans) {
     const text = lines.join('\n')
     const ms = Number(/Execution Time: ([\d.]+)/.exec(text)?.[1])
-    const pages = /Buffers: shared (?:hit=(\d+))?(?: read=(\d+))?/.exec(text)
+    const pages = /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/.exec(text)
     const scans = [...text.matchAll(/(\w[\w ]*Scan)(?: Backward)? (?:using (\w+) )?on (\w+)/g)]
     const how = scans.map(([, scan, index, table]) => `${scan} ${index ?? table}`).join(', ')
     console.log(
