@@ -167,7 +167,10 @@ describe('what reaches the server', () => {
       ['/v1/messages', message('x', { vllm_xargs: {} })],
       ['/v1/messages', message('x', { chat_template_kwargs: { chat_template: 'x' } })],
       ['/v1/messages', message(image({ type: 'url', url }))],
-      ['/v1/messages', message('x', { tools: [{ type: 'web_search_20250305', name: 'w' }] })],
+      [
+        '/v1/messages',
+        message('x', { tools: [{ type: 'web_search', name: 'w', input_schema: {} }] }),
+      ],
       ['/v1/responses', response('x', { kv_transfer_params: {} })],
       ['/v1/responses', response('x', { previous_response_id: 'resp_1' })],
       ['/v1/responses', response('x', { background: true })],

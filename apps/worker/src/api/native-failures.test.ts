@@ -34,6 +34,14 @@ const broken: [string, string, (events: JsonObject[]) => JsonObject[]][] = [
   ['no message_stop', '/v1/messages', (all) => all.slice(0, -1)],
   ['no reason to stop', '/v1/messages', (all) => all.filter((e) => e.type !== 'message_delta')],
   ['no beginning', '/v1/messages', (all) => all.slice(1)],
+  ['two beginnings', '/v1/messages', (all) => [...all.slice(0, 1), ...all]],
+  [
+    ...(['a block inside a block', '/v1/messages'] as const),
+    ([head = {}, first = {}, ...rest]) => [
+      ...[head, first, { ...first, index: 1 }],
+      ...rest.map((e) => (e.index === 0 ? { ...e, index: 1 } : e)),
+    ],
+  ],
   [
     'a block left open',
     '/v1/messages',

@@ -11,6 +11,8 @@ const tool = (fields: JsonObject = {}) => ({
 })
 const turn = (fields: JsonObject) => ({ messages: [{ role: 'user', content: 'hi', ...fields }] })
 const called = (call: unknown) => turn({ role: 'assistant', tool_calls: [call] })
+/** A list reads like its only text wherever it is taken for one. */
+const listed = { type: 'image_url', image_url: { url: ['data:image/png;base64,AAAA'] } }
 const system = (content: unknown) => ({ messages: [{ role: 'system', content }, ...messages] })
 
 const requests: Readonly<Record<string, readonly [JsonObject, readonly [string, JsonObject][]]>> = {
@@ -46,6 +48,7 @@ const requests: Readonly<Record<string, readonly [JsonObject, readonly [string, 
       ['messages.0.content.0', turn({ content: ['hi'] })],
       ['messages.0.content.0.text', turn({ content: [{ type: 'text' }] })],
       ['messages.0.content.0.image_url', turn({ content: [{ type: 'image_url', image_url: {} }] })],
+      ['messages.0.content.0.image_url', { model: 'eyes', ...turn({ content: [listed] }) }],
       ['messages.0.tool_call_id', turn({ role: 'tool' })],
       ['messages.0.tool_calls', turn({ role: 'assistant', tool_calls: 'f' })],
       ['messages.0.tool_calls.0.id', called({ function: { name: 'f' } })],
@@ -75,6 +78,7 @@ const requests: Readonly<Record<string, readonly [JsonObject, readonly [string, 
     { model: chatModel.id, messages, max_tokens: 9 },
     [
       ['messages', { messages: [] }],
+      ['messages', { messages: [], system: 'be brief' }],
       ['messages.0.role', turn({ role: 'judge' })],
       ['messages.0.content.0.type', turn({ content: [{ type: 'audio' }] })],
       ['messages.0.content.0.type', turn({ role: 'assistant', content: [{ type: 'image' }] })],

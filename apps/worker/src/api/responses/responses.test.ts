@@ -192,6 +192,15 @@ describe('the stream', () => {
     expect(last.usage.total_tokens).toBe(13)
   })
 
+  test('calls that an engine mixes are a failure: what belongs to one must not get lost', async () => {
+    const piece = (index: number) => ({
+      tool_calls: [{ index, id: `c${index}`, function: { name: 'shell', arguments: '{' } }],
+    })
+    const engine = new ScriptedEngine({ deltas: [piece(0), piece(1), piece(0)] })
+    const { events } = await ask(engine, path, { ...base, stream: true, tools: [shell] })
+    expect(events.at(-1)?.event).toBe('response.failed')
+  })
+
   test('a custom tool gets its free text back', async () => {
     const engine = new ScriptedEngine({ deltas: [call('apply_patch', '{"input":"*** x"}')] })
     const { events } = await ask(engine, path, { ...base, stream: true, tools: [patch] })
