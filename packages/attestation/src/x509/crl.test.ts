@@ -12,7 +12,7 @@ import { makeKey } from '../testing/test-key.ts'
 import { hasVectors, readVector, readVectorText } from '../testing/vectors.ts'
 import { Transcript } from '../verdict.ts'
 import { parseCertificate, parsePem } from './certificate.ts'
-import { requireUnlisted, verifyCrl } from './crl.ts'
+import { parseCrl, requireUnlisted, verifyCrl } from './crl.ts'
 
 const issuer = { name: 'Root', key: await makeKey('rsa-pss') }
 const root = parseCertificate(await issueRoot(issuer))
@@ -123,4 +123,10 @@ test.skipIf(!hasVectors)("AMD's Genoa list revokes one ASK and not its successor
   const [, milanArk] = parsePem(readVectorText('snp/amd-roots/ask_ark_milan.pem'))
   const swapped = judge(crl, at, parseCertificate(milanArk!), ask)
   await expect(swapped).rejects.toMatchObject({ code: 'crl_invalid' })
+})
+
+test('a list of more than 4 MiB is refused before it is read', () => {
+  const tooLong = new Uint8Array(4 * 1024 * 1024 + 1)
+  expect(() => parseCrl(tooLong)).toThrow('revocation list: list is too long')
+  expect(() => parseCrl(tooLong.subarray(1))).not.toThrow('too long')
 })
