@@ -96,6 +96,12 @@ describe('counting', () => {
     const message = 'the model server sent no JSON'
     await expect(engine.countTokens(body)).rejects.toMatchObject(failed(message))
   })
+
+  test('an answer that breaks off is a server that is away', async () => {
+    const cut = () => new Response(new ReadableStream({ pull: (answer) => answer.error('cut') }))
+    const engine = await connect({ '/tokenize': cut })
+    await expect(engine.countTokens(body)).rejects.toMatchObject({ code: 'engine_unavailable' })
+  })
 })
 
 test('an engine that was closed answers nothing more', async () => {
