@@ -64,8 +64,23 @@ export function playgroundFlow({ world, admin }: Flow): void {
       await page.locator('.turn').last().getByText('Try again in a moment').waitFor()
     } finally {
       world().server.setDown(false)
+      await untilAnswered(world().stack.proxyUrl)
     }
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('Say something').waitFor()
   }, 30_000)
+}
+
+/** The worker looks at a model server that was away before it uses it again. */
+async function untilAnswered(proxyUrl: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const response = await fetch(`${proxyUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'scripted', messages: [{ role: 'user', content: 'back?' }] }),
+    })
+    await response.text()
+    if (response.ok) return
+    await Bun.sleep(100)
+  }
 }
