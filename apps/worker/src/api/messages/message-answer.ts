@@ -61,9 +61,10 @@ function toolUse(call: JsonObject): JsonObject {
 }
 
 /** A model may write broken JSON; the caller then gets an empty input, as in a stream a broken one. */
-function parseInput(text: unknown): unknown {
+function parseInput(given: unknown): unknown {
+  if (isObject(given)) return given // some servers give the object itself
   try {
-    const input: unknown = JSON.parse(String(text))
+    const input: unknown = JSON.parse(String(given))
     return isObject(input) ? input : {}
   } catch {
     return {}

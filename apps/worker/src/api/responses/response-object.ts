@@ -3,7 +3,7 @@ import type { JsonObject } from '../../engine/engine.ts'
 import { isObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
 import type { Usage } from '../usage-meter.ts'
-import { callItem, type ToolKinds } from './response-tools.ts'
+import { callItem, type ToolKind, type ToolKinds } from './response-tools.ts'
 import { closeReasoning } from './sealed-reasoning.ts'
 
 export type ResponseContext = {
@@ -87,10 +87,20 @@ export function outputItems(message: JsonObject, context: ResponseContext): Json
   const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isObject) : []
   for (const call of calls) {
     const named: JsonObject = isObject(call.function) ? call.function : {}
-    const kind = context.kinds.get(String(named.name)) ?? 'function'
-    items.push(callItem(kind, call.id, named.name, String(named.arguments ?? '{}')))
+    const kind = kindOf(named.name, context)
+    items.push(callItem(kind, call.id, named.name, argumentsText(named.arguments)))
   }
   return items
+}
+
+/** A server may name what nobody offered, or give something that is no name. */
+export function kindOf(name: unknown, { kinds }: ResponseContext): ToolKind {
+  return (typeof name === 'string' ? kinds.get(name) : undefined) ?? 'function'
+}
+
+/** Some servers give an object where a text with its JSON belongs. */
+function argumentsText(given: unknown): string {
+  return typeof given === 'string' ? given : JSON.stringify(given ?? {})
 }
 
 export function messageItem(id: string, text: string): JsonObject {

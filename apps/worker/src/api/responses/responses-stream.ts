@@ -6,7 +6,7 @@ import type { ChatChunks } from '../openai/chat-chunks.ts'
 import type { StreamWriter } from '../stream-answer.ts'
 import type { Usage } from '../usage-meter.ts'
 import { type OpenItem, openCall, openMessage, openReasoningItem } from './open-items.ts'
-import { finishedResponse, type ResponseContext, responseHead } from './response-object.ts'
+import { finishedResponse, kindOf, type ResponseContext, responseHead } from './response-object.ts'
 
 export class ResponsesStream implements StreamWriter {
   readonly ping = ': keep-alive\n\n'
@@ -95,8 +95,7 @@ export class ResponsesStream implements StreamWriter {
       throw new EngineError('engine_failed', 'the engine mixed the calls of two tools')
     this.#lastTool = index
     const opening = this.#ensure(name, () => {
-      const kind = this.#context.kinds.get(String(named.name)) ?? 'function'
-      return openCall(name, kind, call.id, named.name)
+      return openCall(name, kindOf(named.name, this.#context), call.id, named.name)
     })
     return isFull(named.arguments) ? opening + this.#delta(named.arguments) : opening
   }

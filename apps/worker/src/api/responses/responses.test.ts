@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../engine/engine.ts'
 import { ask } from '../../testing/ask.ts'
 import { chatModel, ScriptedEngine } from '../../testing/scripted-engine.ts'
+import { outputItems } from './response-object.ts'
 
 const path = '/v1/responses'
 const base = { model: chatModel.id, input: 'hi', store: false }
@@ -123,6 +124,19 @@ describe('the response', () => {
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: 13,
     })
+  })
+
+  test('arguments that a server gives as an object are text, and a name that is none does no harm', () => {
+    const strange = { toString: {} }
+    const calls = [
+      { id: 'c1', function: { name: 'f', arguments: { a: 1 } } },
+      { id: 'c2', function: { name: [strange], arguments: null } },
+    ]
+    const context = { body: {}, model: 'm', kinds: new Map() }
+    expect(outputItems({ tool_calls: calls }, context)).toMatchObject([
+      { type: 'function_call', name: 'f', arguments: '{"a":1}' },
+      { type: 'function_call', arguments: '{}' },
+    ])
   })
 
   test('an answer that was cut is incomplete', async () => {
