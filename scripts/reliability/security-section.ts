@@ -28,8 +28,11 @@ export function formatSecurity(root: string, runs: Runs): string {
 function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
   const read = (path: string) => readFileSync(join(root, path), 'utf8')
   const tricks = countRows(read('docs/threat-model.md'), '| trick | result |')
-  const messages = countRows(read('docs/hostile-clients.md'), '| message | answered by')
-  const lasting = countRows(read('docs/hostile-clients.md'), '| trick | against |')
+  const hostile = read('docs/hostile-clients.md')
+  const messages = countRows(hostile, '| message | answered by')
+  const lasting = countRows(hostile, '| trick | against |')
+  // What went wrong stands in bold in its row.
+  const harmful = hostile.split('\n').filter((line) => /^\|.*\*\*/.test(line)).length
   const mutants = countRows(read('docs/protocol-model.md'), '| mutant')
   const rows: [string, string][] = [
     ...campaigns.map((report): [string, string] => [
@@ -47,8 +50,7 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
     ],
     [
       '[hostile clients](docs/hostile-clients.md)',
-      `${messages} messages, each refused or harmless; ` +
-        (lasting === 0 ? 'no figures of floods on record' : `${lasting} floods, others unharmed`),
+      `${messages} messages, each refused or harmless; ` + formatFloods(lasting, harmful),
     ],
     [
       '[secrets](docs/threat-model.md#secrets-in-memory-and-in-what-programs-leave-behind)',
@@ -93,4 +95,11 @@ function countRows(page: string, head: string): number {
   const rest = lines.slice(at + 2)
   const end = rest.findIndex((line) => !line.startsWith('|'))
   return end < 0 ? rest.length : end
+}
+
+function formatFloods(floods: number, harmful: number): string {
+  if (floods === 0) return 'no figures of floods on record'
+  return harmful === 0
+    ? `${floods} floods, others unharmed`
+    : `${floods} floods, ${harmful} of which harmed others (the page says which)`
 }
