@@ -30,9 +30,7 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
   const tricks = countRows(read('docs/threat-model.md'), '| trick | result |')
   const hostile = read('docs/hostile-clients.md')
   const messages = countRows(hostile, '| message | answered by')
-  const lasting = countRows(hostile, '| trick | against |')
-  // What went wrong stands in bold in its row.
-  const harmful = hostile.split('\n').filter((line) => /^\|.*\*\*/.test(line)).length
+  const floods = rowsBelow(hostile, '| trick | against |')
   const mutants = countRows(read('docs/protocol-model.md'), '| mutant')
   const rows: [string, string][] = [
     ...campaigns.map((report): [string, string] => [
@@ -50,7 +48,7 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
     ],
     [
       '[hostile clients](docs/hostile-clients.md)',
-      `${messages} messages, each refused or harmless; ` + formatFloods(lasting, harmful),
+      `${messages} messages, each refused or harmless; ` + formatFloods(floods),
     ],
     [
       '[secrets](docs/threat-model.md#secrets-in-memory-and-in-what-programs-leave-behind)',
@@ -89,17 +87,23 @@ function formatFuzzing(fuzzing: FuzzRecord | undefined): string {
 
 /** Rows of the first table whose head begins so. */
 function countRows(page: string, head: string): number {
-  const lines = page.split('\n')
-  const at = lines.findIndex((line) => line.startsWith(head))
-  if (at < 0) return 0
-  const rest = lines.slice(at + 2)
-  const end = rest.findIndex((line) => !line.startsWith('|'))
-  return end < 0 ? rest.length : end
+  return rowsBelow(page, head).length
 }
 
-function formatFloods(floods: number, harmful: number): string {
-  if (floods === 0) return 'no figures of floods on record'
+function rowsBelow(page: string, head: string): string[] {
+  const lines = page.split('\n')
+  const at = lines.findIndex((line) => line.startsWith(head))
+  if (at < 0) return []
+  const rest = lines.slice(at + 2)
+  const end = rest.findIndex((line) => !line.startsWith('|'))
+  return end < 0 ? rest : rest.slice(0, end)
+}
+
+/** What went wrong stands in bold in its row. */
+function formatFloods(rows: readonly string[]): string {
+  const harmful = rows.filter((row) => row.includes('**')).length
+  if (rows.length === 0) return 'no figures of floods on record'
   return harmful === 0
-    ? `${floods} floods, others unharmed`
-    : `${floods} floods, ${harmful} of which harmed others (the page says which)`
+    ? `${rows.length} floods, others unharmed`
+    : `${rows.length} floods, ${harmful} of which harmed others (the page says which)`
 }

@@ -34,9 +34,10 @@ export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
 export function createSocketFetch(): SocketFetch {
   const pool = new UpstreamPool({ limits, clock: () => performance.now(), caPem: undefined })
   return {
-    async fetch(url, init) {
-      const { origin } = new URL(url)
-      const message = formatRequest(new URL(url), init)
+    async fetch(address, init) {
+      const url = new URL(address)
+      const { origin } = url
+      const message = formatRequest(url, init)
       const first = new SocketAnswer(init.signal)
       const reused = await first.ask(pool.take(origin), message)
       const isStale = await first.begun.then(
