@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { emptySpan, type UpstreamConnection, UpstreamPool } from '@privatemode/service/http'
 import { FairShare } from '../limits/fair-share.ts'
 import type { Database } from '../state/database.ts'
-import { testModel } from '../testing/scripted-worker.ts'
+import { registrationFields } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { LostWorkers } from './lost-workers.ts'
 import { parseRegistration } from './registration.ts'
@@ -83,15 +83,7 @@ async function ask(): Promise<() => string | undefined> {
   return () => failure
 }
 
-const registration = parseRegistration('w_one', {
-  url,
-  models: [testModel],
-  seal_key_id: 'ab'.repeat(16),
-  receipt_key: Buffer.alloc(32, 1).toString('base64'),
-  capacity: 4,
-  active: 1,
-  draining: false,
-})
+const registration = parseRegistration('w_one', registrationFields(url))
 const letLapse = () => renewLease(database, registration, -1)
 
 /** Two views of the lists with the grace between them; the request has been silent for as long. */

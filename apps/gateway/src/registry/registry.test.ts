@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { FairShare } from '../limits/fair-share.ts'
 import type { Database } from '../state/database.ts'
-import { testModel } from '../testing/scripted-worker.ts'
+import { registrationFields } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { loadOf, orderCandidates } from './choose-worker.ts'
 import { parseRegistration } from './registration.ts'
@@ -17,15 +17,7 @@ beforeAll(async () => {
 afterAll(() => database.close())
 afterEach(() => database.query('delete from workers'))
 
-const wire = {
-  url: 'http://10.0.0.7:8095',
-  models: [testModel],
-  seal_key_id: 'ab'.repeat(16),
-  receipt_key: Buffer.alloc(32, 1).toString('base64'),
-  capacity: 4,
-  active: 1,
-  draining: false,
-}
+const wire = { ...registrationFields('http://10.0.0.7:8095', Buffer.alloc(32, 1)), active: 1 }
 const registration = (id: string, changes = {}) => parseRegistration(id, { ...wire, ...changes })
 
 test('a registration that makes no sense is refused', () => {

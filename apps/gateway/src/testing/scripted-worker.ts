@@ -27,6 +27,19 @@ export const testModel: ModelObject = formatModel({
   contextLength: 2048,
 })
 
+/** What a worker with one model says when it registers. */
+export function registrationFields(url: string, receiptKey = new Uint8Array(32)) {
+  return {
+    url,
+    models: [testModel],
+    seal_key_id: 'ab'.repeat(16),
+    receipt_key: Buffer.from(receiptKey).toString('base64'),
+    capacity: 4,
+    active: 0,
+    draining: false,
+  }
+}
+
 export function scriptedWorker(
   id: string,
   receiptKey = new Uint8Array(32),
@@ -53,15 +66,7 @@ export function scriptedWorker(
     id,
     url,
     seen,
-    registration: {
-      url,
-      models: [testModel],
-      seal_key_id: 'ab'.repeat(16),
-      receipt_key: Buffer.from(receiptKey).toString('base64'),
-      capacity: 4,
-      active: 0,
-      draining: false,
-    },
+    registration: registrationFields(url, receiptKey),
     answer: (_request, body) =>
       new Response(`${id} answers ${new TextDecoder().decode(body)}`, { headers: sealedHeaders }),
     attest: (body) => new Response(`evidence for ${body}`),
