@@ -3,12 +3,22 @@ import { describe, expect, test } from 'bun:test'
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
 import { ask } from '../../testing/ask.ts'
 import { chatModel, ScriptedEngine } from '../../testing/scripted-engine.ts'
+import { chatToMessage } from './message-answer.ts'
 
 const path = '/v1/messages'
 const message = { model: chatModel.id, max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] }
 const hello = () => new ScriptedEngine({ deltas: [{ reasoning: 'hm' }, { content: 'Hello' }] })
 
 describe('the message object', () => {
+  test('arguments that a server gives as an object are the input', () => {
+    const message = { tool_calls: [{ id: 'c1', function: { name: 'f', arguments: { a: 1 } } }] }
+    const chat = { choices: [{ message, finish_reason: 'tool_calls' }] }
+    const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
+    const context = { model: 'm', withThinking: false, stopSequences: [] }
+    const { content } = chatToMessage(chat, usage, false, context)
+    expect(content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: { a: 1 } }])
+  })
+
   test('check 81: it has every field, input_tokens is the whole prompt, and nothing cached is told', async () => {
     expect((await ask(hello(), path, message)).json).toEqual({
       id: expect.stringMatching(/^msg_/),
