@@ -141,6 +141,17 @@ test('no answer, an error, garbage and what is not basic OCSP are unknown', asyn
   for (const der of cases) expect(await statusOf([der])).toMatchObject({ kind: 'unknown' })
 })
 
+test('a fault of our own is thrown, not taken for an unknown that a policy may tolerate', async () => {
+  const faulty = {
+    ...issuer,
+    get subject(): Bytes {
+      throw new TypeError('a fault')
+    },
+  }
+  const status = readRevocationStatus([await respond()], certificate, faulty, testNow)
+  await expect(status).rejects.toThrow('a fault')
+})
+
 test('every flipped bit of a good answer makes it unknown, never good', async () => {
   const response = await respond({}, { responderBy: 'name' })
   let flips = 0

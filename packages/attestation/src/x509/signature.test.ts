@@ -60,6 +60,20 @@ test('a key of another kind than the algorithm verifies nothing and does not thr
   expect(await verifySignature(new Uint8Array(3), pss, data, await rsa.sign(data))).toBe(false)
 })
 
+test('a key for key agreement, or on another curve, verifies nothing', async () => {
+  const key = await makeKey('p256')
+  const raw: SignatureAlgorithm = { kind: 'ecdsa', hash: 'SHA-256', encoding: 'raw' }
+  const point = key.spki.subarray(-68) // the BIT STRING: tag, length, unused bits, 65 octets
+  const spkiOf = (kind: string, curve: string) => sequence(sequence(oid(kind), oid(curve)), point)
+  const signature = await key.signRaw(data)
+  const verifies = (kind: string, curve: string) =>
+    verifySignature(spkiOf(kind, curve), raw, data, signature)
+  expect(await verifies('1.2.840.10045.2.1', '1.2.840.10045.3.1.7')).toBe(true)
+  expect(await verifies('1.3.132.1.12', '1.2.840.10045.3.1.7')).toBe(false)
+  expect(await verifies('1.2.840.10045.2.1', '1.3.132.0.34')).toBe(false)
+  expect(await verifies('1.2.840.10045.2.1', '1.3.132.0.10')).toBe(false)
+})
+
 test('a signature of an algorithm we do not support verifies nothing', async () => {
   const algorithm = parseAlgorithm(sequence(oid('1.2.840.113549.1.1.5'), nullValue()))
   expect(algorithm).toEqual({ kind: 'unsupported', oid: '1.2.840.113549.1.1.5' })

@@ -35,10 +35,11 @@ const hashLength: Readonly<Record<HashName, number>> = {
   'SHA-384': 48,
   'SHA-512': 64,
 }
-const curves = {
+type Curve = { readonly name: 'P-256' | 'P-384'; readonly octets: number }
+const curves: Readonly<Record<string, Curve>> = {
   '1.2.840.10045.3.1.7': { name: 'P-256', octets: 32 },
   '1.3.132.0.34': { name: 'P-384', octets: 48 },
-} as const
+}
 
 /**
  * True where `signature` is the key's over `data`. A key or an algorithm that does not fit, and a
@@ -126,6 +127,7 @@ async function verify(
   switch (algorithm.kind) {
     case 'ecdsa': {
       const curve = readCurve(spki)
+      if (!curve) return false
       const raw =
         algorithm.encoding === 'raw' ? signature : rawEcdsaSignature(signature, curve.octets)
       const key = await importKey(spki, { name: 'ECDSA', namedCurve: curve.name })
@@ -160,16 +162,12 @@ async function importRsaKey(spki: Bytes, algorithm: RsaParameters): Promise<Cryp
   return key
 }
 
-function readCurve(spki: Bytes): (typeof curves)[keyof typeof curves] {
+/** Undefined where we do not support the curve. That the key is for ECDSA, its import checks. */
+function readCurve(spki: Bytes): Curve | undefined {
   return parseDer(spki, (outer) => {
-    const info = outer.enter()
-    const algorithm = info.enter()
-    const oid = algorithm.readOid()
-    const curveOid = algorithm.readOid()
-    if (oid !== '1.2.840.10045.2.1' || !(curveOid in curves)) {
-      throw new AttestationError('signature_invalid', `key is ${oid} on ${curveOid}`)
-    }
-    return curves[curveOid as keyof typeof curves]
+    const algorithm = outer.enter().enter()
+    algorithm.readOid()
+    return curves[algorithm.readOid()]
   })
 }
 

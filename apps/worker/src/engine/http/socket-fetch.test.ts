@@ -89,6 +89,19 @@ test('a connection that died while it was idle is replaced once, a new one is no
   expect([seen.connections, seen.requests.length]).toEqual([2, 3])
   await expect(ask('die')).rejects.toThrow()
   await expect(ask('die')).rejects.toThrow('unreachable')
+  expect([seen.connections, seen.requests.length]).toEqual([4, 6])
+})
+
+test('a server that cannot be reached, and who gives up meanwhile, are told so', async () => {
+  const { seen, ask } = serve((socket) => void socket.write(whole('ok')))
+  const early = new AbortController()
+  const waiting = ask('x', { signal: early.signal })
+  early.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  await until(() => seen.closed === seen.connections)
+  expect(seen.requests).toEqual([])
+  closing.pop()?.() // the listener
+  await expect(ask('x')).rejects.toThrow('Failed to connect')
 })
 
 test('an answer that breaks off gives what came, then fails', async () => {
