@@ -48,7 +48,7 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
     ],
     [
       '[hostile clients](docs/hostile-clients.md)',
-      `${messages} messages, each refused or harmless; ` + formatFloods(floods),
+      `${messages} messages, each refused or harmless; ${formatFloods(floods)}`,
     ],
     [
       '[secrets](docs/threat-model.md#secrets-in-memory-and-in-what-programs-leave-behind)',

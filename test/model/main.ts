@@ -63,8 +63,6 @@ process.exitCode = failures === 0 ? 0 : 1
 async function writeTables(): Promise<void> {
   const text = await Bun.file(document).text()
   const marker = '<!-- written by npm run model -- --write -->\n'
-  await Bun.write(
-    document,
-    text.slice(0, text.indexOf(marker) + marker.length) + `\n${lines.join('\n')}\n`,
-  )
+  const before = text.slice(0, text.indexOf(marker) + marker.length)
+  await Bun.write(document, `${before}\n${lines.join('\n')}\n`)
 }
