@@ -9,6 +9,7 @@ import { runProxy } from './proxy-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-start-'))
 const { verifierKey } = await createNoteSigner('start.test/log')
+const witness = await createNoteSigner('w1.test', 'cosignature/v1')
 const endpoint = ['--apiEndpoint', 'http://127.0.0.1:1']
 const base = [...endpoint, '--manifestLogKey', verifierKey, '--workspace', folder]
 
@@ -100,6 +101,11 @@ describe('a start that cannot work stops with one sentence and the remedy', () =
       'a key of the log that was mistyped, with several processes too',
       [...base, '--manifestLogKey', verifierKey.replace('start', 'stort'), '--workers', '2'],
       '--manifestLogKey cannot be used: signed note: verifier key of stort.test/log has id',
+    ],
+    [
+      'a key of the log that is that of a witness',
+      [...base, '--manifestLogKey', witness.verifierKey],
+      '--manifestLogKey cannot be used: trust in a log: the key of log w1.test is the key of a',
     ],
     [
       'a manifest file that is no manifest',

@@ -1,13 +1,6 @@
 /** Whom the proxy believes about the manifest log: a key alone, or a policy that also names witnesses. */
+import type { LogTrust } from '@privatemode/sdk'
 import { ServiceError } from '@privatemode/service'
-
-export type LogPolicy = {
-  readonly logKey: string
-  /** Keys of those whose cosignatures count. */
-  readonly witnesses: readonly string[]
-  /** How many of them must have cosigned. */
-  readonly quorum: number
-}
 
 type Group = { readonly members: readonly string[]; readonly quorum: number }
 
@@ -16,7 +9,7 @@ const longestPolicy = 64 * 1024
 const verifierKey = /^[^\s+]{1,200}\+[0-9a-f]{8}\+([A-Za-z0-9+/]{44})$/u
 
 /** One word is the log's key; anything longer is a policy as c2sp.org/tlog-policy writes it. */
-export function parseLogPolicy(text: string): LogPolicy {
+export function parseLogPolicy(text: string): LogTrust {
   const trimmed = text.trim()
   if (trimmed.length > longestPolicy) refuse(`the policy has more than ${longestPolicy} bytes`)
   if (!/\s/.test(trimmed)) return { logKey: trimmed, witnesses: [], quorum: 0 }
@@ -64,7 +57,7 @@ class PolicyLines {
     )
   }
 
-  finish(): LogPolicy {
+  finish(): LogTrust {
     if (this.#logKey === undefined) return refuse('there is no log line')
     if (this.#quorum === undefined) return refuse('there is no quorum line')
     return { logKey: this.#logKey, witnesses: this.#quorum.members, quorum: this.#quorum.quorum }

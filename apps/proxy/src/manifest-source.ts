@@ -7,12 +7,11 @@ import {
   fetchLog,
   type Manifest,
   type ManifestSource,
+  parseLogTrust,
 } from '@privatemode/sdk'
 import { type Log, type OutboundFetch, ServiceError } from '@privatemode/service'
 import type { ManifestSetting } from './settings.ts'
 import type { Workspace } from './workspace.ts'
-
-type LogSetting = Extract<ManifestSetting, { readonly kind: 'log' }>
 
 /** Throws what no second try can mend: a file that cannot be read or is no manifest, a key that is none. */
 export async function openManifestSource(
@@ -27,22 +26,9 @@ export async function openManifestSource(
       await source.load().catch((error) => refuseSetting(`--manifestPath: ${setting.path}`, error))
       break
     case 'log':
-      await checkLogKeys(setting.trust)
+      await parseLogTrust(setting.trust).catch((error) => refuseSetting('--manifestLogKey', error))
   }
   return announced(source, log)
-}
-
-/** Keys are read before the log is, and here the log is never reached: no network plays a part. */
-async function checkLogKeys(trust: LogSetting['trust']): Promise<void> {
-  const reached = new Error('the keys are good')
-  const stop = async () => {
-    throw reached
-  }
-  const checkpoints = { load: async () => undefined, save: stop }
-  const source = createLogSource({ trust, read: stop, checkpoints, record: stop })
-  await source.load().catch((error) => {
-    if (error !== reached && error.cause !== reached) refuseSetting('--manifestLogKey', error)
-  })
 }
 
 function refuseSetting(what: string, error: unknown): never {

@@ -1,4 +1,5 @@
 /** Reads flags, environment and files into frozen settings; a contradiction stops the start and says the remedy. */
+import type { LogTrust } from '@privatemode/sdk'
 import {
   type FlagSources,
   type FlagValues,
@@ -11,13 +12,13 @@ import {
 } from '@privatemode/service'
 import type { SaltPolicy } from './cache-salt.ts'
 import { program } from './flag-table.ts'
-import { type LogPolicy, parseLogPolicy } from './log-policy.ts'
+import { parseLogPolicy } from './log-policy.ts'
 import { withoutServiceLinks } from './service-links.ts'
 
 export type TrafficShape = 'off' | 'default' | 'strict'
 
 export type ManifestSetting =
-  | { readonly kind: 'log'; readonly url: string; readonly trust: LogPolicy }
+  | { readonly kind: 'log'; readonly url: string; readonly trust: LogTrust }
   | { readonly kind: 'file'; readonly path: string }
 
 export type ModeSetting =

@@ -50,7 +50,7 @@ export {
 } from './log/checkpoint.ts'
 export { fetchLog } from './log/fetch-log.ts'
 export { verifyLogProof } from './log/log-proof.ts'
-export type { LogTrust } from './log/log-trust.ts'
+export { type LogTrust, type ParsedLogTrust, parseLogTrust } from './log/log-trust.ts'
 export { createNoteSigner, type NoteSigner, parseNoteSigner } from './log/note-signer.ts'
 export { type LogStore, type Published, publishEntry } from './log/publish.ts'
 export { formatVerifierKey, parseVerifierKey, type VerifierKey } from './log/signed-note.ts'

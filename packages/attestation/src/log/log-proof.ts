@@ -2,9 +2,9 @@
 import { type Bytes, concatBytes, equalBytes, formatBase64, parseBase64, utf8 } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { type Checkpoint, openCheckpoint } from './checkpoint.ts'
-import { type LogTrust, parseWitnessRule } from './log-trust.ts'
+import { type LogTrust, parseLogTrust } from './log-trust.ts'
 import { leafHash, rootFromInclusion } from './merkle.ts'
-import { maxNoteBytes, parseVerifierKey } from './signed-note.ts'
+import { maxNoteBytes } from './signed-note.ts'
 
 export type LogProof = {
   readonly index: number
@@ -50,8 +50,8 @@ export async function verifyLogProof(
   trust: LogTrust,
 ): Promise<{ readonly index: number; readonly checkpoint: Checkpoint }> {
   const proof = parseLogProof(bytes)
-  const logKey = await parseVerifierKey(trust.logKey)
-  const checkpoint = await openCheckpoint(proof.checkpoint, logKey, await parseWitnessRule(trust))
+  const { logKey, rule } = await parseLogTrust(trust)
+  const checkpoint = await openCheckpoint(proof.checkpoint, logKey, rule)
   const hashes = proof.hashes.map((hash) => new Uint8Array(hash))
   const leaf = await leafHash(entry)
   const root = await rootFromInclusion(leaf, proof.index, checkpoint.size, hashes)

@@ -3,9 +3,9 @@ import { type Bytes, equalBytes, formatBase64 } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { type Checkpoint, openCheckpoint } from './checkpoint.ts'
 import { formatLogProof } from './log-proof.ts'
-import { type LogTrust, parseWitnessRule } from './log-trust.ts'
+import { type LogTrust, parseLogTrust } from './log-trust.ts'
 import { leafHash, rootFromInclusion } from './merkle.ts'
-import { maxNoteBytes, parseVerifierKey } from './signed-note.ts'
+import { maxNoteBytes } from './signed-note.ts'
 import { checkpointPath } from './tile.ts'
 import { type ReadLog, readFile, TileTree } from './tile-tree.ts'
 
@@ -27,8 +27,7 @@ export type LatestEntry = {
 
 export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEntry> {
   const { read, remembered } = inputs
-  const logKey = await parseVerifierKey(inputs.logKey)
-  const rule = await parseWitnessRule(inputs)
+  const { logKey, rule } = await parseLogTrust(inputs)
   const bytes = await readFile(read, checkpointPath, maxNoteBytes)
   if (bytes === undefined) throw new AttestationError('log_unreachable', 'log has no checkpoint')
   const checkpoint = await openCheckpoint(bytes, logKey, rule)
