@@ -9,6 +9,7 @@ import {
   type Failure,
   type ResponseHead,
   releaseBytes,
+  releaseOwnBytes,
   type Span,
   type UpstreamConnection,
   viewOf,
@@ -118,7 +119,7 @@ export class SealedExchange implements AnswerSink {
       if (frame === undefined) return
       if (frame instanceof Promise) throw new TypeError('the native provider answers at once')
       const taken = connection.writePieces(frame)
-      for (const piece of frame) releaseBytes(piece)
+      for (const piece of frame) releaseOwnBytes(piece)
       if (taken) continue
       connection.whenDrained(() => this.#sendRest(connection, request))
       return

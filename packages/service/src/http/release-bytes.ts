@@ -12,3 +12,11 @@ export function releaseBytes({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < worthBytes || buffer.byteLength !== byteLength) return
   if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
+
+/**
+ * The same for bytes that the caller knows to have their memory for themselves, of whatever length
+ * it is: what a cipher gives out lies in a buffer one byte longer.
+ */
+export function releaseOwnBytes({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength >= worthBytes && buffer instanceof ArrayBuffer) buffer.transfer(0)
+}
