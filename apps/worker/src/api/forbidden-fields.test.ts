@@ -1,38 +1,49 @@
 /** No caller steers the model server. */
 import { describe, expect, test } from 'bun:test'
+import { routes } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine/engine.ts'
 import { ask } from '../testing/ask.ts'
+import { everyEndpoint } from '../testing/every-endpoint.ts'
 import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
 
 const chat = { model: chatModel.id, messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 }
-const bodies: [string, JsonObject][] = [
-  ['/v1/chat/completions', chat],
-  ['/v1/completions', { model: chatModel.id, prompt: 'a' }],
-  ['/v1/messages', chat],
-  ['/v1/messages/count_tokens', chat],
-  ['/v1/responses', { model: chatModel.id, input: 'a' }],
-  ['/v1/embeddings', { model: 'embed', input: 'a' }],
+const forbidden: readonly string[] = [
+  ...['chat_template'],
+  ...['kv_transfer_params', 'ec_transfer_params'],
+  ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'],
+  ...['prompt_embeds', 'input_embeds'],
+  ...['image_data', 'audio_data', 'video_data'],
+  ...['media_io_kwargs', 'mm_processor_kwargs'],
+  ...['priority', 'vllm_xargs'],
+  ...['request_id', 'rid'],
+  ...['extra_key', 'session_id', 'session_params'],
+  ...['ngram_corpus_id', 'custom_labels'],
+  ...['routed_dp_rank', 'data_parallel_rank', 'disagg_prefill_dp_rank'],
+  ...['id_slot', 'slot_id'],
+  ...['logits_processors', 'custom_logit_processor'],
+  ...['custom_params', 'lora_path'],
 ]
+const answers = { choices: [{ message: { content: 'a' } }], data: [{ embedding: [1] }] }
 
-describe.each(bodies)('on %s', (path, body) => {
-  test.each([
-    'chat_template',
-    'kv_transfer_params',
-    'prompt_embeds',
-    'priority',
-    'vllm_xargs',
-    'request_id',
-    'logits_processors',
-    'custom_logit_processor',
-    'bootstrap_host',
-    'id_slot',
-    'extra_key',
-    'lora_path',
-    'mm_processor_kwargs',
-  ])('check 63: %s is refused and reaches no engine', async (param) => {
-    const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
+test('check 63: every endpoint that reaches a model server is tried', () => {
+  const sealed = routes.filter((route) => route.sealed).map(({ path }) => path)
+  expect(everyEndpoint.map(([path]) => path).sort()).toEqual(sealed.sort())
+})
+
+describe.each([...everyEndpoint])('on %s', (path, body) => {
+  test.each(forbidden)('check 63: %s is refused and reaches no engine', async (param) => {
+    const engine = new ScriptedEngine({ body: answers })
     const { status } = await ask(engine, path, { ...body, [param]: 1 })
     expect([status, engine.calls.length, engine.counted.length]).toEqual([400, 0, 0])
+  })
+
+  test('check 63: where they are null, the request is taken and they reach no engine', async () => {
+    const engine = new ScriptedEngine({ body: answers })
+    const nulls = Object.fromEntries(forbidden.map((param) => [param, null]))
+    expect((await ask(engine, path, { ...body, ...nulls })).status).toBe(200)
+    const [sent = engine.calls[0]?.body] = engine.counted
+    expect(sent).toMatchObject({ model: body.model })
+    expect(Object.keys(sent ?? {}).filter((name) => forbidden.includes(name))).toEqual([])
   })
 
   test('check 63: a template inside the arguments of the template is refused', async () => {

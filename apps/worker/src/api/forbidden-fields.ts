@@ -2,11 +2,13 @@
 import { ApiError } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine/engine.ts'
 import { isObject } from './json-value.ts'
+import { transferFields } from './transfer-fields.ts'
 
 const forbidden: ReadonlyMap<string, string> = new Map([
   ['chat_template', 'templates run as code in the model server'],
-  ['kv_transfer_params', 'it makes the model server exchange caches with a host'],
-  ['ec_transfer_params', 'it makes the model server exchange caches with a host'],
+  ...transferFields.map(
+    (name) => [name, 'it makes the model server exchange caches with a host'] as const,
+  ),
   ['bootstrap_host', 'it makes the model server connect to a host'],
   ['bootstrap_port', 'it makes the model server connect to a host'],
   ['bootstrap_room', 'it makes the model server connect to a host'],

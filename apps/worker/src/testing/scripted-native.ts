@@ -105,7 +105,8 @@ function* messageBlocks(context: ReplyContext): Generator<Block> {
 
 function messageHead({ body }: ReplyContext): JsonObject {
   const head = { id: 'scripted-1', type: 'message', role: 'assistant', model: `path/${body.model}` }
-  return { ...head, content: [], stop_reason: null, kv_transfer_params: { host: 'SECRET' } }
+  const transfers = { kv_transfer_params: { host: 'SECRET' }, ec_transfer_params: 'SECRET' }
+  return { ...head, content: [], stop_reason: null, ...transfers }
 }
 
 const deltaOf: Readonly<Record<string, readonly [string, string]>> = {

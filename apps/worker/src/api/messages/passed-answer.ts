@@ -4,6 +4,7 @@ import { EngineError, type JsonObject } from '../../engine/engine.ts'
 import { isObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
 import type { StreamWriter } from '../stream-answer.ts'
+import { dropTransferFields } from '../transfer-fields.ts'
 import type { Usage } from '../usage-meter.ts'
 import { type MessageContext, messageUsage, unsignedSignature } from './message-answer.ts'
 
@@ -21,9 +22,9 @@ export function passedAnswer(
 
 /** Names of the server's own and what it says to other machines do not leave it. */
 function rewritten(message: JsonObject, model: string, id: string): JsonObject {
-  const { kv_transfer_params: _, ec_transfer_params: __, ...kept } = message
-  const stop = { stop_reason: kept.stop_reason ?? null, stop_sequence: kept.stop_sequence ?? null }
-  return { ...kept, id, type: 'message', role: 'assistant', model, ...stop }
+  const { stop_reason = null, stop_sequence = null } = dropTransferFields(message)
+  const stop = { stop_reason, stop_sequence }
+  return { ...message, id, type: 'message', role: 'assistant', model, ...stop }
 }
 
 function isThinking({ type }: JsonObject): boolean {
@@ -55,6 +56,7 @@ export class PassedEvents implements StreamWriter {
   }
 
   write(data: JsonObject): string {
+    dropTransferFields(data)
     switch (data.type) {
       case 'ping':
         return '' // the worker has its own

@@ -1,6 +1,7 @@
 /** A whole chat answer in the form that clients rely on, from whatever an engine gave. */
 import type { JsonObject } from '../../engine/engine.ts'
 import { isObject } from '../json-value.ts'
+import { dropTransferFields } from '../transfer-fields.ts'
 import { formatUsage, type UsageMeter } from '../usage-meter.ts'
 import { shareReasoning } from './check-content.ts'
 import { mapFinishReason } from './finish-reason.ts'
@@ -16,9 +17,8 @@ export function normalizeChat(
   choices.forEach((choice, i) => {
     normalizeChoice(choice, i, oneToolOnly)
   })
-  const { kv_transfer_params: _, ec_transfer_params: __, ...kept } = answer
   return {
-    ...kept,
+    ...dropTransferFields(answer),
     id: newId('chatcmpl-'),
     object: 'chat.completion',
     created: createdOf(answer),

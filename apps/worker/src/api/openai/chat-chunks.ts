@@ -1,6 +1,7 @@
 /** Brings the chunks of any engine into the one form that clients rely on. */
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
 import { isObject } from '../json-value.ts'
+import { dropTransferFields } from '../transfer-fields.ts'
 import type { UsageMeter } from '../usage-meter.ts'
 import { shareReasoning } from './check-content.ts'
 import { mapFinishReason } from './finish-reason.ts'
@@ -51,8 +52,7 @@ export class ChatChunks {
       this.#lastUsage = chunk.usage
     }
     delete chunk.usage
-    delete chunk.kv_transfer_params
-    delete chunk.ec_transfer_params
+    dropTransferFields(chunk)
     chunk.id = this.#id
     chunk.object = 'chat.completion.chunk'
     chunk.created = this.#created

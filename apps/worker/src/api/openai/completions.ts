@@ -6,6 +6,7 @@ import { completeCall } from '../call-engine.ts'
 import { jsonAnswer } from '../json-answer.ts'
 import { isObject } from '../json-value.ts'
 import { type StreamWriter, streamAnswer } from '../stream-answer.ts'
+import { dropTransferFields } from '../transfer-fields.ts'
 import { formatUsage } from '../usage-meter.ts'
 import { engineBody } from './chat.ts'
 import { createdOf } from './chat-answer.ts'
@@ -32,9 +33,8 @@ function normalizeCompletion(answer: JsonObject, { model, meter }: Exchange): Js
     choice.finish_reason = mapFinishReason(choice.finish_reason, false)
     choice.stop_reason ??= null
   })
-  const { kv_transfer_params: _, ec_transfer_params: __, ...kept } = answer
   return {
-    ...kept,
+    ...dropTransferFields(answer),
     id: newId('cmpl-'),
     object: 'text_completion',
     created: createdOf(answer),
@@ -63,7 +63,7 @@ function completionWriter({ body, model, meter, requestId }: Exchange): StreamWr
       const choices = Array.isArray(chunk.choices) ? chunk.choices.filter(isObject) : []
       if (choices.length === 0) return ''
       for (const choice of choices) normalizeDelta(choice, finished)
-      const { usage: _, kv_transfer_params: __, ec_transfer_params: ___, ...kept } = chunk
+      const { usage: _, ...kept } = dropTransferFields(chunk)
       const counts = wish.atEnd ? { usage: wish.always ? usage() : null } : {}
       return `data: ${JSON.stringify({ ...kept, ...head, choices, ...counts })}\n\n`
     },

@@ -3,13 +3,9 @@ import type { ApiError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine/engine.ts'
 import { isObject } from '../json-value.ts'
 import type { StreamWriter } from '../stream-answer.ts'
+import { dropTransferFields } from '../transfer-fields.ts'
 import type { Usage } from '../usage-meter.ts'
 import { type ResponseContext, responseHead, responseUsage } from './response-object.ts'
-
-/** The server's own words about itself end here: its names, and what it says to other machines. */
-const hidden: ReadonlySet<string> = new Set([
-  ...['kv_transfer_params', 'ec_transfer_params', 'input_messages', 'output_messages'],
-])
 
 export function passedAnswer(answer: JsonObject, usage: Usage, context: ResponseContext) {
   return rewritten(answer, responseHead(context), usage)
@@ -17,11 +13,12 @@ export function passedAnswer(answer: JsonObject, usage: Usage, context: Response
 
 /** What the caller asked with is told back as it was asked, not as it was passed on. */
 function rewritten(response: JsonObject, head: JsonObject, usage: Usage): JsonObject {
-  const kept = Object.entries(response).filter(([name]) => !hidden.has(name))
+  // The prompt and the answer again, in the server's own form.
+  const { input_messages: _, output_messages: __, ...kept } = dropTransferFields(response)
   const { status, output, incomplete_details = null, created_at } = response
   const engineUsage = { completion_tokens_details: usageDetails(response.usage) }
   return {
-    ...Object.fromEntries(kept),
+    ...kept,
     ...head,
     ...{ status, output, incomplete_details, created_at },
     usage: isObject(response.usage) ? responseUsage(usage, engineUsage) : null,
@@ -47,6 +44,7 @@ export class PassedEvents implements StreamWriter {
   }
 
   write(data: JsonObject): string {
+    dropTransferFields(data)
     const { type, response } = data
     const told = isObject(response) ? { response: this.#rewritten(response) } : {}
     const event: JsonObject = { ...data, ...told }
