@@ -1,0 +1,138 @@
+/** Which checks are taken out together with which tests are to notice. */
+export type Target = {
+  readonly name: string
+  readonly sources: readonly string[]
+  readonly tests: readonly string[]
+  /** Those of them that are short and try much, whichever file it is in. */
+  readonly short?: readonly string[]
+}
+
+export const targets: readonly Target[] = [
+  {
+    name: 'envelope',
+    sources: ['packages/protocol/src/envelope'],
+    tests: ['test/protocol', 'packages/protocol/src/envelope'],
+  },
+  {
+    name: 'attestation',
+    sources: [
+      'packages/attestation/src/verify-worker.ts',
+      'packages/attestation/src/appraise-devices.ts',
+      'packages/attestation/src/appraise-worker.ts',
+      'packages/attestation/src/attestation-response.ts',
+      'packages/attestation/src/authenticate-worker.ts',
+      'packages/attestation/src/fields.ts',
+      'packages/attestation/src/strict-json.ts',
+      'packages/attestation/src/software',
+      'packages/attestation/src/log',
+      'packages/attestation/src/manifest',
+    ],
+    tests: [
+      'packages/attestation/src/software',
+      'packages/attestation/src/log',
+      'packages/attestation/src/manifest',
+      'packages/attestation/src',
+    ],
+  },
+  {
+    name: 'x509',
+    sources: ['packages/attestation/src/x509', 'packages/attestation/src/der'],
+    tests: [
+      'packages/attestation/src/x509',
+      'packages/attestation/src/der',
+      'packages/attestation/src',
+    ],
+  },
+  {
+    name: 'nvidia',
+    sources: ['packages/attestation/src/nvidia'],
+    tests: ['packages/attestation/src/nvidia', 'packages/attestation/src'],
+  },
+  {
+    name: 'evidence',
+    sources: [
+      'packages/attestation/src/snp',
+      'packages/attestation/src/tdx',
+      'packages/attestation/src/bundle',
+      'packages/attestation/src/receipt.ts',
+      'packages/attestation/src/statement.ts',
+    ],
+    tests: [
+      'packages/attestation/src/snp',
+      'packages/attestation/src/tdx',
+      'packages/attestation/src/bundle',
+      'packages/attestation/src',
+    ],
+  },
+  {
+    name: 'protocol',
+    sources: ['packages/protocol/src/api'],
+    tests: ['packages/protocol/src/api'],
+  },
+  {
+    name: 'sdk',
+    sources: ['packages/sdk/src'],
+    tests: ['packages/sdk/src', 'test/e2e/sealed-path.test.ts', 'test/hostile'],
+  },
+  {
+    name: 'worker',
+    sources: ['apps/worker/src/sealed', 'apps/worker/src/app.ts'],
+    tests: [
+      'apps/worker/src/sealed',
+      'apps/worker/src/app.test.ts',
+      'test/e2e/sealed-path.test.ts',
+      'test/hostile',
+    ],
+  },
+  {
+    name: 'api',
+    sources: ['apps/worker/src/api'],
+    tests: [
+      'apps/worker/src/api',
+      'apps/worker/src/api/messages',
+      'apps/worker/src/api/openai',
+      'apps/worker/src/api/responses',
+    ],
+    short: ['apps/worker/src/api/refusals.test.ts'],
+  },
+  {
+    name: 'engine',
+    sources: ['apps/worker/src/engine/http'],
+    tests: [
+      'apps/worker/src/engine/http',
+      'apps/worker/src/api/given-up.test.ts',
+      'apps/worker/src/api/native-answers.test.ts',
+      'apps/worker/src/api/native-dialects.test.ts',
+      'apps/worker/src/api/native-failures.test.ts',
+      'apps/worker/src/api/over-http-engine.test.ts',
+    ],
+  },
+  {
+    name: 'service',
+    sources: ['packages/service/src/http', 'packages/service/src/tracing'],
+    tests: ['packages/service/src/http', 'packages/service/src/tracing'],
+  },
+  {
+    name: 'gateway',
+    sources: [
+      'apps/gateway/src/admin',
+      'apps/gateway/src/keys',
+      'apps/gateway/src/limits',
+      'apps/gateway/src/members',
+      'apps/gateway/src/metering',
+      'apps/gateway/src/operator',
+      'apps/gateway/src/registry',
+      'apps/gateway/src/relay',
+    ],
+    tests: [
+      'apps/gateway/src/admin',
+      'apps/gateway/src/keys',
+      'apps/gateway/src/limits',
+      'apps/gateway/src/members',
+      'apps/gateway/src/metering',
+      'apps/gateway/src/registry',
+      'apps/gateway/src/relay',
+      'apps/gateway/src/app.test.ts',
+    ],
+  },
+]
