@@ -145,7 +145,7 @@ export const attacks: readonly Attack[] = [
     name: 'answers that nobody reads',
     against: clients,
     run: (target, scale, note) => {
-      const body = chat('[[words 200000]]', { stream: true })
+      const body = chat('[[words 20000]]', { stream: true, n: 10 })
       const start = (wire: Wire) => {
         wire.pause()
         wire.send(whole(target, body))

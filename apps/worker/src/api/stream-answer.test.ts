@@ -121,6 +121,33 @@ describe('pace', () => {
     expect(pieces[2]).toContain('the model server died')
   })
 
+  test('of very many chunks that came together no piece is long, and none is lost', async () => {
+    const waiting: JsonObject[] = Array.from({ length: 2000 }, (_, index) => ({
+      choices: [
+        { index: 0, delta: { content: `<${index}>` }, finish_reason: index < 1999 ? null : 'stop' },
+      ],
+    }))
+    const take = () => waiting.shift()
+    const chunks = {
+      [Symbol.asyncIterator]: (): ChunkIterator => ({
+        async next() {
+          const value = take()
+          return value === undefined ? { done: true, value } : { done: false, value }
+        },
+        ready: take,
+      }),
+    }
+    const engine = new ScriptedEngine()
+    engine.call = async () => ({ kind: 'stream', chunks })
+    const got = await start(engine, chatPath, { ...chat, stream: true })
+    const pieces: string[] = []
+    for await (const piece of got.body as AsyncIterable<Uint8Array>)
+      pieces.push(new TextDecoder().decode(piece))
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(17_000)
+    const said = [...pieces.join('').matchAll(/<(\d+)>/g)].map(([, index]) => Number(index))
+    expect(said).toEqual(Array.from({ length: 2000 }, (_, index) => index))
+  })
+
   test('what was written before a chunk that cannot be is not lost', async () => {
     const given: JsonObject[] = [{ choices: [{ index: 0, delta: { content: 'a' } }] }]
     const bad = new Proxy({}, { get: () => undefined, deleteProperty: () => false })

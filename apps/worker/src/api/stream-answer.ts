@@ -25,6 +25,8 @@ export type NativePlan = {
 }
 
 const encoder = new TextEncoder()
+/** What came together is passed on together up to here: beyond it, others get their turn. */
+const maxPieceChars = 16 * 1024
 
 type Chunk = JsonObject | undefined
 
@@ -63,6 +65,7 @@ export async function streamAnswer(
       for (let next = first; next.done !== true; next = await rest.next()) {
         for (let chunk = next.value as Chunk; chunk !== undefined; chunk = rest.ready?.()) {
           text += writer.write(chunk)
+          if (text.length > maxPieceChars) break
         }
         if (text !== '') yield encoder.encode(text)
         text = ''

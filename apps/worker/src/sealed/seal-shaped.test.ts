@@ -121,6 +121,19 @@ test('a clock that was late sends the frames it owes', async () => {
   expect(sum(unitsOf(joinBytes(sent)))).toBe(16)
 })
 
+test('neither an engine in a hurry nor a late clock makes a tick longer than a full frame', async () => {
+  const sent: Bytes[] = []
+  const sink = async (bytes: Bytes) => {
+    sent.push(bytes)
+    if (sent.length > 20) await Bun.sleep(20) // ten ticks late, each time
+  }
+  const text = 'z'.repeat(300_000)
+  await sealShaped(await outgoing(), pieces([text]), shape, sink)
+  const ticks = sent.slice(1, -1).map((bytes) => Math.floor(bytes.length / shape.unitBytes))
+  expect(Math.max(...ticks)).toBe(32)
+  expect(textOf(await open(joinBytes(sent)))).toBe(text)
+})
+
 test('an engine that fails in mid-stream gives no authenticated end', async () => {
   for (const marksWhole of [false, true]) {
     const failed = shaped(['one', 'two'], { marksWhole }, new Error('engine'))

@@ -13,8 +13,8 @@ import { alignTick, untilTick } from './shared-ticks.ts'
 import { type Shape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-/** The engine is asked for more while less than this waits; also the most that one frame holds. */
-const maxUnits = 64
+/** The engine is asked for more while less than this waits; also the most that a frame and a tick hold. */
+const maxUnits = 32
 /** An engine is faster than the clock if more than a tick carries waits for so many ticks, */
 const patienceTicks = 8
 /** or if more waits than goes out in so many: nobody wants to wait for that. */
@@ -78,9 +78,10 @@ export async function sealShaped(
     const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
     due = Math.max(due + ticks * tickMs, alignTick(performance.now(), tickMs))
     const sealed: Bytes[] = []
-    for (let owed = ticks * unitsPerTick; owed > 0 && !isOver(); ) {
+    // No more than a full frame: on a machine that is late, long debts would make it later still.
+    for (let owed = Math.min(ticks * unitsPerTick, maxUnits); owed > 0 && !isOver(); ) {
       // What goes out together is sealed together: a watcher sees the sum in either case.
-      const count = withinEnd(Math.min(owed, unitsPerTick, maxUnits))
+      const count = withinEnd(Math.min(owed, unitsPerTick))
       sealed.push(await sealFrame([], count))
       owed -= count
     }

@@ -114,6 +114,8 @@ export function streamReply(
       }
       const next = await source.next()
       sent++
+      // A server without any pace would let nobody else have a turn.
+      if (sent % 64 === 0) await new Promise((resolve) => setImmediate(resolve))
       if (next.done === true) controller.close()
       else controller.enqueue(encoder.encode(`data: ${next.value}\n\n`))
     },

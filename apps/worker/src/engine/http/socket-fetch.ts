@@ -25,7 +25,7 @@ const limits = {
   silentMs: Number.POSITIVE_INFINITY,
 }
 /** A server is read from again when its reader has taken what came. */
-const maxHeldBytes = 1024 * 1024
+const maxHeldBytes = 256 * 1024
 const maxWholeBytes = 256 * 1024 * 1024
 
 export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
