@@ -31,20 +31,26 @@ type HeldKey = SealKey & { readonly pair: SealKeyPair; readonly replaceAt: Date 
 const lifetimeMs = 24 * 3_600_000
 /** Clients hold sessions for less than an hour, so an old key outlives every session with it. */
 const replaceAfterMs = 12 * 3_600_000
-/** Results of decapsulation that are kept; the oldest goes first. */
-const maxSessions = 20_000
+/** A session that nobody used for this long, and at most twice as long, costs its next request a decapsulation. */
+const idleSessionMs = 10 * 60_000
 
 export class SealKeys {
   readonly #facts: StatementFacts
   readonly #now: () => Date
+  readonly #maxSessions: number
   #keys: HeldKey[] = []
   #making: Promise<HeldKey> | undefined
-  readonly #sessions = new Map<string, Bytes>()
+  /** Those used since `#sessionsSince`, and those used in the time before. */
+  #sessions = new Map<string, Bytes>()
+  #idleSessions = new Map<string, Bytes>()
+  #sessionsSince = 0
   readonly #opening = new Map<string, Promise<Bytes>>()
 
-  constructor(facts: StatementFacts, now: () => Date) {
+  /** At most so many results of decapsulation are kept. */
+  constructor(facts: StatementFacts, now: () => Date, maxSessions = 20_000) {
     this.#facts = facts
     this.#now = now
+    this.#maxSessions = maxSessions
   }
 
   /** The newest key, made where there is none or the newest is due to be replaced. */
@@ -79,6 +85,7 @@ export class SealKeys {
   forget(): void {
     this.#keys = []
     this.#sessions.clear()
+    this.#idleSessions.clear()
     this.#opening.clear()
   }
 
@@ -92,7 +99,7 @@ export class SealKeys {
     const key = this.#find(sealKeyId)
     if (key === undefined) return undefined
     const name = createHash('sha256').update(sealKeyId).update(encapsulation).digest('latin1')
-    const known = this.#sessions.get(name)
+    const known = this.#recall(name)
     if (known !== undefined) return known
     const opening = this.#opening.get(name) ?? this.#open(key, name, encapsulation)
     return opening
@@ -110,10 +117,27 @@ export class SealKeys {
     return opening
   }
 
+  #recall(name: string): Bytes | undefined {
+    const age = this.#now().getTime() - this.#sessionsSince
+    // A clock that was set back makes them old, too: nothing is kept for longer because of it.
+    if (age > idleSessionMs || age < 0) this.#setAside()
+    const used = this.#sessions.get(name)
+    if (used !== undefined) return used
+    const idle = this.#idleSessions.get(name)
+    if (idle !== undefined) this.#remember(name, idle)
+    return idle
+  }
+
   #remember(name: string, secret: Bytes): void {
+    if (this.#sessions.size >= this.#maxSessions / 2) this.#setAside()
     this.#sessions.set(name, secret)
-    const [oldest] = this.#sessions.keys()
-    if (this.#sessions.size > maxSessions && oldest !== undefined) this.#sessions.delete(oldest)
+  }
+
+  /** What was not used since the last time is gone. */
+  #setAside(): void {
+    this.#idleSessions = this.#sessions
+    this.#sessions = new Map()
+    this.#sessionsSince = this.#now().getTime()
   }
 
   #find(sealKeyId: Bytes): HeldKey | undefined {

@@ -1,0 +1,76 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { SealKeys } from './seal-keys.ts'
+
+const minuteMs = 60_000
+const facts = {
+  workerId: 'w_1',
+  receiptKey: new Uint8Array(32),
+  models: [],
+  engine: 'none',
+  build: 'none',
+}
+let nowMs: number
+let keys: SealKeys
+let sealKeyId: Uint8Array<ArrayBuffer>
+
+/** Any encapsulation of the right length gives a secret, and so a session. */
+const encapsulation = (number: number) => new Uint8Array(1120).fill(number)
+/** A session that is kept is there at once; any other is opened again. */
+const isKept = (number: number) =>
+  keys.findSecret(sealKeyId, encapsulation(number)) instanceof Uint8Array
+const open = async (number: number) => keys.findSecret(sealKeyId, encapsulation(number))
+
+beforeAll(async () => {
+  nowMs = Date.parse('2026-01-01')
+  keys = new SealKeys(facts, () => new Date(nowMs))
+  sealKeyId = new Uint8Array(Buffer.from((await keys.current()).id, 'hex'))
+})
+
+test('a session is kept for as long as it is used now and then', async () => {
+  await open(1)
+  for (let time = 0; time < 10; time++) {
+    nowMs += 9 * minuteMs
+    expect(isKept(1)).toBe(true)
+  }
+})
+
+test('a session that nobody uses is given up, and opens to the same secret again', async () => {
+  const secret = await open(2)
+  for (const minutes of [11, 11]) {
+    nowMs += minutes * minuteMs
+    await open(3)
+  }
+  expect(isKept(2)).toBe(false)
+  expect(await open(2)).toEqual(secret!)
+})
+
+test('a clock that is set back keeps no session for longer', async () => {
+  await open(4)
+  nowMs -= 60 * minuteMs
+  await open(5)
+  nowMs -= 60 * minuteMs
+  expect(isKept(4)).toBe(false)
+})
+
+test('no more sessions are kept than the limit, and those in use stay', async () => {
+  const few = new SealKeys(facts, () => new Date(nowMs), 4)
+  const id = new Uint8Array(Buffer.from((await few.current()).id, 'hex'))
+  for (let number = 0; number < 20; number++) {
+    await few.findSecret(id, encapsulation(0))
+    await few.findSecret(id, encapsulation(number))
+  }
+  const kept = Array.from({ length: 20 }, (_, number) =>
+    few.findSecret(id, encapsulation(number)),
+  ).filter((secret) => secret instanceof Uint8Array)
+  expect(kept.length).toBeGreaterThan(1)
+  expect(kept.length).toBeLessThanOrEqual(4)
+  expect(few.findSecret(id, encapsulation(0))).toBeInstanceOf(Uint8Array)
+})
+
+test('what was given up as a whole is not kept', async () => {
+  await open(6)
+  nowMs += 11 * minuteMs
+  await open(7) // the sixth lies among the idle now
+  keys.forget()
+  expect(keys.findSecret(sealKeyId, encapsulation(6))).toBeUndefined()
+})
