@@ -1,12 +1,11 @@
 /** Clients that take more than their share: of connections, of memory, of time. */
 import { afterEach, expect, test } from 'bun:test'
+import { bareConnection } from '../testing/bare-connection.ts'
 import { type PlainHandler, startPlainServer } from '../testing/plain-server.ts'
 import { rawClient } from '../testing/raw-client.ts'
 import { BodyRoom } from './body-room.ts'
-import { ClientConnection } from './client-connection.ts'
 import type { Exchange } from './exchange.ts'
 import type { HttpServer, HttpServerOptions } from './http-server.ts'
-import { ReadingTurns } from './reading-turns.ts'
 import { RequestBody } from './request-body.ts'
 
 let server: HttpServer
@@ -103,12 +102,6 @@ test('many long bodies at once take turns, all arrive whole, and small requests 
 })
 
 test('who goes on sending after it was refused is cut', () => {
-  const done: string[] = []
-  const socket = {
-    ...{ pause: () => {}, resume: () => {}, shutdown: () => void done.push('told') },
-    write: (bytes: Uint8Array, _from: number, length = bytes.length) => length,
-    terminate: () => void done.push('cut'),
-  }
   const refuse = (exchange: Exchange) => {
     const body = Buffer.from('no')
     exchange.begin('HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n', {
@@ -118,10 +111,7 @@ test('who goes on sending after it was refused is cut', () => {
     })
     exchange.finish()
   }
-  const limits = { idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
-  const shared = { room: new BodyRoom(1000), turns: new ReadingTurns() }
-  const place = { ...shared, limits, refuse, begin: refuse, tick: 0, stopping: false }
-  const connection = new ClientConnection(socket as never, place)
+  const { connection, place, done } = bareConnection({ begin: refuse, refuse })
   connection.data(Buffer.from('no request\r\n\r\nmore'))
   expect(done).toEqual(['told'])
   for (let second = 0; second < 12; second++) {
