@@ -44,6 +44,7 @@ const warmRequests = {
   chat: 12_000,
   stream: 1500,
   'paced-stream': 0,
+  'steady-stream': 1000,
   embeddings: 300,
 } as const
 
@@ -124,7 +125,7 @@ async function warm(target: Target, workload: Workload): Promise<void> {
   const isCompiled = ['direct', 'nginx', 'haproxy'].includes(target.name)
   if (isCompiled || isLate()) return
   // Shaped streams come at the pace of a clock: only many at once are enough to be compiled.
-  const isStream = workload.work.kind === 'stream'
+  const isStream = workload.work.kind === 'stream' || workload.work.kind === 'steady-stream'
   const warmed = isStream ? { ...workload, connections: warmStreams } : workload
   const most = warmRequests[workload.work.kind]
   await measure(target, warmed, warmSeconds, -1, most).catch(() => undefined)

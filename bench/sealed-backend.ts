@@ -19,7 +19,15 @@ import {
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
 import { scanBody } from '@privatemode/protocol/api'
-import { type Bytes, type OpenedRequest, openRequest } from '@privatemode/protocol/envelope'
+import {
+  type Bytes,
+  dataRecord,
+  endRecord,
+  headRecord,
+  joinBytes,
+  type OpenedRequest,
+  openRequest,
+} from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
 import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
@@ -41,6 +49,7 @@ const chunks = Number(options.chunks)
 const paceMs = Number(options.paceMs)
 /** A stream as fast as it goes lets others in after so many events. */
 const chunksPerTurn = 8
+const stepMsPerStream = 0.15
 const sealedType = { 'content-type': 'application/privatemode-sealed' }
 const encode = (text: string): Bytes => new TextEncoder().encode(text)
 
@@ -86,6 +95,7 @@ const eventOf = (content: string): Bytes =>
     })}\n\n`,
   )
 const event = eventOf(`${stampMark}${'0'.repeat(stampDigits)}`)
+const eventsOfTurn = joinBytes(Array.from({ length: chunksPerTurn }, () => event))
 const done = encode('data: [DONE]\n\n')
 
 const at = new Date()
@@ -159,6 +169,7 @@ async function answer(bytes: Bytes): Promise<Response> {
     const body = opened.context.path.endsWith('/embeddings') ? embeddings : completion
     return new Response(await sealWhole(out, body), { headers: sealedType })
   }
+  if (model === models.steady) return new Response(sealInSteps(out), { headers: sealedType })
   const between = paceMs > 0 || model === models.paced ? paceMs || 20 : 0
   return new Response(sealStream(opened, out, events(between)), { headers: sealedType })
 }
@@ -179,6 +190,46 @@ function sealStream(
       const shape = streamShape(opened.head.shape)
       if (shape === undefined) await sealPieces(out, pieces, sink)
       else await sealShaped(out, pieces, shape, sink)
+      controller.close()
+    },
+  })
+}
+
+/** Streams that are sent in steps, and the step that all of them wait for. */
+let inStep = 0
+let nextStep: Promise<void> | undefined
+/** Longer than proxy and client need for a frame of each stream: no two frames of one are read together. */
+const stepMs = () => Math.max(1, inStep * stepMsPerStream)
+
+function untilStep(): Promise<void> {
+  nextStep ??= Bun.sleep(stepMs()).then(() => {
+    nextStep = undefined
+  })
+  return nextStep
+}
+
+/**
+ * The same frames however many streams there are, one of each stream in a step. The worker lets
+ * events that come within a millisecond share a frame, so of a lone stream in a hurry it makes a
+ * few, and of one among a thousand, whose events are further apart, many: its cost would grow by
+ * what comes, not by what else is there.
+ */
+function sealInSteps(out: Outgoing): ReadableStream<Bytes> {
+  return new ReadableStream<Bytes>({
+    type: 'direct',
+    async pull(controller) {
+      const send = async (...frames: Bytes[]) => {
+        for (const frame of frames) controller.write(frame)
+        await controller.flush()
+      }
+      inStep++
+      await send(out.sealer.prelude, await out.sealer.seal(headRecord(out.head), false))
+      for (let sent = 0; sent < chunks; sent += chunksPerTurn) {
+        await untilStep()
+        await send(await out.sealer.seal(dataRecord(eventsOfTurn), false))
+      }
+      await send(await out.sealer.seal(endRecord(out.finish()), true))
+      inStep--
       controller.close()
     },
   })

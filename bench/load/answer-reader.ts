@@ -15,6 +15,8 @@ export class AnswerReader {
   status = 0
   /** Bytes of the payload so far, framing not counted. */
   payloadBytes = 0
+  /** Chunks of the transfer so far; one that spans two reads counts twice. */
+  pieces = 0
   /** Whether the server wants the connection closed after this answer. */
   closes = false
 
@@ -24,6 +26,7 @@ export class AnswerReader {
     this.#left = -1
     this.status = 0
     this.payloadBytes = 0
+    this.pieces = 0
     this.closes = false
   }
 
@@ -52,6 +55,7 @@ export class AnswerReader {
     }
     const end = this.#scanner.scan(input, from, (start, stop) => {
       this.payloadBytes += stop - start
+      this.pieces++
       onPayload?.(input, start, stop)
     })
     if (end >= 0 && end !== input.length) throw new Error('bytes follow the answer')

@@ -15,6 +15,11 @@ export type LoadSpec = {
   readonly requests?: number
   /** A new connection for every request. */
   readonly churn?: boolean
+  /**
+   * Every connection makes a request that does not count, then all wait for a line on standard
+   * input: who measures leaves out what connecting costs, of which many connections have more.
+   */
+  readonly rehearse?: boolean
   /** Seals every request, for gateway and worker without a proxy before them. */
   readonly sealed?: SealedSpec
 }
@@ -33,6 +38,8 @@ export type Work =
   | { readonly kind: 'chat'; readonly bodyBytes: number }
   | { readonly kind: 'stream' }
   | { readonly kind: 'paced-stream' }
+  /** As fast as it goes, in the same pieces at any load. */
+  | { readonly kind: 'steady-stream' }
   | { readonly kind: 'embeddings'; readonly inputs: number }
 
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number }
@@ -49,6 +56,8 @@ export type LoadResult = {
   readonly firstByteUs: Spread
   /** From a chunk's time stamp to its arrival; only paced streams have stamps. */
   readonly chunkDelayUs: Spread
+  /** In how many pieces an answer came: chunks of the transfer, on the average. */
+  readonly piecesPerAnswer: number
   readonly bytesIn: number
   /** What the generator itself used. */
   readonly cpuSeconds: number
@@ -65,20 +74,33 @@ export const stampDigits = 16
 export const clockUs = (): number => Math.round((performance.timeOrigin + performance.now()) * 1000)
 
 /** The model's name says how it answers, since gateways rewrite all else. */
-export const models = { plain: 'bench', paced: 'bench-paced' } as const
+export const models = { plain: 'bench', paced: 'bench-paced', steady: 'bench-steady' } as const
+
+export function modelOf({ kind }: Work): string {
+  switch (kind) {
+    case 'chat':
+    case 'stream':
+    case 'embeddings':
+      return models.plain
+    case 'paced-stream':
+      return models.paced
+    case 'steady-stream':
+      return models.steady
+  }
+}
 
 export function requestBody(work: Work, modelPrefix = ''): string {
-  const [plain, paced] = [modelPrefix + models.plain, modelPrefix + models.paced]
+  const model = modelPrefix + modelOf(work)
   switch (work.kind) {
     case 'chat':
-      return chatBody(plain, false, work.bodyBytes)
+      return chatBody(model, false, work.bodyBytes)
     case 'stream':
-      return chatBody(plain, true, 1024)
     case 'paced-stream':
-      return chatBody(paced, true, 1024)
+    case 'steady-stream':
+      return chatBody(model, true, 1024)
     case 'embeddings': {
       const input = Array.from({ length: work.inputs }, (_, i) => `text ${i} ${'word '.repeat(16)}`)
-      return JSON.stringify({ model: plain, input })
+      return JSON.stringify({ model, input })
     }
   }
 }

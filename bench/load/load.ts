@@ -23,12 +23,13 @@ const maxFailures = 64
 const settleMs = 30_000
 const mark = Buffer.from(stampMark)
 
-const latency = new Histogram()
-const firstByte = new Histogram()
-const chunkDelay = new Histogram()
+let latency = new Histogram()
+let firstByte = new Histogram()
+let chunkDelay = new Histogram()
 let begun = 0
 let answered = 0
 let answeredInTime = 0
+let pieces = 0
 let failures = 0
 let firstFailure: string | undefined
 let bytesIn = 0
@@ -41,8 +42,10 @@ const allOver = new Promise<void>((resolve) => {
 
 const message = formatMessage()
 const nextSealed = spec.sealed && (await createSealer(spec.sealed))
-const startMs = performance.now()
-const endMs = startMs + spec.seconds * 1000
+/** Those that have made the request that does not count; none where all do. */
+let rehearsed: Client[] | undefined = spec.rehearse ? [] : undefined
+let startMs = performance.now()
+let endMs = startMs + spec.seconds * 1000
 
 class Client {
   #message = message
@@ -129,10 +132,12 @@ class Client {
     const now = performance.now()
     latency.add((now - this.#sentMs) * 1000)
     answered++
+    pieces += this.#reader.pieces
     if (now <= endMs) answeredInTime++
     this.#waits = false
     if (closes || spec.churn) this.#close()
-    this.begin()
+    if (rehearsed === undefined) this.begin()
+    else if (rehearsed.push(this) === spec.connections) void beginCounted(rehearsed)
   }
 
   fail(why: string): void {
@@ -187,6 +192,7 @@ const result: LoadResult = {
   latencyUs: spreadOf(latency),
   firstByteUs: spreadOf(firstByte),
   chunkDelayUs: spreadOf(chunkDelay),
+  piecesPerAnswer: pieces / Math.max(1, answered),
   bytesIn,
   cpuSeconds: (user + system) / 1_000_000,
   wallSeconds,
@@ -194,7 +200,23 @@ const result: LoadResult = {
 console.log(JSON.stringify(result))
 process.exit(0)
 
+/** What came before is forgotten, once who measures says so. */
+async function beginCounted(clients: readonly Client[]): Promise<void> {
+  console.log('ready')
+  for await (const _line of console) break
+  rehearsed = undefined
+  latency = new Histogram()
+  firstByte = new Histogram()
+  chunkDelay = new Histogram()
+  begun = answered = answeredInTime = pieces = failures = 0
+  firstFailure = undefined
+  startMs = performance.now()
+  endMs = startMs + spec.seconds * 1000
+  for (const client of clients) client.begin()
+}
+
 function mayBegin(): boolean {
+  if (rehearsed !== undefined) return true
   if (spec.requests !== undefined && begun >= spec.requests) return false
   return performance.now() < endMs
 }

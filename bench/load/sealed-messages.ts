@@ -9,7 +9,7 @@ import {
 } from '@privatemode/sdk'
 import { softwareVerifier } from '@privatemode/sdk/software'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
-import { type LoadSpec, models, requestBody, type SealedSpec } from './load-spec.ts'
+import { type LoadSpec, modelOf, requestBody, type SealedSpec } from './load-spec.ts'
 
 const sealedPath = '/privatemode/v1/sealed'
 
@@ -38,9 +38,9 @@ export async function createSealedMessages(
   const { work } = spec
   const call = {
     path: spec.path,
-    model: work.kind === 'paced-stream' ? models.paced : models.plain,
+    model: modelOf(work),
     body: new TextEncoder().encode(requestBody(work)),
-    stream: work.kind === 'stream' || work.kind === 'paced-stream',
+    stream: work.kind !== 'chat' && work.kind !== 'embeddings',
     apiKey: sealed.apiKey,
   }
   await client.prepare(call) // the session is made with the first call

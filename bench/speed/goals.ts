@@ -16,6 +16,7 @@ export type GoalTopic =
   | { readonly kind: 'tail' }
   | { readonly kind: 'first-token' }
   | { readonly kind: 'two-cores' }
+  | { readonly kind: 'stream-growth' }
   | { readonly kind: 'other' }
 
 export type Goal = {
@@ -144,7 +145,13 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
       '×',
       byteGrowth(figures),
     ),
-    atMost('CPU per stream, 1000 at once against 1 and 32', 1.25, '×', streamGrowth(figures)),
+    atMost(
+      'CPU per stream, 1000 at once against the cheaper of 1 and 32',
+      1.25,
+      '×',
+      streamGrowth(figures),
+      { kind: 'stream-growth' },
+    ),
   ]
 }
 
@@ -180,11 +187,19 @@ function byteGrowth(figures: Figures): Figure | undefined {
   return figureOf([perByte(large, 10_485_760) / perByte(mid, 1_048_576)])
 }
 
+/**
+ * Of streams that come in the same frames at any number: what grows is then what the number costs.
+ * Fast streams would not do. Chunks that come within a millisecond share a frame, so a lone stream
+ * comes in a few, and one among a thousand, whose chunks come further apart, in many.
+ * A list of all streams, gone through for every frame, was planted to see that it shows: 1.65 ×.
+ */
 function streamGrowth(figures: Figures): Figure | undefined {
   const cpu = (workload: WorkloadId) =>
-    figures.figure(workload, 'proxy, shape off', cpuUsOf('proxy'))?.middle
-  const few = [cpu('stream-1'), cpu('stream-32')].filter((one) => one !== undefined)
-  const many = cpu('stream-1000')
+    figures.figure(workload, 'proxy, shape off', cpuUsOf('proxy'))
+  // A lone stream wakes the proxy for each of its frames, which is no part of what is asked here.
+  const few = [cpu('steady-1'), cpu('steady-32')].flatMap((one) => one?.middle ?? [])
+  const many = cpu('steady-1000')
   if (few.length === 0 || many === undefined) return undefined
-  return figureOf([many / Math.max(...few)])
+  const least = Math.min(...few)
+  return { middle: many.middle / least, least: many.least / least, most: many.most / least }
 }

@@ -20,6 +20,8 @@ export type Sample = {
   readonly firstByteUs: Spread
   readonly chunkDelayUs: Spread
   readonly parts: readonly PartCost[]
+  /** In how many pieces an answer came. */
+  readonly piecesPerAnswer: number
   /** Of the load generator, for each request. */
   readonly loadCpuUs: number
 }
@@ -31,6 +33,7 @@ export type PartCost = {
 }
 
 const graceMs = 45_000
+const readyLine = 'ready\n'
 
 export async function measure(
   target: Target,
@@ -43,10 +46,11 @@ export async function measure(
     ({ name }) => (name === 'proxy with TLS') === isSecond(target, workload),
   )
   for (const { pid } of parts) resetPeak(pid)
-  const before = parts.map(({ pid }) => cpuSeconds(pid))
-  const result = await load({
-    ...specFor(target, workload, seconds),
-    ...(most === undefined ? {} : { requests: most }),
+  const used = () => parts.map(({ pid }) => cpuSeconds(pid))
+  let before = used()
+  const limit = most === undefined ? {} : { requests: most }
+  const result = await load({ ...specFor(target, workload, seconds), ...limit }, () => {
+    before = used()
   })
   const requests = Math.max(1, result.requests)
   const costs = parts.map(({ name, pid }, at) => ({
@@ -68,6 +72,7 @@ export async function measure(
     firstByteUs: result.firstByteUs,
     chunkDelayUs: result.chunkDelayUs,
     parts: costs,
+    piecesPerAnswer: result.piecesPerAnswer,
     loadCpuUs: (result.cpuSeconds * 1e6) / requests,
   }
 }
@@ -91,22 +96,32 @@ export function specFor(target: Target, workload: Workload, seconds: number): Lo
     ...(target.sealed === undefined ? {} : { sealed: target.sealed }),
     ...(workload.once === true ? { requests: connections } : {}),
     ...(workload.churn === true ? { churn: true } : {}),
+    ...(work.kind === 'steady-stream' ? { rehearse: true } : {}),
   }
 }
 
-export async function load(spec: LoadSpec): Promise<LoadResult> {
+/** Where the load rehearses, `onReady` is called before anything counts. */
+export async function load(spec: LoadSpec, onReady?: () => void): Promise<LoadResult> {
   const command = [process.execPath, 'bench/load/load.ts', JSON.stringify(spec)]
-  const child = Bun.spawn(pinned('around', command), { cwd: root, stdout: 'pipe', stderr: 'pipe' })
+  const child = Bun.spawn(pinned('around', command), {
+    ...{ cwd: root, stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' },
+  })
   const timer = setTimeout(() => child.kill('SIGKILL'), spec.seconds * 1000 + graceMs)
-  const [text, errors] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ])
+  const errors = new Response(child.stderr).text()
+  let text = ''
+  for await (const bytes of child.stdout) {
+    text += new TextDecoder().decode(bytes)
+    if (text !== readyLine) continue
+    text = ''
+    onReady?.()
+    child.stdin.write('\n')
+    child.stdin.flush()
+  }
   await child.exited
   clearTimeout(timer)
   try {
     return JSON.parse(text) as LoadResult
   } catch {
-    throw new Error(`the load generator broke: ${errors.slice(0, 500)}`)
+    throw new Error(`the load generator broke: ${(await errors).slice(0, 500)}`)
   }
 }

@@ -73,7 +73,9 @@ function introduce(results: Results): string[] {
     '- **Added** latency is what a request takes beyond the same request straight to the model server; for the gateway alone, beyond the',
     '  same sealed request straight to the backend behind it. Rows that begin with “direct” have their own latency, in parentheses.',
     '- The proxy alone stands before a backend that attests, opens and seals like gateway and worker in one. Streams have 256 chunks;',
-    '  fast ones come eight chunks at a time, paced ones 50 chunks a second.',
+    '  fast ones come eight chunks at a time, paced ones 50 chunks a second, those in step eight chunks at a time with as many pauses as',
+    '  there are streams, in 32 frames at any number of streams: their costs can be compared across numbers, those of fast ones cannot,',
+    '  since chunks that come within a millisecond share a frame. What connecting costs is left out there.',
     '- The worker asks the model server for whole answers as streams, too, so that one that is given up bills what was generated: for a',
     '  small chat on the whole path it reads 256 chunks and puts them together, where all others read one answer of 1 KB.',
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
@@ -129,6 +131,7 @@ function formatTable(figures: Figures, workload: Workload): string[] {
 function latencyTitle({ work }: Workload): string {
   switch (work.kind) {
     case 'stream':
+    case 'steady-stream':
       return 'added to the first token,'
     case 'paced-stream':
       return "a chunk's added delay,"
@@ -145,7 +148,7 @@ function latency(
   part: 'p50' | 'p99',
 ): string {
   const read = (sample: ReturnType<Figures['of']>[number]) => {
-    if (work.kind === 'stream') return sample.firstByteUs[part]
+    if (work.kind === 'stream' || work.kind === 'steady-stream') return sample.firstByteUs[part]
     if (work.kind === 'paced-stream') return sample.chunkDelayUs[part]
     return sample.latencyUs[part]
   }

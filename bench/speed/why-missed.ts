@@ -2,7 +2,7 @@
 import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
 import type { Sample } from './measure.ts'
 import { short } from './plot.ts'
-import { cpuUsOf, Figures, type Results } from './results.ts'
+import { cpuUsOf, Figures, peakMiBOf, type Results } from './results.ts'
 import type { TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'
 
@@ -32,6 +32,8 @@ function explain({ topic }: Goal, figures: Figures, results: Results): string {
       return explainFirstToken(figures)
     case 'two-cores':
       return explainTwoCores(results)
+    case 'stream-growth':
+      return explainGrowth(figures)
     case 'other':
       return 'the tables below have the parts of this figure.'
   }
@@ -100,6 +102,22 @@ function explainTwoCores({ twoCores }: Results): string {
     `a request costs ${us(one.cpuUs)} with one process and ${us(two.cpuUs)} with two, of which the busier had ${short(two.busiestPart * 100)}%: ` +
     `two that share nothing and evenly would give 2 ×. Load and backend use ${us(aroundUs)} for each request, so on two cores ` +
     `the clock could show no more than ${short(byClock)} ×.`
+  )
+}
+
+function explainGrowth(figures: Figures): string {
+  const target = 'proxy, shape off'
+  const at = (workload: WorkloadId) => {
+    const pieces = figures.figure(workload, target, (sample) => sample.piecesPerAnswer)?.middle
+    const peak = figures.figure(workload, target, peakMiBOf('proxy'))?.middle
+    const parts = pieces === undefined ? '' : ` in ${short(pieces)} pieces`
+    return `${us(cpuOf(figures, workload, target, 'proxy'))}${parts}, at most ${short(peak ?? 0)} MiB`
+  }
+  return (
+    `a stream costs the proxy ${at('steady-1')} alone, ${at('steady-32')} among 32, ${at('steady-1000')} among 1000. ` +
+    'Frames are the same and connections are open before, so what grew is a cost of the number: code that looks at all streams for the ' +
+    'sake of one, a collector that has more to look at, or caches that no longer hold what waits for its turn. Fewer pieces than frames ' +
+    'say that the machine was too busy to pass each on before the next came.'
   )
 }
 

@@ -31,6 +31,9 @@ export type WorkloadId =
   | 'stream-32'
   | 'stream-256'
   | 'stream-1000'
+  | 'steady-1'
+  | 'steady-32'
+  | 'steady-1000'
   | 'paced-32'
   | 'paced-256'
   | 'prompt-100k'
@@ -44,6 +47,7 @@ export type WorkloadId =
 const chat = { kind: 'chat', bodyBytes: 1024 } as const
 const stream = { kind: 'stream' } as const
 const paced = { kind: 'paced-stream' } as const
+const steady = { kind: 'steady-stream' } as const
 const prompt = (bodyBytes: number): Work => ({ kind: 'chat', bodyBytes })
 
 const parts: readonly TargetName[] = ['direct, sealed', 'gateway', 'worker']
@@ -113,6 +117,32 @@ export const workloads: readonly Workload[] = [
     work: stream,
     connections: 1000,
     targets: growth,
+    isWarm: true,
+  },
+  {
+    id: 'steady-1',
+    title: 'streams of 32 frames in step, 1 at a time',
+    work: steady,
+    connections: 1,
+    targets: ['proxy, shape off'],
+    stretch: 2,
+    isWarm: true,
+  },
+  {
+    id: 'steady-32',
+    title: 'streams of 32 frames in step, 32 at once',
+    work: steady,
+    connections: 32,
+    targets: ['proxy, shape off'],
+    stretch: 2,
+    isWarm: true,
+  },
+  {
+    id: 'steady-1000',
+    title: 'streams of 32 frames in step, 1000 at once',
+    work: steady,
+    connections: 1000,
+    targets: ['proxy, shape off'],
     isWarm: true,
   },
   {

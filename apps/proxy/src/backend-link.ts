@@ -11,7 +11,8 @@ export type BackendLink = {
 
 const limits = {
   connectTimeoutMs: 10_000,
-  idle: 512,
+  // As many as there can be clients: one over the limit would be opened anew for every request.
+  idle: 8192,
   idleMs: 60_000,
   // Also a long prefill shows a sign of life sooner than this.
   silentMs: 600_000,
