@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { parseHex } from '../bytes.ts'
-import { type DerReader, parseDer, tags } from './der-reader.ts'
+import { DerReader, parseDer, tags } from './der-reader.ts'
 
 const read = <T>(hex: string, parse: (reader: DerReader) => T): T => parseDer(parseHex(hex)!, parse)
 const malformed = { code: 'evidence_malformed' }
@@ -30,7 +30,7 @@ test.each([
   ['a length of four octets', '048400000001ff', (r: DerReader) => r.read()],
   ['an element longer than its container', '0405aabb', (r: DerReader) => r.read()],
   ['an end inside the header', '04', (r: DerReader) => r.read()],
-  ['a tag number of more than one octet', '1f810100', (r: DerReader) => r.read()],
+  ['a tag number of more than one octet', '1f0100', (r: DerReader) => r.read()],
   ['another tag than expected', '040100', (r: DerReader) => r.read(tags.integer)],
   ['bytes after the value', '02010100', (r: DerReader) => r.readSmallInteger()],
   ['an empty integer', '0200', (r: DerReader) => r.readIntegerBytes()],
@@ -49,6 +49,10 @@ test.each([
   ['a time without Z', '170c323030323230303030303030', (r: DerReader) => r.readTime()],
 ])('%s is refused', (_, hex, parse) => {
   expect(() => read(hex, parse)).toThrow(expect.objectContaining(malformed))
+})
+
+test('an element longer than its container is refused where it is read', () => {
+  expect(() => new DerReader(parseHex('0405aabb')!).read()).toThrow('longer than its container')
 })
 
 test('nesting beyond the bound is refused before the stack is', () => {

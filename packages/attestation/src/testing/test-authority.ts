@@ -80,7 +80,11 @@ export type CrlRequest = {
   readonly issuer: TestSubject
   readonly thisUpdate?: Date
   readonly nextUpdate?: Date | null
-  readonly revoked?: readonly { readonly serial: number | Uint8Array; readonly at: Date }[]
+  readonly revoked?: readonly {
+    readonly serial: number | Uint8Array
+    readonly at: Date
+    readonly extensions?: readonly TestExtension[]
+  }[]
   readonly extensions?: readonly TestExtension[]
   /** The number on the wire: 1 is version 2. */
   readonly version?: number
@@ -98,7 +102,10 @@ export async function issueCrl(request: CrlRequest): Promise<Bytes> {
   ]
   if (request.nextUpdate !== null) fields.push(time(request.nextUpdate ?? testNotAfter))
   if (revoked.length > 0) {
-    fields.push(sequence(...revoked.map(({ serial, at }) => sequence(integer(serial), time(at)))))
+    const entries = revoked.map(({ serial, at, extensions }) =>
+      sequence(integer(serial), time(at), ...(extensions ? [formatExtensions(extensions)] : [])),
+    )
+    fields.push(sequence(...entries))
   }
   if (extensions.length > 0) fields.push(explicit(0, formatExtensions(extensions)))
   return signed(sequence(...fields), issuer.key)

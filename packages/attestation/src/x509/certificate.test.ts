@@ -93,6 +93,12 @@ test('pem text with no block, a broken block or too many is refused', () => {
   expect(() => parsePem(pem(der).repeat(17))).toThrow(malformed)
 })
 
+test('pem text of more than 256 KiB is refused, whatever is in it', () => {
+  const long = pem(der).padEnd(256 * 1024)
+  expect(parsePem(long)).toEqual([der])
+  expect(() => parsePem(`${long} `)).toThrow('pem text is too long')
+})
+
 test('a fingerprint is the SHA-256 of the whole certificate', async () => {
   expect(await fingerprint(Uint8Array.of())).toBe(
     'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',

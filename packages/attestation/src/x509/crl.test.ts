@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Bytes } from '../bytes.ts'
+import { enumerated, integer, sequence } from '../testing/der-writer.ts'
 import {
   type CrlRequest,
   issueCertificate,
@@ -87,6 +88,19 @@ test('a list outside its window, or without an end, is stale', async () => {
   await expect(judgeCrl({ thisUpdate: new Date('2026-06-01') })).rejects.toMatchObject(stale)
   await expect(judgeCrl({ nextUpdate: null })).rejects.toMatchObject(stale)
   await expect(judgeCrl({}, new Date(Number.NaN))).rejects.toMatchObject(stale)
+})
+
+test('what vendors add to a list and its entries is taken', async () => {
+  const number = { oid: '2.5.29.20', value: integer(7) }
+  const reason = { oid: '2.5.29.21', critical: true, value: enumerated(1) }
+  const revoked = [{ serial: 0x0103, at: revokedAt, extensions: [reason] }]
+  expect(new Set(await judgeCrl({ extensions: [number], revoked }))).toEqual(new Set(['passed']))
+})
+
+test('an entry with a critical extension that we do not know makes the list invalid', async () => {
+  const indirect = { oid: '2.5.29.29', critical: true, value: sequence() }
+  const revoked = [{ serial: 0x0103, at: revokedAt, extensions: [indirect] }]
+  await expect(judgeCrl({ revoked })).rejects.toMatchObject({ code: 'crl_invalid' })
 })
 
 test('a delta list, or one for some certificates only, is invalid', async () => {

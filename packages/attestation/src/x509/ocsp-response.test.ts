@@ -1,11 +1,58 @@
 import { expect, test } from 'bun:test'
+import type { Bytes } from '../bytes.ts'
+import {
+  bitString,
+  element,
+  enumerated,
+  explicit,
+  generalizedTime,
+  integer,
+  octetString,
+  oid,
+  sequence,
+} from '../testing/der-writer.ts'
 import { issueRoot } from '../testing/test-authority.ts'
 import { makeKey } from '../testing/test-key.ts'
+import { answerStart, issueOcspResponse } from '../testing/test-ocsp.ts'
 import { hasVectors, readVector } from '../testing/vectors.ts'
 import { parseCertificate } from './certificate.ts'
 import { readRevocationStatus } from './ocsp.ts'
 import { parseOcspResponse } from './ocsp-response.ts'
 import { verifySignature } from './signature.ts'
+
+const none = new Uint8Array()
+const authority = { name: 'Authority', key: await makeKey('p256') }
+const root = await issueRoot(authority)
+
+test('a response of more than 256 KiB is refused before it is read', () => {
+  const tooLong = new Uint8Array(256 * 1024 + 1)
+  expect(() => parseOcspResponse(tooLong)).toThrow('262145 bytes is too long')
+  expect(() => parseOcspResponse(tooLong.subarray(1))).not.toThrow('too long')
+})
+
+test('a response with more than eight certificates is refused', async () => {
+  const respond = (count: number) =>
+    issueOcspResponse({ answers: [], signer: authority, certificates: Array(count).fill(root) })
+  expect(parseOcspResponse(await respond(8))).toMatchObject({ kind: 'basic' })
+  const tooMany = await respond(9)
+  expect(() => parseOcspResponse(tooMany)).toThrow('too many certificates')
+})
+
+test('a response with more than 4096 answers is refused', () => {
+  const hash = sequence(oid('1.3.14.3.2.26'))
+  const certId = sequence(hash, octetString(none), octetString(none), integer(1))
+  const answer = sequence(certId, element(0x80), generalizedTime(answerStart))
+  const respond = (count: number) => {
+    const answers = sequence(...Array<Bytes>(count).fill(answer))
+    const by = explicit(2, octetString(none))
+    const tbs = sequence(by, generalizedTime(answerStart), answers)
+    const basic = sequence(tbs, authority.key.algorithm, bitString(none))
+    const bytes = sequence(oid('1.3.6.1.5.5.7.48.1.1'), octetString(basic))
+    return parseOcspResponse(sequence(enumerated(0), explicit(0, bytes)))
+  }
+  expect(respond(4096)).toMatchObject({ kind: 'basic' })
+  expect(() => respond(4097)).toThrow('too many answers')
+})
 
 const vectorTest = test.skipIf(!hasVectors)
 const read = (name: string) => readVector(`ocsp/pyca/${name}.der`)
@@ -97,8 +144,8 @@ const allResponses = [
 ]
 
 vectorTest('no real answer is good for a certificate of an issuer of ours', async () => {
-  const root = { name: "Let's Encrypt Authority X3", key: await makeKey('p256') }
-  const issuer = parseCertificate(await issueRoot(root))
+  const imitated = { name: "Let's Encrypt Authority X3", key: await makeKey('p256') }
+  const issuer = parseCertificate(await issueRoot(imitated))
   for (const name of allResponses) {
     const certificate = { ...issuer, serialHex: '031c787a7dc90295007bc5f2220b3b527af0' }
     const at = new Date('2018-09-01T14:00:00Z')

@@ -60,6 +60,10 @@ test('a fresh answer signed by the issuer is good, by name or by key, for every 
   }
 })
 
+test('an answer may spell out the version that is the default', async () => {
+  expect(await statusOf([await respond({}, { version: 0 })])).toEqual({ kind: 'good' })
+})
+
 test('a revoked certificate is revoked at the time the answer states', async () => {
   const response = await respond({ status: { revokedAt, reason: 6 } })
   expect(await statusOf([response])).toEqual({ kind: 'revoked', at: revokedAt, reason: 6 })
