@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatTable, type Report, summarise } from '../../test/faults/report.ts'
 import type { FuzzRecord } from '../../test/fuzz/record.ts'
-import { formatSlopes, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
+import { formatSlopes, grownIn, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
 import { drawSoak } from './plot.ts'
 import { formatSecurity } from './security-section.ts'
 import { faultsText, fuzzText, limitsText, soakText } from './words.ts'
@@ -74,15 +74,14 @@ function formatFuzzRuns({ targets }: FuzzRecord): string[] {
 function formatSoakRun(soak: SoakReport): string[] {
   const errors = Object.entries(soak.errors).map(([what, count]) => `${count} × ${what}`)
   const rows = slopesOf(soak)
-  const grew = rows.filter(({ slope }) => slope.verdict === 'growth')
-  const told = grew.map(({ subject, what }) => `${subject}, ${what}`).join('; ')
+  const grew = grownIn(rows)
   return [
     `**${soak.minutes} minutes** on ${soak.startedAt.slice(0, 10)} at ` +
       `${Math.round(soak.share * 100)}% of ${soak.capacityPerSecond} requests/s: ${soak.requests} requests, ` +
       `${errors.join(', ') || 'no errors'}, ${soak.keys} keys, ${soak.violations.length} violations. ` +
       `${soak.note ?? ''}`.trim(),
     '',
-    grew.length === 0 ? 'No growth was found.' : `Grew: ${told}.`,
+    grew.length === 0 ? 'Nothing of the system grew.' : `Grew: ${grew.join('; ')}.`,
     '',
     '![memory, handles and latency over time](reliability/soak.svg)',
     '',

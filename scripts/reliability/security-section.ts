@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Report, summarise } from '../../test/faults/report.ts'
 import type { FuzzRecord } from '../../test/fuzz/record.ts'
-import { type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
+import { grownIn, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
 
 export type Runs = {
   readonly campaigns: readonly Report[]
@@ -71,10 +71,10 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
 }
 
 function formatSoak(soak: SoakReport): string {
-  const grew = slopesOf(soak).filter(({ slope }) => slope.verdict === 'growth').length
+  const grew = grownIn(slopesOf(soak)).length
   return (
     `${soak.minutes} minutes, ${soak.requests} requests, ${soak.violations.length} violations` +
-    `${soak.violations.length === 0 ? '' : ' recorded (the page says what they were)'}, growth in ${grew} of the measured quantities`
+    `${soak.violations.length === 0 ? '' : ' recorded (the page says what they were)'}, ${grew === 0 ? 'nothing of the system grew' : `growth in ${grew} measured quantities of the system`}`
   )
 }
 

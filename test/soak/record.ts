@@ -14,6 +14,8 @@ export type SoakSeries = {
   readonly perMinute: Series
 }
 
+export const loadGenerator = 'load generator'
+
 export class Record {
   readonly #fleet: Fleet
   readonly #series: SoakSeries = { processes: {}, latency: {}, perMinute: newSeries() }
@@ -50,7 +52,7 @@ export class Record {
     const samples: (Sample | undefined)[] = [
       ...fleet.parts.map((part) => sampleProcess(part.name, part.pid)),
       sampleServer('postgresql', new URL(fleet.postgres.url).port),
-      sampleProcess('load generator', process.pid),
+      sampleProcess(loadGenerator, process.pid),
     ]
     for (const sample of samples) {
       if (sample === undefined) continue

@@ -1,5 +1,5 @@
 /** What a soak run found, for people: slopes with confidence, and whether anything grows. */
-import type { Series, SoakSeries } from './record.ts'
+import { loadGenerator, type Series, type SoakSeries } from './record.ts'
 import { type Slope, slopeOf } from './slope.ts'
 
 export type SoakReport = SoakSeries & {
@@ -60,9 +60,16 @@ function slope({ minutes, values }: Series, length: number): Slope {
   return slopeOf([...sums].map(([minute, { sum, count }]) => [minute / 60, sum / count] as const))
 }
 
-export function formatSoak(report: SoakReport): { text: string; grew: readonly SlopeRow[] } {
+/** What grew of the system; the load generator is measured, too, and keeps what it has to check. */
+export function grownIn(rows: readonly SlopeRow[]): string[] {
+  return rows
+    .filter(({ subject, slope }) => slope.verdict === 'growth' && subject !== loadGenerator)
+    .map(({ subject, what }) => `${subject}, ${what}`)
+}
+
+export function formatSoak(report: SoakReport): { text: string; grew: readonly string[] } {
   const rows = slopesOf(report)
-  const grew = rows.filter(({ slope: { verdict } }) => verdict === 'growth')
+  const grew = grownIn(rows)
   const errors = Object.entries(report.errors).map(([what, count]) => `${count} × ${what}`)
   const text = [
     formatSlopes(rows),
@@ -70,9 +77,7 @@ export function formatSoak(report: SoakReport): { text: string; grew: readonly S
     `${report.minutes} minutes at ${Math.round(report.share * 100)}% of ${report.capacityPerSecond} ` +
       `requests/s: ${report.requests} requests, ${errors.join(', ') || 'no errors'}, ${report.keys} keys, ` +
       `${report.violations.length} violations`,
-    grew.length === 0
-      ? 'no growth found'
-      : `growth: ${grew.map(({ subject, what }) => `${subject}, ${what}`).join('; ')}`,
+    grew.length === 0 ? 'no growth found' : `growth: ${grew.join('; ')}`,
     ...report.violations.slice(0, 20),
   ].join('\n')
   return { text, grew }
