@@ -71,16 +71,13 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
   const cutter = new EventCutter()
   const kept: Uint8Array[] | undefined = record.dump === undefined ? undefined : []
   const silence = app.silence.watch(() => void exchange.writeChunk([keepAlive(dialect)]))
-  let head: string | undefined = formatResponseHead(record.status, headers)
-  if (exchange.head.minorVersion === 1) head += 'transfer-encoding: chunked\r\n'
 
   function send(pieces: readonly Uint8Array[]): boolean {
-    if (head !== undefined) exchange.begin(head)
-    head = undefined
     for (const piece of pieces) record.sent(piece.length)
     kept?.push(...pieces)
     silence.heard()
-    return exchange.writeChunk(pieces)
+    if (exchange.begun) return exchange.writeChunk(pieces)
+    return exchange.beginChunks(formatResponseHead(record.status, headers), pieces)
   }
 
   function close(): void {

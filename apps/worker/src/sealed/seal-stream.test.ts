@@ -3,8 +3,6 @@ import { type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelop
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { sealPieces, sealWhole } from './seal-stream.ts'
 
-const prelude = new Uint8Array(52)
-
 test('an engine that fails in mid-stream gives no authenticated end', async () => {
   const sent: Bytes[] = []
   const sink = (bytes: Bytes) => void sent.push(bytes)
@@ -34,9 +32,29 @@ test('without a shape the first piece goes out with the head, and pieces that co
   }
   await sealPieces(await outgoing(), together(), (bytes) => void sent.push(bytes))
   expect(textOf(await open(joinBytes(sent)))).toBe('onetwothreefour')
-  const parts = (at: number) => frameLengths(at === 0 ? sent[0]! : joinBytes([prelude, sent[at]!]))
-  expect(parts(0)).toHaveLength(2)
-  expect(sent.length).toBeLessThanOrEqual(3)
+  expect(frameLengths(sent[0]!)).toHaveLength(1)
+  // The first, those behind it, the end; on a busy machine the moment may be over for one of them.
+  expect(sent.length).toBeLessThanOrEqual(4)
+})
+
+test('without a shape the first piece is on its way before the engine is asked for more', async () => {
+  const seen: string[] = []
+  const working = async function* () {
+    for (const text of ['one', 'two']) {
+      seen.push(`made ${text}`)
+      yield encodeText(text)
+    }
+  }
+  await sealPieces(await outgoing(), working(), () => void seen.push('sent'))
+  expect(seen).toEqual(['made one', 'sent', 'made two', 'sent', 'sent'])
+})
+
+test('a head and a first piece that fill more than a frame are cut into two', async () => {
+  const sent: Bytes[] = []
+  const long = 'x'.repeat(256 * 1024)
+  await sealPieces(await outgoing(), pieces([long]), (bytes) => void sent.push(bytes))
+  expect(textOf(await open(joinBytes(sent)))).toBe(long)
+  expect(frameLengths(sent[0]!)).toHaveLength(2)
 })
 
 test('without a shape a piece goes out at once, unless others have just gone', async () => {
@@ -52,7 +70,7 @@ test('without a shape a piece goes out at once, unless others have just gone', a
   const waits = timers.mock.calls.length
   timers.mockRestore()
   expect(frames).toBe(7)
-  expect(waits).toBeLessThan(3) // none, where the machine has time
+  expect(waits).toBeLessThan(4) // one for the first piece, where the machine has time
 
   frames = 0
   const hasty = async function* () {

@@ -35,7 +35,7 @@ export async function sealWhole(out: Outgoing, body: Bytes): Promise<Bytes> {
   const head = headRecord(out.head)
   const end = endRecord(out.finish())
   const small = [...head, ...dataRecord(body), ...end]
-  const length = small.reduce((sum, part) => sum + part.length, 0)
+  const length = sizeOf(small)
   if (length <= maxFramePlaintext) {
     const padTo = Math.min(padmeLength(Math.max(length, minimumWhole)), maxFramePlaintext)
     return joinBytes([out.sealer.prelude, await out.sealer.seal(small, true, padTo)])
@@ -61,22 +61,27 @@ export async function sealPieces(
   sink: Sink,
 ): Promise<void> {
   const waiting = new WaitingBytes(maxData)
-  const reading = waiting.fill(pieces)
+  const reading = waiting.fill(pieces, momentMs)
+  let frames = [out.sealer.prelude]
   // The engine has begun when there is an answer to seal, so the first piece goes with the head.
-  let frames = [out.sealer.prelude, await out.sealer.seal(headRecord(out.head), false)]
-  let sentMs = Number.NEGATIVE_INFINITY
+  let head: Bytes[] = headRecord(out.head)
+  let soonUntilMs = Number.NEGATIVE_INFINITY
   try {
     for (;;) {
       await waiting.untilAny()
-      const isSoon = !waiting.closed && performance.now() - sentMs < momentMs
-      if (isSoon) await untilTick(Math.ceil(performance.now() + momentMs))
-      while (waiting.length > 0) {
-        frames.push(await out.sealer.seal(dataRecord(waiting.take(maxData)), false))
+      const isSoon = performance.now() < soonUntilMs
+      if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))
+      while (head.length > 0 || waiting.length > 0) {
+        const data = waiting.take(maxData - sizeOf(head))
+        const records = [...head, ...(data.length === 0 ? [] : dataRecord(data))]
+        frames.push(await out.sealer.seal(records, false))
+        head = []
       }
       // A source that broke shows after what came before has been sent.
       if (frames.length > 0) await sink(joinBytes(frames))
       if (waiting.ended) break
-      sentMs = performance.now()
+      // The first has a head start; the moment of those that came with it begins behind that.
+      soonUntilMs = performance.now() + (soonUntilMs > 0 ? momentMs : 2 * momentMs)
       frames = []
     }
     await sink(await out.sealer.seal(endRecord(out.finish()), true))
@@ -85,3 +90,5 @@ export async function sealPieces(
   }
   await reading
 }
+
+const sizeOf = (parts: readonly Bytes[]) => parts.reduce((sum, part) => sum + part.length, 0)

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { ApiError, type ApiErrorCode, formatRelayError } from '@privatemode/protocol/api'
 import {
+  type AnswerSealer,
   type Bytes,
   EnvelopeError,
   type EnvelopeErrorCode,
@@ -22,6 +23,7 @@ import type { ReceiptSigner, SignedUsage } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealShaped } from './seal-shaped.ts'
 import { type Outgoing, type Sink, sealPieces, sealWhole } from './seal-stream.ts'
+import { sealedBody } from './sealed-body.ts'
 import { streamShape } from './traffic-shape.ts'
 
 export type SealedService = {
@@ -67,14 +69,18 @@ export async function serveSealed(
     boundModel: opened.context.model,
   }
   const startedAtMs = service.now().getTime()
-  const given = await answer(request, service.engine, abort.signal)
-  const exchange = new SealedExchange(service, opened, given, view.keyRef, startedAtMs)
+  // Keys for the answer are derived while the engine works: its first token does not wait for them.
+  const [given, sealer] = await Promise.all([
+    answer(request, service.engine, abort.signal),
+    opened.sealAnswer(),
+  ])
+  const exchange = new SealedExchange(service, opened, given, sealer, view.keyRef, startedAtMs)
   const init = { headers: { 'content-type': sealedMediaType } }
   if (given.body instanceof Uint8Array) {
     const sealed = await exchange.sealWhole(given.body as Bytes, abort.signal.aborted)
     return new Response(sealed, init)
   }
-  return new Response(exchange.stream(given.body as AsyncIterable<Bytes>, abort), init)
+  return new Response(await exchange.stream(given.body as AsyncIterable<Bytes>, abort), init)
 }
 
 async function open(
@@ -118,6 +124,7 @@ class SealedExchange {
   readonly #service: SealedService
   readonly #opened: OpenedRequest
   readonly #given: ApiAnswer
+  readonly #sealer: AnswerSealer
   readonly #keyRef: string
   readonly #startedAtMs: number
   readonly #responseHash = createHash('sha256')
@@ -129,49 +136,41 @@ class SealedExchange {
     service: SealedService,
     opened: OpenedRequest,
     given: ApiAnswer,
+    sealer: AnswerSealer,
     keyRef: string,
     startedAtMs: number,
   ) {
     this.#service = service
     this.#opened = opened
     this.#given = given
+    this.#sealer = sealer
     this.#keyRef = keyRef
     this.#startedAtMs = startedAtMs
   }
 
   async sealWhole(body: Bytes, aborted: boolean): Promise<Bytes> {
     this.#responseHash.update(body)
-    return sealWhole(await this.#outgoing(aborted), body)
+    return sealWhole(this.#outgoing(aborted), body)
   }
 
   /** The sealed stream. Its end is authenticated only when the answer came to its own end. */
-  stream(body: AsyncIterable<Bytes>, abort: AbortController): ReadableStream<Bytes> {
-    const pieces = this.#hashed(body)
-    return new ReadableStream({
-      type: 'direct',
-      pull: async (controller: ReadableStreamDirectController) => {
-        const sink: Sink = async (bytes) => {
-          if (abort.signal.aborted) throw new ApiError('internal_error', 'the reader went away')
-          controller.write(bytes)
-          await controller.flush()
-        }
-        try {
-          const out = await this.#outgoing(false)
-          const shape = streamShape(this.#opened.head.shape)
-          if (shape === undefined) await sealPieces(out, pieces, sink)
-          else await sealShaped(out, pieces, shape, sink)
-          controller.end()
-        } catch (error) {
-          this.#signCut(abort.signal.aborted ? 'aborted' : 'failed')
-          abort.abort()
-          controller.close(error instanceof Error ? error : new Error('failed'))
-        }
-      },
-      cancel: () => {
+  stream(body: AsyncIterable<Bytes>, abort: AbortController): Promise<ReadableStream<Bytes>> {
+    const seal = async (sink: Sink) => {
+      try {
+        const [out, pieces] = [this.#outgoing(false), this.#hashed(body)]
+        const shape = streamShape(this.#opened.head.shape)
+        if (shape === undefined) await sealPieces(out, pieces, sink)
+        else await sealShaped(out, pieces, shape, sink)
+      } catch (error) {
+        this.#signCut(abort.signal.aborted ? 'aborted' : 'failed')
         abort.abort()
-        this.#signCut('aborted')
-      },
-    } as unknown as ConstructorParameters<typeof ReadableStream<Bytes>>[0])
+        throw error
+      }
+    }
+    return sealedBody(seal, abort.signal, () => {
+      abort.abort()
+      this.#signCut('aborted')
+    })
   }
 
   async *#hashed(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
@@ -182,11 +181,10 @@ class SealedExchange {
   }
 
   /** How an answer went is known at its end: a stream may fail after its status was sent. */
-  async #outgoing(aborted: boolean): Promise<Outgoing> {
+  #outgoing(aborted: boolean): Outgoing {
     const { status, headers, outcome } = this.#given
-    const sealer = await this.#opened.sealAnswer()
     return {
-      sealer,
+      sealer: this.#sealer,
       head: { status, headers },
       whole: () => {
         this.#delivered = true

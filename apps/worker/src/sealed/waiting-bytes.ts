@@ -1,5 +1,6 @@
 /** Bytes on their way from the engine to the next tick, no more than a limit. */
 import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
+import { untilTick } from './shared-ticks.ts'
 
 export class WaitingBytes {
   readonly #limit: number
@@ -10,6 +11,7 @@ export class WaitingBytes {
   #failure: unknown
   #wake: (() => void) | undefined
   #room: (() => void) | undefined
+  #onClose: (() => void) | undefined
 
   constructor(limit: number) {
     this.#limit = limit
@@ -30,18 +32,26 @@ export class WaitingBytes {
     return this.#closed && this.#length === 0
   }
 
-  /** Reads the source to its end, as fast as what waits is taken; a failure shows in `ended`. */
-  async fill(pieces: AsyncIterable<Bytes>): Promise<void> {
+  /**
+   * Reads the source to its end, as fast as what waits is taken; a failure shows in `ended`. With a
+   * head start the source is asked for more only when the first piece is on its way: those after it
+   * may be much work, and gateway and client may need the same processor.
+   */
+  async fill(pieces: AsyncIterable<Bytes>, headStartMs = 0): Promise<void> {
+    let startMs = headStartMs
     try {
       for await (const piece of pieces) {
         await this.#add(piece)
         if (this.#abandoned) break
+        if (startMs > 0) await untilTick(performance.now() + startMs)
+        startMs = 0
       }
     } catch (error) {
       this.#failure = error
     }
     this.#closed = true
     this.#wake?.()
+    this.#onClose?.()
   }
 
   async #add(bytes: Bytes): Promise<void> {
@@ -59,6 +69,15 @@ export class WaitingBytes {
     if (this.#length > 0 || this.#closed) return
     await new Promise<void>((resolve) => {
       this.#wake = resolve
+    })
+  }
+
+  /** Resolves at that moment, or earlier when the source has given all it will give. */
+  async untilClosed(moment: Promise<void> | undefined): Promise<void> {
+    if (this.#closed || moment === undefined) return
+    await new Promise<void>((resolve) => {
+      this.#onClose = resolve
+      void moment.then(resolve)
     })
   }
 

@@ -63,11 +63,25 @@ export class Exchange {
   begin(head: string, first: Span = emptySpan): boolean {
     const host = this.#host
     if (host === undefined || this.#begun) return true
+    return host.writer.writeMessage(this.#startHead(host, head), first)
+  }
+
+  /** Begins an answer whose length is not announced, with its first chunk in the same write. */
+  beginChunks(head: string, pieces: readonly Uint8Array[]): boolean {
+    const host = this.#host
+    if (host === undefined || this.#begun) return true
+    const isFramed = this.head.minorVersion === 1
+    const start = this.#startHead(host, isFramed ? `${head}transfer-encoding: chunked\r\n` : head)
+    const size = sizeOf(pieces)
+    if (size === 0 || !isFramed) return host.writer.writePieces(start, pieces, '')
+    return host.writer.writePieces(`${start}${size.toString(16)}\r\n`, pieces, '\r\n')
+  }
+
+  #startHead(host: ExchangeHost, head: string): string {
     this.#begun = true
     this.#close =
       host.stopping || !this.head.keepAlive || this.body.leftBytes > worthDiscardingBytes
-    const text = `${head}date: ${formatDate()}\r\n${this.#close ? 'connection: close\r\n' : ''}\r\n`
-    return host.writer.writeMessage(text, first)
+    return `${head}date: ${formatDate()}\r\n${this.#close ? 'connection: close\r\n' : ''}\r\n`
   }
 
   /** More of the body, in the framing that the head announced. */
@@ -80,8 +94,7 @@ export class Exchange {
     const host = this.#host
     if (host === undefined) return true
     if (this.head.minorVersion === 0) return host.writer.writePieces('', pieces, '')
-    let size = 0
-    for (const piece of pieces) size += piece.length
+    const size = sizeOf(pieces)
     // An empty chunk would be the end.
     return size === 0 || host.writer.writePieces(`${size.toString(16)}\r\n`, pieces, '\r\n')
   }
@@ -126,4 +139,10 @@ export class Exchange {
     this.onGone = undefined
     tell?.()
   }
+}
+
+function sizeOf(pieces: readonly Uint8Array[]): number {
+  let size = 0
+  for (const piece of pieces) size += piece.length
+  return size
 }

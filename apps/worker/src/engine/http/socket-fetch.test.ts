@@ -63,11 +63,11 @@ test('a request is whole, and the connection is used again', async () => {
   expect(seen.requests[1]).toMatch(/^GET .*\r\naccept: \*\/\*\r\n\r\n$/s)
 })
 
-test('pieces are read as they come, those that wait as one', async () => {
+test('pieces are read as they come: the first by itself, then those that wait as one', async () => {
   const { ask } = serve((socket) => void socket.write(`${chunked}3\r\none\r\n`))
   const other = serve((socket) => {
-    socket.write(`${chunked}3\r\none\r\n3\r\ntwo\r\n`)
-    setTimeout(() => socket.write('5\r\nthree\r\n0\r\n\r\n'), 20)
+    socket.write(`${chunked}3\r\none\r\n3\r\ntwo\r\n5\r\nthree\r\n`)
+    setTimeout(() => socket.write('4\r\nfour\r\n0\r\n\r\n'), 20)
   })
   const reader = (await ask('x')).body!.getReader()
   expect(new TextDecoder().decode((await reader.read()).value)).toBe('one')
@@ -76,7 +76,7 @@ test('pieces are read as they come, those that wait as one', async () => {
   const texts: string[] = []
   for (let next = await pieces.read(); next.value; next = await pieces.read())
     texts.push(new TextDecoder().decode(next.value))
-  expect(texts).toEqual(['onetwo', 'three'])
+  expect(texts).toEqual(['one', 'twothree', 'four'])
 })
 
 test('a connection that died while it was idle is replaced once, a new one is not', async () => {

@@ -93,6 +93,7 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
   #scanner: ChunkedScanner | undefined
   #pieces: Buffer[] = []
   #heldBytes = 0
+  #isRead = false
   #hasEnded = false
   #failure: unknown
   #wake: (() => void) | undefined
@@ -147,20 +148,24 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
     this.#fail(new BrokenOff(failure))
   }
 
-  /** All that came since the last time, as one piece. */
+  /**
+   * All that came since the last time, as one piece; the first time what came first, so that the
+   * first token does not wait for the work on those that came with it.
+   */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
     while (this.#pieces.length === 0 && !this.#hasEnded && this.#failure === undefined) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
-    const pieces = this.#pieces
+    const pieces = this.#pieces.splice(0, this.#isRead ? this.#pieces.length : 1)
     const [only] = pieces
     if (only !== undefined) {
-      this.#pieces = []
-      this.#heldBytes = 0
+      this.#isRead = true
+      const value = pieces.length === 1 ? only : Buffer.concat(pieces)
+      this.#heldBytes -= value.length
       if (!this.#hasEnded) this.#connection?.resume()
-      return { done: false, value: pieces.length === 1 ? only : Buffer.concat(pieces) }
+      return { done: false, value }
     }
     if (this.#failure !== undefined) throw this.#failure
     return { done: true, value: undefined }
