@@ -12,6 +12,7 @@ import type { JsonObject } from '../../apps/worker/src/engine/engine.ts'
 import { assembleNative } from '../../apps/worker/src/engine/http/assemble-message.ts'
 import { parseCertificateTable } from '../../apps/worker/src/evidence/collateral/certificate-table.ts'
 import { parseGpuOutput } from '../../apps/worker/src/evidence/gpu/parse-gpu-output.ts'
+import { messageEvents, responseEvents } from './samples.ts'
 import { Disagreement, type FuzzTarget, json, parseOr, requireSame, text } from './target.ts'
 
 const nonce = 'ab'.repeat(32)
@@ -49,29 +50,6 @@ async function* eventsOf(value: unknown): AsyncGenerator<JsonObject> {
     if (typeof event === 'object' && event !== null) yield event as JsonObject
   }
 }
-
-const messageEvents = [
-  { type: 'message_start', message: { id: 'm', usage: { input_tokens: 1 } } },
-  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } },
-  { type: 'content_block_stop', index: 0 },
-  {
-    type: 'content_block_start',
-    index: 1,
-    content_block: { type: 'tool_use', id: 't', name: 'f' },
-  },
-  {
-    type: 'content_block_delta',
-    index: 1,
-    delta: { type: 'input_json_delta', partial_json: '{}' },
-  },
-  { type: 'content_block_stop', index: 1 },
-  { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 2 } },
-  { type: 'message_stop' },
-]
-const responseEvents = [
-  { type: 'response.completed', response: { object: 'response', status: 'completed', output: [] } },
-]
 
 function certificateTable(): Uint8Array {
   const table = new Uint8Array(24 * 2 + 8)

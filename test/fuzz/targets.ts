@@ -1,5 +1,6 @@
 /** Every parser. Those of attestation have good inputs that take seconds to make. */
 import { fuzzTargets } from '../../packages/attestation/src/testing/fuzz-targets.ts'
+import { engineTargets } from './engine-targets.ts'
 import { gatewayTargets } from './gateway-targets.ts'
 import { machineTargets } from './machine-targets.ts'
 import type { FuzzTarget } from './target.ts'
@@ -9,6 +10,7 @@ import { workerTargets } from './worker-targets.ts'
 export const targets: readonly FuzzTarget[] = [
   ...wireTargets,
   ...workerTargets,
+  ...engineTargets,
   ...gatewayTargets,
   ...machineTargets,
 ]

@@ -18,20 +18,12 @@ import { ResponsesStream } from '../../apps/worker/src/api/responses/responses-s
 import { responsesToChat } from '../../apps/worker/src/api/responses/responses-to-chat.ts'
 import type { StreamWriter } from '../../apps/worker/src/api/stream-answer.ts'
 import { UsageMeter } from '../../apps/worker/src/api/usage-meter.ts'
-import type { EngineModel, JsonObject } from '../../apps/worker/src/engine/engine.ts'
+import type { JsonObject } from '../../apps/worker/src/engine/engine.ts'
 import { renameFields } from '../../apps/worker/src/engine/http/read-stream.ts'
 import { toEngineError } from '../../apps/worker/src/engine/http/server-error.ts'
+import { message, model, response } from './samples.ts'
 import { Disagreement, type FuzzTarget, json, text } from './target.ts'
 
-const model: EngineModel = {
-  id: 'm',
-  tasks: ['generate', 'embed'],
-  digest: 'ab',
-  contextLength: 8192,
-  displayName: 'm',
-  created: 0,
-  vision: true,
-}
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } }
 const chat = {
   model: 'm',
@@ -50,28 +42,6 @@ const chat = {
   max_tokens: 5,
   stop: ['x'],
   response_format: { type: 'json_object' },
-}
-const message = {
-  model: 'm',
-  max_tokens: 5,
-  system: [{ type: 'text', text: 's' }],
-  messages: [
-    { role: 'user', content: [{ type: 'text', text: 't' }] },
-    { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: { a: 1 } }] },
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'r' }] },
-  ],
-  tools: [{ name: 'f', input_schema: { type: 'object' } }],
-  thinking: { type: 'enabled', budget_tokens: 1024 },
-}
-const response = {
-  model: 'm',
-  instructions: 'i',
-  input: [
-    { type: 'message', role: 'user', content: [{ type: 'input_text', text: 't' }] },
-    { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
-    { type: 'function_call_output', call_id: 'c', output: 'r' },
-  ],
-  tools: [{ type: 'function', name: 'f', parameters: {} }],
 }
 const chunk = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`

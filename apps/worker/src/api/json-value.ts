@@ -6,6 +6,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** What a table has under a name that somebody else chose, and nothing that all objects have. */
+export function lookUp<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefined {
+  return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined
+}
+
 /** The kind of a value, never the value: it could be a prompt. Numbers say nothing and may show. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing'

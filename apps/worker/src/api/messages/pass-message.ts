@@ -1,7 +1,7 @@
 /** Messages that a model server answers itself: which of them go there, and in what form. */
 import type { JsonObject } from '../../engine/engine.ts'
 import type { Exchange } from '../api-request.ts'
-import { isObject } from '../json-value.ts'
+import { isObject, lookUp } from '../json-value.ts'
 import { systemText } from './system-text.ts'
 
 /** Fields that servers with this endpoint take in the meaning that the translation gives them. */
@@ -77,7 +77,7 @@ function isCarriedContent(content: unknown): boolean {
 
 function isCarriedBlock(block: unknown): boolean {
   if (!isObject(block)) return false
-  const fields = blockFields[String(block.type)]
+  const fields = lookUp(blockFields, block.type)
   if (fields === undefined || !hasOnly(block, ['type', ...fields])) return false
   switch (block.type) {
     case 'image':

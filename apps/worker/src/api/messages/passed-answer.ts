@@ -124,6 +124,8 @@ function require(isTrue: boolean): void {
   if (!isTrue) throw new EngineError('engine_failed', 'the model server sent no whole message')
 }
 
-function event(data: JsonObject, name = String(data.type)): string {
+function event(data: JsonObject, name = data.type): string {
+  if (typeof name !== 'string')
+    throw new EngineError('engine_failed', 'the model server sent an event without a name')
   return `event: ${name.replace(/[^\w.]/g, '')}\ndata: ${JSON.stringify(data)}\n\n`
 }

@@ -1,7 +1,7 @@
 /** Responses that a model server makes itself: which of them go there, and in what form. */
 import type { JsonObject } from '../../engine/engine.ts'
 import type { Exchange } from '../api-request.ts'
-import { isObject } from '../json-value.ts'
+import { isObject, lookUp } from '../json-value.ts'
 
 /** Fields that servers with this endpoint take in the meaning that the translation gives them. */
 const carried: ReadonlySet<string> = new Set([
@@ -81,7 +81,7 @@ function isCarriedInput(input: unknown): boolean {
 
 function isCarriedItem(item: unknown): boolean {
   if (!isObject(item)) return false
-  const fields = itemFields[String(item.type ?? 'message')]
+  const fields = lookUp(itemFields, item.type ?? 'message')
   if (fields === undefined || !hasOnly(item, ['type', ...fields])) return false
   const isPlain = item.output === undefined || typeof item.output === 'string'
   return isPlain && isCarriedContent(item.content)
@@ -92,7 +92,7 @@ function isCarriedContent(content: unknown): boolean {
   return (
     Array.isArray(content) &&
     content.every((part) => {
-      const fields = isObject(part) ? partFields[String(part.type)] : undefined
+      const fields = isObject(part) ? lookUp(partFields, part.type) : undefined
       return fields !== undefined && hasOnly(part, ['type', ...fields])
     })
   )

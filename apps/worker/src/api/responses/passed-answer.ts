@@ -78,7 +78,9 @@ export class PassedEvents implements StreamWriter {
   }
 
   #event(data: JsonObject): string {
-    const name = String(data.type).replace(/[^\w.]/g, '')
+    if (typeof data.type !== 'string')
+      throw new EngineError('engine_failed', 'the model server sent an event without a name')
+    const name = data.type.replace(/[^\w.]/g, '')
     const numbered = { ...data, sequence_number: this.#sequence++ }
     return `event: ${name}\ndata: ${JSON.stringify(numbered)}\n\n`
   }

@@ -35,7 +35,7 @@ async function assembleMessage(events: AsyncIterable<JsonObject>): Promise<JsonO
         break
       case 'content_block_delta': {
         const { type, partial_json, ...pieces } = asObject(event.delta) ?? noDelta()
-        if (type === 'input_json_delta') json += partial_json
+        if (type === 'input_json_delta') json += requireText(partial_json)
         else if (block !== undefined) addPieces(block, pieces)
         break
       }
@@ -66,6 +66,11 @@ function noDelta(): never {
     'engine_failed',
     'the model server sent a piece of an answer with nothing in it',
   )
+}
+
+function requireText(piece: unknown): string {
+  if (typeof piece === 'string') return piece
+  throw new EngineError('engine_failed', 'the model server sent a piece of a call that is no text')
 }
 
 function parseInput(json: string): unknown {

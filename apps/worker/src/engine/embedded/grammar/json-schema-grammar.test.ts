@@ -96,6 +96,7 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
   ['date', { type: 'string', format: 'date' }, ['2026-11-15'], ['2026-13-15', 'today']],
   ['uuid', { type: 'string', format: 'uuid' }, ['01234567-89ab-cdef-0123-456789abcdef'], ['x']],
   ['email', { type: 'string', format: 'email' }, ['ann.b@example.org'], ['ann', '@x.y']],
+  ['a format nobody knows', { type: 'string', format: 'constructor' }, ['anything'], [1]],
   [
     'pattern',
     { type: 'string', pattern: '^[A-Z]{2}-\\d+(a|b)?$' },

@@ -19,4 +19,5 @@ const formats: Readonly<Record<string, string>> = {
 }
 
 /** The content of a string of this format, without its quotes; undefined for an unknown format. */
-export const formatRule = (format: string): string | undefined => formats[format]
+export const formatRule = (format: string): string | undefined =>
+  Object.hasOwn(formats, format) ? formats[format] : undefined
