@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { memoryPace } from '../apps/proxy/src/memory-pace.ts'
 
 const goals = { listeningMs: 300, readyMs: 1000, idleMiB: 80, streamsMiB: 150 }
 const streams = 256
@@ -107,7 +108,7 @@ function freePort(): number {
 }
 
 function manyRequests(): Record<string, string> {
-  return { PATH: process.env.PATH ?? '', BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' }
+  return { PATH: process.env.PATH ?? '', BUN_CONFIG_MAX_HTTP_REQUESTS: '16384', ...memoryPace }
 }
 
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {

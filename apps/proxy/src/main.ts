@@ -2,9 +2,10 @@
 /** Entry of `privatemode-proxy`. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { raiseRequestLimit } from '@privatemode/service/request-limit'
+import { memoryPace } from './memory-pace.ts'
 import { servingWord } from './processes/serving-word.ts'
 
-raiseRequestLimit()
+raiseRequestLimit(memoryPace)
 forbidCoreDumps()
 // Loaded after the limit is raised, since that may start the program over.
 const args = process.argv.slice(2)

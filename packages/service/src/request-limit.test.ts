@@ -31,3 +31,21 @@ console.log(process.argv.slice(2).join(' '), process.pid)
   expect(await new Response(child.stdout).text()).toBe(`a b c ${child.pid}\n`)
   await server.stop(true)
 }, 30_000)
+
+test('further variables are set before the program runs, and what the operator set stays', async () => {
+  const script = join(mkdtempSync(join(tmpdir(), 'limit-')), 'main.ts')
+  writeFileSync(
+    script,
+    `import { raiseRequestLimit } from '${join(import.meta.dir, 'request-limit.ts')}'
+raiseRequestLimit({ FIRST: 'ours', SECOND: 'ours' })
+console.log(process.env.FIRST, process.env.SECOND, process.env.BUN_CONFIG_MAX_HTTP_REQUESTS)
+`,
+  )
+  const env = {
+    PATH: process.env.PATH ?? '',
+    SECOND: 'theirs',
+    BUN_CONFIG_MAX_HTTP_REQUESTS: '300',
+  }
+  const child = Bun.spawn([process.execPath, script], { env, stdout: 'pipe' })
+  expect(await new Response(child.stdout).text()).toBe('ours theirs 300\n')
+}, 30_000)
