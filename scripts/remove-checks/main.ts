@@ -98,8 +98,9 @@ function firstFailure(groups: readonly (readonly string[])[]): string | undefine
 
 /** The name of the test that failed; undefined if all passed. */
 function failedTest(tests: readonly string[]): string | undefined {
+  const options = ['--bail', '--timeout', '300000']
   const run = Bun.spawnSync(
-    [process.execPath, 'test', '--bail', '--timeout', '60000', ...tests.map((path) => `./${path}`)],
+    [process.execPath, 'test', ...options, ...tests.map((path) => `./${path}`)],
     { cwd: copy, stdout: 'ignore', stderr: 'pipe', timeout: 900_000 },
   )
   if (run.exitCode === 0) return undefined
