@@ -30,6 +30,7 @@ test.each([
   ['a length of four octets', '048400000001ff', (r: DerReader) => r.read()],
   ['an element longer than its container', '0405aabb', (r: DerReader) => r.read()],
   ['an end inside the header', '04', (r: DerReader) => r.read()],
+  ['nothing at all', '', (r: DerReader) => r.read(tags.integer)],
   ['a tag number of more than one octet', '1f0100', (r: DerReader) => r.read()],
   ['another tag than expected', '040100', (r: DerReader) => r.read(tags.integer)],
   ['bytes after the value', '02010100', (r: DerReader) => r.readSmallInteger()],
@@ -41,14 +42,31 @@ test.each([
   ['a null with content', '050100', (r: DerReader) => r.readNull()],
   ['a bit string with padding bits set', '03020101', (r: DerReader) => r.readBitString(false)],
   ['a bit string of partial octets', '03020100', (r: DerReader) => r.readBitString()],
-  ['an empty bit string', '0300', (r: DerReader) => r.readBitString()],
+  ['an empty bit string', '0300', (r: DerReader) => r.readBitString(false)],
+  ['a bit string with eight unused bits', '03020800', (r: DerReader) => r.readBitString(false)],
+  ['unused bits of no octet', '030101', (r: DerReader) => r.readBitString(false)],
+  ['an empty object identifier', '0600', (r: DerReader) => r.readOid()],
+  ['an object identifier of 65 octets', `0641${'01'.repeat(65)}`, (r: DerReader) => r.readOid()],
   ['an arc with leading zeros', '06032a8001', (r: DerReader) => r.readOid()],
   ['an arc that does not end', '06022a86', (r: DerReader) => r.readOid()],
   ['31 February', '170d3230303233313030303030305a', (r: DerReader) => r.readTime()],
   ['an hour of 25', '170d3230303232303235303030305a', (r: DerReader) => r.readTime()],
+  ['a time with a sign in it', '170d323031303232313832342b305a', (r: DerReader) => r.readTime()],
+  ['text that is a time', '0c0f32303230313032323138323432305a', (r: DerReader) => r.readTime()],
   ['a time without Z', '170c323030323230303030303030', (r: DerReader) => r.readTime()],
 ])('%s is refused', (_, hex, parse) => {
   expect(() => read(hex, parse)).toThrow(expect.objectContaining(malformed))
+})
+
+test('a length of no octets, or of more than three, is refused as such', () => {
+  for (const hex of ['30800000', '048400000001ff']) {
+    const reader = new DerReader(parseHex(hex)!)
+    expect(() => reader.read()).toThrow('length is indefinite or too large')
+  }
+})
+
+test('a null is read and left behind', () => {
+  expect(() => read('0500', (r) => r.readNull())).not.toThrow()
 })
 
 test('an element longer than its container is refused where it is read', () => {
