@@ -17,18 +17,24 @@ export function parseIssuerChain(bytes: Bytes): Certificate[] {
   return certificates
 }
 
+/** Leaf first. */
+type IssuerChain = {
+  readonly 2: readonly [Certificate, Certificate]
+  readonly 3: readonly [Certificate, Certificate, Certificate]
+}
+
 /**
  * Verifies that `certificates` are a chain of exactly `length` to Intel's root, and returns it leaf
  * first. The length tells the chains apart: the root signs CAs and the TCB signer, and only a CA
  * signs PCK certificates.
  */
-export async function verifyIssuerChain(
+export async function verifyIssuerChain<Length extends keyof IssuerChain>(
   certificates: readonly Certificate[],
-  length: number,
+  length: Length,
   context: AuthenticityContext,
   transcript: Transcript,
   id: string,
-): Promise<readonly Certificate[]> {
+): Promise<IssuerChain[Length]> {
   const chain = orderLeafFirst(certificates)
   transcript.require(
     chain.length === length && certificates.length === length,
@@ -38,14 +44,13 @@ export async function verifyIssuerChain(
   )
   const trust = { rootFingerprints: context.roots.intel, at: context.at }
   await verifyChain(chain, trust, transcript, id)
-  const leaf = chain[0]
   transcript.require(
-    leaf !== undefined && !leaf.isCa,
+    chain[0]?.isCa === false,
     `${id}/leaf`,
     'chain_mismatch',
     'the first certificate must not be an authority',
   )
-  return chain
+  return chain as unknown as IssuerChain[Length] // of that length, as required above
 }
 
 /** Starts at a certificate that is nobody's issuer and follows the names up; proves nothing. */
