@@ -3,8 +3,10 @@ import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine/engine.ts'
 import type { HttpEngineSettings, ServerKind } from '../engine/http/http-settings.ts'
 import { ask, start } from '../testing/ask.ts'
-import { closeAfterEach, connect, model, until } from '../testing/native-dialects.ts'
+import { closeAfterEach } from '../testing/connected-engine.ts'
+import { connect, model } from '../testing/native-dialects.ts'
 import type { ScriptedServerOptions } from '../testing/scripted-server.ts'
+import { until } from '../testing/until.ts'
 
 closeAfterEach()
 

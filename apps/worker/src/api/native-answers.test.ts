@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine/engine.ts'
 import { ask } from '../testing/ask.ts'
-import { closeAfterEach, connect, longText, message, response } from '../testing/native-dialects.ts'
+import { closeAfterEach } from '../testing/connected-engine.ts'
+import { connect, longText, message, response } from '../testing/native-dialects.ts'
 
 closeAfterEach()
 

@@ -2,16 +2,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine/engine.ts'
 import { ask, start } from '../testing/ask.ts'
-import {
-  closeAfterEach,
-  connect,
-  dialects,
-  longText,
-  message,
-  response,
-  until,
-} from '../testing/native-dialects.ts'
+import { closeAfterEach } from '../testing/connected-engine.ts'
+import { connect, dialects, longText, message, response } from '../testing/native-dialects.ts'
 import type { ScriptedServer, ScriptedServerOptions } from '../testing/scripted-server.ts'
+import { until } from '../testing/until.ts'
 
 closeAfterEach()
 

@@ -2,7 +2,8 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../engine/engine.ts'
 import { ask } from '../testing/ask.ts'
-import { closeAfterEach, connect, dialects, message, response } from '../testing/native-dialects.ts'
+import { closeAfterEach } from '../testing/connected-engine.ts'
+import { connect, dialects, message, response } from '../testing/native-dialects.ts'
 import { PassedEvents } from './messages/passed-answer.ts'
 import { PassedEvents as PassedResponse } from './responses/passed-answer.ts'
 

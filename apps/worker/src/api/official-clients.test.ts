@@ -5,7 +5,8 @@ import Anthropic0 from 'anthropic-sdk-0'
 import OpenAI from 'openai'
 import { EngineError } from '../engine/engine.ts'
 import { fetchOf } from '../testing/answer-fetch.ts'
-import { closeAfterEach, connect } from '../testing/native-dialects.ts'
+import { closeAfterEach } from '../testing/connected-engine.ts'
+import { connect } from '../testing/native-dialects.ts'
 import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
 
 const model = chatModel.id

@@ -2,8 +2,9 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../engine/engine.ts'
 import { ask } from '../testing/ask.ts'
+import { closeAfterEach } from '../testing/connected-engine.ts'
 import { everyEndpoint } from '../testing/every-endpoint.ts'
-import { closeAfterEach, connect, dialects } from '../testing/native-dialects.ts'
+import { connect, dialects } from '../testing/native-dialects.ts'
 import { ScriptedEngine } from '../testing/scripted-engine.ts'
 
 closeAfterEach()

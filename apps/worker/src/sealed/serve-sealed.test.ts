@@ -14,6 +14,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+import { until } from '../testing/until.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
 import { type SealedService, serveSealed } from './serve-sealed.ts'
@@ -76,11 +77,6 @@ async function readUntil(
       if (part.kind === kind) return said
     }
   }
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; !isTrue() && Date.now() < end; ) await Bun.sleep(5)
-  expect(isTrue()).toBe(true)
 }
 
 test('an answer whose padding is cut, once the client has all of it, is booked as complete', async () => {

@@ -1,33 +1,17 @@
 /** A scripted model server with messages and responses of its own, and requests for both. */
-import { afterEach, expect } from 'bun:test'
 import type { Engine, JsonObject } from '../engine/engine.ts'
-import { connectHttpEngine } from '../engine/http/http-engine.ts'
-import type { HttpEngineSettings } from '../engine/http/http-settings.ts'
-import {
-  type ScriptedServer,
-  type ScriptedServerOptions,
-  startScriptedServer,
-} from './scripted-server.ts'
+import { connect as connectScripted, type Settings } from './connected-engine.ts'
+import type { ScriptedServer, ScriptedServerOptions } from './scripted-server.ts'
 
-const closing: (() => Promise<unknown>)[] = []
-export function closeAfterEach(): void {
-  afterEach(async () => {
-    for (const close of closing.splice(0)) await close()
-  })
-}
-
-export async function connect(
+export const connect = (
   options: ScriptedServerOptions = {},
   translateDialects = false,
-  settings: Partial<HttpEngineSettings> = {},
-): Promise<{ server: ScriptedServer; engine: Engine }> {
-  const server = startScriptedServer({ native: ['messages', 'responses'], ...options })
-  closing.push(() => server.stop())
-  const engine = await connectHttpEngine({ baseUrl: server.url, translateDialects, ...settings })
-  closing.push(() => engine.close())
-  server.requests.length = 0 // what was asked while it was looked at is another test's matter
-  return { server, engine }
-}
+  settings: Settings = {},
+): Promise<{ server: ScriptedServer; engine: Engine }> =>
+  connectScripted(
+    { native: ['messages', 'responses'], ...options },
+    { translateDialects, ...settings },
+  )
 
 export const model = 'scripted'
 export const longText = Array.from({ length: 100 }, (_, i) => `w${i}`).join(' ')
@@ -44,8 +28,3 @@ export const dialects = [
   ['/v1/messages', message],
   ['/v1/responses', response],
 ] as const
-
-export async function until(isTrue: () => boolean): Promise<void> {
-  for (let i = 0; i < 1000 && !isTrue(); i++) await Bun.sleep(5)
-  expect(isTrue()).toBe(true)
-}

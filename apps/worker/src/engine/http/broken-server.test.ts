@@ -1,43 +1,34 @@
 /** Model servers that answer with something else than what they promise: always a clear failure. */
-import { afterEach, describe, expect, test } from 'bun:test'
-import { startScriptedServer } from '../../testing/scripted-server.ts'
-import type { Engine, EngineCall, JsonObject } from '../engine.ts'
-import { connectHttpEngine } from './http-engine.ts'
+import { describe, expect, test } from 'bun:test'
+import {
+  callOf as callWith,
+  closeAfterEach,
+  connectTo,
+  serve,
+  streamed,
+} from '../../testing/connected-engine.ts'
+import type { Engine, EngineCall } from '../engine.ts'
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
+closeAfterEach()
 
 type Answers = Readonly<Record<string, () => Response>>
 
 /** A good server until it is known, which then answers these paths with something else. */
 async function connect(answers: Answers): Promise<Engine> {
-  const server = startScriptedServer({ native: ['messages', 'responses'] })
-  closing.push(() => server.stop())
+  const server = serve({ native: ['messages', 'responses'] })
   let isKnown = false
   const fetchOrBreak = (url: string, init: RequestInit) => {
     const broken = isKnown ? answers[new URL(url).pathname] : undefined
     return broken === undefined ? fetch(url, init) : Promise.resolve(broken())
   }
   const parts = { fetch: fetchOrBreak, now: () => new Date() }
-  const engine = await connectHttpEngine({ baseUrl: server.url }, parts)
+  const engine = await connectTo(server.url, {}, parts)
   isKnown = true
-  closing.push(() => engine.close())
   return engine
 }
 
 const body = { model: 'scripted', messages: [{ role: 'user', content: 'SECRET' }] }
-const callOf = (fields: Partial<EngineCall> = {}): EngineCall => ({
-  ...{ endpoint: 'chat', body, stream: false, signal: new AbortController().signal },
-  ...fields,
-})
-async function streamed(engine: Engine, call: EngineCall): Promise<JsonObject[]> {
-  const answer = await engine.call({ ...call, stream: true })
-  const chunks: JsonObject[] = []
-  if (answer.kind === 'stream') for await (const chunk of answer.chunks) chunks.push(chunk)
-  return chunks
-}
+const callOf = (fields: Partial<EngineCall> = {}) => callWith(body, fields)
 const sent = (text: string | Uint8Array<ArrayBuffer>) => () => new Response(text)
 const failed = (message: string) => ({ code: 'engine_failed', message })
 

@@ -1,28 +1,15 @@
 /** Servers are told apart, their models tried out, and those that mix caches refused. */
-import { afterEach, describe, expect, test } from 'bun:test'
-import { startScriptedServer } from '../../testing/scripted-server.ts'
+import { describe, expect, test } from 'bun:test'
+import { closeAfterEach, connectTo, type Settings, serve } from '../../testing/connected-engine.ts'
+import type { ScriptedServerOptions } from '../../testing/scripted-server.ts'
+import { until } from '../../testing/until.ts'
 import type { Engine, JsonObject } from '../engine.ts'
 import { connectHttpEngine, type HttpEngineParts } from './http-engine.ts'
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
+closeAfterEach()
 
-type Options = Parameters<typeof startScriptedServer>[0]
-type Settings = Partial<Parameters<typeof connectHttpEngine>[0]>
-
-function serve(options: Options) {
-  const server = startScriptedServer(options)
-  closing.push(() => server.stop())
-  return server
-}
-
-async function connect(options: Options, settings: Settings = {}): Promise<Engine> {
-  const engine = await connectHttpEngine({ baseUrl: serve(options).url, ...settings })
-  closing.push(() => engine.close())
-  return engine
-}
+const connect = (options: ScriptedServerOptions, settings?: Settings): Promise<Engine> =>
+  connectTo(serve(options).url, settings)
 
 const sharing = { acceptSharedCache: true }
 
@@ -138,8 +125,7 @@ describe('cache isolation', () => {
 
   test('llama-server is told in every request not to use its cache', async () => {
     const server = serve({ kind: 'llama-server' })
-    const engine = await connectHttpEngine({ baseUrl: server.url })
-    closing.push(() => engine.close())
+    const engine = await connectTo(server.url)
     server.requests.length = 0
     const body: JsonObject = { model: 'scripted', messages: [{ role: 'user', content: 'a' }] }
     const signal = new AbortController().signal
@@ -163,8 +149,7 @@ describe('health', () => {
       now: () => new Date(),
       onHealth: (isHealthy) => news.push(isHealthy),
     }
-    const engine = await connectHttpEngine({ baseUrl: server.url, healthIntervalMs: 10 }, parts)
-    closing.push(() => engine.close())
+    const engine = await connectTo(server.url, { healthIntervalMs: 10 }, parts)
     const signal = new AbortController().signal
     const body = { model: 'scripted', messages: [{ role: 'user', content: 'a' }] }
     const call = () => engine.call({ endpoint: 'chat', body, stream: false, signal })
@@ -187,8 +172,3 @@ describe('health', () => {
     expect([news, engine.name]).toEqual([[false, true, false, true], 'http vllm 0.28.0'])
   })
 })
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let i = 0; i < 400 && !isTrue(); i++) await Bun.sleep(5)
-  expect(isTrue()).toBe(true)
-}

@@ -1,48 +1,10 @@
 /** Calls that are given up: the server stops, and what it did until then is known. */
-import { afterEach, expect, test } from 'bun:test'
-import { type ScriptedServer, startScriptedServer } from '../../testing/scripted-server.ts'
-import type { Engine, EngineCall, EngineUsage, JsonObject } from '../engine.ts'
-import { connectHttpEngine } from './http-engine.ts'
+import { expect, test } from 'bun:test'
+import { callOf, chat, closeAfterEach, connect, streamed } from '../../testing/connected-engine.ts'
+import { until } from '../../testing/until.ts'
+import type { EngineUsage } from '../engine.ts'
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function connect(
-  options: Parameters<typeof startScriptedServer>[0] = {},
-  settings: Partial<Parameters<typeof connectHttpEngine>[0]> = {},
-): Promise<{ server: ScriptedServer; engine: Engine }> {
-  const server = startScriptedServer(options)
-  closing.push(() => server.stop())
-  const engine = await connectHttpEngine({ baseUrl: server.url, ...settings })
-  closing.push(() => engine.close())
-  server.requests.length = 0 // what was asked while it was looked at is another test's matter
-  return { server, engine }
-}
-
-const chat = (content: string, fields: JsonObject = {}): JsonObject => ({
-  model: 'scripted',
-  messages: [{ role: 'user', content }],
-  cache_salt: 's'.repeat(44),
-  ...fields,
-})
-
-const callOf = (body: JsonObject, fields: Partial<EngineCall> = {}): EngineCall => ({
-  endpoint: 'chat',
-  body,
-  stream: false,
-  signal: new AbortController().signal,
-  ...fields,
-})
-
-async function streamed(engine: Engine, call: EngineCall): Promise<JsonObject[]> {
-  const answer = await engine.call({ ...call, stream: true })
-  if (answer.kind !== 'stream') throw new Error('not streamed')
-  const chunks: JsonObject[] = []
-  for await (const chunk of answer.chunks) chunks.push(chunk)
-  return chunks
-}
+closeAfterEach()
 
 test('an abort reaches the server, and what was used is known', async () => {
   const { server, engine } = await connect()
@@ -149,8 +111,3 @@ test('an iterator that is left early frees its place', async () => {
   if (answer.kind === 'stream') for await (const _ of answer.chunks) break
   expect((await engine.call(callOf(chat('b')))).kind).toBe('complete')
 })
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let i = 0; i < 200 && !isTrue(); i++) await Bun.sleep(5)
-  expect(isTrue()).toBe(true)
-}

@@ -1,49 +1,18 @@
 /** The HTTP engine against a scripted model server: calls, streams, aborts, failures, health. */
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { Secret } from '@privatemode/service'
-import { type ScriptedServer, startScriptedServer } from '../../testing/scripted-server.ts'
-import type { Engine, EngineCall, EngineUsage, JsonObject } from '../engine.ts'
-import { connectHttpEngine } from './http-engine.ts'
+import {
+  callOf,
+  chat,
+  closeAfterEach,
+  connect,
+  connectTo,
+  serve,
+  streamed,
+} from '../../testing/connected-engine.ts'
+import type { EngineUsage, JsonObject } from '../engine.ts'
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
-
-async function connect(
-  options: Parameters<typeof startScriptedServer>[0] = {},
-  settings: Partial<Parameters<typeof connectHttpEngine>[0]> = {},
-): Promise<{ server: ScriptedServer; engine: Engine }> {
-  const server = startScriptedServer(options)
-  closing.push(() => server.stop())
-  const engine = await connectHttpEngine({ baseUrl: server.url, ...settings })
-  closing.push(() => engine.close())
-  server.requests.length = 0 // what was asked while it was looked at is another test's matter
-  return { server, engine }
-}
-
-const chat = (content: string, fields: JsonObject = {}): JsonObject => ({
-  model: 'scripted',
-  messages: [{ role: 'user', content }],
-  cache_salt: 's'.repeat(44),
-  ...fields,
-})
-
-const callOf = (body: JsonObject, fields: Partial<EngineCall> = {}): EngineCall => ({
-  endpoint: 'chat',
-  body,
-  stream: false,
-  signal: new AbortController().signal,
-  ...fields,
-})
-
-async function streamed(engine: Engine, call: EngineCall): Promise<JsonObject[]> {
-  const answer = await engine.call({ ...call, stream: true })
-  if (answer.kind !== 'stream') throw new Error('not streamed')
-  const chunks: JsonObject[] = []
-  for await (const chunk of answer.chunks) chunks.push(chunk)
-  return chunks
-}
+closeAfterEach()
 
 describe('calls', () => {
   test('a whole answer comes with its usage', async () => {
@@ -194,8 +163,7 @@ describe('failures', () => {
   })
 
   test('a server that sends the prompt elsewhere is not followed', async () => {
-    const elsewhere = startScriptedServer()
-    closing.push(() => elsewhere.stop())
+    const elsewhere = serve()
     const { server, engine } = await connect()
     server.change({ redirectTo: elsewhere.url })
     await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({ code: 'engine_failed' })
@@ -208,7 +176,7 @@ describe('failures', () => {
     await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({
       code: 'engine_unavailable',
     })
-    await expect(connectHttpEngine({ baseUrl: server.url })).rejects.toMatchObject({
+    await expect(connectTo(server.url)).rejects.toMatchObject({
       code: 'engine_unavailable',
     })
   })

@@ -1,6 +1,7 @@
 /** Model servers over plain sockets: connections used again, answers in pieces, ends of all kinds. */
 import { afterEach, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
+import { until } from '../../testing/until.ts'
 import type { ServerAsk } from './server-client.ts'
 import { createSocketFetch } from './socket-fetch.ts'
 
@@ -43,13 +44,6 @@ function serve(answer: Answer) {
 
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 const whole = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (const end = Date.now() + 10_000; !isTrue(); ) {
-    if (Date.now() > end) throw new Error('it did not happen')
-    await Bun.sleep(2)
-  }
-}
 
 test('a request is whole, and the connection is used again', async () => {
   const { seen, ask } = serve((socket) => void socket.write(whole('{"a":1}')))
