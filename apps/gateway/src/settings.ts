@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import {
   type CaBundle,
   type FlagSources,
-  formatHelp,
   type LogFormat,
+  type ParsedSettings,
   parseFlags,
   parseLogLevel,
   readTraceSettings,
@@ -59,21 +59,9 @@ export type Limits = {
   readonly drainMs: number
 }
 
-export type ParsedSettings =
-  | { readonly kind: 'settings'; readonly settings: Settings }
-  /** Print and end. */
-  | { readonly kind: 'text'; readonly text: string }
-
-export function parseSettings(sources: FlagSources): ParsedSettings {
+export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
   const parsed = parseFlags(program, sources)
-  switch (parsed.kind) {
-    case 'help':
-      return { kind: 'text', text: formatHelp(program) }
-    case 'version':
-      return { kind: 'text', text: `${program.version}\n` }
-    case 'values':
-      break
-  }
+  if (parsed.kind === 'text') return parsed
   const { values, given } = parsed
   const databaseUrl = values.databaseUrl?.reveal() ?? sources.env.DATABASE_URL
   if (databaseUrl !== undefined && given.has('dataDir')) {

@@ -1,24 +1,17 @@
 /** Runs the program: reads the settings and serves, in this process or in several. */
-import { formatHelp } from '@privatemode/service'
-import { program } from './flag-table.ts'
+import type { ParsedSettings } from '@privatemode/service'
 import { refuseStart } from './refuse-start.ts'
-import { type ReadSettings, readSettings, type Settings } from './settings.ts'
+import { readSettings, type Settings } from './settings.ts'
 
 export async function run(args: readonly string[]): Promise<void> {
-  let read: ReadSettings
+  let read: ParsedSettings<Settings>
   try {
     read = readSettings({ args, env: process.env })
   } catch (error) {
     return refuseStart(error)
   }
-  switch (read.kind) {
-    case 'help':
-      return void process.stdout.write(formatHelp(program))
-    case 'version':
-      return void process.stdout.write(`${program.name} ${program.version}\n`)
-    case 'settings':
-      return serve(read.settings)
-  }
+  if (read.kind === 'text') process.stdout.write(read.text)
+  else await serve(read.settings)
 }
 
 /** Loaded only where it is used: what one way needs is memory for the other. */

@@ -5,6 +5,7 @@ import {
   type FlagValues,
   isLoopback,
   type LogFormat,
+  type ParsedSettings,
   parseFlags,
   parseLogLevel,
   type Secret,
@@ -49,18 +50,13 @@ export type Settings = {
   readonly log: { readonly format: LogFormat; readonly level: number }
 }
 
-export type ReadSettings =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'version' }
-  | { readonly kind: 'settings'; readonly settings: Settings }
-
 type Values = FlagValues<(typeof program)['flags']>
 
 const saltBytes = 32
 
-export function readSettings(sources: FlagSources): ReadSettings {
+export function readSettings(sources: FlagSources): ParsedSettings<Settings> {
   const parsed = parseFlags(program, { ...sources, env: withoutServiceLinks(sources.env) })
-  if (parsed.kind !== 'values') return parsed
+  if (parsed.kind === 'text') return parsed
   const { values, given } = parsed
   if (!given.has('apiEndpoint')) {
     throw stop(

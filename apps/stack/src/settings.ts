@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import {
   type FlagSources,
   type FlagTable,
-  formatHelp,
+  type ParsedSettings,
   type Program,
   parseFlags,
 } from '@privatemode/service'
@@ -82,14 +82,9 @@ export const program: Program<typeof flags> = {
   flags,
 }
 
-export type ParsedSettings =
-  | { readonly kind: 'settings'; readonly settings: Settings }
-  | { readonly kind: 'text'; readonly text: string }
-
-export function parseSettings(sources: FlagSources): ParsedSettings {
+export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
   const parsed = parseFlags(program, sources)
-  if (parsed.kind === 'help') return { kind: 'text', text: formatHelp(program) }
-  if (parsed.kind === 'version') return { kind: 'text', text: `${program.version}\n` }
+  if (parsed.kind === 'text') return parsed
   const { values, given } = parsed
   if (values.engineUrl !== undefined && (given.has('chatModel') || given.has('embedModel'))) {
     throw new StackError(

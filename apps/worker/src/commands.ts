@@ -6,7 +6,7 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
-import { type FlagTable, formatHelp, type Program, parseFlags } from '@privatemode/service'
+import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
 import { chooseEngine } from './choose-engine.ts'
 import { readSoftwareIdentity } from './evidence/choose-evidence.ts'
 import { contradiction, parseSettings, program } from './settings.ts'
@@ -76,7 +76,7 @@ async function tellFacts(
 /** The root signs one key and is forgotten: whoever has the file can attest, and nobody can issue another. */
 async function makeIdentity(args: readonly string[], env: Environment, now: Date): Promise<string> {
   const parsed = parseFlags(identityProgram, { args, env })
-  if (parsed.kind !== 'values') return formatHelp(identityProgram)
+  if (parsed.kind === 'text') return parsed.text
   const { out, days } = parsed.values
   if (out === undefined) throw contradiction('--out is missing: say where the identity is written')
   const root = await createSoftwareRoot({ name: 'privatemode software root', at: now, days })

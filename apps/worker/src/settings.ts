@@ -2,10 +2,10 @@
 import {
   type FlagSources,
   type FlagTable,
-  formatHelp,
   isLoopback,
   type LogFormat,
   logFlags,
+  type ParsedSettings,
   type Program,
   parseFlags,
   parseLogLevel,
@@ -117,14 +117,9 @@ export const program: Program<typeof flags> = {
   flags,
 }
 
-export type ParsedSettings =
-  | { readonly kind: 'settings'; readonly settings: Settings }
-  | { readonly kind: 'text'; readonly text: string }
-
-export function parseSettings(sources: FlagSources): ParsedSettings {
+export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
   const parsed = parseFlags(program, sources)
-  if (parsed.kind === 'help') return { kind: 'text', text: formatHelp(program) }
-  if (parsed.kind === 'version') return { kind: 'text', text: `${program.version}\n` }
+  if (parsed.kind === 'text') return parsed
   const { values } = parsed
   const level = parseLogLevel(values.logLevel)
   if (level === undefined) {

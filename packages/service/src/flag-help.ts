@@ -1,5 +1,5 @@
 /** Prints a table of flags: for `--help`, and as the Markdown tables of the documentation. */
-import { envName, type Flag, type FlagTable, type Program } from './flags.ts'
+import { envName, type Flag, type FlagTable, type Program } from './program.ts'
 
 /** The text of `--help`. */
 export function formatHelp(program: Program<FlagTable>): string {

@@ -3,7 +3,8 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { formatFlagTable, formatHelp } from './flag-help.ts'
-import { envName, parseFlags } from './flags.ts'
+import { parseFlags } from './flags.ts'
+import { envName } from './program.ts'
 
 const program = {
   name: 'demo',
@@ -102,8 +103,11 @@ test('a secret file that is missing or empty stops the start', () => {
 })
 
 test('help and version are asked for in their usual spellings', () => {
-  expect(parseFlags(program, { args: ['--port', '1', '-h'], env: {} }).kind).toBe('help')
-  expect(parseFlags(program, { args: ['--version'], env: {} }).kind).toBe('version')
+  const asked = (...args: string[]) => parseFlags(program, { args, env: {} })
+  const help = { kind: 'text', text: formatHelp(program) } as const
+  expect(asked('--port', '1', '-h')).toEqual(help)
+  expect(asked('--help')).toEqual(help)
+  expect(asked('--version')).toEqual({ kind: 'text', text: `${program.name} 1.2.3\n` })
 })
 
 test('help lists every flag with its aliases, default and variable', () => {

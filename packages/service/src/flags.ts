@@ -1,75 +1,13 @@
-/** One table of flags: read from the command line, the environment and `@file`s, typed by the table. */
+/** Reads a program's flags: from the command line, the environment and `@file`s, typed by their table. */
+
 import { readFileSync } from 'node:fs'
+import { formatHelp } from './flag-help.ts'
+import { envName, type Flag, type FlagTable, type FlagValues, type Program } from './program.ts'
 import { Secret } from './secret.ts'
 import { ServiceError } from './service-error.ts'
 
-type Described = {
-  /** One sentence, lower case; shown by `--help` and in the documentation. */
-  readonly help: string
-  /** Heading under which help and documentation list the flag. */
-  readonly group?: string
-  /** One letter: `l` for `-l`. */
-  readonly short?: string
-  readonly aliases?: readonly string[]
-}
-
-export type Flag = Described &
-  (
-    | {
-        readonly type: 'string'
-        readonly default?: string
-        readonly choices?: readonly string[]
-        /** `@path` stands for the content of that file. */
-        readonly orFile?: true
-      }
-    | { readonly type: 'boolean'; readonly default?: boolean }
-    | {
-        readonly type: 'integer'
-        readonly default?: number
-        readonly min?: number
-        readonly max?: number
-      }
-    /** A literal, or `@path` of a file that has it; arrives wrapped. */
-    | { readonly type: 'secret'; readonly default?: undefined }
-  )
-
-export type FlagTable = Readonly<Record<string, Flag>>
-
-type Plain<F extends Flag> = F['type'] extends 'boolean'
-  ? boolean
-  : F['type'] extends 'integer'
-    ? number
-    : F['type'] extends 'secret'
-      ? Secret
-      : F extends { readonly choices: readonly (infer Choice)[] }
-        ? Choice
-        : string
-
-/** The values a table yields: present where there is a default, else possibly `undefined`. */
-export type FlagValues<Table extends FlagTable> = {
-  readonly [Name in keyof Table]: Table[Name] extends {
-    readonly default: string | number | boolean
-  }
-    ? Plain<Table[Name]>
-    : Table[Name]['type'] extends 'boolean'
-      ? boolean
-      : Plain<Table[Name]> | undefined
-}
-
-export type Program<Table extends FlagTable> = {
-  readonly name: string
-  /** One sentence for the head of `--help`. */
-  readonly summary: string
-  readonly version: string
-  readonly envPrefix: string
-  /** What it does instead of running when the first word names it, for `--help`. */
-  readonly commands?: Readonly<Record<string, string>>
-  readonly flags: Table
-}
-
 export type ParsedFlags<Table extends FlagTable> =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'version' }
+  | AskedText
   | {
       readonly kind: 'values'
       readonly values: FlagValues<Table>
@@ -77,18 +15,17 @@ export type ParsedFlags<Table extends FlagTable> =
       readonly given: ReadonlySet<keyof Table & string>
     }
 
+/** Help or version was asked for: to be printed, and that is all. */
+export type AskedText = { readonly kind: 'text'; readonly text: string }
+
+/** What a program makes of its flags. */
+export type ParsedSettings<Settings> =
+  | AskedText
+  | { readonly kind: 'settings'; readonly settings: Settings }
+
 export type FlagSources = {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-}
-
-/** The environment variable of a flag: `apiKey` under prefix `PRIVATEMODE_` is `PRIVATEMODE_API_KEY`. */
-export function envName(prefix: string, flagName: string): string {
-  const words = flagName
-    .replaceAll('-', '_')
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
-  return prefix + words.toUpperCase()
 }
 
 /** Reads a program's flags; the command line beats the environment, which beats the default. */
@@ -142,13 +79,14 @@ function note(texts: ArgTexts, name: string, entry: { text: string; as: string }
 function readArgs(
   program: Program<FlagTable>,
   args: readonly string[],
-): { kind: 'help' } | { kind: 'version' } | { kind: 'texts'; texts: ArgTexts } {
+): AskedText | { kind: 'texts'; texts: ArgTexts } {
   const texts: ArgTexts = new Map()
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? ''
     const [spelled, inline] = splitOnce(arg)
-    if (spelled === '--help' || spelled === '-h') return { kind: 'help' }
-    if (spelled === '--version') return { kind: 'version' }
+    if (spelled === '--help' || spelled === '-h') return { kind: 'text', text: formatHelp(program) }
+    if (spelled === '--version')
+      return { kind: 'text', text: `${program.name} ${program.version}\n` }
     const name = findName(program, spelled)
     let text = inline
     if (text === undefined) {

@@ -3,13 +3,10 @@
 export { decodeBody } from './decode-body.ts'
 export { formatFlagTable, formatHelp } from './flag-help.ts'
 export {
-  envName,
-  type Flag,
+  type AskedText,
   type FlagSources,
-  type FlagTable,
-  type FlagValues,
   type ParsedFlags,
-  type Program,
+  type ParsedSettings,
   parseFlags,
 } from './flags.ts'
 export { ipBytes, ipVersion } from './ip-address.ts'
@@ -48,6 +45,7 @@ export {
   type OutboundOptions,
 } from './outbound.ts'
 export { explainOutboundError } from './outbound-error.ts'
+export { envName, type Flag, type FlagTable, type FlagValues, type Program } from './program.ts'
 export { isLoopback } from './proxy-choice.ts'
 export { readBody } from './read-body.ts'
 export { newRequestId, requestIdHeaders } from './request-id.ts'

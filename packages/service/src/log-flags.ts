@@ -1,5 +1,5 @@
 /** The flags of the log, the same for every service. */
-import type { FlagTable } from './flags.ts'
+import type { FlagTable } from './program.ts'
 
 export const logFlags = {
   logFormat: {

@@ -1,6 +1,6 @@
 /** Runs one command: a call of the admin API of a running gateway, or an audit of a bill. */
 import { readFileSync } from 'node:fs'
-import { type FlagTable, formatHelp, type Program, parseFlags } from '@privatemode/service'
+import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
 import { GatewayError } from '../gateway-error.ts'
 import { auditBill, formatFindings } from './audit.ts'
 import { type AdminRequest, commands } from './commands.ts'
@@ -63,8 +63,8 @@ export async function runCommand(
   const words = args.findIndex((word) => word.startsWith('-'))
   const name = args.slice(0, words < 0 ? args.length : words).join(' ')
   const parsed = parseFlags(program, { args: words < 0 ? [] : args.slice(words), env })
-  if (parsed.kind !== 'values') {
-    print(formatHelp(program))
+  if (parsed.kind === 'text') {
+    print(parsed.text)
     return 0
   }
   const { values } = parsed
