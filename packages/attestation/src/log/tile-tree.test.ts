@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import vectors from '../../../../test/vectors/tlog.json'
 import { formatHex, parseHex, utf8 } from '../bytes.ts'
 import { entries, MemoryLog } from '../testing/memory-log.ts'
+import { AttestationError } from '../verdict.ts'
 import { openCheckpoint } from './checkpoint.ts'
 import { leafHash, rootFromInclusion } from './merkle.ts'
 import { parseNoteSigner } from './note-signer.ts'
@@ -62,6 +63,13 @@ test('the roots of every earlier size come out of the tiles of the latest', asyn
     const { older, newer } = await tree.rootsSince(size)
     expect([formatHex(older), formatHex(newer)]).toEqual([root(size), root(600)])
   }
+})
+
+test('what a reader refuses keeps its code, and every other failure has the one for it', async () => {
+  const failing = (error: Error) => new TileTree(() => Promise.reject(error), 600).root()
+  const refusal = new AttestationError('log_malformed', 'the answer is too long')
+  await expect(failing(refusal)).rejects.toBe(refusal)
+  await expect(failing(new Error('gone'))).rejects.toMatchObject({ code: 'log_unreachable' })
 })
 
 test('paths of tiles are those of the specification', () => {

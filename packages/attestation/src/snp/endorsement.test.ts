@@ -92,3 +92,12 @@ test('a certificate with missing, doubled or odd extensions is refused', async (
     await refused(evidence, 'certificate_malformed', 'snp/endorsement')
   }
 })
+
+test('a provider whose name is not printable, or long, is refused', async () => {
+  const longest = 'p'.repeat(256)
+  await authenticate(await vlek.attest({}, { cspId: longest }), vlek.context)
+  for (const cspId of [`${longest}p`, 'a\nb', 'a\u0000']) {
+    const evidence = await vlek.attest({}, { cspId })
+    await refused(evidence, 'certificate_malformed', 'snp/endorsement', vlek.context)
+  }
+})
