@@ -1,8 +1,8 @@
 /** How much dearer our stages are than the bare primitives on the same bytes: recorded, and compared. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Effort } from './socket-round-trip.ts'
-import { measureStages, type Stage, type Stages } from './stage-costs.ts'
+import type { Effort, Stage } from './least-us.ts'
+import { measureStages, type Stages } from './stage-costs.ts'
 
 export type Ratios = { readonly chat: number; readonly chunk: number; readonly prompt: number }
 

@@ -1,8 +1,8 @@
-/** What one round trip over loopback costs in processor time, both ends in this process. */
-import type { Socket } from 'bun'
+/** What round trips and transfers over loopback cost in processor time, both ends in this process. */
 
-/** A stage is measured `tries` times, in loops of so many calls. */
-export type Effort = { readonly tries: number; readonly calls: number }
+import { releaseBytes } from '@privatemode/service/http'
+import type { Socket } from 'bun'
+import type { Effort } from './least-us.ts'
 
 const bytes = Buffer.alloc(2048, 'x')
 
@@ -33,6 +33,55 @@ export async function socketRoundTripUs({ tries, calls }: Effort): Promise<numbe
       done = resolve
       client.write(bytes)
     })
+    const { user, system } = process.cpuUsage(before)
+    least = Math.min(least, (user + system) / calls)
+  }
+  client.end()
+  server.stop(true)
+  return least
+}
+
+/** A long body once over loopback: all of it is written and read, as the proxy writes and reads it for one prompt. */
+export async function socketTransferUs(
+  body: Uint8Array,
+  writtenBytes: number,
+  { tries, calls }: Effort,
+): Promise<number> {
+  let left = 0
+  let done: () => void = () => {}
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data(_, given) {
+        left -= given.length
+        releaseBytes(given)
+        if (left === 0) done()
+      },
+    },
+  })
+  let sent = 0
+  const send = (socket: Socket<undefined>) => {
+    while (sent < body.length) {
+      const taken = socket.write(body, sent, Math.min(writtenBytes, body.length - sent))
+      if (taken <= 0) return
+      sent += taken
+    }
+  }
+  const client: Socket<undefined> = await Bun.connect({
+    hostname: '127.0.0.1',
+    port: server.port,
+    socket: { data() {}, drain: send },
+  })
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0; round <= tries; round++) {
+    const before = process.cpuUsage()
+    for (let call = 0; call < calls; call++) {
+      await new Promise<void>((resolve) => {
+        ;[left, sent, done] = [body.length, 0, resolve]
+        send(client)
+      })
+    }
     const { user, system } = process.cpuUsage(before)
     least = Math.min(least, (user + system) / calls)
   }

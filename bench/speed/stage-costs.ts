@@ -9,7 +9,6 @@ import { scanBody } from '@privatemode/protocol/api'
 import {
   AnswerOpener,
   type Bytes,
-  beginRequest,
   dataRecord,
   endRecord,
   headRecord,
@@ -25,9 +24,11 @@ import { formatResponseHead } from '../../apps/proxy/src/response-head.ts'
 import { parseRequestHead, readHeadText } from '../../packages/service/src/http/request-head.ts'
 import { parseResponseHead } from '../../packages/service/src/http/response-head.ts'
 import { requestBody } from '../load/load-spec.ts'
-import { type Effort, socketRoundTripUs } from './socket-round-trip.ts'
+import { type Effort, leastUs, type Stage, settled } from './least-us.ts'
+import { measurePrompt } from './prompt-stages.ts'
+import { seal, session } from './sample-request.ts'
+import { socketRoundTripUs } from './socket-round-trip.ts'
 
-export type Stage = { readonly name: string; readonly us: number }
 export type Stages = {
   readonly chat: readonly Stage[]
   readonly chunk: readonly Stage[]
@@ -36,22 +37,14 @@ export type Stages = {
   readonly bare: { readonly chat: number; readonly chunk: number; readonly prompt: number }
 }
 
-const session = {
-  workerId: 'w_bench',
-  sealKeyId: nativeCrypto.random(16),
-  encapsulation: nativeCrypto.random(1120),
-  secret: nativeCrypto.random(32),
-}
-const requestHead = { headers: {}, shape: 'default', manifest_digest: 'ab'.repeat(32) } as const
 const encode = (text: string): Bytes => new TextEncoder().encode(text)
 
 export async function measureStages(effort: Effort): Promise<Stages> {
   const chatBody = encode(requestBody({ kind: 'chat', bodyBytes: 1024 }))
-  const promptBody = encode(requestBody({ kind: 'chat', bodyBytes: 1_048_576 }))
-  const long = { tries: effort.tries, calls: Math.max(1, Math.floor(effort.calls / 400)) }
   const answer = await sealedAnswers(chatBody)
   const event = encode(`data: ${'x'.repeat(170)}\n\n`)
   const tripUs = await socketRoundTripUs(effort)
+  const prompt = await measurePrompt(effort.tries)
   return {
     chat: [
       { name: 'sockets: two reads, two writes', us: tripUs },
@@ -61,14 +54,11 @@ export async function measureStages(effort: Effort): Promise<Stages> {
       { name: 'sockets: a read, a write', us: tripUs / 2 },
       ...(await streamStages(event, effort)),
     ],
-    prompt: [
-      { name: 'scan the body', us: leastUs(long, () => scanBody(promptBody)) },
-      { name: 'seal the request', us: leastUs(long, () => sealAll(promptBody)) },
-    ],
+    prompt: prompt.stages,
     bare: {
       chat: leastUs(effort, bareChat(chatBody)),
       chunk: leastUs(effort, bareOpen(event)),
-      prompt: leastUs(long, bareSeal(promptBody)),
+      prompt: prompt.bareUs,
     },
   }
 }
@@ -115,22 +105,6 @@ function inProcess(body: Bytes, answer: () => Answer, effort: Effort): Stage[] {
     },
   ]
 }
-
-const seal = (body: Bytes) =>
-  settled(beginRequest(nativeCrypto, [session], newContext(), requestHead, body))
-
-function sealAll(body: Bytes): void {
-  const request = seal(body)
-  while (request.next() !== undefined) {}
-}
-
-const newContext = () => ({
-  requestId: nativeCrypto.random(16),
-  issuedAtMs: Date.now(),
-  method: 'POST',
-  path: '/v1/chat/completions',
-  model: 'bench',
-})
 
 type Answer = { readonly bytes: Bytes; readonly key: Bytes; readonly digest: Bytes }
 
@@ -203,32 +177,6 @@ function bareOpen(text: Bytes): () => void {
   const aead = settled(nativeCrypto.aeadKey(key))
   const sealed = joinBytes(settled(aead.seal(nonce, aad, [text])) as Bytes[])
   return () => void aead.open(nonce, aad, sealed)
-}
-
-function bareSeal(text: Bytes): () => void {
-  const [key, nonce, aad] = [nativeCrypto.random(32), new Uint8Array(12), new Uint8Array(5)]
-  const aead = settled(nativeCrypto.aeadKey(key))
-  const step = 256 * 1024
-  return () => {
-    for (let at = 0; at < text.length; at += step)
-      void aead.seal(nonce, aad, [text.subarray(at, at + step)])
-  }
-}
-
-export function leastUs({ tries, calls }: Effort, work: () => unknown): number {
-  let least = Number.POSITIVE_INFINITY
-  for (let round = 0; round <= tries; round++) {
-    const before = process.cpuUsage()
-    for (let call = 0; call < calls; call++) work()
-    const { user, system } = process.cpuUsage(before)
-    least = Math.min(least, (user + system) / calls)
-  }
-  return least
-}
-
-function settled<T>(value: T | Promise<T>): T {
-  if (value instanceof Promise) throw new TypeError('the native provider answers at once')
-  return value
 }
 
 /** Opening what was sealed above is checked once: a stage that fails would look cheap. */

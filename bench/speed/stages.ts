@@ -1,5 +1,6 @@
 /** Where the time goes: the tables of stages, and what the next step would be. */
-import type { Stage, Stages } from './stage-costs.ts'
+import type { Stage } from './least-us.ts'
+import type { Stages } from './stage-costs.ts'
 
 export function formatStages({ chat, chunk, prompt, bare }: Stages): string[] {
   return [
@@ -12,7 +13,7 @@ export function formatStages({ chat, chunk, prompt, bare }: Stages): string[] {
     '',
     ...table('a small chat', chat, bare.chat),
     ...table('one chunk of a stream, in a frame of its own', chunk, bare.chunk),
-    ...table('a prompt of 1 MB, without sockets', prompt, bare.prompt),
+    ...table('a prompt of 10 MB', prompt, bare.prompt),
     ...nextSteps,
   ]
 }
@@ -33,7 +34,8 @@ function table(title: string, stages: readonly Stage[], bareUs: number): string[
 const nextSteps = [
   '**What the next step would be.** For a small chat: ciphers, hashes and the sockets are what is left, and each cipher costs a native object',
   'and three buffers for a microsecond of AES; a runtime call that seals into a given buffer would halve that. For a chunk: the same call,',
-  'and a read that hands out a view of the receive buffer instead of a copy. For long prompts: memory that is new to the process costs more',
-  'than encrypting what is in it, so buffers are given back the moment they are done with; the copy out of the receive buffer is the next to go.',
+  'and a read that hands out a view of the receive buffer instead of a copy. For long prompts: both of these, since every buffer that a socket',
+  'or a cipher gives out is a copy, counts towards the next run of the collector, and is given back the moment it is done with: memory that is',
+  'new to the process costs more than encrypting what is in it.',
   '',
 ]

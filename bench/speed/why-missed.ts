@@ -1,5 +1,6 @@
 /** Why a goal was missed, said by the figures of the same run. */
 import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
+import type { Stage } from './least-us.ts'
 import type { Sample } from './measure.ts'
 import { short } from './plot.ts'
 import { cpuUsOf, Figures, peakMiBOf, type Results } from './results.ts'
@@ -52,6 +53,7 @@ function explainRate(
   const { name, all, own } = stagesOf(workload, stages)
   const sockets = all.find((stage) => stage.name.startsWith('sockets'))?.us
   const floor = `Of the stages of ${name}, sockets take ${us(sockets)} and bare ciphers and hashes ${us(own)}: nothing in our code can save those.`
+  if (workload.startsWith('prompt')) return `${sides} ${floor} ${explainLimit(all, own, nginx)}`
   if (workload !== 'stream-32' || target !== 'proxy') return `${sides} ${floor}`
   const off = cpuOf(figures, workload, 'proxy, shape off', 'proxy')
   return `${sides} ${floor} Without a shape it is ${us(off)}. A shaped stream wakes the proxy on every tick of its clock, together with those of the same phase, for a read and a write each; at ${perSecond(figures, workload, target)} streams a second the process sleeps in between, and caches are cold when it wakes.`
@@ -61,8 +63,20 @@ function stagesOf(workload: WorkloadId, stages: NonNullable<Results['stages']>) 
   if (workload.startsWith('stream'))
     return { name: 'one chunk', all: stages.chunk, own: stages.bare.chunk }
   if (workload.startsWith('prompt'))
-    return { name: 'a prompt of 1 MB', all: stages.prompt, own: stages.bare.prompt }
+    return { name: 'a prompt of 10 MB', all: stages.prompt, own: stages.bare.prompt }
   return { name: 'a small chat', all: stages.chat, own: stages.bare.chat }
+}
+
+/** A runtime that copies what it reads, and ciphers: nginx has neither. */
+function explainLimit(all: readonly Stage[], own: number, nginx: number | undefined): string {
+  const sockets = all.find((stage) => stage.name.startsWith('sockets'))?.us ?? 0
+  const together = all.reduce((sum, stage) => sum + stage.us, 0)
+  const ratio = (cost: number) => (nginx === undefined ? '–' : `${short(nginx / cost)} ×`)
+  return (
+    `With those two alone it would be ${ratio(sockets + own)}, with all stages at their best (${us(together)}) ${ratio(together)}. ` +
+    'The rest is the collector, which runs once for every few dozen megabytes that sockets and ciphers give out in buffers of their own, ' +
+    'and memory that another core has just written.'
+  )
 }
 
 function explainTail(figures: Figures): string {
@@ -85,12 +99,12 @@ function explainFirstToken(figures: Figures): string {
     us(figures.figure('stream-1', target, read)?.middle)
   const first = took('whole path, shape off', ({ firstByteUs }) => firstByteUs.p50)
   const whole = took('whole path, shape off', ({ latencyUs }) => latencyUs.p50)
-  const direct = took('direct', ({ latencyUs }) => latencyUs.p50)
+  const alone = took('proxy, shape off', ({ firstByteUs }) => firstByteUs.p50)
   return (
     `all three programs share one core here and take turns: a stream of 256 chunks uses ${us(sum)} of processor in them ` +
-    `(proxy ${us(proxy)}, gateway ${us(gateway)}, worker ${us(worker)}). The model server has sent all of it after ${direct}, before its first ` +
-    `frame is through, so that part of what is done for the rest comes before it: the first token takes ${first}, the whole ${whole}. ` +
-    'On machines of their own, and behind a model that thinks between tokens, nothing stands before the first.'
+    `(proxy ${us(proxy)}, gateway ${us(gateway)}, worker ${us(worker)}). The first token takes ${first}, the whole ${whole}; through the proxy ` +
+    `and the backend that stands for the other two, it takes ${alone}. The work on what follows the first token waits until that one is on its ` +
+    'way; before it stand six turns, in and out of each program, every one with a wake-up and cold caches.'
   )
 }
 
