@@ -15,8 +15,8 @@ import { formatResponseHead } from './response-head.ts'
 export type AnswerWriter = {
   /** Takes what was opened, also nothing: a stream then shows its head. False if the client is slow. */
   write(pieces: readonly Uint8Array[]): boolean
-  /** The authenticated end was seen. */
-  end(): void
+  /** The authenticated end was seen, after what is given here. */
+  end(pieces: readonly Uint8Array[]): void
   /** There will be no authentic end. True if the client could be told in mid-answer. */
   lose(error: ApiError): boolean
   /** The client is gone. */
@@ -37,16 +37,18 @@ const longestWholeBytes = 256 * 1024 * 1024
 export function createWholeWriter({ exchange, record, headers }: AnswerParts): AnswerWriter {
   let pieces: Uint8Array[] = []
   let size = 0
+  function hold(more: readonly Uint8Array[]): boolean {
+    for (const piece of more) {
+      size += piece.length
+      pieces.push(piece)
+    }
+    if (size > longestWholeBytes) throw new RangeError('the answer is too long to be held')
+    return true
+  }
   return {
-    write(more) {
-      for (const piece of more) {
-        size += piece.length
-        pieces.push(piece)
-      }
-      if (size > longestWholeBytes) throw new RangeError('the answer is too long to be held')
-      return true
-    },
-    end() {
+    write: hold,
+    end(more) {
+      hold(more)
       const only = pieces[0]
       const body =
         pieces.length === 1 && only !== undefined ? asBuffer(only) : Buffer.concat(pieces)
@@ -72,12 +74,24 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
   const kept: Uint8Array[] | undefined = record.dump === undefined ? undefined : []
   const silence = app.silence.watch(() => void exchange.writeChunk([keepAlive(dialect)]))
 
-  function send(pieces: readonly Uint8Array[]): boolean {
+  function note(pieces: readonly Uint8Array[]): void {
     for (const piece of pieces) record.sent(piece.length)
     kept?.push(...pieces)
     silence.heard()
+  }
+
+  function send(pieces: readonly Uint8Array[]): boolean {
+    note(pieces)
     if (exchange.begun) return exchange.writeChunk(pieces)
     return exchange.beginChunks(formatResponseHead(record.status, headers), pieces)
+  }
+
+  function cut(pieces: readonly Uint8Array[]): Uint8Array[] {
+    const events: Uint8Array[] = []
+    for (const piece of pieces) {
+      for (const part of cutter.push(piece)) events.push(part)
+    }
+    return events
   }
 
   function close(): void {
@@ -86,17 +100,15 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
   }
 
   return {
-    write(pieces) {
-      const events: Uint8Array[] = []
-      for (const piece of pieces) {
-        for (const part of cutter.push(piece)) events.push(part)
-      }
-      return send(events)
-    },
-    end() {
-      send(cutter.rest())
+    write: (pieces) => send(cut(pieces)),
+    end(pieces) {
+      const rest = [...cut(pieces), ...cutter.rest()]
+      // The last events and the end of the transfer are one write, too.
+      const isBegun = exchange.begun
+      if (isBegun) note(rest)
+      else send(rest)
       close()
-      exchange.endChunks()
+      exchange.endChunks(isBegun ? rest : [])
     },
     lose(error) {
       send([errorEvent(dialect, error, record.requestId)])

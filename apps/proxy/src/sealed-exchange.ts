@@ -177,12 +177,11 @@ export class SealedExchange implements AnswerSink {
     if (writer === undefined) return
     const pieces = this.#opened
     this.#opened = []
-    const open = writer.write(pieces)
     if (ended) {
+      writer.end(pieces)
       this.#leave()
-      writer.end()
       record.close('complete', undefined, app.log, app.metrics)
-    } else if (!open) {
+    } else if (!writer.write(pieces)) {
       // The client's pace is the worker's pace.
       this.#connection?.pause()
       exchange.whenDrained(() => this.#connection?.resume())

@@ -99,9 +99,14 @@ export class Exchange {
     return size === 0 || host.writer.writePieces(`${size.toString(16)}\r\n`, pieces, '\r\n')
   }
 
-  /** The end of such a body; HTTP/1.0 sees it by the connection's. */
-  endChunks(): void {
-    if (this.head.minorVersion === 1) this.#host?.writer.write(lastChunk)
+  /** What is left of such a body and its end, in one write; HTTP/1.0 sees the end by the connection's. */
+  endChunks(pieces: readonly Uint8Array[] = []): void {
+    const writer = this.#host?.writer
+    const size = sizeOf(pieces)
+    const isFramed = this.head.minorVersion === 1
+    if (size === 0 && isFramed) writer?.write(lastChunk)
+    else if (isFramed) writer?.writePieces(`${size.toString(16)}\r\n`, pieces, `\r\n${lastChunk}`)
+    else if (size > 0) writer?.writePieces('', pieces, '')
     this.finish()
   }
 
