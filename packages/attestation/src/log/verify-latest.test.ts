@@ -160,6 +160,12 @@ test('a remembered checkpoint that the log did not sign is refused', async () =>
   await refused(latest(honest, forged), 'log_signature_invalid')
 })
 
+test('two checkpoints of one size and two roots are a fork, whatever else the host withholds', async () => {
+  const forked = await fork(299, 300)
+  for (const path of forked.files.keys()) if (path !== 'checkpoint') forked.files.delete(path)
+  await refused(latest(forked, history.get(300)), 'log_forked')
+})
+
 test('witnesses are demanded of the new checkpoint, not of the remembered one', async () => {
   const witness = await newSigner('w1', 'cosignature/v1')
   const log = honest.copy()
