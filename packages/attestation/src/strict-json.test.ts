@@ -74,3 +74,8 @@ test('size and depth have limits', () => {
   expect(() => parse('1e999')).toThrow(refused)
   expect(parse(JSON.stringify('x\\"'.repeat(100_000)))).toBe('x\\"'.repeat(100_000))
 })
+
+test('a string without an end is refused as that', () => {
+  for (const text of ['"a', '"', '["a\\"]'])
+    expect(() => parse(text)).toThrow('a string has no end')
+})

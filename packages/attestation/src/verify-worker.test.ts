@@ -10,9 +10,10 @@ import {
   produceSoftwareEvidence,
   softwareRootFingerprint,
 } from './software/producer.ts'
+import type { SoftwareVerifier } from './software/verifier.ts'
 import { formatStatement } from './statement.ts'
 import { chatModel, noon, type SoftwareWorld, softwareWorld } from './testing/software-world.ts'
-import type { AttestationErrorCode } from './verdict.ts'
+import { AttestationError, type AttestationErrorCode, type Check } from './verdict.ts'
 import { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
 
 let world: SoftwareWorld
@@ -47,6 +48,27 @@ test('neither a copy nor a look-alike of an attested worker is one', async () =>
   expect(isAttestedWorker(Object.create(worker))).toBe(false)
   expect(isAttestedWorker(undefined)).toBe(false)
   expect(Object.isFrozen(worker)).toBe(true)
+})
+
+test('a fault of our own is thrown as it is, not as a refusal', async () => {
+  const inputs = await world.inputs()
+  const fault = new TypeError('a fault')
+  const thrown = (changes: Partial<SoftwareVerifier>) =>
+    verifyWorker({ ...inputs, software: { ...inputs.software!, ...changes } })
+  await expect(thrown({ authenticate: () => Promise.reject(fault) })).rejects.toBe(fault)
+  const appraise = () => {
+    throw fault
+  }
+  await expect(thrown({ appraise })).rejects.toBe(fault)
+})
+
+test('a refusal that carries more checks than were made here keeps them', async () => {
+  const inputs = await world.inputs()
+  const checks = Array<Check>(9).fill({ id: 'a/check', result: 'failed', detail: 'made elsewhere' })
+  const refusal = new AttestationError('software_refused', 'no', { checks })
+  const authenticate = () => Promise.reject(refusal)
+  const attempt = verifyWorker({ ...inputs, software: { ...inputs.software!, authenticate } })
+  await expect(attempt).rejects.toBe(refusal)
 })
 
 test('gate 1: without a software verifier, software evidence is refused', async () => {
