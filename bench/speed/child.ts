@@ -105,6 +105,33 @@ export function cpuSeconds(pid: number): number {
   return ticks / ticksPerSecond
 }
 
+export type Usage = {
+  readonly seconds: number
+  /** Of that, in the kernel. */
+  readonly kernelSeconds: number
+  /** Of that, by threads that a runtime has beside the one that runs the program. */
+  readonly besideSeconds: number
+  /** How often the first threads went to sleep. */
+  readonly sleeps: number
+}
+
+/** The same in its parts. */
+export function usageOf(pid: number): Usage {
+  let [ticks, kernel, beside, sleeps] = [0, 0, 0, 0]
+  for (const one of familyOf(pid)) {
+    const [all, first] = [statOf(one), statOf(one, `task/${one}/`)]
+    if (all === undefined || first === undefined) continue
+    ticks += all.ticks
+    kernel += all.kernelTicks
+    beside += all.ticks - first.ticks
+    sleeps += sleepsOf(one)
+  }
+  const [seconds, kernelSeconds, besideSeconds] = [ticks, kernel, beside].map(
+    (count) => count / ticksPerSecond,
+  ) as [number, number, number]
+  return { seconds, kernelSeconds, besideSeconds, sleeps }
+}
+
 /** The same of each process by itself. */
 export function cpuSecondsEach(pid: number): Map<number, number> {
   const each = familyOf(pid).map(
@@ -148,13 +175,26 @@ function familyOf(pid: number): number[] {
   return family
 }
 
-function statOf(pid: number): { parent: number; ticks: number } | undefined {
+type Stat = { readonly parent: number; readonly ticks: number; readonly kernelTicks: number }
+
+/** Of a process, or of one of its threads. */
+function statOf(pid: number, thread = ''): Stat | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const stat = readFileSync(`/proc/${pid}/${thread}stat`, 'latin1')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }
+    const kernelTicks = Number(fields[12])
+    return { parent: Number(fields[1]), ticks: Number(fields[11]) + kernelTicks, kernelTicks }
   } catch {
     return undefined
+  }
+}
+
+function sleepsOf(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0)
+  } catch {
+    return 0
   }
 }
 

@@ -1,7 +1,7 @@
 /** Sends one load to one target and looks at what it cost. */
 
 import type { LoadResult, LoadSpec, Spread } from '../load/load-spec.ts'
-import { cpuSeconds, peakMiB, pinned, resetPeak, root } from './child.ts'
+import { peakMiB, pinned, resetPeak, root, type Usage, usageOf } from './child.ts'
 import type { Target, TargetName } from './target.ts'
 import type { Workload, WorkloadId } from './workloads.ts'
 
@@ -29,11 +29,17 @@ export type Sample = {
 export type PartCost = {
   readonly name: string
   readonly cpuUs: number
+  /** Of that, in the kernel, and by threads beside the one that runs the program. */
+  readonly kernelUs: number
+  readonly besideUs: number
+  /** How often it went to sleep, for each request. */
+  readonly sleeps: number
   readonly peakMiB: number
 }
 
 const graceMs = 45_000
 const readyLine = 'ready\n'
+const nothingUsed: Usage = { seconds: 0, kernelSeconds: 0, besideSeconds: 0, sleeps: 0 }
 
 export async function measure(
   target: Target,
@@ -46,18 +52,26 @@ export async function measure(
     ({ name }) => (name === 'proxy with TLS') === isSecond(target, workload),
   )
   for (const { pid } of parts) resetPeak(pid)
-  const used = () => parts.map(({ pid }) => cpuSeconds(pid))
+  const used = () => parts.map(({ pid }) => usageOf(pid))
   let before = used()
   const limit = most === undefined ? {} : { requests: most }
   const result = await load({ ...specFor(target, workload, seconds), ...limit }, () => {
     before = used()
   })
   const requests = Math.max(1, result.requests)
-  const costs = parts.map(({ name, pid }, at) => ({
-    name: name === 'proxy with TLS' ? 'proxy' : name,
-    cpuUs: ((cpuSeconds(pid) - (before[at] ?? 0)) * 1e6) / requests,
-    peakMiB: peakMiB(pid),
-  }))
+  const after = used()
+  const costs = parts.map(({ name, pid }, at) => {
+    const each = (read: (usage: Usage) => number) =>
+      (read(after[at] ?? nothingUsed) - read(before[at] ?? nothingUsed)) / requests
+    return {
+      name: name === 'proxy with TLS' ? 'proxy' : name,
+      cpuUs: each(({ seconds }) => seconds * 1e6),
+      kernelUs: each(({ kernelSeconds }) => kernelSeconds * 1e6),
+      besideUs: each(({ besideSeconds }) => besideSeconds * 1e6),
+      sleeps: each(({ sleeps }) => sleeps),
+      peakMiB: peakMiB(pid),
+    }
+  })
   const cpuUs = costs.reduce((sum, cost) => sum + cost.cpuUs, 0)
   return {
     workload: workload.id,

@@ -1,7 +1,7 @@
 /** Why a goal was missed, said by the figures of the same run. */
 import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
 import type { Stage } from './least-us.ts'
-import type { Sample } from './measure.ts'
+import type { PartCost, Sample } from './measure.ts'
 import { short } from './plot.ts'
 import { cpuUsOf, Figures, peakMiBOf, type Results } from './results.ts'
 import type { TargetName } from './target.ts'
@@ -49,14 +49,34 @@ function explainRate(
   const nginx = cpuOf(figures, workload, 'nginx', 'nginx')
   const portkey = cpuOf(figures, workload, 'portkey', 'portkey')
   const sides = `the proxy uses ${us(ours)} for one, nginx ${us(nginx)}, Portkey ${us(portkey)}.`
-  if (stages === undefined) return sides
+  const shape =
+    workload === 'stream-32' && target === 'proxy' ? ` ${explainShape(figures, stages)}` : ''
+  if (stages === undefined) return `${sides}${shape}`
   const { name, all, own } = stagesOf(workload, stages)
   const sockets = all.find((stage) => stage.name.startsWith('sockets'))?.us
   const floor = `Of the stages of ${name}, sockets take ${us(sockets)} and bare ciphers and hashes ${us(own)}: nothing in our code can save those.`
   if (workload.startsWith('prompt')) return `${sides} ${floor} ${explainLimit(all, own, nginx)}`
-  if (workload !== 'stream-32' || target !== 'proxy') return `${sides} ${floor}`
-  const off = cpuOf(figures, workload, 'proxy, shape off', 'proxy')
-  return `${sides} ${floor} Without a shape it is ${us(off)}. A shaped stream wakes the proxy on every tick of its clock, together with those of the same phase, for a read and a write each; at ${perSecond(figures, workload, target)} streams a second the process sleeps in between, and caches are cold when it wakes.`
+  return `${sides} ${floor}${shape}`
+}
+
+/** A shape sets the pace: most of what a stream costs is that it comes in many pieces with pauses in between. */
+function explainShape(figures: Figures, stages: Results['stages']): string {
+  const of = (target: TargetName, read: (part: PartCost) => number) =>
+    figures.figure('stream-32', target, ({ parts }) => parts[0] && read(parts[0]))?.middle
+  const pieces = (target: TargetName) =>
+    figures.figure('stream-32', target, ({ piecesPerAnswer }) => piecesPerAnswer)?.middle
+  const inLoop = stages?.chunk.reduce((sum, stage) => sum + stage.us, 0)
+  const ticks = pieces('proxy')
+  const sleeps = of('proxy', (part) => part.sleeps)
+  return (
+    `A shaped stream comes in ${count(ticks)} pieces, one for each tick of its clock, where an unshaped one comes in ` +
+    `${count(pieces('proxy, shape off'))} for ${us(of('proxy, shape off', ({ cpuUs }) => cpuUs))} and nginx passes on ` +
+    `${count(pieces('nginx'))}. In a loop so many would cost ${us(ticks && inLoop && ticks * inLoop)}. At ` +
+    `${perSecond(figures, 'stream-32', 'proxy')} streams a second the process goes to sleep ${count(sleeps)} times for each: of what it uses, ` +
+    `${us(of('proxy', ({ kernelUs }) => kernelUs))} are the kernel's, for sockets and waking up, and ${us(of('proxy', ({ besideUs }) => besideUs))} ` +
+    "those of the runtime's other threads, which compile and look after memory. With 256 at once a stream costs " +
+    `${us(cpuOf(figures, 'stream-256', 'proxy', 'proxy'))}. Fewer ticks would be another shape.`
+  )
 }
 
 function stagesOf(workload: WorkloadId, stages: NonNullable<Results['stages']>) {
@@ -141,4 +161,5 @@ const cpuOf = (figures: Figures, workload: WorkloadId, target: TargetName, part:
 const perSecond = (figures: Figures, workload: WorkloadId, target: TargetName) =>
   short(figures.figure(workload, target, (sample) => sample.perSecond)?.middle ?? 0)
 
+const count = (value: number | undefined) => (value === undefined ? '–' : short(value))
 const us = (value: number | undefined) => (value === undefined ? '–' : `${short(value)} µs`)
