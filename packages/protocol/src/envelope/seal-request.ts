@@ -36,7 +36,7 @@ export type SealedRequest = {
 export type SealingRequest = {
   /** Of the prelude and all frames. */
   readonly lengthBytes: number
-  /** The prelude and the first frame: of most requests, all there is. */
+  /** The prelude, and the frame where there is only one: of most requests, all there is. */
   readonly first: Bytes
   /** Seals the next frame, in pieces; `undefined` after the last. One must settle before the next. */
   readonly next: () => Eventually<readonly Bytes[]> | undefined
@@ -93,6 +93,8 @@ function sealFirst(
   }
   let lengthBytes = sizeOf(prelude)
   for (const frame of frames) lengthBytes += sizeOf(frame) + frameOverhead
+  // Joining a full frame would copy a quarter of a megabyte for nothing.
+  if (frames.length > 1) return { lengthBytes, first: joinBytes(prelude), next, opener }
   return andThen(next() ?? [], (sealed) => {
     return { lengthBytes, first: joinBytes(prelude.concat(sealed)), next, opener }
   })

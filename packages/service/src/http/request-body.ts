@@ -97,11 +97,17 @@ export class RequestBody {
     })
   }
 
-  /** One buffer for all of a long body, with what is already here in it; unwritten pages cost nothing. */
+  /**
+   * One buffer for all of a long body, with what is already here in it; unwritten pages cost nothing.
+   * More is to come, so nothing stands behind this body's bytes in what has come.
+   */
   #gather(leftBytes: number): Buffer {
     const whole = Buffer.allocUnsafeSlow(this.#size + leftBytes)
     let at = 0
-    for (const { bytes, start, end } of this.#parts) at += bytes.copy(whole, at, start, end)
+    for (const { bytes, start, end } of this.#parts) {
+      at += bytes.copy(whole, at, start, end)
+      releaseBytes(bytes)
+    }
     this.#parts = [{ bytes: whole, start: 0, end: whole.length }]
     return whole
   }
