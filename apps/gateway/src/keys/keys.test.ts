@@ -134,6 +134,11 @@ test('a revoked key stays revoked: it cannot be rotated', async () => {
   await expect(rotateKey(database, key.id, 0)).rejects.toMatchObject({ code: 'not_found' })
 })
 
+test('a key belongs to an account that is there', async () => {
+  const made = createKey(database, { ...wish, accountId: 'acct_nobody' })
+  await expect(made).rejects.toMatchObject({ code: 'not_found' })
+})
+
 test('a key can be renamed and limited, and fields that are not named stay', async () => {
   const expiresAt = new Date(Date.now() + 60_000)
   const { key } = await createKey(database, { ...wish, expiresAt })

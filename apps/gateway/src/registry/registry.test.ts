@@ -34,14 +34,16 @@ test('a registration that makes no sense is refused', () => {
     { url: 7 },
     { models: 'test-model' },
     { models: [{ id: 'x' }] },
+    { models: Array(65).fill(wire.models[0]) },
     { seal_key_id: 'XYZ' },
     { receipt_key: 'short' },
     { capacity: -1 },
     { active: 0.5 },
   ]
-  for (const changes of bad) expect(() => registration('w_one', changes)).toThrow()
+  const refused = expect.objectContaining({ code: 'invalid_value' })
+  for (const changes of bad) expect(() => registration('w_one', changes)).toThrow(refused)
   for (const id of ['', 'a/b', 'a b', 'ü', 'x'.repeat(81)]) {
-    expect(() => registration(id)).toThrow()
+    expect(() => registration(id)).toThrow(refused)
   }
   expect(registration('w_one').url).toBe('http://10.0.0.7:8095')
 })

@@ -41,6 +41,14 @@ describe('a Blackwell GPU', async () => {
     expect(readReferenceIds(await evidenceOf(vendor, opaque, []))).toEqual(claims.rimIds)
   })
 
+  test('whose own certificate is missing has no reference values', async () => {
+    const evidence = await evidenceOf(vendor, opaque, [])
+    const [leaf = ''] = evidence.certificate_chain.split(/(?<=-----END CERTIFICATE-----)/)
+    expect(() => readReferenceIds({ ...evidence, certificate_chain: leaf })).toThrow(
+      expect.objectContaining({ code: 'chain_mismatch' }),
+    )
+  })
+
   test('needs RIMs for its own chip', async () => {
     const evidence = await evidenceOf(vendor, opaque, [driverRim, vbiosRim])
     await refused(evidence, 'collateral_mismatch', 'nvidia/rim/role', { context })
