@@ -13,7 +13,9 @@ import { alignTick, untilTick } from './shared-ticks.ts'
 import { type Shape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-/** The engine is asked for more while less than this waits; also the most that a frame and a tick hold. */
+/** The engine is asked for more while less than this waits: enough to see that it is in a hurry. */
+const maxWaitingUnits = 128
+/** The most that a frame and a tick hold. */
 const maxUnits = 32
 /** An engine is faster than the clock if more than a tick carries waits for so many ticks, */
 const patienceTicks = 8
@@ -39,7 +41,7 @@ export async function sealShaped(
   sink: Sink,
 ): Promise<void> {
   const { unitBytes, tickMs } = shape
-  const waiting = new WaitingBytes(unitBytes * maxUnits)
+  const waiting = new WaitingBytes(unitBytes * maxWaitingUnits)
   const reading = waiting.fill(pieces)
   let [units, unitsPerTick, lateTicks, isMarked] = [0, 1, 0, false]
 
