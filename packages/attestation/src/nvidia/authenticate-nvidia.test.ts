@@ -134,6 +134,11 @@ describe('the device chain', () => {
     await refused(await chainOf(...issued), 'chain_mismatch', 'nvidia/leaf')
   })
 
+  test('of the root alone is refused', async () => {
+    const [root] = issued.slice(-1)
+    await refused(await chainOf(root!), 'chain_mismatch', 'nvidia/chain/length')
+  })
+
   test('without an intermediate is refused', async () => {
     const chain = [world.leaf.certificate, ...issued.filter((_, index) => index !== 1)]
     await refused(await chainOf(...chain), 'chain_mismatch', 'nvidia/chain/1/issuer')

@@ -2,7 +2,7 @@
 import { equalBytes, formatHex } from '../bytes.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
 import { type Certificate, parseCertificate, parsePem } from '../x509/certificate.ts'
-import { type ChainTrust, describe, verifyChain } from '../x509/chain.ts'
+import { type ChainTrust, describe, type VerifiedChain, verifyChain } from '../x509/chain.ts'
 import { verifySignature } from '../x509/signature.ts'
 import { type FirmwareIdentity, readFirmwareIdentity } from './firmware-id.ts'
 import type { SpdmReport } from './spdm-report.ts'
@@ -11,7 +11,7 @@ export type NvidiaArchitecture = 'hopper' | 'blackwell' | 'ls10'
 
 export type Device = {
   /** The report's signer first, the pinned root last. */
-  readonly chain: readonly Certificate[]
+  readonly chain: VerifiedChain
   readonly architecture: NvidiaArchitecture
   /** As certified at the factory: GH100, GB100, GB20X (a family), LS_10. */
   readonly chip: string
@@ -28,10 +28,9 @@ export async function verifyDeviceChain(
   transcript: Transcript,
 ): Promise<Device> {
   const id = 'nvidia/chain'
-  const chain = transcript.attempt(id, () => parsePem(pem).map(parseCertificate))
-  await verifyChain(chain, trust, transcript, id)
+  const certificates = transcript.attempt(id, () => parsePem(pem).map(parseCertificate))
+  const chain = await verifyChain(certificates, trust, transcript, id)
   const [leaf, identity] = chain
-  if (!leaf || !identity) return transcript.fail(id, 'chain_mismatch', 'no device certificate')
   const firmware = transcript.attempt('nvidia/leaf', () => readFirmwareIdentity(leaf))
   requireAttestationLeaf(leaf, identity, firmware, transcript)
   return {
@@ -58,8 +57,7 @@ export async function requireReportSignature(
   const [leaf] = device.chain
   const algorithm = { kind: 'ecdsa', hash: 'SHA-384', encoding: 'raw' } as const
   transcript.require(
-    leaf !== undefined &&
-      (await verifySignature(leaf.spki, algorithm, report.signedPart, report.signature)),
+    await verifySignature(leaf.spki, algorithm, report.signedPart, report.signature),
     'nvidia/report-signature',
     'signature_invalid',
     `report of ${report.signedPart.length} bytes must be signed by the device's certificate`,

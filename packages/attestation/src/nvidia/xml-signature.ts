@@ -31,10 +31,8 @@ export async function verifySignedXml(
 ): Promise<SignedXml> {
   const document = transcript.attempt(idPrefix, () => parseXml(bytes))
   const signature = transcript.attempt(idPrefix, () => readSignature(document))
-  await verifyChain(signature.certificates, trust, transcript, `${idPrefix}/chain`)
-  const [signer] = signature.certificates
-  if (!signer) malformed('no certificates')
-
+  const chain = await verifyChain(signature.certificates, trust, transcript, `${idPrefix}/chain`)
+  const [signer] = chain
   const signedInfo = canonicalize(signature.signedInfo, {
     inherited: new Map([...document.declarations, ...signature.element.declarations]),
   })
@@ -52,7 +50,7 @@ export async function verifySignedXml(
     'collateral_invalid',
     'digest of the document must be the one that was signed',
   )
-  return { root: parseXml(signedPart), chain: signature.certificates }
+  return { root: parseXml(signedPart), chain }
 }
 
 /** The certificates that a document names as its signer's, signer first; verifies nothing. */

@@ -19,6 +19,9 @@ const understood: readonly string[] = [
   extensionOids.extendedKeyUsage,
 ]
 
+/** A leaf, its issuer, and so on to a pinned root. */
+export type VerifiedChain = readonly [Certificate, Certificate, ...Certificate[]]
+
 /**
  * Verifies `leafFirst`, leaf to root with the root included. The root is known by its bytes alone:
  * a name proves nothing. Refuses through `transcript`, with check ids under `idPrefix`.
@@ -28,7 +31,7 @@ export async function verifyChain(
   trust: ChainTrust,
   transcript: Transcript,
   idPrefix: string,
-): Promise<void> {
+): Promise<VerifiedChain> {
   const root = leafFirst[leafFirst.length - 1]
   if (!root || leafFirst.length < 2 || leafFirst.length > maxChainLength) {
     const detail = `chain has ${leafFirst.length} certificates, expected 2 to ${maxChainLength}`
@@ -49,6 +52,7 @@ export async function verifyChain(
     requireIssuer(certificate, issuer, index, transcript, `${id}/issuer`)
     await requireSignedBy(certificate, issuer, transcript, `${id}/signature`)
   }
+  return leafFirst as VerifiedChain // of two at least, as required above
 }
 
 /** Refuses a certificate outside its validity; shared with responders that are not in a chain. */
