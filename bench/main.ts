@@ -1,5 +1,5 @@
 /**
- * What encryption costs, side by side: `npm run bench -- [--quick] [--report] [--only IDS] [--targets NAMES]`.
+ * What encryption costs, side by side: `npm run bench -- [--quick] [--report] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
  *
  * Brings up peers and ourselves on this machine, asks all of them the same in turns, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
@@ -31,6 +31,7 @@ const { values: options } = parseArgs({
     targets: { type: 'string' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
+    minutes: { type: 'string' },
     record: { type: 'boolean', default: false },
   },
 })
@@ -52,7 +53,7 @@ const warmRequests = {
 } as const
 
 /** No measurement is begun after this. */
-const limitMs = (options.quick ? 2.5 : 22) * 60_000
+const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 22)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 

@@ -126,6 +126,8 @@ describe('a schema', () => {
     [null],
     [{ properties: [] }],
     [{ type: 'object', properties: {}, required: ['a'] }],
+    [{ type: 'object', properties: { 1: {} }, required: [1] }],
+    [{ type: 'object', properties: {}, required: [{ toString: '' }] }],
     [{ $ref: 'https://example.org/schema' }],
     [{ $ref: '#/nowhere' }],
     [{ enum: [] }],

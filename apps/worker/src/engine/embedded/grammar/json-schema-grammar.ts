@@ -135,7 +135,7 @@ class SchemaReader {
       isRequired: required.has(name),
     }))
     for (const name of required)
-      if (!Object.hasOwn(asObject(schema.properties), String(name)))
+      if (typeof name !== 'string' || !Object.hasOwn(asObject(schema.properties), name))
         throw invalidSchema('required names a property that properties lacks')
     let more = { first: '""', later: '""' }
     if (extra !== undefined && extra !== false) {
