@@ -130,6 +130,7 @@ export const targets: readonly Target[] = [
       'apps/gateway/src/limits',
       'apps/gateway/src/members',
       'apps/gateway/src/metering',
+      'apps/gateway/src/operator',
       'apps/gateway/src/registry',
       'apps/gateway/src/relay',
       'apps/gateway/src/app.test.ts',
