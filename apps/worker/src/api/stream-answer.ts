@@ -67,8 +67,10 @@ export async function streamAnswer(
           text += writer.write(chunk)
           if (text.length > maxPieceChars) break
         }
+        const isFull = text.length > maxPieceChars
         if (text !== '') yield encoder.encode(text)
         text = ''
+        if (isFull) await new Promise((resolve) => setImmediate(resolve))
       }
       const end = writer.end(started.fitted)
       outcome = 'complete'
