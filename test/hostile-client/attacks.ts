@@ -145,7 +145,8 @@ export const attacks: readonly Attack[] = [
     name: 'answers that nobody reads',
     against: clients,
     run: (target, scale, note) => {
-      const body = chat('[[words 20000]]', { stream: true, n: 10 })
+      // Many choices: the model server has little to prepare, so that what others feel is ours.
+      const body = chat('[[words 2000]]', { stream: true, n: 100 })
       const start = (wire: Wire) => {
         wire.pause()
         wire.send(whole(target, body))
