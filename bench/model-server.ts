@@ -89,7 +89,9 @@ class Connection {
   data(bytes: Buffer): void {
     if (this.#left > 0) {
       this.#left -= bytes.length
-      this.#end = bytes
+      // The last piece may be a few bytes, which say nothing without those before.
+      const isShort = bytes.length < lookedAtBytes && this.#end !== undefined
+      this.#end = isShort ? Buffer.concat([this.#end as Buffer, bytes]) : bytes
       if (this.#left <= 0) this.#answer()
       return
     }
