@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { cutTables, focused, goTo, ground, motions, overflow } from '../page-scripts.ts'
+import { cutTables, focused, goTo, ground, motions, overflow, settled } from '../page-scripts.ts'
 import { type Flow, open, type Visitor } from '../portal-world.ts'
 
 const looks: Record<string, BrowserContextOptions> = {
@@ -60,13 +60,16 @@ export function appearanceFlow({ world, admin }: Flow): void {
     const button = page.getByRole('button', { name: /^Colours/ })
     await button.click()
     await button.click()
-    const dark = await ground(page)
+    const dark = await settled(
+      () => ground(page),
+      (colour) => colour !== system,
+    )
     expect(dark).not.toBe(system)
     await page.reload()
     await page.getByRole('heading', { level: 1 }).waitFor()
-    expect(await ground(page)).toBe(dark)
+    await untilGround(page, dark)
     await button.click()
-    expect(await ground(page)).toBe(system)
+    await untilGround(page, system)
   }, 30_000)
 
   test('the keyboard reaches everything: skip link, navigation, dialog and back', async () => {
@@ -98,10 +101,20 @@ export function appearanceFlow({ world, admin }: Flow): void {
   }, 30_000)
 }
 
-/** Focus follows what a person did by a frame or two. */
+async function untilGround(page: Page, wanted: string): Promise<void> {
+  const shown = await settled(
+    () => ground(page),
+    (colour) => colour === wanted,
+  )
+  expect(shown).toBe(wanted)
+}
+
 async function untilFocused(page: Page, text: string): Promise<void> {
-  for (let wait = 0; wait < 100 && (await focused(page)) !== text; wait++) await Bun.sleep(20)
-  expect(await focused(page)).toBe(text)
+  const shown = await settled(
+    () => focused(page),
+    (now) => now === text,
+  )
+  expect(shown).toBe(text)
 }
 
 async function settle(page: Page, path: string): Promise<void> {

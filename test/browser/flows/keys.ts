@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { Page } from 'playwright-core'
-import { focusedLabel, paintedShare } from '../page-scripts.ts'
+import { focusedLabel, paintedShare, settled } from '../page-scripts.ts'
 import { type Flow, open, type PortalWorld } from '../portal-world.ts'
 
 export function keyFlow({ world, admin }: Flow): void {
@@ -13,7 +13,11 @@ export function keyFlow({ world, admin }: Flow): void {
     await open(page, 'API keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const name = page.getByRole('dialog').getByLabel('Name')
-    expect(await focusedLabel(page)).toBe('Name')
+    const label = await settled(
+      () => focusedLabel(page),
+      (text) => text === 'Name',
+    )
+    expect(label).toBe('Name')
     await name.fill('nightly reports')
     await page.getByText('Limits', { exact: true }).last().click()
     await page.getByLabel('Requests per minute').fill('600')
@@ -61,7 +65,11 @@ export function keyFlow({ world, admin }: Flow): void {
     const header = table.getByRole('columnheader', { name: 'nightly reports' })
     await header.waitFor()
     expect(Number(await page.locator('[data-tile=Requests]').textContent())).toBeGreaterThan(1)
-    expect(await paintedShare(page, 'Tokens by key')).toBeGreaterThan(0.001)
+    const painted = await settled(
+      () => paintedShare(page, 'Tokens by key'),
+      (share) => share > 0.001,
+    )
+    expect(painted).toBeGreaterThan(0.001)
     await page.getByLabel('Split by').selectOption('Model')
     await page
       .getByRole('region', { name: 'Requests by model' })
