@@ -18,6 +18,7 @@ import {
 const chunksPerWrite = 8
 const embeddingInputs = 256
 const dimensions = 384
+const nothing = Buffer.alloc(0)
 const headEnd = Buffer.from('\r\n\r\n')
 /** The model's name and the wish to stream stand within so many bytes, at the beginning or the end. */
 const lookedAtBytes = 2048
@@ -74,8 +75,8 @@ const chunkGroup = Buffer.concat(Array.from({ length: chunksPerWrite }, () => pl
 class Connection {
   readonly #socket: Socket<Connection>
   #input: Buffer | undefined
-  #begin: Buffer | undefined
-  #end: Buffer | undefined
+  #begin = nothing
+  #end = nothing
   #left = 0
   #path = ''
   #held: Buffer[] = []
@@ -89,9 +90,7 @@ class Connection {
   data(bytes: Buffer): void {
     if (this.#left > 0) {
       this.#left -= bytes.length
-      // The last piece may be a few bytes, which say nothing without those before.
-      const isShort = bytes.length < lookedAtBytes && this.#end !== undefined
-      this.#end = isShort ? Buffer.concat([this.#end as Buffer, bytes]) : bytes
+      this.#look(bytes)
       if (this.#left <= 0) this.#answer()
       return
     }
@@ -117,8 +116,7 @@ class Connection {
     }
     this.#left =
       Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0) - (input.length - end - 4)
-    this.#begin = input.subarray(end + 4)
-    this.#end = undefined
+    this.#look(input.subarray(end + 4))
     if (this.#left <= 0) this.#answer()
   }
 
@@ -128,8 +126,16 @@ class Connection {
       this.#input = input
       return
     }
-    this.#begin = input
+    this.#look(input)
     this.#answer()
+  }
+
+  /** The first piece may be the head alone, and the last one a few bytes. */
+  #look(bytes: Buffer): void {
+    const room = lookedAtBytes - this.#begin.length
+    if (room > 0) this.#begin = Buffer.concat([this.#begin, bytes.subarray(0, room)])
+    const before = bytes.length < lookedAtBytes ? this.#end : nothing
+    this.#end = Buffer.concat([before, bytes.subarray(-lookedAtBytes)]).subarray(-lookedAtBytes)
   }
 
   closed(): void {
@@ -149,21 +155,20 @@ class Connection {
   }
 
   #answer(): void {
-    const begin = this.#begin?.toString('latin1', 0, lookedAtBytes) ?? ''
-    const end = this.#end?.toString('latin1', Math.max(0, this.#end.length - lookedAtBytes)) ?? ''
-    this.#begin = undefined
-    this.#end = undefined
+    const seen = this.#begin.toString('latin1') + this.#end.toString('latin1')
+    this.#begin = nothing
+    this.#end = nothing
     this.#left = 0
     if (this.#path.endsWith('/embeddings')) {
       this.#write(embeddings)
       return
     }
-    if (!/"stream": ?true/.test(begin + end)) {
+    if (!/"stream": ?true/.test(seen)) {
       this.#write(small)
       return
     }
     this.#write(streamHead)
-    if ((begin + end).includes(`"${models.paced}"`)) this.#streamAtPace()
+    if (seen.includes(`"${models.paced}"`)) this.#streamAtPace()
     else this.#streamFast(streamChunks / chunksPerWrite)
   }
 
