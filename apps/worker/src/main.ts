@@ -1,9 +1,9 @@
 /** Entry of the worker. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
-import { raiseRequestLimit } from '@privatemode/service/request-limit'
+import { manyRequests, startOverWith } from '@privatemode/service/start-over'
 
-raiseRequestLimit()
+startOverWith(manyRequests)
 forbidCoreDumps()
-// Loaded after the limit is raised, since that may start the program over.
+// Loaded only now, since the program may have started over.
 const { run } = await import('./run.ts')
 await run(process.argv.slice(2))

@@ -49,7 +49,6 @@ export { envName, type Flag, type FlagTable, type FlagValues, type Program } fro
 export { isLoopback } from './proxy-choice.ts'
 export { readBody } from './read-body.ts'
 export { newRequestId, requestIdHeaders } from './request-id.ts'
-export { raiseRequestLimit } from './request-limit.ts'
 export { Secret } from './secret.ts'
 export { ServiceError, type ServiceErrorCode } from './service-error.ts'
 export { onShutdown, type ShutdownOptions, type ShutdownSignal } from './shutdown.ts'
