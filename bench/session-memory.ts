@@ -1,15 +1,9 @@
 /** What a session costs a worker's memory: `node scripts/run.mjs bench/session-memory.ts`. */
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
+import { statementFacts } from '../apps/worker/src/testing/statement-facts.ts'
 
 const perRound = 3_000
-const facts = {
-  workerId: 'w_1',
-  receiptKey: new Uint8Array(32),
-  models: [],
-  engine: 'none',
-  build: 'none',
-}
-const keys = new SealKeys(facts, () => new Date())
+const keys = new SealKeys(statementFacts, () => new Date())
 const sealKeyId = new Uint8Array(Buffer.from((await keys.current()).id, 'hex'))
 
 /** Any encapsulation of the right length gives a secret, and so a session. */

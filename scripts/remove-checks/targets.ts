@@ -7,6 +7,17 @@ export type Target = {
   readonly short?: readonly string[]
 }
 
+const gatewayRooms = [
+  'admin',
+  'keys',
+  'limits',
+  'members',
+  'metering',
+  'operator',
+  'registry',
+  'relay',
+].map((room) => `apps/gateway/src/${room}`)
+
 export const targets: readonly Target[] = [
   {
     name: 'envelope',
@@ -114,26 +125,7 @@ export const targets: readonly Target[] = [
   },
   {
     name: 'gateway',
-    sources: [
-      'apps/gateway/src/admin',
-      'apps/gateway/src/keys',
-      'apps/gateway/src/limits',
-      'apps/gateway/src/members',
-      'apps/gateway/src/metering',
-      'apps/gateway/src/operator',
-      'apps/gateway/src/registry',
-      'apps/gateway/src/relay',
-    ],
-    tests: [
-      'apps/gateway/src/admin',
-      'apps/gateway/src/keys',
-      'apps/gateway/src/limits',
-      'apps/gateway/src/members',
-      'apps/gateway/src/metering',
-      'apps/gateway/src/operator',
-      'apps/gateway/src/registry',
-      'apps/gateway/src/relay',
-      'apps/gateway/src/app.test.ts',
-    ],
+    sources: gatewayRooms,
+    tests: [...gatewayRooms, 'apps/gateway/src/app.test.ts'],
   },
 ]

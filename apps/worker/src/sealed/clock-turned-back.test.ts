@@ -1,21 +1,15 @@
 import { expect, test } from 'bun:test'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
+import { statementFacts } from '../testing/statement-facts.ts'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import { SealKeys } from './seal-keys.ts'
 
 const minuteMs = 60_000
-const facts = {
-  workerId: 'w_1',
-  receiptKey: new Uint8Array(32),
-  models: [],
-  engine: 'e',
-  build: 'b',
-}
 
 test('a worker whose clock is turned back takes requests again, under another key alone', async () => {
   let now = 1_000 * minuteMs
   let id = 0
-  const keys = new SealKeys(facts, () => new Date(now))
+  const keys = new SealKeys(statementFacts, () => new Date(now))
   const guard = new ReplayGuard(undefined, () => now)
   const accept = () => {
     const requestId = new Uint8Array(16).fill(++id)

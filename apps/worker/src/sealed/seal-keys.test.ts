@@ -1,14 +1,8 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { statementFacts } from '../testing/statement-facts.ts'
 import { SealKeys } from './seal-keys.ts'
 
 const minuteMs = 60_000
-const facts = {
-  workerId: 'w_1',
-  receiptKey: new Uint8Array(32),
-  models: [],
-  engine: 'none',
-  build: 'none',
-}
 let nowMs: number
 let keys: SealKeys
 let sealKeyId: Uint8Array<ArrayBuffer>
@@ -22,7 +16,7 @@ const open = async (number: number) => keys.findSecret(sealKeyId, encapsulation(
 
 beforeAll(async () => {
   nowMs = Date.parse('2026-01-01')
-  keys = new SealKeys(facts, () => new Date(nowMs))
+  keys = new SealKeys(statementFacts, () => new Date(nowMs))
   sealKeyId = new Uint8Array(Buffer.from((await keys.current()).id, 'hex'))
 })
 
@@ -53,7 +47,7 @@ test('a clock that is set back keeps no session for longer', async () => {
 })
 
 test('no more sessions are kept than the limit, and those in use stay', async () => {
-  const few = new SealKeys(facts, () => new Date(nowMs), 4)
+  const few = new SealKeys(statementFacts, () => new Date(nowMs), 4)
   const id = new Uint8Array(Buffer.from((await few.current()).id, 'hex'))
   for (let number = 1; number <= 20; number++) {
     await few.findSecret(id, encapsulation(1))

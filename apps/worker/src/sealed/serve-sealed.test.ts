@@ -14,6 +14,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+import { statementFacts } from '../testing/statement-facts.ts'
 import { until } from '../testing/until.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
@@ -32,10 +33,7 @@ class TestService {
   constructor(engine = new ScriptedEngine({ deltas: [{ content: 'all of it' }] })) {
     const signer = new ReceiptSigner()
     const now = () => new Date(this.nowMs)
-    const keys = new SealKeys(
-      { workerId: 'w_1', receiptKey: signer.publicKey, models: [], engine: 'e', build: 'b' },
-      now,
-    )
+    const keys = new SealKeys({ ...statementFacts, receiptKey: signer.publicKey }, now)
     const guard = new ReplayGuard(undefined, () => this.nowMs)
     const meter = (_: unknown, record: UsageRecord) => void this.booked.push(record)
     this.service = { workerId: 'w_1', engine, keys, guard, signer, meter, now }

@@ -28,7 +28,8 @@ export type TestAnswer = {
 }
 
 export type OcspRequest = {
-  readonly answers: readonly TestAnswer[]
+  /** An answer in bytes is taken as it is. */
+  readonly answers: readonly (TestAnswer | Bytes)[]
   readonly signer: TestSubject
   readonly responderBy?: 'name' | 'key'
   /** Whom the response names, where that is not who signs. */
@@ -52,7 +53,8 @@ export async function issueOcspResponse(request: OcspRequest): Promise<Bytes> {
   const { signer, responder = signer, responderBy = 'key', certificates = [] } = request
   const { extensions = [] } = request
   const answers: Bytes[] = []
-  for (const answer of request.answers) answers.push(await formatAnswer(answer))
+  for (const answer of request.answers)
+    answers.push(answer instanceof Uint8Array ? answer : await formatAnswer(answer))
   const tbs = sequence(
     ...(request.version === undefined ? [] : [explicit(0, integer(request.version))]),
     responderBy === 'name'

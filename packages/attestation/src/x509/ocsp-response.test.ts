@@ -1,10 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Bytes } from '../bytes.ts'
 import {
-  bitString,
   element,
-  enumerated,
-  explicit,
   generalizedTime,
   integer,
   octetString,
@@ -38,20 +35,16 @@ test('a response with more than eight certificates is refused', async () => {
   expect(() => parseOcspResponse(tooMany)).toThrow('too many certificates')
 })
 
-test('a response with more than 4096 answers is refused', () => {
+test('a response with more than 4096 answers is refused', async () => {
+  // As small as an answer can be, so that the limit on bytes is not met first.
   const hash = sequence(oid('1.3.14.3.2.26'))
   const certId = sequence(hash, octetString(none), octetString(none), integer(1))
   const answer = sequence(certId, element(0x80), generalizedTime(answerStart))
-  const respond = (count: number) => {
-    const answers = sequence(...Array<Bytes>(count).fill(answer))
-    const by = explicit(2, octetString(none))
-    const tbs = sequence(by, generalizedTime(answerStart), answers)
-    const basic = sequence(tbs, authority.key.algorithm, bitString(none))
-    const bytes = sequence(oid('1.3.6.1.5.5.7.48.1.1'), octetString(basic))
-    return parseOcspResponse(sequence(enumerated(0), explicit(0, bytes)))
-  }
-  expect(respond(4096)).toMatchObject({ kind: 'basic' })
-  expect(() => respond(4097)).toThrow('too many answers')
+  const respond = (count: number) =>
+    issueOcspResponse({ answers: Array<Bytes>(count).fill(answer), signer: authority })
+  expect(parseOcspResponse(await respond(4096))).toMatchObject({ kind: 'basic' })
+  const tooMany = await respond(4097)
+  expect(() => parseOcspResponse(tooMany)).toThrow('too many answers')
 })
 
 const vectorTest = test.skipIf(!hasVectors)

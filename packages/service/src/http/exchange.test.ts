@@ -44,20 +44,19 @@ test('without a first chunk the head goes alone, since an empty one would be the
   expect(exchange.begun).toBe(true)
 })
 
-test('the last chunk and the end of the transfer are one write', () => {
-  const { writes, exchange } = begin('1.1')
-  exchange.beginChunks(status, pieces)
-  exchange.endChunks(pieces)
-  expect(writes.slice(1)).toEqual(['6\r\nonetwo\r\n0\r\n\r\n'])
-  expect(exchange.over).toBe(true)
-})
-
-test('HTTP/1.0 gets the last bytes alone, too', () => {
-  const { writes, exchange } = begin('1.0')
-  exchange.beginChunks(status, pieces)
-  exchange.endChunks(pieces)
-  expect(writes.slice(1)).toEqual(['onetwo'])
-})
+test.each([
+  ['1.1', '6\r\nonetwo\r\n0\r\n\r\n'],
+  ['1.0', 'onetwo'],
+] as const)(
+  'in HTTP/%s the last bytes and the end of the transfer are one write',
+  (version, last) => {
+    const { writes, exchange } = begin(version)
+    exchange.beginChunks(status, pieces)
+    exchange.endChunks(pieces)
+    expect(writes.slice(1)).toEqual([last])
+    expect(exchange.over).toBe(true)
+  },
+)
 
 test('HTTP/1.0 gets the bytes alone, and the end of the connection', () => {
   const { writes, exchange } = begin('1.0')

@@ -1,0 +1,10 @@
+/** What a worker without models states of itself, for tests in which only its keys matter. */
+import type { StatementFacts } from '../sealed/seal-keys.ts'
+
+export const statementFacts: StatementFacts = {
+  workerId: 'w_1',
+  receiptKey: new Uint8Array(32),
+  models: [],
+  engine: 'none',
+  build: 'none',
+}
