@@ -78,6 +78,8 @@ function introduce(results: Results): string[] {
     '  since chunks that come within a millisecond share a frame. What connecting costs is left out there.',
     '- The worker asks the model server for whole answers as streams, too, so that one that is given up bills what was generated: for a',
     '  small chat on the whole path it reads 256 chunks and puts them together, where all others read one answer of 1 KB.',
+    '- The gateway alone meters nothing, since the backend behind it reports no usage. On the whole path it checks the signature of',
+    '  each report and books it in the embedded database, which runs in its own process; with PostgreSQL, that is work of another.',
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
     '',
   ]
