@@ -81,3 +81,13 @@ test('a provider that is away is named in the log, and on the page', async () =>
   expect(away.logLines.join('')).toContain('the identity provider cannot be used')
   await away.stop()
 })
+
+test('without a provider there is nothing to begin, and the page is not blamed for it', async () => {
+  const without = await startTestGateway({ args: ['--publicUrl', 'http://portal.test'] })
+  const start = await openBrowser(without.gateway.url).request('GET', 'oidc/start')
+  expect(start.status).toBe(404)
+  expect(await start.json()).toMatchObject({
+    error: { message: 'no identity provider is configured' },
+  })
+  await without.stop()
+})

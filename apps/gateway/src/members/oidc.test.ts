@@ -106,6 +106,13 @@ test('tokens with a wrong nonce, issuer, audience, signature or time are refused
   }
 })
 
+test('a token that names nobody is refused', async () => {
+  for (const sub of [undefined, null, 7, { toString: 'subject-1' }]) {
+    provider.person = { sub, email: 'one@example.org', email_verified: true }
+    await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_confirmed' })
+  }
+})
+
 test('a member of a disabled account stays out', async () => {
   const disable = (at: string) =>
     database.query(`update accounts set disabled_at = ${at} where id = 'acct_default'`)

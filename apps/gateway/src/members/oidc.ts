@@ -9,6 +9,7 @@ import {
   calculatePKCECodeChallenge,
   discovery,
   enableNonRepudiationChecks,
+  type IDToken,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
@@ -104,7 +105,6 @@ async function readClaims(
   state: string,
   open: { nonce: string; code_verifier: string },
 ): Promise<Claims> {
-  let found: Record<string, unknown> | undefined
   try {
     const tokens = await authorizationCodeGrant(config, callback, {
       pkceCodeVerifier: open.code_verifier,
@@ -112,17 +112,15 @@ async function readClaims(
       expectedState: state,
       idTokenExpected: true,
     })
-    found = tokens.claims()
+    // Such a grant has claims, and a text as their subject, or has thrown.
+    const { sub, email, email_verified } = tokens.claims() as IDToken
+    const verified = email_verified === true && typeof email === 'string'
+    return { subject: sub, verifiedEmail: verified ? email : undefined }
   } catch (cause) {
     throw new OidcError('not_confirmed', 'the identity provider did not confirm the sign-in', {
       cause,
     })
   }
-  if (typeof found?.sub !== 'string') {
-    throw new OidcError('not_confirmed', 'the identity provider names nobody')
-  }
-  const verified = found.email_verified === true && typeof found.email === 'string'
-  return { subject: found.sub, verifiedEmail: verified ? String(found.email) : undefined }
 }
 
 /** Known by the provider's subject; the first time by an address that the provider has verified. */
