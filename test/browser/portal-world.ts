@@ -44,6 +44,8 @@ export async function startPortalWorld(browser: Browser): Promise<PortalWorld> {
   const seen = { complaints: [] as string[], origins: new Set<string>() }
   const visitor = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ baseURL: tap.url, ...options })
+    // Less than a test has: what fails says where, and does not go on beside the next test.
+    context.setDefaultTimeout(20_000)
     const page = await context.newPage()
     watch(page, seen)
     return { context, page }
@@ -100,6 +102,14 @@ export async function signIn(page: Page, who: { email: string; password: string 
   await page.getByLabel('Password').fill(who.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor()
+}
+
+/** The first page, signed in, with nothing open: whatever the test before it left. */
+export async function startAfresh(page: Page): Promise<void> {
+  await page.goto('/')
+  const stranger = page.getByRole('heading', { name: 'Sign in' })
+  await page.getByRole('heading', { name: 'Quick start', level: 1 }).or(stranger).waitFor()
+  if (await stranger.isVisible()) await signIn(page, admin)
 }
 
 /** Opens a page by its link, as people do. */

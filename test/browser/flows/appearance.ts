@@ -51,7 +51,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
       await judge(stranger.page, `${look} sign-in`)
       await stranger.context.close()
     },
-    120_000,
+    240_000,
   )
 
   test('the colours can be chosen, and the choice is kept', async () => {
@@ -70,7 +70,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
     await untilGround(page, dark)
     await button.click()
     await untilGround(page, system)
-  }, 30_000)
+  }, 60_000)
 
   test('the keyboard reaches everything: skip link, navigation, dialog and back', async () => {
     const { page } = admin()
@@ -88,7 +88,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
     await untilFocused(page, 'Create key')
     await open(page, 'Models')
     await untilFocused(page, 'Models')
-  }, 30_000)
+  }, 60_000)
 
   test('who asks for less motion gets none', async () => {
     const { page, context } = await world().visitor({
@@ -96,9 +96,10 @@ export function appearanceFlow({ world, admin }: Flow): void {
       storageState: await admin().context.storageState(),
     })
     await page.goto('/')
+    await page.getByRole('radio', { name: 'Without a proxy' }).waitFor()
     expect(new Set(await motions(page))).toEqual(new Set(['0s none']))
     await context.close()
-  }, 30_000)
+  }, 60_000)
 }
 
 async function untilGround(page: Page, wanted: string): Promise<void> {

@@ -42,6 +42,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
 
   test('an answer can be stopped, which stops the model', async () => {
     const { page } = admin()
+    await open(page, 'Playground')
     await page.getByLabel('Model', { exact: true }).selectOption('scripted-large')
     await page.getByLabel('Message').fill('[[pace 100]] [[words 200]]')
     await page.keyboard.press('Enter')
@@ -53,10 +54,12 @@ export function playgroundFlow({ world, admin }: Flow): void {
     for (let tries = 0; tries < 100 && seen?.wasAborted !== true; tries++) await Bun.sleep(50)
     expect(seen?.wasAborted).toBe(true)
     await page.getByText('No receipt').waitFor()
-  }, 30_000)
+  }, 60_000)
 
   test('a failure of the model says what to do next', async () => {
     const { page } = admin()
+    await open(page, 'Playground')
+    await page.getByLabel('Message').waitFor() // verified while the model was there
     world().server.setDown(true)
     try {
       await page.getByLabel('Message').fill('are you there?')
@@ -68,7 +71,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     }
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('Say something').waitFor()
-  }, 30_000)
+  }, 60_000)
 }
 
 /** The worker looks at a model server that was away before it uses it again. */

@@ -54,7 +54,7 @@ export function snippetFlow({ admin }: Flow): void {
     expect(output).toContain('ANTHROPIC_MODEL=scripted')
     const [config] = await readSteps(page, way, 'opencode')
     expect(JSON.parse(config?.text ?? '')).toMatchObject({ model: 'privatemode/scripted' })
-  }, 30_000)
+  }, 60_000)
 }
 
 async function paste(command: string, cwd = repository): Promise<{ output: string }> {

@@ -1,6 +1,5 @@
 /** Whom this verification believes, and how to name someone else. */
 import { useState } from 'preact/hooks'
-import { useLoad } from '../../load.ts'
 import { verify } from '../../trust/connection.ts'
 import { loadConfig } from '../../trust/load-config.ts'
 import type { Trust } from '../../trust/trust.ts'
@@ -48,14 +47,14 @@ export function TrustCard({ trust }: { readonly trust: Trust | undefined }) {
 type Kind = 'log' | 'manifest'
 
 function OwnTrust({ named }: { readonly named: boolean }) {
-  const [config] = useLoad(loadConfig, [])
   const [kind, setKind] = useState<Kind>('log')
   const [text, setText] = useState('')
-  const softwareRoot = config.kind === 'ready' ? config.value.softwareRoot : undefined
-  const submit = (event: Event) => {
+  const submit = async (event: Event) => {
     event.preventDefault()
     const manifest = kind === 'log' ? { logKey: text.trim() } : { pinned: text }
-    void verify({ manifest, softwareRoot, from: 'visitor' })
+    // Who is quicker than the document must not be told that software evidence is refused.
+    const config = await loadConfig().catch(() => undefined)
+    void verify({ manifest, softwareRoot: config?.softwareRoot, from: 'visitor' })
   }
   return (
     <form class="stack" onSubmit={submit}>
