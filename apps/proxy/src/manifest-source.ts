@@ -1,5 +1,4 @@
 /** Where the manifest comes from, by the settings: the log, or a file managed by hand. */
-import { readFileSync } from 'node:fs'
 import {
   AttestationError,
   createLogSource,
@@ -9,7 +8,7 @@ import {
   type ManifestSource,
   parseLogTrust,
 } from '@privatemode/sdk'
-import { type Log, type OutboundFetch, ServiceError } from '@privatemode/service'
+import { type Log, type OutboundFetch, readNamedFile, ServiceError } from '@privatemode/service'
 import type { ManifestSetting } from './settings.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -46,7 +45,7 @@ function createSource(
   const record = workspace.record
   switch (setting.kind) {
     case 'file':
-      return createStaticSource(readManifestFile(setting.path), record)
+      return createStaticSource(readNamedFile('--manifestPath', setting.path), record)
     case 'log':
       return createLogSource({
         trust: setting.trust,
@@ -54,18 +53,6 @@ function createSource(
         checkpoints: workspace.checkpoints,
         record,
       })
-  }
-}
-
-function readManifestFile(path: string): Uint8Array {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw new ServiceError(
-      'file_unreadable',
-      `--manifestPath names ${path}, which cannot be read; check the path and its permissions`,
-      { cause },
-    )
   }
 }
 

@@ -1,6 +1,11 @@
 /** Reads the TLS files and hands a renewed certificate to the server without a failed request. */
-import { readFileSync } from 'node:fs'
-import { describeError, type Log, ServiceError, type Tls } from '@privatemode/service'
+import {
+  describeError,
+  type Log,
+  readNamedFile,
+  ServiceError,
+  type Tls,
+} from '@privatemode/service'
 import type { HttpServer } from '@privatemode/service/http'
 
 export type TlsPaths = { readonly certPath: string; readonly keyPath: string }
@@ -40,16 +45,7 @@ export function watchTls(paths: TlsPaths, server: HttpServer, log: Log): () => v
 }
 
 function readPem(flag: string, path: string): string {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new ServiceError(
-      'file_unreadable',
-      `${flag} names ${path}, which cannot be read; check the path and its permissions`,
-      { cause },
-    )
-  }
+  const text = readNamedFile(flag, path).toString()
   if (text.includes('-----BEGIN ')) return text
   throw new ServiceError('certificate_unusable', `${flag} names ${path}, which is not PEM`)
 }

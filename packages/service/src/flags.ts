@@ -1,8 +1,8 @@
 /** Reads a program's flags: from the command line, the environment and `@file`s, typed by their table. */
 
-import { readFileSync } from 'node:fs'
 import { formatHelp } from './flag-help.ts'
 import { envName, type Flag, type FlagTable, type FlagValues, type Program } from './program.ts'
+import { readNamedFile } from './read-named-file.ts'
 import { Secret } from './secret.ts'
 import { ServiceError } from './service-error.ts'
 
@@ -158,19 +158,11 @@ function convertInteger(flag: Flag & { type: 'integer' }, text: string, as: stri
 function literalOrFile(given: string, as: string): string {
   if (!given.startsWith('@')) return given
   const path = given.slice(1)
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new ServiceError(
-      'file_unreadable',
-      `${as} names the file ${path}, which cannot be read; check the path and its permissions`,
-      { cause },
-    )
-  }
   // Editors and `echo` end a file with a newline, which is not part of the secret.
-  const value = text.replace(/\r?\n$/, '')
-  if (value === '') throw invalid(`${as} names the file ${path}, which is empty`)
+  const value = readNamedFile(as, path)
+    .toString()
+    .replace(/\r?\n$/, '')
+  if (value === '') throw invalid(`${as} names ${path}, which is empty`)
   return value
 }
 

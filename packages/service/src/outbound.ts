@@ -1,8 +1,8 @@
 /** Outbound connections: the CA bundle of SSL_CERT_FILE, https_proxy with CONNECT, no_proxy, and errors that say the remedy. */
-import { readFileSync } from 'node:fs'
 import { type PoolLimits, UpstreamPool } from './http/upstream-pool.ts'
 import { explainOutboundError } from './outbound-error.ts'
 import { chooseProxy } from './proxy-choice.ts'
+import { readNamedFile } from './read-named-file.ts'
 import { ServiceError } from './service-error.ts'
 
 export type OutboundOptions = {
@@ -90,16 +90,8 @@ function originOf(url: string): string {
 function readCaBundle(bundle: CaBundle | undefined): string | undefined {
   if (bundle === undefined) return undefined
   const { path, setting } = bundle
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new ServiceError(
-      'file_unreadable',
-      `${setting} names ${path}, which cannot be read; mount the CA bundle there or unset it`,
-      { cause },
-    )
-  }
+  const remedy = 'mount the CA bundle there or unset it'
+  const text = readNamedFile(setting, path, remedy).toString()
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ServiceError(
       'certificate_unusable',
