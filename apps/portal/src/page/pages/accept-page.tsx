@@ -8,10 +8,9 @@ import { Brand } from '../view/brand.tsx'
 import { Button } from '../view/button.tsx'
 import { Failure } from '../view/failure.tsx'
 import { Field } from '../view/field.tsx'
+import { NewPasswordField } from '../view/new-password-field.tsx'
 
 type AcceptProps = { readonly invitation: InvitationHint; readonly onDone: () => void }
-
-export const minPasswordLength = 12
 
 export function AcceptPage({ invitation, onDone }: AcceptProps) {
   const { token, reset } = invitation
@@ -60,16 +59,11 @@ export function AcceptPage({ invitation, onDone }: AcceptProps) {
             />
           </>
         )}
-        <Field
+        <NewPasswordField
           label="Password"
-          type="password"
-          autocomplete="new-password"
-          required
-          minLength={minPasswordLength}
-          maxLength={256}
           value={password}
           onValue={setPassword}
-          hint={`At least ${minPasswordLength} characters. A few words are better than one odd one.`}
+          hint="A few words are better than one odd one."
         />
         {error !== undefined && <Failure error={error} what="That did not work" />}
         <Button kind="primary" type="submit" busy={busy}>

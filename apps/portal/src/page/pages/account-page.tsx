@@ -7,9 +7,9 @@ import { Button } from '../view/button.tsx'
 import { Failure } from '../view/failure.tsx'
 import { Field } from '../view/field.tsx'
 import { Moment } from '../view/moment.tsx'
+import { NewPasswordField } from '../view/new-password-field.tsx'
 import { Notice } from '../view/notice.tsx'
 import { PageHead } from '../view/page-head.tsx'
-import { minPasswordLength } from './accept-page.tsx'
 
 export function AccountPage({ member }: PageProps) {
   return (
@@ -68,16 +68,11 @@ function PasswordForm({ email }: { readonly email: string }) {
         value={oldPassword}
         onValue={setOld}
       />
-      <Field
+      <NewPasswordField
         label="New password"
-        type="password"
-        autocomplete="new-password"
-        required
-        minLength={minPasswordLength}
-        maxLength={256}
         value={newPassword}
         onValue={setNew}
-        hint={`At least ${minPasswordLength} characters. Your other sessions will end.`}
+        hint="Your other sessions will end."
       />
       {error !== undefined && <Failure error={error} what="The password was not changed" />}
       {done && (

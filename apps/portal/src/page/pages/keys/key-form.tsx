@@ -4,10 +4,8 @@ import { type LimitNumbers, limitNames } from '../../../words/format-limits.ts'
 import { callApi } from '../../api/call-api.ts'
 import type { IssuedKey, Key } from '../../api/wire.ts'
 import { useSubmit } from '../../submit.ts'
-import { Button } from '../../view/button.tsx'
-import { Dialog } from '../../view/dialog.tsx'
-import { Failure } from '../../view/failure.tsx'
 import { Choice, Field } from '../../view/field.tsx'
+import { FormDialog } from '../../view/form-dialog.tsx'
 
 type KeyFormProps = {
   readonly mayLimit: boolean
@@ -34,7 +32,7 @@ export function KeyForm(props: KeyFormProps) {
   const [expiry, setExpiry] = useState<Expiry>(existing === undefined ? '90' : 'keep')
   const [date, setDate] = useState('')
   const [limits, setLimits] = useState<LimitTexts>(() => limitTexts(existing))
-  const { busy, error, submit } = useSubmit(async () => {
+  const submission = useSubmit(async () => {
     const body = {
       name,
       ...(expiry === 'keep' ? {} : { expires_at: expiryTime(expiry, date) }),
@@ -50,61 +48,53 @@ export function KeyForm(props: KeyFormProps) {
   const keep: readonly (readonly [Expiry, string])[] =
     existing === undefined ? [] : [['keep', 'As it is']]
   return (
-    <Dialog title={existing === undefined ? 'Create a key' : 'Change the key'} onClose={onClose}>
-      <form onSubmit={submit}>
+    <FormDialog
+      {...submission}
+      title={existing === undefined ? 'Create a key' : 'Change the key'}
+      action={existing === undefined ? 'Create key' : 'Save'}
+      failed="The key was not saved"
+      onClose={onClose}
+    >
+      <Field
+        label="Name"
+        required
+        focused
+        maxLength={100}
+        value={name}
+        onValue={setName}
+        hint="What it is for, such as “nightly reports”."
+      />
+      <Choice label="Expires" value={expiry} onValue={setExpiry} options={[...keep, ...expiries]} />
+      {expiry === 'date' && (
         <Field
-          label="Name"
+          label="Last day"
+          type="date"
           required
-          focused
-          maxLength={100}
-          value={name}
-          onValue={setName}
-          hint="What it is for, such as “nightly reports”."
+          min={new Date().toISOString().slice(0, 10)}
+          value={date}
+          onValue={setDate}
         />
-        <Choice
-          label="Expires"
-          value={expiry}
-          onValue={setExpiry}
-          options={[...keep, ...expiries]}
-        />
-        {expiry === 'date' && (
-          <Field
-            label="Last day"
-            type="date"
-            required
-            min={new Date().toISOString().slice(0, 10)}
-            value={date}
-            onValue={setDate}
-          />
-        )}
-        {mayLimit && (
-          <details>
-            <summary>Limits</summary>
-            <div class="pair">
-              {limitNames.map(([field, label]) => (
-                <Field
-                  key={field}
-                  label={label}
-                  type="number"
-                  min="0"
-                  placeholder="no limit"
-                  sayOptional={false}
-                  value={limits[field]}
-                  onValue={(value) => setLimits({ ...limits, [field]: value })}
-                />
-              ))}
-            </div>
-          </details>
-        )}
-        {error !== undefined && <Failure error={error} what="The key was not saved" />}
-        <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" busy={busy}>
-            {existing === undefined ? 'Create key' : 'Save'}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+      {mayLimit && (
+        <details>
+          <summary>Limits</summary>
+          <div class="pair">
+            {limitNames.map(([field, label]) => (
+              <Field
+                key={field}
+                label={label}
+                type="number"
+                min="0"
+                placeholder="no limit"
+                sayOptional={false}
+                value={limits[field]}
+                onValue={(value) => setLimits({ ...limits, [field]: value })}
+              />
+            ))}
+          </div>
+        </details>
+      )}
+    </FormDialog>
   )
 }
 

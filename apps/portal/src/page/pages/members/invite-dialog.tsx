@@ -6,8 +6,8 @@ import { useSubmit } from '../../submit.ts'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'
 import { Dialog } from '../../view/dialog.tsx'
-import { Failure } from '../../view/failure.tsx'
 import { Choice, Field } from '../../view/field.tsx'
+import { FormDialog } from '../../view/form-dialog.tsx'
 import { Moment } from '../../view/moment.tsx'
 import { Notice } from '../../view/notice.tsx'
 
@@ -26,41 +26,38 @@ type InviteDialogProps = {
 export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<Role>('member')
-  const { busy, error, submit } = useSubmit(async () => {
+  const submission = useSubmit(async () => {
     const invited = email.trim() === '' ? undefined : email.trim()
     const body = { role, email: invited ?? null }
     const invitation = await callApi<Invitation>('POST', '/invitations', body)
     onInvited({ invitation, hint: { email: invited }, title: 'Invitation' })
   })
   return (
-    <Dialog title="Invite someone" onClose={onClose}>
-      <form onSubmit={submit}>
-        <Field
-          label="E-mail"
-          type="email"
-          focused
-          value={email}
-          onValue={setEmail}
-          hint="If you name one, the link works for this address only."
-        />
-        <Choice
-          label="Role"
-          value={role}
-          onValue={setRole}
-          options={[
-            ['member', 'Member: own keys, usage of the account'],
-            ['admin', 'Admin: members, limits and all keys, too'],
-          ]}
-        />
-        {error !== undefined && <Failure error={error} what="No invitation was made" />}
-        <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" busy={busy}>
-            Make a link
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      {...submission}
+      title="Invite someone"
+      action="Make a link"
+      failed="No invitation was made"
+      onClose={onClose}
+    >
+      <Field
+        label="E-mail"
+        type="email"
+        focused
+        value={email}
+        onValue={setEmail}
+        hint="If you name one, the link works for this address only."
+      />
+      <Choice
+        label="Role"
+        value={role}
+        onValue={setRole}
+        options={[
+          ['member', 'Member: own keys, usage of the account'],
+          ['admin', 'Admin: members, limits and all keys, too'],
+        ]}
+      />
+    </FormDialog>
   )
 }
 
