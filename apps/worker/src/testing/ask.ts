@@ -22,6 +22,9 @@ type Options = Partial<Omit<ApiRequest, 'path' | 'body'>> & {
   times?: ApiTimes
 }
 
+/** Told after each piece all that has come so far. */
+export type Heard = (text: string) => void
+
 export function start(
   engine: Engine,
   path: string,
@@ -39,10 +42,10 @@ export async function ask(
   engine: Engine,
   path: string,
   body: JsonObject | Uint8Array | string,
-  options: Options = {},
+  { heard, ...options }: Options & { readonly heard?: Heard } = {},
 ): Promise<Asked> {
   const got = await start(engine, path, body, options)
-  const text = await readText(got)
+  const text = await readText(got, heard)
   const isStream = got.headers['content-type']?.startsWith('text/event-stream') ?? false
   return {
     answer: got,
@@ -54,11 +57,14 @@ export async function ask(
   }
 }
 
-async function readText(got: ApiAnswer): Promise<string> {
+async function readText(got: ApiAnswer, heard?: Heard): Promise<string> {
   if (got.body instanceof Uint8Array) return new TextDecoder().decode(got.body)
   const decoder = new TextDecoder()
   let text = ''
-  for await (const bytes of got.body) text += decoder.decode(bytes, { stream: true })
+  for await (const bytes of got.body) {
+    text += decoder.decode(bytes, { stream: true })
+    heard?.(text)
+  }
   return text
 }
 
