@@ -34,7 +34,7 @@ afterAll(async () => {
   front.stop()
   back.stop()
   await system.stop()
-}, 30_000)
+}, 90_000)
 
 const body = (stream: boolean) =>
   new TextEncoder().encode(
@@ -83,7 +83,7 @@ test('the gateway receives, stores and logs nothing of a conversation', async ()
 test('the worker logs nothing of a conversation', async () => {
   await converse(false)
   expect(findSecrets(Buffer.from(system.logs.worker.join('')), all)).toEqual([])
-}, 30_000)
+}, 90_000)
 
 test('the search finds a conversation that is not sealed', async () => {
   const before = front.bytes().length
@@ -110,7 +110,7 @@ test('the search finds a conversation that is not sealed', async () => {
   ]) {
     expect(found.has(sent)).toBe(true)
   }
-}, 30_000)
+}, 90_000)
 
 test('the search knows every encoding that it claims', () => {
   for (const [encoding, form] of encodingsOf(secrets.prompt)) {

@@ -6,7 +6,7 @@ import { answerOf, privateFetch } from '@privatemode/sdk'
 import { operatorToken, startSystem } from './system.ts'
 
 const system = await startSystem()
-afterAll(() => system.stop(), 20_000)
+afterAll(() => system.stop(), 90_000)
 const main = join(import.meta.dir, '../../apps/gateway/src/main.ts')
 
 /** Asks and reads to the end; the receipt as a line for the file. */

@@ -7,7 +7,7 @@ import { startSystem } from './system.ts'
 
 const story = ['Once ', 'upon ', 'a time'].map((content) => ({ content }))
 const system = await startSystem({ engines: [new ScriptedEngine({ deltas: story })] })
-afterAll(() => system.stop(), 20_000)
+afterAll(() => system.stop(), 90_000)
 
 const body = (over: object = {}) =>
   new TextEncoder().encode(
@@ -62,7 +62,7 @@ describe('a sealed call', () => {
       await answer.settled()
       expect(answer.receipt).toBeDefined()
     },
-    15_000,
+    90_000,
   )
 
   test('serves the official OpenAI client', async () => {

@@ -17,7 +17,7 @@ const gateway = startHostileGateway(system.gatewayUrl)
 afterAll(async () => {
   await gateway.stop()
   await system.stop()
-}, 30_000)
+}, 90_000)
 afterEach(() => gateway.play({}))
 
 const sealedType = { 'content-type': 'application/privatemode-sealed' }
@@ -199,7 +199,7 @@ describe('a hostile gateway that changes answers', () => {
     gateway.play({ attestation: async () => new Response(flood()) })
     expect(await codeOf(newClient().ready(system.apiKey))).toBe('upstream_error')
     expect(sent).toBeLessThan(100 << 20)
-  }, 30_000)
+  }, 90_000)
 })
 
 describe('a hostile gateway that changes requests', () => {

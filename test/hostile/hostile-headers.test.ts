@@ -13,7 +13,7 @@ const workerUrl = `${system.workers[0]?.url}/privatemode/v1/sealed`
 afterAll(async () => {
   await gateway.stop()
   await system.stop()
-}, 30_000)
+}, 90_000)
 afterEach(() => gateway.play({}))
 
 const cacheSalt = 'c2FsdCBvZiB0aGUgY2FsbGVyLCBsb25nIGVub3VnaA=='

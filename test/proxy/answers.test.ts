@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])
   await scripted.system.stop()
-}, 30_000)
+}, 90_000)
 
 describe('official clients', () => {
   test('OpenAI: whole, streamed, models', async () => {
@@ -162,7 +162,7 @@ describe('a client that goes away', () => {
       scripted.hooks.beforeChunk = undefined
       await keyed.logged('outcome=aborted')
     },
-    10_000,
+    90_000,
   )
 })
 
@@ -189,7 +189,7 @@ test('two hundred requests over one connection', async () => {
     expect(response.status).toBe(200)
     await response.arrayBuffer()
   }
-}, 30_000)
+}, 90_000)
 
 test('a prompt of many frames reaches the engine as it was, several at once', async () => {
   const prompts = [1, 2, 3].map((seed) => {
@@ -211,4 +211,4 @@ test('a prompt of many frames reaches the engine as it was, several at once', as
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   const contents = seen.map((messages) => (messages as { content: string }[])[0]?.content)
   expect(contents.toSorted()).toEqual(prompts.toSorted())
-}, 30_000)
+}, 90_000)

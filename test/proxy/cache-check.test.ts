@@ -37,7 +37,7 @@ describe('a model server behind a worker', () => {
   afterAll(async () => {
     await system?.stop()
     await server?.stop()
-  }, 30_000)
+  }, 90_000)
 
   test('the command finds isolation, also between requests without a salt', async () => {
     const proxy = await startProxy(system, { args: ['--apiKey', system.apiKey] })

@@ -22,7 +22,7 @@ beforeAll(async () => {
   scripted = await startScriptedSystem()
   keyArgs = ['--apiKey', scripted.system.apiKey]
 }, 60_000)
-afterAll(() => scripted.system.stop(), 30_000)
+afterAll(() => scripted.system.stop(), 90_000)
 
 /** The salt under which the worker ran the request. */
 async function saltOf(
@@ -122,7 +122,7 @@ describe('the proxyless endpoint', () => {
     args.push('--tlsCertPath', join(folder, 'cert.pem'), '--tlsKeyPath', join(folder, 'key.pem'))
     args.push('--hostedManifestPath', join(folder, 'deployment.json'))
     hosted = await startProxy(scripted.system, { args })
-  }, 30_000)
+  }, 90_000)
   afterAll(() => hosted.stop())
 
   test('serves HTTPS, and every request needs its key', async () => {

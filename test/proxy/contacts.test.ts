@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await host.stop()
   await scripted.system.stop()
-}, 30_000)
+}, 90_000)
 
 /** All that applications and people do with a proxy. */
 async function useEverything(proxy: ProxyProcess): Promise<void> {
@@ -104,7 +104,7 @@ inNamespace(
       removeWire()
     }
   },
-  30_000,
+  90_000,
 )
 
 const strace = spawnSync('strace', ['-V']).status === 0
@@ -141,5 +141,5 @@ traced(
     const gateway = new URL(scripted.system.gatewayUrl)
     expect(reached).toEqual(new Set([`127.0.0.1:${gateway.port}`, `127.0.0.1:${host.port}`]))
   },
-  30_000,
+  90_000,
 )

@@ -55,7 +55,7 @@ afterAll(async () => {
   await proxy.stop()
   await gateway.stop(true)
   await scripted.system.stop()
-}, 30_000)
+}, 90_000)
 
 async function ask(
   trick: Tamper,

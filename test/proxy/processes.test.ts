@@ -18,7 +18,7 @@ beforeAll(async () => {
   scripted = await startScriptedSystem()
   args = ['--workers', '2', '--metrics', '--sharedPromptCache', '--apiKey', scripted.system.apiKey]
 }, 60_000)
-afterAll(() => scripted.system.stop(), 30_000)
+afterAll(() => scripted.system.stop(), 90_000)
 
 type Ask = { readonly stream?: boolean; readonly ca?: string }
 
@@ -83,7 +83,7 @@ onLinux(
     proxy.signal('SIGTERM')
     expect(await proxy.exited).toBe(0)
   },
-  30_000,
+  90_000,
 )
 
 onLinux(
@@ -113,7 +113,7 @@ onLinux(
     expect(after).toBeGreaterThan(counted)
     await proxy.stop()
   },
-  30_000,
+  90_000,
 )
 
 onLinux(
@@ -138,7 +138,7 @@ onLinux(
     await second.exited
     await until(() => !orphans.some(isAlive))
   },
-  30_000,
+  90_000,
 )
 
 onLinux(
@@ -201,11 +201,11 @@ onLinux(
         .filter((line) => line.startsWith('privatemode')),
     ).toHaveLength(1)
   },
-  30_000,
+  90_000,
 )
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 15_000
+  const deadline = performance.now() + 45_000
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error('waited in vain')
     await Bun.sleep(20)

@@ -106,7 +106,7 @@ export async function spawnProxy(
     exited: child.exited,
     async stop() {
       child.kill('SIGTERM')
-      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+      const timer = setTimeout(() => child.kill('SIGKILL'), 30_000)
       await child.exited
       clearTimeout(timer)
       if (options.workspace === undefined) rmSync(workspace, { recursive: true, force: true })
@@ -160,7 +160,7 @@ function collect(stream: ReadableStream<Uint8Array>) {
   return {
     text: () => text,
     async find(has: (line: string) => boolean, what: string): Promise<string> {
-      const deadline = AbortSignal.timeout(15_000)
+      const deadline = AbortSignal.timeout(45_000)
       for (;;) {
         const line = text.split('\n').find(has)
         if (line !== undefined) return line

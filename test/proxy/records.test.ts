@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await keyed.stop()
   await scripted.system.stop()
-}, 30_000)
+}, 90_000)
 
 test('the log has a line per request and never content, keys or salts', async () => {
   const salt = `${canary}-${'s'.repeat(40)}`
@@ -171,7 +171,7 @@ test.skipIf(!existsSync('/dev/full'))(
     expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain(name)
     await proxy.stop()
   },
-  40_000,
+  90_000,
 )
 
 async function freePort(): Promise<number> {

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])
   await scripted.system.stop()
-}, 30_000)
+}, 90_000)
 
 describe('bad requests', () => {
   const cases: [string, RequestInit['body'], Record<string, string>, number, string][] = [

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await cosign(witnesses[2])
 }, 60_000)
 
-afterAll(() => system?.stop(), 20_000)
+afterAll(() => system?.stop(), 90_000)
 
 async function cosign(witness: (typeof witnesses)[number] | undefined): Promise<void> {
   const checkpoint = log.files.get('checkpoint')

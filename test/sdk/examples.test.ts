@@ -187,7 +187,7 @@ test('the route for the edge has no import of Node in its bundle', async () => {
   const script = await bundleRoute(installed)
   expect(script).toContain('globalThis.POST')
   expect(script.match(/\brequire\(["'].*|["']node:.*/g) ?? []).toEqual([])
-}, 30_000)
+}, 90_000)
 
 test.skipIf(edgeVm === undefined)(
   `the route streams in the runtime of the edge${absent('the edge runtime', edgeVm)}`,

@@ -85,7 +85,7 @@ test('a leak that is planted is found, in a log as in a file of the database', a
   const found = findLeaks(await outputsOfStack(), allSecrets())
   expect(found).toContainEqual(expect.objectContaining({ secret: marked.user, encoding: 'base64' }))
   expect(found).toContainEqual({ place: 'planted.bin', secret: marked.salt, encoding: 'UTF-16 LE' })
-}, 30_000)
+}, 90_000)
 
 test('a proxy that refuses its backend tells nothing of what was asked', async () => {
   const { endpoint, logKey } = JSON.parse(readFileSync(join(home, 'client.json'), 'utf8'))

@@ -27,7 +27,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.getByRole('button', { name: 'Create account' }).click()
     await page.getByRole('alert').getByText('this link was used before or has expired').waitFor()
     await context.close()
-  }, 30_000)
+  }, 90_000)
 
   test('pages are for people who are signed in, and a wrong password does not say why', async () => {
     const { page, context } = await world().visitor()
@@ -65,7 +65,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.getByRole('alert').getByText('Ask an admin for an invitation').waitFor()
     expect(page.url()).not.toContain('failed')
     await context.close()
-  }, 30_000)
+  }, 90_000)
 
   test('a change without the token of the page is refused', async () => {
     const { page } = admin()

@@ -46,7 +46,7 @@ export function keyFlow({ world, admin }: Flow): void {
     const { secret } = await currentKey()
     const answer = await ask(world(), secret, 'hello from the official client [[words 30]]')
     expect(answer.choices[0]?.message.content).toContain('word29')
-  }, 30_000)
+  }, 90_000)
 
   test('a rotated key has a new secret, and the old one ends when it was told to', async () => {
     const { page } = admin()
@@ -114,7 +114,7 @@ export function keyFlow({ world, admin }: Flow): void {
     const text = await Bun.file(await download.path()).text()
     expect(text.split('\r\n')[0]).toContain('request_id,started_at')
     expect(text).toContain(',scripted,/v1/chat/completions,complete,200,')
-  }, 30_000)
+  }, 90_000)
 
   test('a revoked key is refused within two seconds', async () => {
     const { page } = admin()

@@ -38,7 +38,7 @@ export function retryChecks(place: ClientStack): void {
         expect(tries).toBe(2)
         expect(performance.now() - started).toBeGreaterThan(950)
       }
-    }, 30_000)
+    }, 90_000)
   })
 
   describe('a key with a limit', () => {
@@ -50,7 +50,7 @@ export function retryChecks(place: ClientStack): void {
       const proxyless = new Entrance('proxyless', () => ({ ...place.proxyless.target, apiKey }))
       entrances = [limited.entrance, proxyless]
     }, 60_000)
-    afterAll(() => limited?.process.stop(), 30_000)
+    afterAll(() => limited?.process.stop(), 90_000)
 
     test('check 9: 429 carries retry-after, and official clients wait and succeed', async () => {
       const calls = [
@@ -111,7 +111,7 @@ export function retryChecks(place: ClientStack): void {
         startExtraProxy(place.stack, { softwareRoot, cold: true, hosted: true }),
       ])
     }, 60_000)
-    afterAll(() => Promise.all((refusing ?? []).map(({ process }) => process.stop())), 30_000)
+    afterAll(() => Promise.all((refusing ?? []).map(({ process }) => process.stop())), 90_000)
 
     test('check 10: the refusal carries x-should-retry: false and clients try once', async () => {
       for (const { entrance } of refusing) {
@@ -131,6 +131,6 @@ export function retryChecks(place: ClientStack): void {
         const other = await anthropic.messages.create(message('hi')).catch((error) => error)
         expect([other.status, attempts]).toEqual([502, 2])
       }
-    }, 30_000)
+    }, 90_000)
   })
 }

@@ -48,4 +48,4 @@ test('a request without a byte is asked of another worker, an answer under way i
     error: { code: 'worker_unreachable', retryable: true },
   })
   expect(gateway.logLines.join('')).toContain('a worker stands still; its requests were given up')
-}, 30_000)
+}, 90_000)

@@ -91,7 +91,7 @@ test('a tool that hangs is given up in time and killed', async () => {
   await expect(hanging).rejects.toMatchObject({ code, message: expect.stringContaining('3000 ms') })
   expect(performance.now() - before).toBeLessThan(10_000)
   await gone.promise
-}, 15_000)
+}, 90_000)
 
 test('a tool that floods is given up at the limit', async () => {
   const limits = { timeoutMs: 10_000, maxBytes: 100_000 }
