@@ -4,7 +4,7 @@ import { ApiError, formatError } from '@privatemode/protocol/api'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { refusedError } from './refusals.ts'
 import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
-import { testWorkers } from './testing/test-client.ts'
+import { servingIds, testWorkers } from './testing/test-client.ts'
 
 const minuteMs = 60_000
 const model = chatModel.id
@@ -16,10 +16,6 @@ beforeEach(async () => {
   backend = await FakeBackend.start('w_1', 'w_2')
   first = backend.workers.get('w_1')!
 })
-
-const idsOf = (workers: readonly { workerId: string }[]) =>
-  workers.map(({ workerId }) => workerId).sort()
-const asked = (id: string) => backend.attestations.filter((one) => one.id === id).length
 
 describe('a refusal', () => {
   beforeEach(() => {
@@ -46,7 +42,7 @@ describe('a refusal', () => {
       })
       backend.advance(10 * minuteMs)
     }
-    expect(asked('w_1')).toBe(1)
+    expect(backend.timesAsked('w_1')).toBe(1)
     expect(workers.refused).toMatchObject([{ workerId: 'w_1' }])
   })
 
@@ -56,7 +52,7 @@ describe('a refusal', () => {
     first.measurement = backend.world.measurement
     await backend.rotate(first)
     await workers.require(key, model)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+    expect(servingIds(workers)).toEqual(['w_1'])
   })
 
   test('is not final where the worker could not be reached', async () => {
@@ -68,7 +64,7 @@ describe('a refusal', () => {
     first.attestInstead = undefined
     backend.advance(3_000)
     await workers.require(key, model)
-    expect(asked('w_1')).toBe(2)
+    expect(backend.timesAsked('w_1')).toBe(2)
   })
 
   test('for papers that are out of date is not final: they are looked at again', async () => {
@@ -77,10 +73,10 @@ describe('a refusal', () => {
     const rightTime = backend.now
     backend.advance(10 * 365 * 24 * 60 * minuteMs)
     await expect(workers.require(key, model)).rejects.toMatchObject({ code: 'attestation_refused' })
-    expect(asked('w_1')).toBe(1)
+    expect(backend.timesAsked('w_1')).toBe(1)
     backend.advance(16_000)
     await workers.require(key, model).catch(() => {})
-    expect(asked('w_1')).toBe(2)
+    expect(backend.timesAsked('w_1')).toBe(2)
     backend.now = rightTime // a clock that is set right ends the pause at once
     await workers.require(key, model)
   })
@@ -89,10 +85,10 @@ describe('a refusal', () => {
     const { workers, source } = testWorkers(backend)
     await workers.require(key, model).catch(() => {})
     expect(source.loads).toBe(2)
-    publish(first.measurement)
+    backend.publish(first.measurement)
     backend.advance(2_000)
     await workers.require(key, model)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+    expect(servingIds(workers)).toEqual(['w_1'])
   })
 
   test('that leaves a model without workers fetches the latest again, though others serve', async () => {
@@ -131,11 +127,11 @@ describe('a refusal', () => {
     second().listed = true
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
-    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
-    publish(backend.world.measurement, first.measurement)
+    expect(servingIds(workers)).toEqual(['w_2'])
+    backend.publish(backend.world.measurement, first.measurement)
     backend.advance(6 * minuteMs)
     await workers.refresh(key)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
   })
 
   test('of a manifest that is managed by hand is not asked about again', async () => {
@@ -172,61 +168,6 @@ describe('a refusal', () => {
   })
 })
 
-describe('the manifest', () => {
-  const source = (fail: () => Error | undefined) => {
-    const { source: made } = testWorkers(backend)
-    const load = async () => {
-      const error = fail()
-      if (error !== undefined) throw error
-      return backend.manifest()
-    }
-    return { ...made, load }
-  }
-
-  test('of a log that is wrong refuses the backend: a retry cannot help', async () => {
-    const fork = new AttestationError('log_forked', 'two histories')
-    const { workers } = testWorkers(backend, { manifestSource: source(() => fork) })
-    const error = await workers.require(key, model).catch((caught) => caught)
-    expect(error).toMatchObject({ code: 'attestation_refused', retryable: false })
-    expect(error.message).toContain('log_forked')
-  })
-
-  test('that cannot be fetched at the start is worth another try', async () => {
-    const unreachable = new AttestationError('log_unreachable', 'no answer')
-    const { workers } = testWorkers(backend, { manifestSource: source(() => unreachable) })
-    const failing = workers.require(key, model)
-    await expect(failing).rejects.toMatchObject({ code: 'gateway_unreachable', retryable: true })
-  })
-
-  test('is on record before the first worker is used, and where that fails none is', async () => {
-    const { workers, source: recorded } = testWorkers(backend)
-    await workers.refresh(key)
-    expect(recorded.enforcedManifests.length).toBe(1)
-    const enforced = () => Promise.reject(new Error('the disk is full'))
-    const { workers: unused } = testWorkers(backend, {
-      manifestSource: { ...source(() => undefined), enforced },
-    })
-    await unused.refresh(key)
-    expect(unused.serving(model)).toEqual([])
-  })
-
-  test('is not on record where no worker was verified', async () => {
-    for (const worker of backend.workers.values()) worker.measurement = new Uint8Array(48)
-    const { workers, source: recorded } = testWorkers(backend)
-    await workers.refresh(key)
-    expect(recorded.enforcedManifests).toEqual([])
-  })
-
-  test('that was changed ends every session under the old one', async () => {
-    const { workers } = testWorkers(backend)
-    await workers.refresh(key)
-    publish(new Uint8Array(48))
-    backend.advance(6 * minuteMs)
-    await workers.refresh(key)
-    expect(workers.serving(model)).toEqual([])
-  })
-})
-
 describe('API keys', () => {
   test('that the gateway refuses fail for their own caller only', async () => {
     backend.directoryInstead = (apiKey) =>
@@ -243,11 +184,3 @@ describe('API keys', () => {
 })
 
 const second = () => backend.workers.get('w_2')!
-
-function publish(...measurements: Uint8Array[]): void {
-  const { worker } = backend.draft.roles
-  const [rule] = worker.accept
-  const listed = measurements.map((one) => Buffer.from(one).toString('hex'))
-  const accept = [{ ...rule!, measurements: listed }]
-  backend.draft = { ...backend.draft, serial: 2, roles: { worker: { accept } } }
-}

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { ApiError } from '@privatemode/protocol/api'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
-import { testWorkers } from './testing/test-client.ts'
+import { servingIds, testWorkers } from './testing/test-client.ts'
 import type { VerifiedWorkers } from './verified-workers.ts'
 
 const minuteMs = 60_000
@@ -16,9 +16,6 @@ beforeEach(async () => {
   first = backend.workers.get('w_1')!
 })
 
-const idsOf = (workers: readonly { workerId: string }[]) =>
-  workers.map(({ workerId }) => workerId).sort()
-const asked = (id: string) => backend.attestations.filter((one) => one.id === id).length
 /** Touches, and waits for the refresh that this must have begun; fails where it began none. */
 const touch = async (workers: VerifiedWorkers) => {
   const before = backend.directoryCalls
@@ -42,7 +39,7 @@ describe('a session', () => {
   test('is over in less than an hour: nothing is sealed to its worker then', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
     backend.advance(55 * minuteMs - 1)
     expect(workers.serving(model).length).toBe(2)
     backend.advance(1)
@@ -107,10 +104,10 @@ describe('renewal', () => {
     first.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
     backend.advance(50 * minuteMs)
     await workers.refresh(key)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
     expect(events.at(-1)).toMatchObject({ kind: expect.stringMatching(/unreachable|verified/) })
     backend.advance(6 * minuteMs)
-    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    expect(servingIds(workers)).toEqual(['w_2'])
   })
 
   test('that is refused ends the session at once', async () => {
@@ -119,7 +116,7 @@ describe('renewal', () => {
     first.measurement = new Uint8Array(48)
     backend.advance(50 * minuteMs)
     await workers.refresh(key)
-    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    expect(servingIds(workers)).toEqual(['w_2'])
   })
 
   test('is immediate once a key is unknown, though all was fresh a moment ago', async () => {
@@ -127,58 +124,48 @@ describe('renewal', () => {
     await workers.refresh(key)
     await backend.rotate(first)
     workers.forget(['w_1'])
-    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    expect(servingIds(workers)).toEqual(['w_2'])
     await touch(workers)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
-    expect(asked('w_1')).toBe(2)
-    expect(asked('w_2')).toBe(1)
+    expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
+    expect(backend.timesAsked('w_1')).toBe(2)
+    expect(backend.timesAsked('w_2')).toBe(1)
   })
 
   test('of a key that was forgotten during a renewal is not lost in it', async () => {
     second().listed = false
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
-    const slow = await backend.addWorker('w_3')
-    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
-    slow.attestInstead = () => {
-      begun.resolve()
-      return held.promise
-    }
+    const slow = await backend.addSlowWorker('w_3')
     backend.advance(11_000)
     workers.touch(key)
-    await begun.promise
+    await slow.asked
     workers.forget(['w_1'])
     const waiting = workers.require(key, model)
-    held.resolve(relayError(new ApiError('worker_unreachable', 'gone')))
+    slow.fail()
     await waiting
-    expect(idsOf(workers.serving(model))).toEqual(['w_1'])
+    expect(servingIds(workers)).toEqual(['w_1'])
   })
 
   test('that was under way when a key was forgotten is followed by another', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
-    const slow = await backend.addWorker('w_3')
-    const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
-    slow.attestInstead = () => {
-      begun.resolve()
-      return held.promise
-    }
+    const slow = await backend.addSlowWorker('w_3')
     backend.advance(11_000)
     const renewing = touch(workers)
-    await begun.promise
+    await slow.asked
     workers.forget(['w_1'])
-    held.resolve(relayError(new ApiError('worker_unreachable', 'gone')))
+    slow.fail()
     await renewing
-    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    expect(servingIds(workers)).toEqual(['w_2'])
     await touch(workers)
-    expect(idsOf(workers.serving(model))).toEqual(['w_1', 'w_2'])
+    expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
   })
 
   test('does not wait for a worker that is slow, once another one is verified', async () => {
     first.attestInstead = () => new Promise<Response>(() => {})
     const { workers } = testWorkers(backend)
     await workers.require(key, model)
-    expect(idsOf(workers.serving(model))).toEqual(['w_2'])
+    expect(servingIds(workers)).toEqual(['w_2'])
   })
 
   test('is not tried at every request while the directory is out of order', async () => {
@@ -201,7 +188,7 @@ describe('renewal', () => {
     await backend.rotate(first)
     backend.advance(11_000)
     await workers.refresh(key)
-    expect(asked('w_1')).toBe(2)
+    expect(backend.timesAsked('w_1')).toBe(2)
     expect(workers.all.map(({ sealKey }) => sealKey.id)).not.toContain(old)
   })
 
@@ -212,7 +199,7 @@ describe('renewal', () => {
     first.listed = false
     backend.advance(11_000)
     await workers.refresh(key)
-    expect(idsOf(workers.serving(model))).toEqual(['w_2', 'w_3'])
+    expect(servingIds(workers)).toEqual(['w_2', 'w_3'])
   })
 })
 

@@ -99,6 +99,31 @@ export class FakeBackend {
     worker.keys = [{ pair, statement, digest }]
   }
 
+  /** A worker that leaves its verification waiting until it is told to fail. */
+  async addSlowWorker(id: string): Promise<{ asked: Promise<void>; fail(): void }> {
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
+    const worker = await this.addWorker(id)
+    worker.attestInstead = () => {
+      asked.resolve()
+      return held.promise
+    }
+    const gone = relayError(new ApiError('worker_unreachable', 'gone'))
+    return { asked: asked.promise, fail: () => held.resolve(gone) }
+  }
+
+  /** How often a worker was asked for evidence. */
+  timesAsked(id: string): number {
+    return this.attestations.filter((one) => one.id === id).length
+  }
+
+  /** Puts another manifest in force, which lists these measurements. */
+  publish(...measurements: readonly Bytes[]): void {
+    const [rule] = this.draft.roles.worker.accept
+    if (rule === undefined) throw new Error('the manifest accepts nothing')
+    const accept = [{ ...rule, measurements: measurements.map(formatHex) }]
+    this.draft = { ...this.draft, serial: 2, roles: { worker: { accept } } }
+  }
+
   advance(ms: number): void {
     this.now = new Date(this.now.getTime() + ms)
   }

@@ -2,6 +2,7 @@
 import type { Manifest, ManifestSource } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
 import { webCryptoProvider } from '@privatemode/protocol/envelope'
+import { chatModel } from '../../../attestation/src/testing/software-world.ts'
 import { Backend } from '../backend.ts'
 import { PrivateClient } from '../client.ts'
 import { ManifestKeeper } from '../manifest-keeper.ts'
@@ -59,6 +60,14 @@ export function testWorkers(backend: FakeBackend, change: Partial<ClientOptions>
   const keeper = new ManifestKeeper(options.manifestSource, options.now)
   const workers = new VerifiedWorkers(options, new Backend(options.endpoint, options.fetch), keeper)
   return { workers, events, source, keeper }
+}
+
+/** The workers that serve the chat model, in the order of their names. */
+export function servingIds(workers: VerifiedWorkers): string[] {
+  return workers
+    .serving(chatModel.id)
+    .map(({ workerId }) => workerId)
+    .sort()
 }
 
 export function testClient(backend: FakeBackend, change: Partial<ClientOptions> = {}) {

@@ -1,0 +1,70 @@
+/** What the manifest in force, or its absence, means for the workers that may be used. */
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { AttestationError } from '@privatemode/attestation'
+import { chatModel } from '../../attestation/src/testing/software-world.ts'
+import { FakeBackend } from './testing/fake-backend.ts'
+import { testWorkers } from './testing/test-client.ts'
+
+const minuteMs = 60_000
+const model = chatModel.id
+const key = 'key-a'
+let backend: FakeBackend
+
+beforeEach(async () => {
+  backend = await FakeBackend.start('w_1', 'w_2')
+})
+
+describe('the manifest', () => {
+  const source = (fail: () => Error | undefined) => {
+    const { source: made } = testWorkers(backend)
+    const load = async () => {
+      const error = fail()
+      if (error !== undefined) throw error
+      return backend.manifest()
+    }
+    return { ...made, load }
+  }
+
+  test('of a log that is wrong refuses the backend: a retry cannot help', async () => {
+    const fork = new AttestationError('log_forked', 'two histories')
+    const { workers } = testWorkers(backend, { manifestSource: source(() => fork) })
+    const error = await workers.require(key, model).catch((caught) => caught)
+    expect(error).toMatchObject({ code: 'attestation_refused', retryable: false })
+    expect(error.message).toContain('log_forked')
+  })
+
+  test('that cannot be fetched at the start is worth another try', async () => {
+    const unreachable = new AttestationError('log_unreachable', 'no answer')
+    const { workers } = testWorkers(backend, { manifestSource: source(() => unreachable) })
+    const failing = workers.require(key, model)
+    await expect(failing).rejects.toMatchObject({ code: 'gateway_unreachable', retryable: true })
+  })
+
+  test('is on record before the first worker is used, and where that fails none is', async () => {
+    const { workers, source: recorded } = testWorkers(backend)
+    await workers.refresh(key)
+    expect(recorded.enforcedManifests.length).toBe(1)
+    const enforced = () => Promise.reject(new Error('the disk is full'))
+    const { workers: unused } = testWorkers(backend, {
+      manifestSource: { ...source(() => undefined), enforced },
+    })
+    await unused.refresh(key)
+    expect(unused.serving(model)).toEqual([])
+  })
+
+  test('is not on record where no worker was verified', async () => {
+    for (const worker of backend.workers.values()) worker.measurement = new Uint8Array(48)
+    const { workers, source: recorded } = testWorkers(backend)
+    await workers.refresh(key)
+    expect(recorded.enforcedManifests).toEqual([])
+  })
+
+  test('that was changed ends every session under the old one', async () => {
+    const { workers } = testWorkers(backend)
+    await workers.refresh(key)
+    backend.publish(new Uint8Array(48))
+    backend.advance(6 * minuteMs)
+    await workers.refresh(key)
+    expect(workers.serving(model)).toEqual([])
+  })
+})
