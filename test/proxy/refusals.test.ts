@@ -1,5 +1,6 @@
 /** What the proxy refuses, and its own pages. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { leastMs } from '../least-ms.ts'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 import {
   chat,
@@ -78,15 +79,16 @@ describe('bad requests', () => {
 
   test('Expect: 100-continue is answered at once', async () => {
     const body = chat()
-    const started = performance.now()
-    const answer = await rawExchange(
-      keyed.port,
-      `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
-        `content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
-      (text) => (text.includes('100 Continue') ? body : undefined),
-    )
-    expect(answer).toContain('HTTP/1.1 200 OK')
-    expect(performance.now() - started).toBeLessThan(900)
+    const answeredMs = await leastMs(900, async () => {
+      const answer = await rawExchange(
+        keyed.port,
+        `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+          `content-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+        (text) => (text.includes('100 Continue') ? body : undefined),
+      )
+      expect(answer).toContain('HTTP/1.1 200 OK')
+    })
+    expect(answeredMs).toBeLessThan(900)
   })
 
   test('unknown fields, query strings and charsets are no reason to refuse', async () => {

@@ -64,6 +64,7 @@ test.skipIf(!possible)(
     await postgres.kill()
     await postgres.start()
     await Bun.sleep(1500)
+    await load.until(101)
     const answered = await load.stop()
     expect(answered.wrong).toEqual([])
     expect(answered.complete.length).toBeGreaterThan(100)
@@ -87,18 +88,28 @@ test.skipIf(!possible)(
     expect(sums?.hourly_tokens).toBe(sums?.tokens)
     expect(sums?.monthly_tokens).toBe(sums?.tokens)
   },
+  120_000,
 )
 
 test.skipIf(!possible)('a limit per minute holds across gateways within two percent', async () => {
   const limited = await createKey({ limits: { requests_per_minute: 600 } })
   let admitted = 0
-  const endMs = performance.now() + 4_000
+  const startMs = performance.now()
+  let lastMs = startMs
+  // For four seconds at least, and until nobody is admitted any more; within the minute of the limit.
+  const goesOn = () => {
+    const [sinceMs, quietMs] = [performance.now() - startMs, performance.now() - lastMs]
+    return sinceMs < 4_000 || (quietMs < 2_000 && sinceMs < 40_000)
+  }
   const client = async (url: string) => {
-    while (performance.now() < endMs && admitted <= 700) {
+    while (goesOn() && admitted <= 700) {
       const response = await seal(url, limited.secret, newId())
       await response.arrayBuffer()
-      if (response.status === 200) admitted++
-      else await Bun.sleep(20)
+      if (response.status !== 200) await Bun.sleep(20)
+      else {
+        admitted++
+        lastMs = performance.now()
+      }
     }
   }
   await Promise.all(Array.from({ length: 24 }, (_, index) => client(urls[index % 2]!)))
@@ -119,8 +130,16 @@ test.skipIf(!possible)(
     for (const url of urls) expect(await status(url)).toBe(200)
     await operate('DELETE', `admin/keys/${revoked.id}`)
     const startMs = performance.now()
-    for (const url of urls) while ((await status(url)) === 200) await Bun.sleep(20)
-    expect(performance.now() - startMs).toBeLessThan(2_000)
+    let acceptedMs = 0
+    for (const url of urls) {
+      for (let sentMs = 0; ; await Bun.sleep(20)) {
+        sentMs = performance.now() - startMs
+        if ((await status(url)) !== 200) break
+        acceptedMs = Math.max(acceptedMs, sentMs)
+      }
+    }
+    // When the last request was sent that was still answered; how long answers take is another matter.
+    expect(acceptedMs).toBeLessThan(2_000)
   },
 )
 
@@ -216,6 +235,11 @@ function startLoad() {
   }
   const clients = Promise.all(Array.from({ length: 16 }, (_, index) => client(index)))
   return {
+    async until(count: number) {
+      for (const end = Date.now() + 30_000; found.complete.length < count && Date.now() < end; ) {
+        await Bun.sleep(50)
+      }
+    },
     async stop() {
       running = false
       await clients
@@ -242,7 +266,7 @@ async function untilBooked(requestIds: readonly string[]): Promise<Map<string, B
       const row = booked.get(id)
       return row === undefined || (row.outcome === 'lost' && row.worker_id !== 'w_two')
     })
-    if (open.length === 0 || tries > 100) return booked
+    if (open.length === 0 || tries > 300) return booked
     await Bun.sleep(100)
   }
 }

@@ -123,13 +123,13 @@ test('any text parses or is refused with a typed error, in bounded time', () => 
   )
   fc.assert(
     fc.property(input, (bytes) => {
-      const start = performance.now()
+      const start = process.cpuUsage()
       try {
         parseXml(bytes)
       } catch (error) {
         expect(error).toBeInstanceOf(AttestationError)
       }
-      expect(performance.now() - start).toBeLessThan(2000)
+      expect(processorMs(start)).toBeLessThan(2000)
     }),
     { numRuns: 3000 },
   )
@@ -142,7 +142,13 @@ test.each([
   ['attributes', `<a${' b="'.repeat(50_000)}`],
   ['white space before an attribute', `<a b="1"${'\n'.repeat(200_000)}b`],
 ])('a long run of %s is refused without a hang', (_, text) => {
-  const start = performance.now()
+  const start = process.cpuUsage()
   expect(() => read(text)).toThrow(malformed)
-  expect(performance.now() - start).toBeLessThan(2000)
+  expect(processorMs(start)).toBeLessThan(2000)
 })
+
+/** Processor time, which other programs do not take away from. */
+function processorMs(start: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000
+}
