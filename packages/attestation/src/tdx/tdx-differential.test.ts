@@ -5,46 +5,12 @@ import { formatBase64, parseBase64, utf8 } from '../bytes.ts'
 import type { AuthenticityContext, TdxCollateral } from '../evidence.ts'
 import { vendorRoots } from '../roots.ts'
 import { readPhalaCollateral, readTdxQuote } from '../testing/tdx-vectors.ts'
+import { ours, theirs, type Verdict } from '../testing/tdx-verdicts.ts'
 import { issueCrl, testNow } from '../testing/test-authority.ts'
 import { makeTestIntel, type TestIntel, testTcbInfo } from '../testing/test-intel.ts'
 import type { TdxMachine } from '../testing/test-tdx-machine.ts'
 import { hasVectors } from '../testing/vectors.ts'
-import { AttestationError, Transcript } from '../verdict.ts'
-import { authenticateTdx } from './authenticate-tdx.ts'
 import { parseQuote } from './quote.ts'
-
-/** The TCB status of an accepted quote, or "refused". */
-type Verdict = string
-
-async function ours(
-  quote: Uint8Array,
-  collateral: TdxCollateral,
-  context: AuthenticityContext,
-): Promise<Verdict> {
-  const evidence = { kind: 'tdx', quote: formatBase64(quote), collateral } as const
-  try {
-    return (await authenticateTdx(evidence, context, new Transcript())).tcb.status
-  } catch (error) {
-    if (!(error instanceof AttestationError)) throw error
-    return 'refused'
-  }
-}
-
-function theirs(
-  quote: Uint8Array,
-  collateral: TdxCollateral,
-  at: Date,
-  verifier: QuoteVerifier = QuoteVerifier.newProd(),
-): Verdict {
-  const hex = (base64: string) => (parseBase64(base64) ?? new Uint8Array()).toHex()
-  const { pck_crl, root_ca_crl } = collateral
-  const recoded = { ...collateral, pck_crl: hex(pck_crl), root_ca_crl: hex(root_ca_crl) }
-  try {
-    return verifier.verify(Buffer.from(quote), recoded as never, at.getTime() / 1000).status
-  } catch {
-    return 'refused'
-  }
-}
 
 const production = (at: Date): AuthenticityContext => ({
   roots: vendorRoots,
