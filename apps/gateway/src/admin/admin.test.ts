@@ -1,127 +1,11 @@
 /** The admin API as people and shells use it, over HTTP. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Browser, openBrowser } from '../testing/browser.ts'
+import { afterAll, expect, test } from 'bun:test'
+import { password, startAdminWorld } from '../testing/admin-world.ts'
 import { scriptedWorker } from '../testing/scripted-worker.ts'
-import { startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
 
-const password = 'correct horse battery staple'
-let gateway: TestGateway
-let admin: Browser
-let member: Browser
-let outsider: Browser
-let otherAccount: string
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ args: ['--leaseSeconds', '600'] })
-  admin = await join({ role: 'admin' }, 'admin@example.org')
-  member = await join({ role: 'member' }, 'member@example.org')
-  const account = await operate('POST', 'admin/accounts', { name: 'Other' })
-  otherAccount = String(account.id)
-  outsider = await join({ role: 'admin', account_id: otherAccount }, 'other@example.org')
-})
-
+const world = await startAdminWorld()
+const { gateway, admin, member, outsider, otherAccount, newBrowser, operate, join } = world
 afterAll(() => gateway.stop())
-
-async function operate(method: string, path: string, body?: unknown) {
-  return (await (await gateway.operate(method, path, body)).json()) as Record<string, unknown>
-}
-
-/** Takes a one-time link and becomes a member with it. */
-async function join(wish: object, email: string): Promise<Browser> {
-  const { url } = await operate('POST', 'admin/invitations', wish)
-  const browser = openBrowser(gateway.gateway.url)
-  await browser.json('POST', 'invitations/accept', { token: tokenIn(url), email, password })
-  return browser
-}
-
-const tokenIn = (url: unknown) => String(url).split('#invitation=')[1]
-
-test('a one-time link works once, and its token is not in the path of any request', async () => {
-  const { url } = await operate('POST', 'admin/invitations', { role: 'member' })
-  expect(new URL(String(url)).pathname).toBe('/')
-  const accept = { token: tokenIn(url), email: 'once@example.org', password }
-  const browser = openBrowser(gateway.gateway.url)
-  await browser.json('POST', 'invitations/accept', accept)
-  const again = await openBrowser(gateway.gateway.url).request('POST', 'invitations/accept', {
-    ...accept,
-    email: 'twice@example.org',
-  })
-  expect(again.status).toBe(403)
-})
-
-test('the session is in a cookie that scripts and other sites cannot use', async () => {
-  const browser = openBrowser(gateway.gateway.url)
-  const response = await browser.request('POST', 'session', {
-    email: 'admin@example.org',
-    password,
-  })
-  const cookie = response.headers.get('set-cookie') ?? ''
-  expect(cookie).toContain('HttpOnly')
-  expect(cookie).toContain('SameSite=Strict')
-  expect(await browser.json('GET', 'session')).toMatchObject({
-    member: { email: 'admin@example.org', role: 'admin', operates: true },
-  })
-})
-
-test('signing out ends the session for good', async () => {
-  const browser = openBrowser(gateway.gateway.url)
-  await browser.json('POST', 'session', { email: 'admin@example.org', password })
-  const { cookie } = browser
-  await browser.json('DELETE', 'session')
-  browser.cookie = cookie
-  expect((await browser.request('GET', 'session')).status).toBe(401)
-})
-
-test('a change needs the token of the page and the own origin', async () => {
-  const without = await admin.request('POST', 'keys', { name: 'x' }, { 'x-csrf-token': '' })
-  expect(without.status).toBe(403)
-  const wrong = await admin.request(
-    'POST',
-    'keys',
-    { name: 'x' },
-    { 'x-csrf-token': 'x'.repeat(43) },
-  )
-  expect(wrong.status).toBe(403)
-  const elsewhere = { origin: 'https://evil.example' }
-  expect((await admin.request('POST', 'keys', { name: 'x' }, elsewhere)).status).toBe(403)
-  const signIn = { email: 'admin@example.org', password }
-  expect((await admin.request('POST', 'session', signIn, elsewhere)).status).toBe(403)
-})
-
-test('wrong passwords are refused alike for people who exist and who do not, then locked out', async () => {
-  const guess = (email: string) =>
-    openBrowser(gateway.gateway.url).request('POST', 'session', {
-      email,
-      password: 'wrong guess 123',
-    })
-  await join({ role: 'member' }, 'victim@example.org')
-  const bodies = []
-  for (const email of ['victim@example.org', 'nobody@example.org']) {
-    const response = await guess(email)
-    expect(response.status).toBe(401)
-    bodies.push(await response.text())
-  }
-  expect(bodies[0]).toBe(bodies[1]!)
-  for (let tries = 0; tries < 4; tries++) await guess('Victim@example.org')
-  const locked = await openBrowser(gateway.gateway.url).request('POST', 'session', {
-    email: 'victim@example.org',
-    password, // even the right one
-  })
-  expect(locked.status).toBe(429)
-  expect(Number(locked.headers.get('retry-after'))).toBeGreaterThan(20)
-})
-
-test('a short password is refused, and a change of password ends other sessions', async () => {
-  const one = await join({ role: 'member' }, 'careful@example.org')
-  const two = openBrowser(gateway.gateway.url)
-  await two.json('POST', 'session', { email: 'careful@example.org', password })
-  const change = (next: string) =>
-    one.request('PUT', 'session/password', { old_password: password, new_password: next })
-  expect((await change('short')).status).toBe(400)
-  expect((await change('another long password')).status).toBe(200)
-  expect((await two.request('GET', 'session')).status).toBe(401)
-  expect((await one.request('GET', 'session')).status).toBe(200)
-})
 
 test('a key is created with its secret shown once, used, rotated and revoked', async () => {
   const made = await admin.json('POST', 'keys', { name: 'laptop' }, 201)
@@ -163,7 +47,7 @@ test('what operates or administers is refused to members', async () => {
   for (const [method, path, body] of forbidden) {
     expect((await member.request(method, path, body)).status).toBe(403)
   }
-  expect((await openBrowser(gateway.gateway.url).request('GET', 'keys')).status).toBe(401)
+  expect((await newBrowser().request('GET', 'keys')).status).toBe(401)
 })
 
 test('another account is invisible, also to its own admins', async () => {
