@@ -1,68 +1,41 @@
 /** Two gateways and three workers on a real PostgreSQL, and what remains true when one is killed. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Database, Row } from './state/database.ts'
-import { openDatabase } from './state/open-database.ts'
+import type { Row } from './state/database.ts'
 import {
-  findPostgres,
-  freePort,
-  type PostgresServer,
-  startPostgres,
-} from './testing/postgres-server.ts'
-import { newId, operatorToken } from './testing/test-gateway.ts'
+  type GatewayCluster,
+  seal,
+  startGatewayCluster,
+  untilHealthy,
+} from './testing/gateway-cluster.ts'
+import { findPostgres } from './testing/postgres-server.ts'
+import { newId } from './testing/test-gateway.ts'
 import { tokensOf } from './testing/worker-process.ts'
 
 const possible = findPostgres() !== undefined
 if (!possible) console.warn('skipped: tests on PostgreSQL need initdb and postgres on this machine')
 
-type Child = { kill(): Promise<void>; restart(): Promise<void> }
-
-let postgres: PostgresServer
-let database: Database
-let urls: string[]
-let gateways: Child[]
-let workers: Child[]
-let key: { id: string; secret: string }
-const workerIds = ['w_one', 'w_two', 'w_three']
+let cluster: GatewayCluster
 
 beforeAll(async () => {
-  if (!possible) return
-  postgres = await startPostgres()
-  const ports = [await freePort(), await freePort()]
-  urls = ports.map((port) => `http://127.0.0.1:${port}`)
-  gateways = ports.map((port) => startChild('main.ts', gatewayArgs(port), {}))
-  await Promise.all(urls.map(untilHealthy))
-  workers = workerIds.map((id, index) =>
-    startChild('testing/worker-process.ts', [], {
-      WORKER_ID: id,
-      GATEWAYS: (index === 0 ? urls : urls.toReversed()).join(','),
-    }),
-  )
-  database = await openDatabase({ kind: 'server', url: postgres.url, connections: 2 })
-  key = await createKey({})
-  await Promise.all(urls.map((url) => untilWorkers(url, 3)))
+  if (possible) cluster = await startGatewayCluster()
 })
 
-afterAll(async () => {
-  if (!possible) return
-  await database.close()
-  await Promise.all([...gateways, ...workers].map((child) => child.kill()))
-  await postgres.stop()
-})
+afterAll(() => cluster?.stop())
 
 test.skipIf(!possible)(
   'kill -9 of a gateway, a worker or the database under load loses no row and doubles none',
   async () => {
     const load = startLoad()
     await Bun.sleep(700)
-    await gateways[0]!.kill()
+    await cluster.gateways[0]!.kill()
     await Bun.sleep(300)
-    await gateways[0]!.restart()
-    await untilHealthy(urls[0]!)
+    cluster.gateways[0]!.restart()
+    await untilHealthy(cluster.urls[0]!)
     await Bun.sleep(500)
-    await workers[1]!.kill()
+    await cluster.workers[1]!.kill()
     await Bun.sleep(700)
-    await postgres.kill()
-    await postgres.start()
+    await cluster.postgres.kill()
+    await cluster.postgres.start()
     await Bun.sleep(1500)
     await load.until(101)
     const answered = await load.stop()
@@ -78,7 +51,7 @@ test.skipIf(!possible)(
       else expect(row).toMatchObject({ outcome: 'complete', prompt_tokens: tokensOf(requestId) })
     }
     expect(rows.size).toBeLessThanOrEqual(answered.sent)
-    const [sums] = await database.query(
+    const [sums] = await cluster.database.query(
       `select (select sum(requests) from usage_hourly) as hourly, (select count(*) from usage) as rows,
        (select sum(prompt_tokens + completion_tokens) from usage_hourly) as hourly_tokens,
        (select sum(prompt_tokens + completion_tokens) from usage) as tokens,
@@ -92,7 +65,7 @@ test.skipIf(!possible)(
 )
 
 test.skipIf(!possible)('a limit per minute holds across gateways within two percent', async () => {
-  const limited = await createKey({ limits: { requests_per_minute: 600 } })
+  const limited = await cluster.createKey({ limits: { requests_per_minute: 600 } })
   let admitted = 0
   const startMs = performance.now()
   let lastMs = startMs
@@ -112,7 +85,7 @@ test.skipIf(!possible)('a limit per minute holds across gateways within two perc
       }
     }
   }
-  await Promise.all(Array.from({ length: 24 }, (_, index) => client(urls[index % 2]!)))
+  await Promise.all(Array.from({ length: 24 }, (_, index) => client(cluster.urls[index % 2]!)))
   expect(admitted).toBeGreaterThanOrEqual(588)
   expect(admitted).toBeLessThanOrEqual(612)
 })
@@ -120,18 +93,18 @@ test.skipIf(!possible)('a limit per minute holds across gateways within two perc
 test.skipIf(!possible)(
   'a key that is revoked at one gateway is refused at both within two seconds',
   async () => {
-    const revoked = await createKey({})
+    const revoked = await cluster.createKey({})
     const status = async (url: string) => {
       const headers = { authorization: `Bearer ${revoked.secret}` }
       const response = await fetch(`${url}/privatemode/v1/directory`, { headers })
       await response.text()
       return response.status
     }
-    for (const url of urls) expect(await status(url)).toBe(200)
-    await operate('DELETE', `admin/keys/${revoked.id}`)
+    for (const url of cluster.urls) expect(await status(url)).toBe(200)
+    await cluster.revokeKey(revoked.id)
     const startMs = performance.now()
     let acceptedMs = 0
-    for (const url of urls) {
+    for (const url of cluster.urls) {
       for (let sentMs = 0; ; await Bun.sleep(20)) {
         sentMs = performance.now() - startMs
         if ((await status(url)) !== 200) break
@@ -146,73 +119,12 @@ test.skipIf(!possible)(
 test.skipIf(!possible)(
   'a worker that dies vanishes from every gateway within seconds',
   async () => {
-    await workers[2]!.kill()
+    await cluster.workers[2]!.kill()
     const startMs = performance.now()
-    await Promise.all(urls.map((url) => untilWorkers(url, 1)))
+    await Promise.all(cluster.urls.map((url) => cluster.untilWorkers(url, 1)))
     expect(performance.now() - startMs).toBeLessThan(8_000)
   },
 )
-
-function gatewayArgs(port: number): string[] {
-  return [
-    ['--port', String(port)],
-    ['--databaseUrl', postgres.url],
-    ['--operatorToken', operatorToken],
-    ['--leaseSeconds', '3'],
-    ['--usageGraceMs', '1500'],
-    ['--logLevel', 'error'],
-  ].flat()
-}
-
-function startChild(script: string, args: string[], env: Record<string, string>): Child {
-  const spawn = () =>
-    Bun.spawn([process.execPath, `${import.meta.dir}/${script}`, ...args], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, ...env },
-    })
-  let child = spawn()
-  return {
-    async kill() {
-      child.kill('SIGKILL')
-      await child.exited
-    },
-    async restart() {
-      child = spawn()
-    },
-  }
-}
-
-async function operate(
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<Record<string, unknown>> {
-  const response = await fetch(`${urls[1]}/privatemode/v1/${path}`, {
-    method,
-    headers: { authorization: `Bearer ${operatorToken}` },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  return (await response.json()) as Record<string, unknown>
-}
-
-async function createKey(more: object): Promise<{ id: string; secret: string }> {
-  return (await operate('POST', 'admin/keys', { name: 'test', ...more })) as never
-}
-
-function seal(url: string, secret: string, requestId: string): Promise<Response> {
-  return fetch(`${url}/privatemode/v1/sealed`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${secret}`,
-      'content-type': 'application/privatemode-sealed',
-      'privatemode-request-id': requestId,
-      'privatemode-model': 'test-model',
-      'privatemode-path': '/v1/chat/completions',
-      'privatemode-workers': workerIds.toSorted(() => Math.random() - 0.5).join(','),
-    },
-    body: 'sealed bytes',
-  })
-}
 
 /** Clients that ask all the time; what they got whole, and what looked whole and was not. */
 function startLoad() {
@@ -223,7 +135,7 @@ function startLoad() {
       const requestId = newId()
       found.sent++
       try {
-        const response = await seal(urls[turn % 2]!, key.secret, requestId)
+        const response = await seal(cluster.urls[turn % 2]!, cluster.key.secret, requestId)
         const text = await response.text()
         if (response.status !== 200) await Bun.sleep(10)
         else if (text === `${requestId}:${'x'.repeat(500)}:end`) found.complete.push(requestId)
@@ -257,7 +169,7 @@ type Booked = Row & {
 
 async function untilBooked(requestIds: readonly string[]): Promise<Map<string, Booked>> {
   for (let tries = 0; ; tries++) {
-    const rows = await database.query<Booked>(
+    const rows = await cluster.database.query<Booked>(
       `select replace(request_id::text, '-', '') as request_id, outcome, worker_id, prompt_tokens
        from usage`,
     )
@@ -268,23 +180,5 @@ async function untilBooked(requestIds: readonly string[]): Promise<Map<string, B
     })
     if (open.length === 0 || tries > 300) return booked
     await Bun.sleep(100)
-  }
-}
-
-async function untilHealthy(url: string): Promise<void> {
-  for (;;) {
-    const response = await fetch(`${url}/health`).catch(() => undefined)
-    if (response?.ok) return
-    await Bun.sleep(50)
-  }
-}
-
-async function untilWorkers(url: string, count: number): Promise<void> {
-  for (;;) {
-    const headers = { authorization: `Bearer ${key.secret}` }
-    const response = await fetch(`${url}/privatemode/v1/directory`, { headers })
-    const { workers: found } = (await response.json()) as { workers?: unknown[] }
-    if (found?.length === count) return
-    await Bun.sleep(50)
   }
 }
