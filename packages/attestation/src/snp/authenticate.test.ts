@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
 import { type Bytes, formatBase64 } from '../bytes.ts'
-import type { SnpEvidence } from '../evidence.ts'
-import { authenticate, expectRefusal } from '../testing/snp-refusal.ts'
+import { authenticate, refusalIn } from '../testing/snp-refusal.ts'
 import { snpWorld, testCspId, testReportData, testTcb, wrapHwid } from '../testing/snp-world.ts'
 import { issueCertificate, issueCrl, keyUsageBits } from '../testing/test-authority.ts'
 import { makeKey } from '../testing/test-key.ts'
-import { type AttestationErrorCode, Transcript } from '../verdict.ts'
+import { Transcript } from '../verdict.ts'
 import { authenticateSnp } from './authenticate.ts'
 
 const milan = await snpWorld('Milan')
@@ -13,12 +12,7 @@ const genoa = await snpWorld('Genoa')
 const turin = await snpWorld('Turin')
 const vlek = await snpWorld('Genoa', 'vlek')
 
-const refused = (
-  evidence: SnpEvidence,
-  code: AttestationErrorCode,
-  check: string,
-  context = genoa.context,
-) => expectRefusal(evidence, context, code, check)
+const refused = refusalIn(genoa.context)
 
 test.each([
   ['Milan, version 2', milan, { version: 2 }],

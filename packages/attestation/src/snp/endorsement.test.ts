@@ -1,20 +1,13 @@
 import { test } from 'bun:test'
-import type { SnpEvidence } from '../evidence.ts'
-import { authenticate, expectRefusal } from '../testing/snp-refusal.ts'
+import { authenticate, refusalIn } from '../testing/snp-refusal.ts'
 import { packTcb, snpWorld, testCspId, testTcb, wrapHwid } from '../testing/snp-world.ts'
-import type { AttestationErrorCode } from '../verdict.ts'
 
 const milan = await snpWorld('Milan')
 const genoa = await snpWorld('Genoa')
 const turin = await snpWorld('Turin')
 const vlek = await snpWorld('Genoa', 'vlek')
 
-const refused = (
-  evidence: SnpEvidence,
-  code: AttestationErrorCode,
-  check: string,
-  context = genoa.context,
-) => expectRefusal(evidence, context, code, check)
+const refused = refusalIn(genoa.context)
 
 test('a certificate for another TCB than the reported one is refused, whatever the current one is', async () => {
   const tcb = { ...testTcb.Genoa, microcode: 83 }

@@ -1,20 +1,14 @@
 import { test } from 'bun:test'
 import { type Bytes, formatBase64, parseBase64 } from '../bytes.ts'
 import type { SnpEvidence } from '../evidence.ts'
-import { authenticate, expectRefusal } from '../testing/snp-refusal.ts'
+import { authenticate, refusalIn } from '../testing/snp-refusal.ts'
 import { snpWorld } from '../testing/snp-world.ts'
-import type { AttestationErrorCode } from '../verdict.ts'
 
 const milan = await snpWorld('Milan')
 const genoa = await snpWorld('Genoa')
 const turin = await snpWorld('Turin')
 
-const refused = (
-  evidence: SnpEvidence,
-  code: AttestationErrorCode,
-  check: string,
-  context = genoa.context,
-) => expectRefusal(evidence, context, code, check)
+const refused = refusalIn(genoa.context)
 
 const patched = async (at: number, ...bytes: number[]) =>
   genoa.attest({ patches: [{ at, bytes: Uint8Array.from(bytes) }] })

@@ -10,6 +10,12 @@ export const authenticate = (
   context: AuthenticityContext,
 ): Promise<SnpClaims> => authenticateSnp(evidence, context, new Transcript())
 
+/** Expects refusals by this check, in a context that single cases may change. */
+export const refusalIn =
+  (usual: AuthenticityContext) =>
+  (evidence: SnpEvidence, code: AttestationErrorCode, check: string, context = usual) =>
+    expectRefusal(evidence, context, code, check)
+
 /** Returns the checks that ran, the failed one last. */
 export async function expectRefusal(
   evidence: SnpEvidence,
