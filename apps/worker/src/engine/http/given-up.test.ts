@@ -2,23 +2,29 @@
 import { expect, test } from 'bun:test'
 import { callOf, chat, closeAfterEach, connect, streamed } from '../../testing/connected-engine.ts'
 import { until } from '../../testing/until.ts'
-import type { EngineUsage } from '../engine.ts'
+import type { EngineUsage, JsonObject } from '../engine.ts'
 
 closeAfterEach()
 
-test('an abort reaches the server, and what was used is known', async () => {
-  const { server, engine } = await connect()
+/** A long call that is given up once so many tokens are counted, and the counts it saw. */
+function givenUpAt(tokens: number, fields: JsonObject = {}) {
   const aborter = new AbortController()
-  let usage: EngineUsage | undefined
-  const call = callOf(chat('[[words 500]] [[pace 5]]'), {
+  const seen: EngineUsage[] = []
+  const call = callOf(chat('[[words 500]] [[pace 5]]', fields), {
     signal: aborter.signal,
-    onUsage: (u) => {
-      usage = u
-      if (u.completionTokens === 3) aborter.abort()
+    onUsage: (usage) => {
+      seen.push(usage)
+      if (usage.completionTokens >= tokens) aborter.abort()
     },
   })
+  return { call, seen }
+}
+
+test('an abort reaches the server, and what was used is known', async () => {
+  const { server, engine } = await connect()
+  const { call, seen } = givenUpAt(3)
   await expect(streamed(engine, call)).rejects.toMatchObject({ code: 'aborted' })
-  expect(usage).toMatchObject({ completionTokens: 3 })
+  expect(seen.at(-1)).toMatchObject({ completionTokens: 3 })
   await until(() => server.requests[0]?.wasAborted === true)
 })
 
@@ -41,18 +47,10 @@ test('a whole answer that is given up still counts its prompt', async () => {
 test('a whole answer that is given up counts what was generated for it', async () => {
   for (const kind of ['vllm', 'sglang'] as const) {
     const { server, engine } = await connect({ kind })
-    const aborter = new AbortController()
-    let usage: EngineUsage | undefined
-    const call = callOf(chat('[[words 500]] [[pace 5]]'), {
-      signal: aborter.signal,
-      onUsage: (u) => {
-        usage = u
-        if (u.completionTokens === 3) aborter.abort()
-      },
-    })
+    const { call, seen } = givenUpAt(3)
     await expect(engine.call(call)).rejects.toMatchObject({ code: 'aborted' })
-    expect(usage?.promptTokens).toBe(5)
-    expect(usage?.completionTokens).toBeWithin(3, 50)
+    expect(seen.at(-1)?.promptTokens).toBe(5)
+    expect(seen.at(-1)?.completionTokens).toBeWithin(3, 50)
     await until(() => server.requests[0]?.wasAborted === true)
   }
 })
@@ -60,15 +58,7 @@ test('a whole answer that is given up counts what was generated for it', async (
 test('of several choices that are given up, all count', async () => {
   for (const stream of [true, false]) {
     const { engine } = await connect()
-    const aborter = new AbortController()
-    const seen: EngineUsage[] = []
-    const call = callOf(chat('[[words 500]] [[pace 5]]', { n: 3 }), {
-      signal: aborter.signal,
-      onUsage: (usage) => {
-        seen.push(usage)
-        if (usage.completionTokens >= 12) aborter.abort()
-      },
-    })
+    const { call, seen } = givenUpAt(12, { n: 3 })
     const answering = stream ? streamed(engine, call) : engine.call(call)
     await expect(answering).rejects.toMatchObject({ code: 'aborted' })
     // Each choice is counted by itself: twelve tokens are four of each.
