@@ -55,7 +55,7 @@ async function runLanes() {
 /** Bun prints its own summary to standard error; the counts in it are the ones reported. */
 function runTests(args, show = (chunk) => process.stderr.write(chunk)) {
   return new Promise((resolve) => {
-    const child = spawn(bun, ['test', '--timeout', '60000', ...args], {
+    const child = spawn(bun, ['test', '--timeout', '120000', ...args], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -21,6 +21,7 @@ import { createLog, createOutbound } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { parseSettings as parseWorkerSettings, startWorker, type Worker } from '@privatemode/worker'
 import { measureSources } from '@privatemode/worker/measurement'
+import { freshDataDir } from '../../apps/gateway/src/testing/test-data-dir.ts'
 import type { Engine } from '../../apps/worker/src/engine/engine.ts'
 import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
 
@@ -62,7 +63,9 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const identityPath = join(folder, 'leaf.json')
   writeFileSync(identityPath, await formatSoftwareIdentity(leaf), { mode: 0o600 })
 
-  const gateway = await startGateway(gatewaySettings(folder), { log: log(logs.gateway) })
+  // A copy: to make one anew takes two seconds of a processor.
+  const dataDir = await freshDataDir(join(folder, 'gateway'))
+  const gateway = await startGateway(gatewaySettings(dataDir), { log: log(logs.gateway) })
   const engines = options.engines ?? [new ScriptedEngine()]
   const measurement = options.measurement ?? Buffer.from(measureSources()).toString('hex')
   const manifest = manifestFor(engines[0] ?? new ScriptedEngine(), rootFingerprint, measurement)
@@ -115,9 +118,11 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   }
 }
 
-function gatewaySettings(folder: string) {
-  const args = ['--port', '0', '--dataDir', join(folder, 'gateway'), '--drainMs', '500']
+function gatewaySettings(dataDir: string) {
+  const args = ['--port', '0', '--dataDir', dataDir, '--drainMs', '500']
   args.push('--logLevel', 'debug') // what a log may say is searched for what it must not
+  // All share one thread: where a test keeps it for seconds, nobody renews a lease meanwhile.
+  args.push('--leaseSeconds', '600')
   const env = { PRIVATEMODE_GATEWAY_OPERATOR_TOKEN: operatorToken }
   const parsed = parseGatewaySettings({ args, env })
   if (parsed.kind !== 'settings') throw new Error('no settings')

@@ -7,9 +7,10 @@ import { openDatabase } from '../state/open-database.ts'
 let template: Promise<string> | undefined
 
 /** The caller removes it. */
-export async function freshDataDir(): Promise<string> {
+export async function freshDataDir(
+  directory = mkdtempSync(join(tmpdir(), 'gateway-test-')),
+): Promise<string> {
   template ??= makeTemplate()
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-test-'))
   cpSync(await template, directory, { recursive: true })
   return directory
 }
