@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryPace } from '../apps/proxy/src/memory-pace.ts'
+import { runtimeVariables } from '../apps/proxy/src/runtime-variables.ts'
 
 const goals = { listeningMs: 300, readyMs: 1000, idleMiB: 80, streamsMiB: 150 }
 const streams = 256
@@ -108,7 +108,11 @@ function freePort(): number {
 }
 
 function manyRequests(): Record<string, string> {
-  return { PATH: process.env.PATH ?? '', BUN_CONFIG_MAX_HTTP_REQUESTS: '16384', ...memoryPace }
+  return {
+    PATH: process.env.PATH ?? '',
+    BUN_CONFIG_MAX_HTTP_REQUESTS: '16384',
+    ...runtimeVariables,
+  }
 }
 
 async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {

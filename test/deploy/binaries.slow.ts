@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryPace } from '../../apps/proxy/src/memory-pace.ts'
+import { runtimeVariables } from '../../apps/proxy/src/runtime-variables.ts'
 import { compileProxy } from '../../scripts/deploy/compile-proxy.ts'
 import { repository } from '../../scripts/deploy/locked-package.ts'
 import { findTarget } from '../../scripts/deploy/targets.ts'
@@ -17,7 +17,7 @@ import { unpackImage, version } from './unpacked-image.ts'
 /** The program starts itself over for settings of its runtime, which an emulator of one process does not follow. */
 const startOnce = [
   ...['env', 'BUN_CONFIG_MAX_HTTP_REQUESTS=256'],
-  ...Object.entries(memoryPace).map(([name, value]) => `${name}=${value}`),
+  ...Object.entries(runtimeVariables).map(([name, value]) => `${name}=${value}`),
 ]
 const binary = (name: string) => join(repository, 'dist', 'bin', `privatemode-proxy-${name}`)
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-binaries-'))

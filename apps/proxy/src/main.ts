@@ -2,10 +2,10 @@
 /** Entry of `privatemode-proxy`. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { manyRequests, startOverWith } from '@privatemode/service/start-over'
-import { memoryPace } from './memory-pace.ts'
 import { servingWord } from './processes/serving-word.ts'
+import { runtimeVariables } from './runtime-variables.ts'
 
-startOverWith({ ...manyRequests, ...memoryPace })
+startOverWith({ ...manyRequests, ...runtimeVariables })
 forbidCoreDumps()
 // Loaded only now, since the program may have started over.
 const args = process.argv.slice(2)
