@@ -1,4 +1,5 @@
 /** Measures what one request costs each part in CPU time, and writes it down for `bench/sizing.ts`. */
+
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,9 +10,10 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
+import { freePort } from '@privatemode/service/testing'
 import { startPostgres } from '../apps/gateway/src/testing/postgres-server.ts'
 import { startScriptedServer } from '../apps/worker/src/testing/scripted-server.ts'
-import { freePort, startProgram } from '../test/deploy/running-program.ts'
+import { startProgram } from '../test/deploy/running-program.ts'
 
 const token = 'operator-token-for-tests-0123456789abcdef'
 const chunks = 128

@@ -1,4 +1,5 @@
 /** A whole system out of the three images, each in a bare root: proxy, gateway and worker over a model server. */
+
 import { afterAll, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,9 +11,10 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
+import { freePort } from '@privatemode/service/testing'
 import { measureSources } from '@privatemode/worker/measurement'
 import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
-import { freePort, type RunningProgram, startProgram } from './running-program.ts'
+import { type RunningProgram, startProgram } from './running-program.ts'
 import { bareCommand, canRunBare, unpackImage } from './unpacked-image.ts'
 
 const token = 'operator-token-for-tests-0123456789abcdef'

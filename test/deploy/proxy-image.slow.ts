@@ -1,11 +1,13 @@
 /** The proxy's image: unpacked, run in a bare root as its own user, serving a sealed request. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@privatemode/service/testing'
 import { type System, startSystem } from '../e2e/system.ts'
 import { systemArgs } from '../proxy/proxy-process.ts'
-import { freePort, startProgram } from './running-program.ts'
+import { startProgram } from './running-program.ts'
 import { askThrough, storyEngine } from './sealed-question.ts'
 import { archivePath, bareCommand, canRunBare, unpackImage, version } from './unpacked-image.ts'
 

@@ -59,10 +59,3 @@ export function startProgram(command: readonly string[], cwd?: string): RunningP
     },
   }
 }
-
-/** A free port of loopback; another program could take it in between, which tests here do not. */
-export function freePort(): number {
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  probe.stop(true)
-  return probe.port
-}

@@ -1,4 +1,5 @@
 /** A whole system is replaced under traffic, across changes of the manifest, and no request is lost. */
+
 import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,12 +16,13 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
+import { freePort } from '@privatemode/service/testing'
 import { findPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
 import { type ProxyProcess, spawnProxy } from '../proxy/proxy-process.ts'
 import { obtainOlderTree } from './older-build.ts'
 import { currentBuild, olderBuild, type ProgramBuild } from './program-builds.ts'
-import { freePort, startProgram } from './running-program.ts'
+import { startProgram } from './running-program.ts'
 import { openServiceDoor } from './service-door.ts'
 import { startTraffic } from './traffic.ts'
 

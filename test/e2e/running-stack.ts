@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePorts } from '@privatemode/service/testing'
 
 export type RunningStack = {
   readonly home: string
@@ -86,13 +87,4 @@ function findPart(stackPid: number, part: string): number {
     .find((text) => app !== 'proxy' || text.includes('--hosted') === (part === 'proxyless'))
   if (line === undefined) throw new Error(`no process for ${part}`)
   return Number(line.trim().split(' ')[0])
-}
-
-export function freePorts(count: number): number[] {
-  const probes = Array.from({ length: count }, () =>
-    Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } }),
-  )
-  const ports = probes.map((probe) => probe.port)
-  for (const probe of probes) probe.stop(true)
-  return ports
 }

@@ -19,6 +19,7 @@ import {
 } from '@privatemode/sdk'
 import { createLog, createOutbound } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { freePort } from '@privatemode/service/testing'
 import { parseSettings as parseWorkerSettings, startWorker, type Worker } from '@privatemode/worker'
 import { measureSources } from '@privatemode/worker/measurement'
 import { freshDataDir } from '../../apps/gateway/src/testing/test-data-dir.ts'
@@ -145,12 +146,6 @@ function workerSettings(
   const parsed = parseWorkerSettings({ args, env })
   if (parsed.kind !== 'settings') throw new Error('no settings')
   return parsed.settings
-}
-
-function freePort(): number {
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  probe.stop(true)
-  return probe.port
 }
 
 function manifestFor(engine: Engine, root: string, measurement: string): Uint8Array {

@@ -13,7 +13,9 @@ process.on('SIGTERM', () => {
 })
 process.on('uncaughtException', () => {})
 process.on('unhandledRejection', () => {})
-await attack.run(target, Number(scale), (what) => seen.set(what, (seen.get(what) ?? 0) + 1))
-process.stdout.write('going\n')
+await attack.run(target, Number(scale), (what) => {
+  if (seen.size === 0) process.stdout.write('going\n')
+  seen.set(what, (seen.get(what) ?? 0) + 1)
+})
 // Sockets that are held keep nothing alive by themselves.
 setInterval(() => {}, 1000)

@@ -1,4 +1,5 @@
 /** What the proxy writes: log, metrics, dumps, manifests. Never content where it does not belong. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   existsSync,
@@ -9,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '@privatemode/service/testing'
 import { type ProxyProcess, spawnProxy, startProxy, systemArgs } from './proxy-process.ts'
 import {
   canary,
@@ -74,7 +76,7 @@ describe('flags of the log', () => {
     const proxy = await startProxy(scripted.system, {
       args: ['-l', 'error'],
       cold: true,
-      port: await freePort(),
+      port: freePort(),
     })
     await untilListening(proxy)
     expect(proxy.log()).toBe('')
@@ -173,13 +175,6 @@ test.skipIf(!existsSync('/dev/full'))(
   },
   90_000,
 )
-
-async function freePort(): Promise<number> {
-  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-  const port = server.port ?? 0
-  await server.stop(true)
-  return port
-}
 
 async function untilListening(proxy: ProxyProcess): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt++) {

@@ -1,5 +1,5 @@
 /** Sends answers of the stack through Prism, which holds them against OpenAI's own description. */
-import { freePorts } from '../e2e/running-stack.ts'
+import { freePorts } from '@privatemode/service/testing'
 import type { Failure, SuiteResult } from './suite-result.ts'
 
 export type PrismPaths = { readonly program: string; readonly description: string }

@@ -1,7 +1,8 @@
 /** The tools of a campaign do what they say. */
+
 import { afterAll, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
-import { freePort } from '../../deploy/running-program.ts'
+import { freePort } from '@privatemode/service/testing'
 import { exchange } from '../load/raw-exchange.ts'
 import { createChance } from '../random.ts'
 import { Ears } from './ears.ts'

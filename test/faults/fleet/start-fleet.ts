@@ -1,10 +1,12 @@
 /** Starts a fleet: every part in a process of its own, a link before each. */
+
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ManifestDraft } from '@privatemode/attestation'
+import { freePort } from '@privatemode/service/testing'
 import { startPostgres } from '../../../apps/gateway/src/testing/postgres-server.ts'
-import { freePort, startProgram } from '../../deploy/running-program.ts'
+import { startProgram } from '../../deploy/running-program.ts'
 import { answerMarker, newMarker } from '../load/question.ts'
 import type { Chance } from '../random.ts'
 import { findClocks } from './clocks.ts'

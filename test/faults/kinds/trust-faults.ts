@@ -1,8 +1,9 @@
 /** What clients trust changes while they ask: manifests, their log, certificates. */
+
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLocalAuthority } from '@privatemode/service'
-import { freePort } from '../../deploy/running-program.ts'
+import { freePort } from '@privatemode/service/testing'
 import { makeBuild } from '../../deploy/worker-builds.ts'
 import type { Fault } from '../fault.ts'
 import { type Fleet, operatorToken, soon } from '../fleet/fleet.ts'

@@ -1,12 +1,9 @@
 /** The database behind a connection that dies without a word. */
+
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, createServer, type Server } from 'node:net'
-import {
-  findPostgres,
-  freePort,
-  type PostgresServer,
-  startPostgres,
-} from '../testing/postgres-server.ts'
+import { freePort } from '@privatemode/service/testing'
+import { findPostgres, type PostgresServer, startPostgres } from '../testing/postgres-server.ts'
 import { openServerDatabase } from './server-database.ts'
 
 const possible = findPostgres() !== undefined
@@ -22,7 +19,7 @@ let made = 0
 beforeAll(async () => {
   if (!possible) return
   postgres = await startPostgres()
-  const port = await freePort()
+  const port = freePort()
   relay = createServer((near) => {
     const index = made++
     const far = connect(Number(new URL(postgres.url).port), '127.0.0.1')

@@ -1,7 +1,8 @@
 /** Two gateways and three workers, as processes of their own on a real PostgreSQL. */
+import { freePorts } from '@privatemode/service/testing'
 import type { Database } from '../state/database.ts'
 import { openDatabase } from '../state/open-database.ts'
-import { freePort, type PostgresServer, startPostgres } from './postgres-server.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { operatorToken } from './test-gateway.ts'
 
 export type Child = { kill(): Promise<void>; restart(): void }
@@ -24,7 +25,7 @@ const workerIds = ['w_one', 'w_two', 'w_three']
 
 export async function startGatewayCluster(): Promise<GatewayCluster> {
   const postgres = await startPostgres()
-  const ports = [await freePort(), await freePort()]
+  const ports = freePorts(2)
   const urls = ports.map((port) => `http://127.0.0.1:${port}`)
   const gateways = ports.map((port) => startChild('main.ts', gatewayArgs(port, postgres.url)))
   await Promise.all(urls.map(untilHealthy))

@@ -1,4 +1,5 @@
 /** A real PostgreSQL server for tests: the system's, or the one inside npm; none is no failure. */
+
 import {
   chmodSync,
   chownSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@privatemode/service/testing'
 
 export type PostgresServer = {
   readonly url: string
@@ -59,7 +61,7 @@ export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> 
   if (asRoot) chownSync(directory, nobody, nobody)
   const data = join(directory, 'data')
   await run([join(bin, 'initdb'), '-D', data, '-U', 'test', '--auth=trust', '--no-sync'])
-  const port = await freePort()
+  const port = freePort()
   const args = ['-D', data, '-p', String(port), '-k', directory, '-h', '127.0.0.1', '-F']
   let child = spawn([join(bin, 'postgres'), ...args])
   const url = `postgres://test@127.0.0.1:${port}/postgres`
@@ -140,11 +142,4 @@ async function untilReady(port: number): Promise<undefined> {
     }
   }
   throw new Error('PostgreSQL was not ready within 30 seconds')
-}
-
-export async function freePort(): Promise<number> {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
-  const { port } = listener
-  listener.stop(true)
-  return port
 }

@@ -29,9 +29,11 @@ test('streams are on few clocks, whenever they begin', async () => {
     yield encodeText('one')
   }
   const frames: number[] = []
-  const streams = Array.from({ length: 40 }, async (_, at) => {
+  // They are all there before the first begins: on a slow machine they would begin far apart.
+  const ready = await Promise.all(Array.from({ length: 40 }, outgoing))
+  const streams = ready.map(async (out, at) => {
     frames[at] = 0
-    await sealShaped(await outgoing(), pieces(), shape, () => void frames[at]!++)
+    await sealShaped(out, pieces(), shape, () => void frames[at]!++)
   })
   await Promise.all(streams)
   const made = timers.mock.calls.length

@@ -14,10 +14,10 @@ const usage = {
   usage: { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 4 } },
 }
 
-function ask(respond: (init: RequestInit) => Response | Promise<Response>) {
+function ask(respond: (init: RequestInit) => Response | Promise<Response>, timeoutMs = 20_000) {
   const fetch = async (_url: string, init: RequestInit) => respond(init)
   const target = { url: 'http://x/', model: 'm', apiKey: 'k1', otherApiKey: 'k2', fetch }
-  return httpProbe({ ...target, timeoutMs: 200 })
+  return httpProbe({ ...target, timeoutMs })
 }
 
 test('it reads the counts, and asks for one token under the salt and the key', async () => {
@@ -70,7 +70,7 @@ test('silence is given up, and an abort is what the caller made it', async () =>
     new Promise<Response>((_resolve, reject) => {
       init.signal?.addEventListener('abort', () => reject(init.signal?.reason))
     })
-  expect(await ask(never)(probe, signal).catch((error) => error.code)).toBe('timeout')
+  expect(await ask(never, 100)(probe, signal).catch((error) => error.code)).toBe('timeout')
   const given = new AbortController()
   const asked = ask(never)(probe, given.signal)
   given.abort('enough')
