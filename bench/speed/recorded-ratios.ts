@@ -22,7 +22,33 @@ export function ratiosOf({ chat, chunk, prompt, bare }: Stages): Ratios {
 
 export const readRecorded = () => JSON.parse(readFileSync(path, 'utf8')) as Ratios
 
-export const measureRatios = async () => ratiosOf(await measureStages(effort))
+const measureRatios = async () => ratiosOf(await measureStages(effort))
+
+/** Measures until `isEnough` says so of the least costs seen so far, at least twice and at most `tries` times. */
+export async function leastRatios(
+  tries: number,
+  isEnough: (ratios: Ratios) => boolean,
+): Promise<Ratios> {
+  let least = leastOf(await measureStages(effort), await measureStages(effort))
+  for (let done = 2; done < tries && !isEnough(ratiosOf(least)); done++) {
+    least = leastOf(least, await measureStages(effort))
+  }
+  return ratiosOf(least)
+}
+
+/** Of each stage and of the bare primitives the cheaper: what disturbs one of them changes no ratio. */
+function leastOf(one: Stages, other: Stages): Stages {
+  const cheaper = (part: keyof Ratios) =>
+    one[part].map((stage, at) => ({
+      ...stage,
+      us: Math.min(stage.us, other[part][at]?.us ?? stage.us),
+    }))
+  const bare = (part: keyof Ratios) => Math.min(one.bare[part], other.bare[part])
+  return {
+    ...{ chat: cheaper('chat'), chunk: cheaper('chunk'), prompt: cheaper('prompt') },
+    bare: { chat: bare('chat'), chunk: bare('chunk'), prompt: bare('prompt') },
+  }
+}
 
 /** The best of several: what disturbs the machine makes a ratio worse at times, never better for long. */
 export async function recordRatios(): Promise<Ratios> {

@@ -44,7 +44,11 @@ export async function runStack(args: readonly string[], keepHome?: string): Prom
   const until = async (pattern: RegExp, limitMs: number) => {
     const deadline = Date.now() + limitMs
     while (!pattern.test(output)) {
-      if (child.exitCode !== null) throw new Error(`the stack ended: ${output}`)
+      if (child.exitCode !== null) {
+        // What it said last may be read after its end.
+        await Promise.race([collected, Bun.sleep(5_000)])
+        throw new Error(`the stack ended: ${output}`)
+      }
       if (Date.now() > deadline) throw new Error(`not within ${limitMs} ms: ${pattern}\n${output}`)
       await Bun.sleep(50)
     }
