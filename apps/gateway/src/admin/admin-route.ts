@@ -1,4 +1,5 @@
 /** A route of the admin API: what it takes, who may call it, what it answers. */
+import type { OidcSignIn } from '../members/oidc.ts'
 import type { Database } from '../state/database.ts'
 import type { Actor } from './actor.ts'
 import type { FieldTable, Parsed, Schema } from './fields.ts'
@@ -24,13 +25,6 @@ export type AdminWorker = {
   readonly draining: boolean
   readonly registeredAt: Date
   readonly leaseUntil: Date
-}
-
-export type OidcSignIn = {
-  /** Where to send the browser, and what it has to bring back beside the provider's answer. */
-  begin(database: Database): Promise<{ readonly url: string; readonly state: string }>
-  /** The member behind an answer of the identity provider, given the whole callback URL. */
-  finish(database: Database, callback: URL, begunState: string | undefined): Promise<string>
 }
 
 export type AdminCall<Query, Body, Who> = {

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { createLog, Secret } from '@privatemode/service'
-import type { OidcSignIn } from '../admin/admin-route.ts'
 import type { Database } from '../state/database.ts'
 import { type IdentityProvider, identityProvider } from '../testing/identity-provider.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { changeMember, createMember, type Member } from './member-store.ts'
-import { oidcSignIn } from './oidc.ts'
+import { type OidcSignIn, oidcSignIn } from './oidc.ts'
 
 let database: Database
 let provider: IdentityProvider

@@ -14,7 +14,6 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
-import type { OidcSignIn } from '../admin/admin-route.ts'
 import type { Database, Row } from '../state/database.ts'
 import { hashToken } from './token.ts'
 
@@ -23,6 +22,13 @@ export type OidcSettings = {
   readonly clientId: string
   readonly clientSecret: Secret
   readonly publicUrl: string
+}
+
+export type OidcSignIn = {
+  /** Where to send the browser, and what it has to bring back beside the provider's answer. */
+  begin(database: Database): Promise<{ readonly url: string; readonly state: string }>
+  /** The member behind an answer of the identity provider, given the whole callback URL. */
+  finish(database: Database, callback: URL, begunState: string | undefined): Promise<string>
 }
 
 const requestMinutes = 10
