@@ -23,8 +23,8 @@ guesses reach a little more than the base rate, and more in resamples; "above bl
 resamples, and says "at chance" where its interval reaches zero. For the lengths of tokens the attacker is told how many there are, and
 guesses each from the frames around its place; chance is what can be said without frames.
 
-The attack works: without shaping it knows nearly every token's length and most topics. The goals are for \`default\` no more than 0.1
-above the base rate and lengths of tokens at chance, for \`strict\` chance in both.
+The attack works: without shaping it knows most lengths of tokens (where two share a frame, only their sum) and most topics. The goals
+are for \`default\` no more than 0.1 above the base rate and lengths of tokens at chance, for \`strict\` chance in both.
 `
 
 export const remains = `## What stays visible

@@ -15,11 +15,13 @@ RESAMPLES = 300
 def places_of(sizes, count):
     """The frame of each token. A frame of twice the usual size holds two, where frames follow tokens."""
     total = len(sizes)
-    # With shaping off, the first frame holds the head, and the last one what follows the last token.
-    held = np.maximum(1, np.round(sizes[1:-1] / np.median(sizes))).astype(int)
+    # With shaping off, the first frame holds the head, too, and the third from the end the finish; the
+    # last two are what follows the last token.
+    held = np.maximum(1, np.round(sizes[:-2] / np.median(sizes))).astype(int)
+    held[:1] = 1
     held[-1:] = 1
     if held.sum() == count:
-        return np.repeat(np.arange(1, total - 1), held)
+        return np.repeat(np.arange(total - 2), held)
     return np.round(np.arange(count) * (total - 1) / max(1, count)).astype(int)
 
 
