@@ -1,5 +1,5 @@
 /** Clients that take more than their share: of connections, of memory, of time. */
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, spyOn, test } from 'bun:test'
 import { bareConnection } from '../testing/bare-connection.ts'
 import { type PlainHandler, startPlainServer } from '../testing/plain-server.ts'
 import { rawClient } from '../testing/raw-client.ts'
@@ -127,11 +127,14 @@ test('where bodies fill the room, the largest that is still coming is given up a
   start(async (request) => new Response(`${(await request.text()).length} bytes`), {
     heldBodyBytes: 500_000,
   })
+  const taking = spyOn(BodyRoom.prototype, 'take')
+  const taken = () => taking.mock.calls.reduce((sum, [, bytes]) => sum + bytes, 0)
   const large = await rawClient(server.port)
   large.send(post(450_000))
   large.send('x'.repeat(400_000))
   const small = await rawClient(server.port)
-  await Bun.sleep(50)
+  while (taken() < 400_000) await Bun.sleep(1)
+  taking.mockRestore()
   small.send(post(200_000) + 'y'.repeat(200_000))
   expect(await small.until((text) => text.includes('bytes'))).toContain('200000 bytes')
   expect(await large.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 503')

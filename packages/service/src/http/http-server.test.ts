@@ -148,14 +148,18 @@ test('silent clients are cut before a head, and told so inside a head and inside
 })
 
 test('a server that stops lets running requests end and takes no new ones', async () => {
+  const begun = Promise.withResolvers<void>()
+  const stopping = Promise.withResolvers<void>()
   start(async (request) => {
-    await Bun.sleep(100)
+    begun.resolve()
+    await stopping.promise
     return echo(request)
   })
   const client = await rawClient(server.port)
   client.send('GET /last HTTP/1.1\r\nhost: h\r\n\r\n')
-  await Bun.sleep(20)
-  const stopped = server.stop(5_000)
+  await begun.promise
+  const stopped = server.stop(60_000)
+  stopping.resolve()
   const text = await client.rest()
   expect(text).toContain('GET /last')
   expect(text).toContain('connection: close')

@@ -129,8 +129,8 @@ describe('failures', () => {
   })
 
   test('a server that says nothing for too long is given up', async () => {
-    const { engine } = await connect({}, { silenceMs: 40 })
-    await expect(engine.call(callOf(chat('[[slow 2000]]')))).rejects.toMatchObject({
+    const { engine } = await connect({}, { silenceMs: 400 })
+    await expect(engine.call(callOf(chat('[[slow 20000]]')))).rejects.toMatchObject({
       code: 'engine_failed',
     })
   })
