@@ -6,14 +6,17 @@ import {
   encodeEvent,
   formatErrorBody,
 } from '@privatemode/protocol/api'
-import type { Exchange } from '@privatemode/service/http'
+import { type Exchange, releaseOwnBytes } from '@privatemode/service/http'
 import type { App } from './app-state.ts'
 import { EventCutter } from './event-cutter.ts'
 import type { RequestRecord } from './request-record.ts'
 import { formatResponseHead } from './response-head.ts'
 
 export type AnswerWriter = {
-  /** Takes what was opened, also nothing: a stream then shows its head. False if the client is slow. */
+  /**
+   * Takes what was opened, also nothing: a stream then shows its head. False if the client is slow.
+   * The pieces and the memory that they lie in are the writer's from then on.
+   */
   write(pieces: readonly Uint8Array[]): boolean
   /** The authenticated end was seen, after what is given here. */
   end(pieces: readonly Uint8Array[]): void
@@ -99,8 +102,17 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
     record.dump?.end(record.requestId, record.status, headers, kept ?? [])
   }
 
+  /** They have been copied to where they go: the next frame can have their memory while it is still in the caches. */
+  function release(pieces: readonly Uint8Array[]): void {
+    if (kept === undefined) for (const piece of pieces) releaseOwnBytes(piece)
+  }
+
   return {
-    write: (pieces) => send(cut(pieces)),
+    write(pieces) {
+      const isTaken = send(cut(pieces))
+      release(pieces)
+      return isTaken
+    },
     end(pieces) {
       const rest = [...cut(pieces), ...cutter.rest()]
       // The last events and the end of the transfer are one write, too.
@@ -109,6 +121,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
       else send(rest)
       close()
       exchange.endChunks(isBegun ? rest : [])
+      release(pieces)
     },
     lose(error) {
       send([errorEvent(dialect, error, record.requestId)])

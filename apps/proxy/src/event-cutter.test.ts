@@ -35,6 +35,14 @@ test('an unfinished event is held back until its end or the end of the stream', 
   expect(cutter.rest()).toHaveLength(0)
 })
 
+test('what is held does not lie in the memory that it came in', () => {
+  const cutter = new EventCutter()
+  const frame = Buffer.from('data: 1\n\ndata: 2')
+  expect(decode(cutter.push(frame))).toBe('data: 1\n\n')
+  frame.fill(0) // the next frame is put there
+  expect(decode(cutter.push(encode('\n\n')))).toBe('data: 2\n\n')
+})
+
 test('what is held is bounded', () => {
   const cutter = new EventCutter()
   const megabyte = new Uint8Array(1024 * 1024).fill(0x61)

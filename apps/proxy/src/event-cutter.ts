@@ -33,8 +33,9 @@ export class EventCutter {
     return rest
   }
 
+  /** A copy: it is short, and the frame that it came in need not be kept for its sake. */
   #hold(bytes: Uint8Array): void {
-    this.#held.push(bytes)
+    this.#held.push(new Uint8Array(bytes)) // what a buffer slices is no copy
     this.#heldBytes += bytes.length
   }
 

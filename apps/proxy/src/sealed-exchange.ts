@@ -128,7 +128,10 @@ export class SealedExchange implements AnswerSink {
 
   /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
   #take(bytes: Buffer, from: number, ended: boolean): void {
-    if (this.#over) return
+    if (this.#over) {
+      releaseBytes(bytes) // padding behind the end
+      return
+    }
     try {
       if (this.#scanner === undefined) this.#open(bytes.subarray(from))
       else this.#scanner.scan(bytes, from, (start, end) => this.#open(bytes.subarray(start, end)))
@@ -138,6 +141,8 @@ export class SealedExchange implements AnswerSink {
       this.#fail(notAuthentic(error))
       return
     }
+    // What was opened lies in memory of its own.
+    if (this.#sealed?.request.opener.holdsBytes === false) releaseBytes(bytes)
     // Padding may still come when all of the answer is there; the application need not wait for it.
     this.#passOn(ended || this.#isWhole)
   }

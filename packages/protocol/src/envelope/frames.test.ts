@@ -46,6 +46,20 @@ test('bytes after the last frame are refused, in the same chunk and in a later o
   expect(codeOf(() => opener.push(Uint8Array.of(0)))).toBe('trailing_bytes')
 })
 
+test('it is known whether what was pushed is still needed', () => {
+  const opener = new FrameOpener(openKey)
+  const bytes = sealed(false)
+  for (const size of [1, 5, bytes.length - 1]) {
+    const one = new FrameOpener(openKey)
+    void one.push(bytes.subarray(0, size))
+    expect(one.holdsBytes).toBe(true)
+    void one.push(bytes.subarray(size))
+    expect(one.holdsBytes).toBe(false)
+  }
+  void opener.push(joinBytes([bytes, Uint8Array.of(0)]))
+  expect(opener.holdsBytes).toBe(true)
+})
+
 test('unknown flags are refused', () => {
   for (const flags of [2, 3, 0x80]) {
     expect(codeOf(() => new FrameOpener(openKey).push(frame(16, flags)))).toBe('malformed')

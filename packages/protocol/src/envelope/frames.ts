@@ -68,6 +68,11 @@ export class FrameOpener {
     this.#maxFrames = maxFrames
   }
 
+  /** Whether a frame has come in part. */
+  get holdsBytes(): boolean {
+    return this.#waitingLength > 0
+  }
+
   push(chunk: Bytes): Eventually<OpenedFrame[]> {
     this.#throwIfFailed()
     if (chunk.length > 0) {

@@ -50,6 +50,22 @@ function openRequestWith(head: string) {
   )
 }
 
+test('it is known whether a part of an answer is still needed, also of what stands before the frames', () => {
+  const opener = new AnswerOpener(clear, new Uint8Array(32), new Uint8Array(32), [
+    { workerId: 'w', sealKeyId },
+  ])
+  expect(opener.holdsBytes).toBe(false)
+  void opener.push(joinBytes([encodeText('PMA1'), sealKeyId]))
+  expect(opener.holdsBytes).toBe(true)
+  void opener.push(new Uint8Array(32))
+  expect(opener.holdsBytes).toBe(false)
+  const frame = frameWith('{"status":200,"headers":{}}')
+  void opener.push(frame.subarray(0, 9))
+  expect(opener.holdsBytes).toBe(true)
+  void opener.push(frame.subarray(9))
+  expect(opener.holdsBytes).toBe(false)
+})
+
 const malformed = expect.objectContaining({ code: 'malformed' })
 
 test('an answer head needs a status and headers of text', () => {

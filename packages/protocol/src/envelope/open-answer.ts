@@ -56,6 +56,11 @@ export class AnswerOpener {
     return this.#workerId
   }
 
+  /** Whether a part of what was pushed is kept for later, in the memory that it came in. */
+  get holdsBytes(): boolean {
+    return this.#frames?.holdsBytes ?? this.#prelude.length > 0
+  }
+
   push(chunk: Bytes): Eventually<AnswerPart[]> {
     if (this.#failure !== undefined) throw this.#failure
     try {

@@ -1,7 +1,7 @@
 /** Gives memory back at once instead of at the next collection. */
 
 /** What is smaller is not worth the call: the collector's pace is right for it. */
-const worthBytes = 16 * 1024
+const worthBytes = 2 * 1024
 
 /**
  * Frees the memory of bytes that nobody will look at again: they are empty afterwards. Large
