@@ -23,6 +23,7 @@ import {
   texts,
   tokensEach,
 } from './engine-sides.ts'
+import { median } from './median.ts'
 
 const isCpuTime = process.argv.includes('--cpu')
 const rounds = Number(option('rounds') ?? 5)
@@ -157,8 +158,6 @@ function option(name: string): string | undefined {
   return process.argv.find((arg) => arg.startsWith(start))?.slice(start.length)
 }
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0)
 const yesNo = (holds: boolean): string => (holds ? 'yes' : 'NO')
 

@@ -5,11 +5,15 @@
  * cores that the second process would use; there the processor time of one answer says it: two processes that share
  * nothing give twice as much, less what each answer costs more. `bun bench/proxy-cores.ts [--seconds 3] [--rounds 3]`
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { freePort } from '@privatemode/service/testing'
+import { type ListedProcess, listProcesses } from '../test/process-table.ts'
+import { firstLine } from './first-line.ts'
 import type { LoadResult, LoadSpec } from './load/load-spec.ts'
+import { median } from './median.ts'
 
 const goal = 1.7
 const { values: options } = parseArgs({
@@ -21,8 +25,6 @@ const { values: options } = parseArgs({
 })
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-cores-'))
 const manifestPath = join(folder, 'manifest.json')
-/** USER_HZ of proc(5), which is 100 wherever Linux runs. */
-const ticksPerSecond = 100
 /** Two backends and two loads would each keep one core busy beside two of the proxy. */
 const enoughCores = 6
 
@@ -79,15 +81,15 @@ async function measure(workers: number, url: string, root: string): Promise<Run>
     await untilReady(port)
     const seconds = Number(options.seconds)
     await load(port, Math.min(seconds, 2)) // warm
-    const before = cpuOf(child.pid)
+    const before = familyOf(child.pid)
     const { requests, perSecond, failures, firstFailure } = await load(port, seconds)
-    const used = cpuOf(child.pid).map(({ pid, ticks }) => ({
-      ticks: ticks - (before.find((one) => one.pid === pid)?.ticks ?? 0),
-    }))
+    const used = familyOf(child.pid).map(
+      ({ pid, cpuMs }) => cpuMs - (before.find((one) => one.pid === pid)?.cpuMs ?? 0),
+    )
     if (failures > 0) throw new Error(`${failures} requests failed: ${firstFailure}`)
-    const total = used.reduce((sum, { ticks }) => sum + ticks, 0)
-    const cpuUs = (total / ticksPerSecond / requests) * 1e6
-    return { perSecond, cpuUs, shares: used.map(({ ticks }) => ticks / total) }
+    const total = used.reduce((sum, cpuMs) => sum + cpuMs, 0)
+    const cpuUs = (total / requests) * 1000
+    return { perSecond, cpuUs, shares: used.map((cpuMs) => cpuMs / total) }
   } finally {
     child.kill()
     await child.exited
@@ -122,38 +124,7 @@ async function untilReady(port: number): Promise<void> {
   }
 }
 
-/** Processor time of a process and of those it has started. */
-function cpuOf(parent: number): { readonly pid: number; readonly ticks: number }[] {
-  const found: { pid: number; ticks: number }[] = []
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    try {
-      const text = readFileSync(`/proc/${name}/stat`, 'utf8')
-      const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-      if (Number(name) !== parent && Number(fields[1]) !== parent) continue
-      found.push({ pid: Number(name), ticks: Number(fields[11]) + Number(fields[12]) })
-    } catch {
-      // it has ended since it was listed
-    }
-  }
-  return found
-}
-
-function freePort(): number {
-  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  probe.stop(true)
-  return probe.port
-}
-
-async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = ''
-  for await (const chunk of stream) {
-    text += new TextDecoder().decode(chunk)
-    if (text.includes('\n')) break
-  }
-  return text.split('\n')[0] ?? ''
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+/** A process and those that it has started. */
+function familyOf(parent: number): ListedProcess[] {
+  return listProcesses().filter((one) => one.pid === parent || one.parent === parent)
 }

@@ -2,7 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@privatemode/service/testing'
 import { runtimeVariables } from '../apps/proxy/src/runtime-variables.ts'
+import { firstLine } from './first-line.ts'
+import { median } from './median.ts'
 
 const goals = { listeningMs: 300, readyMs: 1000, idleMiB: 80, streamsMiB: 150 }
 const streams = 256
@@ -100,30 +103,10 @@ function residentMiB(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
 }
 
-function freePort(): number {
-  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-  const { port } = server
-  void server.stop(true)
-  return port ?? 0
-}
-
 function manyRequests(): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
     BUN_CONFIG_MAX_HTTP_REQUESTS: '16384',
     ...runtimeVariables,
   }
-}
-
-async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
-  let text = ''
-  for await (const chunk of stream) {
-    text += new TextDecoder().decode(chunk)
-    if (text.includes('\n')) break
-  }
-  return text.split('\n')[0] ?? ''
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

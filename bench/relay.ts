@@ -7,9 +7,12 @@
  *
  * `bun bench/relay.ts [--seconds 5] [--rounds 3]`. Needs nginx and wrk (Debian packages).
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@privatemode/service/testing'
+import { listProcesses, readProcess } from '../test/process-table.ts'
+import { median } from './median.ts'
 
 const seconds = Number(optionOf('seconds') ?? 5)
 const rounds = Number(optionOf('rounds') ?? 3)
@@ -66,9 +69,10 @@ async function measure(): Promise<void> {
       }
       ratios.push((perCpu[1] ?? 0) / (perCpu[0] ?? 1))
     }
-    const median = ratios.toSorted((a, b) => a - b)[Math.floor(ratios.length / 2)] ?? 0
     const all = ratios.map((ratio) => ratio.toFixed(2)).join(' ')
-    console.log(`${kind}: gateway / nginx = ${median.toFixed(2)} (${all}), goal ${goals[kind]}`)
+    console.log(
+      `${kind}: gateway / nginx = ${median(ratios).toFixed(2)} (${all}), goal ${goals[kind]}`,
+    )
   }
 }
 
@@ -191,29 +195,14 @@ function spawn(command: string[]): ReturnType<typeof Bun.spawn> {
   return child
 }
 
-/** Time in all threads of a process; the kernel counts hundredths. */
 function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
+  return (readProcess(pid)?.cpuMs ?? Number.NaN) / 1000
 }
 
-function childOf(pid: number): number {
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    try {
-      const fields = readFileSync(`/proc/${name}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-      if (Number(fields[1]) === pid) return Number(name)
-    } catch {
-      // the process has ended meanwhile
-    }
-  }
-  throw new Error('nginx has no worker process')
-}
-
-function freePort(): number {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } })
-  const { port } = listener
-  listener.stop(true)
-  return port
+function childOf(parent: number): number {
+  const child = listProcesses().find((one) => one.parent === parent)
+  if (child === undefined) throw new Error('nginx has no worker process')
+  return child.pid
 }
 
 async function untilOpen(url: string): Promise<void> {

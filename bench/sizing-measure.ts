@@ -1,6 +1,6 @@
 /** Measures what one request costs each part in CPU time, and writes it down for `bench/sizing.ts`. */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { formatManifest } from '@privatemode/attestation'
@@ -14,6 +14,7 @@ import { freePort } from '@privatemode/service/testing'
 import { startPostgres } from '../apps/gateway/src/testing/postgres-server.ts'
 import { startScriptedServer } from '../apps/worker/src/testing/scripted-server.ts'
 import { startProgram } from '../test/deploy/running-program.ts'
+import { listProcesses } from '../test/process-table.ts'
 
 const token = 'operator-token-for-tests-0123456789abcdef'
 const chunks = 128
@@ -21,7 +22,6 @@ const wholes = Number(process.argv[2] ?? 1500)
 const streams = Math.ceil(wholes / 10)
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-sizing-'))
 const app = (name: string) => [process.execPath, `apps/${name}/src/main.ts`]
-const ticksPerSecond = 100
 
 const server = startScriptedServer({ models: ['org/chat-1'] })
 const database = await startPostgres()
@@ -109,10 +109,10 @@ async function measured(work: () => Promise<void>, count: number) {
 /** CPU milliseconds that each part has used so far, its children included. */
 function cpuOfParts() {
   const used = { proxy: 0, gateway: 0, worker: 0, postgres: 0 }
-  const postgresParent = processes().find(({ args }) =>
+  const postgresParent = listProcesses().find(({ args }) =>
     args.includes(`-p ${new URL(database.url).port} `),
   )
-  for (const { pid, parent, args, cpuMs } of processes()) {
+  for (const { pid, parent, args, cpuMs } of listProcesses()) {
     if (pid === postgresParent?.pid || parent === postgresParent?.pid) used.postgres += cpuMs
     else if (args.includes(`apps/proxy/src/main.ts --port ${proxyPort}`)) used.proxy += cpuMs
     else if (args.includes(`apps/gateway/src/main.ts --port ${gatewayPort}`)) used.gateway += cpuMs
@@ -120,29 +120,6 @@ function cpuOfParts() {
       used.worker += cpuMs
   }
   return used
-}
-
-function processes() {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const args = `${readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')} `
-        const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-        const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-        const ticks = Number(fields[11]) + Number(fields[12])
-        return [
-          {
-            pid: Number(name),
-            parent: Number(fields[1]),
-            args,
-            cpuMs: (ticks * 1000) / ticksPerSecond,
-          },
-        ]
-      } catch {
-        return [] // it ended meanwhile
-      }
-    })
 }
 
 async function rowBytes(): Promise<number> {

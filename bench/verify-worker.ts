@@ -6,6 +6,7 @@ import { formatBase64 } from '../packages/attestation/src/bytes.ts'
 import { hardwareWorld } from '../packages/attestation/src/testing/hardware-world.ts'
 import { fullSizeCollateral } from '../packages/attestation/src/testing/nvidia-full-size.ts'
 import { type VerifyWorkerInputs, verifyWorker } from '../packages/attestation/src/verify-worker.ts'
+import { median } from './median.ts'
 import type { PageInputs, PageTimes } from './verify-worker-page.ts'
 
 const limitMs = { program: 50, browser: 250 }
@@ -105,8 +106,4 @@ function report(where: keyof typeof limitMs, figures: string, ms: number): void 
 
 function describe(times: readonly number[]): string {
   return `median ${median(times).toFixed(1)} ms, slowest ${Math.max(...times).toFixed(1)} ms of ${times.length}`
-}
-
-function median(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN
 }

@@ -1,5 +1,6 @@
 /** Samples what processes hold: memory and open handles. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { listProcesses } from '../process-table.ts'
 
 export type Sample = {
   readonly name: string
@@ -27,27 +28,12 @@ export function sampleProcess(name: string, pid: number): Sample | undefined {
 
 /** A server of several processes, summed: the one that listens on `port` and its children. */
 export function sampleServer(name: string, port: string): Sample {
-  const own = processes().filter(({ args }) => args.includes(`-p ${port} `))
+  const own = listProcesses().filter(({ args }) => args.includes(`-p ${port} `))
   const parents = new Set(own.map(({ pid }) => pid))
-  const all = processes().filter(({ pid, parent }) => parents.has(pid) || parents.has(parent))
+  const all = listProcesses().filter(({ pid, parent }) => parents.has(pid) || parents.has(parent))
   const samples = all.flatMap(({ pid }) => sampleProcess(name, pid) ?? [])
   const sum = (field: 'privateMib' | 'handles') =>
     samples.reduce((total, sample) => total + sample[field], 0)
   // What its processes share would be counted once for each.
   return { name, rssMib: sum('privateMib'), privateMib: sum('privateMib'), handles: sum('handles') }
-}
-
-function processes() {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const args = `${readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')} `
-        const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-        const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-        return [{ pid: Number(name), parent, args }]
-      } catch {
-        return []
-      }
-    })
 }
