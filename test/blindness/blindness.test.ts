@@ -28,7 +28,7 @@ beforeAll(async () => {
   }
   system = await startSystem({ engines: [engine], tapWorker })
   front = startRecordingRelay(system.gatewayUrl)
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   front.stop()

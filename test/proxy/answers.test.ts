@@ -1,5 +1,5 @@
 /** What applications get from the proxy: the real program, gateway and worker around a scripted engine. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { EngineCall } from '../../apps/worker/src/engine/engine.ts'
@@ -22,8 +22,13 @@ let open: ProxyProcess
 beforeAll(async () => {
   scripted = await startScriptedSystem()
   ;[keyed, open] = await Promise.all([startKeyedProxy(scripted), startProxy(scripted.system)])
-}, 60_000)
+}, 150_000)
 
+// What a test that failed would leave would fail the next.
+afterEach(() => {
+  scripted.hooks.before = undefined
+  scripted.hooks.beforeChunk = undefined
+})
 afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])
   await scripted.system.stop()
@@ -130,7 +135,6 @@ describe('every response', () => {
     const first = new TextDecoder().decode((await reader?.read())?.value)
     expect(first).toStartWith('data: {')
     release.resolve()
-    scripted.hooks.beforeChunk = undefined
     while (!(await reader?.read())?.done);
   })
 })
@@ -158,8 +162,6 @@ describe('a client that goes away', () => {
       abort.abort()
       await request
       await stopped.promise
-      scripted.hooks.before = undefined
-      scripted.hooks.beforeChunk = undefined
       await keyed.logged('outcome=aborted')
     },
     90_000,
@@ -176,7 +178,6 @@ describe('a worker that fails in mid-stream', () => {
     }
     const response = await post(keyed, path, chat({ stream: true, max_tokens: 10 }))
     const text = await response.text()
-    scripted.hooks.beforeChunk = undefined
     expect(text).toContain(expected)
     expect(text).not.toContain('[DONE]')
     expect(text).not.toContain('message_stop')
@@ -207,7 +208,6 @@ test('a prompt of many frames reaches the engine as it was, several at once', as
       }),
     ),
   )
-  scripted.hooks.before = undefined
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   const contents = seen.map((messages) => (messages as { content: string }[])[0]?.content)
   expect(contents.toSorted()).toEqual(prompts.toSorted())

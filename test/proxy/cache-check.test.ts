@@ -33,7 +33,7 @@ describe('a model server behind a worker', () => {
       { fetch, now: () => new Date(), onHealth: () => {} },
     )
     system = await startSystem({ engines: [engine] })
-  }, 60_000)
+  }, 150_000)
   afterAll(async () => {
     await system?.stop()
     await server?.stop()

@@ -21,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), 'privatemode-caching-'))
 beforeAll(async () => {
   scripted = await startScriptedSystem()
   keyArgs = ['--apiKey', scripted.system.apiKey]
-}, 60_000)
+}, 150_000)
 afterAll(() => scripted.system.stop(), 90_000)
 
 /** The salt under which the worker ran the request. */

@@ -37,7 +37,7 @@ beforeAll(async () => {
   await publishEntry(host.log, signer, scripted.system.manifest)
   args = withoutFlags(systemArgs(scripted.system), ['--apiEndpoint', '--manifestPath'])
   args.push('--manifestLogKey', signer.verifierKey, '--apiKey', scripted.system.apiKey)
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await host.stop()

@@ -49,7 +49,7 @@ beforeAll(async () => {
   proxy = await startProxy(scripted.system, {
     args: [...endpoint, '--apiKey', scripted.system.apiKey],
   })
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await proxy.stop()

@@ -51,7 +51,7 @@ beforeAll(async () => {
     'manifest.service.test:443',
   )
   args.push('--manifestLogKey', signer.verifierKey, '--apiKey', scripted.system.apiKey)
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await appliance.stop()

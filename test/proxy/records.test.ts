@@ -29,7 +29,7 @@ let keyed: ProxyProcess
 beforeAll(async () => {
   scripted = await startScriptedSystem()
   keyed = await startKeyedProxy(scripted)
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await keyed.stop()

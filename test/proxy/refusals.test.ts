@@ -20,7 +20,7 @@ let open: ProxyProcess
 beforeAll(async () => {
   scripted = await startScriptedSystem()
   ;[keyed, open] = await Promise.all([startKeyedProxy(scripted), startProxy(scripted.system)])
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])

@@ -28,7 +28,7 @@ beforeAll(async () => {
   }
   scripted = await startScriptedSystem({ tapWorker })
   keys = { a: scripted.system.apiKey, b: await scripted.system.createKey('second') }
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await scripted.system.stop()

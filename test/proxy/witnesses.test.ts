@@ -43,7 +43,7 @@ beforeAll(async () => {
   ].join('\n')
   args = withoutFlags(systemArgs(scripted.system), ['--manifestPath'])
   args.push('--manifestEndpoint', host.url, '--apiKey', scripted.system.apiKey)
-}, 60_000)
+}, 150_000)
 
 afterAll(async () => {
   await host.stop()

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await publishEntry(log, signer, system.manifest)
   await cosign(witnesses[0])
   await cosign(witnesses[2])
-}, 60_000)
+}, 150_000)
 
 afterAll(() => system?.stop(), 90_000)
 

@@ -55,7 +55,7 @@ export function keyChecks(place: ClientStack): void {
         startExtraProxy(place.stack, { apiEndpoint, apiKey: place.stack.apiKey }),
         startExtraProxy(place.stack, { apiEndpoint }),
       ])
-    }, 60_000)
+    }, 150_000)
     afterAll(async () => {
       await Promise.all([keyed?.process.stop(), open?.process.stop()])
       relay?.stop()

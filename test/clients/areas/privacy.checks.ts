@@ -44,7 +44,7 @@ export function privacyChecks(place: ClientStack): void {
         startExtraProxy(place.stack, { apiEndpoint, apiKey: place.stack.apiKey }),
         startExtraProxy(place.stack, { apiEndpoint, hosted: true }),
       ])
-    }, 60_000)
+    }, 150_000)
     afterAll(async () => {
       await Promise.all((proxies ?? []).map(({ process }) => process.stop()))
       relay?.stop()

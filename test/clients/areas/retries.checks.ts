@@ -49,7 +49,7 @@ export function retryChecks(place: ClientStack): void {
       limited = await startExtraProxy(place.stack, { apiKey })
       const proxyless = new Entrance('proxyless', () => ({ ...place.proxyless.target, apiKey }))
       entrances = [limited.entrance, proxyless]
-    }, 60_000)
+    }, 150_000)
     afterAll(() => limited?.process.stop(), 90_000)
 
     test('check 9: 429 carries retry-after, and official clients wait and succeed', async () => {
@@ -110,7 +110,7 @@ export function retryChecks(place: ClientStack): void {
         startExtraProxy(place.stack, { softwareRoot, cold: true, apiKey: place.stack.apiKey }),
         startExtraProxy(place.stack, { softwareRoot, cold: true, hosted: true }),
       ])
-    }, 60_000)
+    }, 150_000)
     afterAll(() => Promise.all((refusing ?? []).map(({ process }) => process.stop())), 90_000)
 
     test('check 10: the refusal carries x-should-retry: false and clients try once', async () => {

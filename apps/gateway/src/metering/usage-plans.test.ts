@@ -14,7 +14,7 @@ beforeAll(async () => {
   await fillUsage(database, wanted)
   // So small a table is read whole in any case; this asks what there is for a large one.
   await database.script('set enable_seqscan = off; set enable_bitmapscan = off')
-}, 60_000)
+}, 150_000)
 
 afterAll(() => database.close())
 
