@@ -1,5 +1,7 @@
 /** A real Chromium: the system's, or the one from npm where there is none. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 
 const paths = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -22,14 +24,42 @@ export async function findChromium(): Promise<string | undefined> {
 export async function launchChromium(): Promise<Browser | undefined> {
   const executablePath = await findChromium()
   if (executablePath === undefined) return undefined
-  return chromium.launch({ executablePath, args: quiet }).catch(() => undefined)
+  const timeout = 120_000 // a machine that is only slow must not look like one without a browser
+  return chromium.launch({ executablePath, args: quiet, timeout }).catch(() => undefined)
 }
 
+/**
+ * The package unpacks 200 MB into the folder for temporary files and takes for whole what is there.
+ * Tests run side by side and may be killed: it unpacks into a folder that gets its name when all is in it.
+ */
 async function unpackChromium(): Promise<string | undefined> {
+  const home = join(tmpdir(), `privatemode-chromium-${packageVersion() ?? 'none'}`)
+  if (!existsSync(home)) {
+    const folder = mkdtempSync(join(tmpdir(), 'privatemode-unpacking-'))
+    try {
+      const unpack = "(await import('@sparticuz/chromium')).default.executablePath()"
+      const child = Bun.spawn([process.execPath, '-e', `await ${unpack}`], {
+        cwd: import.meta.dir,
+        env: { ...process.env, TMPDIR: folder },
+        stdio: ['ignore', 'ignore', 'ignore'],
+      })
+      if ((await child.exited) !== 0) return undefined // not for this platform
+      renameSync(folder, home)
+    } catch {
+      // Another was quicker.
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+  const path = join(home, 'chromium')
+  return existsSync(path) ? path : undefined
+}
+
+function packageVersion(): string | undefined {
   try {
-    const { default: packed } = await import('@sparticuz/chromium')
-    return await packed.executablePath()
+    const path = join(import.meta.dir, '../../node_modules/@sparticuz/chromium/package.json')
+    return JSON.parse(readFileSync(path, 'utf8')).version
   } catch {
-    return undefined // not for this platform
+    return undefined
   }
 }
