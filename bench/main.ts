@@ -41,8 +41,8 @@ const rounds = Number(options.rounds ?? (options.quick ? 2 : 3))
 const warmSeconds = options.quick ? 4 : 3
 const warmStreams = 256
 /** Streams are fewer in that time than chats are, shaped ones fewest: they are given more turns while they need them. */
-const mostStreamTurns = 4
-const compilingPart = 0.05
+const mostStreamTurns = 8
+const compilingPart = 0.03
 const stageEffort = { tries: 60, calls: 500 }
 const warmRequests = {
   chat: 12_000,
@@ -160,6 +160,8 @@ async function attempt(
   }
   const time = workload.once ? pacedSeconds * 2 : seconds * (workload.stretch ?? 1)
   try {
+    if (workload.leadSeconds !== undefined)
+      await measure(target, workload, workload.leadSeconds, -1)
     const sample = await measure(target, workload, time, round)
     const { perSecond, perCpuSecond, latencyUs, failures } = sample
     const rates = `${perSecond.toFixed(0)}/s, ${perCpuSecond.toFixed(0)} per CPU second`

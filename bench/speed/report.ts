@@ -70,6 +70,8 @@ function introduce(results: Results): string[] {
     '  core can do, it hardly moves when the machine is busy, and it is what all ratios here are made of. Requests per second of the',
     '  clock stand beside it; where the rig or a shape sets the pace, they say less.',
     '- Figures are the middle of the rounds; a range is the least and the most. Ratios are taken within a round.',
+    '- What is measured is the long run: runtimes that compile are given load before the first round until they hardly compile any more, and',
+    '  every round of 32 fast streams begins with a second, of every target, that does not count.',
     '- **Added** latency is what a request takes beyond the same request straight to the model server; for the gateway alone, beyond the',
     '  same sealed request straight to the backend behind it. Rows that begin with “direct” have their own latency, in parentheses.',
     '- The proxy alone stands before a backend that attests, opens and seals like gateway and worker in one. Streams have 256 chunks;',
