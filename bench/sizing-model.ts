@@ -1,4 +1,5 @@
 /** Predicts gateways, workers and PostgreSQL for a number of users: a simulation of one worker, and sums for the rest. */
+import { seededShare } from '../packages/attestation/src/testing/seeded-bits.ts'
 
 export type Cost = { readonly requestMs: number; readonly chunkMs: number }
 export type Costs = { readonly [part in 'proxy' | 'gateway' | 'worker' | 'postgres']: Cost }
@@ -101,7 +102,7 @@ const stepSeconds = 0.05
 
 /** Arrivals are Poisson, lengths exponential; sequences share the engine, and prompts are read one after another. */
 export function firstTokenP95(rate: number, given: Assumptions): number {
-  const random = seededRandom(42)
+  const random = seededShare(42) // so that a prediction can be repeated
   const exponential = (mean: number) => -Math.log(1 - random()) * mean
   const waits: number[] = []
   const queue: { readonly at: number; prompt: number; readonly output: number }[] = []
@@ -128,15 +129,4 @@ export function firstTokenP95(rate: number, given: Assumptions): number {
     running = running.map((left) => left - share * stepSeconds).filter((left) => left > 0)
   }
   return waits.sort((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? Number.POSITIVE_INFINITY
-}
-
-/** The same numbers every time (mulberry32), so that a prediction can be repeated. */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

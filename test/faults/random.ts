@@ -1,4 +1,5 @@
 /** Chance that a seed repeats: everything a campaign draws comes from here. */
+import { seededShare } from '../../packages/attestation/src/testing/seeded-bits.ts'
 
 export type Chance = {
   /** From 0 up to, not including, 1. */
@@ -9,15 +10,8 @@ export type Chance = {
   shuffle<T>(values: readonly T[]): T[]
 }
 
-/** Mulberry32: small, and good enough to choose faults with. */
 export function createChance(seed: number): Chance {
-  let state = seed >>> 0
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+  const next = seededShare(seed)
   const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1))
   return {
     next,

@@ -1,21 +1,14 @@
 /** Damages byte strings at random and repeatably, as a fuzzer's inputs. */
+import { seededBits } from './seeded-bits.ts'
 
 export type Random = {
   /** 0 to `limit` - 1. */
   below(limit: number): number
 }
 
-/** Mulberry32: small, repeatable, and good enough to choose what to break. */
 export function seededRandom(seed: number): Random {
-  let state = seed >>> 0
-  return {
-    below(limit) {
-      state = (state + 0x6d2b79f5) >>> 0
-      let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-      return ((mixed ^ (mixed >>> 14)) >>> 0) % limit
-    },
-  }
+  const next = seededBits(seed)
+  return { below: (limit) => next() % limit }
 }
 
 // What parsers stumble over: lengths at their limits, nesting, escapes, and the marks of formats.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { seededShare } from '../../../attestation/src/testing/seeded-bits.ts'
 import { judgeCaches, type Observation, type Observations, type ProbeKind } from './judge-caches.ts'
 
 const kinds = ['sameSalt', 'otherSalt', 'newSalted', 'noSalt', 'newUnsalted', 'short'] as const
@@ -45,19 +46,8 @@ function simulate(backend: Backend, random: () => number, rounds = 16): Observat
 
 const reportOf = (reported: readonly Kind[], kind: Kind) => (reported.includes(kind) ? 784 : 0)
 
-/** Mulberry32: the same numbers in every run. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 const verdictOf = (backend: Backend, rounds = 16) => {
-  const { verdict, basis } = judgeCaches(simulate(backend, seeded(1), rounds))
+  const { verdict, basis } = judgeCaches(simulate(backend, seededShare(1), rounds))
   return [verdict, basis]
 }
 
@@ -80,7 +70,7 @@ describe('verdicts', () => {
   })
 
   test('a single hit under another salt is an alarm', () => {
-    const seen = simulate(isolating, seeded(1))
+    const seen = simulate(isolating, seededShare(1))
     const [first, ...rest] = seen.otherSalt!
     const otherSalt = [{ ...first!, cachedTokens: 16 }, ...rest]
     expect(judgeCaches({ ...seen, otherSalt }).verdict).toBe('shares')
@@ -88,14 +78,17 @@ describe('verdicts', () => {
 
   test('requests without a salt that share, where they must not and where they may', () => {
     const cached: Kind[] = [...isolating.cached, 'noSalt']
-    const seen = simulate({ ...isolating, cached, reported: ['sameSalt', 'noSalt'] }, seeded(1))
+    const seen = simulate(
+      { ...isolating, cached, reported: ['sameSalt', 'noSalt'] },
+      seededShare(1),
+    )
     expect(judgeCaches(seen).verdict).toBe('shares')
     expect(judgeCaches(seen, 'shared').verdict).toBe('isolates')
     expect(judgeCaches(seen, 'either').verdict).toBe('isolates')
   })
 
   test('a second key that finds what the first one sent is an alarm', () => {
-    const seen = simulate(unreported, seeded(1))
+    const seen = simulate(unreported, seededShare(1))
     const keys = { otherKey: seen.sameSalt!, newOtherKey: seen.newSalted! }
     expect(judgeCaches({ ...seen, ...keys }).verdict).toBe('shares')
     const apart = { otherKey: seen.otherSalt!, newOtherKey: seen.newSalted! }
@@ -119,7 +112,7 @@ describe('verdicts', () => {
   })
 
   test('reports of isolation that the times doubt, but do not refute, are not believed', () => {
-    const seen = simulate(isolating, seeded(1))
+    const seen = simulate(isolating, seededShare(1))
     const otherSalt = seen.otherSalt!.map((one, round) =>
       round < 9 ? { ...one, firstTokenMs: seen.sameSalt![round]!.firstTokenMs } : one,
     )
@@ -141,7 +134,7 @@ describe('verdicts', () => {
 describe('chances', () => {
   const runs = 800
   const count = (backend: Backend, verdict: string) => {
-    const random = seeded(7)
+    const random = seededShare(7)
     return Array.from(
       { length: runs },
       () => judgeCaches(simulate(backend, random)).verdict,
