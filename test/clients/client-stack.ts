@@ -9,7 +9,7 @@ import {
   startScriptedServer,
 } from '../../apps/worker/src/testing/scripted-server.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
-import { Entrance } from './entrance.ts'
+import { type Entrance, entrancesOf } from './entrance.ts'
 
 /** How long a loaded machine may take to start everything. */
 export const startLimitMs = 150_000
@@ -24,16 +24,9 @@ export type MeteredRequest = {
 type MeteredPage = { readonly requests: MeteredRequest[]; readonly next: string | null }
 
 export class ClientStack {
-  readonly proxy = new Entrance('proxy', () => ({
-    url: this.stack.proxyUrl,
-    apiKey: undefined,
-    ca: undefined,
-  }))
-  readonly proxyless = new Entrance('proxyless endpoint', () => ({
-    url: this.stack.proxylessUrl,
-    apiKey: this.stack.apiKey,
-    ca: this.stack.ca,
-  }))
+  readonly #entrances = entrancesOf(() => this.stack)
+  readonly proxy = this.#entrances.proxy
+  readonly proxyless = this.#entrances.proxyless
   readonly #server: ScriptedServerOptions
   #running: { stack: RunningStack; server: ScriptedServer } | undefined
 

@@ -1,23 +1,16 @@
 /** A running stack whose worker runs small models in its own process: the embedded engine. */
 import { modelPath } from '../../apps/worker/src/engine/embedded/testing/story-model.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
-import { Entrance } from './entrance.ts'
+import { entrancesOf } from './entrance.ts'
 
 export const storyModel = 'stories15m'
 export const vectorModel = 'all-minilm-l6-v2'
 export const storyContext = 256
 
 export class EmbeddedStack {
-  readonly proxy = new Entrance('proxy', () => ({
-    url: this.stack.proxyUrl,
-    apiKey: undefined,
-    ca: undefined,
-  }))
-  readonly proxyless = new Entrance('proxyless endpoint', () => ({
-    url: this.stack.proxylessUrl,
-    apiKey: this.stack.apiKey,
-    ca: this.stack.ca,
-  }))
+  readonly #entrances = entrancesOf(() => this.stack)
+  readonly proxy = this.#entrances.proxy
+  readonly proxyless = this.#entrances.proxyless
   #stack: RunningStack | undefined
 
   get stack(): RunningStack {

@@ -2,6 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { SseDecoder } from '@privatemode/protocol/api'
 import OpenAI from 'openai'
+import type { RunningStack } from '../e2e/running-stack.ts'
 
 export type Target = {
   readonly url: string
@@ -121,4 +122,19 @@ function readEvents(text: string): Asked['events'] {
     event,
     data: data === '[DONE]' ? data : JSON.parse(data),
   }))
+}
+
+/** Both ways into a stack, which need not run yet. */
+export function entrancesOf(find: () => RunningStack): { proxy: Entrance; proxyless: Entrance } {
+  return {
+    proxy: new Entrance('proxy', () => ({
+      url: find().proxyUrl,
+      apiKey: undefined,
+      ca: undefined,
+    })),
+    proxyless: new Entrance('proxyless endpoint', () => {
+      const { proxylessUrl: url, apiKey, ca } = find()
+      return { url, apiKey, ca }
+    }),
+  }
 }
