@@ -85,7 +85,7 @@ inBrowser(
       }
     }
   },
-  60_000,
+  120_000,
 )
 
 inBrowser(
@@ -102,5 +102,5 @@ inBrowser(
     expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
     await page.close()
   },
-  60_000,
+  120_000,
 )

@@ -30,7 +30,7 @@ afterAll(async () => {
   await browser?.close()
   await suite?.stop()
   installed?.remove()
-}, 60_000)
+}, 120_000)
 
 /** Copies an example to where the package is installed. */
 function place(name: string): string {
@@ -83,10 +83,10 @@ async function onPage(url: string, work: (page: Page) => Promise<void>): Promise
 
 /** Asks as a visitor does, and waits for what the page says at the end. */
 async function chatOn(page: Page, ready: RegExp, message: string, end: RegExp): Promise<void> {
-  await page.getByText(ready).waitFor({ timeout: 30_000 })
+  await page.getByText(ready).waitFor({ timeout: 60_000 })
   await page.getByLabel('Message').fill(message)
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByText(end).waitFor({ timeout: 30_000 })
+  await page.getByText(end).waitFor({ timeout: 60_000 })
 }
 
 test('the quick start works in an empty project with the packed package', async () => {
@@ -94,7 +94,7 @@ test('the quick start works in an empty project with the packed package', async 
   expect(output).toContain('You said: Write one sentence about the sea.')
   expect(output).toMatch(/worker w_\w+ signed: \d+ tokens of scripted/)
   expect(code).toBe(0)
-}, 60_000)
+}, 120_000)
 
 test('the Node example answers, remembers the log and leaves a bundle', async () => {
   const state = join(installed.project, 'state')
@@ -104,7 +104,7 @@ test('the Node example answers, remembers the log and leaves a bundle', async ()
   expect(bundle).toMatchObject({ version: 1 })
   expect(bundle.log_proof).toBeString()
   expect((await runExample('node/main.mjs', [], { PRIVATEMODE_STATE: state })).code).toBe(0)
-}, 60_000)
+}, 120_000)
 
 test('the Node service streams answers, and says errors by their code', async () => {
   place('node')
@@ -115,7 +115,7 @@ test('the Node service streams answers, and says errors by their code', async ()
     expect(refused.status).toBe(413)
     expect(await refused.json()).toEqual({ code: 'request_too_large' })
   })
-}, 60_000)
+}, 120_000)
 
 test('the agent uses its tools on the folder it was given, and on no other', async () => {
   const folder = join(installed.project, 'work')
@@ -125,7 +125,7 @@ test('the agent uses its tools on the folder it was given, and on no other', asy
     runExample('agent/main.mjs', [folder, `[[tool read_file {"path":"${path}"}]] read it`])
   expect((await ask('notes.txt')).output).toContain('The tool said: the harbour at dawn')
   expect((await ask('../package.json')).output).toContain('failed: outside the folder')
-}, 60_000)
+}, 120_000)
 
 test.skipIf(browser === undefined)(
   `the page without a bundler chats${absent('Chromium', browser)}`,
@@ -180,7 +180,7 @@ test.skipIf(vite === undefined)(
     expect(scripts).toContain('snp/report-signature')
     expect(scripts).not.toContain('software/report-signature')
   },
-  60_000,
+  120_000,
 )
 
 test('the route for the edge has no import of Node in its bundle', async () => {
@@ -211,5 +211,5 @@ test.skipIf(edgeVm === undefined)(
     const refused = await askRoute(installed, edgeVm!, script, production, body)
     expect(refused).toMatchObject({ status: 502, text: '{"error":{"code":"attestation_refused"}}' })
   },
-  60_000,
+  120_000,
 )

@@ -158,7 +158,7 @@ test('a command line that is wrong is not repeated with its secrets', async () =
   ]
   for (const [app, args] of programs) {
     const main = join(root, `apps/${app}/src/main.ts`)
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, main, ...args], { timeout: 30_000 })
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, main, ...args], { timeout: 90_000 })
     said.push(`${stdout}${stderr}`)
   }
   for (const text of said) expect(text.length).toBeGreaterThan(5)
