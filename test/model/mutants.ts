@@ -37,18 +37,16 @@ export type Mutant = {
   readonly breaks: Property | 'none'
 }
 
-const session = (means: string, breaks: Mutant['breaks'], ...without: string[]): Mutant => ({
-  model: 'session',
-  without,
-  means,
-  breaks,
-})
-const guard = (means: string, breaks: Mutant['breaks'], ...without: string[]): Mutant => ({
-  model: 'replay-guard',
-  without,
-  means,
-  breaks,
-})
+const mutantOf =
+  (model: Model) =>
+  (means: string, breaks: Mutant['breaks'], ...without: string[]): Mutant => ({
+    model,
+    without,
+    means,
+    breaks,
+  })
+const session = mutantOf('session')
+const guard = mutantOf('replay-guard')
 
 export const mutants: readonly Mutant[] = [
   session('the manifest does not decide which machine is good', 'secrecy', 'NOT_IN_MANIFEST'),
