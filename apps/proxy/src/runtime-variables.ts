@@ -1,4 +1,5 @@
 /** What the runtime is told before it starts; it reads these variables once. */
+import { keptCode } from '@privatemode/service/start-over'
 
 /**
  * How soon freed memory goes back to the system: after a quarter of a second, where the runtime has a tenth.
@@ -12,13 +13,5 @@ const memoryPace = {
   MIMALLOC_PURGE_DELAY: '250',
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '1000',
 } as const
-
-/**
- * Compiled code is kept for as long as the program runs. The runtime else throws it away at the first full
- * collection after a minute, busy or not, and a proxy that serves a hundred streams a second spends a third
- * of its time compiling the same functions again: 764 of 1862 µs for each stream after a pause of a minute,
- * none once all is compiled and kept. It is 5 MiB, and cannot be more than the program.
- */
-const keptCode = { BUN_JSC_forceCodeBlockLiveness: '1' } as const
 
 export const runtimeVariables = { ...memoryPace, ...keptCode } as const

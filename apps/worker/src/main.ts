@@ -1,8 +1,8 @@
 /** Entry of the worker. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
-import { manyRequests, startOverWith } from '@privatemode/service/start-over'
+import { keptCode, manyRequests, startOverWith } from '@privatemode/service/start-over'
 
-startOverWith(manyRequests)
+startOverWith({ ...manyRequests, ...keptCode })
 forbidCoreDumps()
 // Loaded only now, since the program may have started over.
 const { run } = await import('./run.ts')
