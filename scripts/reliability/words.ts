@@ -41,6 +41,7 @@ export const limitsText: readonly string[] = [
   '- A connection to PostgreSQL that died without a word was waited for without end; a gateway has eight by default, and',
   '  losing all of them would have stopped it (by reading the code, not seen).',
   '- After connections died without a word, each idle one cost another request its whole patience; now the first does.',
+  '- So it was with what a worker renews its lease over, which could take so long that the fleet was not whole again in time.',
   '- A request that the gateway had to send twice to one worker was refused as replayed; the client now makes it again.',
   '- A worker that was refused because of expired papers or damaged evidence stayed refused when these were right again.',
   '- A clock that was ahead and set back made verifications last longer, stopped the refresh in the background, and made workers',

@@ -60,10 +60,13 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return {
     async fetch(url, init) {
       const target = typeof url === 'string' ? url : url.href
+      const session = sessionFor(originOf(target))
       try {
-        const session = sessionFor(originOf(target))
         return await session.fetch(target, { redirect: 'manual', timeout, ...init })
       } catch (error) {
+        // Connections can die without a word, and then all that rest are dead alike: without this,
+        // each would cost another call its whole patience. Those in use are not touched.
+        if (error instanceof Error && error.name === 'TimeoutError') session.close()
         throw await explainOutboundError(error, new URL(target), options.env)
       }
     },

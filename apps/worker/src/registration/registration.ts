@@ -24,6 +24,8 @@ export type RegistrationOptions = {
 }
 
 const renewMs = 2_000
+/** Between two attempts of which the first took longer than that: the lease runs out meanwhile. */
+const leastPauseMs = 100
 const timeoutMs = 5_000
 
 export class Registration {
@@ -38,9 +40,11 @@ export class Registration {
 
   /** Starts renewing; resolves after the first attempt, whether it succeeded or not. */
   async start(): Promise<void> {
+    const startedMs = performance.now()
     await this.renew()
     if (this.#stopped) return
-    this.#timer = setTimeout(() => void this.start(), renewMs)
+    const pauseMs = Math.max(leastPauseMs, renewMs - (performance.now() - startedMs))
+    this.#timer = setTimeout(() => void this.start(), pauseMs)
   }
 
   async renew(): Promise<void> {
