@@ -35,7 +35,7 @@ function step(name, args) {
 
 /** Tests of whole programs mostly wait, so they run beside the others; their output comes after. */
 async function runLanes() {
-  const waiting = ['test/browser/', 'test/chart/', 'test/clients/', 'test/sdk/']
+  const waiting = ['test/browser/', 'test/clients/', 'test/sdk/']
   let held = ''
   const beside = runTests(waiting, (chunk) => {
     held += chunk
