@@ -50,7 +50,7 @@ function leastOf(one: Stages, other: Stages): Stages {
   }
 }
 
-/** The best of several: what disturbs the machine makes a ratio worse at times, never better for long. */
+/** The middle of three: what disturbs the machine disturbs some of them. */
 export async function recordRatios(): Promise<Ratios> {
   const seen = [await measureRatios(), await measureRatios(), await measureRatios()]
   const middle = (part: keyof Ratios) => {
