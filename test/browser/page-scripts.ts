@@ -1,4 +1,5 @@
 /** What is asked inside the page. It is text, because tests are typed without a browser's globals. */
+import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 
 /** Pages follow what a person did by a frame or two: reads until the value is right, or ten seconds have passed. */
@@ -12,6 +13,10 @@ export async function settled<T>(
     await Bun.sleep(20)
   }
   return read()
+}
+
+export async function untilIs(read: () => Promise<string>, wanted: string): Promise<void> {
+  expect(await settled(read, (value) => value === wanted)).toBe(wanted)
 }
 
 export const ground = (page: Page): Promise<string> =>

@@ -27,7 +27,7 @@ export type EnduranceLimits = {
   readonly grownMiB: number
 }
 
-/** The room for bodies is 256 MiB; a runtime that collects its garbage late needs more than twice that. */
+/** The room for bodies is 512 MiB at the proxy; a runtime that gives memory back late needs half as much again. */
 export const maxGrownMiB = 800
 
 export async function withstand(

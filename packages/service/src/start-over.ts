@@ -13,7 +13,7 @@ export const manyRequests = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' } as const
  * Keeps compiled code for as long as the program runs.
  *
  * The runtime else throws it away at the first full collection after a minute, busy or not, and a program with a
- * hundred streams a second spends a third of its time compiling the same functions again: in the proxy 764 of
+ * hundred streams a second spends two fifths of its time compiling the same functions again: in the proxy 764 of
  * 1862 µs for each stream after a pause of a minute, and nothing once all is compiled and kept. It is 5 MiB, and
  * cannot be more than the program.
  */

@@ -2,7 +2,16 @@
 import { expect, test } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { cutTables, focused, goTo, ground, motions, overflow, settled } from '../page-scripts.ts'
+import {
+  cutTables,
+  focused,
+  goTo,
+  ground,
+  motions,
+  overflow,
+  settled,
+  untilIs,
+} from '../page-scripts.ts'
 import { type Flow, open, type Visitor } from '../portal-world.ts'
 
 const looks: Record<string, BrowserContextOptions> = {
@@ -102,21 +111,9 @@ export function appearanceFlow({ world, admin }: Flow): void {
   }, 60_000)
 }
 
-async function untilGround(page: Page, wanted: string): Promise<void> {
-  const shown = await settled(
-    () => ground(page),
-    (colour) => colour === wanted,
-  )
-  expect(shown).toBe(wanted)
-}
+const untilGround = (page: Page, colour: string) => untilIs(() => ground(page), colour)
 
-async function untilFocused(page: Page, text: string): Promise<void> {
-  const shown = await settled(
-    () => focused(page),
-    (now) => now === text,
-  )
-  expect(shown).toBe(text)
-}
+const untilFocused = (page: Page, text: string) => untilIs(() => focused(page), text)
 
 async function settle(page: Page, path: string): Promise<void> {
   await page.locator(`nav a[aria-current][href="${path}"]`).waitFor({ state: 'attached' })

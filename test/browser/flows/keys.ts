@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { Page } from 'playwright-core'
-import { callAdmin, focusedLabel, paintedShare, settled } from '../page-scripts.ts'
+import { callAdmin, focusedLabel, paintedShare, settled, untilIs } from '../page-scripts.ts'
 import { type Flow, open, type PortalWorld } from '../portal-world.ts'
 
 export function keyFlow({ world, admin }: Flow): void {
@@ -21,11 +21,7 @@ export function keyFlow({ world, admin }: Flow): void {
     await open(page, 'API keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const name = page.getByRole('dialog').getByLabel('Name')
-    const label = await settled(
-      () => focusedLabel(page),
-      (text) => text === 'Name',
-    )
-    expect(label).toBe('Name')
+    await untilIs(() => focusedLabel(page), 'Name')
     await name.fill('nightly reports')
     await page.getByText('Limits', { exact: true }).last().click()
     await page.getByLabel('Requests per minute').fill('600')
