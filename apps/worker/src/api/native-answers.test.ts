@@ -1,6 +1,7 @@
 /** Answers that a model server gives in the caller's dialect itself: counts, names and contents. */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine/engine.ts'
+import { serverSalt } from '../engine/http/server-salt.ts'
 import { ask } from '../testing/ask.ts'
 import { closeAfterEach } from '../testing/connected-engine.ts'
 import { connect, longText, message, response } from '../testing/native-dialects.ts'
@@ -81,7 +82,7 @@ describe('messages', () => {
     const counted = await ask(engine, '/v1/messages/count_tokens', body)
     expect(server.requests.map(({ path }) => path)).toEqual(['/v1/messages/count_tokens'])
     // A server may keep what it has counted: also that is this caller's alone.
-    expect(server.requests[0]?.body.cache_salt).toBe(salt)
+    expect(server.requests[0]?.body.cache_salt).toBe(serverSalt(salt))
     const { json } = await ask(engine, '/v1/messages', body)
     expect(counted.json).toEqual({ input_tokens: json.usage.input_tokens })
   })

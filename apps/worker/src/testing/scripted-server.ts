@@ -152,6 +152,7 @@ function respond(
   const { path, body } = record
   const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
   if (lacksPaths.includes(path)) return refuse(404, 'not found')
+  if (kind === 'vllm' && !isSaltAccepted(body.cache_salt)) return refuse(400, saltRefusal)
   const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':
@@ -225,6 +226,15 @@ function generate(
   const isStream = body.stream === true
   return isStream ? streamReply(context, signal) : completeReply(context, signal)
 }
+
+/** As vLLM from 0.30 on. */
+function isSaltAccepted(salt: unknown): boolean {
+  if (salt === undefined || salt === null) return true
+  return typeof salt === 'string' && salt !== '' && salt.length <= 128 && !/[@/\\\0]/.test(salt)
+}
+
+const saltRefusal =
+  "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
 
 /** vLLM's words; its count of the prompt is cut at the limit, so it tells no truth about it. */
 function overflow(prompt: number, output: number, limit: number): string {

@@ -155,7 +155,11 @@ function randomText(words: number): string {
   return Array.from(numbers, (number) => number.toString(36)).join(' ')
 }
 
-const randomSalt = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
+/** In hex: asked without a worker in between, model servers refuse some characters of base64. */
+const randomSalt = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
 
 /** Fisher and Yates; the bias of the remainder is below one in a hundred million. */
 function shuffled<T>(items: readonly T[]): T[] {

@@ -46,6 +46,7 @@ test('names are the same for the same secret, of one process only, and never the
   const memory = new SealedMemory()
   expect(memory.nameOf('salt', 'a')).toBe(memory.nameOf('salt', 'a'))
   expect(memory.nameOf('salt', 'a')).not.toBe(memory.nameOf('salt', 'b'))
+  expect(memory.nameOf('salt', '\ud800')).not.toBe(memory.nameOf('salt', '\ud801'))
   expect(memory.nameOf('ab', 'c')).not.toBe(memory.nameOf('a', 'bc'))
   expect(memory.nameOf('salt', 'a')).not.toBe(new SealedMemory().nameOf('salt', 'a'))
 })

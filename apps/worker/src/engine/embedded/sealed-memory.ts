@@ -27,7 +27,8 @@ export class SealedMemory {
   nameOf(...parts: readonly (string | Uint8Array)[]): string {
     const hash = createHmac('sha256', this.#nameKey)
     for (const part of parts) {
-      const bytes = typeof part === 'string' ? new TextEncoder().encode(part) : part
+      // As UTF-16: UTF-8 would turn every lone surrogate into the same character.
+      const bytes = typeof part === 'string' ? Buffer.from(part, 'utf16le') : part
       hash.update(Uint32Array.of(bytes.length)).update(bytes)
     }
     return hash.digest('base64')

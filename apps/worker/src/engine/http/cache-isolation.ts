@@ -1,8 +1,9 @@
 /** Proves that a server keeps the caches of different salts apart, before it gets a prompt. */
 import { EngineError, type EngineUsage, type JsonObject } from '../engine.ts'
-import { type Discovery, randomSalt } from './discover.ts'
+import type { Discovery } from './discover.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverTraits } from './server-kinds.ts'
+import { randomServerSalt } from './server-salt.ts'
 import { readUsage } from './stream-counts.ts'
 
 export type IsolationProof =
@@ -46,7 +47,7 @@ export async function proveOn(
   body: JsonObject,
   usageOf: (answer: JsonObject) => EngineUsage | undefined,
 ): Promise<IsolationProof | undefined> {
-  const [salt, otherSalt] = [randomSalt(), randomSalt()]
+  const [salt, otherSalt] = [randomServerSalt(), randomServerSalt()]
   const ask = (cache_salt: string) => client.ask(path, { ...body, cache_salt })
   const cachedUnder = async (cache_salt: string) => {
     const answer = await ask(cache_salt)

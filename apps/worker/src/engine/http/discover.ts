@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { EngineError, type EngineModel, type JsonObject } from '../engine.ts'
 import type { HttpEngineSettings, ModelOverride, ServerKind } from './http-settings.ts'
 import type { ServerClient } from './server-client.ts'
+import { randomServerSalt } from './server-salt.ts'
 
 export type Discovery = {
   readonly kind: ServerKind
@@ -92,7 +93,7 @@ async function describeModel(
 
 /** What a model does is tried out: no two servers tell it in the same way. */
 async function tryTasks(client: ServerClient, model: string): Promise<ModelOverride> {
-  const word = { model, cache_salt: randomSalt() }
+  const word = { model, cache_salt: randomServerSalt() }
   const [generated, embedded] = await Promise.all([
     client.ask('/v1/completions', { ...word, prompt: 'a', max_tokens: 1 }),
     client.ask('/v1/embeddings', { ...word, input: 'a' }),
@@ -158,10 +159,6 @@ function toModel(card: Card, facts: ModelOverride, now: () => Date): EngineModel
 /** A server does not show its weights: without a digest from the operator only their name is bound. */
 function namedDigest(name: string): string {
   return createHash('sha256').update(`privatemode/v1/named-weights\0${name}`).digest('hex')
-}
-
-export function randomSalt(): string {
-  return crypto.getRandomValues(new Uint8Array(32)).toBase64()
 }
 
 function text(value: unknown): string | undefined {

@@ -1,10 +1,11 @@
 /** Finds the endpoints of other dialects that a server has and may be asked at. */
 import type { JsonObject, NativeEndpoint } from '../engine.ts'
 import { probePrompt, proveOn } from './cache-isolation.ts'
-import { type Discovery, randomSalt } from './discover.ts'
+import type { Discovery } from './discover.ts'
 import { countPath, nativePaths, readNativeUsage } from './native-endpoints.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverTraits } from './server-kinds.ts'
+import { randomServerSalt } from './server-salt.ts'
 
 /** The models that each endpoint may be asked for. */
 export type NativeModels = Readonly<Record<NativeEndpoint, ReadonlySet<string>>>
@@ -44,7 +45,7 @@ async function isProven(
 /** Counting must tell what the message then costs, or callers are told another price. */
 async function countsMessages(client: ServerClient, model: string): Promise<boolean> {
   const { max_tokens, ...question } = probes.messages(probePrompt())
-  const asked = { model, ...question, cache_salt: randomSalt() }
+  const asked = { model, ...question, cache_salt: randomServerSalt() }
   const counted = await client.ask(countPath, asked)
   const answer = await client.ask(nativePaths.messages, { ...asked, max_tokens })
   const cost = answer && readNativeUsage('messages', answer)?.promptTokens

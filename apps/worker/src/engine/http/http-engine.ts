@@ -21,6 +21,7 @@ import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-e
 import { renameFields, ServerStream } from './read-stream.ts'
 import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
+import { withServerSalt } from './server-salt.ts'
 import { createSocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
 import { WatchedCall } from './watched-call.ts'
@@ -74,6 +75,12 @@ async function inspect(
   return { ...found, native: await findNative(client, found) }
 }
 
+/** Both forms of a question: either may be sent to the server. */
+function withServerSalts(call: EngineCall): EngineCall {
+  const body = withServerSalt(call.body)
+  return { ...call, body, asChat: call.asChat && withServerSalt(call.asChat) }
+}
+
 class HttpEngine implements Engine {
   readonly #settings: HttpEngineSettings
   readonly #parts: HttpEngineParts
@@ -112,7 +119,7 @@ class HttpEngine implements Engine {
     this.#requireHealthy()
     if (given.signal.aborted) throw new EngineError('aborted', 'the request was given up')
     const watched = new WatchedCall(
-      given,
+      withServerSalts(given),
       (call, isGivenUp) => this.#countPrompt(call, isGivenUp),
       given.stream && this.#countsAsItGoes ? this.#settings.countWaitingMs : undefined,
     )
@@ -128,8 +135,9 @@ class HttpEngine implements Engine {
     return this.#found.native?.[endpoint].has(modelId) ?? false
   }
 
-  countTokens(body: JsonObject, endpoint: 'chat' | 'messages' = 'chat'): Promise<number> {
+  countTokens(given: JsonObject, endpoint: 'chat' | 'messages' = 'chat'): Promise<number> {
     this.#requireHealthy()
+    const body = withServerSalt(given)
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
     if (endpoint === 'messages') return countMessage(this.#client, body, signal)
     return countTokens(this.#client, this.#found.kind, body, signal)

@@ -1,0 +1,25 @@
+/** The cache salts that a model server gets: derived from the callers' own, which never leave the worker. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { JsonObject } from '../engine.ts'
+
+const label = 'privatemode/v1/server-cache-salt\0'
+
+/**
+ * 64 hex digits. vLLM 0.30 and later refuse salts that are longer than 128 characters or contain
+ * `@`, `/`, `\` or NUL; servers also write salts into logs and cache keys, and a digest there tells
+ * nobody the caller's secret.
+ */
+export function serverSalt(salt: string): string {
+  // UTF-16 keeps lone surrogates apart, which UTF-8 would all turn into the same character.
+  return createHash('sha256').update(label).update(salt, 'utf16le').digest('hex')
+}
+
+/** A salt for a request of the worker's own, in the same form as all others. */
+export function randomServerSalt(): string {
+  return randomBytes(32).toString('hex')
+}
+
+export function withServerSalt(body: JsonObject): JsonObject {
+  const { cache_salt: salt } = body
+  return typeof salt === 'string' ? { ...body, cache_salt: serverSalt(salt) } : body
+}
