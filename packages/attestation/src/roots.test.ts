@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { vendorRoots } from './roots.ts'
-import { hasVectors, readVectorText } from './testing/vectors.ts'
+import { readVectorText } from './testing/vectors.ts'
 import { fingerprint, parseCertificate, parsePem } from './x509/certificate.ts'
 import { isSignedBy } from './x509/chain.ts'
 
@@ -13,7 +13,7 @@ const files = [
   ['nvidiaRim', 'nvidia/nvtrust/verifier_RIM_root.pem'],
 ] as const
 
-test.skipIf(!hasVectors).each([...files])('the %s root of %s is pinned', async (vendor, path) => {
+test.each([...files])('the %s root of %s is pinned', async (vendor, path) => {
   const der = parsePem(readVectorText(path)).at(-1)!
   const root = parseCertificate(der)
   expect(vendorRoots[vendor]).toContain(await fingerprint(der))

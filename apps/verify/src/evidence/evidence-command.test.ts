@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Check } from '@privatemode/attestation'
-import { hasVectors } from '../../../../packages/attestation/src/testing/vectors.ts'
 import { UsageError } from '../command.ts'
 import { argumentsOf, formatVectorTable, vectorCases } from '../testing/vector-cases.ts'
 import { evidenceCommand } from './evidence-command.ts'
 
 const repository = new URL('../../../../', import.meta.url)
-const vectors = fileURLToPath(new URL('../shared/vectors', repository))
+const vectors = fileURLToPath(new URL('test/vectors', repository))
 
 async function run(args: readonly string[]) {
   const lines: string[] = []
@@ -24,7 +23,7 @@ async function run(args: readonly string[]) {
   return { exitCode, verdict: JSON.parse(lines[0] ?? '') }
 }
 
-describe.skipIf(!hasVectors)('the door (skipped where the vectors are absent)', () => {
+describe('verify evidence', () => {
   test.each(vectorCases.map((one) => [one.file, one.because, one] as const))(
     '%s: %s',
     async (_file, _because, one) => {

@@ -1,4 +1,4 @@
-/** The real evidence beside the checkout, and what the verifier must answer to each. */
+/** Evidence from real hardware, and what the verifier must answer to each piece. */
 import { readFileSync } from 'node:fs'
 import type { AttestationErrorCode } from '@privatemode/attestation'
 

@@ -4,7 +4,6 @@ import { authenticate, contextOf, good, goodNonce, world } from '../testing/nvid
 import { mutateNvidia } from '../testing/nvidia-mutations.ts'
 import { readSwitchVector } from '../testing/nvidia-vectors.ts'
 import { gpuEvidence, gpuReport, signReport } from '../testing/nvidia-world.ts'
-import { hasVectors } from '../testing/vectors.ts'
 import { Transcript } from '../verdict.ts'
 import { appraiseNvidiaGpu } from './appraise-nvidia.ts'
 import type { NvidiaGpuRule } from './rule.ts'
@@ -47,7 +46,7 @@ test('no bit of a rule that lists versions changes without a typed refusal', asy
   console.log(`nvidia, rule: ${refused} bits flipped, ${refused} refused`)
 })
 
-describe.skipIf(!hasVectors)('on a real report (skipped where the vectors are absent)', () => {
+describe('on a real report', () => {
   test('no bit changes without a typed refusal, but those that are justified', async () => {
     const { evidence, nonce, context } = readSwitchVector()
     const flips = await mutateNvidia(evidence, nonce, context, 4 * every)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { formatHex, parseBase64, parseHex } from '../bytes.ts'
 import type { NvidiaGpuEvidence } from '../evidence.ts'
 import { nvidiaContextAt, readNvidiaEvidence } from '../testing/nvidia-vectors.ts'
-import { hasVectors, readVectorText } from '../testing/vectors.ts'
+import { readVectorText } from '../testing/vectors.ts'
 import { Transcript } from '../verdict.ts'
 import {
   authenticateNvidiaGpu,
@@ -35,7 +35,7 @@ const lsTen = [`${device}switchAttestationReport.txt`, `${device}switchCertChain
 const switchRim = 'rims/switchVBIOSRim_NV_SWITCH_BIOS_5612_0002_890_9610550001.xml'
 const vbiosRim = 'nvtrust/1010_0200_882_96005E0001_PROD.swidtag'
 
-describe.skipIf(!hasVectors)('real evidence', () => {
+describe('real evidence', () => {
   test('of an LS10 switch with its RIM is authentic in full', async () => {
     const transcript = new Transcript()
     const evidence = readNvidiaEvidence(...lsTen, [switchRim])

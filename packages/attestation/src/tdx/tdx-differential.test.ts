@@ -9,7 +9,6 @@ import { ours, theirs, type Verdict } from '../testing/tdx-verdicts.ts'
 import { issueCrl, testNow } from '../testing/test-authority.ts'
 import { makeTestIntel, type TestIntel, testTcbInfo } from '../testing/test-intel.ts'
 import type { TdxMachine } from '../testing/test-tdx-machine.ts'
-import { hasVectors } from '../testing/vectors.ts'
 import { parseQuote } from './quote.ts'
 
 const production = (at: Date): AuthenticityContext => ({
@@ -48,7 +47,7 @@ function explain(quote: Uint8Array, offset: number, [our, their]: [Verdict, Verd
   return undefined
 }
 
-describe.skipIf(!hasVectors)('on real quotes (skipped where the vectors are absent)', () => {
+describe('on real quotes', () => {
   const valid = [
     ['phala/tdx_quote', 'tdx_quote', '2025-07-01T00:00:00Z'],
     ['dstack/quote-report.json', 'tdx_quote_outdated', '2026-03-05T00:00:00Z'],

@@ -5,7 +5,6 @@ import { formatFlipReport } from '../testing/flip-bits.ts'
 import { mutateTdx } from '../testing/tdx-mutations.ts'
 import { readPhalaCollateral, readTdxQuote } from '../testing/tdx-vectors.ts'
 import { makeTestIntel } from '../testing/test-intel.ts'
-import { hasVectors } from '../testing/vectors.ts'
 import { Transcript } from '../verdict.ts'
 import { appraiseTdx } from './appraise-tdx.ts'
 import { authenticateTdx } from './authenticate-tdx.ts'
@@ -64,7 +63,7 @@ test('no bit of a rule changes without a typed refusal', async () => {
   expect(refused).toBe(10 * 384 + 2 * 64)
 })
 
-describe.skipIf(!hasVectors)('on a real quote (skipped where the vectors are absent)', () => {
+describe('on a real quote', () => {
   test('no bit changes without a typed refusal, but those that are justified', async () => {
     const quote = formatBase64(readTdxQuote('phala/tdx_quote'))
     const evidence = { kind: 'tdx', quote, collateral: readPhalaCollateral('tdx_quote') } as const

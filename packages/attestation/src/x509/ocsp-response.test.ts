@@ -11,7 +11,7 @@ import {
 import { issueRoot } from '../testing/test-authority.ts'
 import { makeKey } from '../testing/test-key.ts'
 import { answerStart, issueOcspResponse } from '../testing/test-ocsp.ts'
-import { hasVectors, readVector } from '../testing/vectors.ts'
+import { readVector } from '../testing/vectors.ts'
 import { parseCertificate } from './certificate.ts'
 import { readRevocationStatus } from './ocsp.ts'
 import { parseOcspResponse } from './ocsp-response.ts'
@@ -47,7 +47,6 @@ test('a response with more than 4096 answers is refused', async () => {
   expect(() => parseOcspResponse(tooMany)).toThrow('too many answers')
 })
 
-const vectorTest = test.skipIf(!hasVectors)
 const read = (name: string) => readVector(`ocsp/pyca/${name}.der`)
 const firstAnswer = (name: string) => {
   const response = parseOcspResponse(read(name))
@@ -55,7 +54,7 @@ const firstAnswer = (name: string) => {
   return response.answers[0]!
 }
 
-vectorTest('a real good answer reads with its window', () => {
+test('a real good answer reads with its window', () => {
   expect(firstAnswer('resp-sha256')).toMatchObject({
     certId: { hash: 'SHA-1', serialHex: '031c787a7dc90295007bc5f2220b3b527af0' },
     status: { kind: 'good' },
@@ -64,7 +63,7 @@ vectorTest('a real good answer reads with its window', () => {
   })
 })
 
-vectorTest('real revoked answers read with their times and reasons', () => {
+test('real revoked answers read with their times and reasons', () => {
   const revoked = (at: string, reason?: number) => ({
     kind: 'revoked' as const,
     at: new Date(at),
@@ -76,11 +75,11 @@ vectorTest('real revoked answers read with their times and reasons', () => {
   expect(firstAnswer('resp-revoked-no-next-update').nextUpdate).toBeUndefined()
 })
 
-vectorTest('a real answer of a responder that does not know the certificate reads as such', () => {
+test('a real answer of a responder that does not know the certificate reads as such', () => {
   expect(firstAnswer('resp-delegate-unknown-cert').status).toEqual({ kind: 'unknown' })
 })
 
-vectorTest('the delegated responders inside real answers signed them', async () => {
+test('the delegated responders inside real answers signed them', async () => {
   const names = ['resp-revoked-reason', 'resp-delegate-unknown-cert', 'resp-sct-extension']
   for (const name of names) {
     const response = parseOcspResponse(read(name))
@@ -92,7 +91,7 @@ vectorTest('the delegated responders inside real answers signed them', async () 
   }
 })
 
-vectorTest('responder errors are read as errors', () => {
+test('responder errors are read as errors', () => {
   expect(parseOcspResponse(read('resp-unauthorized'))).toEqual({
     kind: 'error',
     status: 'unauthorized',
@@ -100,7 +99,7 @@ vectorTest('responder errors are read as errors', () => {
   expect(parseOcspResponse(read('resp-unknown-response-status')).kind).toBe('error')
 })
 
-vectorTest.each([
+test.each([
   'resp-invalid-version',
   'resp-successful-no-response-bytes',
   'resp-response-type-unknown-oid',
@@ -110,7 +109,7 @@ vectorTest.each([
   )
 })
 
-vectorTest('a signature or hash algorithm we do not know is read but usable for nothing', () => {
+test('a signature or hash algorithm we do not know is read but usable for nothing', () => {
   const response = parseOcspResponse(read('resp-invalid-signature-oid'))
   expect(response).toMatchObject({ signatureAlgorithm: { kind: 'unsupported' } })
   expect(firstAnswer('resp-unknown-hash-alg').certId.hash).toBeUndefined()
@@ -136,7 +135,7 @@ const allResponses = [
   'resp-unknown-response-status',
 ]
 
-vectorTest('no real answer is good for a certificate of an issuer of ours', async () => {
+test('no real answer is good for a certificate of an issuer of ours', async () => {
   const imitated = { name: "Let's Encrypt Authority X3", key: await makeKey('p256') }
   const issuer = parseCertificate(await issueRoot(imitated))
   for (const name of allResponses) {
