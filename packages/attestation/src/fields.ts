@@ -89,6 +89,20 @@ export class Fields {
     return formatHex(this.hexBytes(name, length))
   }
 
+  /** A list of distinct values, each lower-case hex of exactly `length` bytes. */
+  hexes(name: string, length: number, range: Range): string[] {
+    const items = this.array(name, range, (item, path) => {
+      const bytes = typeof item === 'string' ? parseHex(item) : undefined
+      if (typeof item === 'string' && bytes?.length === length) return item
+      throw new AttestationError(
+        this.codes.malformed,
+        `${path}: expected ${length} bytes in lower-case hex`,
+      )
+    })
+    if (new Set(items).size !== items.length) this.refuse(name, 'an item occurs twice')
+    return items
+  }
+
   hexBytes(name: string, length: number): Bytes {
     const value = this.value(name)
     if (typeof value !== 'string') return this.refuse(name, 'not a string')

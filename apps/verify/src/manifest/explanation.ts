@@ -86,18 +86,38 @@ function explainSnp(rule: SnpRule): string[] {
     rule.hostData === undefined
       ? 'may carry any host data'
       : `must carry the host data ${rule.hostData}`,
+    ...explainMachines('chip', rule.chipIds),
+    ...explainPins('an ID key with the digest', rule.idKeyDigests),
+    ...explainPins('an author key with the digest', rule.authorKeyDigests),
+    ...explainCrl("AMD's revocation list", rule.crl),
     ...explainFlags('guest policy', rule.guestPolicy),
     ...explainFlags('platform', rule.platform),
     'must not allow debugging or a migration agent, whatever else is listed',
   ]
 }
 
-function explainFlags(
-  what: string,
-  flags: { readonly allow: readonly string[]; readonly require: readonly string[] },
-): string[] {
+function explainMachines(what: string, listed: readonly string[] | undefined): string[] {
+  if (listed === undefined) return [`may be ANY genuine machine in the world: no ${what} is listed`]
+  return listed.map((id) => `may be the ${what} ${id}`)
+}
+
+const explainPins = (what: string, pinned: readonly string[] | undefined): string[] =>
+  (pinned ?? []).map((value) => `may be launched with ${what} ${value}`)
+
+function explainCrl(what: string, rule: SnpRule['crl']): string[] {
+  const { minNumber, maxAgeHours } = rule ?? {}
+  return [
+    ...(minNumber === undefined ? [] : [`must come with ${what} number ${minNumber} or later`]),
+    ...(maxAgeHours === undefined
+      ? []
+      : [`must come with ${what} of the last ${maxAgeHours} hours`]),
+  ]
+}
+
+function explainFlags(what: string, flags: SnpRule['platform'] | SnpRule['guestPolicy']): string[] {
   return [
     ...flags.allow.map((flag) => `may have ${flag} in its ${what}`),
+    ...flags.allowBits.map((bit) => `may have bit ${bit} in its ${what}, which has no name here`),
     ...flags.require.map((flag) => `must have ${flag} in its ${what}`),
   ]
 }

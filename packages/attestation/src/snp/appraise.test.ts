@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { formatBase64 } from '../bytes.ts'
 import { Fields } from '../fields.ts'
 import type { JsonValue } from '../strict-json.ts'
+import { integer } from '../testing/der-writer.ts'
 import { authenticate } from '../testing/snp-refusal.ts'
 import {
   packTcb,
@@ -10,6 +12,7 @@ import {
   testCspId,
   testTcb,
 } from '../testing/snp-world.ts'
+import { type CrlRequest, issueCrl } from '../testing/test-authority.ts'
 import { AttestationError, type AttestationErrorCode, Transcript } from '../verdict.ts'
 import { appraiseSnp } from './appraise.ts'
 import { readSnpRule, type SnpRule } from './rule.ts'
@@ -62,7 +65,13 @@ describe('appraisal', () => {
   test('accepts what the rule lists, and skips only what the rule leaves open', async () => {
     const checks = await appraise({})
     const skipped = checks.filter(({ result }) => result !== 'passed').map(({ id }) => id)
-    expect(skipped).toEqual(['snp/host-data'])
+    expect(skipped).toEqual([
+      'snp/host-data',
+      'snp/listed-chip',
+      'snp/id-key',
+      'snp/author-key',
+      'snp/crl/minimum',
+    ])
     await appraise({}, { version: 5 }, turin)
   })
 
@@ -141,9 +150,77 @@ describe('appraisal', () => {
     await refused('policy_refused', id, {}, patch(0x40, 0xa5))
     await refused('policy_refused', id, {}, patch(0x40, 0x21))
     await refused('policy_refused', id, {}, patch(0x40, 0x05))
-    await refused('policy_refused', id, {}, patch(0x40, 0x65))
     await refused('policy_refused', id, {}, patch(0x41, 1))
     await appraise({ platform: { allow: ['tio'], require: ['tsme'] } }, patch(0x40, 0xbe))
+  })
+
+  test('knows bit 6 of the platform, which real Turin machines set, as a protection', async () => {
+    const report = { version: 5, ...patch(0x40, 0x65) }
+    await appraise({}, report, turin)
+    const platform = { allow: ['smt'], require: ['iommu_write_safe'] }
+    await appraise({ platform }, report, turin)
+    await refused('policy_refused', 'snp/platform', { platform }, { version: 5 }, turin)
+  })
+
+  test('accepts a bit without a name only where the rule has its number', async () => {
+    const platform = { ...wireRule.platform, allow_bits: [8] }
+    await refused('policy_refused', 'snp/platform', {}, patch(0x41, 1))
+    await appraise({ platform }, patch(0x41, 1))
+    await refused('policy_refused', 'snp/platform', { platform }, patch(0x41, 2))
+    const guest_policy = { allow: [], require: [], allow_bits: [16, 26] }
+    await appraise({ guest_policy }, patch(0x0b, 1 << 2))
+    await refused('policy_refused', 'snp/guest-policy', { guest_policy }, patch(0x0b, 1 << 3))
+    const debug = { allow: ['smt'], require: [], allow_bits: [18, 19] }
+    await refused('debug_enabled', 'snp/debug', { guest_policy: debug }, policyByte(1 << 3))
+    await refused(
+      'migration_enabled',
+      'snp/migration-agent',
+      { guest_policy: debug },
+      policyByte(4),
+    )
+  })
+
+  test('refuses a chip that the rule does not list', async () => {
+    const chip = Array.from({ length: 64 }, (_, index) => 255 - index)
+    const listed = Buffer.from(chip).toString('hex')
+    await appraise({ chip_ids: ['00'.repeat(64), listed] })
+    await refused('policy_refused', 'snp/listed-chip', { chip_ids: [`00${listed.slice(2)}`] })
+  })
+
+  test('refuses a guest launched with another ID key or author key than the rule pins', async () => {
+    const pinned = 'c1'.repeat(48)
+    const key = new Array<number>(48).fill(0xc1)
+    await appraise({ id_key_digests: [pinned] }, patch(0xe0, ...key))
+    await refused('policy_refused', 'snp/id-key', { id_key_digests: [pinned] })
+    await refused(
+      'policy_refused',
+      'snp/id-key',
+      { id_key_digests: [pinned] },
+      patch(0x110, ...key),
+    )
+    await appraise({ author_key_digests: [pinned] }, patch(0x110, ...key))
+    await refused('policy_refused', 'snp/author-key', { author_key_digests: [pinned] })
+  })
+
+  test('refuses a revocation list below the number, or above the age, that the rule sets', async () => {
+    const judge = async (crl: object, request: Partial<CrlRequest>, lists = 1) => {
+      const thisUpdate = new Date(genoa.context.at.getTime() - 48 * 3_600_000)
+      const der = await issueCrl({ issuer: genoa.ark, thisUpdate, ...request })
+      const evidence = { ...(await genoa.attest()), crls: [formatBase64(der)] }
+      const claims = await authenticate(evidence, genoa.context)
+      const given = lists === 0 ? { ...claims, crl: undefined } : claims
+      appraiseSnp(given, parseRule({ ...wireRule, crl }), new Transcript())
+    }
+    const numbered = (value: number) => ({
+      extensions: [{ oid: '2.5.29.20', value: integer(value) }],
+    })
+    await judge({ min_number: 7, max_age_hours: 48 }, numbered(7))
+    const stale = { code: 'crl_stale' }
+    await expect(judge({ min_number: 8 }, numbered(7))).rejects.toMatchObject(stale)
+    await expect(judge({ min_number: 0 }, {})).rejects.toMatchObject(stale)
+    await expect(judge({ max_age_hours: 47 }, numbered(7))).rejects.toMatchObject(stale)
+    const absent = judge({ max_age_hours: 48 }, {}, 0)
+    await expect(absent).rejects.toMatchObject({ code: 'crl_missing' })
   })
 })
 
@@ -164,6 +241,20 @@ describe('a rule', () => {
     ['a privilege level of 4', { vmpl: 4 }],
     ['short host data', { host_data: '00' }],
     ['an unknown flag', { platform: { allow: [], require: ['sgx'] } }],
+    ['a chip id of eight bytes', { chip_ids: ['00'.repeat(8)] }],
+    ['a chip id twice', { chip_ids: ['00'.repeat(64), '00'.repeat(64)] }],
+    ['no chip', { chip_ids: [] }],
+    [
+      'chips beside a VLEK',
+      { chip_ids: ['00'.repeat(64)], signers: ['vcek', 'vlek'], csp_ids: [testCspId] },
+    ],
+    ['an ID key of zeros', { id_key_digests: ['00'.repeat(48)] }],
+    ['an author key of zeros', { author_key_digests: ['00'.repeat(48)] }],
+    ['a list of which nothing is demanded', { crl: {} }],
+    ['a list of no age', { crl: { max_age_hours: 0 } }],
+    ['a bit of the ABI version', { guest_policy: { allow: [], require: [], allow_bits: [15] } }],
+    ['a bit beyond the field', { platform: { allow: [], require: [], allow_bits: [64] } }],
+    ['half a bit', { platform: { allow: [], require: [], allow_bits: [8.5] } }],
     ['an open flag as a demand', { guest_policy: { allow: [], require: ['smt'] } }],
   ])('with %s is malformed', (_, change) => {
     expect(() => parseRule({ ...wireRule, ...change })).toThrow(

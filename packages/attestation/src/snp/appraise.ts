@@ -1,6 +1,14 @@
 /** Appraisal of SEV-SNP claims: does a rule of the manifest accept this machine and what it runs? */
 import type { Transcript } from '../verdict.ts'
-import { closedPlatformFlags, closedPolicyFlags, type FlagField, type SnpClaims } from './claims.ts'
+import { requireCrl } from '../x509/crl-rule.ts'
+import {
+  closedPlatformFlags,
+  closedPolicyFlags,
+  type FlagField,
+  platformBits,
+  policyBits,
+  type SnpClaims,
+} from './claims.ts'
 import { componentsOf, formatTcb } from './product.ts'
 import type { FlagRule, SnpRule } from './rule.ts'
 
@@ -31,8 +39,32 @@ export function appraiseSnp(claims: SnpClaims, rule: SnpRule, transcript: Transc
       `host data ${claims.hostData}, manifest expects ${rule.hostData}`,
     )
   }
-  requireFlags(claims.policy, rule.guestPolicy, transcript, 'snp/guest-policy')
-  requireFlags(claims.platform, rule.platform, transcript, 'snp/platform')
+  requireMachine(claims, rule, transcript)
+  requireCrl(claims.crl, rule.crl, transcript, 'snp/crl')
+  requireFlags(claims.policy, policyBits, rule.guestPolicy, transcript, 'snp/guest-policy')
+  requireFlags(claims.platform, platformBits, rule.platform, transcript, 'snp/platform')
+}
+
+/** Which machine it is, and who launched the guest: genuine hardware is not yet the operator's. */
+function requireMachine(claims: SnpClaims, rule: SnpRule, transcript: Transcript): void {
+  const { chipId, idKeyDigest, authorKeyDigest } = claims
+  requireListed(chipId ?? 'masked', rule.chipIds, 'snp/listed-chip', transcript)
+  requireListed(idKeyDigest, rule.idKeyDigests, 'snp/id-key', transcript)
+  requireListed(authorKeyDigest, rule.authorKeyDigests, 'snp/author-key', transcript)
+}
+
+function requireListed(
+  seen: string,
+  listed: readonly string[] | undefined,
+  id: string,
+  transcript: Transcript,
+): void {
+  if (listed === undefined) {
+    transcript.skip(id, `the manifest lists none; it is ${seen}`)
+    return
+  }
+  const detail = `${seen}, manifest lists ${listed.join(', ')}`
+  transcript.require(listed.includes(seen), id, 'policy_refused', detail)
 }
 
 /** What holds for every manifest, and is all that can be said without one: a closed guest. */
@@ -92,19 +124,25 @@ function requireTcb(claims: SnpClaims, rule: SnpRule, transcript: Transcript): v
 
 function requireFlags<Open extends string, Closed extends string>(
   field: FlagField<string>,
+  names: Readonly<Record<number, string>>,
   rule: FlagRule<Open, Closed>,
   transcript: Transcript,
   id: string,
 ): void {
   const closed: readonly string[] = [...closedPolicyFlags, ...closedPlatformFlags]
-  const allowed: readonly string[] = rule.allow
+  const allowed: readonly (string | undefined)[] = [
+    ...rule.allow,
+    ...rule.allowBits.map((bit) => names[bit]),
+  ]
   const open = field.flags.filter((flag) => !closed.includes(flag) && !allowed.includes(flag))
   const missing = rule.require.filter((flag) => !field.flags.includes(flag))
   const faults = [
     ...open.map((flag) => `${flag} is set and not allowed`),
     ...missing.map((flag) => `${flag} is required and not set`),
     // A bit without a name may well open something.
-    ...field.unknownBits.map((bit) => `bit ${bit} is set and unknown`),
+    ...field.unknownBits
+      .filter((bit) => !rule.allowBits.includes(bit))
+      .map((bit) => `bit ${bit} is set and unknown; allow_bits may list it`),
   ]
   transcript.require(
     faults.length === 0,

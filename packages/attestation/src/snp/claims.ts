@@ -1,5 +1,6 @@
 /** What an authentic SEV-SNP report says, decoded for appraisal and for people. */
-import { type Bytes, formatHex } from '../bytes.ts'
+import { type Bytes, formatHex, isZero } from '../bytes.ts'
+import type { CrlClaims } from '../x509/crl.ts'
 import type { Endorsement } from './endorsement.ts'
 import { parseTcb, type SnpProduct, type TcbLevels } from './product.ts'
 import type { FirmwareVersion, SnpReport, SnpSigner } from './report.ts'
@@ -23,6 +24,7 @@ export const closedPlatformFlags = [
   'rapl_disabled',
   'ciphertext_hiding',
   'alias_check_complete',
+  'iommu_write_safe',
 ] as const
 
 export type OpenPolicyFlag = (typeof openPolicyFlags)[number]
@@ -39,7 +41,7 @@ export type SnpClaims = {
   readonly reportVersion: number
   readonly product: SnpProduct
   readonly signer: SnpSigner
-  /** Hex, 64 bytes; undefined where a VLEK signed. */
+  /** Hex, 64 bytes. AMD certified it where a VCEK signed; with a VLEK it may be masked (undefined). */
   readonly chipId: string | undefined
   /** The cloud provider that holds the VLEK. */
   readonly cspId: string | undefined
@@ -52,7 +54,10 @@ export type SnpClaims = {
   readonly measurement: string
   readonly hostData: string
   readonly idKeyDigest: string
+  /** Zeros where no author key signed the ID key. */
   readonly authorKeyDigest: string
+  /** The root's list that was consulted; undefined where evidence was read without one. */
+  readonly crl: CrlClaims | undefined
   readonly tcb: {
     readonly current: TcbLevels
     readonly reported: TcbLevels
@@ -68,7 +73,7 @@ export type FlagField<Flag> = {
   readonly unknownBits: readonly number[]
 }
 
-const policyBits: Readonly<Record<number, PolicyFlag>> = {
+export const policyBits: Readonly<Record<number, PolicyFlag>> = {
   16: 'smt',
   18: 'migration_agent',
   19: 'debug',
@@ -79,13 +84,15 @@ const policyBits: Readonly<Record<number, PolicyFlag>> = {
   24: 'ciphertext_hiding',
   25: 'page_swap_disabled',
 }
-const platformBits: Readonly<Record<number, PlatformFlag>> = {
+export const platformBits: Readonly<Record<number, PlatformFlag>> = {
   0: 'smt',
   1: 'tsme',
   2: 'ecc',
   3: 'rapl_disabled',
   4: 'ciphertext_hiding',
   5: 'alias_check_complete',
+  // Set by the firmware of Turin, and not in revision 1.58 of the ABI.
+  6: 'iommu_write_safe',
   7: 'tio',
 }
 // Bits 0 to 15 are the version of the ABI that the guest asks for; bit 17 is always one.
@@ -98,7 +105,7 @@ export function readClaims(report: SnpReport, endorsement: Endorsement): SnpClai
     reportVersion: report.version,
     product,
     signer: report.signer,
-    chipId: holder.kind === 'vcek' ? formatHex(report.chipId) : undefined,
+    chipId: isZero(report.chipId) ? undefined : formatHex(report.chipId),
     cspId: holder.kind === 'vlek' ? holder.cspId : undefined,
     vmpl: report.vmpl,
     guestSvn: report.guestSvn,
@@ -109,6 +116,7 @@ export function readClaims(report: SnpReport, endorsement: Endorsement): SnpClai
     hostData: formatHex(report.hostData),
     idKeyDigest: formatHex(report.idKeyDigest),
     authorKeyDigest: formatHex(report.authorKeyDigest),
+    crl: undefined,
     tcb: {
       current: parseTcb(report.currentTcb, product),
       reported: parseTcb(report.reportedTcb, product),

@@ -1,5 +1,6 @@
 /** What a manifest demands of an SEV-SNP machine. */
 import type { Fields } from '../fields.ts'
+import { type CrlRule, readCrlRule } from '../x509/crl-rule.ts'
 import {
   type ClosedPlatformFlag,
   type ClosedPolicyFlag,
@@ -30,6 +31,13 @@ export type SnpRule = {
   readonly vmpl: number
   /** Hex, 32 bytes; undefined leaves it open. */
   readonly hostData: string | undefined
+  /** Hex, 64 bytes each: the machines; undefined accepts every genuine one. */
+  readonly chipIds: readonly string[] | undefined
+  /** Hex, 48 bytes each: whose ID block the guest was launched with, and who certified that key. */
+  readonly idKeyDigests: readonly string[] | undefined
+  readonly authorKeyDigests: readonly string[] | undefined
+  /** What AMD's revocation list must be. */
+  readonly crl: CrlRule | undefined
   readonly guestPolicy: FlagRule<OpenPolicyFlag, ClosedPolicyFlag>
   readonly platform: FlagRule<OpenPlatformFlag, ClosedPlatformFlag>
 }
@@ -38,6 +46,8 @@ export type SnpRule = {
 export type FlagRule<Open, Closed> = {
   readonly allow: readonly Open[]
   readonly require: readonly Closed[]
+  /** By number, for bits that had no name when the rule was written; a later client may know one. */
+  readonly allowBits: readonly number[]
 }
 
 /** Reads the members of a rule of kind `snp`; the caller refuses what is left over. */
@@ -53,15 +63,50 @@ export function readSnpRule(fields: Fields): SnpRule {
     cspIds: signers.includes('vlek') ? readCspIds(fields) : [],
     vmpl: fields.optional('vmpl', (name) => fields.integer(name, { min: 0, max: 3 })) ?? 0,
     hostData: fields.optional('host_data', (name) => fields.hex(name, 32)),
+    chipIds: readChipIds(fields, signers),
+    idKeyDigests: readDigests(fields, 'id_key_digests'),
+    authorKeyDigests: readDigests(fields, 'author_key_digests'),
+    crl: readCrlRule(fields, 'crl'),
     guestPolicy: fields.object('guest_policy', (inner) => ({
       allow: readChoices(inner, 'allow', openPolicyFlags, 0),
       require: readChoices(inner, 'require', closedPolicyFlags, 0),
+      allowBits: readBits(inner, 16),
     })),
     platform: fields.object('platform', (inner) => ({
       allow: readChoices(inner, 'allow', openPlatformFlags, 0),
       require: readChoices(inner, 'require', closedPlatformFlags, 0),
+      allowBits: readBits(inner, 0),
     })),
   }
+}
+
+// The chip in a report that a VLEK signed is the word of whoever holds that key, for any machine.
+function readChipIds(fields: Fields, signers: readonly SnpSigner[]): string[] | undefined {
+  const chipIds = fields.optional('chip_ids', (name) =>
+    fields.hexes(name, 64, { min: 1, max: 256 }),
+  )
+  if (chipIds !== undefined && signers.includes('vlek')) {
+    fields.refuse('chip_ids', 'a VLEK is certified for no chip; list vcek alone as signer')
+  }
+  return chipIds
+}
+
+// Zeros mean that there was no such key: a rule that lists them would accept everyone's guest.
+function readDigests(fields: Fields, name: string): string[] | undefined {
+  const digests = fields.optional(name, () => fields.hexes(name, 48, { min: 1, max: 16 }))
+  if (digests?.some((digest) => /^0+$/.test(digest))) fields.refuse(name, 'zeros name no key')
+  return digests
+}
+
+function readBits(fields: Fields, least: number): number[] {
+  const bits = fields.optional('allow_bits', (name) =>
+    fields.array(name, { min: 0, max: 64 }, (item) => {
+      const isBit = Number.isInteger(item) && Number(item) >= least && Number(item) <= 63
+      if (!isBit) fields.refuse(name, `expected numbers from ${least} to 63`)
+      return Number(item)
+    }),
+  )
+  return bits ?? []
 }
 
 function readMinimumTcb(fields: Fields): SnpRule['minimumTcb'] {

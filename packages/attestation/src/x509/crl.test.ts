@@ -49,6 +49,18 @@ test('a certificate that the list names is revoked', async () => {
   })
 })
 
+test('a list has its number, which must be one', async () => {
+  const numbered = (value: Bytes) => issueCrl({ issuer, extensions: [{ oid: '2.5.29.20', value }] })
+  expect(parseCrl(await numbered(integer(300))).number).toBe(300n)
+  expect(parseCrl(await issueCrl({ issuer })).number).toBeUndefined()
+  const negative = Uint8Array.of(2, 1, 0x80)
+  const long = Uint8Array.of(2, 21, 1, ...new Uint8Array(20))
+  for (const value of [negative, long, Uint8Array.of(4, 1, 1)]) {
+    const der = await numbered(value)
+    expect(() => parseCrl(der)).toThrow(expect.objectContaining({ code: 'crl_invalid' }))
+  }
+})
+
 test('a list that is absent is missing', async () => {
   await expect(judge(undefined)).rejects.toMatchObject({ code: 'crl_missing' })
 })

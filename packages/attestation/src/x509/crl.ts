@@ -13,6 +13,8 @@ export type Crl = {
   readonly issuer: Bytes
   readonly thisUpdate: Date
   readonly nextUpdate: Date | undefined
+  /** CRLNumber (RFC 5280, 5.2.3), which grows with every list of an issuer. */
+  readonly number: bigint | undefined
   /** Time of revocation by serial number in hex. */
   readonly revoked: ReadonlyMap<string, Date>
   readonly signatureAlgorithm: SignatureAlgorithm
@@ -23,8 +25,12 @@ declare const verified: unique symbol
 /** A list whose signature and window were checked; only `verifyCrl` makes one. */
 export type VerifiedCrl = Crl & { readonly [verified]: true }
 
+/** What a rule may ask of a list; the number is decimal. */
+export type CrlClaims = { readonly number: string | undefined; readonly ageHours: number }
+
+const crlNumberOid = '2.5.29.20'
 const maxCrlOctets = 4 * 1024 * 1024
-const crlExtensions: readonly string[] = ['2.5.29.20', '2.5.29.35'] // crlNumber, authority key id
+const crlExtensions: readonly string[] = [crlNumberOid, '2.5.29.35'] // and authority key id
 const entryExtensions: readonly string[] = ['2.5.29.21', '2.5.29.24'] // reason, invalidity date
 
 /** Throws `crl_invalid` for anything that is not one whole, strict, complete (not delta) list. */
@@ -73,6 +79,11 @@ export async function verifyCrl(
   return crl as VerifiedCrl
 }
 
+export const readCrlClaims = ({ number, thisUpdate }: VerifiedCrl, at: Date): CrlClaims => ({
+  number: number?.toString(),
+  ageHours: (at.getTime() - thisUpdate.getTime()) / 3_600_000,
+})
+
 /** Refuses a certificate that its issuer's list names. */
 export function requireUnlisted(
   crl: VerifiedCrl,
@@ -115,11 +126,21 @@ function readCrl(outer: DerReader): Crl {
     const nextUpdate = isTime(fields.peekTag()) ? fields.readTime() : undefined
     const revoked = readEntries(fields.enterOptional(tags.sequence))
     const wrapped = fields.enterOptional(contextTag(0))
-    if (wrapped) refuseCritical(readExtensions(wrapped), crlExtensions)
+    const extensions = wrapped ? readExtensions(wrapped) : new Map<string, Extension>()
+    refuseCritical(extensions, crlExtensions)
     wrapped?.end()
     fields.end()
-    return { tbs, issuer, thisUpdate, nextUpdate, revoked, signatureAlgorithm, signature }
+    const number = readCrlNumber(extensions.get(crlNumberOid))
+    return { tbs, issuer, thisUpdate, nextUpdate, number, revoked, signatureAlgorithm, signature }
   })
+}
+
+/** Non-negative, at most 20 octets (RFC 5280, 5.2.3). */
+function readCrlNumber(extension: Extension | undefined): bigint | undefined {
+  if (extension === undefined) return undefined
+  const octets = parseDer(extension.value, (reader) => reader.readIntegerBytes())
+  if (octets.length > 20 || (octets[0] ?? 0) >= 0x80) malformed('list number is out of range')
+  return BigInt(`0x${formatHex(octets)}`)
 }
 
 function readEntries(entries: DerReader | undefined): Map<string, Date> {
