@@ -1,6 +1,6 @@
 /** Starts the engine that the settings name. */
 import type { Log } from '@privatemode/service'
-import { type Engine, EngineError } from './engine/engine.ts'
+import { type Engine, EngineError, type PathIsolation } from './engine/engine.ts'
 import type { EngineChoice } from './engine/engine-settings.ts'
 import { connectHttpEngine, type HttpEngineParts } from './engine/http/http-engine.ts'
 import { WorkerError } from './worker-error.ts'
@@ -19,6 +19,15 @@ export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engi
   }
 }
 
+/** One line for each path, so that nobody takes for proven what is only trusted. */
+function logPath({ model, endpoint, state, detail }: PathIsolation, log: Log): void {
+  const isTranslated = endpoint === 'messages' || endpoint === 'responses'
+  const isNotable = state === 'accepted' || (state === 'unused' && !isTranslated)
+  const fields = { model, route: endpoint, outcome: state, detail }
+  if (isNotable) log.warn('prompt cache isolation', fields)
+  else log.info('prompt cache isolation', fields)
+}
+
 async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promise<Engine> {
   const { url: baseUrl, kind: _, ...settings } = choice
   const parts: HttpEngineParts = {
@@ -27,6 +36,9 @@ async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promi
       isHealthy
         ? log.info('model server is back', { detail })
         : log.error('model server is away', { detail }),
+    onInspected: (isolation) => {
+      for (const path of isolation) logPath(path, log)
+    },
   }
   const engine = await connectHttpEngine({ baseUrl, ...settings }, parts).catch((cause) => {
     // Callers never learn where the server is; whoever starts the worker must.

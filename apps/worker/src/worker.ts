@@ -67,6 +67,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const guard = new ReplayGuard()
   const metrics = createWorkerMetrics(models.map(({ id }) => id))
   const watched = new WatchedEngine(engine, metrics)
+  metrics.watchIsolation(() => watched.isolation())
   const service: SealedService = {
     ...{ workerId, engine: watched, keys, guard, signer, now },
     meter(usage, record) {

@@ -8,6 +8,10 @@ test('counters, gauges and histograms are written in the text format', () => {
   requests.add(2, { status: '200' })
   metrics.gauge('open', 'Open streams.').set(3)
   metrics.gaugeOf('memory_bytes', 'Memory.', () => 7)
+  metrics.gaugesOf('up', 'Up.', () => [
+    [{ part: 'a' }, 1],
+    [{ part: 'b' }, 0],
+  ])
   const seconds = metrics.histogram('seconds', 'Time.', [0.1, 1])
   seconds.observe(0.05)
   seconds.observe(0.5)
@@ -21,6 +25,10 @@ open 3
 # HELP memory_bytes Memory.
 # TYPE memory_bytes gauge
 memory_bytes 7
+# HELP up Up.
+# TYPE up gauge
+up{part="a"} 1
+up{part="b"} 0
 # HELP seconds Time.
 # TYPE seconds histogram
 seconds_bucket{le="0.1"} 1

@@ -23,6 +23,8 @@ export type Metrics = {
   gauge(name: string, help: string): Gauge
   /** A gauge that is read when the metrics are. */
   gaugeOf(name: string, help: string, read: () => number): void
+  /** A gauge of several series, all of which are read when the metrics are. */
+  gaugesOf(name: string, help: string, read: () => readonly (readonly [Labels, number])[]): void
   histogram(name: string, help: string, buckets: readonly number[]): Histogram
   /** All metrics, content type `metricsContentType`. */
   format(): string
@@ -74,6 +76,13 @@ export function createMetrics(): Metrics {
     },
     gaugeOf(name, help, read) {
       families.push({ name, help, kind: 'gauge', lines: () => [`${name} ${read()}`] })
+    },
+    gaugesOf(name, help, read) {
+      const lines = () =>
+        read()
+          .slice(0, seriesLimit)
+          .map(([labels, value]) => `${name}${formatLabels(labels)} ${value}`)
+      families.push({ name, help, kind: 'gauge', lines })
     },
     histogram(name, help, buckets) {
       const series = new Series(() => new Observed(buckets))

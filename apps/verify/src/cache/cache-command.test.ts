@@ -131,3 +131,32 @@ test('a wrong call is refused before anything is sent', async () => {
     await expect(cacheCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow()
   }
 })
+
+test("the worker's own account of each path is shown, and a failure to read it is no verdict", async () => {
+  const lines = ['chat', 'messages'].map(
+    (endpoint) =>
+      `privatemode_worker_cache_isolation{model="a\\"b",endpoint="${endpoint}",state="proven"} 1`,
+  )
+  const metrics = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ url }) => new Response(url.endsWith('/metrics') ? `up 1\n${lines.join('\n')}\n` : ''),
+  })
+  try {
+    const server = start({})
+    const given = { rounds: '1', 'worker-metrics': `${metrics.url}metrics` }
+    const shown = await run(server.url, given)
+    expect(shown.lines.slice(-3)).toEqual([
+      "By the worker's own account:",
+      'chat           proven      a"b',
+      'messages       proven      a"b',
+    ])
+    const told = await run(server.url, given, '--json')
+    expect(JSON.parse(told.lines[0]!).worker_paths).toHaveLength(2)
+    const other = await run(server.url, { ...given, 'worker-metrics': `${metrics.url}` })
+    expect(other.code).toBe(4)
+    expect(other.errors[0]).toContain('has no privatemode_worker_cache_isolation')
+  } finally {
+    await metrics.stop(true)
+  }
+})

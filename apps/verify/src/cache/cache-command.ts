@@ -10,6 +10,7 @@ import {
 } from '@privatemode/sdk/canary'
 import { type Command, formatOptions, parseOptions, required, UsageError } from '../command.ts'
 import { formatReport } from './format-report.ts'
+import { formatWorkerPaths, readWorkerPaths, type WorkerPath } from './worker-paths.ts'
 
 const options = {
   url: { value: 'URL', help: 'the endpoint, such as http://127.0.0.1:8080' },
@@ -26,6 +27,10 @@ const options = {
     help: `random words of a prompt, about 4 tokens each; ${canaryDefaults.words} unless given`,
   },
   ca: { value: 'FILE', help: 'PEM of the authority behind an HTTPS endpoint' },
+  'worker-metrics': {
+    value: 'URL',
+    help: "a worker's metrics, such as http://127.0.0.1:9100/metrics: shows its own proof for each path",
+  },
   json: { help: 'prints the report as one line of JSON' },
 } as const
 
@@ -66,8 +71,11 @@ export const cacheCommand: Command = {
       noSalt: readExpectation(given['no-salt']?.[0] ?? 'apart'),
       hasOtherKey: target.otherApiKey !== undefined,
     }
+    const metricsUrl = given['worker-metrics']?.[0]
     let report: CanaryReport
+    let paths: WorkerPath[] | undefined
     try {
+      if (metricsUrl !== undefined) paths = await readWorkerPaths(readUrl(metricsUrl))
       report = await runCanary(run)
     } catch (failure) {
       const reason = failure instanceof Error ? failure.message : 'unknown reason'
@@ -75,8 +83,9 @@ export const cacheCommand: Command = {
       error(`the probes failed: ${reason}`)
       return exitCodes['cannot-tell']
     }
-    if (given.json === undefined) for (const line of formatReport(report)) out(line)
-    else out(JSON.stringify(report))
+    const lines = [...formatReport(report), ...formatWorkerPaths(paths)]
+    if (given.json === undefined) for (const line of lines) out(line)
+    else out(JSON.stringify({ ...report, ...(paths && { worker_paths: paths }) }))
     return exitCodes[report.verdict]
   },
 }

@@ -56,6 +56,24 @@ export type EngineModel = {
   readonly vision: boolean
 }
 
+/** How one path of a model server keeps the prompt caches of its callers apart. */
+export type PathIsolation = {
+  readonly model: string
+  readonly endpoint: EngineEndpoint
+  readonly state: /** Seen at the start: the same salt hits, another one misses. */
+    | 'proven'
+    /** Not seen, but this version of the server is known to keep salts apart. */
+    | 'trusted'
+    /** The server is told in every request not to use its cache. */
+    | 'cache-off'
+    /** The operator accepts that callers share. */
+    | 'accepted'
+    /** No prompt is sent there. */
+    | 'unused'
+  /** Why, in words for the log. */
+  readonly detail: string
+}
+
 export interface Engine {
   /** For people, for example `llama.cpp 3.22.1`. */
   readonly name: string
@@ -65,6 +83,8 @@ export interface Engine {
   speaks?(endpoint: NativeEndpoint, modelId: string): boolean
   /** Prompt tokens that a call with the same body would cost; `messages` only where it is spoken. */
   countTokens(body: JsonObject, endpoint?: 'chat' | 'messages'): Promise<number>
+  /** Of a model server: every path of every model, also those that are not used. */
+  isolation?(): readonly PathIsolation[]
   close(): Promise<void>
 }
 

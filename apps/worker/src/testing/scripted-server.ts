@@ -34,6 +34,8 @@ export type ScriptedServerOptions = {
   readonly prefillMsPerToken?: number
   /** Sends whoever asks to this address instead. */
   readonly redirectTo?: string
+  /** Paths on which it refuses long prompts, as a probe of a cache is. */
+  readonly refusesLongOn?: readonly string[]
   /** Paths that it does not have. */
   readonly lacksPaths?: readonly string[]
   /** Endpoints of other dialects that it has itself. */
@@ -202,6 +204,8 @@ function generate(
   const reply = options.reply?.(asked) ?? orderedReply(asked)
   if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
   const prompt = promptTokens(body)
+  if (prompt.length > 50 && options.refusesLongOn?.includes(path))
+    return refuse(400, 'it does not like this')
   const limit = options.contextLength ?? 8192
   const output = Number(body.max_completion_tokens ?? body.max_tokens ?? 0)
   if (prompt.length + output > limit) {

@@ -7,6 +7,7 @@ import type {
   EngineModel,
   JsonObject,
   NativeEndpoint,
+  PathIsolation,
 } from '../engine/engine.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
@@ -35,6 +36,10 @@ export class WatchedEngine implements Engine {
 
   speaks(endpoint: NativeEndpoint, modelId: string): boolean {
     return this.#engine.speaks?.(endpoint, modelId) ?? false
+  }
+
+  isolation(): readonly PathIsolation[] {
+    return this.#engine.isolation?.() ?? []
   }
 
   countTokens(body: JsonObject, endpoint?: 'chat' | 'messages'): Promise<number> {

@@ -21,6 +21,18 @@ const record: UsageRecord = {
   duration_ms: 700,
 }
 
+test('the isolation of each path is told as it is now', () => {
+  const metrics = createWorkerMetrics([chatModel.id])
+  let state: 'proven' | 'unused' = 'proven'
+  metrics.watchIsolation(() => [{ model: 'm', endpoint: 'chat', state, detail: 'why' }])
+  const line = (word: string) =>
+    `privatemode_worker_cache_isolation{model="m",endpoint="chat",state="${word}"} 1\n`
+  expect(metrics.format()).toContain(line('proven'))
+  state = 'unused'
+  expect(metrics.format()).toContain(line('unused'))
+  expect(metrics.format()).not.toContain(line('proven'))
+})
+
 test('requests and tokens are counted by model, outcome and kind', () => {
   const metrics = createWorkerMetrics([chatModel.id])
   metrics.answered(record)

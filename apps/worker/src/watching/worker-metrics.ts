@@ -1,6 +1,7 @@
 /** What the worker counts for Prometheus: requests, tokens and times, never content. */
 import type { UsageRecord } from '@privatemode/protocol/envelope'
 import { createMetrics, durationBuckets } from '@privatemode/service'
+import type { PathIsolation } from '../engine/engine.ts'
 
 export type WorkerMetrics = {
   /** Takes what was metered of one answer. */
@@ -10,10 +11,14 @@ export type WorkerMetrics = {
   /** Time until the engine gave the first of an answer. */
   firstAnswer(seconds: number): void
   watch(name: string, help: string, read: () => number): void
+  /** How each path of the model server keeps prompt caches apart, read anew each time. */
+  watchIsolation(read: () => readonly PathIsolation[]): void
   format(): string
 }
 
 const prefix = 'privatemode_worker_'
+const isolationHelp =
+  'how prompt caches are kept apart, by model and endpoint: proven, trusted, cache-off, accepted or unused'
 
 /** `models` are the names that labels may have: a client may ask for any other. */
 export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
@@ -38,6 +43,10 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
     refused: (code) => refusals.add(1, { code }),
     firstAnswer: (time) => first.observe(time),
     watch: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
+    watchIsolation: (read) =>
+      metrics.gaugesOf(`${prefix}cache_isolation`, isolationHelp, () =>
+        read().map(({ model, endpoint, state }) => [{ model, endpoint, state }, 1]),
+      ),
     format: () => metrics.format(),
   }
 }

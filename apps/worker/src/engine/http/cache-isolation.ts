@@ -1,5 +1,12 @@
 /** Proves that a server keeps the caches of different salts apart, before it gets a prompt. */
-import { EngineError, type EngineUsage, type JsonObject } from '../engine.ts'
+import {
+  type EngineEndpoint,
+  EngineError,
+  type EngineModel,
+  type EngineUsage,
+  type JsonObject,
+  type PathIsolation,
+} from '../engine.ts'
 import type { Discovery } from './discover.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverTraits } from './server-kinds.ts'
@@ -13,74 +20,141 @@ export type IsolationProof =
   | 'shared'
   /** Nothing hits: there is no cache, or the server does not report hits. */
   | 'unseen'
+  /** A probe was refused or had no usage: nothing is proven. */
+  | 'refused'
+  /** The server does not have this path. */
+  | 'absent'
 
-/** Long enough for several cache blocks of any server. */
-const probeWords = 400
+/** Long enough for several cache blocks of any server, where the context has room for it. */
+const maxProbeWords = 400
+const minProbeWords = 16
+/** A word of up to four characters is a token for each of them at worst, and one for its space. */
+const tokensPerWord = 5
 
 /** The paths that prompts take: a server may honour salts on one and drop them on the other. */
-const promptPaths: readonly (readonly [string, (prompt: string) => JsonObject])[] = [
-  ['/v1/completions', (prompt) => ({ prompt })],
-  ['/v1/chat/completions', (content) => ({ messages: [{ role: 'user', content }] })],
-]
+const promptPaths: readonly (readonly [EngineEndpoint, string, (prompt: string) => JsonObject])[] =
+  [
+    ['chat', '/v1/chat/completions', (content) => ({ messages: [{ role: 'user', content }] })],
+    ['completions', '/v1/completions', (prompt) => ({ prompt })],
+  ]
 
-/** Three short calls on each path, with text that no one has asked before and no one will again. */
-export async function proveIsolation(client: ServerClient, model: string): Promise<IsolationProof> {
-  const proofs: IsolationProof[] = []
-  for (const [path, bodyOf] of promptPaths) {
-    const body = { model, max_tokens: 1, ...bodyOf(probePrompt()) }
-    const proof = await proveOn(client, path, body, (answer) => readUsage(answer.usage))
-    if (proof !== undefined) proofs.push(proof)
-  }
-  if (proofs.includes('shared')) return 'shared'
-  return proofs.length > 0 && !proofs.includes('unseen') ? 'isolated' : 'unseen'
-}
-
-export function probePrompt(): string {
-  const words = crypto.getRandomValues(new Uint16Array(probeWords))
+/** Text that no one has asked before and no one will again; it takes at most half of the context. */
+export function probePrompt({ contextLength }: Pick<EngineModel, 'contextLength'>): string {
+  const room = Math.floor(contextLength / 2 / tokensPerWord)
+  const count = Math.min(maxProbeWords, Math.max(minProbeWords, room))
+  const words = crypto.getRandomValues(new Uint16Array(count))
   return Array.from(words, (word) => word.toString(36)).join(' ')
 }
 
-/** Undefined where the server refuses the path: then no prompt is answered there either. */
+/** Three short calls: under one salt, under another, and under the first again. */
 export async function proveOn(
   client: ServerClient,
   path: string,
   body: JsonObject,
   usageOf: (answer: JsonObject) => EngineUsage | undefined,
-): Promise<IsolationProof | undefined> {
+): Promise<IsolationProof> {
   const [salt, otherSalt] = [randomServerSalt(), randomServerSalt()]
-  const ask = (cache_salt: string) => client.ask(path, { ...body, cache_salt })
-  const cachedUnder = async (cache_salt: string) => {
-    const answer = await ask(cache_salt)
-    return (answer && usageOf(answer)?.cachedTokens) ?? 0
+  const probe = async (cache_salt: string) => {
+    const { status, answer } = await client.probe(path, { ...body, cache_salt })
+    return { status, usage: answer && usageOf(answer) }
   }
-  if ((await ask(salt)) === undefined) return undefined
-  if ((await cachedUnder(otherSalt)) > 0) return 'shared'
-  return (await cachedUnder(salt)) > 0 ? 'isolated' : 'unseen'
+  const first = await probe(salt)
+  if (first.status === 404 || first.status === 405 || first.status === 501) return 'absent'
+  const other = await probe(otherSalt)
+  const again = await probe(salt)
+  // A refusal reports no hit either: it must not pass for a cache that is kept apart.
+  if (first.usage === undefined || other.usage === undefined || again.usage === undefined)
+    return 'refused'
+  if (other.usage.cachedTokens > 0) return 'shared'
+  return again.usage.cachedTokens > 0 ? 'isolated' : 'unseen'
 }
 
 /**
- * Refuses a server that could let one caller's cache speed up another's request. An operator's
- * word overrides ignorance and known sharing alike; without it only proof or a trusted version do.
+ * How each path of each model keeps callers apart. Throws where a server could let one caller's
+ * cache speed up another's request: an operator's word overrides that; without it only proof or a
+ * trusted version count, and a path that has neither is not used.
  */
 export async function requireIsolation(
   client: ServerClient,
   found: Discovery,
   acceptSharedCache: boolean,
-): Promise<IsolationProof | 'cache-off' | 'accepted'> {
+): Promise<PathIsolation[]> {
   const traits = serverTraits[found.kind]
-  if (traits.isolation === 'cache-off-per-request') return 'cache-off'
-  if (acceptSharedCache) return 'accepted'
+  if (traits.isolation === 'cache-off-per-request')
+    return everyPath(found, 'cache-off', 'the server is told in every request not to use its cache')
+  if (acceptSharedCache)
+    return everyPath(found, 'accepted', 'the operator accepts a cache that callers share')
   if (traits.isolation === 'none') {
     throw refusal(`${found.kind} servers do not know cache salts`)
   }
-  const generating = found.models.filter((model) => model.tasks.includes('generate'))
-  const proofs = new Set<IsolationProof>()
-  for (const model of generating) proofs.add(await proveIsolation(client, model.id))
-  if (proofs.has('shared')) throw refusal('the server shares its cache between salts')
-  const isProven = generating.length > 0 && !proofs.has('unseen')
-  if (isProven) return 'isolated'
-  if (isTrusted(found)) return 'unseen'
-  throw refusal(`${found.kind} ${found.version ?? ''} is not known to keep salts apart`)
+  const paths: PathIsolation[] = []
+  for (const model of found.models) paths.push(...(await judgeModel(client, found, model)))
+  if (paths.every(({ state }) => state === 'unused')) {
+    const [why] = paths.filter((one) => one.detail !== absent).map(({ detail }) => detail)
+    throw refusal(
+      `${found.kind} ${found.version ?? ''} is not known to keep salts apart (${why ?? absent})`,
+    )
+  }
+  return paths
+}
+
+async function judgeModel(
+  client: ServerClient,
+  found: Discovery,
+  model: EngineModel,
+): Promise<PathIsolation[]> {
+  const paths: PathIsolation[] = []
+  const add = (endpoint: EngineEndpoint, { state, detail }: Judgement) =>
+    paths.push({ model: model.id, endpoint, state, detail })
+  if (model.tasks.includes('generate')) {
+    for (const [endpoint, path, bodyOf] of promptPaths) {
+      const body = { model: model.id, max_tokens: 1, ...bodyOf(probePrompt(model)) }
+      const proof = await proveOn(client, path, body, (answer) => readUsage(answer.usage))
+      if (proof === 'shared') throw refusal(`the server shares its cache between salts at ${path}`)
+      add(endpoint, judge(proof, isTrusted(found)))
+    }
+  }
+  // Servers report no hits for embeddings, so that nothing can be proven there.
+  if (model.tasks.includes('embed')) add('embeddings', judge('unseen', isTrusted(found)))
+  return paths
+}
+
+export type Judgement = Pick<PathIsolation, 'state' | 'detail'>
+
+const absent = 'the server does not have this path'
+
+/** What a proof means for the use of a path. */
+export function judge(proof: Exclude<IsolationProof, 'shared'>, trusted: boolean): Judgement {
+  switch (proof) {
+    case 'isolated':
+      return { state: 'proven', detail: 'the same salt hits, another one misses' }
+    case 'absent':
+      return { state: 'unused', detail: absent }
+    case 'unseen':
+      return unproven('the server reports no hits', trusted)
+    case 'refused':
+      return unproven('the server refused a probe', trusted)
+  }
+}
+
+function unproven(why: string, trusted: boolean): Judgement {
+  return trusted
+    ? { state: 'trusted', detail: `${why}; its version is known to keep salts apart` }
+    : { state: 'unused', detail: why }
+}
+
+const taskPaths = { generate: ['chat', 'completions'], embed: ['embeddings'] } as const
+
+function everyPath(
+  { models }: Discovery,
+  state: PathIsolation['state'],
+  detail: string,
+): PathIsolation[] {
+  return models.flatMap(({ id, tasks }) =>
+    tasks.flatMap((task) =>
+      taskPaths[task].map((endpoint) => ({ model: id, endpoint, state, detail })),
+    ),
+  )
 }
 
 function isTrusted({ kind, version }: Discovery): boolean {

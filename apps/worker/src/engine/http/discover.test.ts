@@ -13,6 +13,9 @@ const connect = (options: ScriptedServerOptions, settings?: Settings): Promise<E
 
 const sharing = { acceptSharedCache: true }
 
+const statesOf = (engine: Engine): Record<string, string> =>
+  Object.fromEntries(engine.isolation?.().map(({ endpoint, state }) => [endpoint, state]) ?? [])
+
 describe('discovery', () => {
   test.each([
     ['vllm', '0.27.1', 'http vllm 0.27.1'],
@@ -112,6 +115,59 @@ describe('cache isolation', () => {
       await expect(connect({ reportsCache: false, ...options })).rejects.toMatchObject({
         message: expect.stringContaining('not known to keep salts apart'),
       })
+  })
+
+  test('a probe that is refused proves nothing: the path is not used, or trusted by its version', async () => {
+    const refusesLongOn = ['/v1/chat/completions']
+    const old = { version: '0.26.0', refusesLongOn }
+    const engine = await connect({ ...old, native: ['messages', 'responses'] })
+    expect(statesOf(engine)).toEqual({
+      ...{ chat: 'unused', completions: 'proven', embeddings: 'unused' },
+      ...{ messages: 'proven', responses: 'proven' },
+    })
+    const body = { model: 'scripted', messages: [{ role: 'user', content: 'a' }], prompt: 'a' }
+    const signal = new AbortController().signal
+    const call = (endpoint: 'chat' | 'completions') =>
+      engine.call({ endpoint, body, stream: false, signal })
+    await expect(call('chat')).rejects.toMatchObject({
+      code: 'unsupported_value',
+      message: expect.stringContaining('not proven to keep callers apart'),
+    })
+    expect((await call('completions')).kind).toBe('complete')
+    const trusted = await connect({ version: '0.27.0', refusesLongOn })
+    expect(statesOf(trusted)).toMatchObject({ chat: 'trusted', completions: 'proven' })
+    const all = ['/v1/chat/completions', '/v1/completions']
+    await expect(connect({ version: '0.26.0', refusesLongOn: all })).rejects.toMatchObject({
+      message: expect.stringContaining('(the server refused a probe)'),
+    })
+  })
+
+  test('each path says how it keeps callers apart', async () => {
+    const rest = { embeddings: 'trusted', messages: 'unused', responses: 'unused' }
+    const proven = { chat: 'proven', completions: 'proven' }
+    expect(statesOf(await connect({}))).toEqual({ ...proven, ...rest })
+    const native = { native: ['messages', 'responses'] } as const
+    const spoken = { messages: 'proven', responses: 'proven' }
+    expect(statesOf(await connect(native))).toEqual({ ...proven, ...rest, ...spoken })
+    const dropping = await connect({ ...native, dropsSaltOn: ['/v1/messages'], miscountsBy: 1 })
+    expect(statesOf(dropping)).toMatchObject({ messages: 'unused', responses: 'proven' })
+    const silent = await connect({ reportsCache: false })
+    expect(statesOf(silent)).toEqual({ chat: 'trusted', completions: 'trusted', ...rest })
+    const chatOnly = await connect({ lacksPaths: ['/v1/completions'] })
+    expect(statesOf(chatOnly)).toMatchObject({ chat: 'proven', completions: 'unused' })
+    const off = await connect({ kind: 'llama-server' })
+    expect(statesOf(off)).toMatchObject({ chat: 'cache-off', embeddings: 'cache-off' })
+    const accepted = await connect({ kind: 'ollama' }, sharing)
+    expect(statesOf(accepted)).toMatchObject({ chat: 'accepted', completions: 'accepted' })
+  })
+
+  test('the probe fits a small context, and the first question is a normal one', async () => {
+    const server = serve({ contextLength: 200, version: '0.20.0' })
+    expect(statesOf(await connectTo(server.url))).toMatchObject({ chat: 'proven' })
+    const [first] = server.requests
+    expect(first?.path).toBe('/v1/chat/completions')
+    expect(first?.promptTokens).toBeGreaterThan(3)
+    for (const { body } of server.requests) expect(body.prompt ?? 'long enough').not.toHaveLength(1)
   })
 
   test('a server without salts is refused until the operator accepts a shared cache', async () => {

@@ -93,12 +93,10 @@ async function describeModel(
 
 /** What a model does is tried out: no two servers tell it in the same way. */
 async function tryTasks(client: ServerClient, model: string): Promise<ModelOverride> {
-  const word = { model, cache_salt: randomServerSalt() }
-  const [generated, embedded] = await Promise.all([
-    client.ask('/v1/completions', { ...word, prompt: 'a', max_tokens: 1 }),
-    client.ask('/v1/embeddings', { ...word, input: 'a' }),
-  ])
-  const isGenerating = Array.isArray(generated?.choices) || (await takesChat(client, word))
+  const asked = { model, cache_salt: randomServerSalt() }
+  // One at a time and chat first: prompts of a single token have ended engines that were just started.
+  const isGenerating = (await takesChat(client, asked)) || (await takesText(client, asked))
+  const embedded = await client.ask('/v1/embeddings', { ...asked, input: greeting })
   return {
     tasks: [
       ...(isGenerating ? (['generate'] as const) : []),
@@ -107,11 +105,19 @@ async function tryTasks(client: ServerClient, model: string): Promise<ModelOverr
   }
 }
 
-/** Some servers have chat and nothing else that generates. */
-async function takesChat(client: ServerClient, word: JsonObject): Promise<boolean> {
-  const messages = [{ role: 'user', content: 'a' }]
-  const answer = await client.ask('/v1/chat/completions', { ...word, messages, max_tokens: 1 })
-  return Array.isArray(answer?.choices)
+const greeting = 'Hello! Please answer with one word.'
+const answerTokens = 8
+
+async function takesChat(client: ServerClient, asked: JsonObject): Promise<boolean> {
+  const messages = [{ role: 'user', content: greeting }]
+  const body = { ...asked, messages, max_tokens: answerTokens }
+  return Array.isArray((await client.ask('/v1/chat/completions', body))?.choices)
+}
+
+/** Models without a chat template take plain text only. */
+async function takesText(client: ServerClient, asked: JsonObject): Promise<boolean> {
+  const body = { ...asked, prompt: greeting, max_tokens: answerTokens }
+  return Array.isArray((await client.ask('/v1/completions', body))?.choices)
 }
 
 /** One white pixel: the tokenizer of a model without vision refuses it, and nothing is generated. */

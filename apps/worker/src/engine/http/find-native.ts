@@ -1,51 +1,62 @@
 /** Finds the endpoints of other dialects that a server has and may be asked at. */
-import type { JsonObject, NativeEndpoint } from '../engine.ts'
-import { probePrompt, proveOn } from './cache-isolation.ts'
+import type { EngineModel, JsonObject, NativeEndpoint, PathIsolation } from '../engine.ts'
+import { type Judgement, judge, probePrompt, proveOn } from './cache-isolation.ts'
 import type { Discovery } from './discover.ts'
 import { countPath, nativePaths, readNativeUsage } from './native-endpoints.ts'
 import type { ServerClient } from './server-client.ts'
 import { serverTraits } from './server-kinds.ts'
 import { randomServerSalt } from './server-salt.ts'
 
-/** The models that each endpoint may be asked for. */
-export type NativeModels = Readonly<Record<NativeEndpoint, ReadonlySet<string>>>
-
 const probes: Readonly<Record<NativeEndpoint, (prompt: string) => JsonObject>> = {
   messages: (content) => ({ max_tokens: 1, messages: [{ role: 'user', content }] }),
   responses: (input) => ({ max_output_tokens: 16, input, store: false }),
 }
 
+const translated = 'always translated to chat'
+
 /**
  * A version is never believed here: what is not proven is translated, which costs nothing but a
  * detour. Servers dropped salts on these paths for long after they honoured them in chat.
  */
-export async function findNative(client: ServerClient, found: Discovery): Promise<NativeModels> {
-  const native = { messages: new Set<string>(), responses: new Set<string>() }
-  if (serverTraits[found.kind].isolation !== 'by-salt') return native
-  for (const { id, tasks } of found.models) {
-    if (!tasks.includes('generate')) continue
-    if ((await isProven(client, 'messages', id)) && (await countsMessages(client, id)))
-      native.messages.add(id)
-    if (await isProven(client, 'responses', id)) native.responses.add(id)
+export async function findNative(
+  client: ServerClient,
+  found: Discovery,
+  translateDialects: boolean,
+): Promise<PathIsolation[]> {
+  const isTried = serverTraits[found.kind].isolation === 'by-salt' && !translateDialects
+  const paths: PathIsolation[] = []
+  for (const model of found.models) {
+    if (!model.tasks.includes('generate')) continue
+    for (const endpoint of ['messages', 'responses'] as const) {
+      const judged: Judgement = isTried
+        ? await judgeNative(client, endpoint, model)
+        : { state: 'unused', detail: translated }
+      paths.push({ model: model.id, endpoint, ...judged })
+    }
   }
-  return native
+  return paths
 }
 
-async function isProven(
+async function judgeNative(
   client: ServerClient,
   endpoint: NativeEndpoint,
-  model: string,
-): Promise<boolean> {
-  const body = { model, ...probes[endpoint](probePrompt()) }
+  model: EngineModel,
+): Promise<Judgement> {
+  const body = { model: model.id, ...probes[endpoint](probePrompt(model)) }
   const usageOf = (answer: JsonObject) => readNativeUsage(endpoint, answer)
   const proof = await proveOn(client, nativePaths[endpoint], body, usageOf)
-  return proof === 'isolated'
+  if (proof === 'shared')
+    return { state: 'unused', detail: 'the server shares its cache between salts here' }
+  const judged = judge(proof, false)
+  if (judged.state !== 'proven' || endpoint === 'responses') return judged
+  if (await countsMessages(client, model)) return judged
+  return { state: 'unused', detail: 'the server counts messages wrongly' }
 }
 
 /** Counting must tell what the message then costs, or callers are told another price. */
-async function countsMessages(client: ServerClient, model: string): Promise<boolean> {
-  const { max_tokens, ...question } = probes.messages(probePrompt())
-  const asked = { model, ...question, cache_salt: randomServerSalt() }
+async function countsMessages(client: ServerClient, model: EngineModel): Promise<boolean> {
+  const { max_tokens, ...question } = probes.messages(probePrompt(model))
+  const asked = { model: model.id, ...question, cache_salt: randomServerSalt() }
   const counted = await client.ask(countPath, asked)
   const answer = await client.ask(nativePaths.messages, { ...asked, max_tokens })
   const cost = answer && readNativeUsage('messages', answer)?.promptTokens

@@ -8,6 +8,7 @@ import {
   type EngineModel,
   type JsonObject,
   type NativeEndpoint,
+  type PathIsolation,
 } from '../engine.ts'
 import { assembleAnswer, isAssembled } from './assemble-answer.ts'
 import { assembleNative } from './assemble-message.ts'
@@ -15,7 +16,7 @@ import { requireIsolation } from './cache-isolation.ts'
 import { countPrompt } from './count-prompt.ts'
 import { countMessage, countTokens } from './count-tokens.ts'
 import { type Discovery, discover } from './discover.ts'
-import { findNative, type NativeModels } from './find-native.ts'
+import { findNative } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
 import { renameFields, ServerStream } from './read-stream.ts'
@@ -32,6 +33,8 @@ export type HttpEngineParts = {
   readonly now: () => Date
   /** Told when the server goes away or comes back, in words for the log. */
   readonly onHealth?: (isHealthy: boolean, detail: string) => void
+  /** Told at the start, and again when the server was inspected after it was away. */
+  readonly onInspected?: (isolation: readonly PathIsolation[]) => void
 }
 
 type GivenSettings = Pick<HttpEngineSettings, 'baseUrl'> & Partial<HttpEngineSettings>
@@ -53,7 +56,7 @@ export async function connectHttpEngine(
   const sockets = parts.fetch === undefined && isPlain ? createSocketFetch() : undefined
   const client = new ServerClient(settings, parts.fetch ?? sockets?.fetch ?? fetch)
   try {
-    const found = await inspect(client, settings, parts.now)
+    const found = await inspect(client, settings, parts)
     return new HttpEngine(settings, parts, client, found, () => sockets?.close())
   } catch (error) {
     sockets?.close()
@@ -61,18 +64,20 @@ export async function connectHttpEngine(
   }
 }
 
-type Inspected = Discovery & { readonly native: NativeModels | undefined }
+type Inspected = Discovery & { readonly isolation: readonly PathIsolation[] }
 
 /** Everything that must be true of a server before it gets a prompt, also after it was away. */
 async function inspect(
   client: ServerClient,
   settings: HttpEngineSettings,
-  now: () => Date,
+  parts: HttpEngineParts,
 ): Promise<Inspected> {
-  const found = await discover(client, settings, now)
-  await requireIsolation(client, found, settings.acceptSharedCache)
-  if (settings.translateDialects) return { ...found, native: undefined }
-  return { ...found, native: await findNative(client, found) }
+  const found = await discover(client, settings, parts.now)
+  const paths = await requireIsolation(client, found, settings.acceptSharedCache)
+  const native = await findNative(client, found, settings.translateDialects)
+  const isolation = [...paths, ...native]
+  parts.onInspected?.(isolation)
+  return { ...found, isolation }
 }
 
 /** Both forms of a question: either may be sent to the server. */
@@ -118,6 +123,7 @@ class HttpEngine implements Engine {
   async call(given: EngineCall): Promise<EngineAnswer> {
     this.#requireHealthy()
     if (given.signal.aborted) throw new EngineError('aborted', 'the request was given up')
+    this.#requireUsed(given.endpoint, given.body.model)
     const watched = new WatchedCall(
       withServerSalts(given),
       (call, isGivenUp) => this.#countPrompt(call, isGivenUp),
@@ -132,11 +138,16 @@ class HttpEngine implements Engine {
   }
 
   speaks(endpoint: NativeEndpoint, modelId: string): boolean {
-    return this.#found.native?.[endpoint].has(modelId) ?? false
+    return this.#isUsed(endpoint, modelId)
+  }
+
+  isolation(): readonly PathIsolation[] {
+    return this.#found.isolation
   }
 
   countTokens(given: JsonObject, endpoint: 'chat' | 'messages' = 'chat'): Promise<number> {
     this.#requireHealthy()
+    this.#requireUsed(endpoint, given.model)
     const body = withServerSalt(given)
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
     if (endpoint === 'messages') return countMessage(this.#client, body, signal)
@@ -202,6 +213,19 @@ class HttpEngine implements Engine {
     }
   }
 
+  #isUsed(endpoint: EngineEndpoint, model: unknown): boolean {
+    const path = this.#found.isolation.find(
+      (one) => one.endpoint === endpoint && one.model === model,
+    )
+    return path !== undefined && path.state !== 'unused'
+  }
+
+  #requireUsed(endpoint: EngineEndpoint, model: unknown): void {
+    if (this.#isUsed(endpoint, model)) return
+    const message = `this model is not served at ${paths[endpoint]}: its prompt cache is not proven to keep callers apart there`
+    throw new EngineError('unsupported_value', message)
+  }
+
   async #look(): Promise<void> {
     if (this.#isLooking || this.#isClosed) return
     this.#isLooking = true
@@ -209,7 +233,7 @@ class HttpEngine implements Engine {
       const isUp = await this.#client.isUp(serverTraits[this.#found.kind].healthPath)
       if (isUp && !this.#isHealthy) {
         // It may have come back as another version or with other models.
-        this.#found = await inspect(this.#client, this.#settings, this.#parts.now)
+        this.#found = await inspect(this.#client, this.#settings, this.#parts)
       }
       this.#tell(isUp, isUp ? this.name : 'no good answer to the health question')
     } catch (error) {

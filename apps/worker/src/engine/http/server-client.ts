@@ -45,13 +45,19 @@ export class ServerClient {
 
   /** Asks about the server itself: undefined where it has no such path or answers no JSON. */
   async ask(path: string, body?: JsonObject): Promise<JsonObject | undefined> {
+    return (await this.probe(path, body)).answer
+  }
+
+  /** Like `ask`, with the status: a path that is not there is another thing than a refusal. */
+  async probe(
+    path: string,
+    body?: JsonObject,
+  ): Promise<{ readonly status: number; readonly answer: JsonObject | undefined }> {
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
     const response = await this.#send(path, body, signal)
-    if (!response.ok) {
-      await response.body?.cancel()
-      return undefined
-    }
-    return readObject(response, signal)
+    if (response.ok) return { status: response.status, answer: await readObject(response, signal) }
+    await response.body?.cancel()
+    return { status: response.status, answer: undefined }
   }
 
   /** The first question to a server: where it goes wrong, the operator must learn why. */
