@@ -1,6 +1,7 @@
-/** `npm test`: set-up, types, lint, then every test; the last line counts them. */
+/** `npm test`: set-up, types, lint, then every test; the last lines name what was skipped and count. */
 import { spawn, spawnSync } from 'node:child_process'
 import { bunPath, install, root } from './setup.mjs'
+import { explainSkipped } from './skipped-tests.mjs'
 
 install('all')
 const bun = bunPath()
@@ -17,17 +18,23 @@ if (wanted.length === 0) {
 }
 const counted = wanted.length === 0 ? await runLanes() : await runTests(wanted)
 for (const failure of counted.failures) console.log(failure)
-console.log(
-  `${counted.passed} passed, ${counted.failed} failed${counted.skipped ? `, ${counted.skipped} skipped` : ''}`,
-)
-process.exit(counted.failed === 0 && counted.passed > 0 && counted.status === 0 ? 0 : 1)
+const { lines, unexplained, count } = explainSkipped(counted.output)
+for (const line of lines) console.log(line)
+// A skipped proof is not a pass: a test that does not say why it was skipped has failed.
+for (const name of unexplained) console.log(`(fail) ${name}: skipped without a reason`)
+const unnamed = Math.max(0, counted.skipped - count)
+if (unnamed > 0) console.log(`(fail) ${unnamed} tests were skipped without being named`)
+const failed = counted.failed + unexplained.length + unnamed
+const skipped = counted.skipped - unexplained.length - unnamed
+console.log(`${counted.passed} passed, ${failed} failed, ${skipped} skipped`)
+process.exit(failed === 0 && counted.passed > 0 && counted.status === 0 ? 0 : 1)
 
 function step(name, args) {
   const started = Date.now()
   const result = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
   if (result.status !== 0) {
     console.error(`${name}: failed`)
-    console.log('0 passed, 1 failed')
+    console.log('0 passed, 1 failed, 0 skipped')
     process.exit(1)
   }
   console.log(`${name}: ok (${((Date.now() - started) / 1000).toFixed(1)} s)`)
@@ -49,6 +56,7 @@ async function runLanes() {
     failed: others.failed + besides.failed,
     skipped: others.skipped + besides.skipped,
     failures: [...others.failures, ...besides.failures],
+    output: `${others.output}\n${besides.output}`,
   }
 }
 
@@ -57,6 +65,8 @@ function runTests(args, show = (chunk) => process.stderr.write(chunk)) {
   return new Promise((resolve) => {
     const child = spawn(bun, ['test', '--timeout', '120000', ...args], {
       cwd: root,
+      // With these Bun prints failures only, and would not name what it skips.
+      env: { ...process.env, AGENT: '', CLAUDECODE: '', REPL_ID: '' },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let text = ''
@@ -74,6 +84,7 @@ function runTests(args, show = (chunk) => process.stderr.write(chunk)) {
         failed: count('fail') + (status === 0 ? 0 : count('fail') === 0 ? 1 : 0),
         skipped: count('skip'),
         failures: new Set(text.match(/^\(fail\).*$/gm)),
+        output: text,
       })
     })
   })

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { repository } from './locked-package.ts'
 import { signDigest } from './sign-image.ts'
 
@@ -23,8 +24,8 @@ const commands: Readonly<Record<keyof typeof pairs, string>> = {
 
 for (const [kind, generate] of Object.entries(pairs)) {
   const command = commands[kind as keyof typeof pairs]
-  const missing = openssl === null ? ' (skipped: openssl is not on this machine)' : ''
-  test.skipIf(openssl === null)(`openssl verifies a signature with ${kind}${missing}`, () => {
+  const missing = openssl === null ? 'openssl is not installed' : undefined
+  unlessMissing(missing).test(`openssl verifies a signature with ${kind}`, () => {
     const { privateKey, publicKey } = generate()
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     const made = signDigest('privatemode-proxy', `sha256:${'a'.repeat(64)}`, key)

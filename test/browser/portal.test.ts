@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { unlessMissing } from '@privatemode/service/testing'
 import { launchChromium } from './chromium.ts'
 import { appearanceFlow } from './flows/appearance.ts'
 import { firstAccountFlow } from './flows/first-account.ts'
@@ -16,9 +17,9 @@ import {
 } from './portal-world.ts'
 
 const browser = await launchChromium()
-if (browser === undefined) console.warn('no Chromium starts here: the portal is not tested')
+const noBrowser = browser === undefined ? 'no Chromium starts here' : undefined
 
-describe.skipIf(browser === undefined)('the portal in a real browser', () => {
+unlessMissing(noBrowser).describe('the portal in a real browser', () => {
   let world: PortalWorld
   let admin: Visitor
 

@@ -1,7 +1,8 @@
 /** The backend's chart, rendered with the real helm. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { program as gatewayProgram } from '../../apps/gateway/src/flags.ts'
 import { parseSettings as parseGateway } from '../../apps/gateway/src/settings.ts'
 import { parsePortalConfig } from '../../apps/portal/src/config/portal-config.ts'
@@ -25,7 +26,7 @@ const podOf = (objects: KubernetesObject[], kind: string, name: string) =>
   find(objects, kind, name).spec.template.spec
 const flagsOf = (args: string[]) => args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? arg)
 
-describe.skipIf(withoutHelm)('the chart of the backend', () => {
+unlessMissing(withoutHelm).describe('the chart of the backend', () => {
   test('helm finds nothing to complain about', () => {
     const sets = ['images.gateway=r/g', 'images.worker=r/w'].flatMap((set) => ['--set', set])
     const { ok, stdout } = runHelm(['lint', '--strict', '--quiet', chart, ...sets])
@@ -187,7 +188,7 @@ test('dashboard and alerts name metrics that the programs have', () => {
   expect([...named].filter((name) => !known.has(name))).toEqual([])
 })
 
-test.skipIf(withoutHelm)('the pages understand what the chart tells them', () => {
+unlessMissing(withoutHelm).test('the pages understand what the chart tells them', () => {
   const values = withValue(backend, 'gateway.portal', {
     manifestLogKey: 'log.internal+8d4a+AQID',
     proxylessUrl: 'https://api.internal',
@@ -203,7 +204,7 @@ test.skipIf(withoutHelm)('the pages understand what the chart tells them', () =>
   })
 })
 
-test.skipIf(withoutHelm)(
+unlessMissing(withoutHelm).test(
   'readers of metrics reach a port of the workers with nothing else on it',
   () => {
     const values = withValue(backend, 'monitoring.serviceMonitors', true)

@@ -1,5 +1,6 @@
 /** Values that contradict each other, or mean nothing, are refused with a word that helps. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
+import { unlessMissing } from '@privatemode/service/testing'
 import { backend, chat } from './backend-values.ts'
 import { chartFolder, render, renderNotes, type Values, withoutHelm, withValue } from './render.ts'
 
@@ -35,13 +36,13 @@ const refusals: readonly [Values, string][] = [
   [withValue(backend, 'gateway.portal.softwareRoot', 'x'), 'softwareRoot'],
 ]
 
-describe.skipIf(withoutHelm)('the chart of the backend refuses', () => {
+unlessMissing(withoutHelm).describe('the chart of the backend refuses', () => {
   for (const [values, said] of refusals) {
     test(said, () => expect(messageOf(values)).toContain(said))
   }
 })
 
-test.skipIf(withoutHelm)('the notes say what the portal still lacks', () => {
+unlessMissing(withoutHelm).test('the notes say what the portal still lacks', () => {
   const told = renderNotes(chart, backend)
   expect(told).toContain('Nobody can sign in before gateway.publicUrl')
   expect(told).toContain('verifies nothing before gateway.portal.manifestLogKey')

@@ -1,7 +1,8 @@
 /** Every value of the backend's chart, rendered with the real helm, does what it says. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { backendEffects } from './backend-effects.ts'
 import { backend } from './backend-values.ts'
 import { type Effect, leaves, merge } from './effects.ts'
@@ -35,7 +36,7 @@ function didHold(holds: Effect['holds'], objects: Parameters<Effect['holds']>[0]
   }
 }
 
-describe.skipIf(withoutHelm)('every value of the backend’s chart has its effect', () => {
+unlessMissing(withoutHelm).describe('every value of the backend’s chart has its effect', () => {
   for (const [path, { over = backend, and = {}, value, holds }] of Object.entries(effects)) {
     test(path, () => {
       const base = merge(over, and)
@@ -50,7 +51,7 @@ describe.skipIf(withoutHelm)('every value of the backend’s chart has its effec
   })
 })
 
-describe.skipIf(withoutHelm)('every value of a worker has its effect', () => {
+unlessMissing(withoutHelm).describe('every value of a worker has its effect', () => {
   for (const [name, { and = {}, value, holds }] of Object.entries(workerEffects)) {
     test(name, () => {
       const before = { ...backend, workers: [workerWith(and)] }

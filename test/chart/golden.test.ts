@@ -1,7 +1,8 @@
 /** Whole renderings: compared with reviewed files, and checked against Kubernetes' own schemas. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { findFaults, findSchema, type KubernetesSchema } from './kubernetes-schema.ts'
 import { chartFolder, type KubernetesObject, renderObjects, withoutHelm } from './render.ts'
 import { scenarios } from './scenarios.ts'
@@ -9,7 +10,7 @@ import { scenarios } from './scenarios.ts'
 const golden = join(import.meta.dir, 'golden')
 const update = process.env.UPDATE_GOLDEN !== undefined
 
-describe.skipIf(withoutHelm)('a rendering is the one that was reviewed', () => {
+unlessMissing(withoutHelm).describe('a rendering is the one that was reviewed', () => {
   for (const { name, chart, values, options } of scenarios) {
     test(name, () => {
       const objects = renderObjects(chartFolder(chart), values, options)
@@ -29,10 +30,9 @@ const added = [findSchema('prometheus'), findSchema('leaderworkerset')].filter(
 )
 
 for (const { version, schema } of found) {
-  const skip = withoutHelm || schema === undefined || added.length < 2
-  if (schema === undefined)
-    console.warn(`no schemas of Kubernetes ${version}: npm run setup:deploy`)
-  describe.skipIf(skip)(`Kubernetes ${version} knows every field of`, () => {
+  const noSchema = schema === undefined || added.length < 2
+  const missing = withoutHelm ?? (noSchema ? 'no schemas; run npm run setup:deploy' : undefined)
+  unlessMissing(missing).describe(`Kubernetes ${version} knows every field of`, () => {
     const minor = Number(version.slice(2))
     for (const { name, chart, values, options } of scenarios.filter(
       (s) => minor >= (s.since ?? 0),
@@ -46,7 +46,8 @@ for (const { version, schema } of found) {
   })
 }
 
-test.skipIf(found[2]?.schema === undefined)('the check of schemas finds faults', () => {
+const noLatest = found[2]?.schema === undefined ? 'no schemas; run npm run setup:deploy' : undefined
+unlessMissing(noLatest).test('the check of schemas finds faults', () => {
   const schema = found[2]?.schema as KubernetesSchema
   const service = (spec: object) => ({ apiVersion: 'v1', kind: 'Service', metadata: {}, spec })
   const right = { type: 'ClusterIP', ports: [{ port: 80, targetPort: 'http' }] }

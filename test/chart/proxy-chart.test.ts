@@ -1,7 +1,8 @@
 /** The proxy's chart, rendered with the real helm. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { container, type Effect, leaves, merge, pod } from './effects.ts'
 import { clusterEffects } from './proxy-cluster-effects.ts'
 import { configEffects, hosted, minimal } from './proxy-config-effects.ts'
@@ -25,7 +26,7 @@ const messageOf = (values: Values, options = {}) => {
   return rendered.kind === 'refused' ? rendered.message : 'rendered'
 }
 
-describe.skipIf(withoutHelm)('the chart of the proxy', () => {
+unlessMissing(withoutHelm).describe('the chart of the proxy', () => {
   test('helm finds nothing to complain about', () => {
     const { ok, stdout } = runHelm(['lint', '--strict', '--quiet', chart, ...setMinimal])
     expect(stdout).not.toMatch(/WARNING|ERROR/)
@@ -126,7 +127,7 @@ describe.skipIf(withoutHelm)('the chart of the proxy', () => {
   })
 })
 
-describe.skipIf(withoutHelm)('every value of the chart has its effect', () => {
+unlessMissing(withoutHelm).describe('every value of the chart has its effect', () => {
   for (const [path, effect] of Object.entries(effects)) {
     test(path, () => {
       const base = merge(effect.over ?? minimal, effect.and ?? {})

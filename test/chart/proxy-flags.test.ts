@@ -1,8 +1,9 @@
 /** The command line that the chart renders is read by the proxy itself. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { program } from '../../apps/proxy/src/flag-table.ts'
 import { readSettings, type Settings } from '../../apps/proxy/src/settings.ts'
 import { container } from './effects.ts'
@@ -40,7 +41,7 @@ const everything: Values = {
 }
 const proxyless = withValue(hosted, 'config.hosted.deploymentManifest.configMapName', 'deployment')
 
-describe.skipIf(withoutHelm)('the command line of the chart', () => {
+unlessMissing(withoutHelm).describe('the command line of the chart', () => {
   test('can set every flag that the proxy has', () => {
     const set = new Set(
       [everything, proxyless, byHand].flatMap(argsOf).map((arg) => /^--([^=]+)/.exec(arg)?.[1]),

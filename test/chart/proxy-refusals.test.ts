@@ -1,5 +1,6 @@
 /** Wrong values are refused before anything reaches a cluster, with words that say what to do. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
+import { unlessMissing } from '@privatemode/service/testing'
 import { hosted, minimal } from './proxy-config-effects.ts'
 import { chartFolder, render, type Values, withoutHelm, withValue } from './render.ts'
 
@@ -71,7 +72,7 @@ const contradictions: readonly [Values, string, unknown, string][] = [
   [hosted, 'config.allowedHosts', ['a'], 'under every name'],
 ]
 
-describe.skipIf(withoutHelm)('the chart of the proxy refuses', () => {
+unlessMissing(withoutHelm).describe('the chart of the proxy refuses', () => {
   for (const [path, value, named] of wrongValues) {
     test(`${path}: ${JSON.stringify(value)}`, () => {
       expect(messageOf(withValue(minimal, path, value))).toContain(named)

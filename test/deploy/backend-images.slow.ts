@@ -1,6 +1,6 @@
 /** A whole system out of the three images, each in a bare root: proxy, gateway and worker over a model server. */
 
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,11 +11,11 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
-import { freePort } from '@privatemode/service/testing'
+import { freePort, unlessMissing } from '@privatemode/service/testing'
 import { measureSources } from '@privatemode/worker/measurement'
 import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
 import { type RunningProgram, startProgram } from './running-program.ts'
-import { bareCommand, canRunBare, unpackImage } from './unpacked-image.ts'
+import { bareCommand, cannotRunBare, unpackImage } from './unpacked-image.ts'
 
 const token = 'operator-token-for-tests-0123456789abcdef'
 const images = {
@@ -34,7 +34,7 @@ afterAll(async () => {
   for (const folder of Object.values(folders)) rmSync(folder, { recursive: true, force: true })
 })
 
-describe.skipIf(!canRunBare)('the images together', () => {
+unlessMissing(cannotRunBare).describe('the images together', () => {
   test('serve a sealed request', async () => {
     const root = await createSoftwareRoot({ name: 'image test', at: new Date(), days: 2 })
     const leaf = await issueSoftwareLeaf(root, { name: 'worker', at: new Date(), days: 1 })

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Gateway, parseSettings, startGateway } from '@privatemode/gateway'
+import { unlessMissing } from '@privatemode/service/testing'
 import { findPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 
 const token = 'operator-token-for-tests-0123456789abcdef'
@@ -26,9 +27,9 @@ test('a copy of the folder of the embedded database is a backup', () =>
 
 const bin = findPostgres()
 const canDump = bin !== undefined && existsSync(join(bin, 'pg_dump'))
-if (!canDump) console.warn('pg_dump is not tried: set POSTGRES_BIN to a folder that has it')
+const noDump = canDump ? undefined : 'no pg_dump; set POSTGRES_BIN to a folder that has it'
 
-test.skipIf(!canDump)('pg_dump of a running server, restored into another, is a backup', () =>
+unlessMissing(noDump).test('pg_dump of a running server, restored into another, is a backup', () =>
   inFolder(async (folder) => {
     const dump = join(folder, 'gateway.dump')
     const tool = (name: string) => join(bin ?? '', name)

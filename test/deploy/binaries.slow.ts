@@ -1,8 +1,9 @@
 /** The single-file executables: what they need, that they serve, and that two builds give the same bytes. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { runtimeVariables } from '../../apps/proxy/src/runtime-variables.ts'
 import { compileProxy } from '../../scripts/deploy/compile-proxy.ts'
 import { repository } from '../../scripts/deploy/locked-package.ts'
@@ -45,22 +46,25 @@ const needs: readonly [string, string[]][] = [
   ['linux-arm64-musl', ['libstdc++.so.6', 'libc.musl-aarch64.so.1']],
 ]
 
-describe.skipIf(Bun.which('readelf') === null)('docs/install.md tells what is needed by', () => {
-  for (const [name, libraries] of needs) {
-    test(name, () => {
-      const text = readelf('-d', binary(name))
-      const needed = [...text.matchAll(/NEEDED.*\[(.*)\]/g)].map((match) => match[1])
-      expect(needed.sort()).toEqual([...libraries].sort())
-    })
-  }
-
-  test('the glibc forms run on glibc 2.17 and later', () => {
-    for (const name of ['linux-amd64', 'linux-arm64']) {
-      const versions = [...readelf('-V', binary(name)).matchAll(/GLIBC_2\.(\d+)/g)]
-      expect(Math.max(...versions.map((match) => Number(match[1])))).toBe(17)
+unlessMissing(Bun.which('readelf') === null ? 'readelf is not installed' : undefined).describe(
+  'docs/install.md tells what is needed by',
+  () => {
+    for (const [name, libraries] of needs) {
+      test(name, () => {
+        const text = readelf('-d', binary(name))
+        const needed = [...text.matchAll(/NEEDED.*\[(.*)\]/g)].map((match) => match[1])
+        expect(needed.sort()).toEqual([...libraries].sort())
+      })
     }
-  })
-})
+
+    test('the glibc forms run on glibc 2.17 and later', () => {
+      for (const name of ['linux-amd64', 'linux-arm64']) {
+        const versions = [...readelf('-V', binary(name)).matchAll(/GLIBC_2\.(\d+)/g)]
+        expect(Math.max(...versions.map((match) => Number(match[1])))).toBe(17)
+      }
+    })
+  },
+)
 
 test('the file for macOS says that it runs on macOS 13 and later', () => {
   expect(minimumMacOs(readFileSync(binary('darwin-arm64')))).toBe('13.0')
@@ -80,9 +84,9 @@ test('the amd64 binary serves a sealed request', async () => {
 })
 
 const qemuX86 = Bun.which('qemu-x86_64-static') ?? Bun.which('qemu-x86_64')
-if (qemuX86 === null) console.warn('a processor without AVX is not tried: no qemu-user')
+const noQemuX86 = qemuX86 === null ? 'qemu-user is not installed' : undefined
 
-test.skipIf(qemuX86 === null)('it does so on a processor without AVX', async () => {
+unlessMissing(noQemuX86).test('it does so on a processor without AVX', async () => {
   await serve([...startOnce, qemuX86 ?? '', '-cpu', 'Nehalem', binary('linux-amd64')])
 })
 
@@ -97,9 +101,9 @@ test('a binary takes no settings from the folder it is started in', async () => 
 })
 
 const qemu = Bun.which('qemu-aarch64-static') ?? Bun.which('qemu-aarch64')
-if (qemu === null) console.warn('the arm64 binary is not run: qemu-user is not installed')
+const noQemu = qemu === null ? 'qemu-user is not installed' : undefined
 
-describe.skipIf(qemu === null)('the arm64 binary under qemu', () => {
+unlessMissing(noQemu).describe('the arm64 binary under qemu', () => {
   // The image's root has the libraries of that architecture.
   const image = unpackImage('privatemode-proxy', 'arm64')
   afterAll(() => image.remove())

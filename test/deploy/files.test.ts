@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { program as gateway } from '../../apps/gateway/src/flags.ts'
 import { program as proxy } from '../../apps/proxy/src/flag-table.ts'
 import { readSettings } from '../../apps/proxy/src/settings.ts'
@@ -60,9 +61,9 @@ test('the proxy reads the command line of the systemd unit', () => {
 })
 
 const loader = findTool('compose-go')
-const noLoader = loader.kind === 'missing' ? ` (skipped: ${loader.reason})` : ''
+const noLoader = loader.kind === 'missing' ? loader.reason : undefined
 
-test.skipIf(noLoader !== '')(`the loader of compose accepts the file${noLoader}`, () => {
+unlessMissing(noLoader).test('the loader of compose accepts the file', () => {
   const load = (path: string, ...flags: string[]) => {
     const program = loader.kind === 'found' ? loader.path : ''
     const { exitCode, stderr, stdout } = Bun.spawnSync([program, ...flags, path], { env: {} })
@@ -85,10 +86,10 @@ test('the unit lets nothing of its memory reach a disk: no core dumps, no swap',
   expect(unit).toMatch(/^MemorySwapMax=0$/m)
 })
 
-const analyze = Bun.which('systemd-analyze')
-if (analyze === null) console.warn('the unit is not checked: systemd-analyze is not there')
+const noAnalyze =
+  Bun.which('systemd-analyze') === null ? 'systemd-analyze is not installed' : undefined
 
-test.skipIf(analyze === null)('systemd understands the unit and finds it well closed', () => {
+unlessMissing(noAnalyze).test('systemd understands the unit and finds it well closed', () => {
   const verify = Bun.spawnSync(['systemd-analyze', 'verify', unitPath])
   const faults = verify.stderr
     .toString()

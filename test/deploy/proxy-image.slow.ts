@@ -1,15 +1,15 @@
 /** The proxy's image: unpacked, run in a bare root as its own user, serving a sealed request. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '@privatemode/service/testing'
+import { freePort, unlessMissing } from '@privatemode/service/testing'
 import { type System, startSystem } from '../e2e/system.ts'
 import { systemArgs } from '../proxy/proxy-process.ts'
 import { startProgram } from './running-program.ts'
 import { askThrough, storyEngine } from './sealed-question.ts'
-import { archivePath, bareCommand, canRunBare, unpackImage, version } from './unpacked-image.ts'
+import { archivePath, bareCommand, cannotRunBare, unpackImage, version } from './unpacked-image.ts'
 
 const image = unpackImage('privatemode-proxy', 'amd64')
 const workspace = mkdtempSync(join(tmpdir(), 'privatemode-workspace-'))
@@ -25,7 +25,7 @@ afterAll(async () => {
   rmSync(workspace, { recursive: true, force: true })
 })
 
-describe.skipIf(!canRunBare)('the image of the proxy', () => {
+unlessMissing(cannotRunBare).describe('the image of the proxy', () => {
   test('runs in a bare, read-only root as its own user and says its version', async () => {
     const program = startProgram(bareCommand(image, { workspace, args: ['--version'] }))
     await program.until(new RegExp(`privatemode-proxy ${version}`))
@@ -91,7 +91,8 @@ test('the binary in the image is the one that is published by itself', () => {
   expect(readFileSync(inside).equals(readFileSync(published))).toBe(true)
 })
 
-test.skipIf(Bun.which('skopeo') === null)('skopeo reads the archive for both architectures', () => {
+const noSkopeo = Bun.which('skopeo') === null ? 'skopeo is not installed' : undefined
+unlessMissing(noSkopeo).test('skopeo reads the archive for both architectures', () => {
   for (const architecture of ['amd64', 'arm64']) {
     const { exitCode, stdout, stderr } = Bun.spawnSync([
       ...['skopeo', 'inspect', '--override-arch', architecture, '--override-os', 'linux'],

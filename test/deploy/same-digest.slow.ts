@@ -1,21 +1,22 @@
 /** Two checkouts of one commit, in two folders, give images and binaries of the same digest. */
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { repository, run } from '../../scripts/deploy/locked-package.ts'
 import { archivePath, imageDigest } from './unpacked-image.ts'
 
 const changed = run(['git', 'status', '--porcelain'], { cwd: repository }).trim() !== ''
-if (changed) console.warn('reproducibility is not tested: the working tree differs from its commit')
+const unclean = changed ? 'the working tree differs from its commit' : undefined
 
 const names = ['privatemode-proxy', 'privatemode-gateway', 'privatemode-worker']
 // An archive with a signature in it is another file each time: ECDSA draws a random number.
 const isSigned = existsSync(join(repository, 'dist', 'images', 'privatemode-proxy.sig'))
 const what = isSigned ? 'have the same digests' : 'are the same files'
 
-test.skipIf(changed)(`images built from another checkout ${what}`, () => {
+unlessMissing(unclean).test(`images built from another checkout ${what}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-again-'))
   try {
     const copy = join(folder, 'some', 'where', 'else')

@@ -1,8 +1,9 @@
 /** The signatures of images that were just built, as somebody checks them who has openssl and the public key alone. */
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, expect } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import { repository, run } from '../../scripts/deploy/locked-package.ts'
 import { signatureTag } from '../../scripts/deploy/sign-image.ts'
 import { archivePath, imageDigest } from './unpacked-image.ts'
@@ -13,12 +14,10 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const keyPath = process.env.PRIVATEMODE_SIGNING_KEY
 const images = join(repository, 'dist', 'images')
 const reason = whyNot()
-const skipped = reason === undefined ? '' : ` (skipped: ${reason})`
 const names = ['privatemode-proxy', 'privatemode-gateway', 'privatemode-worker']
 
-test.skipIf(reason !== undefined).each(names)(
-  `openssl verifies what signs %s${skipped}`,
-  (name) => {
+for (const name of names) {
+  unlessMissing(reason).test(`openssl verifies what signs ${name}`, () => {
     const payload = join(images, `${name}.sig.json`)
     const text = readFileSync(join(images, `${name}.sig`), 'utf8')
     writeFileSync(join(folder, 'sig'), Buffer.from(text, 'base64'))
@@ -33,8 +32,8 @@ test.skipIf(reason !== undefined).each(names)(
     const other = join(folder, 'other.json')
     writeFileSync(other, readFileSync(payload, 'utf8').replace(digest, `sha256:${'0'.repeat(64)}`))
     expect(verifies(other)).toBe(false)
-  },
-)
+  })
+}
 
 function whyNot(): string | undefined {
   if (keyPath === undefined) return 'PRIVATEMODE_SIGNING_KEY is not set'

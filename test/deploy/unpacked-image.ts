@@ -63,11 +63,11 @@ export function unpackImage(name: string, architecture: Architecture): UnpackedI
 }
 
 /** Whether this machine lets us make such a root: mounts in a name space of our own, another root. */
-export const canRunBare =
+const canRunBare =
   process.platform === 'linux' &&
   process.getuid?.() === 0 &&
   Bun.spawnSync(['unshare', '--mount', 'true']).exitCode === 0
-if (!canRunBare) console.warn('images are not run: that needs root on Linux')
+export const cannotRunBare = canRunBare ? undefined : 'running images needs root on Linux'
 
 export type BareOptions = {
   /** Mounted at /workspace, the one place that can be written. */

@@ -1,6 +1,6 @@
 /** A whole system is replaced under traffic, across changes of the manifest, and no request is lost. */
 
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, expect } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -16,8 +16,8 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
-import { freePort } from '@privatemode/service/testing'
-import { findPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
+import { freePort, unlessMissing } from '@privatemode/service/testing'
+import { missingPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
 import { type ProxyProcess, spawnProxy } from '../proxy/proxy-process.ts'
 import { obtainOlderTree } from './older-build.ts'
@@ -40,11 +40,9 @@ const replaced =
   older.kind === 'found'
     ? `the build of commit ${older.commit.slice(0, 10)}`
     : `a second build of the same source (${older.reason}: no older one is tried)`
-const hasPostgres = findPostgres() !== undefined
-const skipped = hasPostgres ? '' : ' (skipped: PostgreSQL is not on this machine)'
 
-test.skipIf(!hasPostgres)(
-  `this build takes the place of ${replaced}, its manifest too, and no request is lost${skipped}`,
+unlessMissing(missingPostgres()).test(
+  `this build takes the place of ${replaced}, its manifest too, and no request is lost`,
   async () => {
     const server = startScriptedServer({ models: ['org/chat-1'] })
     ends.push(() => server.stop())

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import {
   behavesAsExpected,
   checkMutant,
@@ -11,7 +12,7 @@ import {
 import { mutants } from './mutants.ts'
 
 const missing = missingTools()
-const needed = missing.length === 0 ? '' : ` (skipped: ${missing.join(' and ')} not installed)`
+const needed = missing.length === 0 ? undefined : `${missing.join(' and ')} not installed`
 const few = ['NO_COUNTER']
 
 test('every mutant leaves out something that its model knows', () => {
@@ -23,7 +24,7 @@ test('every mutant leaves out something that its model knows', () => {
 })
 
 // All mutants: npm run model.
-describe.skipIf(missing.length > 0)(`the model of the protocol${needed}`, () => {
+unlessMissing(needed).describe('the model of the protocol', () => {
   test('has every property in every state, and exchanges come to their end in it', async () => {
     expect(await checkWhole('session')).toMatchObject({ violated: false })
     expect(await checkReachable('session')).toMatchObject({ violated: true })

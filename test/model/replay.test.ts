@@ -1,6 +1,7 @@
 /** Ties the models to the code: what a model's attacker does is done to the real parts. */
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { EnvelopeError, ReplayGuard } from '@privatemode/protocol/envelope'
+import { unlessMissing } from '@privatemode/service/testing'
 import { missingTools } from './check-model.ts'
 import { providerThatRefusesReuse } from './nonce-reuse.ts'
 import { replaySession } from './replay-session.ts'
@@ -8,7 +9,7 @@ import { brokenSessions, drawGuardRun, findAttack, readTraces, type Step } from 
 
 const { exchange, attacks, guard } = readTraces()
 const missing = missingTools()
-const needed = missing.length === 0 ? '' : ` (skipped: ${missing.join(' and ')} not installed)`
+const needed = missing.length === 0 ? undefined : `${missing.join(' and ')} not installed`
 
 test('the exchange that the model comes to the end of is one of the code, too', async () => {
   expect(exchange.map(([what]) => what)).toContain('whole')
@@ -44,7 +45,7 @@ test("the code's memory of requests decides as the model's, at every step of dra
   expect(accepted).toBeGreaterThan(20)
 })
 
-describe.skipIf(missing.length > 0)(`traces as Spin makes them now${needed}`, () => {
+unlessMissing(needed).describe('traces as Spin makes them now', () => {
   test('are the ones that are kept: else npm run model -- --write writes them', async () => {
     const [mutant] = brokenSessions.filter(({ without }) => without.join() === 'NO_NONCE')
     const kept = attacks.find(({ means }) => means === mutant?.means)

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '@privatemode/service/testing'
+import { freePort, unlessMissing } from '@privatemode/service/testing'
 import { type ProxyProcess, spawnProxy, startProxy, systemArgs } from './proxy-process.ts'
 import {
   canary,
@@ -142,7 +142,7 @@ test('the workspace has the enforced manifest and since when', () => {
   expect(existsSync(join(keyed.workspace, 'requests'))).toBe(false)
 })
 
-test.skipIf(!existsSync('/dev/full'))(
+unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').test(
   'where the disk is full at a new manifest, callers are told what to do, and nothing is sealed',
   async () => {
     const proxy = await startProxy(scripted.system) // it verifies with the first client's key

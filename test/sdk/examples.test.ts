@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { unlessMissing } from '@privatemode/service/testing'
 import type { Browser, Page } from 'playwright-core'
 import { launchChromium } from '../browser/chromium.ts'
 import { askRoute, bundleRoute } from './edge-example.ts'
@@ -15,8 +16,9 @@ const examples = join(root, 'examples')
 const browser: Browser | undefined = await launchChromium()
 const vite = await findInstalled('vite/bin/vite.js')
 const edgeVm = await findInstalled('@edge-runtime/vm/dist/index.js')
-const absent = (name: string, found: unknown) =>
-  found === undefined ? ` (skipped: ${name} is not on this machine)` : ''
+const noBrowser = browser === undefined ? 'no Chromium starts here' : undefined
+const noVite = vite === undefined ? 'Vite is not installed' : undefined
+const noEdge = edgeVm === undefined ? 'the edge runtime is not installed' : undefined
 let installed: InstalledPackage
 let suite: SuiteStack
 
@@ -127,8 +129,8 @@ test('the agent uses its tools on the folder it was given, and on no other', asy
   expect((await ask('../package.json')).output).toContain('failed: outside the folder')
 }, 120_000)
 
-test.skipIf(browser === undefined)(
-  `the page without a bundler chats${absent('Chromium', browser)}`,
+unlessMissing(noBrowser).test(
+  'the page without a bundler chats',
   async () => {
     const serve = [join(examples, 'browser', 'serve.mjs')]
     await withServer(serve, { PRIVATEMODE_SDK: installed.dist }, (url) =>
@@ -141,8 +143,8 @@ test.skipIf(browser === undefined)(
   90_000,
 )
 
-test.skipIf(browser === undefined)(
-  `a service worker seals what its page asks in plain words${absent('Chromium', browser)}`,
+unlessMissing(noBrowser).test(
+  'a service worker seals what its page asks in plain words',
   async () => {
     const serve = [join(examples, 'browser', 'serve.mjs'), join(examples, 'service-worker')]
     await withServer(serve, { PRIVATEMODE_SDK: installed.dist }, (url) =>
@@ -155,8 +157,8 @@ test.skipIf(browser === undefined)(
   90_000,
 )
 
-test.skipIf(browser === undefined || vite === undefined)(
-  `the React example is built with Vite and chats${absent('Chromium', browser)}${absent('Vite', vite)}`,
+unlessMissing(noBrowser ?? noVite).test(
+  'the React example is built with Vite and chats',
   async () => {
     const server = serveFolder(await buildReactExample(installed, vite!, suite.config))
     try {
@@ -172,8 +174,8 @@ test.skipIf(browser === undefined || vite === undefined)(
   120_000,
 )
 
-test.skipIf(vite === undefined)(
-  `the React example for production has no software verifier in any file${absent('Vite', vite)}`,
+unlessMissing(noVite).test(
+  'the React example for production has no software verifier in any file',
   async () => {
     const scripts = scriptsIn(await buildReactExample(installed, vite!))
     expect(scripts).toContain('Verifying')
@@ -189,8 +191,8 @@ test('the route for the edge has no import of Node in its bundle', async () => {
   expect(script.match(/\brequire\(["'].*|["']node:.*/g) ?? []).toEqual([])
 }, 90_000)
 
-test.skipIf(edgeVm === undefined)(
-  `the route streams in the runtime of the edge${absent('the edge runtime', edgeVm)}`,
+unlessMissing(noEdge).test(
+  'the route streams in the runtime of the edge',
   async () => {
     const { endpoint, apiKey, logKey, softwareRoot, model } = suite.config
     const env = {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { unlessMissing } from '@privatemode/service/testing'
 import { browserStorageCases } from './browser-storage.ts'
 import { browsers, runPage } from './browsers.ts'
 import type { Outcome } from './case.ts'
@@ -41,10 +42,10 @@ afterAll(async () => {
 }, 60_000)
 
 const missing = (name: string, found: unknown) =>
-  found === undefined ? `${name} (skipped: it is not on this machine)` : name
+  found === undefined ? `${name} is not installed` : undefined
 
 for (const { name, command } of runtimes) {
-  describe.skipIf(command === undefined)(`in ${missing(name, command)} the package`, () => {
+  unlessMissing(missing(name, command)).describe(`in ${name} the package`, () => {
     let outcomes: readonly Outcome[] = []
     beforeAll(async () => {
       outcomes = (await running.get(name)) ?? []
@@ -55,7 +56,7 @@ for (const { name, command } of runtimes) {
 }
 
 for (const { name, command } of browsers) {
-  describe.skipIf(command === undefined)(`in ${missing(name, command)} the package`, () => {
+  unlessMissing(missing(name, command)).describe(`in ${name} the package`, () => {
     let outcomes: readonly Outcome[] = []
     beforeAll(async () => {
       const script = await Bun.file(await bundle('run-suite-page.ts', `page-${name}.js`, [])).text()

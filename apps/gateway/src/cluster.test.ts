@@ -1,5 +1,6 @@
 /** Two gateways and three workers on a real PostgreSQL, and what remains true when one is killed. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { unlessMissing } from '@privatemode/service/testing'
 import type { Row } from './state/database.ts'
 import {
   type GatewayCluster,
@@ -7,22 +8,21 @@ import {
   startGatewayCluster,
   untilHealthy,
 } from './testing/gateway-cluster.ts'
-import { findPostgres } from './testing/postgres-server.ts'
+import { missingPostgres } from './testing/postgres-server.ts'
 import { newId } from './testing/test-gateway.ts'
 import { tokensOf } from './testing/worker-process.ts'
 
-const possible = findPostgres() !== undefined
-if (!possible) console.warn('skipped: tests on PostgreSQL need initdb and postgres on this machine')
+const noPostgres = missingPostgres()
 
 let cluster: GatewayCluster
 
 beforeAll(async () => {
-  if (possible) cluster = await startGatewayCluster()
+  if (noPostgres === undefined) cluster = await startGatewayCluster()
 })
 
 afterAll(() => cluster?.stop())
 
-test.skipIf(!possible)(
+unlessMissing(noPostgres).test(
   'kill -9 of a gateway, a worker or the database under load loses no row and doubles none',
   async () => {
     const load = startLoad()
@@ -64,33 +64,36 @@ test.skipIf(!possible)(
   120_000,
 )
 
-test.skipIf(!possible)('a limit per minute holds across gateways within two percent', async () => {
-  const limited = await cluster.createKey({ limits: { requests_per_minute: 600 } })
-  let admitted = 0
-  const startMs = performance.now()
-  let lastMs = startMs
-  // For four seconds at least, and until nobody is admitted any more; within the minute of the limit.
-  const goesOn = () => {
-    const [sinceMs, quietMs] = [performance.now() - startMs, performance.now() - lastMs]
-    return sinceMs < 4_000 || (quietMs < 2_000 && sinceMs < 40_000)
-  }
-  const client = async (url: string) => {
-    while (goesOn() && admitted <= 700) {
-      const response = await seal(url, limited.secret, newId())
-      await response.arrayBuffer()
-      if (response.status !== 200) await Bun.sleep(20)
-      else {
-        admitted++
-        lastMs = performance.now()
+unlessMissing(noPostgres).test(
+  'a limit per minute holds across gateways within two percent',
+  async () => {
+    const limited = await cluster.createKey({ limits: { requests_per_minute: 600 } })
+    let admitted = 0
+    const startMs = performance.now()
+    let lastMs = startMs
+    // For four seconds at least, and until nobody is admitted any more; within the minute of the limit.
+    const goesOn = () => {
+      const [sinceMs, quietMs] = [performance.now() - startMs, performance.now() - lastMs]
+      return sinceMs < 4_000 || (quietMs < 2_000 && sinceMs < 40_000)
+    }
+    const client = async (url: string) => {
+      while (goesOn() && admitted <= 700) {
+        const response = await seal(url, limited.secret, newId())
+        await response.arrayBuffer()
+        if (response.status !== 200) await Bun.sleep(20)
+        else {
+          admitted++
+          lastMs = performance.now()
+        }
       }
     }
-  }
-  await Promise.all(Array.from({ length: 24 }, (_, index) => client(cluster.urls[index % 2]!)))
-  expect(admitted).toBeGreaterThanOrEqual(588)
-  expect(admitted).toBeLessThanOrEqual(612)
-})
+    await Promise.all(Array.from({ length: 24 }, (_, index) => client(cluster.urls[index % 2]!)))
+    expect(admitted).toBeGreaterThanOrEqual(588)
+    expect(admitted).toBeLessThanOrEqual(612)
+  },
+)
 
-test.skipIf(!possible)(
+unlessMissing(noPostgres).test(
   'a key that is revoked at one gateway is refused at both within two seconds',
   async () => {
     const revoked = await cluster.createKey({})
@@ -116,7 +119,7 @@ test.skipIf(!possible)(
   },
 )
 
-test.skipIf(!possible)(
+unlessMissing(noPostgres).test(
   'a worker that dies vanishes from every gateway within seconds',
   async () => {
     await cluster.workers[2]!.kill()

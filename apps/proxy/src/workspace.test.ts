@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Manifest } from '@privatemode/sdk'
+import { unlessMissing } from '@privatemode/service/testing'
 import { openWorkspace } from './workspace.ts'
 
 const folder = () => mkdtempSync(join(tmpdir(), 'workspace-'))
@@ -36,21 +37,24 @@ test('a workspace that cannot be written stops the start with the remedy', () =>
   expect(() => openWorkspace('/proc/none')).toThrow('choose another directory with --workspace')
 })
 
-test.skipIf(!existsSync('/dev/full'))('a full disk is told with its remedy', async () => {
-  const path = folder()
-  const workspace = openWorkspace(path)
-  const manifests = join(path, 'manifests')
-  const enforced = { manifest: manifest('one'), fileName: 'manifest-1.json', at: new Date() }
-  const remedy = { code: 'file_unwritable', message: expect.stringContaining('free some, or') }
-  symlinkSync('/dev/full', join(manifests, `manifest-1.json.${process.pid}.new`))
-  await expect(workspace.record(enforced)).rejects.toMatchObject(remedy)
-  symlinkSync('/dev/full', join(manifests, `checkpoint.${process.pid}.new`))
-  const saved = workspace.checkpoints.save(new TextEncoder().encode('first'))
-  await expect(saved).rejects.toMatchObject(remedy)
-  expect(readdirSync(manifests)).toEqual(['log.txt']) // no half file stays
-  await workspace.record(enforced)
-  expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain('manifest-1.json')
-})
+unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').test(
+  'a full disk is told with its remedy',
+  async () => {
+    const path = folder()
+    const workspace = openWorkspace(path)
+    const manifests = join(path, 'manifests')
+    const enforced = { manifest: manifest('one'), fileName: 'manifest-1.json', at: new Date() }
+    const remedy = { code: 'file_unwritable', message: expect.stringContaining('free some, or') }
+    symlinkSync('/dev/full', join(manifests, `manifest-1.json.${process.pid}.new`))
+    await expect(workspace.record(enforced)).rejects.toMatchObject(remedy)
+    symlinkSync('/dev/full', join(manifests, `checkpoint.${process.pid}.new`))
+    const saved = workspace.checkpoints.save(new TextEncoder().encode('first'))
+    await expect(saved).rejects.toMatchObject(remedy)
+    expect(readdirSync(manifests)).toEqual(['log.txt']) // no half file stays
+    await workspace.record(enforced)
+    expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain('manifest-1.json')
+  },
+)
 
 test('a workspace that went away is told with its remedy', async () => {
   const path = folder()

@@ -1,6 +1,7 @@
 /** The official Python clients through the running stack, with `extra_body={"cache_salt": …}`. */
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { join } from 'node:path'
+import { unlessMissing } from '@privatemode/service/testing'
 import {
   type ClientStack,
   embedModel,
@@ -13,10 +14,10 @@ import {
 import { type Python, runPythonClients } from '../python-clients.ts'
 
 export function pythonChecks(place: ClientStack, python: Python): void {
-  const missing = 'missing' in python ? ` (cannot run here: ${python.missing})` : ''
+  const missing = 'missing' in python ? python.missing : undefined
   throughBoth('Python clients', place, (entrance) => {
-    test.skipIf('missing' in python)(
-      `openai and anthropic: chat, streams, tools, embeddings, models, cache_salt${missing}`,
+    unlessMissing(missing).test(
+      'openai and anthropic: chat, streams, tools, embeddings, models, cache_salt',
       async () => {
         if ('missing' in python) return
         const words = freshWords(3)

@@ -1,14 +1,15 @@
 import { expect, test } from 'bun:test'
+import { unlessMissing } from '@privatemode/service/testing'
 import { migrations } from '../state/migrations/index.ts'
 import { openServerDatabase } from '../state/server-database.ts'
-import { findPostgres, startPostgres } from '../testing/postgres-server.ts'
+import { missingPostgres, startPostgres } from '../testing/postgres-server.ts'
 import { runMigrate } from './migrate-command.ts'
 
 test('without a database server there is nothing to migrate', async () => {
   await expect(runMigrate([], {}, () => {})).rejects.toThrow('--databaseUrl is missing')
 })
 
-test.skipIf(findPostgres() === undefined)(
+unlessMissing(missingPostgres()).test(
   'a new database gets the schema, and a second time nothing happens',
   async () => {
     const server = await startPostgres()

@@ -1,23 +1,23 @@
 /** Reports about one request that two gateways store at the same moment, on a real PostgreSQL. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
+import { unlessMissing } from '@privatemode/service/testing'
 import { createKey } from '../keys/key-store.ts'
 import { noLimits } from '../keys/limits.ts'
 import type { Database } from '../state/database.ts'
 import { openDatabase } from '../state/open-database.ts'
-import { findPostgres, type PostgresServer, startPostgres } from '../testing/postgres-server.ts'
+import { missingPostgres, type PostgresServer, startPostgres } from '../testing/postgres-server.ts'
 import { newId } from '../testing/test-gateway.ts'
 import type { UsageRecord } from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
 
-const possible = findPostgres() !== undefined
-if (!possible) console.warn('skipped: tests on PostgreSQL need initdb and postgres on this machine')
+const noPostgres = missingPostgres()
 
 let postgres: PostgresServer
 let database: Database
 let record: UsageRecord
 
 beforeAll(async () => {
-  if (!possible) return
+  if (noPostgres !== undefined) return
   postgres = await startPostgres()
   database = await openDatabase({ kind: 'server', url: postgres.url, connections: 3 })
   const { key } = await createKey(database, {
@@ -44,40 +44,43 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  if (!possible) return
+  if (noPostgres !== undefined) return
   await database.close()
   await postgres.stop()
 })
 
-test.skipIf(!possible)('a report wins over a lesser one that is not committed yet', async () => {
-  const inserted = Promise.withResolvers<void>()
-  const release = Promise.withResolvers<void>()
-  const slow: Database = {
-    ...database,
-    transaction: (work) =>
-      database.transaction(async (queries) => {
-        const result = await work(queries)
-        inserted.resolve()
-        await release.promise
-        return result
-      }),
-  }
-  const lost: UsageRecord = { ...record, outcome: 'lost', promptTokens: 0, completionTokens: 0 }
-  const first = storeUsage(slow, [lost])
-  await inserted.promise
-  const second = storeUsage(database, [record])
-  await untilBlocked()
-  release.resolve()
-  expect(await first).toEqual({ stored: 1, unknown: 0 })
-  expect(await second).toEqual({ stored: 1, unknown: 0 })
-  expect(await database.query('select outcome, completion_tokens from usage')).toEqual([
-    { outcome: 'complete', completion_tokens: 5 },
-  ])
-  const sums = `select outcome, requests, completion_tokens from usage_hourly where requests <> 0`
-  expect(await database.query(sums)).toEqual([
-    { outcome: 'complete', requests: 1, completion_tokens: 5 },
-  ])
-})
+unlessMissing(noPostgres).test(
+  'a report wins over a lesser one that is not committed yet',
+  async () => {
+    const inserted = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const slow: Database = {
+      ...database,
+      transaction: (work) =>
+        database.transaction(async (queries) => {
+          const result = await work(queries)
+          inserted.resolve()
+          await release.promise
+          return result
+        }),
+    }
+    const lost: UsageRecord = { ...record, outcome: 'lost', promptTokens: 0, completionTokens: 0 }
+    const first = storeUsage(slow, [lost])
+    await inserted.promise
+    const second = storeUsage(database, [record])
+    await untilBlocked()
+    release.resolve()
+    expect(await first).toEqual({ stored: 1, unknown: 0 })
+    expect(await second).toEqual({ stored: 1, unknown: 0 })
+    expect(await database.query('select outcome, completion_tokens from usage')).toEqual([
+      { outcome: 'complete', completion_tokens: 5 },
+    ])
+    const sums = `select outcome, requests, completion_tokens from usage_hourly where requests <> 0`
+    expect(await database.query(sums)).toEqual([
+      { outcome: 'complete', requests: 1, completion_tokens: 5 },
+    ])
+  },
+)
 
 async function untilBlocked(): Promise<void> {
   const blocked = `select 1 from pg_stat_activity where wait_event_type = 'Lock'`

@@ -1,13 +1,12 @@
 /** The database behind a connection that dies without a word. */
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { connect, createServer, type Server } from 'node:net'
-import { freePort } from '@privatemode/service/testing'
-import { findPostgres, type PostgresServer, startPostgres } from '../testing/postgres-server.ts'
+import { freePort, unlessMissing } from '@privatemode/service/testing'
+import { missingPostgres, type PostgresServer, startPostgres } from '../testing/postgres-server.ts'
 import { openServerDatabase } from './server-database.ts'
 
-const possible = findPostgres() !== undefined
-if (!possible) console.warn('skipped: tests on PostgreSQL need initdb and postgres on this machine')
+const noPostgres = missingPostgres()
 
 let postgres: PostgresServer
 let relay: Server
@@ -17,7 +16,7 @@ let dead = 0
 let made = 0
 
 beforeAll(async () => {
-  if (!possible) return
+  if (noPostgres !== undefined) return
   postgres = await startPostgres()
   const port = freePort()
   relay = createServer((near) => {
@@ -33,12 +32,12 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  if (!possible) return
+  if (noPostgres !== undefined) return
   relay.close()
   await postgres.stop()
 })
 
-test.skipIf(!possible)(
+unlessMissing(noPostgres).test(
   'a connection that died without a word is given up and replaced',
   async () => {
     const database = await openServerDatabase(url, 2, 2_000)

@@ -45,6 +45,10 @@ export function findPostgres(): string | undefined {
   )
 }
 
+/** Why tests on PostgreSQL cannot run; undefined where they can. */
+export const missingPostgres = (): string | undefined =>
+  findPostgres() === undefined ? 'initdb and postgres are not installed' : undefined
+
 // PostgreSQL does not run as root: there it runs as nobody.
 const nobody = 65_534
 const asRoot = process.getuid?.() === 0

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { chooseProxy } from '../proxy-choice.ts'
 import { createTestAuthority } from '../testing/certificates.ts'
+import { unlessMissing } from '../testing/conditional-tests.ts'
 import { startConnectProxy } from '../testing/connect-proxy.ts'
 import { viewOf } from './span.ts'
 import { UpstreamPool } from './upstream-pool.ts'
@@ -165,7 +166,9 @@ function keepAliveSeconds(port: number): number[] {
     })
 }
 
-test.skipIf(process.platform !== 'linux')(
+unlessMissing(
+  process.platform === 'linux' ? undefined : 'only Linux shows the timers of sockets',
+).test(
   'servers that vanish without a word are noticed: the kernel asks for signs of life',
   async () => {
     for (const [origin, port, proxy] of [

@@ -1,5 +1,6 @@
-/** Real little programs that tests of outbound connections need. */
+/** What tests of several packages need: real little programs, ports, conditions. */
 export { createTestAuthority } from './certificates.ts'
+export { unlessMissing } from './conditional-tests.ts'
 export { type ConnectProxy, startConnectProxy } from './connect-proxy.ts'
 export { freePort, freePorts } from './free-ports.ts'
 export { type InspectionAppliance, startInspectionAppliance } from './inspection-appliance.ts'

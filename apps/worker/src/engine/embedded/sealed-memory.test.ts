@@ -1,14 +1,15 @@
 /** Bytes that are kept sealed: back as they were, or not at all. */
 import { expect, test } from 'bun:test'
 import { fstatSync, readSync, writeSync } from 'node:fs'
+import { unlessMissing } from '@privatemode/service/testing'
 import { SealedMemory } from './sealed-memory.ts'
 import { isMemoryFolder, openStateFile } from './state-file.ts'
 
 const folder = '/dev/shm'
-const hasMemoryFolder = isMemoryFolder(folder)
+const noMemoryFolder = isMemoryFolder(folder) ? undefined : '/dev/shm is not in memory'
 const secret = new TextEncoder().encode('once upon a time '.repeat(300_000)) // over one chunk
 
-test.skipIf(!hasMemoryFolder)('sealed bytes open to what they were', () => {
+unlessMissing(noMemoryFolder).test('sealed bytes open to what they were', () => {
   const memory = new SealedMemory()
   const sealed = seal(memory)
   expect(sealed.chunks.length).toBe(2)
@@ -20,12 +21,12 @@ test.skipIf(!hasMemoryFolder)('sealed bytes open to what they were', () => {
   expect(opened).toEqual(secret)
 })
 
-test.skipIf(!hasMemoryFolder)('nothing of them can be read in memory', () => {
+unlessMissing(noMemoryFolder).test('nothing of them can be read in memory', () => {
   const sealed = seal(new SealedMemory())
   for (const chunk of sealed.chunks) expect(Buffer.from(chunk).includes('upon a')).toBe(false)
 })
 
-test.skipIf(!hasMemoryFolder)(
+unlessMissing(noMemoryFolder).test(
   'a flipped bit, a swapped chunk and a foreign key are refused',
   () => {
     const memory = new SealedMemory()
@@ -56,7 +57,7 @@ test('a folder on a disk is no place for states', () => {
   expect(isMemoryFolder('/no/such/folder')).toBe(false)
 })
 
-test.skipIf(!hasMemoryFolder)('a state file has no name that others could open', () => {
+unlessMissing(noMemoryFolder).test('a state file has no name that others could open', () => {
   const file = openStateFile(folder)
   expect(fstatSync(file.descriptor).nlink).toBe(0)
   file.close()
