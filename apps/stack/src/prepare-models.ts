@@ -26,7 +26,11 @@ export async function prepareEngine(
   onProgress: (progress: ModelProgress) => void,
   signal: AbortSignal,
 ): Promise<string[]> {
-  if (settings.engineUrl !== undefined) return ['--engineUrl', settings.engineUrl]
+  if (settings.engineUrl !== undefined)
+    return [
+      ...['--engineUrl', settings.engineUrl],
+      ...(settings.acceptSharedCache ? ['--acceptSharedCache'] : []),
+    ]
   const cacheDir = home.at('models')
   const ready = async (name: string, task: ModelEntry['task']): Promise<ModelEntry> => {
     const recipe = listModels().find((known) => known.name === name)

@@ -16,6 +16,7 @@ export type Settings = {
   readonly chatModel: string
   readonly embedModel: string
   readonly engineUrl: string | undefined
+  readonly acceptSharedCache: boolean
   readonly trafficShape: string
   readonly logLevel: string
 }
@@ -53,6 +54,12 @@ const flags = {
     help: 'model server to use instead of the embedded engine, such as http://127.0.0.1:8000',
     group: 'Models',
   },
+  acceptSharedCache: {
+    type: 'boolean',
+    default: false,
+    help: 'use a model server that cannot keep the prompt caches of its callers apart, such as Ollama',
+    group: 'Models',
+  },
   home: {
     type: 'string',
     help: 'directory of keys, database, models and logs; .privatemode if unset',
@@ -86,11 +93,16 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
   const parsed = parseFlags(program, sources)
   if (parsed.kind === 'text') return parsed
   const { values, given } = parsed
-  if (values.engineUrl !== undefined && (given.has('chatModel') || given.has('embedModel'))) {
+  const namesModel =
+    given.has('chatModel') || (given.has('embedModel') && values.embedModel !== 'none')
+  if (values.engineUrl !== undefined && namesModel) {
     throw new StackError(
       'settings_invalid',
       'a model server brings its own models; leave out --chatModel and --embedModel',
     )
+  }
+  if (values.engineUrl === undefined && values.acceptSharedCache) {
+    throw new StackError('settings_invalid', '--acceptSharedCache needs --engineUrl')
   }
   const ports = {
     proxy: values.port,
@@ -106,6 +118,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
     chatModel: values.chatModel,
     embedModel: values.embedModel,
     engineUrl: values.engineUrl,
+    acceptSharedCache: values.acceptSharedCache,
     trafficShape: values.trafficShape,
     logLevel: values.logLevel,
   }

@@ -16,6 +16,8 @@ const mostDigits = 16
 
 function naturals(from: number, to: number | undefined): string {
   const low = String(from)
+  if (to === undefined && low.length === mostDigits)
+    return sameLength(low, '9'.repeat(mostDigits)).join(' | ')
   if (to === undefined) {
     const longer = `[1-9] [0-9]{${low.length},${mostDigits - 1}}`
     return `${naturals(from, 10 ** low.length - 1)} | ${longer}`

@@ -30,6 +30,9 @@ const person = {
   required: ['name', 'age'],
 }
 
+/** What `z.number().int()` becomes. */
+const zodInteger = { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 }
+
 const cases: [string, unknown, unknown[], unknown[]][] = [
   ['any value', true, [1, 'x', [], {}, null, [{ a: [true] }]], []],
   ['string', { type: 'string' }, ['', 'caf\u00e9 "q" \\ \n'], [1, null]],
@@ -41,6 +44,10 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
   ['number', { type: 'number' }, [0, -1.5, 1e25, 3], ['3', null]],
   ['number from zero', { type: 'number', minimum: 0 }, [0, 0.5, 12.25], [-1, -0.5]],
   ['number within', { type: 'number', minimum: 0, maximum: 1 }, [0, 0.5, 1], [1.5, 2, -1]],
+  ['any integer of Zod', zodInteger, [0, -7, zodInteger.maximum, zodInteger.minimum], [1.5, '1']],
+  ['number of Zod', { ...zodInteger, type: 'number' }, [0, -7.5, 1e25], ['1']],
+  ['integers far away', { type: 'integer', minimum: 9e15 }, [9e15, 9.5e15], [8e15, -9e15, 1]],
+  ['no bound at all', { type: 'integer', minimum: -1e300, maximum: 1e300 }, [0, -5], ['0']],
   ['exclusive', { type: 'integer', exclusiveMinimum: 3, exclusiveMaximum: 6 }, [4, 5], [3, 6]],
   [
     'array',
@@ -173,6 +180,19 @@ test('an integer range allows exactly its numbers', () => {
     ),
     { numRuns: 60 },
   )
+})
+
+test('integers up to the last safe one, and not one more', () => {
+  const grammar = grammarOf(zodInteger)
+  for (const [text, isAllowed] of [
+    ['9007199254740991', true],
+    ['-9007199254740991', true],
+    ['9007199254740992', false],
+    ['-9007199254740992', false],
+    ['9999999999999999', false],
+    ['999999999999999', true],
+  ] as const)
+    expect([text, grammar.accepts(text)]).toEqual([text, isAllowed])
 })
 
 test('half-open integer ranges allow exactly their numbers', () => {

@@ -3,7 +3,7 @@ import { EngineError, type JsonObject } from '../../engine.ts'
 import { type GrammarBuilder, literal, repeat } from './gbnf.ts'
 import { integerRange } from './integer-range.ts'
 import { patternRule } from './pattern-rule.ts'
-import { bound, count, integerBounds } from './schema-bounds.ts'
+import { count, integerBounds, lowerBound, upperBound } from './schema-bounds.ts'
 import { asList, asObject, invalidSchema, isObject, maxDepth, SchemaRoot } from './schema-root.ts'
 import { formatRule } from './string-formats.ts'
 
@@ -188,8 +188,8 @@ class SchemaReader {
 
   /** Bounds are followed for numbers that are not negative; below zero only the sign is. */
   #number(schema: JsonObject): string {
-    const min = bound(schema.minimum ?? schema.exclusiveMinimum)
-    const max = bound(schema.maximum ?? schema.exclusiveMaximum)
+    const min = lowerBound(schema.minimum ?? schema.exclusiveMinimum)
+    const max = upperBound(schema.maximum ?? schema.exclusiveMaximum)
     const fraction = '("." [0-9]{1,16})?'
     if (min === undefined || min < 0) return this.#builder.json('number')
     if (max === undefined)

@@ -4,10 +4,10 @@ import { invalidSchema } from './schema-root.ts'
 
 /** The least and the greatest whole number that a schema allows. */
 export function integerBounds(schema: JsonObject): [number | undefined, number | undefined] {
-  const over = bound(schema.exclusiveMinimum)
-  const under = bound(schema.exclusiveMaximum)
-  const least = bound(schema.minimum)
-  const most = bound(schema.maximum)
+  const over = lowerBound(schema.exclusiveMinimum)
+  const under = upperBound(schema.exclusiveMaximum)
+  const least = lowerBound(schema.minimum)
+  const most = upperBound(schema.maximum)
   const min =
     over === undefined ? (least === undefined ? undefined : Math.ceil(least)) : Math.floor(over) + 1
   const max =
@@ -17,12 +17,23 @@ export function integerBounds(schema: JsonObject): [number | undefined, number |
   return [min, max]
 }
 
-export function bound(value: unknown): number | undefined {
+/** Rules are exact up to ±(2^53 − 1), which is what Zod writes for any integer. */
+const greatest = Number.MAX_SAFE_INTEGER
+
+/** A bound below all numbers that rules can tell apart excludes none of them. */
+export function lowerBound(value: unknown): number | undefined {
   if (value === undefined) return undefined
-  if (typeof value !== 'number' || Math.abs(value) > 1e15)
-    throw invalidSchema('a bound must be a number within 1e15')
-  return value
+  if (typeof value !== 'number' || value > greatest) throw invalidBound()
+  return value < -greatest ? undefined : value
 }
+
+export function upperBound(value: unknown): number | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'number' || value < -greatest) throw invalidBound()
+  return value > greatest ? undefined : value
+}
+
+const invalidBound = () => invalidSchema(`a bound must be a number within ${greatest}`)
 
 export function count(value: unknown): number | undefined {
   if (value === undefined) return undefined

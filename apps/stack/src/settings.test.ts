@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'bun:test'
+import type { Home } from './home.ts'
+import { prepareEngine } from './prepare-models.ts'
+import { parseSettings, type Settings } from './settings.ts'
+
+function parse(...args: string[]): Settings {
+  const parsed = parseSettings({ args, env: {} })
+  if (parsed.kind !== 'settings') throw new Error('settings expected')
+  return parsed.settings
+}
+
+const url = 'http://127.0.0.1:8000'
+const engineArguments = (settings: Settings) =>
+  prepareEngine({} as Home, settings, () => {}, new AbortController().signal)
+
+describe('a model server', () => {
+  test('takes the place of every embedded model, also when none is asked for', async () => {
+    const settings = parse('--engineUrl', url, '--embedModel', 'none')
+    expect(await engineArguments(settings)).toEqual(['--engineUrl', url])
+  })
+
+  test('does not go with a model of our own', () => {
+    for (const flag of ['--chatModel', '--embedModel'])
+      expect(() => parse('--engineUrl', url, flag, 'x.gguf')).toThrow('brings its own models')
+  })
+
+  test('that shares its cache is used where the operator says so', async () => {
+    const settings = parse('--engineUrl', url, '--acceptSharedCache')
+    expect(await engineArguments(settings)).toEqual(['--engineUrl', url, '--acceptSharedCache'])
+    expect(() => parse('--acceptSharedCache')).toThrow('needs --engineUrl')
+  })
+})
