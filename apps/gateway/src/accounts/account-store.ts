@@ -56,7 +56,7 @@ export async function listAccounts(database: Queries, id?: string): Promise<Acco
   return rows.map(readAccount)
 }
 
-/** Keys and members of a disabled account stop working. */
+/** Keys and members of a disabled account stop working; its invitations, and those its members made, end. */
 export async function changeAccount(
   database: Queries,
   id: string,
@@ -83,7 +83,16 @@ export async function changeAccount(
       wire?.concurrent_streams ?? null,
     ],
   )
+  if (change.disabled === true) await endInvitations(database, id)
   return readAccount(existing(row))
+}
+
+async function endInvitations(database: Queries, accountId: string): Promise<void> {
+  await database.query(
+    `update invitations set revoked_at = now() where used_at is null and revoked_at is null
+       and (account_id = $1 or created_by in (select id from members where account_id = $1))`,
+    [accountId],
+  )
 }
 
 type AccountRow = Row &

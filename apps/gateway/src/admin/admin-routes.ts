@@ -3,6 +3,8 @@ import { type AdminRoute, openRoute } from './admin-route.ts'
 import type { Schema } from './fields.ts'
 import { formatOpenApi } from './openapi.ts'
 import { accountRoutes } from './routes/account-routes.ts'
+import { auditRoutes } from './routes/audit-routes.ts'
+import { invitationRoutes } from './routes/invitation-routes.ts'
 import { keyRoutes } from './routes/key-routes.ts'
 import { memberRoutes } from './routes/member-routes.ts'
 import { sessionRoutes } from './routes/session-routes.ts'
@@ -16,8 +18,10 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...sessionRoutes,
   ...keyRoutes,
   ...memberRoutes,
+  ...invitationRoutes,
   ...accountRoutes,
   ...usageRoutes,
+  ...auditRoutes,
 ]
 
 export function adminOpenApi(): Schema {

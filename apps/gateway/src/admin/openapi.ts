@@ -1,6 +1,7 @@
 /** The OpenAPI document of the admin API, made from its routes. */
 import type { AdminRoute } from './admin-route.ts'
 import type { FieldTable, Schema } from './fields.ts'
+import { auditEventSchema } from './routes/audit-routes.ts'
 
 export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
@@ -14,7 +15,7 @@ export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
       title: 'Privatemode gateway: admin API',
       version: '1',
       description:
-        'Keys, accounts, members, usage and workers. Shells send the operator token; pages have a session cookie and send its CSRF token with every change.',
+        'Keys, accounts, members, invitations, usage, workers and the audit log. Shells send the operator token; pages have a session cookie and send its CSRF token with every change.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     paths,
@@ -116,6 +117,16 @@ const member = object({
   created_at: moment,
   disabled_at: maybe(moment),
 })
+const invitation = {
+  id: text,
+  account_id: text,
+  role: { type: 'string', enum: ['admin', 'member'] },
+  email: maybe(text),
+  member_id: maybe(text),
+  created_by: maybe(text),
+  created_at: moment,
+  expires_at: moment,
+}
 const tokens = { prompt_tokens: count, cached_tokens: count, completion_tokens: count }
 
 const schemas: Schema = {
@@ -131,7 +142,9 @@ const schemas: Schema = {
   }),
   Member: member,
   Session: object({ member, csrf_token: text }),
-  Invitation: object({ url: text, expires_at: moment }),
+  Invitation: object(invitation),
+  IssuedInvitation: object({ ...invitation, url: text }),
+  AuditEvent: auditEventSchema,
   Worker: object({
     id: text,
     url: text,

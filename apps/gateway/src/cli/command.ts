@@ -12,7 +12,7 @@ const auditHelp = 'compare receipts (--receipts) with a bill (--bill) and print 
 const flags = {
   gateway: { type: 'string', default: 'http://127.0.0.1:8090', help: 'address of the gateway' },
   operatorToken: { type: 'secret', help: 'operator token, or @path of a file that has it' },
-  id: { type: 'string', help: 'id of the key, account, member or worker' },
+  id: { type: 'string', help: 'id of the key, account, member, invitation or worker' },
   name: { type: 'string', help: 'name of what is created' },
   account: { type: 'string', help: 'id of an account' },
   email: { type: 'string', help: 'address of a new member' },
@@ -28,8 +28,8 @@ const flags = {
   tokensPerMonth: { type: 'integer', help: 'limit', group: 'Limits' },
   concurrentStreams: { type: 'integer', help: 'limit', group: 'Limits' },
   key: { type: 'string', help: 'id of an API key, for its usage alone', group: 'Usage' },
-  from: { type: 'string', help: 'begin of a range of time', group: 'Usage' },
-  to: { type: 'string', help: 'end of a range of time', group: 'Usage' },
+  from: { type: 'string', help: 'start of the time range', group: 'Usage' },
+  to: { type: 'string', help: 'end of the time range', group: 'Usage' },
   step: {
     type: 'string',
     default: 'day',
@@ -38,6 +38,13 @@ const flags = {
     group: 'Usage',
   },
   by: { type: 'string', help: 'key, model, path, outcome, account', group: 'Usage' },
+  format: {
+    type: 'string',
+    default: 'csv',
+    choices: ['csv', 'json'],
+    help: 'format of an export of the audit log',
+    group: 'Audit',
+  },
   receipts: { type: 'string', help: 'file of receipts, one JSON a line', group: 'Audit' },
   bill: { type: 'string', help: 'file of usage as exported', group: 'Audit' },
 } as const satisfies FlagTable

@@ -97,6 +97,22 @@ test('members are invited, changed, given a new password, disabled and enabled',
   expect(await done(`members enable --id ${id}`)).toMatchObject({ disabled_at: null })
 })
 
+test('invitations are listed and revoked, and the audit log is listed and exported', async () => {
+  const { id } = await done('members invite --email second@example.org')
+  expect(JSON.stringify(await done('invitations list'))).toContain('second@example.org')
+  await done(`invitations revoke --id ${id}`)
+  expect(JSON.stringify(await done('invitations list'))).not.toContain('second@example.org')
+  const { events } = (await done('audit list')) as unknown as { events: Printed[] }
+  expect(events[0]).toMatchObject({
+    action: 'invitation.revoked',
+    actor_id: 'operator',
+    subject_id: id,
+  })
+  const exported = await run('audit export')
+  expect(exported).toMatchObject({ code: 0, text: expect.stringContaining(',invitation.revoked,') })
+  expect(await done('audit export --format json')).toMatchObject({ events: expect.anything() })
+})
+
 test('usage, workers and models are shown, and workers drained', async () => {
   expect(await done(`usage sum ${range} --by key,model --key key_none`)).toEqual({ rows: [] })
   const exported = await run(`usage export ${range} --account acct_default`)

@@ -18,6 +18,7 @@ export type CommandValues = {
   readonly to: string | undefined
   readonly step: string
   readonly by: string | undefined
+  readonly format: string
 }
 
 export type AdminRequest = {
@@ -120,6 +121,14 @@ export const commands: Readonly<Record<string, Command>> = {
       body: { role: role ?? 'member', account_id: account, email },
     }),
   },
+  'invitations list': {
+    help: 'list invitations and password links that still work (--account)',
+    call: ({ account }) => ({ method: 'GET', path: 'invitations', query: { account } }),
+  },
+  'invitations revoke': {
+    help: 'revoke an invitation or a password link (--id)',
+    call: (values) => ({ method: 'DELETE', path: `invitations/${idOf(values)}` }),
+  },
   'members change': {
     help: 'give a member another name or role (--id, --name, --role)',
     call: (values) => ({
@@ -151,6 +160,22 @@ export const commands: Readonly<Record<string, Command>> = {
   'usage export': {
     help: 'print single requests as CSV (--from, --to, --account, --key)',
     call: (values) => ({ method: 'GET', path: 'usage/export.csv', query: rangeOf(values) }),
+  },
+  'audit list': {
+    help: 'list the newest entries of the audit log (--account, --from, --to)',
+    call: ({ account, from, to }) => ({
+      method: 'GET',
+      path: 'audit',
+      query: { account, from, to },
+    }),
+  },
+  'audit export': {
+    help: 'print the whole audit log (--format, --account, --from, --to)',
+    call: ({ account, from, to, format }) => ({
+      method: 'GET',
+      path: 'audit/export',
+      query: { account, from, to, format },
+    }),
   },
   'workers list': { help: 'list workers', call: () => ({ method: 'GET', path: 'workers' }) },
   'workers drain': {

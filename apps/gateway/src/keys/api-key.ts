@@ -27,7 +27,7 @@ export function hashApiKey(secret: string): string {
 }
 
 /** An opaque identifier such as `key_…`; it is no secret. */
-export function newId(kind: 'key' | 'acct' | 'mem' | 'gw'): string {
+export function newId(kind: 'key' | 'acct' | 'mem' | 'inv' | 'gw'): string {
   return `${kind}_${randomLetters(20)}`
 }
 

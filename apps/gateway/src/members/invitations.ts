@@ -1,40 +1,97 @@
-/** One-time links: who has one may set a password and become, or is again, a member. */
+/** One-time links: with one, somebody sets a password and becomes a member, or is one again. */
 import { ApiError } from '@privatemode/protocol/api'
+import { newId } from '../keys/api-key.ts'
 import type { Database, Queries, Row } from '../state/database.ts'
 import { createMember, findMember, type Member, type Role, setPassword } from './member-store.ts'
-import { hashPassword } from './password.ts'
+import { checkPassword, hashPassword } from './password.ts'
 import { hashToken, newToken } from './token.ts'
 
-export type Invitation = {
+export type NewInvitation = {
   readonly accountId: string
   readonly role: Role
   /** Fixed by whoever invites, or left to the invited. */
   readonly email: string | null
   /** Set where an existing member gets a new password. */
   readonly memberId: string | null
+  /** The member who invites; null for the operator token. */
+  readonly createdBy: string | null
+}
+
+/** An invitation as admins see it: never the token. */
+export type Invitation = NewInvitation & {
+  readonly id: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
 }
 
 const lifetimeHours = 72
+const maxOpen = 100
+const keptDays = 30
 
 /** The token is in the answer and nowhere else. */
 export async function invite(
-  database: Queries,
-  invitation: Invitation,
-): Promise<{ readonly token: string; readonly expiresAt: Date }> {
+  queries: Queries,
+  wish: NewInvitation,
+): Promise<{ readonly token: string; readonly invitation: Invitation }> {
+  await queries.query(
+    `delete from invitations where expires_at < now() - make_interval(days => ${keptDays})`,
+  )
+  await refuseTooMany(queries, wish)
   const token = newToken()
-  const [row] = await database.query<{ expires_at: Date } & Row>(
-    `insert into invitations (token_hash, account_id, role, member_id, email, expires_at)
-     values ($1, $2, $3, $4, $5, now() + make_interval(hours => ${lifetimeHours}))
-     returning expires_at`,
+  const [row] = await queries.query<InvitationRow>(
+    `insert into invitations as i
+       (token_hash, id, account_id, role, member_id, email, created_by, expires_at)
+     select $1, $2, a.id, $4, $5, $6, $7, now() + make_interval(hours => ${lifetimeHours})
+     from accounts a where a.id = $3 returning ${columns}`,
     [
       hashToken(token),
-      invitation.accountId,
-      invitation.role,
-      invitation.memberId,
-      invitation.email,
+      newId('inv'),
+      wish.accountId,
+      wish.role,
+      wish.memberId,
+      wish.email,
+      wish.createdBy,
     ],
   )
-  return { token, expiresAt: row?.expires_at ?? new Date() }
+  if (row === undefined) throw new ApiError('not_found', `no account ${wish.accountId}`)
+  return { token, invitation: readInvitation(row) }
+}
+
+async function refuseTooMany(queries: Queries, { accountId, createdBy }: NewInvitation) {
+  if (createdBy === null) return
+  const open = await queries.query(
+    `select 1 from ${usable} and i.account_id = $1 limit ${maxOpen}`,
+    [accountId],
+  )
+  if (open.length < maxOpen) return
+  const message = `the account has ${maxOpen} open invitations; revoke some first`
+  throw new ApiError('invalid_value', message, { status: 409 })
+}
+
+/** Those that still work, newest first; of one account, or of all. */
+export async function listInvitations(
+  database: Queries,
+  accountId?: string,
+): Promise<Invitation[]> {
+  const rows = await database.query<InvitationRow>(
+    `select ${columns} from ${usable} and ($1::text is null or i.account_id = $1)
+     order by i.created_at desc, i.id`,
+    [accountId ?? null],
+  )
+  return rows.map(readInvitation)
+}
+
+export async function findInvitation(database: Queries, id: string): Promise<Invitation> {
+  const [row] = await database.query<InvitationRow>(
+    `select ${columns} from ${usable} and i.id = $1`,
+    [id],
+  )
+  if (row === undefined) throw new ApiError('not_found', 'there is no such open invitation')
+  return readInvitation(row)
+}
+
+export async function revokeInvitation(queries: Queries, id: string): Promise<void> {
+  await queries.query('update invitations set revoked_at = now() where id = $1', [id])
 }
 
 export type Acceptance = {
@@ -44,38 +101,120 @@ export type Acceptance = {
   readonly password: string
 }
 
-/** Works once: the link is used up in the same transaction. */
-export async function acceptInvitation(database: Database, given: Acceptance): Promise<Member> {
+/** What the audit log gets to know, in the transaction of the change where there is one. */
+export type AcceptanceRecord = {
+  readonly accepted: (queries: Queries, accepted: Accepted) => Promise<void>
+  readonly refused: (invitation: Invitation) => Promise<void>
+}
+
+export type Accepted = { readonly member: Member; readonly invitation: Invitation }
+
+/**
+ * Works once: the link is used up in the same transaction. The token is looked up before the
+ * password is hashed: without one, nobody makes the gateway work.
+ */
+export async function acceptInvitation(
+  database: Database,
+  given: Acceptance,
+  record: AcceptanceRecord,
+): Promise<Accepted> {
+  checkPassword(given.password)
+  const [open] = await database.query<InvitationRow>(
+    `select ${columns} from ${usable} and i.token_hash = $1`,
+    [hashToken(given.token)],
+  )
+  if (open === undefined) {
+    const ended = await findEnded(database, given.token)
+    // Nobody guesses 256 bits: an unknown token is noise, an ended one was once somebody's.
+    if (ended !== undefined) await record.refused(ended)
+    throw refuseLink()
+  }
+  if (open.member_id === null) emailFor(open, given)
   const passwordHash = await hashPassword(given.password)
   return database.transaction(async (queries) => {
     const [row] = await queries.query<InvitationRow>(
-      `update invitations i set used_at = now() from accounts a
-       where i.token_hash = $1 and i.used_at is null and i.expires_at > now()
-         and a.id = i.account_id and a.disabled_at is null
-         and not exists (select 1 from members m where m.id = i.member_id and m.disabled_at is not null)
-       returning i.account_id, i.role, i.member_id, i.email`,
+      `update invitations as i set used_at = now()
+       where i.id in (select i.id from ${usable} and i.token_hash = $1) and i.used_at is null
+       returning ${columns}`,
       [hashToken(given.token)],
     )
-    if (row === undefined) {
-      throw new ApiError('permission_denied', 'this link was used before or has expired')
+    if (row === undefined) throw refuseLink()
+    const accepted = {
+      member: await applyInvitation(queries, row, given, passwordHash),
+      invitation: readInvitation(row),
     }
-    if (row.member_id !== null) {
-      await setPassword(queries, row.member_id, passwordHash)
-      return findMember(queries, row.member_id)
-    }
-    const email = row.email ?? given.email
-    if (email === undefined) {
-      throw new ApiError('missing_parameter', 'email is missing', { param: 'email' })
-    }
-    const name = given.name ?? email.slice(0, email.indexOf('@'))
-    const { account_id: accountId, role } = row
-    return createMember(queries, { accountId, email, name, role, passwordHash })
+    await record.accepted(queries, accepted)
+    return accepted
   })
 }
 
+async function findEnded(database: Queries, token: string): Promise<Invitation | undefined> {
+  const [row] = await database.query<InvitationRow>(
+    `select ${columns} from invitations i where i.token_hash = $1`,
+    [hashToken(token)],
+  )
+  return row && readInvitation(row)
+}
+
+async function applyInvitation(
+  queries: Queries,
+  row: InvitationRow,
+  given: Acceptance,
+  passwordHash: string,
+): Promise<Member> {
+  if (row.member_id !== null) {
+    await setPassword(queries, row.member_id, passwordHash)
+    return findMember(queries, row.member_id)
+  }
+  const email = emailFor(row, given)
+  const name = given.name ?? email.slice(0, email.indexOf('@'))
+  const { account_id: accountId, role } = row
+  return createMember(queries, { accountId, email, name, role, passwordHash })
+}
+
+function emailFor(row: InvitationRow, given: Acceptance): string {
+  const email = row.email ?? given.email
+  if (email !== undefined) return email
+  throw new ApiError('missing_parameter', 'email is missing', { param: 'email' })
+}
+
+function refuseLink(): ApiError {
+  return new ApiError('permission_denied', 'this link was used before, was revoked or has expired')
+}
+
+/** Invitations end with the rights of whoever made them, of the account, and of the member they are for. */
+const usable = `invitations i join accounts a on a.id = i.account_id
+  where i.used_at is null and i.revoked_at is null and i.expires_at > now()
+    and a.disabled_at is null
+    and not exists (select 1 from members m where m.id = i.member_id and m.disabled_at is not null)
+    and (i.created_by is null or exists (
+      select 1 from members c join accounts ca on ca.id = c.account_id
+      where c.id = i.created_by and c.role = 'admin' and c.disabled_at is null
+        and ca.disabled_at is null and (c.account_id = i.account_id or ca.operates)))`
+
+const columns =
+  'i.id, i.account_id, i.role, i.member_id, i.email, i.created_by, i.created_at, i.expires_at'
+
 type InvitationRow = Row & {
+  id: string
   account_id: string
   role: Role
   member_id: string | null
   email: string | null
+  created_by: string | null
+  created_at: Date
+  expires_at: Date
+}
+
+function readInvitation(row: InvitationRow): Invitation {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    role: row.role,
+    memberId: row.member_id,
+    email: row.email,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
 }

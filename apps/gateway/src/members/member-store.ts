@@ -69,12 +69,20 @@ export async function listMembers(database: Queries, accountId?: string): Promis
   return rows.map(readMember)
 }
 
-/** Someone who is disabled is signed out at once. The last admin of an account stays one. */
+/**
+ * Someone who is disabled is signed out at once. Invitations end for good with the rights of the
+ * admin who made them. The last admin of an account stays one.
+ */
 export async function changeMember(
   database: Queries,
   id: string,
   change: MemberChange,
 ): Promise<Member> {
+  // One after the other: two admins who disable each other at once would leave none.
+  await database.query(
+    'select 1 from accounts where id = (select account_id from members where id = $1) for no key update',
+    [id],
+  )
   const member = await findMember(database, id)
   if (change.role === 'member' || change.disabled === true) {
     await refuseLastAdmin(database, member)
@@ -86,6 +94,7 @@ export async function changeMember(
      where id = $1`,
     [id, change.name ?? null, change.role ?? null, change.disabled ?? null],
   )
+  if (change.role === 'member' || change.disabled === true) await endInvitations(database, id)
   if (change.disabled === true) await endSessions(database, id)
   return findMember(database, id)
 }
@@ -106,6 +115,15 @@ export async function setPassword(
 
 export async function endSessions(database: Queries, memberId: string): Promise<void> {
   await database.query('delete from sessions where member_id = $1', [memberId])
+}
+
+/** Those that a member made, and those that would set this member's password. */
+async function endInvitations(database: Queries, memberId: string): Promise<void> {
+  await database.query(
+    `update invitations set revoked_at = now()
+     where (created_by = $1 or member_id = $1) and used_at is null and revoked_at is null`,
+    [memberId],
+  )
 }
 
 async function refuseLastAdmin(database: Queries, member: Member): Promise<void> {

@@ -78,9 +78,10 @@ test("a page's token is good for its own session only", () => {
   }
 })
 
-const wish = { accountId, role: 'member', email: null, memberId: null } as const
-const accept = (token: string, email: string | undefined) =>
-  acceptInvitation(database, { token, email, name: undefined, password })
+const wish = { accountId, role: 'member', email: null, memberId: null, createdBy: null } as const
+const unrecorded = { accepted: async () => undefined, refused: async () => undefined }
+const accept = async (token: string, email: string | undefined) =>
+  (await acceptInvitation(database, { token, email, name: undefined, password }, unrecorded)).member
 
 test('a link that has expired lets nobody in', async () => {
   const { token } = await invite(database, wish)
@@ -144,7 +145,7 @@ test.each(['accounts', 'members'])(
     const subject = table === 'accounts' ? accountId : id
     await database.query(`update ${table} set disabled_at = now() where id = $1`, [subject])
     await refused(signsIn(), 'permission_denied', 'address or password is wrong')
-    await refused(accept(token, undefined), 'permission_denied', 'was used before or has expired')
+    await refused(accept(token, undefined), 'permission_denied', 'was revoked or has expired')
     await database.query(`update ${table} set disabled_at = null where id = $1`, [subject])
   },
 )
@@ -152,7 +153,7 @@ test.each(['accounts', 'members'])(
 test('a new password ends every link that would set another', async () => {
   const { token } = await invite(database, { ...wish, memberId: member.id })
   await setPassword(database, member.id, cheapHash)
-  await refused(accept(token, undefined), 'permission_denied', 'was used before or has expired')
+  await refused(accept(token, undefined), 'permission_denied', 'was revoked or has expired')
 })
 
 /** Real ones take a second each. */
@@ -160,3 +161,49 @@ const cheapHash = [
   ...['scrypt', 4, 8, 1, Buffer.alloc(16).toString('base64')],
   scryptSync(password, Buffer.alloc(16), 32, { N: 16, r: 8, p: 1 }).toString('base64'),
 ].join('$')
+
+test('a link that is made while its creator loses the rights is void', async () => {
+  const admin = await createMember(database, {
+    ...{
+      accountId,
+      email: `${newId()}@example.org`,
+      name: 'Admin',
+      role: 'admin',
+      passwordHash: null,
+    },
+  })
+  const link = { ...wish, createdBy: admin.id }
+  const { token } = await invite(database, link)
+  await database.query(`update members set role = 'member' where id = $1`, [admin.id])
+  const late = await invite(database, link)
+  for (const each of [token, late.token]) {
+    await refused(accept(each, `${newId()}@example.org`), 'permission_denied', 'was revoked')
+  }
+  await database.query(`update members set role = 'admin' where id = $1`, [admin.id])
+  expect(await accept(late.token, `${newId()}@example.org`)).toMatchObject({ role: 'member' })
+})
+
+test('an account has a bounded number of open links, and old ones are forgotten', async () => {
+  const admin = await createMember(database, {
+    ...{
+      accountId,
+      email: `${newId()}@example.org`,
+      name: 'Admin',
+      role: 'admin',
+      passwordHash: null,
+    },
+  })
+  const link = { ...wish, createdBy: admin.id }
+  await database.query(
+    `insert into invitations (token_hash, id, account_id, role, created_by, expires_at)
+     select decode(lpad(to_hex(n), 64, '0'), 'hex'), 'inv_' || n, $1, 'member', $2,
+       now() + interval '1 hour' from generate_series(1, 100) as n`,
+    [accountId, admin.id],
+  )
+  await refused(invite(database, link), 'invalid_value', '100 open invitations')
+  await invite(database, wish) // the operator token is not bound
+  await database.query(`update invitations set expires_at = now() - interval '31 days'`)
+  await invite(database, link)
+  const [row] = await database.query<{ count: number }>('select count(*) as count from invitations')
+  expect(row?.count).toBe(1)
+})

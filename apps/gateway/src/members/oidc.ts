@@ -32,18 +32,26 @@ export type OidcSignIn = {
 }
 
 const requestMinutes = 10
+const maxEmailLength = 254
 
 /** Why a sign-in came to nothing; the page has words for each. */
 export type OidcFailure = 'not_begun' | 'not_confirmed' | 'not_member' | 'unreachable'
 
 export class OidcError extends ApiError {
   readonly failure: OidcFailure
+  /** Whom the identity provider named, for the audit log. */
+  readonly email: string | undefined
 
-  constructor(failure: OidcFailure, message: string, options: ErrorOptions = {}) {
+  constructor(
+    failure: OidcFailure,
+    message: string,
+    { email, ...options }: ErrorOptions & { readonly email?: string | undefined } = {},
+  ) {
     const unreachable = failure === 'unreachable'
     const code = unreachable ? 'upstream_error' : 'permission_denied'
     super(code, message, { status: unreachable ? 502 : 401, ...options })
     this.failure = failure
+    this.email = email
   }
 }
 
@@ -121,7 +129,8 @@ async function readClaims(
     // Such a grant has claims, and a text as their subject, or has thrown.
     const { sub, email, email_verified } = tokens.claims() as IDToken
     const verified = email_verified === true && typeof email === 'string'
-    return { subject: sub, verifiedEmail: verified ? email : undefined }
+    const isShort = verified && email.length <= maxEmailLength
+    return { subject: sub, verifiedEmail: isShort ? email : undefined }
   } catch (cause) {
     throw new OidcError('not_confirmed', 'the identity provider did not confirm the sign-in', {
       cause,
@@ -145,7 +154,9 @@ async function findByClaims(database: Database, issuer: string, claims: Claims):
     [subject, claims.verifiedEmail ?? ''],
   )
   if (invited === undefined) {
-    throw new OidcError('not_member', 'nobody with this identity is a member here')
+    throw new OidcError('not_member', 'nobody with this identity is a member here', {
+      email: claims.verifiedEmail,
+    })
   }
   return invited.id
 }

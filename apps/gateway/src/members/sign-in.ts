@@ -1,7 +1,8 @@
 /** Signs people in by password, and slows down who guesses. */
 import { ApiError } from '@privatemode/protocol/api'
+import { recordStranger } from '../audit/audit-log.ts'
 import { networkOf } from '../http/client-address.ts'
-import type { Queries, Row } from '../state/database.ts'
+import type { Database, Queries, Row } from '../state/database.ts'
 import { findMember, type Member } from './member-store.ts'
 import { verifyPassword } from './password.ts'
 
@@ -19,18 +20,23 @@ const longestLockSeconds = 900
 const forgetMinutes = 60
 
 /** The member, or a refusal that does not tell whether the address exists. */
-export async function signIn(database: Queries, attempt: SignInAttempt): Promise<Member> {
+export async function signIn(database: Database, attempt: SignInAttempt): Promise<Member> {
   const person = `person ${attempt.email.toLowerCase()}`
   const address = `address ${networkOf(attempt.address)}`
   await refuseLocked(database, [person, address])
-  const [row] = await database.query<{ id: string; password_hash: string | null } & Row>(
-    `select m.id, m.password_hash from members m join accounts a on a.id = m.account_id
+  const [row] = await database.query<Candidate>(
+    `select m.id, m.account_id, m.password_hash from members m join accounts a on a.id = m.account_id
      where lower(m.email) = lower($1) and m.disabled_at is null and a.disabled_at is null`,
     [attempt.email],
   )
   if (!(await verifyPassword(attempt.password, row?.password_hash)) || row === undefined) {
     await countFailure(database, person, freeFailures.person)
     await countFailure(database, address, freeFailures.address)
+    await recordStranger(database, 'sign_in.failed', networkOf(attempt.address), {
+      accountId: row?.account_id ?? null,
+      id: row?.id ?? null,
+      name: attempt.email,
+    })
     throw wrong()
   }
   await database.query('delete from sign_in_failures where subject = $1', [person])
@@ -69,6 +75,8 @@ async function countFailure(database: Queries, subject: string, free: number): P
     `delete from sign_in_failures where last_at < now() - make_interval(mins => ${forgetMinutes})`,
   )
 }
+
+type Candidate = Row & { id: string; account_id: string; password_hash: string | null }
 
 /** One answer for a wrong password, an unknown address, and a member or account that is disabled. */
 function wrong(): ApiError {

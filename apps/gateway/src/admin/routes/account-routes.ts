@@ -6,12 +6,14 @@ import {
   createAccount,
   listAccounts,
 } from '../../accounts/account-store.ts'
+import type { AuditSubject } from '../../audit/audit-log.ts'
 import { formatLimits, noLimits } from '../../keys/limits.ts'
 import { requestDrain } from '../../registry/worker-store.ts'
 import type { Actor } from '../actor.ts'
 import { accountOf, insist, mayOperate } from '../actor.ts'
 import { type AdminCall, type AdminRoute, type AdminWorker, route } from '../admin-route.ts'
 import { flag, limitsField, nullable, optional, text } from '../fields.ts'
+import { given, recorded } from '../recorded.ts'
 
 const account = { $ref: '#/components/schemas/Account' }
 const worker = { $ref: '#/components/schemas/Worker' }
@@ -31,9 +33,13 @@ export const accountRoutes: readonly AdminRoute[] = [
     status: 201,
     body: { name: text(1, 100), limits: nullable(limitsField()) },
     answer: account,
-    async handle({ parts, actor, body }) {
+    async handle(call) {
+      const { actor, body } = call
       insist(mayOperate(actor))
-      const made = await createAccount(parts.database, body.name, body.limits ?? noLimits)
+      const made = await recorded(call, 'account.created', async (queries) => {
+        const value = await createAccount(queries, body.name, body.limits ?? noLimits)
+        return { value, about: aboutAccount(value, { limits: formatLimits(value.limits) }) }
+      })
       return Response.json(formatAccount(made), { status: 201 })
     },
   }),
@@ -45,17 +51,27 @@ export const accountRoutes: readonly AdminRoute[] = [
       limits: nullable(limitsField()),
     },
     answer: account,
-    async handle({ parts, actor, params, body }) {
+    async handle(call) {
+      const { actor, params, body } = call
       insist(mayOperate(actor))
       const { id = '' } = params
       if (body.disabled === true && actor.kind === 'member') {
         const own = actor.session.member.accountId
-        if (own === id) throw new ApiError('invalid_value', 'nobody disables the own account')
+        if (own === id) throw new ApiError('invalid_value', 'you cannot disable your own account')
       }
-      const changed = await changeAccount(parts.database, id, {
-        name: body.name,
-        disabled: body.disabled,
-        limits: body.limits === null ? noLimits : body.limits,
+      const changed = await recorded(call, 'account.changed', async (queries) => {
+        const value = await changeAccount(queries, id, {
+          name: body.name,
+          disabled: body.disabled,
+          limits: body.limits === null ? noLimits : body.limits,
+        })
+        return {
+          value,
+          about: aboutAccount(
+            value,
+            given({ ...body, limits: body.limits && formatLimits(body.limits) }),
+          ),
+        }
       })
       return Response.json(formatAccount(changed))
     },
@@ -95,15 +111,21 @@ export const accountRoutes: readonly AdminRoute[] = [
   }),
 ]
 
-async function drain(
-  { parts, actor, params }: AdminCall<unknown, unknown, Actor>,
-  wanted: boolean,
-): Promise<Response> {
+async function drain(call: AdminCall<unknown, unknown, Actor>, wanted: boolean): Promise<Response> {
+  const { parts, actor, params } = call
   insist(mayOperate(actor))
-  const found = await requestDrain(parts.database, params.id ?? '', wanted)
-  if (!found) throw new ApiError('not_found', 'there is no such worker')
+  const { id = '' } = params
+  await recorded(call, wanted ? 'worker.drained' : 'worker.undrained', async (queries) => {
+    const found = await requestDrain(queries, id, wanted)
+    if (!found) throw new ApiError('not_found', 'there is no such worker')
+    return { value: undefined, about: { accountId: null, id, name: id } }
+  })
   await parts.refreshWorkers()
   return Response.json({ draining: wanted })
+}
+
+function aboutAccount(found: Account, details: Record<string, unknown>): AuditSubject {
+  return { accountId: found.id, id: found.id, name: found.name, details }
 }
 
 function formatAccount(found: Account): Record<string, unknown> {

@@ -1,4 +1,5 @@
 /** API keys. */
+import type { AuditSubject } from '../../audit/audit-log.ts'
 import {
   type ApiKey,
   changeKey,
@@ -13,6 +14,7 @@ import { formatLimits, noLimits } from '../../keys/limits.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayChangeKey, maySee } from '../actor.ts'
 import { type AdminParts, type AdminRoute, route } from '../admin-route.ts'
 import { limitsField, nullable, optional, text, time, wholeNumber } from '../fields.ts'
+import { given, recorded } from '../recorded.ts'
 
 const key = { $ref: '#/components/schemas/Key' }
 const issued = { $ref: '#/components/schemas/IssuedKey' }
@@ -38,18 +40,23 @@ export const keyRoutes: readonly AdminRoute[] = [
       limits: nullable(limitsField()),
     },
     answer: issued,
-    async handle({ parts, actor, body }) {
+    async handle(call) {
+      const { actor, body } = call
       const accountId = accountOf(actor, body.account_id)
       insist(maySee(actor, accountId), false)
       // A member who could set limits could also lift them.
       const limits = body.limits ?? noLimits
       insist(limits === noLimits || mayAdminister(actor, accountId))
-      const made = await createKey(parts.database, {
-        accountId,
-        name: body.name,
-        expiresAt: body.expires_at ?? null,
-        limits,
-        createdBy: actor.kind === 'member' ? actor.session.member.id : null,
+      const made = await recorded(call, 'key.created', async (queries) => {
+        const issued = await createKey(queries, {
+          accountId,
+          name: body.name,
+          expiresAt: body.expires_at ?? null,
+          limits,
+          createdBy: actor.kind === 'member' ? actor.session.member.id : null,
+        })
+        const { expires_at, limits: set } = formatKey(issued.key)
+        return { value: issued, about: aboutKey(issued.key, { expires_at, limits: set }) }
       })
       return Response.json(formatIssued(made), { status: 201 })
     },
@@ -68,13 +75,23 @@ export const keyRoutes: readonly AdminRoute[] = [
       limits: nullable(limitsField()),
     },
     answer: key,
-    async handle({ parts, actor, params, body }) {
+    async handle(call) {
+      const { parts, actor, params, body } = call
       const found = await findChangeable(parts, actor, params.id)
       insist(body.limits === undefined || mayAdminister(actor, found.accountId))
-      const changed = await changeKey(parts.database, found.id, {
-        ...(body.name === undefined ? {} : { name: body.name }),
-        ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
-        ...(body.limits === undefined ? {} : { limits: body.limits ?? noLimits }),
+      const changed = await recorded(call, 'key.changed', async (queries) => {
+        const value = await changeKey(queries, found.id, {
+          ...(body.name === undefined ? {} : { name: body.name }),
+          ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
+          ...(body.limits === undefined ? {} : { limits: body.limits ?? noLimits }),
+        })
+        return {
+          value,
+          about: aboutKey(
+            found,
+            given({ ...body, limits: body.limits && formatLimits(body.limits) }),
+          ),
+        }
       })
       return Response.json(formatKey(changed))
     },
@@ -83,18 +100,28 @@ export const keyRoutes: readonly AdminRoute[] = [
     summary: 'Give an API key a new secret; the old one works for the overlap',
     body: { overlap_seconds: nullable(wholeNumber(0, 30 * 86_400)) },
     answer: issued,
-    async handle({ parts, actor, params, body }) {
+    async handle(call) {
+      const { parts, actor, params, body } = call
       const found = await findChangeable(parts, actor, params.id)
-      const rotated = await rotateKey(parts.database, found.id, body.overlap_seconds ?? 0)
+      const overlapSeconds = body.overlap_seconds ?? 0
+      const rotated = await recorded(call, 'key.rotated', async (queries) => ({
+        value: await rotateKey(queries, found.id, overlapSeconds),
+        about: aboutKey(found, { overlap_seconds: overlapSeconds }),
+      }))
       return Response.json(formatIssued(rotated))
     },
   }),
   route('DELETE /keys/{id}', {
     summary: 'Revoke an API key; it stops working everywhere within two seconds',
     answer: key,
-    async handle({ parts, actor, params }) {
+    async handle(call) {
+      const { parts, actor, params } = call
       const found = await findChangeable(parts, actor, params.id)
-      return Response.json(formatKey(await revokeKey(parts.database, found.id)))
+      const revoked = await recorded(call, 'key.revoked', async (queries) => ({
+        value: await revokeKey(queries, found.id),
+        about: aboutKey(found),
+      }))
+      return Response.json(formatKey(revoked))
     },
   }),
 ]
@@ -109,6 +136,10 @@ async function findChangeable(parts: AdminParts, actor: Actor, id = ''): Promise
   const found = await findVisible(parts, actor, id)
   insist(mayChangeKey(actor, found))
   return found
+}
+
+function aboutKey(found: ApiKey, details: Record<string, unknown> = {}): AuditSubject {
+  return { accountId: found.accountId, id: found.id, name: found.name, details }
 }
 
 function formatKey(found: ApiKey): Record<string, unknown> {

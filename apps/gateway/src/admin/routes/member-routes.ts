@@ -1,12 +1,13 @@
-/** Members of accounts, and links that invite them. */
-import { invite } from '../../members/invitations.ts'
+/** Members of accounts. */
+import type { AuditSubject } from '../../audit/audit-log.ts'
 import { changeMember, findMember, listMembers, type Member } from '../../members/member-store.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
 import { type AdminParts, type AdminRoute, route } from '../admin-route.ts'
-import { email, flag, nullable, oneOf, optional, text } from '../fields.ts'
+import { flag, oneOf, optional, text } from '../fields.ts'
+import { given, recorded } from '../recorded.ts'
+import { answerInvitation } from './invitation-routes.ts'
 
 const member = { $ref: '#/components/schemas/Member' }
-const invitation = { $ref: '#/components/schemas/Invitation' }
 
 export const memberRoutes: readonly AdminRoute[] = [
   route('GET /members', {
@@ -21,26 +22,6 @@ export const memberRoutes: readonly AdminRoute[] = [
       return Response.json({ members: members.map(formatMember) })
     },
   }),
-  route('POST /invitations', {
-    summary: 'Make a one-time link for a new member; it is in this answer and never again',
-    status: 201,
-    body: {
-      account_id: nullable(text(1, 64)),
-      role: oneOf('admin', 'member'),
-      email: nullable(email()),
-    },
-    answer: invitation,
-    async handle({ parts, actor, body }) {
-      const accountId = accountOf(actor, body.account_id)
-      insist(mayAdminister(actor, accountId), maySee(actor, accountId))
-      return answerInvitation(parts, {
-        accountId,
-        role: body.role,
-        email: body.email ?? null,
-        memberId: null,
-      })
-    },
-  }),
   route('PATCH /members/{id}', {
     summary: 'Rename a member, change the role, disable or enable',
     body: {
@@ -49,12 +30,16 @@ export const memberRoutes: readonly AdminRoute[] = [
       disabled: optional(flag()),
     },
     answer: member,
-    async handle({ parts, actor, params, body }) {
+    async handle(call) {
+      const { parts, actor, params, body } = call
       const found = await findAdministered(parts, actor, params.id)
-      const changed = await changeMember(parts.database, found.id, {
-        ...(body.name === undefined ? {} : { name: body.name }),
-        ...(body.role === undefined ? {} : { role: body.role }),
-        ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
+      const changed = await recorded(call, 'member.changed', async (queries) => {
+        const value = await changeMember(queries, found.id, {
+          ...(body.name === undefined ? {} : { name: body.name }),
+          ...(body.role === undefined ? {} : { role: body.role }),
+          ...(body.disabled === undefined ? {} : { disabled: body.disabled }),
+        })
+        return { value, about: aboutMember(found, given(body)) }
       })
       return Response.json(formatMember(changed))
     },
@@ -62,10 +47,10 @@ export const memberRoutes: readonly AdminRoute[] = [
   route('POST /members/{id}/reset', {
     summary: 'Make a one-time link with which a member sets a new password',
     status: 201,
-    answer: invitation,
-    async handle({ parts, actor, params }) {
-      const found = await findAdministered(parts, actor, params.id)
-      return answerInvitation(parts, {
+    answer: { $ref: '#/components/schemas/IssuedInvitation' },
+    async handle(call) {
+      const found = await findAdministered(call.parts, call.actor, call.params.id)
+      return answerInvitation(call, 'password.reset_requested', {
         accountId: found.accountId,
         role: found.role,
         email: found.email,
@@ -81,14 +66,8 @@ async function findAdministered(parts: AdminParts, actor: Actor, id = ''): Promi
   return found
 }
 
-/** The token stands behind `#`: browsers keep that part to themselves, servers never log it. */
-async function answerInvitation(
-  parts: AdminParts,
-  wish: Parameters<typeof invite>[1],
-): Promise<Response> {
-  const { token, expiresAt } = await invite(parts.database, wish)
-  const url = `${parts.publicUrl}/#invitation=${token}`
-  return Response.json({ url, expires_at: expiresAt.toISOString() }, { status: 201 })
+export function aboutMember(found: Member, details: Record<string, unknown> = {}): AuditSubject {
+  return { accountId: found.accountId, id: found.id, name: found.email, details }
 }
 
 export function formatMember(found: Member): Record<string, unknown> {

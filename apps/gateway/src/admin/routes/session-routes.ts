@@ -1,20 +1,24 @@
 /** Signing in and out. */
 import { ApiError } from '@privatemode/protocol/api'
+import { recordEvent, recordStranger } from '../../audit/audit-log.ts'
+import { networkOf } from '../../http/client-address.ts'
 import { acceptInvitation } from '../../members/invitations.ts'
-import { findMember, setPassword } from '../../members/member-store.ts'
+import { findMember, type Member, setPassword } from '../../members/member-store.ts'
 import { OidcError } from '../../members/oidc.ts'
 import { hashPassword } from '../../members/password.ts'
 import { beginSession, csrfTokenOf, endSession, type Session } from '../../members/session-store.ts'
 import { signIn } from '../../members/sign-in.ts'
 import { type AdminParts, type AdminRoute, openRoute, route } from '../admin-route.ts'
 import { email, optional, secret, text } from '../fields.ts'
+import { memberActor, recorded } from '../recorded.ts'
 import {
   formatEndedCookie,
   formatOidcCookie,
   formatSessionCookie,
   oidcStateOf,
 } from '../session-cookie.ts'
-import { formatMember } from './member-routes.ts'
+import { aboutInvitation } from './invitation-routes.ts'
+import { aboutMember, formatMember } from './member-routes.ts'
 
 const session = { $ref: '#/components/schemas/Session' }
 
@@ -30,7 +34,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
     answer: session,
     async handle({ parts, body, address }) {
       const member = await signIn(parts.database, { ...body, address })
-      return answerSession(await beginSession(parts.database, member), parts)
+      return answerSession(await enter(parts, member, address, { with: 'password' }), parts)
     },
   }),
   openRoute('POST /invitations/accept', {
@@ -42,8 +46,23 @@ export const sessionRoutes: readonly AdminRoute[] = [
       password: secret(256),
     },
     answer: session,
-    async handle({ parts, body }) {
-      const member = await acceptInvitation(parts.database, body)
+    async handle({ parts, body, address }) {
+      const { member } = await acceptInvitation(parts.database, body, {
+        accepted(queries, { member: joined, invitation }) {
+          const action = invitation.memberId === null ? 'invitation.accepted' : 'password.reset'
+          const who = { actor: memberActor(joined), address }
+          const { id, createdBy } = invitation
+          const details = { invitation_id: id, invited_by: createdBy ?? 'operator' }
+          return recordEvent(queries, action, who, aboutMember(joined, details))
+        },
+        refused: (invitation) =>
+          recordStranger(
+            parts.database,
+            'invitation.refused',
+            networkOf(address),
+            aboutInvitation(invitation),
+          ),
+      })
       return answerSession(await beginSession(parts.database, member), parts)
     },
   }),
@@ -66,16 +85,21 @@ export const sessionRoutes: readonly AdminRoute[] = [
     },
   }),
   route('PUT /session/password', {
-    summary: 'Change the own password; other sessions end',
+    summary: 'Change your password; your other sessions end',
     body: { old_password: secret(256), new_password: secret(256) },
     answer: session,
-    async handle({ parts, actor, body, address }) {
+    async handle(call) {
+      const { parts, actor, body, address } = call
       if (actor.kind === 'operator') {
         throw new ApiError('invalid_value', 'the operator token has no password')
       }
       const { member } = actor.session
       await signIn(parts.database, { email: member.email, password: body.old_password, address })
-      await setPassword(parts.database, member.id, await hashPassword(body.new_password))
+      const passwordHash = await hashPassword(body.new_password)
+      await recorded(call, 'password.changed', async (queries) => {
+        await setPassword(queries, member.id, passwordHash)
+        return { value: undefined, about: aboutMember(member) }
+      })
       return answerSession(await beginSession(parts.database, member), parts)
     },
   }),
@@ -101,13 +125,16 @@ export const sessionRoutes: readonly AdminRoute[] = [
       error: optional(text(1, 256)),
       error_description: optional(text(1, 1024)),
     },
-    handle: ({ parts, request }) =>
+    handle: ({ parts, request, address }) =>
       orBackToSignIn(async () => {
         const { search } = new URL(request.url)
         const callback = new URL(`/privatemode/v1/admin/oidc/callback${search}`, parts.publicUrl)
         const begunState = oidcStateOf(request, parts.publicUrl)
-        const memberId = await oidcOf(parts).finish(parts.database, callback, begunState)
-        const begun = await beginSession(parts.database, await findMember(parts.database, memberId))
+        const memberId = await oidcOf(parts)
+          .finish(parts.database, callback, begunState)
+          .catch((error: unknown) => recordRefusal(parts, address, error))
+        const member = await findMember(parts.database, memberId)
+        const begun = await enter(parts, member, address, { with: 'identity provider' })
         // Not a redirect: a strict cookie would not be sent on one that began at another site.
         return new Response('<!doctype html><meta http-equiv="refresh" content="0;url=/">', {
           headers: {
@@ -118,6 +145,33 @@ export const sessionRoutes: readonly AdminRoute[] = [
       }),
   }),
 ]
+
+/** A session, and that it was begun. */
+function enter(
+  parts: AdminParts,
+  member: Member,
+  address: string,
+  details: Record<string, unknown>,
+): Promise<Session> {
+  return parts.database.transaction(async (queries) => {
+    const who = { actor: memberActor(member), address }
+    await recordEvent(queries, 'sign_in.succeeded', who, aboutMember(member, details))
+    return beginSession(queries, member)
+  })
+}
+
+/** What the identity provider said about somebody whom it did not let in here. */
+async function recordRefusal(parts: AdminParts, address: string, error: unknown): Promise<never> {
+  if (error instanceof OidcError && error.failure !== 'not_begun') {
+    await recordStranger(parts.database, 'sign_in.failed', networkOf(address), {
+      accountId: null,
+      id: null,
+      name: error.email ?? 'unknown',
+      details: { with: 'identity provider', reason: error.failure },
+    })
+  }
+  throw error
+}
 
 /** People are here with a browser: a refusal is for the page to say, which has words for it. */
 async function orBackToSignIn(answer: () => Promise<Response>): Promise<Response> {

@@ -5,6 +5,7 @@ import { usage } from './0003-usage.ts'
 import { limits } from './0004-limits.ts'
 import { members } from './0005-members.ts'
 import { usageTime } from './0006-usage-time.ts'
+import { auditLog } from './0007-audit-log.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   limits,
   members,
   usageTime,
+  auditLog,
 ]

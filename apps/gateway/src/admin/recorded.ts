@@ -1,0 +1,53 @@
+/** Changes that the audit log keeps. */
+import { ApiError } from '@privatemode/protocol/api'
+import {
+  type AuditAction,
+  type AuditActor,
+  type AuditSubject,
+  countToday,
+  operatorActor,
+  recordEvent,
+} from '../audit/audit-log.ts'
+import type { Member } from '../members/member-store.ts'
+import type { Queries } from '../state/database.ts'
+import type { Actor } from './actor.ts'
+import type { AdminParts } from './admin-route.ts'
+
+/** More than people do by hand; it bounds what one session can make the log grow by. */
+const maxChangesADay = 2_000
+
+type Call = { readonly parts: AdminParts; readonly actor: Actor; readonly address: string }
+
+/** Makes a change and its entry in the audit log in one transaction: neither is there without the other. */
+export function recorded<T>(
+  { parts, actor, address }: Call,
+  action: AuditAction,
+  change: (queries: Queries) => Promise<{ readonly value: T; readonly about: AuditSubject }>,
+): Promise<T> {
+  const who = { actor: auditActorOf(actor), address }
+  return parts.database.transaction(async (queries) => {
+    if (actor.kind === 'member') await refuseTooMany(queries, who.actor.id)
+    const { value, about } = await change(queries)
+    await recordEvent(queries, action, who, about)
+    return value
+  })
+}
+
+export function auditActorOf(actor: Actor): AuditActor {
+  return actor.kind === 'operator' ? operatorActor : memberActor(actor.session.member)
+}
+
+export function memberActor({ id, email, accountId }: Member): AuditActor {
+  return { id, name: email, accountId }
+}
+
+async function refuseTooMany(queries: Queries, actorId: string): Promise<void> {
+  if ((await countToday(queries, actorId)) < maxChangesADay) return
+  const message = `you have made ${maxChangesADay} changes within a day; go on tomorrow`
+  throw new ApiError('rate_limit_exceeded', message, { retryAfterSeconds: 3600 })
+}
+
+/** Only what was asked for: fields without a value stay as they are. */
+export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

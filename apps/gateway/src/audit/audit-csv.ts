@@ -1,0 +1,83 @@
+/** The audit log as CSV (RFC 4180) or JSON, page by page, so that an export of any size needs little memory. */
+import { formatCell } from '../metering/usage-csv.ts'
+import type { Queries } from '../state/database.ts'
+import { type AuditEvent, type AuditRange, listEvents } from './audit-log.ts'
+
+/** An entry as it leaves the gateway. */
+export type AuditWire = Readonly<Record<(typeof auditColumns)[number], unknown>>
+
+export const auditColumns = [
+  'id',
+  'at',
+  'action',
+  'account_id',
+  'actor_id',
+  'actor_name',
+  'subject_id',
+  'subject_name',
+  'details',
+  'address',
+  'times',
+  'last_at',
+] as const
+
+const pageRows = 500
+
+type Format = (event: AuditEvent) => AuditWire
+
+/** A reader that goes away ends the queries. */
+export function streamEvents(
+  database: Queries,
+  range: AuditRange,
+  kind: 'csv' | 'json',
+  format: Format,
+): ReadableStream<Uint8Array> {
+  const pages =
+    kind === 'csv' ? csvPages(database, range, format) : jsonPages(database, range, format)
+  const encoder = new TextEncoder()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pages.next()
+      if (done) controller.close()
+      else controller.enqueue(encoder.encode(value))
+    },
+    async cancel() {
+      await pages.return(undefined)
+    },
+  })
+}
+
+async function* csvPages(database: Queries, range: AuditRange, format: Format) {
+  yield `${auditColumns.join(',')}\r\n`
+  for await (const events of eventPages(database, range)) {
+    const lines = events.map((event) => {
+      const wire = format(event)
+      return auditColumns.map((name) => csvCell(wire[name])).join(',')
+    })
+    yield `${lines.join('\r\n')}\r\n`
+  }
+}
+
+async function* jsonPages(database: Queries, range: AuditRange, format: Format) {
+  let separator = '{"events":['
+  for await (const events of eventPages(database, range)) {
+    yield separator + events.map((event) => JSON.stringify(format(event))).join(',')
+    separator = ','
+  }
+  yield separator === ',' ? ']}' : `${separator}]}`
+}
+
+async function* eventPages(database: Queries, range: AuditRange): AsyncGenerator<AuditEvent[]> {
+  let before: number | undefined
+  for (;;) {
+    const events = await listEvents(database, range, before, pageRows)
+    if (events.length > 0) yield events
+    if (events.length < pageRows) return
+    before = events.at(-1)?.id
+  }
+}
+
+function csvCell(value: unknown): string {
+  if (value === null) return ''
+  return formatCell(typeof value === 'object' ? JSON.stringify(value) : value)
+}
