@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { ensureModel } from '@privatemode/stack/models'
 import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp'
-import { createEmbeddedEngine } from '../apps/worker/src/engine/embedded/embedded-engine.ts'
-import type { Engine, JsonObject } from '../apps/worker/src/engine/engine.ts'
+import type { Engine, JsonObject } from '../packages/inference/src/engine.ts'
+import { createEmbeddedEngine } from '../packages/inference/src/llama/embedded-engine.ts'
 
 export type BenchSetting = {
   readonly isQuick: boolean

@@ -1,5 +1,4 @@
 /** Measures what one request costs each part in CPU time, and writes it down for `bench/sizing.ts`. */
-
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +11,7 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { freePort } from '@privatemode/service/testing'
 import { startPostgres } from '../apps/gateway/src/testing/postgres-server.ts'
-import { startScriptedServer } from '../apps/worker/src/testing/scripted-server.ts'
+import { startScriptedServer } from '../packages/inference/src/testing/scripted-server.ts'
 import { startProgram } from '../test/deploy/running-program.ts'
 import { listProcesses } from '../test/process-table.ts'
 

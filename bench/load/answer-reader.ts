@@ -4,7 +4,7 @@
  * It is strict where a wrong answer could pass for a right one: status, framing and length of the
  * payload are checked for every answer, and the first answer of a run is looked at as a whole.
  */
-import { ChunkedScanner } from '@privatemode/service/http'
+import { ChunkedScanner } from '@privatemode/http'
 
 const headEnd = Buffer.from('\r\n\r\n')
 

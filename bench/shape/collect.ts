@@ -1,7 +1,7 @@
 /** Plays conversations through proxy, gateway and worker, and notes what a watcher sees of them. */
 import { appendFileSync, writeFileSync } from 'node:fs'
-import type { ScriptedReply } from '../../apps/worker/src/testing/scripted-model.ts'
-import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import type { ScriptedReply } from '../../packages/inference/src/testing/scripted-model.ts'
+import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { startExtraProxy } from '../../test/clients/extra-proxies.ts'
 import { type RunningStack, runStack } from '../../test/e2e/running-stack.ts'
 import type { SeenExchange } from './record-exchange.ts'

@@ -1,7 +1,7 @@
 /** What the stages of a long prompt cost the proxy, measured one by one like those of a small chat. */
+import { releaseOwnBytes } from '@privatemode/http'
 import { scanBody } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
-import { releaseOwnBytes } from '@privatemode/service/http'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { requestBody } from '../load/load-spec.ts'
 import { leastUs, type Stage, settled } from './least-us.ts'

@@ -1,6 +1,5 @@
 /** What round trips and transfers over loopback cost in processor time, both ends in this process. */
-
-import { releaseBytes } from '@privatemode/service/http'
+import { releaseBytes } from '@privatemode/http'
 import type { Socket } from 'bun'
 import type { Effort } from './least-us.ts'
 

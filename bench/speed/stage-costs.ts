@@ -5,6 +5,8 @@
  * cheaper. The sockets' part is one round trip over loopback, which is what a request costs the
  * proxy: a read and a write on either side.
  */
+
+import { ChunkedScanner } from '@privatemode/http'
 import { scanBody } from '@privatemode/protocol/api'
 import {
   AnswerOpener,
@@ -15,14 +17,13 @@ import {
   joinBytes,
   openRequest,
 } from '@privatemode/protocol/envelope'
-import { ChunkedScanner } from '@privatemode/service/http'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { createMessageFormat } from '../../apps/proxy/src/backend-link.ts'
 import { EventCutter } from '../../apps/proxy/src/event-cutter.ts'
 import { pickInward } from '../../apps/proxy/src/outward-headers.ts'
 import { formatResponseHead } from '../../apps/proxy/src/response-head.ts'
-import { parseRequestHead, readHeadText } from '../../packages/service/src/http/request-head.ts'
-import { parseResponseHead } from '../../packages/service/src/http/response-head.ts'
+import { parseRequestHead, readHeadText } from '../../packages/http/src/request-head.ts'
+import { parseResponseHead } from '../../packages/http/src/response-head.ts'
 import { requestBody } from '../load/load-spec.ts'
 import { type Effort, leastUs, type Stage, settled } from './least-us.ts'
 import { measurePrompt } from './prompt-stages.ts'

@@ -1,8 +1,8 @@
 /** The committed OpenAPI document is the generated one, and real answers keep to it. */
 import { describe, expect, test } from 'bun:test'
 import { formatModel, formatModelList, routes } from '@privatemode/protocol/api'
-import { ask } from '../../apps/worker/src/testing/ask.ts'
-import { chatModel, ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { ask } from '../../packages/inference/src/testing/ask.ts'
+import { chatModel, ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { openApiDocument } from './document.ts'
 import type { Schema } from './schema.ts'
 import { findViolations } from './violations.ts'

@@ -3,7 +3,7 @@
  * the real proxy and through the proxyless endpoint.
  */
 import { join } from 'node:path'
-import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { startExtraProxy } from '../clients/extra-proxies.ts'
 import { runStack } from '../e2e/running-stack.ts'
 import { type Agent, task } from './agent.ts'

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import type { ScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { type Agent, type AgentPlace, farewell, proof } from './agent.ts'
 
 export type Verdict = { readonly kind: 'pass' } | { readonly kind: 'fail'; readonly why: string }

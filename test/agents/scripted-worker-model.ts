@@ -1,6 +1,6 @@
 /** What a model says to any agent: call the shell once, then say that it is done. */
-import type { JsonObject } from '../../apps/worker/src/engine/engine.ts'
-import type { Asked, ScriptedReply } from '../../apps/worker/src/testing/scripted-model.ts'
+import type { JsonObject } from '../../packages/inference/src/engine.ts'
+import type { Asked, ScriptedReply } from '../../packages/inference/src/testing/scripted-model.ts'
 import { farewell, shellCommand } from './agent.ts'
 
 type Tool = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { type System, startSystem } from '../e2e/system.ts'
 import { encodingsOf, findSecrets } from './find-secret.ts'
 import { type Recording, startRecordingRelay } from './recording-relay.ts'

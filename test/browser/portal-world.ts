@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { type Recording, startRecordingRelay } from '../blindness/recording-relay.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 

@@ -7,7 +7,7 @@ import {
   type ScriptedServer,
   type ScriptedServerOptions,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { type Entrance, entrancesOf } from './entrance.ts'
 

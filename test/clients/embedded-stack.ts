@@ -1,5 +1,5 @@
 /** A running stack whose worker runs small models in its own process: the embedded engine. */
-import { modelPath } from '../../apps/worker/src/engine/embedded/testing/story-model.ts'
+import { modelPath } from '../../packages/inference/src/llama/testing/story-model.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { entrancesOf } from './entrance.ts'
 

@@ -1,5 +1,4 @@
 /** A whole system out of the three images, each in a bare root: proxy, gateway and worker over a model server. */
-
 import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +12,7 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { freePort, unlessMissing } from '@privatemode/service/testing'
 import { measureSources } from '@privatemode/worker/measurement'
-import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { type RunningProgram, startProgram } from './running-program.ts'
 import { bareCommand, cannotRunBare, unpackImage } from './unpacked-image.ts'
 

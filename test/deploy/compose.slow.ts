@@ -1,11 +1,10 @@
 /** The steps for one machine as docs/operations.md has them, then the programs as the compose file starts them. */
-
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@privatemode/service/testing'
-import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { repository } from '../../scripts/deploy/locked-package.ts'
 import { type RunningProgram, startProgram } from './running-program.ts'
 

@@ -1,6 +1,6 @@
 /** Asks a running proxy one question, plain and streamed, through everything behind it. */
 import { expect } from 'bun:test'
-import { chatModel, ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { chatModel, ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 
 const story = 'once upon a time'
 export const storyModel = chatModel.id

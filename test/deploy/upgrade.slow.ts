@@ -1,5 +1,4 @@
 /** A whole system is replaced under traffic, across changes of the manifest, and no request is lost. */
-
 import { afterAll, expect } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +17,7 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { freePort, unlessMissing } from '@privatemode/service/testing'
 import { missingPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
-import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { type ProxyProcess, spawnProxy } from '../proxy/proxy-process.ts'
 import { obtainOlderTree } from './older-build.ts'
 import { currentBuild, olderBuild, type ProgramBuild } from './program-builds.ts'

@@ -12,7 +12,7 @@ import { createTestAuthority } from '@privatemode/service/testing'
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
 
 const token = 'operator-token-over-tls-0123456789abcdef'

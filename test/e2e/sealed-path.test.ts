@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { vendorRoots } from '@privatemode/attestation'
 import { answerOf, privateFetch } from '@privatemode/sdk'
 import OpenAI from 'openai'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { startSystem } from './system.ts'
 
 const story = ['Once ', 'upon ', 'a time'].map((content) => ({ content }))

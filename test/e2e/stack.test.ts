@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { encodingsOf } from '../blindness/find-secret.ts'
 import { memoryHolds } from '../blindness/process-memory.ts'
 import { type RunningStack, runStack } from './running-stack.ts'

@@ -23,8 +23,8 @@ import { freePort } from '@privatemode/service/testing'
 import { parseSettings as parseWorkerSettings, startWorker, type Worker } from '@privatemode/worker'
 import { measureSources } from '@privatemode/worker/measurement'
 import { freshDataDir } from '../../apps/gateway/src/testing/test-data-dir.ts'
-import type { Engine } from '../../apps/worker/src/engine/engine.ts'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import type { Engine } from '../../packages/inference/src/engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 
 export const operatorToken = 'operator-token-for-tests-0123456789abcdef'
 

@@ -4,7 +4,7 @@ import { parseLimits } from '../../apps/gateway/src/keys/limits.ts'
 import { parseSignedUsage, parseUsageRecord } from '../../apps/gateway/src/metering/usage-record.ts'
 import { parseRegistration } from '../../apps/gateway/src/registry/registration.ts'
 import { readSealedRequest } from '../../apps/gateway/src/relay/sealed-request.ts'
-import { parseRequestHead, readHeadText } from '../../packages/service/src/http/request-head.ts'
+import { parseRequestHead, readHeadText } from '../../packages/http/src/request-head.ts'
 import { parseTraceparent } from '../../packages/service/src/tracing/trace-context.ts'
 import { Disagreement, type FuzzTarget, json, parseOr, text } from './target.ts'
 

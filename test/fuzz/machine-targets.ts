@@ -2,16 +2,16 @@
 import { parseSafetensors } from '../../apps/stack/src/models/safetensors.ts'
 import { sliceJson } from '../../apps/verify/src/files/json-slices.ts'
 import { readPieces } from '../../apps/verify/src/files/read-pieces.ts'
-import { HarmonyOutput } from '../../apps/worker/src/engine/embedded/output/harmony-output.ts'
+import { parseCertificateTable } from '../../apps/worker/src/evidence/collateral/certificate-table.ts'
+import { parseGpuOutput } from '../../apps/worker/src/evidence/gpu/parse-gpu-output.ts'
+import type { JsonObject } from '../../packages/inference/src/engine.ts'
+import { HarmonyOutput } from '../../packages/inference/src/llama/output/harmony-output.ts'
 import type {
   OutputPart,
   OutputReader,
-} from '../../apps/worker/src/engine/embedded/output/output-part.ts'
-import { PlainOutput } from '../../apps/worker/src/engine/embedded/output/plain-output.ts'
-import type { JsonObject } from '../../apps/worker/src/engine/engine.ts'
-import { assembleNative } from '../../apps/worker/src/engine/http/assemble-message.ts'
-import { parseCertificateTable } from '../../apps/worker/src/evidence/collateral/certificate-table.ts'
-import { parseGpuOutput } from '../../apps/worker/src/evidence/gpu/parse-gpu-output.ts'
+} from '../../packages/inference/src/llama/output/output-part.ts'
+import { PlainOutput } from '../../packages/inference/src/llama/output/plain-output.ts'
+import { assembleNative } from '../../packages/inference/src/servers/assemble-message.ts'
 import { messageEvents, responseEvents } from './samples.ts'
 import { Disagreement, type FuzzTarget, json, parseOr, requireSame, text } from './target.ts'
 

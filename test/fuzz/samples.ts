@@ -1,5 +1,5 @@
 /** Good requests and events, which several targets begin with. */
-import type { EngineModel } from '../../apps/worker/src/engine/engine.ts'
+import type { EngineModel } from '../../packages/inference/src/engine.ts'
 
 export const model: EngineModel = {
   id: 'm',

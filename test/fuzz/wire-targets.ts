@@ -1,6 +1,9 @@
 /** Parsers of what travels: bodies, events, frames, heads. */
 import { parseRelayError, SseDecoder, scanBody } from '@privatemode/protocol/api'
 import { EventCutter } from '../../apps/proxy/src/event-cutter.ts'
+import { ChunkedScanner } from '../../packages/http/src/chunked.ts'
+import { parseRequestHead, readHeadText } from '../../packages/http/src/request-head.ts'
+import { parseResponseHead } from '../../packages/http/src/response-head.ts'
 import type {
   AeadKey,
   CryptoProvider,
@@ -15,9 +18,6 @@ import {
   headRecord,
 } from '../../packages/protocol/src/envelope/seal-answer.ts'
 import { sealRequest } from '../../packages/protocol/src/envelope/seal-request.ts'
-import { ChunkedScanner } from '../../packages/service/src/http/chunked.ts'
-import { parseRequestHead, readHeadText } from '../../packages/service/src/http/request-head.ts'
-import { parseResponseHead } from '../../packages/service/src/http/response-head.ts'
 import {
   Disagreement,
   type FuzzTarget,

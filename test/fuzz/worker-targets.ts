@@ -1,26 +1,26 @@
 /** Parsers and translators inside the worker: requests of every dialect, and what engines answer. */
 import { SseDecoder } from '@privatemode/protocol/api'
-import { MessagesStream } from '../../apps/worker/src/api/messages/chat-to-messages-stream.ts'
+import { MessagesStream } from '../../packages/inference/src/dialects/messages/chat-to-messages-stream.ts'
 import {
   checkMaxTokens,
   checkMessagesFields,
-} from '../../apps/worker/src/api/messages/check-messages.ts'
-import { chatToMessage } from '../../apps/worker/src/api/messages/message-answer.ts'
+} from '../../packages/inference/src/dialects/messages/check-messages.ts'
+import { chatToMessage } from '../../packages/inference/src/dialects/messages/message-answer.ts'
 import {
   messagesToChat,
   wantsThinking,
-} from '../../apps/worker/src/api/messages/messages-to-chat.ts'
-import { normalizeChat } from '../../apps/worker/src/api/openai/chat-answer.ts'
-import { ChatChunks } from '../../apps/worker/src/api/openai/chat-chunks.ts'
-import { checkChat } from '../../apps/worker/src/api/openai/check-chat.ts'
-import { parseBody } from '../../apps/worker/src/api/parse-body.ts'
-import { ResponsesStream } from '../../apps/worker/src/api/responses/responses-stream.ts'
-import { responsesToChat } from '../../apps/worker/src/api/responses/responses-to-chat.ts'
-import type { StreamWriter } from '../../apps/worker/src/api/stream-answer.ts'
-import { UsageMeter } from '../../apps/worker/src/api/usage-meter.ts'
-import type { JsonObject } from '../../apps/worker/src/engine/engine.ts'
-import { renameFields } from '../../apps/worker/src/engine/http/read-stream.ts'
-import { toEngineError } from '../../apps/worker/src/engine/http/server-error.ts'
+} from '../../packages/inference/src/dialects/messages/messages-to-chat.ts'
+import { normalizeChat } from '../../packages/inference/src/dialects/openai/chat-answer.ts'
+import { ChatChunks } from '../../packages/inference/src/dialects/openai/chat-chunks.ts'
+import { checkChat } from '../../packages/inference/src/dialects/openai/check-chat.ts'
+import { parseBody } from '../../packages/inference/src/dialects/parse-body.ts'
+import { ResponsesStream } from '../../packages/inference/src/dialects/responses/responses-stream.ts'
+import { responsesToChat } from '../../packages/inference/src/dialects/responses/responses-to-chat.ts'
+import type { StreamWriter } from '../../packages/inference/src/dialects/stream-answer.ts'
+import { UsageMeter } from '../../packages/inference/src/dialects/usage-meter.ts'
+import type { JsonObject } from '../../packages/inference/src/engine.ts'
+import { renameFields } from '../../packages/inference/src/servers/read-stream.ts'
+import { toEngineError } from '../../packages/inference/src/servers/server-error.ts'
 import { message, model, response } from './samples.ts'
 import { Disagreement, type FuzzTarget, json, text } from './target.ts'
 

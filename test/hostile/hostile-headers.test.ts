@@ -1,7 +1,7 @@
 /** A gateway in the attacker's hands that plays with headers and with the bill. */
 import { afterAll, afterEach, expect, test } from 'bun:test'
 import type { PrivateClient } from '@privatemode/sdk'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { ReceiptedAnswer } from '../../packages/sdk/src/receipted-answer.ts'
 import { startSystem } from '../e2e/system.ts'
 import { startHostileGateway } from './hostile-gateway.ts'

@@ -1,7 +1,7 @@
 /** A whole system behind a gateway that plays tricks, and clients that are to notice them. */
 import { expect } from 'bun:test'
 import type { PrivateClient } from '@privatemode/sdk'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { type System, startSystem } from '../e2e/system.ts'
 import { type HostileGateway, startHostileGateway } from './hostile-gateway.ts'
 

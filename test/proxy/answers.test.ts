@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import type { EngineCall } from '../../apps/worker/src/engine/engine.ts'
+import type { EngineCall } from '../../packages/inference/src/engine.ts'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 import {
   chat,

@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { httpProbe, runCanary } from '@privatemode/sdk/canary'
 import { cacheCommand } from '../../apps/verify/src/cache/cache-command.ts'
-import { storyEngine } from '../../apps/worker/src/engine/embedded/testing/story-model.ts'
-import { connectHttpEngine } from '../../apps/worker/src/engine/http/http-engine.ts'
-import { fetchOf } from '../../apps/worker/src/testing/answer-fetch.ts'
+import { storyEngine } from '../../packages/inference/src/llama/testing/story-model.ts'
+import { connectHttpEngine } from '../../packages/inference/src/servers/http-engine.ts'
+import { fetchOf } from '../../packages/inference/src/testing/answer-fetch.ts'
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { type System, startSystem } from '../e2e/system.ts'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { startSystem } from '../e2e/system.ts'
 import { startProxy } from './proxy-process.ts'
 import { chat, chatPath, post } from './scripted-system.ts'

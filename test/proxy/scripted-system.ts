@@ -1,7 +1,7 @@
 /** A test system whose engine does what a test says, and the ways in which tests talk to a proxy. */
 import { connect } from 'node:net'
-import type { EngineCall } from '../../apps/worker/src/engine/engine.ts'
-import { ScriptedEngine } from '../../apps/worker/src/testing/scripted-engine.ts'
+import type { EngineCall } from '../../packages/inference/src/engine.ts'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { type System, type SystemOptions, startSystem } from '../e2e/system.ts'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import type { SuiteConfig } from './case.ts'
 

@@ -1,5 +1,5 @@
 /** Sends the marked secrets down every path there is, the ones that fail above all. */
-import type { ScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import type { ScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import type { Entrance } from '../clients/entrance.ts'
 import { marked } from './marked.ts'
 

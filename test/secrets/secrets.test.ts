@@ -7,7 +7,7 @@ import { unlessMissing } from '@privatemode/service/testing'
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { startLimitMs } from '../clients/client-stack.ts'
 import { Entrance } from '../clients/entrance.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'

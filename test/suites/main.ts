@@ -1,5 +1,5 @@
 /** `npm run test:suites`: suites that others wrote, run from checkouts against a running stack. */
-import { startScriptedServer } from '../../apps/worker/src/testing/scripted-server.ts'
+import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { EmbeddedStack, storyModel, vectorModel } from '../clients/embedded-stack.ts'
 import { runStack } from '../e2e/running-stack.ts'
 import { modelNames, runJest } from './jest-suite.ts'

@@ -1,5 +1,11 @@
 /** The one place that routes requests and turns errors into answers. */
-
+import {
+  type Exchange,
+  MessageError,
+  parseFields,
+  sendResponse,
+  serveRequest,
+} from '@privatemode/http'
 import { ApiError, formatRelayError } from '@privatemode/protocol/api'
 import {
   describeError,
@@ -9,13 +15,6 @@ import {
   type OutboundFetch,
   type Secret,
 } from '@privatemode/service'
-import {
-  type Exchange,
-  MessageError,
-  parseFields,
-  sendResponse,
-  serveRequest,
-} from '@privatemode/service/http'
 import type { AdminParts } from './admin/admin-route.ts'
 import { answerAdmin } from './admin/admin-router.ts'
 import { servePortal } from './files/portal-files.ts'

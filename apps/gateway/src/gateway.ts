@@ -1,5 +1,5 @@
 /** Puts the parts of a gateway together and runs them. */
-
+import { type HttpServer, serveHttp } from '@privatemode/http'
 import {
   createLog,
   createOutbound,
@@ -8,7 +8,6 @@ import {
   logLevels,
   Tracer,
 } from '@privatemode/service'
-import { type HttpServer, serveHttp } from '@privatemode/service/http'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
 import { newId } from './keys/api-key.ts'

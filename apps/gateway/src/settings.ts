@@ -1,6 +1,6 @@
 /** The gateway's settings: its only reader of flags, environment and files. */
-
 import { readFileSync } from 'node:fs'
+import type { ConnectionLimits, PoolLimits, Tls } from '@privatemode/http'
 import {
   type CaBundle,
   type FlagSources,
@@ -10,10 +10,8 @@ import {
   parseLogLevel,
   readTraceSettings,
   Secret,
-  type Tls,
   type TraceSettings,
 } from '@privatemode/service'
-import type { ConnectionLimits, PoolLimits } from '@privatemode/service/http'
 import { program } from './flags.ts'
 import { GatewayError } from './gateway-error.ts'
 import type { OidcSettings } from './members/oidc.ts'

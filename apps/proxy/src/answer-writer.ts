@@ -1,4 +1,5 @@
 /** Writes an opened answer to the client: whole once its end is authentic, or event by event. */
+import { type Exchange, releaseOwnBytes } from '@privatemode/http'
 import {
   type ApiError,
   type Dialect,
@@ -6,7 +7,6 @@ import {
   encodeEvent,
   formatErrorBody,
 } from '@privatemode/protocol/api'
-import { type Exchange, releaseOwnBytes } from '@privatemode/service/http'
 import type { App } from './app-state.ts'
 import { EventCutter } from './event-cutter.ts'
 import type { RequestRecord } from './request-record.ts'

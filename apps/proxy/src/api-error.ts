@@ -1,8 +1,8 @@
 /** Turns whatever went wrong into the one error the caller is shown. */
+import { MessageError } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { AttestationError } from '@privatemode/sdk'
 import { describeError, ServiceError } from '@privatemode/service'
-import { MessageError } from '@privatemode/service/http'
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
@@ -61,8 +61,6 @@ function fromService(error: ServiceError): ApiError {
     case 'aborted':
     case 'flag_invalid':
     case 'file_unreadable':
-    case 'port_busy':
-    case 'address_unavailable':
     case 'certificate_unusable':
       return new ApiError('gateway_unreachable', message, { cause: error })
   }

@@ -1,7 +1,7 @@
 /** What every request handler of the proxy works with. */
+import type { UpstreamMessage } from '@privatemode/http'
 import type { PrivateClient, SealedCall } from '@privatemode/sdk'
 import type { Log, Secret } from '@privatemode/service'
-import type { UpstreamMessage } from '@privatemode/service/http'
 import type { BackendLink } from './backend-link.ts'
 import type { DefaultSalt } from './cache-salt.ts'
 import type { Dump } from './dump-requests.ts'

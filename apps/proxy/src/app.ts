@@ -1,4 +1,5 @@
 /** Routes requests and turns errors into answers in the caller's dialect: the one place that does. */
+import { type Exchange, type MessageError, sendResponse, whenReady } from '@privatemode/http'
 import {
   ApiError,
   type Dialect,
@@ -8,12 +9,6 @@ import {
   formatError,
 } from '@privatemode/protocol/api'
 import { describeError, newRequestId, requestIdHeaders } from '@privatemode/service'
-import {
-  type Exchange,
-  type MessageError,
-  sendResponse,
-  whenReady,
-} from '@privatemode/service/http'
 import { toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
 import { answerPreflight } from './cross-origin.ts'

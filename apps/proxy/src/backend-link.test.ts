@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import type { UpstreamConnection } from '@privatemode/http'
 import { createOutbound } from '@privatemode/service'
-import type { UpstreamConnection } from '@privatemode/service/http'
 import { openBackendLink } from './backend-link.ts'
 
 const answer = Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')

@@ -1,7 +1,7 @@
 /** The connection to the backend over which sealed requests go. */
+import type { UpstreamConnection, UpstreamMessage } from '@privatemode/http'
 import type { SealedCall } from '@privatemode/sdk'
 import { explainOutboundError, type Outbound } from '@privatemode/service'
-import type { UpstreamConnection, UpstreamMessage } from '@privatemode/service/http'
 
 export type BackendLink = {
   /** A free connection, at once if one is idle; rejects with a `ServiceError` that says the remedy. */

@@ -1,8 +1,8 @@
 /** The proxy as a whole: starts to listen at once, verifies the backend meanwhile, stops by draining. */
 import { readFileSync } from 'node:fs'
+import { serveHttp } from '@privatemode/http'
 import type { PrivateClient } from '@privatemode/sdk'
 import { describeError, type Log, type Outbound } from '@privatemode/service'
-import { serveHttp } from '@privatemode/service/http'
 import { type AppParts, handle, refuse } from './app.ts'
 import type { App } from './app-state.ts'
 import { createMessageFormat, openBackendLink } from './backend-link.ts'

@@ -1,5 +1,5 @@
 /** The first line and the header lines of a response of ours. */
-import { reasonOf } from '@privatemode/service/http'
+import { reasonOf } from '@privatemode/http'
 
 /** Every line ends with CRLF; what frames the body is added behind. */
 export function formatResponseHead(

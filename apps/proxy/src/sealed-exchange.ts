@@ -1,7 +1,4 @@
 /** One call of the public API: sealed, sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
-import { ApiError, type Dialect, parseRelayError } from '@privatemode/protocol/api'
-import { type Call, type SealedCall, sealedMediaType } from '@privatemode/sdk'
-import { describeError } from '@privatemode/service'
 import {
   type AnswerSink,
   ChunkedScanner,
@@ -14,7 +11,10 @@ import {
   type UpstreamConnection,
   viewOf,
   whenReady,
-} from '@privatemode/service/http'
+} from '@privatemode/http'
+import { ApiError, type Dialect, parseRelayError } from '@privatemode/protocol/api'
+import { type Call, type SealedCall, sealedMediaType } from '@privatemode/sdk'
+import { describeError } from '@privatemode/service'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
 import { notAuthentic, toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'

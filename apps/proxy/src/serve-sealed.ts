@@ -1,7 +1,7 @@
 /** Takes a call of the public API: checks key and media type, reads and scans the body, and hands it on to be sealed. */
+import { type Exchange, viewOf, whenReady } from '@privatemode/http'
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
 import { decodeBody } from '@privatemode/service'
-import { type Exchange, viewOf, whenReady } from '@privatemode/service/http'
 import type { App } from './app-state.ts'
 import { chooseApiKey } from './credentials.ts'
 import { pickOutward } from './outward-headers.ts'

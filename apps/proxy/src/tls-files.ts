@@ -1,12 +1,6 @@
 /** Reads the TLS files and hands a renewed certificate to the server without a failed request. */
-import {
-  describeError,
-  type Log,
-  readNamedFile,
-  ServiceError,
-  type Tls,
-} from '@privatemode/service'
-import type { HttpServer } from '@privatemode/service/http'
+import type { HttpServer, Tls } from '@privatemode/http'
+import { describeError, type Log, readNamedFile, ServiceError } from '@privatemode/service'
 
 export type TlsPaths = { readonly certPath: string; readonly keyPath: string }
 

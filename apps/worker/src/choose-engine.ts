@@ -1,15 +1,15 @@
 /** Starts the engine that the settings name. */
+import { type Engine, EngineError, type PathIsolation } from '@privatemode/inference'
+import { connectHttpEngine, type HttpEngineParts } from '@privatemode/inference/servers'
 import type { Log } from '@privatemode/service'
-import { type Engine, EngineError, type PathIsolation } from './engine/engine.ts'
-import type { EngineChoice } from './engine/engine-settings.ts'
-import { connectHttpEngine, type HttpEngineParts } from './engine/http/http-engine.ts'
+import type { EngineChoice } from './engine-settings.ts'
 import { WorkerError } from './worker-error.ts'
 
 export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engine> {
   switch (choice.kind) {
     case 'embedded': {
       // Loaded where it is used: a worker with a model server runs without the native engine being installed.
-      const { createEmbeddedEngine } = await import('./engine/embedded/embedded-engine.ts')
+      const { createEmbeddedEngine } = await import('@privatemode/inference/llama')
       const { models, threads, promptCacheBytes, maxWaiting } = choice
       const prefixCacheBytes = promptCacheBytes
       return await createEmbeddedEngine({ models, threads, prefixCacheBytes, maxWaiting })

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
+import { startScriptedServer } from '../../../packages/inference/src/testing/scripted-server.ts'
 import { runCommand } from './commands.ts'
 import { measureSources } from './evidence/software-measurement.ts'
-import { startScriptedServer } from './testing/scripted-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-worker-'))
 const server = startScriptedServer({ models: ['org/chat-1'] })

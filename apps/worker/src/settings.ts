@@ -11,7 +11,7 @@ import {
   parseLogLevel,
   type Secret,
 } from '@privatemode/service'
-import { type EngineChoice, engineFlags, readEngineSettings } from './engine/engine-settings.ts'
+import { type EngineChoice, engineFlags, readEngineSettings } from './engine-settings.ts'
 import {
   type AttestationSettings,
   attestationFlags,

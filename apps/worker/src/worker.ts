@@ -1,6 +1,7 @@
 /** One worker: an engine, keys and evidence behind an HTTP surface, registered at a gateway. */
 import { randomBytes } from 'node:crypto'
 import type { ModelListing } from '@privatemode/attestation'
+import type { Engine, EngineModel } from '@privatemode/inference'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
 import {
   type CaBundle,
@@ -11,8 +12,7 @@ import {
   listen,
 } from '@privatemode/service'
 import { workerHandler } from './app.ts'
-import type { Engine, EngineModel } from './engine/engine.ts'
-import { type EngineChoice, engineCapacity } from './engine/engine-settings.ts'
+import { type EngineChoice, engineCapacity } from './engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
 import { Registration } from './registration/registration.ts'

@@ -18,7 +18,6 @@ export {
   type ListenOptions,
   listen,
   type Peer,
-  type Tls,
 } from './listener.ts'
 export { createLocalAuthority, type LocalAuthority, type Validity } from './local-authority.ts'
 export { createLog, type Log, type LogFormat, type LogOptions, parseLogLevel } from './log.ts'

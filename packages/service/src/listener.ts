@@ -1,8 +1,6 @@
 /** Listens for HTTP(S) over Bun.serve: limits, a clear word about a busy port, a stop that drains. */
+import { explainListenError, type Tls } from '@privatemode/http'
 import type { Server } from 'bun'
-import { explainListenError } from './listen-error.ts'
-
-export type Tls = { readonly certPem: string; readonly keyPem: string }
 
 export type ListenLimits = {
   /** Largest body the runtime takes in at all; handlers may refuse earlier and in their dialect (`readBody`). */

@@ -1,7 +1,7 @@
 /** A certificate authority for this machine: issues TLS certificates for local endpoints and for tests (RFC 5280). */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import type { Tls } from '@privatemode/http'
 import { ipBytes, ipVersion } from './ip-address.ts'
-import type { Tls } from './listener.ts'
 
 export type Validity = { readonly notBefore: Date; readonly notAfter: Date }
 

@@ -1,5 +1,5 @@
 /** Outbound connections: the CA bundle of SSL_CERT_FILE, https_proxy with CONNECT, no_proxy, and errors that say the remedy. */
-import { type PoolLimits, UpstreamPool } from './http/upstream-pool.ts'
+import { type PoolLimits, UpstreamPool } from '@privatemode/http'
 import { explainOutboundError } from './outbound-error.ts'
 import { chooseProxy } from './proxy-choice.ts'
 import { readNamedFile } from './read-named-file.ts'

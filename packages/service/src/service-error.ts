@@ -3,8 +3,6 @@ export type ServiceErrorCode =
   | 'flag_invalid'
   | 'file_unreadable'
   | 'file_unwritable'
-  | 'port_busy'
-  | 'address_unavailable'
   | 'certificate_unusable'
   | 'body_too_large'
   | 'body_encoding_unsupported'

@@ -1,6 +1,6 @@
 /** Checks 9 and 10: what official clients try again, after which time, and what they give up at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { ScriptedReply } from '../../../apps/worker/src/testing/scripted-model.ts'
+import type { ScriptedReply } from '../../../packages/inference/src/testing/scripted-model.ts'
 import {
   type ClientStack,
   chat,

@@ -1,6 +1,6 @@
 /** Checks 16 to 19 and 23 to 26: streams, silence, disconnects, lost backends, idle connections. */
 import { beforeAll, describe, expect, test } from 'bun:test'
-import type { Recorded } from '../../../apps/worker/src/testing/scripted-server.ts'
+import type { Recorded } from '../../../packages/inference/src/testing/scripted-server.ts'
 import {
   type ClientStack,
   chat,

@@ -3,7 +3,7 @@ import {
   completeReply,
   type ReplyContext,
   streamReply,
-} from '../../../apps/worker/src/testing/scripted-reply.ts'
+} from '../../../packages/inference/src/testing/scripted-reply.ts'
 import { answerTo, chatModel, embeddingOf, embedModel, paceOf } from './question.ts'
 
 type Asked = {

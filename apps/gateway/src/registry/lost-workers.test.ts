@@ -1,6 +1,6 @@
 /** When requests of a worker that is no longer listed are given up, and above all when not. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { emptySpan, type UpstreamConnection, UpstreamPool } from '@privatemode/service/http'
+import { emptySpan, type UpstreamConnection, UpstreamPool } from '@privatemode/http'
 import { FairShare } from '../limits/fair-share.ts'
 import type { Database } from '../state/database.ts'
 import { registrationFields } from '../testing/scripted-worker.ts'

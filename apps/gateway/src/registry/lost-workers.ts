@@ -1,5 +1,5 @@
 /** Workers that hold requests of ours and are no longer listed: who answers nothing at all is given up. */
-import { emptySpan, type UpstreamPool } from '@privatemode/service/http'
+import { emptySpan, type UpstreamPool } from '@privatemode/http'
 import type { Database } from '../state/database.ts'
 import { hasLapsed } from './worker-store.ts'
 import type { UnlistedWatch, ViewedWorker } from './worker-view.ts'

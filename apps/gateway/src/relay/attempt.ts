@@ -1,5 +1,4 @@
 /** One try of a request with one worker: its answer goes to the client as it comes. */
-import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
 import {
   type AnswerSink,
   ChunkedScanner,
@@ -9,7 +8,8 @@ import {
   type Span,
   type UpstreamConnection,
   viewOf,
-} from '@privatemode/service/http'
+} from '@privatemode/http'
+import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
 import type { ViewedWorker } from '../registry/worker-view.ts'
 import { sealedContentType } from './sealed-request.ts'
 

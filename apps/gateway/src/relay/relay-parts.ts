@@ -1,6 +1,6 @@
 /** What the relay works with. */
+import type { Exchange, UpstreamPool } from '@privatemode/http'
 import type { Log, Tracer } from '@privatemode/service'
-import type { Exchange, UpstreamPool } from '@privatemode/service/http'
 import type { KeyCheck } from '../keys/key-check.ts'
 import type { FairShare } from '../limits/fair-share.ts'
 import type { Limiter } from '../limits/limiter.ts'

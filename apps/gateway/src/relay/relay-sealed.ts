@@ -1,12 +1,7 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
+import { type Exchange, emptySpan, type Span, type UpstreamConnection } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import type { OpenSpan } from '@privatemode/service'
-import {
-  type Exchange,
-  emptySpan,
-  type Span,
-  type UpstreamConnection,
-} from '@privatemode/service/http'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
 import { refuseShare } from '../limits/fair-share.ts'

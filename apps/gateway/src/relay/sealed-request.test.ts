@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { parseFields, type RequestHead } from '@privatemode/service/http'
+import { parseFields, type RequestHead } from '@privatemode/http'
 import { readSealedRequest } from './sealed-request.ts'
 
 const good: Readonly<Record<string, string>> = {

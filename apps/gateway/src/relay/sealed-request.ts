@@ -1,7 +1,6 @@
 /** What the gateway can see of a sealed request: its head, checked once. */
-
+import type { RequestHead } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
-import type { RequestHead } from '@privatemode/service/http'
 import { isWorkerId } from '../registry/registration.ts'
 
 export const sealedContentType = 'application/privatemode-sealed'

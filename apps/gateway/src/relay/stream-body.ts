@@ -1,5 +1,5 @@
 /** Sends a body to a worker as it comes from the client, no faster than the worker takes it. */
-import type { RequestBody, UpstreamConnection } from '@privatemode/service/http'
+import type { RequestBody, UpstreamConnection } from '@privatemode/http'
 
 export function streamBody(body: RequestBody, connection: UpstreamConnection): void {
   body.stream({

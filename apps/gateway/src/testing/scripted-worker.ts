@@ -1,7 +1,7 @@
 /** A worker for tests: real HTTP, scripted answers, no secrets. */
+import type { Tls } from '@privatemode/http'
 import type { ModelObject } from '@privatemode/protocol/api'
 import { formatModel } from '@privatemode/protocol/api'
-import type { Tls } from '@privatemode/service'
 
 export type Seen = { readonly path: string; readonly headers: Headers; readonly body: Uint8Array }
 

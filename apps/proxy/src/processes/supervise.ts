@@ -1,6 +1,6 @@
 /** Serves with several processes, to use several cores: starts them, keeps them running, stops them together. */
+import { probePort } from '@privatemode/http'
 import { createLog, createOutbound, onShutdown, ServiceError } from '@privatemode/service'
-import { probePort } from '@privatemode/service/http'
 import { program } from '../flag-table.ts'
 import { openManifestSource } from '../manifest-source.ts'
 import { refuseStart } from '../refuse-start.ts'

@@ -3,7 +3,7 @@ import {
   type ScriptedServer,
   type ScriptedServerOptions,
   startScriptedServer,
-} from '../../../worker/src/testing/scripted-server.ts'
+} from '../../../../packages/inference/src/testing/scripted-server.ts'
 import { cacheCommand } from './cache-command.ts'
 
 const servers: ScriptedServer[] = []

@@ -5,7 +5,10 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const repository = resolve(dirname(fileURLToPath(import.meta.url)), '../../../..')
-const measured = ['packages/protocol', 'packages/attestation', 'packages/service', 'apps/worker']
+const measured = [
+  ...['packages/protocol', 'packages/attestation', 'packages/http', 'packages/inference'],
+  ...['packages/service', 'apps/worker'],
+]
 
 /** SHA-384 over names and contents of the worker's sources and the lock file that pins the rest. */
 export function measureSources(): Uint8Array {

@@ -1,7 +1,7 @@
 /** Keeps this worker listed at its gateways: registers, renews the lease, leaves. */
+import type { EngineModel } from '@privatemode/inference'
 import { formatModel } from '@privatemode/protocol/api'
 import { type Log, type OutboundFetch, type Secret, ServiceError } from '@privatemode/service'
-import type { EngineModel } from '../engine/engine.ts'
 import type { SignedUsage } from '../sealed/receipts.ts'
 
 export type RegistrationOptions = {

@@ -13,9 +13,12 @@ import {
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
-import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+import {
+  chatModel,
+  ScriptedEngine,
+} from '../../../../packages/inference/src/testing/scripted-engine.ts'
+import { until } from '../../../../packages/inference/src/testing/until.ts'
 import { statementFacts } from '../testing/statement-facts.ts'
-import { until } from '../testing/until.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
 import { type SealedService, serveSealed } from './serve-sealed.ts'

@@ -1,5 +1,8 @@
 /** Answers one sealed request: opens it, asks the API core, seals what comes, signs the receipt. */
 import { createHash } from 'node:crypto'
+import type { Engine } from '@privatemode/inference'
+import type { ApiAnswer, Usage } from '@privatemode/inference/dialects'
+import { answer } from '@privatemode/inference/dialects'
 import { ApiError, type ApiErrorCode, formatRelayError } from '@privatemode/protocol/api'
 import {
   type AnswerSealer,
@@ -14,10 +17,6 @@ import {
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
-import { answer } from '../api/answer.ts'
-import type { ApiAnswer } from '../api/api-request.ts'
-import type { Usage } from '../api/usage-meter.ts'
-import type { Engine } from '../engine/engine.ts'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import type { ReceiptSigner, SignedUsage } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'

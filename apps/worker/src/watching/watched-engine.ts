@@ -8,7 +8,7 @@ import type {
   JsonObject,
   NativeEndpoint,
   PathIsolation,
-} from '../engine/engine.ts'
+} from '@privatemode/inference'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 export class WatchedEngine implements Engine {

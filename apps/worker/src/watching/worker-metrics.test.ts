@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { UsageRecord } from '@privatemode/protocol/envelope'
-import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+import {
+  chatModel,
+  ScriptedEngine,
+} from '../../../../packages/inference/src/testing/scripted-engine.ts'
 import { serveMetrics } from './serve-metrics.ts'
 import { WatchedEngine } from './watched-engine.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'

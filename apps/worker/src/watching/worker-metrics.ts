@@ -1,7 +1,8 @@
 /** What the worker counts for Prometheus: requests, tokens and times, never content. */
+
+import type { PathIsolation } from '@privatemode/inference'
 import type { UsageRecord } from '@privatemode/protocol/envelope'
 import { createMetrics, durationBuckets } from '@privatemode/service'
-import type { PathIsolation } from '../engine/engine.ts'
 
 export type WorkerMetrics = {
   /** Takes what was metered of one answer. */

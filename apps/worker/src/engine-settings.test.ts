@@ -1,0 +1,97 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chooseEngine } from './choose-engine.ts'
+import { engineCapacity } from './engine-settings.ts'
+import { parseSettings } from './settings.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-models-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const chat = { id: 'chat', path: '/models/chat.gguf', task: 'generate' }
+
+function engineOf(models: unknown, ...args: string[]) {
+  const path = join(folder, 'models.json')
+  writeFileSync(path, JSON.stringify(models))
+  return read('--modelsFile', path, ...args)
+}
+
+function read(...args: string[]) {
+  const parsed = parseSettings({ args: ['--softwareIdentity', 'none', ...args], env: {} })
+  if (parsed.kind !== 'settings') throw new Error(parsed.kind)
+  return parsed.settings.engine
+}
+
+const log = { debug() {}, info() {}, warn() {}, error() {}, flush() {} }
+
+test('threads, cache and waiting requests of the embedded engine can be set', () => {
+  expect(engineOf([chat])).toEqual({
+    kind: 'embedded',
+    models: [chat],
+    threads: undefined,
+    promptCacheBytes: 128 * 1024 * 1024,
+    maxWaiting: 64,
+  } as never)
+  const args = ['--engineThreads', '3', '--promptCacheMib', '1024', '--maxWaiting', '9']
+  const set = { threads: 3, promptCacheBytes: 1024 ** 3, maxWaiting: 9 }
+  expect(engineOf([chat], ...args)).toMatchObject(set)
+})
+
+test('a model has its digest, context and sequences', () => {
+  const sha256 = 'ab'.repeat(32)
+  const entry = { ...chat, display_name: 'Chat', sha256, context_length: 512, sequences: 2 }
+  const expected = { ...chat, displayName: 'Chat', sha256, contextLength: 512, sequences: 2 }
+  expect(engineOf([entry])).toMatchObject({ models: [expected] } as never)
+})
+
+test.each([
+  [[], 'at least one model'],
+  [[{ id: 'chat' }], 'needs id, path and task'],
+  [[{ ...chat, sha256: 'AB'.repeat(32) }], 'not 64 lower-case hex digits'],
+  [[{ ...chat, sha: 'ab'.repeat(32) }], 'unknown field sha'],
+  [[{ ...chat, sequences: 0 }], 'not a whole number above 0'],
+])('the models %j are refused', (models, reason) => {
+  expect(() => engineOf(models)).toThrow(reason)
+})
+
+test('there is one engine, and a server of its own has its own bound', () => {
+  expect(() => read()).toThrow('set either --modelsFile')
+  expect(() => engineOf([chat], '--engineUrl', 'http://x')).toThrow('set either --modelsFile')
+  const choice = read('--engineUrl', 'http://x', '--engineRequests', '4000')
+  expect(choice).toMatchObject({ kind: 'http', maxConcurrent: 4000 })
+})
+
+test('an address that is none is refused, and a server that is not there is named', async () => {
+  expect(() => read('--engineUrl', 'localhost:8000')).toThrow('expected an address such as')
+  const choice = read('--engineUrl', 'http://127.0.0.1:1')
+  const failed = expect(chooseEngine(choice, log)).rejects
+  await failed.toThrow('http://127.0.0.1:1: the model server cannot be reached')
+})
+
+test('what is no model file is told as such', async () => {
+  const path = join(folder, 'text.gguf')
+  for (const content of ['hello', 'GGUF', 'GGUF with nonsense behind it']) {
+    writeFileSync(path, content)
+    const loading = chooseEngine(engineOf([{ ...chat, path }]), log)
+    await expect(loading).rejects.toThrow('is no GGUF file')
+  }
+  const cut = join(folder, 'cut.gguf')
+  writeFileSync(cut, Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(16)]))
+  const loading = chooseEngine(engineOf([{ ...chat, path: cut }]), log)
+  await expect(loading).rejects.toThrow('cut short or damaged')
+  const nowhere = chooseEngine(engineOf([{ ...chat, path: folder }]), log)
+  await expect(nowhere).rejects.toThrow('has no file at')
+}, 60_000)
+
+test('a model file with another digest than the pinned one stops the start', async () => {
+  const path = join(folder, 'other.gguf')
+  writeFileSync(path, 'not what was pinned')
+  const choice = engineOf([{ ...chat, path, sha256: '00'.repeat(32) }])
+  await expect(chooseEngine(choice, log)).rejects.toThrow(/has SHA-256 [0-9a-f]{64}, expected 00/)
+})
+
+test('a worker tells gateways how many requests its engine takes before it refuses', () => {
+  expect(engineCapacity(engineOf([chat, { ...chat, id: 'other' }], '--maxWaiting', '9'))).toBe(10)
+  expect(engineCapacity(read('--engineUrl', 'http://x', '--engineRequests', '400'))).toBe(400)
+})

@@ -1,0 +1,195 @@
+/** The flags about models and engines, and the file that lists models. */
+import { readFileSync } from 'node:fs'
+import type { FlagTable, FlagValues, Secret } from '@privatemode/service'
+import { WorkerError } from './worker-error.ts'
+
+/** One model file for the embedded engine. */
+export type ModelFile = {
+  readonly id: string
+  readonly path: string
+  readonly task: 'generate' | 'embed'
+  readonly displayName?: string
+  /** Lower-case hex; a file with another digest is refused. */
+  readonly sha256?: string
+  /** Tokens of prompt and answer together. */
+  readonly contextLength?: number
+  /** Requests that are computed at the same time. */
+  readonly sequences?: number
+  /** For requests that say nothing about sampling. */
+  readonly sampling?: { readonly temperature?: number; readonly repetitionPenalty?: number }
+}
+
+export type EngineChoice =
+  | {
+      readonly kind: 'embedded'
+      readonly models: readonly ModelFile[]
+      /** All models together; `undefined` leaves one core free. */
+      readonly threads: number | undefined
+      readonly promptCacheBytes: number
+      readonly maxWaiting: number
+    }
+  | {
+      readonly kind: 'http'
+      readonly url: string
+      readonly apiKey: Secret | undefined
+      readonly acceptSharedCache: boolean
+      readonly translateDialects: boolean
+      readonly maxConcurrent: number
+    }
+
+const group = 'Models'
+
+export const engineFlags = {
+  modelsFile: {
+    type: 'string',
+    help: 'JSON list of GGUF files to run in this process: [{"id","path","task":"generate"|"embed"}]; docs/engines.md has the other fields',
+    group,
+  },
+  engineThreads: {
+    type: 'integer',
+    default: 0,
+    max: 1024,
+    help: 'threads of all models in this process together; 0 leaves one core free',
+    group,
+  },
+  promptCacheMib: {
+    type: 'integer',
+    default: 128,
+    max: 1024 * 1024,
+    help: 'memory for prompt caches of all models in this process, beside their contexts; 0 keeps none',
+    group,
+  },
+  maxWaiting: {
+    type: 'integer',
+    default: 64,
+    max: 65_536,
+    help: 'requests that may wait for each model in this process; more get 503',
+    group,
+  },
+  engineUrl: {
+    type: 'string',
+    help: 'OpenAI-compatible model server to use instead, such as http://127.0.0.1:8000',
+    group,
+  },
+  engineKey: { type: 'secret', help: 'API key of the model server, or @path', group },
+  engineRequests: {
+    type: 'integer',
+    default: 256,
+    min: 1,
+    max: 16_000,
+    help: 'requests to the model server at once; more get 503',
+    group,
+  },
+  acceptSharedCache: {
+    type: 'boolean',
+    default: false,
+    help: 'use a model server that cannot keep the prompt caches of its callers apart',
+    group,
+  },
+  translateDialects: {
+    type: 'boolean',
+    default: false,
+    help: 'translate messages and responses to chat also where the model server answers them itself',
+    group,
+  },
+} as const satisfies FlagTable
+
+export function readEngineSettings(values: FlagValues<typeof engineFlags>): EngineChoice {
+  const { modelsFile, engineUrl, engineKey: apiKey } = values
+  if ((modelsFile === undefined) === (engineUrl === undefined)) {
+    throw invalid('set either --modelsFile (embedded engine) or --engineUrl (model server)')
+  }
+  if (engineUrl !== undefined) {
+    if (!/^https?:$/.test(URL.parse(engineUrl)?.protocol ?? ''))
+      throw invalid(
+        `engineUrl is "${engineUrl}", expected an address such as http://127.0.0.1:8000`,
+      )
+    const { acceptSharedCache, translateDialects, engineRequests: maxConcurrent } = values
+    const given = { acceptSharedCache, translateDialects, maxConcurrent }
+    return { kind: 'http', url: engineUrl, apiKey, ...given }
+  }
+  return {
+    kind: 'embedded',
+    models: readModelsFile(modelsFile ?? ''),
+    threads: values.engineThreads === 0 ? undefined : values.engineThreads,
+    promptCacheBytes: values.promptCacheMib * 1024 * 1024,
+    maxWaiting: values.maxWaiting,
+  }
+}
+
+/** Requests that any model of the engine takes at once, before it tells more to come back. */
+export function engineCapacity(choice: EngineChoice): number {
+  switch (choice.kind) {
+    case 'embedded':
+      return choice.maxWaiting + 1
+    case 'http':
+      return choice.maxConcurrent
+  }
+}
+
+function readModelsFile(path: string): ModelFile[] {
+  let json: unknown
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (cause) {
+    throw invalid(`the models file ${path} cannot be read as JSON`, cause)
+  }
+  if (!Array.isArray(json) || json.length === 0) {
+    throw invalid(`the models file ${path} must be a list with at least one model`)
+  }
+  return json.map((entry: unknown, index) =>
+    readModel((entry ?? {}) as Fields, `model ${index} of ${path}`),
+  )
+}
+
+type Fields = { readonly [field: string]: unknown }
+
+const knownFields: ReadonlySet<string> = new Set([
+  ...['id', 'path', 'task', 'display_name', 'sha256', 'context_length', 'sequences', 'sampling'],
+])
+
+function readModel(fields: Fields, which: string): ModelFile {
+  const { id, path, task, display_name, sha256 } = fields
+  const isNamed = typeof id === 'string' && typeof path === 'string'
+  if (!isNamed || (task !== 'generate' && task !== 'embed')) {
+    throw invalid(`${which} needs id, path and task (generate or embed)`)
+  }
+  // A digest that is misspelt would pin nothing, and nobody would know.
+  const unknown = Object.keys(fields).find((field) => !knownFields.has(field))
+  if (unknown !== undefined) throw invalid(`${which} has the unknown field ${unknown}`)
+  if (sha256 !== undefined && !(typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256))) {
+    throw invalid(`sha256 of ${which} is not 64 lower-case hex digits`)
+  }
+  const contextLength = readCount(fields, 'context_length', which)
+  const sequences = readCount(fields, 'sequences', which)
+  return {
+    id,
+    path,
+    task,
+    ...(typeof display_name === 'string' ? { displayName: display_name } : {}),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(contextLength === undefined ? {} : { contextLength }),
+    ...(sequences === undefined ? {} : { sequences }),
+    ...readSampling(fields.sampling),
+  }
+}
+
+function readCount(fields: Fields, name: string, which: string): number | undefined {
+  const value = fields[name]
+  if (value === undefined || (Number.isSafeInteger(value) && Number(value) > 0)) {
+    return value as number | undefined
+  }
+  throw invalid(`${name} of ${which} is not a whole number above 0`)
+}
+
+function readSampling(value: unknown): Pick<ModelFile, 'sampling'> {
+  const { temperature, repetitionPenalty } = (value ?? {}) as Fields
+  const sampling = {
+    ...(typeof temperature === 'number' ? { temperature } : {}),
+    ...(typeof repetitionPenalty === 'number' ? { repetitionPenalty } : {}),
+  }
+  return Object.keys(sampling).length === 0 ? {} : { sampling }
+}
+
+const invalid = (message: string, cause?: unknown) =>
+  new WorkerError('settings_invalid', message, { cause })

@@ -1,0 +1,167 @@
+/** Clients that take more than their share: of connections, of memory, of time. */
+import { afterEach, expect, spyOn, test } from 'bun:test'
+import { BodyRoom } from './body-room.ts'
+import type { Exchange } from './exchange.ts'
+import type { HttpServer, HttpServerOptions } from './http-server.ts'
+import { RequestBody } from './request-body.ts'
+import { bareConnection } from './testing/bare-connection.ts'
+import { type PlainHandler, startPlainServer } from './testing/plain-server.ts'
+import { rawClient } from './testing/raw-client.ts'
+
+let server: HttpServer
+
+afterEach(() => server?.stop(0))
+
+function start(
+  handler: PlainHandler,
+  changes: Partial<HttpServerOptions['limits']> = {},
+): HttpServer {
+  server = startPlainServer(handler, 1_000_000, changes)
+  return server
+}
+
+const get = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n'
+const post = (length: number) => `POST / HTTP/1.1\r\nhost: h\r\ncontent-length: ${length}\r\n\r\n`
+
+test('where the connections are used up, the oldest idle one makes way', async () => {
+  start(() => new Response('yes'), { connections: 2 })
+  const oldest = await rawClient(server.port)
+  const second = await rawClient(server.port)
+  const third = await rawClient(server.port)
+  expect(await oldest.rest()).toBe('')
+  for (const client of [second, third]) {
+    client.send(get)
+    expect(await client.until((text) => text.endsWith('yes'))).toContain('200')
+  }
+  expect(server.connections()).toBe(2)
+})
+
+test('a connection with a request never makes way', async () => {
+  const waiting: ((response: Response) => void)[] = []
+  start(() => new Promise((resolve) => waiting.push(resolve)), { connections: 2 })
+  const clients = [await rawClient(server.port), await rawClient(server.port)]
+  for (const client of clients) client.send(get)
+  while (waiting.length < 2) await Bun.sleep(1)
+  const third = await rawClient(server.port)
+  expect(await third.rest()).toBe('')
+  for (const answer of waiting) answer(new Response('yes'))
+  for (const client of clients) {
+    expect(await client.until((text) => text.endsWith('yes'))).toContain('200')
+  }
+})
+
+test('a body that comes a byte at a time is given up, whatever its length', async () => {
+  start(() => new Response('yes'), { stallSeconds: 1 })
+  const client = await rawClient(server.port)
+  client.send(post(900_000))
+  const drip = setInterval(() => client.send('x'), 200)
+  expect(await client.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 408')
+  clearInterval(drip)
+  client.close()
+})
+
+test('who sends and takes nothing is cut', async () => {
+  const piece = new Uint8Array(4 * 1024 * 1024)
+  let isOver = false
+  const body = () =>
+    new ReadableStream({
+      pull: (controller) => controller.enqueue(piece),
+      cancel: () => {
+        isOver = true
+      },
+    })
+  start(() => new Response(body()), { stallSeconds: 1 })
+  const client = await rawClient(server.port)
+  client.pause()
+  client.send(get)
+  const drip = setInterval(() => client.send('G'), 200)
+  while (!isOver) await Bun.sleep(50)
+  clearInterval(drip)
+  client.resume()
+  client.close()
+})
+
+test('many long bodies at once take turns, all arrive whole, and small requests go on', async () => {
+  const sum = (text: string) => text.length * 31 + text.charCodeAt(0) + text.charCodeAt(999_999)
+  start(async (request) => {
+    const text = await request.text()
+    return new Response(text === '' ? 'small' : `sum ${sum(text)}.`)
+  })
+  const bodies = Array.from({ length: 12 }, (_, index) => String(index % 10).repeat(1_000_000))
+  const answers = bodies.map(async (body) => {
+    const client = await rawClient(server.port)
+    client.send(post(body.length) + body)
+    return client.until((text) => text.endsWith('.'))
+  })
+  const small = await rawClient(server.port)
+  small.send(get)
+  expect(await small.until((text) => text.endsWith('small'))).toContain('200')
+  for (const [index, answer] of (await Promise.all(answers)).entries()) {
+    expect(answer).toContain(`sum ${sum(bodies[index]!)}.`)
+  }
+})
+
+test('who goes on sending after it was refused is cut', () => {
+  const refuse = (exchange: Exchange) => {
+    const body = Buffer.from('no')
+    exchange.begin('HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n', {
+      bytes: body,
+      start: 0,
+      end: 2,
+    })
+    exchange.finish()
+  }
+  const { connection, place, done } = bareConnection({ begin: refuse, refuse })
+  connection.data(Buffer.from('no request\r\n\r\nmore'))
+  expect(done).toEqual(['told'])
+  for (let second = 0; second < 12; second++) {
+    connection.data(Buffer.alloc(100_000))
+    place.tick++
+    connection.sweep()
+  }
+  expect(done[1]).toBe('cut')
+  connection.closed()
+})
+
+test('where bodies fill the room, the largest that is still coming is given up and told so', async () => {
+  start(async (request) => new Response(`${(await request.text()).length} bytes`), {
+    heldBodyBytes: 500_000,
+  })
+  const taking = spyOn(BodyRoom.prototype, 'take')
+  const taken = () => taking.mock.calls.reduce((sum, [, bytes]) => sum + bytes, 0)
+  const large = await rawClient(server.port)
+  large.send(post(450_000))
+  large.send('x'.repeat(400_000))
+  const small = await rawClient(server.port)
+  while (taken() < 400_000) await Bun.sleep(1)
+  taking.mockRestore()
+  small.send(post(200_000) + 'y'.repeat(200_000))
+  expect(await small.until((text) => text.includes('bytes'))).toContain('200000 bytes')
+  expect(await large.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 503')
+  large.close()
+  // What was given up has left its room: the same again is taken.
+  const again = await rawClient(server.port)
+  again.send(post(450_000) + 'x'.repeat(450_000))
+  expect(await again.until((text) => text.includes('bytes'))).toContain('450000 bytes')
+})
+
+test('every body gives its room back, however it ends', async () => {
+  const room = new BodyRoom(1000)
+  const bytes = Buffer.alloc(100)
+  const ended = new RequestBody(100, () => {}, room)
+  const whole = ended.whole(100)
+  ended.feed(bytes, 0)
+  await whole
+  expect(room.heldBytes).toBe(100)
+  ended.release()
+  const failed = new RequestBody(200, () => {}, room)
+  const failing = Promise.resolve(failed.whole(200))
+  failed.feed(bytes, 0)
+  failed.fail(new Error('gone'))
+  await expect(failing).rejects.toThrow('gone')
+  const discarded = new RequestBody(200, () => {}, room)
+  void Promise.resolve(discarded.whole(200))
+  discarded.feed(bytes, 0)
+  discarded.discard()
+  expect(room.heldBytes).toBe(0)
+})

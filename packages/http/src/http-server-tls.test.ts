@@ -1,0 +1,109 @@
+/** Certificates that are replaced while requests run. */
+import { expect, test } from 'bun:test'
+import { connect } from 'node:tls'
+import { createTestAuthority } from '../../service/src/testing/certificates.ts'
+import { preferNewestListener } from './closing-listener.ts'
+import type { Exchange } from './exchange.ts'
+import { type HttpServer, serveHttp } from './http-server.ts'
+import { viewOf } from './span.ts'
+
+const authority = createTestAuthority('Server CA')
+const hostname = '127.0.0.1'
+const limits = { connections: 100, idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
+const issue = (subject: string) => authority.issue([hostname], subject)
+
+function start(begin: (exchange: Exchange) => void, subject: string): HttpServer {
+  const refuse = (exchange: Exchange) => exchange.cut()
+  return serveHttp({ hostname, port: 0, tls: issue(subject), limits, begin, refuse })
+}
+
+/** Answers with what the request had as its body. */
+async function echo(exchange: Exchange): Promise<void> {
+  const body = await exchange.body.whole(1000)
+  exchange.begin(`HTTP/1.1 200 OK\r\ncontent-length: ${viewOf(body).length}\r\n`, body)
+  exchange.finish()
+}
+
+function subjectSeen(port: number): Promise<string> {
+  const seen = Promise.withResolvers<string>()
+  const socket = connect({ host: hostname, port, ca: authority.certPem }, () => {
+    seen.resolve(String(socket.getPeerCertificate().subject.CN))
+    socket.destroy()
+  })
+  socket.once('error', seen.reject)
+  return seen.promise
+}
+
+test('a certificate is replaced under load without a failed request', async () => {
+  const server = start((exchange) => void echo(exchange), 'turn 0')
+  let stop = false
+  const counts = { good: 0, bad: 0 }
+  const client = async (keepAlive: boolean) => {
+    const session = new Bun.FetchSession({
+      tls: { ca: authority.certPem },
+      keepAlive,
+      proxy: false,
+    })
+    while (!stop) {
+      try {
+        const response = await session.fetch(server.url, { method: 'POST', body: 'x' })
+        counts[(await response.text()) === 'x' ? 'good' : 'bad']++
+      } catch {
+        counts.bad++
+      }
+    }
+  }
+  const clients = Array.from({ length: 12 }, (_, index) => client(index % 2 === 0))
+  for (let turn = 1; turn <= 6; turn++) {
+    await server.replaceTls(issue(`turn ${turn}`))
+    expect(await subjectSeen(server.port)).toBe(`turn ${turn}`)
+  }
+  stop = true
+  await Promise.all(clients)
+  await server.stop(1000)
+  expect(counts.bad).toBe(0)
+  expect(counts.good).toBeGreaterThan(20)
+}, 60_000)
+
+test('an answer begun under the old certificate goes on to its end, and drains', async () => {
+  const release = Promise.withResolvers<void>()
+  const server = start((exchange) => {
+    exchange.begin('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n')
+    exchange.write(Buffer.from('begin '))
+    void release.promise.then(() => {
+      exchange.write(Buffer.from('end'))
+      exchange.finish()
+    })
+  }, 'old')
+  const response = await fetch(server.url, { tls: { ca: authority.certPem } })
+  await server.replaceTls(issue('new'))
+  const stopping = server.stop(10_000)
+  release.resolve()
+  expect(await response.text()).toBe('begin end')
+  expect(await stopping).toEqual({ cut: 0 })
+})
+
+test('a pair that does not fit together is refused and the old one stays', async () => {
+  const server = start((exchange) => void echo(exchange), 'kept')
+  const mixed = { certPem: issue('other').certPem, keyPem: issue('another').keyPem }
+  await expect(server.replaceTls(mixed)).rejects.toMatchObject({ code: 'certificate_unusable' })
+  expect(await subjectSeen(server.port)).toBe('kept')
+  await server.replaceTls(issue('good again'))
+  expect(await subjectSeen(server.port)).toBe('good again')
+  await server.stop(0)
+})
+
+test('a TLS server refuses a busy port like any other', async () => {
+  const first = start((exchange) => void echo(exchange), 'first')
+  const again = { hostname, port: first.port, tls: issue('second'), limits }
+  const begin = (exchange: Exchange) => void echo(exchange)
+  expect(() => serveHttp({ ...again, begin, refuse: begin })).toThrow('is in use')
+  await first.stop(0)
+})
+
+test('on Linux the newest listener is preferred by the kernel', async () => {
+  const server = start((exchange) => void echo(exchange), 'any')
+  expect(preferNewestListener(server.port)).toBe(process.platform === 'linux')
+  expect(preferNewestListener(1)).toBe(false)
+  await server.stop(0)
+})

@@ -1,0 +1,188 @@
+/**
+ * An HTTP/1.1 server over plain sockets, for programs whose work is to pass bytes on.
+ *
+ * Bun.serve costs more per request, and has no limit on connections or on the time a head may take.
+ */
+import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
+import { BodyRoom } from './body-room.ts'
+import { ClientConnection } from './client-connection.ts'
+import { preferNewestListener, prepareQuieting } from './closing-listener.ts'
+import type { ConnectionLimits } from './connection-place.ts'
+import type { Exchange } from './exchange.ts'
+import { explainListenError, ListenError } from './listen-error.ts'
+import type { MessageError } from './message-error.ts'
+import { probePort } from './probe-port.ts'
+import { ReadingTurns } from './reading-turns.ts'
+
+export type Tls = { readonly certPem: string; readonly keyPem: string }
+
+export type HttpServerOptions = {
+  readonly hostname: string
+  /** 0 takes a free port. */
+  readonly port: number
+  readonly tls: Tls | undefined
+  readonly limits: ConnectionLimits & {
+    readonly connections: number
+    /** All bodies that are held whole. */
+    readonly heldBodyBytes?: number
+  }
+  /** Other processes listen on the port, too; who starts them has seen to it that no other program does. */
+  readonly shared?: boolean
+  /** Answers a request, now or later. */
+  readonly begin: (exchange: Exchange) => void
+  /** Answers what is no request. */
+  readonly refuse: (exchange: Exchange, error: MessageError) => void
+}
+
+export type HttpServer = {
+  readonly port: number
+  readonly url: string
+  connections(): number
+  /** Requests that are being answered. */
+  busy(): number
+  /** New connections get this certificate; those that are open stay as they are. */
+  replaceTls(tls: Tls): Promise<void>
+  /** Takes no new requests, lets running ones end, cuts what is left after `graceMs`. */
+  stop(graceMs: number): Promise<{ readonly cut: number }>
+}
+
+const tickMs = 1_000
+const defaultHeldBodyBytes = 256 * 1024 * 1024
+/** How far to look for a connection that can make way. */
+const maxLookedAt = 64
+const stopPollMs = 20
+/** The types do not know it yet. */
+const sharedPort = { reusePort: true }
+/** In this time a listener has accepted what waited for it, and gets nothing new. */
+const handoverMs = 250
+
+type Listening = TCPSocketListener<ClientConnection>
+
+export function serveHttp(options: HttpServerOptions): HttpServer {
+  const connections = new Set<ClientConnection>()
+  const place = {
+    tick: 0,
+    stopping: false,
+    limits: options.limits,
+    room: new BodyRoom(options.limits.heldBodyBytes ?? defaultHeldBodyBytes),
+    turns: new ReadingTurns(),
+    begin: options.begin,
+    refuse: options.refuse,
+  }
+  const handlers: SocketHandler<ClientConnection> = {
+    open(socket: Socket<ClientConnection>) {
+      if (connections.size >= options.limits.connections && !makeWay(connections)) {
+        return void socket.terminate()
+      }
+      socket.data = new ClientConnection(socket, place)
+      connections.add(socket.data)
+    },
+    data: (socket: Socket<ClientConnection>, bytes: Buffer) => socket.data?.data(bytes),
+    drain: (socket: Socket<ClientConnection>) => socket.data?.drain(),
+    close(socket: Socket<ClientConnection>) {
+      if (socket.data === undefined) return
+      connections.delete(socket.data)
+      socket.data.closed()
+    },
+    error: (socket: Socket<ClientConnection>) => void socket.terminate(),
+  }
+  let listener = openFirst(options, handlers)
+  const { port } = listener
+  let replacing = Promise.resolve()
+  const sweeping = setInterval(() => {
+    place.tick++
+    for (const connection of connections) connection.sweep()
+  }, tickMs)
+  const busy = () => {
+    let count = 0
+    for (const connection of connections) if (connection.busy) count++
+    return count
+  }
+
+  async function replace(tls: Tls): Promise<void> {
+    const quietOld = options.shared === true ? prepareQuieting(port) : () => true
+    const next = openListener(options.hostname, port, tls, handlers, true)
+    const old = listener
+    listener = next
+    quietOld()
+    await Bun.sleep(handoverMs)
+    old.stop(false)
+  }
+
+  const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname
+  return {
+    port,
+    url: `${options.tls === undefined ? 'http' : 'https'}://${host}:${port}`,
+    connections: () => connections.size,
+    busy,
+    replaceTls(tls) {
+      if (options.tls === undefined) {
+        return Promise.reject(new ListenError('certificate_unusable', 'not serving TLS'))
+      }
+      // One at a time: the kernel is told to prefer the second listener of at most two.
+      const replaced = replacing.then(() => replace(tls))
+      replacing = replaced.catch(() => {})
+      return replaced
+    },
+    async stop(graceMs) {
+      place.stopping = true
+      listener.stop(false)
+      const endMs = performance.now() + graceMs
+      while (busy() > 0 && performance.now() < endMs) await Bun.sleep(stopPollMs)
+      clearInterval(sweeping)
+      const cut = busy()
+      for (const connection of connections) connection.sweep()
+      listener.stop(true)
+      for (const connection of connections) connection.cut()
+      return { cut }
+    },
+  }
+}
+
+/** Ends the oldest connection that waits for its client, so that idle ones keep nobody out. */
+function makeWay(connections: Set<ClientConnection>): boolean {
+  let lookedAt = 0
+  for (const connection of connections) {
+    if (!connection.busy) {
+      connections.delete(connection)
+      connection.cut()
+      return true
+    }
+    if (++lookedAt === maxLookedAt) return false
+  }
+  return false
+}
+
+/** A port is shared only between the listeners of one server, and never with another program. */
+function openFirst(
+  { hostname, port, tls, shared = false }: HttpServerOptions,
+  handlers: SocketHandler<ClientConnection>,
+): Listening {
+  if (shared) return openListener(hostname, port, tls, handlers, true)
+  if (tls === undefined) return openListener(hostname, port, undefined, handlers, false)
+  if (port !== 0) probePort(hostname, port)
+  const listener = openListener(hostname, port, tls, handlers, true)
+  preferNewestListener(listener.port)
+  return listener
+}
+
+function openListener(
+  hostname: string,
+  port: number,
+  tls: Tls | undefined,
+  handlers: SocketHandler<ClientConnection>,
+  shared: boolean,
+): Listening {
+  const place = { hostname, port, ...(shared ? sharedPort : { exclusive: true }) }
+  try {
+    if (tls === undefined) return Bun.listen<ClientConnection>({ ...place, socket: handlers })
+    return Bun.listen<ClientConnection>({
+      ...place,
+      tls: { cert: tls.certPem, key: tls.keyPem },
+      // With this handler a connection is open, and counted, before its handshake is done.
+      socket: { ...handlers, handshake: () => undefined },
+    })
+  } catch (cause) {
+    throw explainListenError(cause, hostname, port, tls !== undefined)
+  }
+}

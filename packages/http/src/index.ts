@@ -1,0 +1,24 @@
+/** HTTP/1.1 over plain sockets, both ways, for programs on whose hot path it lies. */
+export { ChunkedScanner } from './chunked.ts'
+export { ClientConnection } from './client-connection.ts'
+export type { ConnectionLimits } from './connection-place.ts'
+export { Exchange } from './exchange.ts'
+export { Fields, hasToken, parseFields } from './head-fields.ts'
+export { type HttpServer, type HttpServerOptions, serveHttp, type Tls } from './http-server.ts'
+export { explainListenError, ListenError, type ListenErrorCode } from './listen-error.ts'
+export { MessageError } from './message-error.ts'
+export { probePort } from './probe-port.ts'
+export { releaseBytes, releaseOwnBytes } from './release-bytes.ts'
+export { type BodySink, RequestBody } from './request-body.ts'
+export type { RequestHead } from './request-head.ts'
+export type { ResponseHead } from './response-head.ts'
+export { type RequestHandler, reasonOf, sendResponse, serveRequest } from './serve-request.ts'
+export { emptySpan, joinSpans, type Span, viewOf } from './span.ts'
+export {
+  type AnswerSink,
+  type Failure,
+  UpstreamConnection,
+  type UpstreamMessage,
+} from './upstream-connection.ts'
+export { type PoolLimits, type PoolOptions, UpstreamPool } from './upstream-pool.ts'
+export { whenReady } from './when-ready.ts'

@@ -1,0 +1,58 @@
+/** How much of a body is taken, and who learns that there will be no whole one. */
+import { expect, test } from 'bun:test'
+import { BodyRoom } from './body-room.ts'
+import type { Exchange } from './exchange.ts'
+import { RequestBody } from './request-body.ts'
+import { bareConnection } from './testing/bare-connection.ts'
+
+const tooLarge = { status: 413 }
+
+test('a body that announces more than the limit is refused before a byte of it', () => {
+  const wants: boolean[] = []
+  const body = new RequestBody(11, (more) => void wants.push(more))
+  expect(() => void body.whole(10)).toThrow(expect.objectContaining(tooLarge))
+  expect(wants).toEqual([])
+})
+
+test('one that announces nothing is refused where it goes over the limit', async () => {
+  const room = new BodyRoom(1000)
+  const body = new RequestBody('chunked', () => {}, room)
+  const whole = Promise.resolve(body.whole(10))
+  body.feed(Buffer.from('a\r\n0123456789\r\n'), 0)
+  expect(room.heldBytes).toBe(10)
+  body.feed(Buffer.from('1\r\n+'), 0)
+  expect(room.heldBytes).toBe(0)
+  await expect(whole).rejects.toMatchObject(tooLarge)
+})
+
+test('what failed before anybody asked for it is not whole later', () => {
+  const body = new RequestBody(3, () => {})
+  expect(body.fail(new Error('gone'))).toBe(true)
+  expect(() => void body.whole(10)).toThrow('gone')
+})
+
+/** A connection that has begun a chunked request. */
+function begin(handle: (exchange: Exchange) => void) {
+  const refuse = () => expect.unreachable('the request is known to its handler')
+  const { connection, done } = bareConnection({ begin: handle, refuse })
+  connection.data(Buffer.from('POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n'))
+  return { done, send: (text: string) => connection.data(Buffer.from(text)) }
+}
+
+test('who waits for a body is told that it is malformed, and answers', async () => {
+  const { promise, resolve } = Promise.withResolvers<unknown>()
+  const { done, send } = begin(({ body }) => resolve(body.whole(100)))
+  send('3\r\nabc\r\nzz\r\n')
+  await expect(promise).rejects.toMatchObject({ status: 400 })
+  expect(done).toEqual([])
+})
+
+test('who takes it as it comes sees the connection end', () => {
+  const seen: string[] = []
+  const { done, send } = begin((exchange) => {
+    exchange.onGone = () => void seen.push('gone')
+    exchange.body.stream({ data: (bytes) => seen.push(`${bytes.length}`) > 0, end: () => {} })
+  })
+  send('3\r\nabc\r\nzz\r\n')
+  expect([seen, done]).toEqual([['3', 'gone'], ['cut']])
+})

@@ -1,0 +1,229 @@
+/** Connections to servers: plain, TLS, through a tunnel; and every way in which they are not made. */
+import { afterAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { chooseProxy } from '../../service/src/proxy-choice.ts'
+import { createTestAuthority } from '../../service/src/testing/certificates.ts'
+import { unlessMissing } from '../../service/src/testing/conditional-tests.ts'
+import { startConnectProxy } from '../../service/src/testing/connect-proxy.ts'
+import { viewOf } from './span.ts'
+import { UpstreamPool } from './upstream-pool.ts'
+
+const authority = createTestAuthority('Upstream CA')
+const tls = authority.issue(['api.test', '127.0.0.1'])
+const answer = async (request: Request) => new Response(`got ${(await request.text()).length}`)
+const place = { hostname: '127.0.0.1', port: 0, fetch: answer }
+const plain = Bun.serve(place)
+const secure = Bun.serve({ ...place, tls: { cert: tls.certPem, key: tls.keyPem } })
+const tunnel = await startConnectProxy({ 'api.test:443': secure.port ?? 0 })
+const limits = { connectTimeoutMs: 5000, idle: 4, idleMs: 60_000, silentMs: 60_000 }
+const pools: UpstreamPool[] = []
+
+afterAll(async () => {
+  for (const pool of pools) pool.close()
+  await tunnel.stop()
+  await Promise.all([plain.stop(true), secure.stop(true)])
+})
+
+function newPool(caPem: string | undefined, proxy?: string): UpstreamPool {
+  const env = { https_proxy: proxy }
+  const pool = new UpstreamPool({
+    limits,
+    clock: () => performance.now(),
+    caPem,
+    chooseProxy: (url) => chooseProxy(url, env),
+  })
+  pools.push(pool)
+  return pool
+}
+
+async function ask(pool: UpstreamPool, origin: string, size = 5): Promise<string> {
+  const connection = await pool.take(origin)
+  const body = Buffer.alloc(size, 'x')
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let text = ''
+  connection.send(
+    {
+      head: `POST / HTTP/1.1\r\nhost: api.test\r\ncontent-length: ${size}\r\n\r\n`,
+      body: { bytes: body, start: 0, end: size },
+      lengthBytes: size,
+    },
+    {
+      head(head, first, ended) {
+        text = `${head.status} ${viewOf(first).toString()}`
+        if (ended) resolve(text)
+      },
+      data(bytes, ended) {
+        text += bytes.toString()
+        if (ended) resolve(text)
+      },
+      fail: reject,
+    },
+    performance.now() + 5000,
+  )
+  return promise
+}
+
+const httpOrigin = `http://127.0.0.1:${plain.port}`
+const httpsOrigin = `https://127.0.0.1:${secure.port}`
+
+test('a plain connection answers and is used again', async () => {
+  const pool = newPool(undefined)
+  expect(await ask(pool, httpOrigin)).toBe('200 got 5')
+  expect(await ask(pool, httpOrigin, 300_000)).toBe('200 got 300000')
+  expect(pool.connections).toBe(1)
+})
+
+test('TLS is verified against the given authorities', async () => {
+  expect(await ask(newPool(authority.certPem), httpsOrigin)).toBe('200 got 5')
+  await expect(newPool(undefined).connect(httpsOrigin)).rejects.toMatchObject({
+    code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  })
+})
+
+test("a certificate for another name is refused, though it is of the same authority's", async () => {
+  const origin = httpsOrigin.replace('127.0.0.1', 'localhost')
+  await expect(newPool(authority.certPem).connect(origin)).rejects.toMatchObject({
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  })
+})
+
+test('a tunnel is asked for by name, carries much data and is used again', async () => {
+  const pool = newPool(authority.certPem, tunnel.url)
+  expect(await ask(pool, 'https://api.test')).toBe('200 got 5')
+  expect(await ask(pool, 'https://api.test', 3_000_000)).toBe('200 got 3000000')
+  expect(tunnel.asked).toEqual(['api.test:443'])
+})
+
+test('TLS inside a tunnel is verified as well', async () => {
+  await expect(newPool(undefined, tunnel.url).connect('https://api.test')).rejects.toMatchObject({
+    code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  })
+})
+
+test('a tunnel that is refused, a server that is not there, a name that is none: a code each', async () => {
+  const refused = newPool(authority.certPem, tunnel.url).connect('https://forbidden.test')
+  await expect(refused).rejects.toMatchObject({ code: 'ERR_PROXY_TUNNEL' })
+  const nobody = newPool(undefined).connect('http://127.0.0.1:1')
+  await expect(nobody).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(newPool(undefined).connect('http://nowhere.invalid')).rejects.toMatchObject({
+    code: 'ENOTFOUND',
+  })
+})
+
+test('a server that accepts and then says nothing is given up in time', async () => {
+  const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const pool = new UpstreamPool({
+    limits: { ...limits, connectTimeoutMs: 50 },
+    clock: () => performance.now(),
+    caPem: undefined,
+  })
+  await expect(pool.connect(`https://127.0.0.1:${mute.port}`)).rejects.toMatchObject({
+    name: 'TimeoutError',
+  })
+  pool.close()
+  mute.stop(true)
+})
+
+test('connections that died without a word cost one request its patience, not one each', async () => {
+  let isMute = false
+  const server = Bun.serve({
+    ...place,
+    fetch: (request) => (isMute ? new Promise<Response>(() => {}) : answer(request)),
+  })
+  const origin = `http://127.0.0.1:${server.port}`
+  const pool = new UpstreamPool({
+    limits: { ...limits, unheardMs: 100 },
+    clock: () => performance.now(),
+    caPem: undefined,
+  })
+  pools.push(pool)
+  await Promise.all([ask(pool, origin), ask(pool, origin), ask(pool, origin)])
+  expect(pool.connections).toBe(3)
+  isMute = true
+  const connection = await pool.take(origin)
+  const sink = { head() {}, data() {}, fail() {} }
+  const body = { bytes: Buffer.alloc(0), start: 0, end: 0 }
+  const head = 'POST / HTTP/1.1\r\nhost: api.test\r\ncontent-length: 0\r\n\r\n'
+  connection.send({ head, body, lengthBytes: 0 }, sink, performance.now() + 60_000)
+  await Bun.sleep(400)
+  connection.abandon()
+  while (pool.connections > 0) await Bun.sleep(10)
+  isMute = false
+  expect(await ask(pool, origin)).toBe('200 got 5')
+  await server.stop(true)
+})
+
+/** Seconds until the kernel asks the other end for a sign of life, for each connection of ours to a port. */
+function keepAliveSeconds(port: number): number[] {
+  const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
+  const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1)
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , remote, state]) => remote?.endsWith(`:${hexPort}`) && state === '01')
+    .map(([, , , , , timer = '']) => {
+      const [kind, ticks = ''] = timer.split(':')
+      return kind === '02' ? Number.parseInt(ticks, 16) / 100 : Infinity
+    })
+}
+
+unlessMissing(
+  process.platform === 'linux' ? undefined : 'only Linux shows the timers of sockets',
+).test(
+  'servers that vanish without a word are noticed: the kernel asks for signs of life',
+  async () => {
+    for (const [origin, port, proxy] of [
+      [httpOrigin, plain.port ?? 0],
+      [httpsOrigin, secure.port ?? 0],
+      ['https://api.test', Number(new URL(tunnel.url).port), tunnel.url],
+    ] as const) {
+      for (const pool of pools.splice(0)) pool.close()
+      const pool = newPool(authority.certPem, proxy)
+      await ask(pool, origin)
+      const waits = keepAliveSeconds(port)
+      expect(waits.length).toBeGreaterThan(0)
+      expect(Math.max(...waits)).toBeLessThanOrEqual(15)
+    }
+  },
+)
+
+test('what a server holds in silence can be given up; what is younger, or not being read, goes on', async () => {
+  const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const speaker = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data: (socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n1'),
+    },
+  })
+  const pool = newPool(undefined)
+  const failures: string[] = []
+  const send = async (port: number, name: string) => {
+    const connection = await pool.connect(`http://127.0.0.1:${port}`)
+    const begun = Promise.withResolvers<void>()
+    const sink = {
+      head: () => begun.resolve(),
+      data: () => undefined,
+      fail: (why: string) => void failures.push(`${name}: ${why}`),
+    }
+    const head = 'POST / HTTP/1.1\r\nhost: api.test\r\ncontent-length: 0\r\n\r\n'
+    const body = { bytes: Buffer.alloc(0), start: 0, end: 0 }
+    connection.send({ head, body, lengthBytes: 0 }, sink, Infinity)
+    return { connection, begun: begun.promise }
+  }
+  await send(mute.port, 'mute')
+  const paused = await send(mute.port, 'paused')
+  paused.connection.pause()
+  const begun = await send(speaker.port, 'begun')
+  await begun.begun
+  const giveUp = (port: number, silentMs: number) =>
+    pool.giveUp(`http://127.0.0.1:${port}`, silentMs)
+  expect([giveUp(mute.port, 60_000), giveUp(speaker.port, 60_000)]).toEqual([0, 0])
+  await Bun.sleep(350)
+  expect(giveUp(mute.port, 100)).toBe(1)
+  expect(failures).toEqual(['mute: broken'])
+  expect(giveUp(speaker.port, 100)).toBe(1)
+  expect(failures).toEqual(['mute: broken', 'begun: broken'])
+  expect(giveUp(mute.port, 100)).toBe(0)
+  mute.stop(true)
+  speaker.stop(true)
+})

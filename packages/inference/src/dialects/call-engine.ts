@@ -1,0 +1,157 @@
+/** Calls the engine for one exchange and fits a too large token limit into the context. */
+import {
+  type ChunkIterator,
+  type EngineAnswer,
+  type EngineCall,
+  type EngineEndpoint,
+  EngineError,
+  type JsonObject,
+  type NativeEndpoint,
+} from '../engine.ts'
+import type { Exchange } from './api-request.ts'
+import { toApiError } from './engine-failure.ts'
+
+export type StartedStream = {
+  readonly first: IteratorResult<JsonObject>
+  readonly rest: ChunkIterator
+  /** Whether the context, not the caller, bounds the length of the answer. */
+  readonly fitted: boolean
+}
+
+export async function completeCall(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+): Promise<{ body: JsonObject; fitted: boolean }> {
+  return fit(exchange, endpoint, body, async (wanted) => {
+    const answer = await call(exchange, { endpoint, body: wanted }, false, exchange.signal)
+    if (answer.kind !== 'complete')
+      throw new EngineError('engine_failed', 'engine streamed unasked')
+    exchange.meter.readWire(answer.body.usage)
+    return answer.body
+  }).then(({ result, fitted }) => ({ body: result, fitted }))
+}
+
+/** Starts a stream up to its first chunk, so that a refusal shows before anything is answered. */
+export async function startStream(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<StartedStream> {
+  const { result, fitted } = await fit(exchange, endpoint, body, (wanted) =>
+    begin(exchange, { endpoint, body: wanted }, signal),
+  )
+  return { ...result, fitted }
+}
+
+/** The codes with which a server says that it does not take a request, before it has done anything. */
+const refusals: ReadonlySet<string> = new Set([
+  'invalid_value',
+  'unsupported_value',
+  'context_length_exceeded',
+])
+
+/**
+ * Asks the engine's own endpoint of a dialect. Undefined where it refuses: the translated path may
+ * know more, counts what does not fit, and has the words for what goes wrong.
+ */
+export async function tryNative<R>(ask: () => Promise<R>): Promise<R | undefined> {
+  try {
+    return await ask()
+  } catch (thrown) {
+    if (thrown instanceof EngineError && refusals.has(thrown.code)) return undefined
+    throw thrown
+  }
+}
+
+export async function completeNative(
+  exchange: Exchange,
+  endpoint: NativeEndpoint,
+  body: JsonObject,
+  asChat: JsonObject,
+): Promise<JsonObject> {
+  const answer = await call(exchange, { endpoint, body, asChat }, false, exchange.signal)
+  if (answer.kind === 'complete') return answer.body
+  throw new EngineError('engine_failed', 'engine streamed unasked')
+}
+
+export async function startNative(
+  exchange: Exchange,
+  endpoint: NativeEndpoint,
+  body: JsonObject,
+  asChat: JsonObject,
+  signal: AbortSignal,
+): Promise<StartedStream> {
+  return { ...(await begin(exchange, { endpoint, body, asChat }, signal)), fitted: false }
+}
+
+type Question = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
+
+async function begin(
+  exchange: Exchange,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Omit<StartedStream, 'fitted'>> {
+  const answer = await call(exchange, question, true, signal)
+  if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
+  const rest = answer.chunks[Symbol.asyncIterator]()
+  return { first: await rest.next(), rest }
+}
+
+function call(
+  exchange: Exchange,
+  question: Question,
+  stream: boolean,
+  signal: AbortSignal,
+): Promise<EngineAnswer> {
+  return exchange.engine.call({
+    ...question,
+    stream,
+    signal,
+    keepPrefix: exchange.keepPrefix,
+    onUsage: (usage) => exchange.meter.report(usage),
+  })
+}
+
+/** Agents ask for 32,000 tokens whatever the context is; a prompt that fits must not fail by that. */
+async function fit<R>(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  run: (body: JsonObject) => Promise<R>,
+): Promise<{ result: R; fitted: boolean }> {
+  try {
+    return { result: await run(body), fitted: false }
+  } catch (thrown) {
+    const counted = await countOverflow(exchange, endpoint, body, thrown)
+    const room = exchange.model.contextLength - (counted?.promptTokens ?? Number.POSITIVE_INFINITY)
+    const isFittable = typeof body.max_tokens === 'number' && room > 0 && room < body.max_tokens
+    if (!isFittable) throw toApiError(counted ?? thrown, { ...exchange, body })
+    const fitted: JsonObject = { ...body, max_tokens: room }
+    if (body.max_completion_tokens !== undefined) fitted.max_completion_tokens = room
+    try {
+      return { result: await run(fitted), fitted: true }
+    } catch (again) {
+      throw toApiError(again, { ...exchange, body }) // told with the limit the caller gave
+    }
+  }
+}
+
+/** An overflow with its prompt counted; undefined where it is none or cannot be counted. */
+async function countOverflow(
+  exchange: Exchange,
+  endpoint: EngineEndpoint,
+  body: JsonObject,
+  thrown: unknown,
+): Promise<EngineError | undefined> {
+  if (!(thrown instanceof EngineError) || thrown.code !== 'context_length_exceeded')
+    return undefined
+  if (thrown.promptTokens !== undefined || endpoint !== 'chat') return thrown
+  try {
+    const promptTokens = await exchange.engine.countTokens(body)
+    return new EngineError(thrown.code, thrown.message, { cause: thrown, promptTokens })
+  } catch {
+    return thrown // the refusal stands, only its number is missing
+  }
+}

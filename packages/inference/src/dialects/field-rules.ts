@@ -1,0 +1,104 @@
+/** Tables of rules for request fields; a body is checked and patched, never rebuilt. */
+import type { JsonObject } from '../engine.ts'
+import { isObject, wrongValue } from './json-value.ts'
+
+export type Rule = (value: unknown, param: string) => void
+export type Rules = Readonly<Record<string, Rule>>
+
+/** Checks the fields a table names. `null` means absent and is taken out; the rest stays. */
+export function applyRules(body: JsonObject, rules: Rules): void {
+  for (const param of Object.keys(rules)) {
+    const value = body[param]
+    if (value === undefined) continue
+    if (value === null) delete body[param]
+    else rules[param]?.(value, param)
+  }
+}
+
+export const numberFrom =
+  (min: number, max: number): Rule =>
+  (value, param) => {
+    if (typeof value !== 'number' || !(value >= min && value <= max))
+      throw wrongValue(param, `a number from ${min} to ${max}`, value)
+  }
+
+export const numberAbove =
+  (min: number, max: number): Rule =>
+  (value, param) => {
+    if (typeof value !== 'number' || !(value > min && value <= max))
+      throw wrongValue(param, `a number above ${min} and up to ${max}`, value)
+  }
+
+export const integerFrom =
+  (min: number, max: number): Rule =>
+  (value, param) => {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
+      throw wrongValue(param, `an integer from ${min} to ${max}`, value)
+  }
+
+export const positiveInteger: Rule = (value, param) => {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1)
+    throw wrongValue(param, 'an integer of at least 1', value)
+}
+
+export const flag: Rule = (value, param) => {
+  if (typeof value !== 'boolean') throw wrongValue(param, 'true or false', value)
+}
+
+export const text: Rule = (value, param) => {
+  if (typeof value !== 'string') throw wrongValue(param, 'a string', value)
+}
+
+export const object: Rule = (value, param) => {
+  if (!isObject(value)) throw wrongValue(param, 'an object', value)
+}
+
+export const oneOf =
+  (...allowed: readonly string[]): Rule =>
+  (value, param) => {
+    if (typeof value !== 'string' || !allowed.includes(value))
+      throw wrongValue(param, `one of ${allowed.join(', ')}`, value)
+  }
+
+/** A string or up to `max` of them; an empty string would stop before the first token. */
+export const stopStrings =
+  (max: number): Rule =>
+  (value, param) => {
+    const list = Array.isArray(value) ? value : [value]
+    const isValid = list.every((stop) => typeof stop === 'string' && stop !== '')
+    if (!isValid || list.length > max)
+      throw wrongValue(param, `a string or up to ${max} strings, none of them empty`, value)
+  }
+
+export const logitBias: Rule = (value, param) => {
+  if (!isObject(value)) throw wrongValue(param, 'an object', value)
+  for (const [token, bias] of Object.entries(value)) {
+    if (!/^\d{1,9}$/.test(token)) throw wrongValue(param, 'an object with token ids as keys', value)
+    if (typeof bias !== 'number' || !(bias >= -100 && bias <= 100))
+      throw wrongValue(`${param}.${token}`, 'a number from -100 to 100', bias)
+  }
+}
+
+const int64 = 2 ** 63
+
+/** What every generating endpoint of the OpenAI dialect shares. */
+export const samplingRules: Rules = {
+  temperature: numberFrom(0, 2),
+  top_p: numberAbove(0, 1),
+  top_k: integerFrom(-1, 2 ** 31 - 1),
+  min_p: numberFrom(0, 1),
+  frequency_penalty: numberFrom(-2, 2),
+  presence_penalty: numberFrom(-2, 2),
+  repetition_penalty: numberAbove(0, 100),
+  n: integerFrom(1, 128),
+  stop: stopStrings(64),
+  seed: integerFrom(-int64, int64),
+  logit_bias: logitBias,
+  user: text,
+  prompt_logprobs: integerFrom(0, 20),
+  stream: flag,
+  stream_options: object,
+}
+
+/** Only for callers of the OpenAI dialect; the others may give more stop sequences. */
+export const openAiRules: Rules = { stop: stopStrings(4) }

@@ -1,0 +1,104 @@
+/** No caller steers the model server. */
+import { describe, expect, test } from 'bun:test'
+import { routes } from '@privatemode/protocol/api'
+import type { JsonObject } from '../engine.ts'
+import { ask } from '../testing/ask.ts'
+import { everyEndpoint } from '../testing/every-endpoint.ts'
+import { chatModel, ScriptedEngine } from '../testing/scripted-engine.ts'
+
+const chat = { model: chatModel.id, messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 }
+const forbidden: readonly string[] = [
+  ...['chat_template'],
+  ...['kv_transfer_params', 'ec_transfer_params'],
+  ...['bootstrap_host', 'bootstrap_port', 'bootstrap_room'],
+  ...['prompt_embeds', 'input_embeds'],
+  ...['image_data', 'audio_data', 'video_data'],
+  ...['media_io_kwargs', 'mm_processor_kwargs'],
+  ...['priority', 'vllm_xargs'],
+  ...['request_id', 'rid'],
+  ...['extra_key', 'session_id', 'session_params'],
+  ...['ngram_corpus_id', 'custom_labels'],
+  ...['routed_dp_rank', 'data_parallel_rank', 'disagg_prefill_dp_rank'],
+  ...['id_slot', 'slot_id'],
+  ...['logits_processors', 'custom_logit_processor'],
+  ...['custom_params', 'lora_path'],
+]
+const answers = { choices: [{ message: { content: 'a' } }], data: [{ embedding: [1] }] }
+
+test('check 63: every endpoint that reaches a model server is tried', () => {
+  const sealed = routes.filter((route) => route.sealed).map(({ path }) => path)
+  expect(everyEndpoint.map(([path]) => path).sort()).toEqual(sealed.sort())
+})
+
+describe.each([...everyEndpoint])('on %s', (path, body) => {
+  test.each(forbidden)('check 63: %s is refused and reaches no engine', async (param) => {
+    const engine = new ScriptedEngine({ body: answers })
+    const { status } = await ask(engine, path, { ...body, [param]: 1 })
+    expect([status, engine.calls.length, engine.counted.length]).toEqual([400, 0, 0])
+  })
+
+  test('check 63: where they are null, the request is taken and they reach no engine', async () => {
+    const engine = new ScriptedEngine({ body: answers })
+    const nulls = Object.fromEntries(forbidden.map((param) => [param, null]))
+    expect((await ask(engine, path, { ...body, ...nulls })).status).toBe(200)
+    const [sent = engine.calls[0]?.body] = engine.counted
+    expect(sent).toMatchObject({ model: body.model })
+    expect(Object.keys(sent ?? {}).filter((name) => forbidden.includes(name))).toEqual([])
+  })
+
+  test('check 63: a template inside the arguments of the template is refused', async () => {
+    const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
+    const chat_template_kwargs = { chat_template: '{{ x }}' }
+    expect((await ask(engine, path, { ...body, chat_template_kwargs })).status).toBe(400)
+    expect(engine.calls).toHaveLength(0)
+  })
+})
+
+describe('media', () => {
+  const image = (image_url: unknown) => ({
+    ...chat,
+    model: 'eyes',
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url }] }],
+  })
+  const png = 'data:image/png;base64,iVBORw0KGgo='
+  const statusOf = async (body: JsonObject) =>
+    (await ask(new ScriptedEngine({ deltas: [{ content: 'a' }] }), '/v1/chat/completions', body))
+      .status
+
+  test('check 63: a URL that would be fetched is refused in every spelling', async () => {
+    const urls = [
+      'http://a/b.png',
+      'https://a/b.png',
+      'file:///etc/passwd',
+      'HTTP://a',
+      ' http://a',
+    ]
+    for (const url of urls) {
+      expect(await statusOf(image({ url }))).toBe(400)
+      expect(await statusOf(image(url))).toBe(400)
+    }
+    expect(await statusOf(image({ url: 'data:text/html,<p>' }))).toBe(400)
+  })
+
+  test('check 63: media of other kinds, and hidden beside text, are refused', async () => {
+    const parts = [
+      { type: 'video_url', video_url: { url: 'http://a' } },
+      { type: 'audio_url', audio_url: { url: 'http://a' } },
+      { type: 'image_embeds', image_embeds: 'x' },
+      { type: 'input_audio', input_audio: { data: 'x' } },
+      { image_url: 'http://a' },
+      { type: 'text', text: 'a', image_url: 'http://a' },
+      { type: 'image_url', image_url: { url: png }, video_url: { url: 'http://a' } },
+    ]
+    for (const part of parts)
+      for (const role of ['user', 'system', 'assistant'])
+        expect(
+          await statusOf({ ...chat, model: 'eyes', messages: [{ role, content: [part] }] }),
+        ).toBe(400)
+  })
+
+  test('check 84: an image is taken by a model with vision and is a clear 400 without', async () => {
+    expect(await statusOf(image({ url: png }))).toBe(200)
+    expect(await statusOf({ ...image({ url: png }), model: chatModel.id })).toBe(400)
+  })
+})

@@ -1,0 +1,46 @@
+/** Checks the fields of a messages request that have no counterpart in chat. */
+import type { JsonObject } from '../../engine.ts'
+import {
+  applyRules,
+  flag,
+  integerFrom,
+  numberAbove,
+  numberFrom,
+  object,
+  type Rule,
+  type Rules,
+  text,
+} from '../field-rules.ts'
+import { requireList, wrongValue } from '../json-value.ts'
+
+const stopSequences: Rule = (value, param) => {
+  const list = requireList(value, param)
+  const isValid = list.every((item) => typeof item === 'string' && item !== '')
+  if (!isValid || list.length > 64)
+    throw wrongValue(param, 'a list of up to 64 strings, none of them empty', value)
+}
+
+const messageRules: Rules = {
+  temperature: numberFrom(0, 2),
+  top_p: numberAbove(0, 1),
+  top_k: integerFrom(-1, 2 ** 31 - 1),
+  stop_sequences: stopSequences,
+  thinking: object,
+  output_config: object,
+  output_format: object,
+  tool_choice: object,
+  service_tier: text,
+  stream: flag,
+  metadata: object,
+}
+
+export function checkMessagesFields(body: JsonObject): void {
+  applyRules(body, messageRules)
+}
+
+/** Required by the interface; `count_tokens` alone goes without it. */
+export function checkMaxTokens(body: JsonObject): void {
+  const value = body.max_tokens
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1)
+    throw wrongValue('max_tokens', 'an integer of at least 1', value)
+}

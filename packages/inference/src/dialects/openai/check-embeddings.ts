@@ -1,0 +1,16 @@
+/** Checks an embeddings request. */
+import type { JsonObject } from '../../engine.ts'
+import { applyRules, oneOf, positiveInteger, type Rules, text } from '../field-rules.ts'
+import { checkInputs } from './check-completions.ts'
+
+const embeddingRules: Rules = {
+  dimensions: positiveInteger,
+  encoding_format: oneOf('float', 'base64'),
+  user: text,
+}
+
+/** Returns how many vectors the answer must have. */
+export function checkEmbeddings(body: JsonObject): number {
+  applyRules(body, embeddingRules)
+  return checkInputs(body.input, 'input')
+}

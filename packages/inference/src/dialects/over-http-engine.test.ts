@@ -1,0 +1,134 @@
+/** The API core over the HTTP engine: what only both together can show. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Engine, JsonObject } from '../engine.ts'
+import { connectHttpEngine } from '../servers/http-engine.ts'
+import { ask } from '../testing/ask.ts'
+import { type ScriptedServer, startScriptedServer } from '../testing/scripted-server.ts'
+
+const chatPath = '/v1/chat/completions'
+const model = 'scripted'
+const long = Array.from({ length: 100 }, (_, i) => `w${i}`).join(' ')
+const saltOf = (letter: string) => letter.repeat(44)
+const chat = (content: string, fields: JsonObject = {}) => ({
+  model,
+  messages: [{ role: 'user', content }],
+  ...fields,
+})
+
+let server: ScriptedServer
+let engine: Engine
+beforeAll(async () => {
+  server = startScriptedServer({ contextLength: 500 })
+  engine = await connectHttpEngine({ baseUrl: server.url })
+})
+afterAll(async () => {
+  await engine.close()
+  await server.stop()
+})
+
+describe('prompt caching', () => {
+  test('check 58: the same salt finds its prompt again, another salt does not', async () => {
+    const cached = async (cache_salt: string) =>
+      (await ask(engine, chatPath, chat(long, { cache_salt }))).json.usage.prompt_tokens_details
+    expect(await cached(saltOf('a'))).toEqual({ cached_tokens: 0 })
+    expect((await cached(saltOf('a'))).cached_tokens).toBeGreaterThan(64)
+    expect(await cached(saltOf('b'))).toEqual({ cached_tokens: 0 })
+  })
+
+  test('check 59: without a salt nothing is found again', async () => {
+    await ask(engine, chatPath, chat(long))
+    const { json } = await ask(engine, chatPath, chat(long))
+    expect(json.usage.prompt_tokens_details.cached_tokens).toBe(0)
+  })
+
+  test('check 83: messages keep salts apart as chat does, and report nothing cached', async () => {
+    const send = (cache_salt: string) =>
+      ask(engine, '/v1/messages', { ...chat(`m ${long}`, { cache_salt }), max_tokens: 20 })
+    server.requests.length = 0
+    const first = await send(saltOf('c'))
+    const again = await send(saltOf('c'))
+    const other = await send(saltOf('d'))
+    expect(again.answer.usage().cachedTokens).toBeGreaterThan(64)
+    expect(other.answer.usage().cachedTokens).toBe(0)
+    // check 81: input_tokens is the whole prompt, cached or not
+    expect(again.json.usage).toEqual(first.json.usage)
+    expect(again.json.usage.cache_read_input_tokens).toBe(0)
+    expect(server.requests.some(({ path }) => path.includes('messages'))).toBe(false)
+  })
+})
+
+describe('context', () => {
+  test('check 40: a prompt that fits is answered, however much output was asked for', async () => {
+    for (const stream of [false, true]) {
+      const body = chat(long, { max_tokens: 32_000, stream })
+      expect((await ask(engine, chatPath, body)).status).toBe(200)
+    }
+  })
+
+  test('check 41: a prompt that does not fit is told with its true length', async () => {
+    const { status, json } = await ask(engine, chatPath, chat(`${long} `.repeat(6)))
+    expect([status, json.error.code]).toEqual([400, 'context_length_exceeded'])
+    expect(json.error.message).toContain('maximum context length is 500 tokens')
+    expect(json.error.message).toContain('601 in the messages')
+  })
+
+  test('check 80: and in the words of the messages dialect', async () => {
+    const body = { ...chat(`${long} `.repeat(6)), max_tokens: 10, stream: true }
+    const { status, json } = await ask(engine, '/v1/messages', body)
+    expect([status, json.error.message]).toEqual([
+      400,
+      'prompt is too long: 601 tokens > 500 maximum',
+    ])
+  })
+})
+
+describe('counts', () => {
+  test('check 82: count_tokens equals what the same message then costs', async () => {
+    const body = {
+      ...chat('how many?'),
+      system: [{ type: 'text', text: 'be brief' }],
+      tools: [{ name: 'f', description: 'does it', input_schema: { type: 'object' } }],
+    }
+    const counted = await ask(engine, '/v1/messages/count_tokens', body)
+    const message = await ask(engine, '/v1/messages', { ...body, max_tokens: 20 })
+    expect(counted.json.input_tokens).toBe(message.json.usage.input_tokens)
+  })
+
+  test('check 73: message_start already tells the prompt', async () => {
+    const body = { ...chat('hello there'), max_tokens: 20, stream: true }
+    const { events } = await ask(engine, '/v1/messages', body)
+    expect(events[0]?.data.message.usage.input_tokens).toBe(3)
+  })
+
+  test('check 39: both names bound the output, and the finish reason says so', async () => {
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      const { json } = await ask(engine, chatPath, chat('[[words 50]]', { [name]: 5 }))
+      expect(json.choices[0].finish_reason).toBe('length')
+      expect(json.usage.completion_tokens).toBe(5)
+    }
+  })
+})
+
+describe('tools', () => {
+  const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
+
+  test('check 48: a tool is called, its result given back, and the answer comes', async () => {
+    const question = { role: 'user', content: '[[tool look {"at":"sky"}]]' }
+    const first = await ask(engine, chatPath, { model, messages: [question], tools })
+    const { message, finish_reason } = first.json.choices[0]
+    expect(finish_reason).toBe('tool_calls')
+    expect(JSON.parse(message.tool_calls[0].function.arguments)).toEqual({ at: 'sky' })
+    const result = { role: 'tool', tool_call_id: message.tool_calls[0].id, content: 'blue' }
+    const second = await ask(engine, chatPath, {
+      model,
+      messages: [question, message, result],
+      tools,
+    })
+    expect(second.json.choices[0].message.content).toBe('The tool said: blue')
+  })
+
+  test('check 53: a stop string ends the text before itself and is told', async () => {
+    const { json } = await ask(engine, chatPath, chat('[[say one two three]]', { stop: [' two'] }))
+    expect(json.choices[0]).toMatchObject({ message: { content: 'one' }, stop_reason: ' two' })
+  })
+})

@@ -1,0 +1,22 @@
+/** Bytes of a request into one JSON object, or a refusal that says where it breaks. */
+import { ApiError, scanBody } from '@privatemode/protocol/api'
+import type { JsonObject } from '../engine.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The scan refuses what a parser would let pass: duplicate keys, and depth without end. */
+export function parseBody(bytes: Uint8Array): JsonObject {
+  scanBody(bytes)
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw new ApiError('invalid_json', 'body is not valid UTF-8')
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    // A parser's own message quotes the body.
+    throw new ApiError('invalid_json', 'body is not valid JSON: a nested value is malformed')
+  }
+}

@@ -1,0 +1,43 @@
+/** Finds the model a request names, and sees that it can do what is asked. */
+import { ApiError, latestModelName, type ModelTask, resolveLatest } from '@privatemode/protocol/api'
+import type { EngineModel, JsonObject } from '../engine.ts'
+import { wrongValue } from './json-value.ts'
+
+export type ResolvedModel = { readonly model: EngineModel; readonly byDeprecatedName: boolean }
+
+export function resolveModel(
+  body: JsonObject,
+  task: ModelTask,
+  models: readonly EngineModel[],
+  boundModel: string | undefined,
+): ResolvedModel {
+  const name = body.model
+  if (typeof name !== 'string' || name === '')
+    throw wrongValue('model', 'the name of a model', name)
+  const byDeprecatedName = name === latestModelName && !models.some((model) => model.id === name)
+  // The client has resolved `latest` for routing; what it chose is what the envelope is bound to.
+  const wanted = byDeprecatedName
+    ? (models.find((model) => model.id === boundModel) ?? resolveLatest(models, task))
+    : models.find((model) => model.id === name)
+  if (wanted === undefined) throw unknownModel(name)
+  const isBound = boundModel === undefined || boundModel === name || boundModel === wanted.id
+  if (!isBound) {
+    const message = "'model' in the body differs from the model the request was sealed for"
+    throw new ApiError('invalid_value', message, { param: 'model' })
+  }
+  if (!wanted.tasks.includes(task)) throw wrongTask(wanted, task)
+  return { model: wanted, byDeprecatedName }
+}
+
+function unknownModel(name: string): ApiError {
+  const message = `the model '${name.slice(0, 100)}' does not exist; GET /v1/models lists the names`
+  return new ApiError('model_not_found', message, { param: 'model' })
+}
+
+function wrongTask(model: EngineModel, task: ModelTask): ApiError {
+  const message =
+    task === 'embed'
+      ? `model '${model.id}' makes no embeddings`
+      : `model '${model.id}' makes embeddings only; use /v1/embeddings`
+  return new ApiError('unsupported_value', message, { param: 'model' })
+}

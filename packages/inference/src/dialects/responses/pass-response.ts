@@ -1,0 +1,103 @@
+/** Responses that a model server makes itself: which of them go there, and in what form. */
+import type { JsonObject } from '../../engine.ts'
+import type { Exchange } from '../api-request.ts'
+import { isObject, lookUp } from '../json-value.ts'
+
+/** Fields that servers with this endpoint take in the meaning that the translation gives them. */
+const carried: ReadonlySet<string> = new Set([
+  ...['model', 'input', 'instructions', 'max_output_tokens', 'temperature', 'top_p'],
+  ...[
+    'top_k',
+    'frequency_penalty',
+    'presence_penalty',
+    'tools',
+    'tool_choice',
+    'text',
+    'reasoning',
+  ],
+  ...['parallel_tool_calls', 'chat_template_kwargs', 'user', 'stream', 'store', 'cache_salt'],
+])
+
+/** Fields without effect on either path; what a server would keep is refused before. */
+const withoutEffect: ReadonlySet<string> = new Set([
+  ...['metadata', 'client_metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention'],
+  ...['safety_identifier', 'context_management', 'background', 'stream_options', 'truncation'],
+  ...['max_tool_calls', 'include', 'previous_response_id', 'conversation', 'prompt'],
+])
+
+/** Items with the fields they may have: servers look for media under keys of their own. */
+const itemFields: Readonly<Record<string, readonly string[]>> = {
+  message: ['id', 'role', 'content', 'status', 'phase'],
+  function_call: ['id', 'call_id', 'name', 'arguments', 'status'],
+  function_call_output: ['id', 'call_id', 'output', 'status'],
+}
+const partFields: Readonly<Record<string, readonly string[]>> = {
+  input_text: ['text'],
+  output_text: ['text', 'annotations', 'logprobs'],
+  input_image: ['image_url', 'detail'],
+}
+const toolFields: readonly string[] = ['type', 'name', 'description', 'parameters', 'strict']
+
+/**
+ * The body for the server's own endpoint, or undefined where this request is translated: because
+ * the server does not speak responses, or because something in it would get lost or change its
+ * meaning there. The translation has been made and checked before, so that whatever is refused on
+ * the one path is refused on the other. Tools that a server would run are never passed on.
+ */
+export function passedResponse(exchange: Exchange): JsonObject | undefined {
+  const { engine, model, body, cacheSalt, stream } = exchange
+  if (engine.speaks?.('responses', model.id) !== true || !isCarried(body)) return undefined
+  const kept = Object.entries(body).filter(([name]) => !withoutEffect.has(name))
+  const decided = { model: model.id, cache_salt: cacheSalt, stream, store: false }
+  return { ...Object.fromEntries(kept), ...decided }
+}
+
+function isCarried(body: JsonObject): boolean {
+  const { input, tools = [], include, truncation, tool_choice: choice } = body
+  const isKnown = Object.keys(body).every((name) => carried.has(name) || withoutEffect.has(name))
+  const isChoice = typeof choice === 'string' || (isObject(choice) && choice.type === 'function')
+  return (
+    isKnown &&
+    (typeof input === 'string' || isCarriedInput(input)) &&
+    Array.isArray(tools) &&
+    tools.every(isCarriedTool) &&
+    (choice === undefined || isChoice) &&
+    body.parallel_tool_calls !== false &&
+    (truncation === undefined || truncation === 'disabled') &&
+    // What more is wanted in the answer, such as sealed reasoning, only the translation can add.
+    (include === undefined || (Array.isArray(include) && include.length === 0))
+  )
+}
+
+function isCarriedTool(tool: unknown): boolean {
+  return isObject(tool) && tool.type === 'function' && hasOnly(tool, toolFields)
+}
+
+/** A last message of the assistant is continued by servers, which the translation does not do. */
+function isCarriedInput(input: unknown): boolean {
+  if (!Array.isArray(input) || !input.every(isCarriedItem)) return false
+  return input.at(-1)?.role !== 'assistant'
+}
+
+function isCarriedItem(item: unknown): boolean {
+  if (!isObject(item)) return false
+  const fields = lookUp(itemFields, item.type ?? 'message')
+  if (fields === undefined || !hasOnly(item, ['type', ...fields])) return false
+  const isPlain = item.output === undefined || typeof item.output === 'string'
+  return isPlain && isCarriedContent(item.content)
+}
+
+function isCarriedContent(content: unknown): boolean {
+  if (content === undefined || typeof content === 'string') return true
+  return (
+    Array.isArray(content) &&
+    content.every((part) => {
+      const fields = isObject(part) ? lookUp(partFields, part.type) : undefined
+      return fields !== undefined && hasOnly(part, ['type', ...fields])
+    })
+  )
+}
+
+function hasOnly(object: JsonObject, fields: readonly string[]): boolean {
+  return Object.keys(object).every((name) => fields.includes(name))
+}

@@ -1,0 +1,104 @@
+/** Model servers that answer with something else than what they promise: always a clear failure. */
+import { describe, expect, test } from 'bun:test'
+import type { Engine, EngineCall } from '../engine.ts'
+import {
+  callOf as callWith,
+  closeAfterEach,
+  connectTo,
+  serve,
+  streamed,
+} from '../testing/connected-engine.ts'
+
+closeAfterEach()
+
+type Answers = Readonly<Record<string, () => Response>>
+
+/** A good server until it is known, which then answers these paths with something else. */
+async function connect(answers: Answers): Promise<Engine> {
+  const server = serve({ native: ['messages', 'responses'] })
+  let isKnown = false
+  const fetchOrBreak = (url: string, init: RequestInit) => {
+    const broken = isKnown ? answers[new URL(url).pathname] : undefined
+    return broken === undefined ? fetch(url, init) : Promise.resolve(broken())
+  }
+  const parts = { fetch: fetchOrBreak, now: () => new Date() }
+  const engine = await connectTo(server.url, {}, parts)
+  isKnown = true
+  return engine
+}
+
+const body = { model: 'scripted', messages: [{ role: 'user', content: 'SECRET' }] }
+const callOf = (fields: Partial<EngineCall> = {}) => callWith(body, fields)
+const sent = (text: string | Uint8Array<ArrayBuffer>) => () => new Response(text)
+const failed = (message: string) => ({ code: 'engine_failed', message })
+
+describe('streams', () => {
+  const chunk = '{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}'
+  const broken: [string, string, string][] = [
+    ['is no JSON', 'data: {"SECRET\n\n', 'the model server sent an event that is not JSON'],
+    ['is no object', 'data: 5\n\n', 'the model server sent an event that is no object'],
+    ['is null', 'data: null\n\n', 'the model server sent an event that is no object'],
+    ['is not whole', `data: ${chunk}\n\n`, 'the model server ended in mid-stream'],
+    ['is empty', '', 'the model server ended in mid-stream'],
+  ]
+  for (const [what, text, message] of broken)
+    test(`one that ${what} has failed, however it is asked for`, async () => {
+      const engine = await connect({ '/v1/chat/completions': sent(text) })
+      await expect(streamed(engine, callOf())).rejects.toMatchObject(failed(message))
+      await expect(engine.call(callOf())).rejects.toMatchObject(failed(message))
+    })
+
+  test('one with an event that never ends is cut before it fills the memory', async () => {
+    const endless = new Uint8Array(40 * 1024 * 1024).fill(0x61)
+    endless.set(new TextEncoder().encode('data: '))
+    const engine = await connect({ '/v1/chat/completions': sent(endless) })
+    const message = 'the model server sent an event without end'
+    await expect(streamed(engine, callOf())).rejects.toMatchObject(failed(message))
+  })
+})
+
+describe('counting', () => {
+  const refusal = (status: number) => () => Response.json({ error: { code: status } }, { status })
+
+  test('a tokenizer that is not there is done without, one that refuses is believed', async () => {
+    const without = await connect({ '/tokenize': refusal(404) })
+    expect(await without.countTokens(body)).toBe(2)
+    const refusing = await connect({ '/tokenize': refusal(400) })
+    await expect(refusing.countTokens(body)).rejects.toMatchObject({ code: 'invalid_value' })
+    const failing = await connect({ '/tokenize': refusal(500) })
+    await expect(failing.countTokens(body)).rejects.toMatchObject({ code: 'engine_failed' })
+  })
+
+  test('counts that are none are a failure, never a number', async () => {
+    const uncounted = 'the model server does not count tokens'
+    const message = { ...body, max_tokens: 9 }
+    const counter = await connect({ '/v1/messages/count_tokens': () => Response.json({}) })
+    await expect(counter.countTokens(message, 'messages')).rejects.toMatchObject(failed(uncounted))
+    const answers = {
+      '/tokenize': () => Response.json({}),
+      '/v1/chat/completions': () => Response.json({ choices: [] }),
+    }
+    const engine = await connect(answers)
+    await expect(engine.countTokens(body)).rejects.toMatchObject(failed(uncounted))
+  })
+
+  test('an answer that is no JSON is a failure', async () => {
+    const engine = await connect({ '/tokenize': sent('<html>SECRET</html>') })
+    const message = 'the model server sent no JSON'
+    await expect(engine.countTokens(body)).rejects.toMatchObject(failed(message))
+  })
+
+  test('an answer that breaks off is a server that is away', async () => {
+    const cut = () => new Response(new ReadableStream({ pull: (answer) => answer.error('cut') }))
+    const engine = await connect({ '/tokenize': cut })
+    await expect(engine.countTokens(body)).rejects.toMatchObject({ code: 'engine_unavailable' })
+  })
+})
+
+test('an engine that was closed answers nothing more', async () => {
+  const engine = await connect({})
+  await engine.close()
+  const closed = { code: 'engine_unavailable', message: 'the engine was closed' }
+  await expect(engine.call(callOf())).rejects.toMatchObject(closed)
+  expect(() => engine.countTokens(body)).toThrow('the engine was closed')
+})

@@ -1,0 +1,230 @@
+/** Servers are told apart, their models tried out, and those that mix caches refused. */
+import { describe, expect, test } from 'bun:test'
+import type { Engine, JsonObject } from '../engine.ts'
+import { closeAfterEach, connectTo, type Settings, serve } from '../testing/connected-engine.ts'
+import type { ScriptedServerOptions } from '../testing/scripted-server.ts'
+import { until } from '../testing/until.ts'
+import { connectHttpEngine, type HttpEngineParts } from './http-engine.ts'
+
+closeAfterEach()
+
+const connect = (options: ScriptedServerOptions, settings?: Settings): Promise<Engine> =>
+  connectTo(serve(options).url, settings)
+
+const sharing = { acceptSharedCache: true }
+
+const statesOf = (engine: Engine): Record<string, string> =>
+  Object.fromEntries(engine.isolation?.().map(({ endpoint, state }) => [endpoint, state]) ?? [])
+
+describe('discovery', () => {
+  test.each([
+    ['vllm', '0.27.1', 'http vllm 0.27.1'],
+    ['sglang', '0.5.20', 'http sglang 0.5.20'],
+    ['llama-server', 'b8681', 'http llama-server b8681'],
+    ['ollama', '0.30.1', 'http ollama 0.30.1'],
+    ['generic', '1', 'http generic'],
+  ] as const)('a %s server is recognised', async (kind, version, name) => {
+    const engine = await connect({ kind, version }, { acceptSharedCache: true })
+    expect(engine.name).toBe(name)
+    expect(engine.models()[0]).toMatchObject({ id: 'scripted' })
+    expect(engine.models()[0]?.tasks).toContain('generate')
+    expect(engine.models()[0]?.digest).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  test('the base URL may have the prefix of the API or not', async () => {
+    const server = serve({})
+    for (const suffix of ['', '/', '/v1', '/v1/']) {
+      const engine = await connectHttpEngine({ baseUrl: server.url + suffix })
+      await engine.close()
+    }
+  })
+
+  test('vision and context are found, and the word of the operator counts more', async () => {
+    for (const kind of ['vllm', 'llama-server', 'ollama'] as const)
+      for (const vision of [true, false]) {
+        const options = { kind, vision, contextLength: 3000 }
+        const engine = await connect(options, { acceptSharedCache: true })
+        expect(engine.models()[0]).toMatchObject({ vision, contextLength: 3000 })
+      }
+    const models = { scripted: { vision: true, contextLength: 77, digest: 'ab'.repeat(32) } }
+    const engine = await connect({ vision: false }, { models })
+    expect(engine.models()[0]).toMatchObject(models.scripted)
+  })
+
+  test('what cannot be used says why to whoever starts the worker', async () => {
+    const refuse = (status: number, body: unknown) => ({
+      fetch: async () => Response.json(body, { status }),
+      now: () => new Date(),
+    })
+    const at = { baseUrl: 'http://127.0.0.1:1' }
+    const locked = connectHttpEngine(at, refuse(401, { error: 'SECRET' }))
+    await expect(locked).rejects.toThrow('/v1/models with status 401: it wants another API key')
+    const elsewhere = connectHttpEngine(at, refuse(404, {}))
+    await expect(elsewhere).rejects.toThrow('answers /v1/models with status 404')
+    const lists = { data: [{ id: 'm', owned_by: 'vllm' }] }
+    const isList = (url: string) => url.endsWith('/v1/models')
+    const silent = connectHttpEngine(at, {
+      now: () => new Date(),
+      fetch: async (url) => Response.json(lists, { status: isList(url) ? 200 : 404 }),
+    })
+    await expect(silent).rejects.toThrow('no model of the server answers chat, completions or emb')
+  })
+
+  test('a server that has chat and no completions is used', async () => {
+    const engine = await connect({ kind: 'generic', lacksPaths: ['/v1/completions'] }, sharing)
+    expect(engine.models()[0]?.tasks).toContain('generate')
+  })
+
+  test('what lists no models is refused', async () => {
+    await expect(connect({ models: [] })).rejects.toMatchObject({
+      ...{ code: 'engine_unavailable' },
+      message: 'the model server lists no models at /v1/models',
+    })
+  })
+})
+
+describe('cache isolation', () => {
+  test('check 83: a server that keeps salts apart is taken, of any version', async () => {
+    await connect({ cache: 'salted', version: '0.20.0' })
+    await connect({ kind: 'sglang', cache: 'salted', version: '0.5.0' })
+  })
+
+  test('check 83: a server that shares its cache between salts is refused, of any version', async () => {
+    for (const kind of ['vllm', 'sglang'] as const)
+      await expect(connect({ kind, cache: 'shared', version: '9.9.9' })).rejects.toMatchObject({
+        code: 'engine_unavailable',
+        message: expect.stringContaining('shares its cache between salts'),
+      })
+  })
+
+  test('check 83: a server that drops salts on one of the paths is refused', async () => {
+    for (const path of ['/v1/chat/completions', '/v1/completions'])
+      await expect(connect({ dropsSaltOn: [path], version: '0.26.0' })).rejects.toMatchObject({
+        message: expect.stringContaining('shares its cache between salts'),
+      })
+  })
+
+  test('check 83: a server that tells no hits is taken only where its version is trusted', async () => {
+    await connect({ reportsCache: false, version: '0.27.0' })
+    await connect({ reportsCache: false, version: '1.0.0' })
+    for (const options of [
+      { version: '0.26.9' },
+      { version: 'unknown' },
+      { kind: 'sglang' as const, version: '9.0.0' },
+    ])
+      await expect(connect({ reportsCache: false, ...options })).rejects.toMatchObject({
+        message: expect.stringContaining('not known to keep salts apart'),
+      })
+  })
+
+  test('a probe that is refused proves nothing: the path is not used, or trusted by its version', async () => {
+    const refusesLongOn = ['/v1/chat/completions']
+    const old = { version: '0.26.0', refusesLongOn }
+    const engine = await connect({ ...old, native: ['messages', 'responses'] })
+    expect(statesOf(engine)).toEqual({
+      ...{ chat: 'unused', completions: 'proven', embeddings: 'unused' },
+      ...{ messages: 'proven', responses: 'proven' },
+    })
+    const body = { model: 'scripted', messages: [{ role: 'user', content: 'a' }], prompt: 'a' }
+    const signal = new AbortController().signal
+    const call = (endpoint: 'chat' | 'completions') =>
+      engine.call({ endpoint, body, stream: false, signal })
+    await expect(call('chat')).rejects.toMatchObject({
+      code: 'unsupported_value',
+      message: expect.stringContaining('not proven to keep callers apart'),
+    })
+    expect((await call('completions')).kind).toBe('complete')
+    const trusted = await connect({ version: '0.27.0', refusesLongOn })
+    expect(statesOf(trusted)).toMatchObject({ chat: 'trusted', completions: 'proven' })
+    const all = ['/v1/chat/completions', '/v1/completions']
+    await expect(connect({ version: '0.26.0', refusesLongOn: all })).rejects.toMatchObject({
+      message: expect.stringContaining('(the server refused a probe)'),
+    })
+  })
+
+  test('each path says how it keeps callers apart', async () => {
+    const rest = { embeddings: 'trusted', messages: 'unused', responses: 'unused' }
+    const proven = { chat: 'proven', completions: 'proven' }
+    expect(statesOf(await connect({}))).toEqual({ ...proven, ...rest })
+    const native = { native: ['messages', 'responses'] } as const
+    const spoken = { messages: 'proven', responses: 'proven' }
+    expect(statesOf(await connect(native))).toEqual({ ...proven, ...rest, ...spoken })
+    const dropping = await connect({ ...native, dropsSaltOn: ['/v1/messages'], miscountsBy: 1 })
+    expect(statesOf(dropping)).toMatchObject({ messages: 'unused', responses: 'proven' })
+    const silent = await connect({ reportsCache: false })
+    expect(statesOf(silent)).toEqual({ chat: 'trusted', completions: 'trusted', ...rest })
+    const chatOnly = await connect({ lacksPaths: ['/v1/completions'] })
+    expect(statesOf(chatOnly)).toMatchObject({ chat: 'proven', completions: 'unused' })
+    const off = await connect({ kind: 'llama-server' })
+    expect(statesOf(off)).toMatchObject({ chat: 'cache-off', embeddings: 'cache-off' })
+    const accepted = await connect({ kind: 'ollama' }, sharing)
+    expect(statesOf(accepted)).toMatchObject({ chat: 'accepted', completions: 'accepted' })
+  })
+
+  test('the probe fits a small context, and the first question is a normal one', async () => {
+    const server = serve({ contextLength: 200, version: '0.20.0' })
+    expect(statesOf(await connectTo(server.url))).toMatchObject({ chat: 'proven' })
+    const [first] = server.requests
+    expect(first?.path).toBe('/v1/chat/completions')
+    expect(first?.promptTokens).toBeGreaterThan(3)
+    for (const { body } of server.requests) expect(body.prompt ?? 'long enough').not.toHaveLength(1)
+  })
+
+  test('a server without salts is refused until the operator accepts a shared cache', async () => {
+    for (const kind of ['ollama', 'generic'] as const) {
+      await expect(connect({ kind })).rejects.toMatchObject({
+        message: expect.stringContaining('do not know cache salts'),
+      })
+      await connect({ kind }, { acceptSharedCache: true })
+    }
+  })
+
+  test('llama-server is told in every request not to use its cache', async () => {
+    const server = serve({ kind: 'llama-server' })
+    const engine = await connectTo(server.url)
+    server.requests.length = 0
+    const body: JsonObject = { model: 'scripted', messages: [{ role: 'user', content: 'a' }] }
+    const signal = new AbortController().signal
+    await engine.call({
+      endpoint: 'chat',
+      body: { ...body, cache_prompt: true },
+      stream: false,
+      signal,
+    })
+    await engine.countTokens(body)
+    const generating = server.requests.filter(({ path }) => path === '/v1/chat/completions')
+    expect(generating.map((request) => request.body.cache_prompt)).toEqual([false])
+  })
+})
+
+describe('health', () => {
+  test('a server that went away is not asked, and is inspected again when it is back', async () => {
+    const server = serve({})
+    const news: boolean[] = []
+    const parts: HttpEngineParts = {
+      now: () => new Date(),
+      onHealth: (isHealthy) => news.push(isHealthy),
+    }
+    const engine = await connectTo(server.url, { healthIntervalMs: 10 }, parts)
+    const signal = new AbortController().signal
+    const body = { model: 'scripted', messages: [{ role: 'user', content: 'a' }] }
+    const call = () => engine.call({ endpoint: 'chat', body, stream: false, signal })
+    server.setDown(true)
+    await until(() => news.length === 1)
+    await expect(call()).rejects.toMatchObject({ code: 'engine_unavailable', retryAfterSeconds: 2 })
+    // It comes back with a cache that mixes salts: it must stay out.
+    server.change({ cache: 'shared' })
+    server.setDown(false)
+    await Bun.sleep(60)
+    await expect(call()).rejects.toMatchObject({ code: 'engine_unavailable' })
+    server.change({ cache: 'salted' })
+    await until(() => news.length === 2)
+    expect((await call()).kind).toBe('complete')
+    server.setDown(true)
+    await until(() => news.length === 3)
+    server.change({ version: '0.28.0' })
+    server.setDown(false)
+    await until(() => news.length === 4)
+    expect([news, engine.name]).toEqual([[false, true, false, true], 'http vllm 0.28.0'])
+  })
+})

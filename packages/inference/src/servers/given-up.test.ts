@@ -1,0 +1,103 @@
+/** Calls that are given up: the server stops, and what it did until then is known. */
+import { expect, test } from 'bun:test'
+import type { EngineUsage, JsonObject } from '../engine.ts'
+import { callOf, chat, closeAfterEach, connect, streamed } from '../testing/connected-engine.ts'
+import { until } from '../testing/until.ts'
+
+closeAfterEach()
+
+/** A long call that is given up once so many tokens are counted, and the counts it saw. */
+function givenUpAt(tokens: number, fields: JsonObject = {}) {
+  const aborter = new AbortController()
+  const seen: EngineUsage[] = []
+  const call = callOf(chat('[[words 500]] [[pace 5]]', fields), {
+    signal: aborter.signal,
+    onUsage: (usage) => {
+      seen.push(usage)
+      if (usage.completionTokens >= tokens) aborter.abort()
+    },
+  })
+  return { call, seen }
+}
+
+test('an abort reaches the server, and what was used is known', async () => {
+  const { server, engine } = await connect()
+  const { call, seen } = givenUpAt(3)
+  await expect(streamed(engine, call)).rejects.toMatchObject({ code: 'aborted' })
+  expect(seen.at(-1)).toMatchObject({ completionTokens: 3 })
+  await until(() => server.requests[0]?.wasAborted === true)
+})
+
+test('a whole answer that is given up still counts its prompt', async () => {
+  const { server, engine } = await connect()
+  const aborter = new AbortController()
+  let usage: EngineUsage | undefined
+  const call = callOf(chat('[[slow 5000]] one two'), {
+    signal: aborter.signal,
+    onUsage: (u) => (usage = u),
+  })
+  const answering = engine.call(call)
+  await until(() => server.requests.length > 0)
+  aborter.abort()
+  await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+  expect(usage?.promptTokens).toBe(5)
+  await until(() => server.requests[0]?.wasAborted === true)
+})
+
+test('a whole answer that is given up counts what was generated for it', async () => {
+  for (const kind of ['vllm', 'sglang'] as const) {
+    const { server, engine } = await connect({ kind })
+    const { call, seen } = givenUpAt(3)
+    await expect(engine.call(call)).rejects.toMatchObject({ code: 'aborted' })
+    expect(seen.at(-1)?.promptTokens).toBe(5)
+    expect(seen.at(-1)?.completionTokens).toBeWithin(3, 50)
+    await until(() => server.requests[0]?.wasAborted === true)
+  }
+})
+
+test('of several choices that are given up, all count', async () => {
+  for (const stream of [true, false]) {
+    const { engine } = await connect()
+    const { call, seen } = givenUpAt(12, { n: 3 })
+    const answering = stream ? streamed(engine, call) : engine.call(call)
+    await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+    // Each choice is counted by itself: twelve tokens are four of each.
+    expect(seen.findIndex(({ completionTokens }) => completionTokens === 12)).toBe(11)
+    expect(seen.at(-1)?.promptTokens).toBe(5)
+  }
+})
+
+test('a server that counts at the end only is known by what it sent, the moment it is given up', async () => {
+  const { engine } = await connect({ kind: 'ollama' }, { acceptSharedCache: true })
+  const aborter = new AbortController()
+  let usage: EngineUsage | undefined
+  const call = callOf(chat('[[words 500]] [[pace 5]]'), {
+    ...{ stream: true, signal: aborter.signal },
+    onUsage: (u) => (usage = u),
+  })
+  const answer = await engine.call(call)
+  if (answer.kind !== 'stream') throw new Error('not streamed')
+  const chunks = answer.chunks[Symbol.asyncIterator]()
+  for (let i = 0; i < 4; i++) await chunks.next()
+  aborter.abort()
+  expect(usage?.completionTokens).toBeGreaterThanOrEqual(4)
+  await chunks.next().catch(() => {})
+})
+
+test('a stream that closes without its end has failed, however quietly it closed', async () => {
+  for (const endpoint of ['messages', 'responses'] as const)
+    for (const end of [[], [{ raw: '[DONE]' }]]) {
+      const { server, engine } = await connect({ native: [endpoint] })
+      server.change({ reviseEvents: (all) => [...all.slice(0, -1), ...end] })
+      const body = { ...chat('hello'), input: 'hello', max_tokens: 9 }
+      const reading = streamed(engine, callOf(body, { endpoint }))
+      await expect(reading).rejects.toMatchObject({ code: 'engine_failed' })
+    }
+})
+
+test('an iterator that is left early frees its place', async () => {
+  const { engine } = await connect({}, { maxConcurrent: 1 })
+  const answer = await engine.call(callOf(chat('[[words 500]] [[pace 5]]'), { stream: true }))
+  if (answer.kind === 'stream') for await (const _ of answer.chunks) break
+  expect((await engine.call(callOf(chat('b')))).kind).toBe('complete')
+})

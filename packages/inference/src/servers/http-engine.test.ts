@@ -1,0 +1,183 @@
+/** The HTTP engine against a scripted model server: calls, streams, aborts, failures, health. */
+import { describe, expect, test } from 'bun:test'
+import { Secret } from '@privatemode/service'
+import type { EngineUsage, JsonObject } from '../engine.ts'
+import {
+  callOf,
+  chat,
+  closeAfterEach,
+  connect,
+  connectTo,
+  serve,
+  streamed,
+} from '../testing/connected-engine.ts'
+
+closeAfterEach()
+
+describe('calls', () => {
+  test('a whole answer comes with its usage', async () => {
+    const { engine } = await connect()
+    let usage: EngineUsage | undefined
+    const answer = await engine.call(callOf(chat('hello there'), { onUsage: (u) => (usage = u) }))
+    expect(answer).toMatchObject({
+      kind: 'complete',
+      body: { choices: [{ message: { content: 'You said: hello there' } }] },
+    })
+    expect(usage).toEqual({ promptTokens: 3, cachedTokens: 0, completionTokens: 4 })
+  })
+
+  test('a stream comes in chunks, and counts are known after each', async () => {
+    const { engine } = await connect()
+    const seen: number[] = []
+    const onUsage = (usage: EngineUsage) => seen.push(usage.completionTokens)
+    const chunks = await streamed(engine, callOf(chat('hello'), { onUsage }))
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 3 } })
+    expect(seen.slice(0, 3)).toEqual([1, 2, 3])
+  })
+
+  test('usage is always asked for, the salt always passed, and nothing of the server is steered', async () => {
+    const apiKey = new Secret('server-key')
+    const { server, engine } = await connect({}, { apiKey })
+    await streamed(engine, callOf(chat('a')))
+    await engine.call(callOf(chat('a')))
+    await engine.call(
+      callOf(
+        { model: 'scripted', prompt: 'a', cache_salt: 'x'.repeat(44) },
+        { endpoint: 'completions' },
+      ),
+    )
+    await engine.call(
+      callOf(
+        { model: 'scripted', input: 'a', cache_salt: 'x'.repeat(44) },
+        { endpoint: 'embeddings' },
+      ),
+    )
+    expect(server.requests[0]?.body.stream_options).toEqual({
+      include_usage: true,
+      continuous_usage_stats: true,
+    })
+    for (const { body, headers } of server.requests) {
+      expect(String(body.cache_salt)).toMatch(/^[0-9a-f]{64}$/)
+      expect(headers.get('authorization')).toBe('Bearer server-key')
+      expect([...headers.keys()].filter((name) => name.startsWith('x-'))).toEqual([])
+    }
+  })
+
+  test('a whole answer is asked for as a stream, but not where that could lose something', async () => {
+    const { server, engine } = await connect()
+    const wasStream = async (fields: JsonObject) => {
+      await engine.call(callOf(chat('a', fields)))
+      return server.requests.at(-1)?.body.stream
+    }
+    expect(await wasStream({ n: 2, logprobs: true, tools: [] })).toBe(true)
+    const tools = [{ type: 'function', function: { name: 'f' } }]
+    const returned = { return_token_ids: true }
+    for (const fields of [{ tools }, { prompt_logprobs: 1 }, { use_beam_search: true }, returned])
+      expect([fields, await wasStream(fields)]).toEqual([fields, false])
+    expect(await wasStream({ return_token_ids: false })).toBe(true)
+    // Others drop the log probabilities of tokens without text in their streams.
+    for (const [kind, asStream] of [
+      ['sglang', [true, false, false]],
+      ['llama-server', [true, false, false]],
+      ['ollama', [false, false, false]],
+    ] as const) {
+      const other = await connect({ kind }, { acceptSharedCache: true })
+      await other.engine.call(callOf(chat('a')))
+      for (const field of ['logprobs', 'n_probs'])
+        await other.engine.call(callOf(chat('a', { [field]: 1 })))
+      expect(other.server.requests.map(({ body }) => body.stream)).toEqual([...asStream])
+    }
+  })
+
+  test('requests beyond the bound are told to come back', async () => {
+    const { engine } = await connect({}, { maxConcurrent: 1 })
+    const slow = engine.call(callOf(chat('[[slow 50]] a')))
+    await expect(engine.call(callOf(chat('b')))).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: 1,
+    })
+    await slow
+    expect((await engine.call(callOf(chat('c')))).kind).toBe('complete')
+  })
+
+  test('tokens are counted as the chat would cost', async () => {
+    for (const kind of ['vllm', 'sglang', 'llama-server', 'ollama'] as const) {
+      const { engine } = await connect({ kind }, { acceptSharedCache: true })
+      const body = chat('one two three', { tools: [{ type: 'function', function: { name: 'f' } }] })
+      const counted = await engine.countTokens(body)
+      const answer = await engine.call(callOf(body))
+      const { usage } = (answer as unknown as { body: { usage: JsonObject } }).body
+      expect([kind, counted]).toEqual([kind, Number(usage.prompt_tokens)])
+    }
+  })
+})
+
+describe('failures', () => {
+  test('a server that dies in a stream is a failure, and a retry works', async () => {
+    const { engine } = await connect()
+    await expect(streamed(engine, callOf(chat('[[words 9]] [[die 3]]')))).rejects.toMatchObject({
+      code: 'engine_failed',
+    })
+    expect(await streamed(engine, callOf(chat('again')))).not.toHaveLength(0)
+  })
+
+  test('an error event in a stream is a failure', async () => {
+    const { engine } = await connect()
+    await expect(streamed(engine, callOf(chat('[[words 9]] [[fail 3]]')))).rejects.toMatchObject({
+      code: 'engine_failed',
+    })
+  })
+
+  test('a server that says nothing for too long is given up', async () => {
+    const { engine } = await connect({}, { silenceMs: 400 })
+    await expect(engine.call(callOf(chat('[[slow 20000]]')))).rejects.toMatchObject({
+      code: 'engine_failed',
+    })
+  })
+
+  test('a prompt that is too long is told as such, though the server miscounts it', async () => {
+    const { engine } = await connect({ contextLength: 20 })
+    const refused = engine.call(callOf(chat('a '.repeat(40))))
+    await expect(refused).rejects.toMatchObject({
+      code: 'context_length_exceeded',
+      promptTokens: undefined,
+    })
+  })
+
+  test('other refusals keep their kind and lose what they quote', async () => {
+    const { engine } = await connect()
+    const ask = (order: string) => engine.call(callOf(chat(`[[error ${order}]]`, { top_k: 3 })))
+    await expect(
+      ask("400 bad 'top_k' for input 'SECRET words' {'a': 'SECRET'}"),
+    ).rejects.toMatchObject({
+      code: 'invalid_value',
+      message: 'the model server refused the request: bad top_k for input … …',
+    })
+    await expect(ask('429 slow down')).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(ask('500 SECRET')).rejects.toMatchObject({
+      code: 'engine_failed',
+      message: 'the model server answered 500',
+    })
+    await expect(ask('401 no')).rejects.toMatchObject({ code: 'engine_unavailable' })
+    await expect(ask('501 no')).rejects.toMatchObject({ code: 'unsupported_value' })
+  })
+
+  test('a server that sends the prompt elsewhere is not followed', async () => {
+    const elsewhere = serve()
+    const { server, engine } = await connect()
+    server.change({ redirectTo: elsewhere.url })
+    await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({ code: 'engine_failed' })
+    expect(elsewhere.requests).toHaveLength(0)
+  })
+
+  test('a server that is not there is unavailable', async () => {
+    const { server, engine } = await connect()
+    await server.stop()
+    await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({
+      code: 'engine_unavailable',
+    })
+    await expect(connectTo(server.url)).rejects.toMatchObject({
+      code: 'engine_unavailable',
+    })
+  })
+})

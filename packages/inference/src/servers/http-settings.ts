@@ -1,0 +1,47 @@
+/** What an operator says about an external model server. */
+import type { EngineModel } from '../engine.ts'
+
+export type ServerKind = 'vllm' | 'sglang' | 'llama-server' | 'ollama' | 'generic'
+
+/** Facts about a model that a server does not tell, or tells wrongly. */
+export type ModelOverride = Partial<
+  Pick<EngineModel, 'tasks' | 'contextLength' | 'displayName' | 'vision' | 'digest'>
+>
+
+export type HttpEngineSettings = {
+  /** Address of the server, with or without the `/v1` of its API. */
+  readonly baseUrl: string
+  readonly apiKey?: { reveal(): string } | undefined
+  /**
+   * Says that callers may share the server's prefix cache, or that it has none. Without it a
+   * server that cannot keep salts apart is refused.
+   */
+  readonly acceptSharedCache: boolean
+  /** Translates messages and responses also where the server answers them itself. */
+  readonly translateDialects: boolean
+  /** Facts by model id. */
+  readonly models: Readonly<Record<string, ModelOverride>>
+  /** Requests to the server at once; more are told to come back. */
+  readonly maxConcurrent: number
+  readonly healthIntervalMs: number
+  /** How long questions about the server itself may take. */
+  readonly probeTimeoutMs: number
+  /**
+   * How long a stream waits for its first count before its prompt is counted beside it. It is less
+   * than the time after which a stream is answered without a first token.
+   */
+  readonly countWaitingMs: number
+  /** How long a running request may say nothing before it counts as dead. */
+  readonly silenceMs: number
+}
+
+export const defaultHttpSettings = {
+  acceptSharedCache: false,
+  translateDialects: false,
+  models: {},
+  maxConcurrent: 256,
+  healthIntervalMs: 5_000,
+  probeTimeoutMs: 20_000,
+  countWaitingMs: 5_000,
+  silenceMs: 600_000,
+} as const satisfies Omit<HttpEngineSettings, 'baseUrl'>

@@ -1,0 +1,160 @@
+/** Model servers over plain sockets: connections used again, answers in pieces, ends of all kinds. */
+import { afterEach, expect, test } from 'bun:test'
+import type { Socket } from 'bun'
+import { until } from '../testing/until.ts'
+import type { ServerAsk } from './server-client.ts'
+import { createSocketFetch } from './socket-fetch.ts'
+
+type Answer = (socket: Socket<{ asked: number }>, request: string) => void
+
+const closing: (() => void)[] = []
+afterEach(() => {
+  for (const close of closing.splice(0)) close()
+})
+
+/** A server that answers as it is told, and counts connections and requests. */
+function serve(answer: Answer) {
+  const seen = { connections: 0, requests: [] as string[], closed: 0 }
+  const listener = Bun.listen<{ asked: number }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open(socket) {
+        socket.data = { asked: 0 }
+        seen.connections++
+      },
+      data(socket, bytes) {
+        socket.data.asked++
+        seen.requests.push(bytes.toString())
+        answer(socket, bytes.toString())
+      },
+      close: () => void seen.closed++,
+    },
+  })
+  const sockets = createSocketFetch()
+  closing.push(() => sockets.close())
+  closing.push(() => listener.stop(true))
+  const ask = (body: string | null, more: Partial<ServerAsk> = {}) =>
+    sockets.fetch(`http://127.0.0.1:${listener.port}/v1/chat?a=b`, {
+      ...{ method: body === null ? 'GET' : 'POST', headers: { accept: '*/*' }, body },
+      ...{ signal: new AbortController().signal, redirect: 'manual', timeout: false, ...more },
+    })
+  return { seen, ask }
+}
+
+const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+const whole = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+
+test('a request is whole, and the connection is used again', async () => {
+  const { seen, ask } = serve((socket) => void socket.write(whole('{"a":1}')))
+  const first = await ask('ä', { headers: { 'content-type': 'text/plain' } })
+  expect([first.ok, first.status, await first.json()]).toEqual([true, 200, { a: 1 }])
+  expect(await (await ask(null)).text()).toBe('{"a":1}')
+  expect(seen.connections).toBe(1)
+  expect(seen.requests[0]).toMatch(
+    /^POST \/v1\/chat\?a=b HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\ncontent-type: text\/plain\r\ncontent-length: 2\r\n\r\nä$/,
+  )
+  expect(seen.requests[1]).toMatch(/^GET .*\r\naccept: \*\/\*\r\n\r\n$/s)
+})
+
+test('pieces are read as they come: the first by itself, then those that wait as one', async () => {
+  const { ask } = serve((socket) => void socket.write(`${chunked}3\r\none\r\n`))
+  const other = serve((socket) => {
+    socket.write(`${chunked}3\r\none\r\n3\r\ntwo\r\n5\r\nthree\r\n`)
+    setTimeout(() => socket.write('4\r\nfour\r\n0\r\n\r\n'), 20)
+  })
+  const reader = (await ask('x')).body!.getReader()
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe('one')
+  await reader.cancel()
+  const pieces = (await other.ask('x')).body!.getReader()
+  const texts: string[] = []
+  for (let next = await pieces.read(); next.value; next = await pieces.read())
+    texts.push(new TextDecoder().decode(next.value))
+  expect(texts).toEqual(['one', 'twothree', 'four'])
+})
+
+test('a connection that died while it was idle is replaced once, a new one is not', async () => {
+  const { seen, ask } = serve((socket, request) => {
+    if (socket.data.asked > 1 || request.includes('die')) socket.terminate()
+    else socket.write(whole('ok'))
+  })
+  await (await ask('first')).text()
+  expect(await (await ask('second')).text()).toBe('ok')
+  expect([seen.connections, seen.requests.length]).toEqual([2, 3])
+  await expect(ask('die')).rejects.toThrow()
+  await expect(ask('die')).rejects.toThrow('unreachable')
+  expect([seen.connections, seen.requests.length]).toEqual([4, 6])
+})
+
+test('a server that cannot be reached, and who gives up meanwhile, are told so', async () => {
+  const { seen, ask } = serve((socket) => void socket.write(whole('ok')))
+  const early = new AbortController()
+  const waiting = ask('x', { signal: early.signal })
+  early.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  await until(() => seen.closed === seen.connections)
+  expect(seen.requests).toEqual([])
+  closing.pop()?.() // the listener
+  await expect(ask('x')).rejects.toThrow('Failed to connect')
+})
+
+test('an answer that breaks off gives what came, then fails', async () => {
+  const { ask } = serve((socket) => {
+    socket.write(`${chunked}3\r\none\r\n`)
+    setTimeout(() => socket.end(), 10)
+  })
+  const reader = (await ask('x')).body!.getReader()
+  expect((await reader.read()).value?.length).toBe(3)
+  await expect(reader.read()).rejects.toThrow()
+  const cut = await ask('x')
+  await expect(cut.text()).rejects.toThrow()
+})
+
+test('who gives up is told so at once, and so is the server', async () => {
+  const { seen, ask } = serve((socket, request) => {
+    if (request.includes('begin')) socket.write(`${chunked}3\r\none\r\n`)
+  })
+  const before = new AbortController()
+  const waiting = ask('silent', { signal: before.signal })
+  await until(() => seen.requests.length === 1)
+  before.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  const during = new AbortController()
+  const reader = (await ask('begin', { signal: during.signal })).body!.getReader()
+  during.abort(new Error('enough'))
+  await expect(reader.read()).rejects.toThrow('enough')
+  await until(() => seen.closed === 2)
+  await expect(ask('x', { signal: AbortSignal.abort(new Error('never')) })).rejects.toThrow('never')
+})
+
+test('a server is not read from while nobody reads', async () => {
+  let sent = 0
+  const piece = Buffer.alloc(64 * 1024, 120)
+  const { ask } = serve((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${400 * piece.length}\r\n\r\n`)
+    const pump = () => {
+      while (sent < 400 * piece.length) {
+        const taken = socket.write(piece.subarray(sent % piece.length))
+        if (taken <= 0) break
+        sent += taken
+      }
+      if (sent < 400 * piece.length) setTimeout(pump, 1)
+    }
+    pump()
+  })
+  const answer = await ask('x')
+  let before = -1
+  while (sent !== before) {
+    before = sent
+    await Bun.sleep(100)
+  }
+  expect(sent).toBeLessThan(200 * piece.length)
+  expect((await answer.text()).length).toBe(400 * piece.length)
+})
+
+test('a header that would be a second request is refused', async () => {
+  const { seen, ask } = serve((socket) => void socket.write(whole('ok')))
+  const headers = { authorization: 'Bearer a\r\n\r\nGET / HTTP/1.1' }
+  await expect(ask('x', { headers })).rejects.toThrow('character')
+  expect(seen.connections).toBe(0)
+})

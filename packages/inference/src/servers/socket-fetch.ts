@@ -1,0 +1,223 @@
+/**
+ * `fetch` over plain sockets, as much of it as a model server needs.
+ *
+ * The runtime's own runs on a thread of its own and hands every piece over through a web stream: for
+ * a server beside the worker that costs more than all else that is done with an answer.
+ */
+import {
+  type AnswerSink,
+  ChunkedScanner,
+  type Failure,
+  type ResponseHead,
+  type Span,
+  type UpstreamConnection,
+  type UpstreamMessage,
+  UpstreamPool,
+} from '@privatemode/http'
+import type { ServerAnswer, ServerAsk, ServerFetch } from './server-client.ts'
+
+const limits = {
+  connectTimeoutMs: 10_000,
+  idle: 256,
+  // Shorter than servers keep idle connections: uvicorn closes them after five seconds.
+  idleMs: 4_000,
+  // Who asks has a watch of its own.
+  silentMs: Number.POSITIVE_INFINITY,
+}
+/** A server is read from again when its reader has taken what came. */
+const maxHeldBytes = 256 * 1024
+const maxWholeBytes = 256 * 1024 * 1024
+
+export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
+
+/** For plain http alone. */
+export function createSocketFetch(): SocketFetch {
+  const pool = new UpstreamPool({ limits, clock: () => performance.now(), caPem: undefined })
+  return {
+    async fetch(address, init) {
+      const url = new URL(address)
+      const { origin } = url
+      const message = formatRequest(url, init)
+      const first = new SocketAnswer(init.signal)
+      const reused = await first.ask(pool.take(origin), message)
+      const isStale = await first.begun.then(
+        () => false,
+        (error) => {
+          // A server may close an idle connection just as it is used: that says nothing about it.
+          if (error instanceof BrokenOff && error.failure === 'unreachable' && reused) return true
+          throw error
+        },
+      )
+      if (!isStale) return first
+      const second = new SocketAnswer(init.signal)
+      await second.ask(pool.connect(origin), message)
+      await second.begun
+      return second
+    },
+    close: () => pool.close(),
+  }
+}
+
+function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): UpstreamMessage {
+  const { method, headers } = asked
+  const body = Buffer.from(asked.body ?? '')
+  let head = `${method} ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`
+  for (const [name, value] of Object.entries(headers)) {
+    // A line break here would be a second request.
+    if (!/^[\x20-\x7e]*$/.test(value)) throw new TypeError('a header has a character it must not')
+    head += `${name}: ${value}\r\n`
+  }
+  head += method === 'GET' ? '\r\n' : `content-length: ${body.length}\r\n\r\n`
+  return { head, body: { bytes: body, start: 0, end: body.length }, lengthBytes: body.length }
+}
+
+class BrokenOff extends Error {
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super(`the connection is ${failure}`)
+    this.failure = failure
+  }
+}
+
+class SocketAnswer implements AnswerSink, ServerAnswer {
+  readonly body = { getReader: () => this, cancel: () => this.cancel() }
+  readonly #signal: AbortSignal
+  readonly #begun = Promise.withResolvers<void>()
+  readonly #giveUp = () => {
+    this.#pieces = []
+    this.#fail(this.#signal.reason)
+  }
+  #connection: UpstreamConnection | undefined
+  #status = 0
+  #scanner: ChunkedScanner | undefined
+  #pieces: Buffer[] = []
+  #heldBytes = 0
+  #isRead = false
+  #hasEnded = false
+  #failure: unknown
+  #wake: (() => void) | undefined
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    signal.throwIfAborted()
+    signal.addEventListener('abort', this.#giveUp)
+    this.#begun.promise.catch(() => {}) // who asks may have been told already
+  }
+
+  get status(): number {
+    return this.#status
+  }
+
+  get ok(): boolean {
+    return this.#status >= 200 && this.#status < 300
+  }
+
+  /** Resolves when status and fields are there. */
+  get begun(): Promise<void> {
+    return this.#begun.promise
+  }
+
+  /** Sends the request; tells whether the connection had been used before. */
+  async ask(
+    taken: UpstreamConnection | Promise<UpstreamConnection>,
+    message: UpstreamMessage,
+  ): Promise<boolean> {
+    const connection = taken instanceof Promise ? await taken.catch((error) => error) : taken
+    if (connection instanceof Error) this.#fail(connection)
+    else if (this.#failure !== undefined) connection.abandon()
+    if (this.#failure !== undefined) throw this.#failure
+    const reused = connection.answers > 0
+    this.#connection = connection
+    connection.send(message, this, Number.POSITIVE_INFINITY)
+    return reused
+  }
+
+  head(head: ResponseHead, first: Span, ended: boolean): void {
+    this.#status = head.status
+    this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
+    this.#take(first.bytes, first.start, ended)
+    this.#begun.resolve()
+  }
+
+  data(bytes: Buffer, ended: boolean): void {
+    this.#take(bytes, 0, ended)
+  }
+
+  fail(failure: Failure): void {
+    this.#fail(new BrokenOff(failure))
+  }
+
+  /**
+   * All that came since the last time, as one piece; the first time what came first, so that the
+   * first token does not wait for the work on those that came with it.
+   */
+  async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
+    while (this.#pieces.length === 0 && !this.#hasEnded && this.#failure === undefined) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const pieces = this.#pieces.splice(0, this.#isRead ? this.#pieces.length : 1)
+    const [only] = pieces
+    if (only !== undefined) {
+      this.#isRead = true
+      const value = pieces.length === 1 ? only : Buffer.concat(pieces)
+      this.#heldBytes -= value.length
+      if (!this.#hasEnded) this.#connection?.resume()
+      return { done: false, value }
+    }
+    if (this.#failure !== undefined) throw this.#failure
+    return { done: true, value: undefined }
+  }
+
+  async cancel(): Promise<void> {
+    this.#fail(new BrokenOff('broken'))
+  }
+
+  async text(): Promise<string> {
+    const parts: Uint8Array[] = []
+    let size = 0
+    for (let next = await this.read(); !next.done; next = await this.read()) {
+      size += next.value.length
+      if (size > maxWholeBytes) {
+        await this.cancel()
+        throw new RangeError('the answer is too long')
+      }
+      parts.push(next.value)
+    }
+    return Buffer.concat(parts, size).toString('utf8')
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text())
+  }
+
+  #take(bytes: Buffer, from: number, ended: boolean): void {
+    if (this.#scanner === undefined) this.#keep(bytes, from, bytes.length)
+    else this.#scanner.scan(bytes, from, (start, end) => this.#keep(bytes, start, end))
+    if (ended) this.#settle()
+    else if (this.#heldBytes > maxHeldBytes) this.#connection?.pause()
+    this.#wake?.()
+  }
+
+  #keep(bytes: Buffer, start: number, end: number): void {
+    if (start === end) return
+    this.#pieces.push(bytes.subarray(start, end))
+    this.#heldBytes += end - start
+  }
+
+  #settle(): void {
+    this.#hasEnded = true
+    this.#signal.removeEventListener('abort', this.#giveUp)
+  }
+
+  #fail(error: unknown): void {
+    if (this.#hasEnded || this.#failure !== undefined) return
+    this.#failure = error ?? new BrokenOff('broken')
+    this.#settle()
+    this.#connection?.abandon()
+    this.#begun.reject(this.#failure)
+    this.#wake?.()
+  }
+}

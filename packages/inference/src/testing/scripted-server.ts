@@ -1,0 +1,252 @@
+/** A model server that does what it is told, for tests of everything above it: no model, no chance. */
+import type { Server } from 'bun'
+import type { JsonObject, NativeEndpoint } from '../engine.ts'
+import type { ServerKind } from '../servers/http-settings.ts'
+import { lookUp, type PromptCaches } from './scripted-cache.ts'
+import { embed } from './scripted-embeddings.ts'
+import {
+  type Asked,
+  orderedReply,
+  promptTokens,
+  readAsked,
+  type ScriptedReply,
+} from './scripted-model.ts'
+import { answerNatively, asChat } from './scripted-native.ts'
+import { completeReply, type ReplyContext, streamReply } from './scripted-reply.ts'
+
+export type ScriptedServerOptions = {
+  readonly kind?: ServerKind
+  readonly version?: string
+  readonly models?: readonly string[]
+  readonly contextLength?: number
+  readonly vision?: boolean
+  /** Models that take images where `vision` does not say it of all. */
+  readonly visionModels?: readonly string[]
+  /** Models that make embeddings and nothing else. */
+  readonly embedModels?: readonly string[]
+  /** What its prefix cache does with salts. */
+  readonly cache?: 'salted' | 'shared' | 'none'
+  /** Paths on which it drops salts in silence. */
+  readonly dropsSaltOn?: readonly string[]
+  /** Whether it tells cached tokens; `as-salted` tells what a server that keeps salts apart would. */
+  readonly reportsCache?: boolean | 'as-salted'
+  /** Time that each prompt token takes which the cache does not have. */
+  readonly prefillMsPerToken?: number
+  /** Sends whoever asks to this address instead. */
+  readonly redirectTo?: string
+  /** Paths on which it refuses long prompts, as a probe of a cache is. */
+  readonly refusesLongOn?: readonly string[]
+  /** Paths that it does not have. */
+  readonly lacksPaths?: readonly string[]
+  /** Endpoints of other dialects that it has itself. */
+  readonly native?: readonly NativeEndpoint[]
+  /** Changes what its native streams say, as a broken server would. */
+  readonly reviseEvents?: (events: JsonObject[]) => JsonObject[]
+  /** How many tokens more its count of a message tells than the message costs. */
+  readonly miscountsBy?: number
+  /** Decides a reply before the orders in the message do. */
+  readonly reply?: (asked: Asked) => ScriptedReply | undefined
+}
+
+export type Recorded = {
+  path: string
+  headers: Headers
+  body: JsonObject
+  wasAborted: boolean
+  /** Counts of a generation, also where the server does not tell them. */
+  promptTokens?: number
+  cachedTokens?: number
+}
+
+export type ScriptedServer = {
+  readonly url: string
+  readonly requests: Recorded[]
+  /** What it is from now on, as if it had been started again. */
+  change(options: ScriptedServerOptions): void
+  /** Answers 503 to everything while it is down. */
+  setDown(isDown: boolean): void
+  stop(): Promise<void>
+}
+
+const owners: Readonly<Record<ServerKind, string>> = {
+  vllm: 'vllm',
+  sglang: 'sglang',
+  'llama-server': 'llamacpp',
+  ollama: 'library',
+  generic: 'someone',
+}
+
+const maxBodyBytes = 256 * 1024 * 1024
+
+export function startScriptedServer(initial: ScriptedServerOptions = {}): ScriptedServer {
+  let options = initial
+  let isDown = false
+  const requests: Recorded[] = []
+  const seen: PromptCaches = { true: new Map(), told: new Map() }
+  const server: Server<undefined> = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    maxRequestBodySize: maxBodyBytes,
+    async fetch(request) {
+      const path = new URL(request.url).pathname
+      if (isDown) return new Response('down', { status: 503 })
+      if (request.method === 'GET') return describe(path, options)
+      if (options.redirectTo !== undefined) {
+        return Response.redirect(options.redirectTo + path, 307)
+      }
+      const body = (await request.json()) as JsonObject
+      const record: Recorded = { path, headers: request.headers, body, wasAborted: false }
+      request.signal.addEventListener('abort', () => {
+        record.wasAborted = true
+      })
+      requests.push(record)
+      return respond(record, request.signal, options, seen)
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    requests,
+    change(next) {
+      options = { ...options, ...next }
+    },
+    setDown(next) {
+      isDown = next
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+function describe(path: string, options: ScriptedServerOptions): Response {
+  const { kind = 'vllm', version = '0.27.0', models = ['scripted'], contextLength = 8192 } = options
+  const card = (id: string) => ({
+    id,
+    object: 'model',
+    created: 1_750_000_000,
+    owned_by: owners[kind],
+    ...(kind === 'vllm' || kind === 'sglang' ? { max_model_len: contextLength, root: id } : {}),
+  })
+  const answers: Record<string, unknown> = {
+    '/v1/models': { object: 'list', data: models.map(card) },
+    ...(kind === 'vllm' ? { '/version': { version } } : {}),
+    ...(kind === 'sglang' ? { '/server_info': { version } } : {}),
+    ...(kind === 'ollama' ? { '/api/version': { version } } : { '/health': { status: 'ok' } }),
+    ...(kind === 'llama-server' ? { '/props': propsOf(version, options) } : {}),
+  }
+  const answer = answers[path]
+  return answer === undefined ? refuse(404, 'not found') : Response.json(answer)
+}
+
+function propsOf(version: string, { contextLength = 8192, vision = false }: ScriptedServerOptions) {
+  return {
+    build_info: version,
+    default_generation_settings: { n_ctx: contextLength },
+    modalities: { vision, audio: false },
+  }
+}
+
+function respond(
+  record: Recorded,
+  signal: AbortSignal,
+  options: ScriptedServerOptions,
+  seen: PromptCaches,
+): Response | Promise<Response> {
+  const { path, body } = record
+  const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
+  if (lacksPaths.includes(path)) return refuse(404, 'not found')
+  if (kind === 'vllm' && !isSaltAccepted(body.cache_salt)) return refuse(400, saltRefusal)
+  const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
+  switch (path) {
+    case '/v1/chat/completions':
+    case '/v1/completions':
+      if (embedModels.includes(String(body.model))) return refuse(400, 'this model only embeds')
+      return generate(record, signal, options, seen)
+    case '/v1/messages':
+    case '/v1/responses': {
+      const endpoint = path === '/v1/messages' ? 'messages' : 'responses'
+      if (!(options.native?.includes(endpoint) ?? false)) break
+      return generate(record, signal, options, seen, endpoint)
+    }
+    case '/v1/messages/count_tokens': {
+      if (!(options.native?.includes('messages') ?? false)) break
+      const counted = promptTokens(asChat('messages', body)).length
+      return Response.json({ input_tokens: counted + (options.miscountsBy ?? 0) })
+    }
+    case '/v1/embeddings':
+      return embed(body, options.prefillMsPerToken ?? 0, signal)
+    case '/tokenize': {
+      const hasImage = JSON.stringify(body.messages ?? '').includes('"image_url"')
+      if (kind === 'vllm' && hasImage && !vision) return refuse(400, 'not a multimodal model')
+      const tokens = promptTokens(kind === 'llama-server' ? { prompt: body.content } : body)
+      return Response.json({ count: tokens.length, tokens: [...tokens.keys()] })
+    }
+    case '/apply-template':
+      return Response.json({ prompt: promptTokens(body).join('') })
+    case '/api/show':
+      return Response.json({
+        capabilities: ['completion', 'tools', ...(vision ? ['vision'] : [])],
+        model_info: { 'scripted.context_length': options.contextLength ?? 8192 },
+      })
+  }
+  return refuse(404, 'not found')
+}
+
+function generate(
+  record: Recorded,
+  signal: AbortSignal,
+  options: ScriptedServerOptions,
+  seen: PromptCaches,
+  native?: NativeEndpoint,
+): Response | Promise<Response> {
+  const { path } = record
+  const body = native === undefined ? record.body : asChat(native, record.body)
+  const asked = readAsked(body)
+  const reply = options.reply?.(asked) ?? orderedReply(asked)
+  if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
+  const prompt = promptTokens(body)
+  if (prompt.length > 50 && options.refusesLongOn?.includes(path))
+    return refuse(400, 'it does not like this')
+  const limit = options.contextLength ?? 8192
+  const output = Number(body.max_completion_tokens ?? body.max_tokens ?? 0)
+  if (prompt.length + output > limit) {
+    return refuse(400, overflow(prompt.length, output, limit))
+  }
+  const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
+  const isDropped = options.dropsSaltOn?.includes(path) ?? false
+  const told = lookUp(prompt, body, 'salted', seen.told)
+  const cached = lookUp(prompt, body, isDropped ? 'shared' : cache, seen.true)
+  record.promptTokens = prompt.length
+  record.cachedTokens = cached
+  const prefillMs = (reply.prefillMs ?? 0) + (prompt.length - cached) * prefillMsPerToken
+  const context: ReplyContext = {
+    isChat: path === '/v1/chat/completions',
+    body,
+    reply: { ...reply, prefillMs },
+    promptCount: prompt.length,
+    revise: options.reviseEvents,
+    cachedCount: reportsCache === 'as-salted' ? told : reportsCache ? cached : undefined,
+  }
+  if (native !== undefined) return answerNatively(native, context, signal)
+  const isStream = body.stream === true
+  return isStream ? streamReply(context, signal) : completeReply(context, signal)
+}
+
+/** As vLLM from 0.30 on. */
+function isSaltAccepted(salt: unknown): boolean {
+  if (salt === undefined || salt === null) return true
+  return typeof salt === 'string' && salt !== '' && salt.length <= 128 && !/[@/\\\0]/.test(salt)
+}
+
+const saltRefusal =
+  "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
+
+/** vLLM's words; its count of the prompt is cut at the limit, so it tells no truth about it. */
+function overflow(prompt: number, output: number, limit: number): string {
+  const room = limit - output
+  return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
+}
+
+function refuse(status: number, message: string): Response {
+  const type = status < 500 ? 'BadRequestError' : 'InternalServerError'
+  return Response.json({ error: { message, type, param: null, code: status } }, { status })
+}
