@@ -1,5 +1,8 @@
 /** Tricks that last: what an attacker keeps up while others want to work. */
 import { randomBytes } from 'node:crypto'
+import type { Bytes } from '@privatemode/protocol/envelope'
+import { bodyFrames, emptyFrames, tinyRecords } from '../protocol/crafted-request.ts'
+import { SealingAttacker } from './sealing-attacker.ts'
 import type { Target, TargetName } from './target.ts'
 import { Wire } from './wire.ts'
 
@@ -11,6 +14,8 @@ export type Attack = {
   /** Starts it; resolves once it is under way. `scale` 1 is the long form's size. */
   readonly run: (target: Target, scale: number, note: Note) => Promise<void>
   readonly against: readonly TargetName[]
+  /** Whose memory is watched, where it is not that of the program that is reached. */
+  readonly harms?: 'worker'
 }
 
 const all = ['proxy', 'proxyless', 'gateway'] as const
@@ -78,6 +83,20 @@ async function flood(
     }
   }
   for (let i = 0; i < lanes; i++) void lane()
+}
+
+/** Seals the same costly request again and again, on three lanes as the long form. */
+async function floodSealed(
+  target: Target,
+  scale: number,
+  frames: () => Iterable<Bytes>,
+  note: Note,
+): Promise<void> {
+  const attacker = await SealingAttacker.connect(target)
+  const lane = async () => {
+    for (;;) note(await attacker.send(frames()).catch(() => 'cut'))
+  }
+  for (let i = 0; i < scaled(3, scale); i++) void lane()
 }
 
 const head = (target: Target, length: number, more = '', path = target.jsonPath) =>
@@ -209,6 +228,41 @@ export const attacks: readonly Attack[] = [
       const path = target.name === 'gateway' ? '/privatemode/v1/directory' : '/v1/models'
       const message = () => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${guess()}\r\n`
       return flood(target, scaled(16, scale), message, note)
+    },
+  },
+  {
+    name: 'sealed records of one byte',
+    against: ['gateway'],
+    harms: 'worker',
+    run: (target, scale, note) =>
+      floodSealed(target, scale, () => tinyRecords(scaled(6_000_000, scale)), note),
+  },
+  {
+    name: 'sealed frames without bytes',
+    against: ['gateway'],
+    harms: 'worker',
+    run: (target, scale, note) =>
+      floodSealed(target, scale, () => emptyFrames(scaled(300_000, scale)), note),
+  },
+  {
+    name: 'sealed JSON of tiny values',
+    against: ['gateway'],
+    harms: 'worker',
+    run: (target, scale, note) => {
+      const values = '{},'.repeat(scaled(11_000_000, scale))
+      const body = Buffer.from(`{"model":"scripted","messages":[${values}{}]}`)
+      return floodSealed(target, scale, () => bodyFrames(body), note)
+    },
+  },
+  {
+    name: 'sealed requests of 34 MB',
+    against: ['gateway'],
+    harms: 'worker',
+    run: (target, scale, note) => {
+      // Refused for its messages once it was opened and parsed: no model server is in the way.
+      const padding = 'x '.repeat(scaled(17_000_000, scale))
+      const body = Buffer.from(JSON.stringify({ model: 'scripted', messages: [], padding }))
+      return floodSealed(target, scale, () => bodyFrames(body), note)
     },
   },
 ]

@@ -39,6 +39,7 @@ const few: readonly [string, TargetName][] = [
   ['bodies a byte at a time', 'proxyless'],
   ['idle streams', 'proxy'],
   ['keys guessed', 'gateway'],
+  ['sealed records of one byte', 'gateway'],
 ]
 test.each(few)(
   'others are served while a client keeps up %s at the %s',

@@ -14,12 +14,14 @@ export type Target = {
   /** Where JSON bodies are read. */
   readonly jsonPath: string
   readonly pid: number
+  readonly workerPid: number
 }
 
 export function targetsOf(place: ClientStack): Target[] {
   const { stack } = place
   const port = (url: string) => Number(new URL(url).port)
   const chat = '/v1/chat/completions'
+  const workerPid = stack.pidOf('worker')
   const bearer = `authorization: Bearer ${stack.apiKey}\r\n`
   return [
     {
@@ -29,6 +31,7 @@ export function targetsOf(place: ClientStack): Target[] {
       auth: '',
       jsonPath: chat,
       pid: stack.pidOf('proxy'),
+      workerPid,
     },
     {
       name: 'proxyless',
@@ -37,6 +40,7 @@ export function targetsOf(place: ClientStack): Target[] {
       auth: bearer,
       jsonPath: chat,
       pid: stack.pidOf('proxyless'),
+      workerPid,
     },
     {
       name: 'gateway',
@@ -45,6 +49,7 @@ export function targetsOf(place: ClientStack): Target[] {
       auth: bearer,
       jsonPath: '/privatemode/v1/admin/session',
       pid: stack.pidOf('gateway'),
+      workerPid,
     },
   ]
 }

@@ -38,7 +38,8 @@ export async function withstand(
 ): Promise<Endurance> {
   const entrance = target.name === 'proxyless' ? await ownEntrance(place) : place.proxy
   const before = await askOn(entrance, limits.baselineAnswers, () => true)
-  const startMiB = residentMiB(target.pid)
+  const pid = attack.harms === 'worker' ? target.workerPid : target.pid
+  const startMiB = residentMiB(pid)
   let mostMiB = startMiB
   const child = Bun.spawn(
     [process.execPath, join(import.meta.dir, 'attack-main.ts'), attack.name, `${limits.scale}`],
@@ -51,7 +52,7 @@ export async function withstand(
     return told
   })()
   const sampling = setInterval(() => {
-    mostMiB = Math.max(mostMiB, residentMiB(target.pid))
+    mostMiB = Math.max(mostMiB, residentMiB(pid))
   }, 100)
   const endAt = Date.now() + limits.seconds * 1000
   // On a busy machine it takes seconds until an attacker has begun.

@@ -1,7 +1,7 @@
 /** Writes an opened answer to the client: whole once its end is authentic, or event by event. */
 import { type Exchange, releaseOwnBytes } from '@privatemode/http'
 import {
-  type ApiError,
+  ApiError,
   type Dialect,
   encodeComment,
   encodeEvent,
@@ -45,7 +45,11 @@ export function createWholeWriter({ exchange, record, headers }: AnswerParts): A
       size += piece.length
       pieces.push(piece)
     }
-    if (size > longestWholeBytes) throw new RangeError('the answer is too long to be held')
+    if (size > longestWholeBytes) {
+      throw new ApiError('answer_too_large', `the answer is longer than ${longestWholeBytes} bytes`)
+    }
+    // A list of many short pieces takes far more memory than their bytes.
+    if (pieces.length > 1024 + size / 256) pieces = [Buffer.concat(pieces)]
     return true
   }
   return {

@@ -137,14 +137,19 @@ export class SealedExchange implements AnswerSink {
       else this.#scanner.scan(bytes, from, (start, end) => this.#open(bytes.subarray(start, end)))
       if (ended) this.#sealed?.request.opener.finish()
     } catch (error) {
-      this.#connection?.abandon()
+      if (!ended) this.#connection?.abandon() // one whose answer ended may be another request's by now
       this.#fail(notAuthentic(error))
       return
     }
     // What was opened lies in memory of its own.
     if (this.#sealed?.request.opener.holdsBytes === false) releaseBytes(bytes)
-    // Padding may still come when all of the answer is there; the application need not wait for it.
-    this.#passOn(ended || this.#isWhole)
+    try {
+      // Padding may still come when all of the answer is there; the application need not wait for it.
+      this.#passOn(ended || this.#isWhole)
+    } catch (error) {
+      if (!ended) this.#connection?.abandon() // longer than the proxy holds
+      this.#fail(error)
+    }
   }
 
   #open(bytes: Buffer): void {

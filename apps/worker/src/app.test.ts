@@ -1,16 +1,20 @@
 import { expect, test } from 'bun:test'
 import { createLog, type Log } from '@privatemode/service'
 import { type WorkerApp, workerHandler } from './app.ts'
+import { RequestRoom } from './sealed/request-room.ts'
 import { WorkerError } from './worker-error.ts'
 
 const statement = new TextEncoder().encode('{}')
 const silent = createLog({ format: 'json', level: 8, write: () => {} })
 
+const maxBodyBytes = 256 * 1024
+
 function handlerWith(produce: () => Promise<never>, log: Log = silent) {
   const service = { keys: { current: async () => ({ statement }) } }
   const evidence = { description: 'none', produce }
   const metrics = { refused: () => {} }
-  const app = { service, evidence, log, metrics, maxBodyBytes: 1024, attestAtOnce: 2 }
+  const room = new RequestRoom(maxBodyBytes)
+  const app = { service, evidence, log, metrics, maxBodyBytes, room, attestAtOnce: 2 }
   return workerHandler(app as unknown as WorkerApp)
 }
 
@@ -77,4 +81,32 @@ test('other paths, methods and oversize bodies are refused', async () => {
   expect((await handle(new Request('http://worker/privatemode/v1/sealed'))).status).toBe(404)
   expect((await handle(attest('x'.repeat(2000)))).status).toBe(413)
   expect((await handle(new Request('http://worker/health'))).status).toBe(200)
+})
+
+/** A sealed request of which the first byte never comes. */
+const endless = (headers: Record<string, string>) =>
+  new Request('http://worker/privatemode/v1/sealed', {
+    method: 'POST',
+    headers,
+    body: new ReadableStream({}),
+  })
+
+test('room for a request is taken before it is read, also where its length is not declared', async () => {
+  for (const first of [{ 'content-length': String(maxBodyBytes) }, {}]) {
+    const handle = handlerWith(() => Promise.reject(new Error('not asked')))
+    void handle(endless(first))
+    const second = await handle(endless({ 'content-length': String(100_000) }))
+    expect(second.status).toBe(503)
+    expect(await second.json()).toMatchObject({ error: { code: 'overloaded', retryable: true } })
+  }
+})
+
+test('a request that is refused gives its room back', async () => {
+  const handle = handlerWith(() => Promise.reject(new Error('not asked')))
+  const sealed = () =>
+    new Request('http://worker/privatemode/v1/sealed', {
+      method: 'POST',
+      body: new Uint8Array(maxBodyBytes + 1),
+    })
+  for (let i = 0; i < 3; i++) expect((await handle(sealed())).status).toBe(413)
 })

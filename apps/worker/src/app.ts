@@ -4,6 +4,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
+import type { RequestRoom } from './sealed/request-room.ts'
 import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
 import type { WorkerMetrics } from './watching/worker-metrics.ts'
 import { WorkerError } from './worker-error.ts'
@@ -14,6 +15,7 @@ export type WorkerApp = {
   readonly log: Log
   readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
+  readonly room: RequestRoom
   /** Evidence costs a hypercall and signatures: only this many are made at once. */
   readonly attestAtOnce: number
 }
@@ -47,8 +49,14 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
       path: headers.get('privatemode-path') ?? '',
       keyRef: headers.get('privatemode-key-ref') ?? '',
     }
-    const bytes = await readBody(request, app.maxBodyBytes)
-    return await serveSealed(app.service, bytes, view, request.signal)
+    const leave = app.room.take(bytesToRead(headers, app.maxBodyBytes))
+    try {
+      const bytes = await readBody(request, app.maxBodyBytes)
+      return await serveSealed(app.service, bytes, view, request.signal, leave)
+    } catch (error) {
+      leave()
+      throw error
+    }
   }
 
   return async (request) => {
@@ -66,6 +74,13 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
       return clearError(shown, requestId)
     }
   }
+}
+
+/** How long the body can be, by its headers. A body over the limit is refused when it is read. */
+function bytesToRead(headers: Headers, maxBytes: number): number {
+  const declared = headers.get('content-length')
+  const isPlain = declared !== null && headers.get('content-encoding') === null
+  return isPlain ? Math.min(Number(declared), maxBytes) : maxBytes
 }
 
 function parseNonce(body: Bytes): Uint8Array {

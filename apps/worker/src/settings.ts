@@ -31,6 +31,8 @@ export type Settings = {
   readonly engine: EngineChoice
   readonly attestation: AttestationSettings
   readonly maxBodyBytes: number
+  /** All sealed requests in progress that are not short. */
+  readonly maxBodyBytesTotal: number
   readonly maxRequests: number
   readonly drainMs: number
   readonly metricsPort: number | undefined
@@ -80,6 +82,12 @@ const flags = {
     type: 'integer',
     default: 40 * 1024 * 1024,
     help: 'largest sealed request',
+    group: 'Limits',
+  },
+  maxBodyBytesTotal: {
+    type: 'integer',
+    default: 512 * 1024 * 1024,
+    help: 'sealed requests over 64 KiB at once, in bytes; more get 503. A request takes about four times its size in memory',
     group: 'Limits',
   },
   maxRequests: {
@@ -135,6 +143,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
     engine: readEngineSettings(values),
     attestation: readAttestationSettings(values),
     maxBodyBytes: values.maxBodyBytes,
+    maxBodyBytesTotal: readTotal(values.maxBodyBytes, values.maxBodyBytesTotal),
     maxRequests: values.maxRequests,
     drainMs: values.drainMs,
     metricsPort: values.metricsPort,
@@ -142,6 +151,13 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
     logLevel: level,
   }
   return { kind: 'settings', settings: Object.freeze(settings) }
+}
+
+function readTotal(maxBodyBytes: number, total: number): number {
+  if (total >= maxBodyBytes) return total
+  throw contradiction(
+    `maxBodyBytesTotal is ${total}, less than one request of maxBodyBytes (${maxBodyBytes})`,
+  )
 }
 
 /** Whoever reads the operator token can register machines and make keys. */

@@ -18,6 +18,7 @@ import { measureSources } from './evidence/software-measurement.ts'
 import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
+import { RequestRoom } from './sealed/request-room.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
 import type { SealedService } from './sealed/serve-sealed.ts'
 import { contradiction, program, type Settings } from './settings.ts'
@@ -76,13 +77,18 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     },
   }
   const { maxBodyBytes } = settings
+  const room = new RequestRoom(settings.maxBodyBytesTotal)
   const listener = listen({
     hostname: settings.host,
     port: settings.port,
-    handler: workerHandler({ service, evidence, log, metrics, maxBodyBytes, attestAtOnce: 32 }),
+    handler: workerHandler({
+      ...{ service, evidence, log, metrics, maxBodyBytes, room },
+      attestAtOnce: 32,
+    }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
   })
   metrics.watch('active_requests', 'requests and streams now', () => listener.pendingRequests())
+  metrics.watch('request_bytes', 'bytes of large requests in progress', () => room.takenBytes)
   metrics.watch('usage_waiting', 'usage records to report', () => reporter.waiting)
   const metricsListener = serveMetrics(settings, metrics)
   let draining = false

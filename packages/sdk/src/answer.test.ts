@@ -149,6 +149,17 @@ test('an answer is held in memory up to its limit, and no further', async () => 
   }
 })
 
+test('a long answer is given in parts of a megabyte, so that opening it stalls nothing', async () => {
+  const source = wholeSource(new Uint8Array(2_500_000))
+  const lengths: number[] = []
+  for (let part = await source.read(); part !== undefined; part = await source.read()) {
+    lengths.push(part.length)
+  }
+  expect(lengths).toEqual([1_048_576, 1_048_576, 402_848])
+  const empty = wholeSource(new Uint8Array())
+  expect([await empty.read(), await empty.read()]).toEqual([new Uint8Array(), undefined])
+})
+
 test('an abort is what the platform made it, not a lost connection', async () => {
   const { facts, bytes } = await answered()
   const reason = new DOMException('stopped', 'AbortError')

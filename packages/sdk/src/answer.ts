@@ -97,11 +97,13 @@ export class Answer {
   }
 
   async whole(): Promise<Bytes> {
-    const pieces: Bytes[] = []
+    let pieces: Bytes[] = []
     let length = 0
     for (;;) {
       const data = await this.next()
       if (data === undefined) return joinBytes(pieces)
+      // A list of many short pieces takes far more memory than their bytes.
+      if (pieces.length > 1024 + length / 256) pieces = [joinBytes(pieces)]
       for (const piece of data) {
         length += piece.length
         pieces.push(piece)

@@ -46,13 +46,17 @@ export async function readWhole(
   return bytes
 }
 
+/** So much is opened in one go: a long answer of short frames must not stall the program. */
+const turnBytes = 1024 * 1024
+
 /** A body that was read whole, which is cheaper where nothing is streamed. */
 export function wholeSource(bytes: Bytes): ByteSource {
-  let rest: Bytes | undefined = bytes
+  let at = 0
   return {
     async read() {
-      const taken = rest
-      rest = undefined
+      if (at > 0 && at >= bytes.length) return undefined
+      const taken = bytes.subarray(at, at + turnBytes)
+      at += turnBytes
       return taken
     },
     async cancel() {},

@@ -48,12 +48,16 @@ export const sealedMediaType = 'application/privatemode-sealed'
 
 export type Served = { readonly context: RequestContext; readonly response: Response }
 
-/** Throws an `ApiError` where the request could not be opened; all else is answered sealed. */
+/**
+ * Throws an `ApiError` where the request could not be opened; all else is answered sealed.
+ * `ended` is called when the answer has ended, however it did.
+ */
 export async function serveSealed(
   service: SealedService,
   bytes: Bytes,
   view: GatewayView,
   signal: AbortSignal,
+  ended: () => void = () => {},
 ): Promise<Response> {
   const opened = await open(service, bytes, view)
   const abort = new AbortController()
@@ -73,7 +77,8 @@ export async function serveSealed(
     answer(request, service.engine, abort.signal),
     opened.sealAnswer(),
   ])
-  const exchange = new SealedExchange(service, opened, given, sealer, view.keyRef, startedAtMs)
+  const facts = { keyRef: view.keyRef, startedAtMs, ended }
+  const exchange = new SealedExchange(service, opened, given, sealer, facts)
   const init = { headers: { 'content-type': sealedMediaType } }
   if (given.body instanceof Uint8Array) {
     const sealed = await exchange.sealWhole(given.body as Bytes, abort.signal.aborted)
@@ -96,12 +101,15 @@ async function open(
   }
   renewAfterClockTurnedBack(service.keys, service.guard)
   try {
-    return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes)
+    return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, giveTurn)
   } catch (error) {
     if (error instanceof EnvelopeError) throw relayError(error)
     throw error
   }
 }
+
+/** Timers, sockets and other requests come first. */
+const giveTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 const codes: { [code in EnvelopeErrorCode]: ApiErrorCode } = {
   malformed: 'malformed',
@@ -118,14 +126,19 @@ const codes: { [code in EnvelopeErrorCode]: ApiErrorCode } = {
 const relayError = (cause: EnvelopeError) =>
   new ApiError(codes[cause.code], cause.message, { cause })
 
+type ExchangeFacts = {
+  readonly keyRef: string
+  readonly startedAtMs: number
+  readonly ended: () => void
+}
+
 /** Sealing and metering of one answer. The usage is reported exactly once, however it ends. */
 class SealedExchange {
   readonly #service: SealedService
   readonly #opened: OpenedRequest
   readonly #given: ApiAnswer
   readonly #sealer: AnswerSealer
-  readonly #keyRef: string
-  readonly #startedAtMs: number
+  readonly #facts: ExchangeFacts
   readonly #responseHash = createHash('sha256')
   #metered = false
   /** The client has the whole body, also where the padding behind it is cut. */
@@ -136,15 +149,13 @@ class SealedExchange {
     opened: OpenedRequest,
     given: ApiAnswer,
     sealer: AnswerSealer,
-    keyRef: string,
-    startedAtMs: number,
+    facts: ExchangeFacts,
   ) {
     this.#service = service
     this.#opened = opened
     this.#given = given
     this.#sealer = sealer
-    this.#keyRef = keyRef
-    this.#startedAtMs = startedAtMs
+    this.#facts = facts
   }
 
   async sealWhole(body: Bytes, aborted: boolean): Promise<Bytes> {
@@ -199,6 +210,8 @@ class SealedExchange {
   #sign(outcome: UsageRecord['outcome']): Bytes {
     if (this.#metered) return new Uint8Array()
     this.#metered = true
+    const { keyRef, startedAtMs, ended } = this.#facts
+    ended()
     const { context, head, body } = this.#opened
     const usage: Usage = this.#given.usage()
     const now = this.#service.now().getTime()
@@ -206,7 +219,7 @@ class SealedExchange {
       version: 1,
       request_id: formatHex(context.requestId),
       worker_id: this.#service.workerId,
-      key_ref: this.#keyRef,
+      key_ref: keyRef,
       model: context.model,
       path: context.path,
       status: this.#given.status,
@@ -214,8 +227,8 @@ class SealedExchange {
       prompt_tokens: usage.promptTokens,
       cached_tokens: usage.cachedTokens,
       completion_tokens: usage.completionTokens,
-      started_at: this.#startedAtMs,
-      duration_ms: Math.max(0, now - this.#startedAtMs),
+      started_at: startedAtMs,
+      duration_ms: Math.max(0, now - startedAtMs),
     }
     const signed = this.#service.signer.sign(record, {
       request_digest: createHash('sha256').update(body).digest('hex'),

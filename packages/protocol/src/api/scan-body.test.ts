@@ -166,6 +166,17 @@ describe('against a full parser', () => {
   })
 })
 
+test('a body of more nested values than the limit is refused, however they are nested', () => {
+  const limits = { maxDepth: 8, maxKeys: 8, maxValues: 4 }
+  const values = (text: string) => attempt(() => scanBody(bytesOf(text), limits))
+  for (const body of ['{"a":[1,2,3,4]}', '{"a":[1,2],"b":[3,4]}', '{"a":"[,[,[,[,[,"}']) {
+    expect(values(body)).not.toBeInstanceOf(Error)
+  }
+  for (const body of ['{"a":[1,2,3,4,5]}', '{"a":[[],[],[]]}', '{"a":[1,2],"b":[3,4,5]}']) {
+    expect(values(body)).toMatchObject({ code: 'invalid_json' })
+  }
+})
+
 function attempt(run: () => unknown): unknown {
   try {
     return run()

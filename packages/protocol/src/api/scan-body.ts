@@ -9,7 +9,12 @@
  */
 import { ApiError } from './errors.ts'
 
-export type ScanLimits = { readonly maxDepth: number; readonly maxKeys: number }
+export type ScanLimits = {
+  readonly maxDepth: number
+  readonly maxKeys: number
+  /** Nested values: parsing many small ones takes far more time and memory than their bytes. */
+  readonly maxValues: number
+}
 
 export type BodyScan = {
   readonly model: string | undefined
@@ -17,7 +22,11 @@ export type BodyScan = {
   readonly cacheSalt: string | undefined
 }
 
-export const defaultScanLimits: ScanLimits = { maxDepth: 128, maxKeys: 1024 }
+export const defaultScanLimits: ScanLimits = {
+  maxDepth: 128,
+  maxKeys: 1024,
+  maxValues: 2_000_000,
+}
 
 const quote = 0x22
 const comma = 0x2c
@@ -34,6 +43,7 @@ export function scanBody(bytes: Uint8Array, limits: ScanLimits = defaultScanLimi
   let model: string | undefined
   let cacheSalt: string | undefined
   let stream = false
+  const nested = { maxDepth: limits.maxDepth, valuesLeft: limits.maxValues }
 
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== openBrace) throw malformed('expected an object', at)
@@ -50,7 +60,7 @@ export function scanBody(bytes: Uint8Array, limits: ScanLimits = defaultScanLimi
     at = skipSpace(bytes, keyEnd)
     if (bytes[at] !== colon) throw malformed("expected ':'", at)
     at = skipSpace(bytes, at + 1)
-    const valueEnd = endOfValue(bytes, at, limits.maxDepth)
+    const valueEnd = endOfValue(bytes, at, nested)
     if (key === 'model') model = readString(bytes, at, valueEnd, key)
     else if (key === 'cache_salt') cacheSalt = readString(bytes, at, valueEnd, key)
     else if (key === 'stream') stream = readBoolean(bytes, at, valueEnd)
@@ -93,16 +103,20 @@ function endOfString(bytes: Uint8Array, start: number): number {
   }
 }
 
-function endOfValue(bytes: Uint8Array, start: number, maxDepth: number): number {
+type NestedLimits = { readonly maxDepth: number; valuesLeft: number }
+
+function endOfValue(bytes: Uint8Array, start: number, nested: NestedLimits): number {
   const first = bytes[start]
   if (first === quote) return endOfString(bytes, start)
-  if (first === openBrace || first === openBracket) return endOfNested(bytes, start, maxDepth)
+  if (first === openBrace || first === openBracket) return endOfNested(bytes, start, nested)
   return endOfScalar(bytes, start)
 }
 
-function endOfNested(bytes: Uint8Array, start: number, maxDepth: number): number {
+function endOfNested(bytes: Uint8Array, start: number, nested: NestedLimits): number {
+  const { maxDepth } = nested
   const closers: number[] = []
   let at = start
+  let { valuesLeft } = nested
   while (at < bytes.length) {
     const byte = bytes[at]
     if (byte === quote) {
@@ -112,11 +126,15 @@ function endOfNested(bytes: Uint8Array, start: number, maxDepth: number): number
     if (byte === openBrace || byte === openBracket) {
       // The body's own object is the first level.
       if (closers.length + 1 >= maxDepth) throw malformed(`nested deeper than ${maxDepth}`, at)
+      if (--valuesLeft < 0) throw malformed('too many values', at)
       closers.push(byte + 2) // in ASCII both closers stand two after their openers
     } else if (byte === closeBrace || byte === closeBracket) {
       if (closers.pop() !== byte) throw malformed('brackets do not match', at)
-      if (closers.length === 0) return at + 1
-    }
+      if (closers.length === 0) {
+        nested.valuesLeft = valuesLeft
+        return at + 1
+      }
+    } else if (byte === comma && --valuesLeft < 0) throw malformed('too many values', at)
     at++
   }
   throw malformed('the value never ends', start)

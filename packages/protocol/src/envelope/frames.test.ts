@@ -98,7 +98,7 @@ test('a counter never comes back to where it was: frames end before it could', (
   void sealer.seal([], false)
   void sealer.seal([], false)
   expect(codeOf(() => sealer.seal([], false))).toBe('too_large')
-  const opener = new FrameOpener(openKey, 1)
+  const opener = new FrameOpener(openKey, { maxFrames: 1 })
   void opener.push(sealed(false))
   expect(codeOf(() => opener.push(sealed(false)))).toBe('too_large')
 })

@@ -4,6 +4,11 @@ import { type AeadKey, andThen, type Bytes, type Eventually } from './crypto-pro
 import { EnvelopeError } from './envelope-error.ts'
 
 export const maxFramePlaintext = 256 * 1024
+/**
+ * Frames of a request are at least half full, except the last: how much work its frames are is then
+ * bounded by its bytes. Answers may have short frames, since tokens are short.
+ */
+export const leastRequestFrame = maxFramePlaintext / 2
 export const frameOverhead = 5 + 16
 const headerLength = 5
 const nothing = new Uint8Array(0)
@@ -49,6 +54,16 @@ type OpeningFrame = {
   readonly position: number
 }
 
+export type FrameLimits = {
+  readonly maxFrames?: number
+  /** Fewer bytes of plaintext are allowed in the last frame only. */
+  readonly leastPlaintext?: number
+}
+
+/** Where the frame that starts at `at` ends, as its header says; nothing of it is checked yet. */
+export const endOfFrame = (bytes: Bytes, at: number): number =>
+  at + headerLength + readUint32(bytes, at)
+
 /**
  * Opens frames from bytes that arrive in any pieces. Errors are sticky: after the first, every
  * call throws it again. With an asynchronous provider a push must settle before the next one.
@@ -56,6 +71,7 @@ type OpeningFrame = {
 export class FrameOpener {
   readonly #key: AeadKey
   readonly #maxFrames: number
+  readonly #leastPlaintext: number
   #waiting: Bytes[] = []
   #waitingLength = 0
   #needed = headerLength
@@ -63,9 +79,10 @@ export class FrameOpener {
   #ended = false
   #failure: unknown
 
-  constructor(key: AeadKey, maxFrames = defaultMaxFrames) {
+  constructor(key: AeadKey, limits: FrameLimits = {}) {
     this.#key = key
-    this.#maxFrames = maxFrames
+    this.#maxFrames = limits.maxFrames ?? defaultMaxFrames
+    this.#leastPlaintext = limits.leastPlaintext ?? 0
   }
 
   /** Whether a frame has come in part. */
@@ -151,6 +168,9 @@ export class FrameOpener {
     if (length < tagLength) throw new EnvelopeError('malformed', 'a frame is shorter than its tag')
     if (length > maxFramePlaintext + tagLength) {
       throw new EnvelopeError('too_large', `a frame of ${length} bytes is over the limit`)
+    }
+    if (flags !== lastFlag && length - tagLength < this.#leastPlaintext) {
+      throw new EnvelopeError('malformed', 'a frame before the last is less than half full')
     }
     if (this.#counter >= this.#maxFrames) throw new EnvelopeError('too_large', 'too many frames')
     const end = headerLength + length

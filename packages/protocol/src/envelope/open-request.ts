@@ -1,10 +1,17 @@
 /** The worker's side of a request: find the own key, unwrap, open every frame to the end. */
-import { decodeText, formatHex, joinBytes } from './byte-strings.ts'
-import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
+import { decodeText, formatHex } from './byte-strings.ts'
+import {
+  type AeadKey,
+  andThen,
+  type Bytes,
+  type CryptoProvider,
+  type Eventually,
+} from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
-import { FrameOpener } from './frames.ts'
+import { endOfFrame, FrameOpener, leastRequestFrame, type OpenedFrame } from './frames.ts'
 import { requestFrameKey, unwrapRequestKey } from './key-schedule.ts'
 import {
+  maxPreludeLength,
   type Prelude,
   parsePrelude,
   preludeDigest,
@@ -31,17 +38,23 @@ export type OpenedRequest = {
   sealAnswer(): Eventually<AnswerSealer>
 }
 
+/** After so many bytes of a request others get a turn: opening them takes about a millisecond. */
+const turnBytes = 1024 * 1024
+
 /**
  * Opens a whole sealed request. `accept` is asked once the request key is authentic and before
- * any frame is opened: it is the place to refuse old and repeated requests.
+ * any frame is opened: it is the place to refuse old and repeated requests. `giveTurn` is awaited
+ * after every megabyte of a long request, so that opening it holds nobody up.
  */
 export function openRequest(
   provider: CryptoProvider,
   findSecret: FindSessionSecret,
   accept: (context: RequestContext) => void,
   bytes: Bytes,
+  giveTurn?: () => Promise<void>,
 ): Eventually<OpenedRequest> {
-  const prelude = parsePrelude(bytes)
+  // A copy: the context lives as long as the answer takes, and must not keep all the bytes alive.
+  const prelude = parsePrelude(bytes.slice(0, maxPreludeLength))
   if (prelude === undefined)
     throw new EnvelopeError('truncated', 'the request stops in its prelude')
   const wrappedKeys = prelude.recipients.map((recipient) => recipient.wrappedKey)
@@ -51,7 +64,7 @@ export function openRequest(
         accept(prelude.context)
         return andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
           andThen(requestFrameKey(provider, requestKey, digest), (key) =>
-            andThen(openFrames(new FrameOpener(key), bytes.subarray(prelude.length)), (opened) => ({
+            andThen(openFrames(key, bytes.subarray(prelude.length), giveTurn), (opened) => ({
               ...opened,
               context: prelude.context,
               sealKeyId,
@@ -84,19 +97,86 @@ function findOwn(find: FindSessionSecret, prelude: Prelude, index: number): Even
   )
 }
 
+type HeadAndBody = { readonly head: RequestHead; readonly body: Bytes }
+
 function openFrames(
-  frames: FrameOpener,
+  key: AeadKey,
   bytes: Bytes,
-): Eventually<{ head: RequestHead; body: Bytes }> {
-  return andThen(frames.push(bytes), (opened) => {
-    frames.finish()
-    const reader = new RecordReader()
-    const records = opened.flatMap((frame) => reader.read(frame))
-    const head = parseRequestHead(records[0]?.bytes ?? new Uint8Array())
-    const data = records.flatMap((record) => (record.kind === 'data' ? [record.bytes] : []))
-    return { head, body: joinBytes(data) }
-  })
+  giveTurn: (() => Promise<void>) | undefined,
+): Eventually<HeadAndBody> {
+  const frames = new FrameOpener(key, { leastPlaintext: leastRequestFrame })
+  const contents = new RequestContents(bytes.length)
+  if (bytes.length <= turnBytes) {
+    return andThen(frames.push(bytes), (opened) => {
+      frames.finish()
+      contents.add(opened)
+      return contents.end()
+    })
+  }
+  return openInTurns(frames, contents, bytes, giveTurn)
 }
+
+async function openInTurns(
+  frames: FrameOpener,
+  contents: RequestContents,
+  bytes: Bytes,
+  giveTurn: (() => Promise<void>) | undefined,
+): Promise<HeadAndBody> {
+  for (let at = 0; at < bytes.length; ) {
+    const start = at
+    // Whole frames are pushed where that is possible: a part of one would be copied.
+    while (at < bytes.length && at - start < turnBytes) at = endOfFrame(bytes, at)
+    contents.add(await frames.push(bytes.subarray(start, at)))
+    await giveTurn?.()
+  }
+  frames.finish()
+  return contents.end()
+}
+
+/** Puts the head and the body of a request together as its frames are opened. */
+class RequestContents {
+  readonly #reader = new RecordReader()
+  readonly #mostBytes: number
+  #head: Bytes = noBytes
+  #body: Bytes = noBytes
+  #gathered: Bytes | undefined
+  #length = 0
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes
+  }
+
+  add(opened: readonly OpenedFrame[]): void {
+    for (const frame of opened) {
+      for (const { kind, bytes } of this.#reader.read(frame)) {
+        if (kind === 'head') this.#head = bytes
+        else if (kind === 'data') this.#append(bytes)
+      }
+    }
+  }
+
+  end(): HeadAndBody {
+    const body = this.#gathered?.subarray(0, this.#length) ?? this.#body
+    return { head: parseRequestHead(this.#head), body }
+  }
+
+  /** Most requests have one data record, which is used where it is; more are copied together. */
+  #append(bytes: Bytes): void {
+    if (bytes.length === 0) return
+    if (this.#length === 0) this.#body = bytes
+    else {
+      if (this.#gathered === undefined) {
+        this.#gathered = new Uint8Array(this.#mostBytes)
+        this.#gathered.set(this.#body)
+        this.#body = noBytes
+      }
+      this.#gathered.set(bytes, this.#length)
+    }
+    this.#length += bytes.length
+  }
+}
+
+const noBytes = new Uint8Array(0)
 
 function parseRequestHead(bytes: Bytes): RequestHead {
   let head: unknown

@@ -44,6 +44,12 @@ export const maxRecipients = 4
 const wrappedKeyLength = 48
 /** Magic, request id, time. */
 const contextHeadLength = 4 + 16 + 8
+/** No prelude is longer: three texts of up to 255 bytes, and the most recipients. */
+export const maxPreludeLength =
+  contextHeadLength +
+  3 * 256 +
+  1 +
+  maxRecipients * (sealKeyIdLength + encapsulationLength + wrappedKeyLength)
 const magic = encodeText('PMQ1')
 const bindingLabel = encodeText('privatemode/v1/binding\0')
 const preludeLabel = encodeText('privatemode/v1/prelude\0')

@@ -44,6 +44,15 @@ test('after empty data the body is whole: padding and the end may follow, data m
   refused({ parts: whole, last: false }, { parts: [record('data')], last: false })
 })
 
+test('a frame has at most one data record with bytes', () => {
+  refused({ parts: [record('head'), record('data', 1), record('data', 2)], last: false })
+  const apart = read(
+    { parts: [record('head'), record('data', 1)], last: false },
+    { parts: [record('data', 2), record('data'), record('end')], last: true },
+  )
+  expect(apart).toHaveLength(5)
+})
+
 test('the end record and the last frame go together', () => {
   refused({ parts: [record('head'), record('end')], last: false })
   refused({ parts: [record('head'), record('data', 1)], last: true })

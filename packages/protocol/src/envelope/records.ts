@@ -1,5 +1,6 @@
 /**
- * Records: what stands inside frames. One head first, then data, one end last; zeros fill up.
+ * Records: the content of frames. One head first, then data, one end last; zeros fill up.
+ * A frame has at most one data record with bytes, so a short frame cannot hold many records.
  * Empty data says that the body is whole: only zeros and the end may follow it.
  */
 import { readUint32, writeUint32 } from './byte-strings.ts'
@@ -52,6 +53,7 @@ export class RecordReader {
     const records: Record[] = []
     const { plaintext } = frame
     let offset = 0
+    let hasData = false
     while (offset < plaintext.length) {
       const code = plaintext[offset]
       if (code === padding) {
@@ -60,6 +62,10 @@ export class RecordReader {
       }
       const record = readRecord(plaintext, offset)
       this.#advance(record)
+      if (record.kind === 'data' && record.bytes.length > 0) {
+        if (hasData) throw new EnvelopeError('malformed', 'a frame has more than one data record')
+        hasData = true
+      }
       records.push(record)
       offset += recordOverhead + record.bytes.length
     }

@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { joinBytes } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
+import { leastRequestFrame, maxFramePlaintext } from './frames.ts'
 import { openRequest } from './open-request.ts'
-import { beginRequest } from './seal-request.ts'
+import { beginRequest, layOutRequest } from './seal-request.ts'
 import { webCryptoProvider as provider } from './web-crypto-provider.ts'
 
 const session = {
@@ -50,4 +52,31 @@ test('a long request begins with its prelude, and every frame is sealed when it 
   expect(sealing.first.length).toBeLessThan(2000)
   expect(bytes.length).toBe(sealing.lengthBytes)
   expect(opened.body).toEqual(body)
+})
+
+test('every frame before the last is at least half full, whatever the lengths', () => {
+  const headLength = fc.integer({ min: 2, max: maxFramePlaintext - 5 })
+  const bodyLength = fc.integer({ min: 0, max: 4 * maxFramePlaintext })
+  const near = fc.integer({ min: -20, max: 20 }).map((by) => 2 * maxFramePlaintext + by)
+  const shape = fc.constantFrom('off', 'default', 'strict')
+  fc.assert(
+    fc.property(headLength, fc.oneof(bodyLength, near), shape, (head, body, shape) => {
+      const frames = layOutRequest(new Uint8Array(head), new Uint8Array(body), shape)
+      for (const frame of frames.slice(0, -1)) {
+        expect(joinBytes(frame).length).toBeGreaterThanOrEqual(leastRequestFrame)
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('others get a turn after every megabyte of a long request', async () => {
+  const body = new Uint8Array(5_000_000).map((_, at) => at % 251)
+  const { bytes } = await seal(body)
+  const secret = () => session.secret
+  let turns = 0
+  const giveTurn = async () => void turns++
+  const opened = await openRequest(provider, secret, () => {}, bytes, giveTurn)
+  expect(Buffer.compare(opened.body, body)).toBe(0)
+  expect(turns).toBe(5)
 })

@@ -1,0 +1,32 @@
+/** Bounds the bytes of all sealed requests in progress. Room is taken before a request is read. */
+import { ApiError } from '@privatemode/protocol/api'
+
+/** Shorter requests need no room: the number of requests at once bounds them well enough. */
+const shortBytes = 64 * 1024
+
+export class RequestRoom {
+  readonly #limitBytes: number
+  #takenBytes = 0
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes
+  }
+
+  get takenBytes(): number {
+    return this.#takenBytes
+  }
+
+  /** Returns the function that gives the room back; it may be called more than once. */
+  take(bytes: number): () => void {
+    if (bytes <= shortBytes) return () => {}
+    if (this.#takenBytes + bytes > this.#limitBytes) {
+      throw new ApiError('overloaded', 'too many large requests at once', { retryAfterSeconds: 1 })
+    }
+    this.#takenBytes += bytes
+    let isTaken = true
+    return () => {
+      if (isTaken) this.#takenBytes -= bytes
+      isTaken = false
+    }
+  }
+}
