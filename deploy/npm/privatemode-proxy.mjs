@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 /** Runs the proxy on the Bun that this package pins, found among npm's packages whether or not install scripts ran. */
-import { spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+// Copied here from scripts/ when the package is made.
+import { launch } from './launch.mjs'
 
 const program = join(dirname(fileURLToPath(import.meta.url)), 'proxy.js')
 // A .env file or a bunfig.toml of the folder it is started in is none of its business.
@@ -14,10 +15,7 @@ const args = [
   `--config=${process.platform === 'win32' ? 'NUL' : '/dev/null'}`,
   program,
 ]
-const child = spawn(findBun(), [...args, ...process.argv.slice(2)], { stdio: 'inherit' })
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1))
-child.on('error', (error) => stop(`Bun could not be started: ${error.message}`))
+launch(findBun(), [...args, ...process.argv.slice(2)])
 
 function findBun() {
   const require = createRequire(import.meta.url)

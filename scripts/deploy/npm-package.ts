@@ -21,6 +21,7 @@ export function packProxy(folder: string, outFolder: string, facts: BuildFacts):
     join(repository, 'deploy', 'npm', 'privatemode-proxy.mjs'),
     join(folder, 'privatemode-proxy.mjs'),
   )
+  copyFileSync(join(repository, 'scripts', 'launch.mjs'), join(folder, 'launch.mjs'))
   chmodSync(join(folder, 'privatemode-proxy.mjs'), 0o755)
   copyFileSync(join(repository, 'LICENSE'), join(folder, 'LICENSE'))
   writeFileSync(join(folder, 'README.md'), readme)
@@ -41,7 +42,7 @@ function manifestOf(facts: BuildFacts): object {
     license: 'Apache-2.0',
     type: 'module',
     bin: { 'privatemode-proxy': 'privatemode-proxy.mjs' },
-    files: ['privatemode-proxy.mjs', 'proxy.js'],
+    files: ['privatemode-proxy.mjs', 'launch.mjs', 'proxy.js'],
     engines: { node: '>=20' },
     dependencies: { bun: root.dependencies.bun },
   }

@@ -1,12 +1,14 @@
 /** Runs a gateway, or one command against a running one. */
 import { onShutdown } from '@privatemode/service'
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
+import { endWithParent } from '@privatemode/service/end-with-parent'
 import { runCommand } from './cli/command.ts'
 import { runMigrate } from './cli/migrate-command.ts'
 import { startGateway } from './gateway.ts'
 import { parseSettings } from './settings.ts'
 
 forbidCoreDumps()
+endWithParent()
 const args = process.argv.slice(2)
 const print = (text: string) => process.stdout.write(text)
 try {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import type { ModelListing } from '@privatemode/attestation'
+import { childEnvironment } from '@privatemode/service/end-with-parent'
 import type { Home } from './home.ts'
 import { ensureModel, listModels, type ModelProgress, type ModelRecipe } from './models/index.ts'
 import type { Settings } from './settings.ts'
@@ -77,6 +78,7 @@ export async function describeEngine(
     if (known.key === key) return known
   }
   const child = Bun.spawn([process.execPath, workerProgram, 'describe', ...engineArgs], {
+    env: childEnvironment(process.env),
     stdout: 'pipe',
     stderr: 'pipe',
   })

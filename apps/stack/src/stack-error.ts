@@ -4,6 +4,7 @@ export type StackErrorCode =
   | 'settings_invalid'
   | 'port_busy'
   | 'home_unusable'
+  | 'already_running'
   | 'model_unusable'
   | 'part_failed'
 

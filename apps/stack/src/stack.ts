@@ -12,31 +12,34 @@ import {
 import { measureSources } from '@privatemode/worker/measurement'
 import { formatBanner } from './banner.ts'
 import { ensureApiKey, firstAccountLink } from './gateway-admin.ts'
-import { Home } from './home.ts'
+import type { Home } from './home.ts'
 import { describeEngine, prepareEngine } from './prepare-models.ts'
 import { preparePortal } from './prepare-portal.ts'
 import { progressLine } from './progress-line.ts'
 import { ensureLogKey, publishManifest } from './publish-manifest.ts'
 import type { Settings } from './settings.ts'
 import { StackError } from './stack-error.ts'
-import { type Part, Supervisor } from './supervisor.ts'
+import type { Part, Supervisor } from './supervisor.ts'
 import { ensureTlsFiles } from './tls-files.ts'
 
-export type Stack = { readonly home: Home; readonly supervisor: Supervisor; stop(): Promise<void> }
+export type StackParts = {
+  readonly home: Home
+  readonly supervisor: Supervisor
+  readonly say: (line: string) => void
+  readonly signal: AbortSignal
+}
 
 const program = (app: string) => fileURLToPath(new URL(`../../${app}/src/main.ts`, import.meta.url))
 /** The reverse of the way a request takes, so that nothing new comes while answers end. */
-const stopOrder = ['proxy', 'proxyless', 'worker', 'gateway']
+export const stopOrder = ['proxy', 'proxyless', 'worker', 'gateway']
 const readyLimitMs = 120_000
 
 export async function startStack(
   settings: Settings,
-  say: (line: string) => void,
-  signal: AbortSignal,
-): Promise<Stack> {
+  { home, supervisor, say, signal }: StackParts,
+): Promise<void> {
   const startedAt = Date.now()
   for (const port of Object.values(settings.ports)) await requireFreePort(port)
-  const home = new Home(settings.home)
   const engineArgs = await prepareEngine(home, settings, progressLine(say), signal)
   const measurement = Buffer.from(measureSources()).toString('hex')
   const described = await describeEngine(home, settings, engineArgs, program('worker'), measurement)
@@ -54,37 +57,25 @@ export async function startStack(
     softwareRoot: fingerprint,
     caPath: tls.caPath,
   })
-  const supervisor = new Supervisor({ logDir: home.at('logs'), say })
-  const stop = () => supervisor.stop(stopOrder, 40_000)
   const gatewayUrl = `http://127.0.0.1:${settings.ports.gateway}`
   const gateway = { url: gatewayUrl, operatorToken }
-  try {
-    supervisor.start(gatewayPart(home, settings, portalDir))
-    await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
-    await ensureApiKey(home, gateway)
-    home.write(clientFile(gatewayUrl, logKey.verifierKey, fingerprint), 'client.json')
-    supervisor.start(workerPart(home, settings, gatewayUrl, engineArgs))
-    const client = clientArgs(settings, gatewayUrl, logKey.verifierKey, fingerprint)
-    supervisor.start(proxyPart(home, settings, client))
-    supervisor.start(proxylessPart(home, settings, client))
-    await untilAnswers(
-      `http://127.0.0.1:${settings.ports.proxy}/ready`,
-      'proxy',
-      supervisor,
-      signal,
-    )
-    const proxyless = `https://127.0.0.1:${settings.ports.proxyless}/health`
-    await untilAnswers(
-      proxyless,
-      'proxyless',
-      supervisor,
-      signal,
-      new TextDecoder().decode(home.read('tls', 'ca.pem')),
-    )
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  supervisor.start(gatewayPart(home, settings, portalDir))
+  await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
+  await ensureApiKey(home, gateway)
+  home.write(clientFile(gatewayUrl, logKey.verifierKey, fingerprint), 'client.json')
+  supervisor.start(workerPart(home, settings, gatewayUrl, engineArgs))
+  const client = clientArgs(settings, gatewayUrl, logKey.verifierKey, fingerprint)
+  supervisor.start(proxyPart(home, settings, client))
+  supervisor.start(proxylessPart(home, settings, client))
+  await untilAnswers(`http://127.0.0.1:${settings.ports.proxy}/ready`, 'proxy', supervisor, signal)
+  const proxyless = `https://127.0.0.1:${settings.ports.proxyless}/health`
+  await untilAnswers(
+    proxyless,
+    'proxyless',
+    supervisor,
+    signal,
+    new TextDecoder().decode(home.read('tls', 'ca.pem')),
+  )
   const named = (task: 'generate' | 'embed') =>
     described.models.find(({ tasks }) => tasks.includes(task))?.id
   say(
@@ -98,7 +89,6 @@ export async function startStack(
       elapsedSeconds: (Date.now() - startedAt) / 1000,
     }),
   )
-  return { home, supervisor, stop }
 }
 
 function gatewayPart(home: Home, settings: Settings, portalDir: string): Part {

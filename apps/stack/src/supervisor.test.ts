@@ -55,7 +55,12 @@ test('a part that does not heed the signal is killed in the end', async () => {
 }, 90_000)
 
 test('parts end when the supervisor itself is killed', async () => {
-  const part = program('orphan', 'console.log(process.pid); setInterval(() => {}, 1000)')
+  const part = program(
+    'orphan',
+    `import { endWithParent } from '${Bun.resolveSync('@privatemode/service/end-with-parent', import.meta.dir)}'
+     endWithParent()
+     console.log(process.pid); setInterval(() => {}, 1000)`,
+  )
   const stack = join(folder, 'stack.ts')
   const supervisorPath = join(import.meta.dir, 'supervisor.ts')
   writeFileSync(

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { childEnvironment } from '@privatemode/service/end-with-parent'
 
 export type Part = {
   readonly name: string
@@ -22,7 +22,6 @@ const maxPauseMs = 30_000
 /** A part that ran this long starts over with the shortest pause. */
 const steadyMs = 60_000
 const maxLogBytes = 20 * 1024 * 1024
-const runner = fileURLToPath(new URL('./run-part.ts', import.meta.url))
 
 export class Supervisor {
   readonly #options: SupervisorOptions
@@ -40,12 +39,11 @@ export class Supervisor {
     const startedAt = Date.now()
     const log = openLog(this.logPath(part.name))
     // A session of its own: Ctrl-C reaches the stack alone, which then stops the parts in order.
-    const child = spawn(process.execPath, [runner, part.program, ...part.args], {
+    const child = spawn(process.execPath, [part.program, ...part.args], {
       detached: true,
       stdio: ['ignore', log, log],
       env: {
-        ...process.env,
-        PRIVATEMODE_PARENT: String(process.pid),
+        ...childEnvironment(process.env),
         // Set here, a part need not start itself over to have more than 256 requests open.
         BUN_CONFIG_MAX_HTTP_REQUESTS: process.env.BUN_CONFIG_MAX_HTTP_REQUESTS ?? '16384',
       },
@@ -89,6 +87,21 @@ export class Supervisor {
       await this.#exits.get(name)
       clearTimeout(late)
     }
+  }
+
+  /** Ends every part at once, with whatever it has started. */
+  async kill(): Promise<void> {
+    this.#stopping = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    for (const { pid } of this.#running.values()) {
+      try {
+        // Each part leads a process group of its own.
+        if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+      } catch {
+        // it ended in this moment
+      }
+    }
+    await Promise.all(this.#exits.values())
   }
 
   #restart(part: Part, pauseMs: number, reason: string): void {

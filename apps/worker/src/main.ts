@@ -1,9 +1,11 @@
 /** Entry of the worker. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
+import { endWithParent } from '@privatemode/service/end-with-parent'
 import { keptCode, manyRequests, startOverWith } from '@privatemode/service/start-over'
 
 startOverWith({ ...manyRequests, ...keptCode })
 forbidCoreDumps()
+endWithParent()
 // Loaded only now, since the program may have started over.
 const { run } = await import('./run.ts')
 await run(process.argv.slice(2))

@@ -1,13 +1,14 @@
 import { expect, test } from 'bun:test'
-import { onShutdown, type ShutdownSignal } from './shutdown.ts'
+import { oneRequestMs, onShutdown, type ShutdownSignal } from './shutdown.ts'
 
-function begin(stop: () => Promise<void>, limitMs = 10_000) {
+function begin(stop: () => Promise<void>, limitMs = 10_000, now = () => 0) {
   const listeners = new Map<ShutdownSignal, () => void>()
   const exited = Promise.withResolvers<number>()
   const codes: number[] = []
   onShutdown({
     stop,
     limitMs,
+    now,
     exit: (code) => {
       codes.push(code)
       exited.resolve(code)
@@ -29,11 +30,27 @@ test('a signal stops in order and ends with 0', async () => {
   expect(stopped).toBe(1)
 })
 
-test('a second signal insists', async () => {
-  const program = begin(() => new Promise(() => {}))
+test('copies of one signal drain once; a second signal a moment later insists', async () => {
+  let atMs = 5_000
+  const program = begin(
+    () => new Promise(() => {}),
+    10_000,
+    () => atMs,
+  )
   program.send('SIGINT')
+  program.send('SIGINT')
+  atMs += oneRequestMs
+  program.send('SIGTERM')
+  expect(program.codes).toEqual([])
+  atMs += 1
   program.send('SIGINT')
   expect(program.codes).toEqual([1])
+})
+
+test('a closed terminal stops in order, too', async () => {
+  const program = begin(async () => {})
+  program.send('SIGHUP')
+  expect(await program.exited).toBe(0)
 })
 
 test('a stop that fails or takes too long ends with 1', async () => {

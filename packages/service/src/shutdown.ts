@@ -1,5 +1,7 @@
-/** Ends a program on SIGTERM or SIGINT: once, in order, within a time. */
-export type ShutdownSignal = 'SIGTERM' | 'SIGINT'
+/** Ends a program on SIGTERM, SIGINT or SIGHUP: once, in order, within a time limit. */
+import { readFileSync } from 'node:fs'
+
+export type ShutdownSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP'
 
 export type ShutdownOptions = {
   /** Drains and closes; the process exits with 0 when it is done. */
@@ -8,16 +10,29 @@ export type ShutdownOptions = {
   readonly limitMs: number
   readonly exit?: (code: number) => void
   readonly on?: (signal: ShutdownSignal, listener: () => void) => void
+  readonly now?: () => number
 }
 
-/** A second signal ends the process at once, so that a person can insist. */
+/**
+ * Signals this close together are one request to stop.
+ *
+ * Ctrl-C reaches the whole process group of a terminal, and npm and our launchers each forward their copy of it, so one
+ * key press arrives up to three times.
+ */
+export const oneRequestMs = 1_000
+
+/** A second signal after that ends the process at once, so that a person can insist. */
 export function onShutdown(options: ShutdownOptions): void {
   const exit = options.exit ?? ((code: number) => process.exit(code))
   const on = options.on ?? ((signal, listener) => void process.on(signal, listener))
-  let stopping = false
+  const now = options.now ?? (() => performance.now())
+  let firstAt: number | undefined
   const begin = (signal: ShutdownSignal) => {
-    if (stopping) return exit(1)
-    stopping = true
+    if (firstAt !== undefined) {
+      if (now() - firstAt > oneRequestMs) exit(1)
+      return
+    }
+    firstAt = now()
     setTimeout(() => exit(1), options.limitMs).unref()
     options.stop(signal).then(
       () => exit(0),
@@ -26,4 +41,15 @@ export function onShutdown(options: ShutdownOptions): void {
   }
   on('SIGTERM', () => begin('SIGTERM'))
   on('SIGINT', () => begin('SIGINT'))
+  if (!ignoresHangup()) on('SIGHUP', () => begin('SIGHUP'))
+}
+
+/** Whether `nohup` started this program: a listener of ours would undo what it asked for. */
+function ignoresHangup(): boolean {
+  try {
+    const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
+    return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n
+  } catch {
+    return false // only Linux tells
+  }
 }

@@ -37,6 +37,7 @@ export async function serveForSupervisor(): Promise<void> {
   })
   process.on('SIGTERM', () => void end())
   process.on('SIGINT', () => void end())
+  process.on('SIGHUP', () => void end())
 
   try {
     const settings = receiveSettings(await channel.ask('settings', null, answerWithinMs))

@@ -1,0 +1,60 @@
+/** Claims a home for one stack at a time, so that a second start cannot overwrite what the first one uses. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { Home } from './home.ts'
+import { StackError } from './stack-error.ts'
+
+type Claim = {
+  readonly pid: number
+  /** Tells the process from a later one with the same id. */
+  readonly started: string
+  readonly url: string
+}
+
+/** Returns how to give the home back; throws if a running stack has it. */
+export function claimHome(home: Home, url: string): () => void {
+  const path = home.at('running.json')
+  const claim: Claim = { pid: process.pid, started: startOf(process.pid) ?? '', url }
+  for (;;) {
+    try {
+      // Exclusive: of two starts at the same moment one fails here.
+      writeFileSync(path, JSON.stringify(claim), { flag: 'wx', mode: 0o600 })
+      return () => rmSync(path, { force: true })
+    } catch (cause) {
+      if ((cause as { code?: unknown }).code !== 'EEXIST') {
+        const message = `${path} cannot be written; check its permissions, or choose another directory with --home`
+        throw new StackError('home_unusable', message, { cause })
+      }
+    }
+    const other = readClaim(path)
+    if (other !== undefined && startOf(other.pid) === other.started) {
+      throw new StackError(
+        'already_running',
+        `already running at ${other.url} (process ${other.pid}) with ${home.path}; stop it there with Ctrl-C, or choose another directory with --home`,
+      )
+    }
+    rmSync(path, { force: true }) // left behind by a stack that was killed
+  }
+}
+
+function readClaim(path: string): Claim | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** When a running process was started, in the system's own units; undefined if there is none. */
+function startOf(pid: number): string | undefined {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'EPERM') return undefined
+  }
+  try {
+    // Field 22 of proc(5), counted behind the name, which may contain spaces.
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19]
+  } catch {
+    return '' // only Linux tells
+  }
+}
