@@ -7,7 +7,7 @@ import { freePorts } from '@privatemode/service/testing'
 import {
   type ScriptedServer,
   startScriptedServer,
-} from '../../apps/worker/src/testing/scripted-server.ts'
+} from '../../packages/inference/src/testing/scripted-server.ts'
 import { listProcesses } from '../process-table.ts'
 
 const repository = resolve(import.meta.dir, '../..')
