@@ -123,13 +123,13 @@ export const machineTargets: readonly FuzzTarget[] = [
     seeds: [json({ a: [{ b: '"}' }], 'c,': { d: null } }), json([[1], { e: 2 }])],
     read(bytes) {
       const whole = new TextDecoder().decode(bytes)
-      const slices = sliceJson(whole)
+      const slices = sliceJson(whole, { maxDepth: 8, count: () => {} })
       if (slices === undefined || slices.kind === 'leaf') return
       const parsed = JSON.parse(whole)
       if (slices.kind === 'array') {
         requireSame(
           'items',
-          slices.items.map((item) => JSON.parse(item)),
+          slices.items.map(({ text }) => JSON.parse(text)),
           parsed,
         )
         return
@@ -138,7 +138,7 @@ export const machineTargets: readonly FuzzTarget[] = [
       for (const [name, member] of slices.members) {
         requireSame(
           'member',
-          JSON.parse(member),
+          JSON.parse(member.text),
           Object.getOwnPropertyDescriptor(parsed, name)?.value,
         )
       }

@@ -1,7 +1,13 @@
 /** What a call of `evidence` brings: files taken apart, and how to judge them. */
-import type { AuthenticityContext, Manifest } from '@privatemode/attestation'
+import type {
+  AttestationErrorCode,
+  AuthenticityContext,
+  Manifest,
+  Transcript,
+} from '@privatemode/attestation'
 import { type Certificate, parseCertificate, parseCrl } from '@privatemode/attestation/inspect'
-import { type Bytes, bytesOf, type Piece } from '../files/piece.ts'
+import { UsageError } from '../command.ts'
+import { type Bytes, bytesOf, type Kind, type Piece } from '../files/piece.ts'
 import { readPieces } from '../files/read-pieces.ts'
 
 export type Files = {
@@ -29,28 +35,69 @@ export type Inputs = Judgement & {
   readonly all: readonly Piece[]
   /** Bytes in the report's file that look like nothing; for a verifier to refuse. */
   readonly unknownReports: readonly Bytes[]
+  /** Options whose file holds nothing of what it was given as. */
+  readonly unreadable: readonly Unreadable[]
 }
+
+type Unreadable = { readonly option: string; readonly code: AttestationErrorCode }
+
+// More than a rack of evidence has; what comes with a report is searched again for each report.
+const limits = { certificate: 512, crl: 64, ocsp: 256, rim: 64, 'tcb-info': 64, 'qe-identity': 64 }
 
 export function readInputs(files: Files, judgement: Judgement): Inputs {
   const report = readPieces(files.report)
-  const certificates = files.certificates.flatMap((file) => readAs(file, 'certificate'))
-  const crls = files.crls.flatMap((file) => readAs(file, 'crl'))
-  const rims = files.rims.flatMap((file) => readAs(file, 'rim'))
-  const ocsp = files.ocsp.flatMap((file) => readAs(file, 'ocsp'))
-  const collateral = files.collateral.flatMap((file) => readPieces(file))
+  const unreadable: Unreadable[] = []
+  const read = (option: keyof typeof purposes, given: readonly Bytes[]): Piece[] =>
+    given.flatMap((file) => {
+      const { kinds, code, standsFor }: Purpose = purposes[option]
+      const pieces = readPieces(file)
+      if (pieces.some(({ kind }) => kinds.includes(kind))) return pieces
+      unreadable.push({ option, code })
+      return standsFor === undefined ? pieces : [...pieces, { kind: standsFor, bytes: file }]
+    })
+  const crls = read('crl', files.crls)
+  const certificates = read('cert', files.certificates)
+  const collateral = read('collateral', files.collateral)
+  const rims = read('rim', files.rims)
+  const ocsp = read('ocsp', files.ocsp)
+  const all = [...crls, ...certificates, ...collateral, ...rims, ...ocsp, ...report]
+  for (const [kind, limit] of Object.entries(limits)) {
+    const { length } = all.filter((piece) => piece.kind === kind)
+    if (length > limit) throw new UsageError(`${length} pieces of ${kind}, at most ${limit}`)
+  }
   return {
     ...judgement,
     report,
     unknownReports: bytesOf(report, 'unknown').slice(0, 1),
     givenCrls: bytesOf(crls, 'crl'),
-    all: [...crls, ...certificates, ...collateral, ...rims, ...ocsp, ...report],
+    all,
+    unreadable,
   }
 }
 
-/** A file that holds nothing of what it was given as stands for itself, and will be refused. */
-function readAs(file: Bytes, kind: 'certificate' | 'crl' | 'rim' | 'ocsp'): Piece[] {
-  const pieces = readPieces(file)
-  return pieces.some((piece) => piece.kind === kind) ? pieces : [...pieces, { kind, bytes: file }]
+type Purpose = {
+  readonly kinds: readonly Kind[]
+  readonly code: AttestationErrorCode
+  /** What a file without any of them stands for, so that verification refuses it by name. */
+  readonly standsFor?: 'certificate' | 'crl' | 'rim' | 'ocsp'
+}
+
+const purposes = {
+  cert: { kinds: ['certificate'], code: 'certificate_malformed', standsFor: 'certificate' },
+  crl: { kinds: ['crl'], code: 'crl_invalid', standsFor: 'crl' },
+  rim: { kinds: ['rim'], code: 'collateral_malformed', standsFor: 'rim' },
+  ocsp: { kinds: ['ocsp'], code: 'evidence_malformed', standsFor: 'ocsp' },
+  collateral: {
+    kinds: ['tcb-info', 'qe-identity', 'tdx-collateral', 'certificate', 'crl', 'rim', 'ocsp'],
+    code: 'collateral_malformed',
+  },
+} as const satisfies Readonly<Record<string, Purpose>>
+
+/** What was given for a purpose and does not serve it is refused, whatever the kind of evidence. */
+export function requireGivenFiles({ unreadable }: Inputs, transcript: Transcript): void {
+  for (const { option, code } of unreadable) {
+    transcript.fail(`evidence/${option}`, code, `a file given as --${option} holds none`)
+  }
 }
 
 /** Undefined where the bytes are no certificate; whether it is trusted, verification says. */

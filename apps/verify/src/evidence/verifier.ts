@@ -1,7 +1,9 @@
 /** Runs one kind of evidence through authentication, the rules that always hold, and a manifest. */
 import { AttestationError, type Check, Transcript } from '@privatemode/attestation'
+import { UsageError } from '../command.ts'
+import { maxReports } from '../files/find-reports.ts'
 import type { Bytes } from '../files/piece.ts'
-import type { Inputs } from './inputs.ts'
+import { type Inputs, requireGivenFiles } from './inputs.ts'
 import type { Appraisal, Verdict } from './verdict.ts'
 
 export type Verifier<Evidence, Claims> = {
@@ -24,28 +26,39 @@ export type Verifier<Evidence, Claims> = {
   readonly appraise: (claims: Claims, inputs: Inputs, transcript: Transcript) => void
 }
 
-const maxReports = 64
-const maxVariants = 16
+/** As many as there can be signers of one call's reports; a wrong one fails at its signature. */
+const maxVariants = 64
 
 export async function verify<Evidence, Claims>(
   verifier: Verifier<Evidence, Claims>,
   inputs: Inputs,
 ): Promise<Verdict> {
-  const found = verifier.findReports(inputs).slice(0, maxReports)
+  const found = verifier.findReports(inputs)
+  if (found.length > maxReports) {
+    throw new UsageError(`the file holds more than ${maxReports} reports; give fewer at a time`)
+  }
   // Nothing found: the verifier is to say what is wrong with the bytes that are there.
   const reports = found.length > 0 ? found : inputs.unknownReports
-  if (reports.length === 0) return nothingFound
+  if (reports.length === 0) return nothingFound(inputs)
   const outcomes: Outcome<Claims>[] = []
   for (const report of reports) outcomes.push(await verifyReport(verifier, report, inputs))
   return summarize(outcomes, inputs)
 }
 
-const nothingFound: Verdict = {
-  authentic: false,
-  code: 'evidence_malformed',
-  message: 'the file holds no report in any form that is known',
-  claims: {},
-  checks: [{ id: 'evidence/file', result: 'failed', detail: 'no report of this kind was found' }],
+function nothingFound({ report }: Inputs): Verdict {
+  const others = new Set(report.map(({ kind }) => reportNames[kind]).filter(Boolean))
+  const message =
+    others.size === 0
+      ? 'the file holds no report in any form that is known'
+      : `the file holds ${[...others].join(' and ')}, not a report of this --type`
+  const check = { id: 'evidence/file', result: 'failed', detail: message } as const
+  return { authentic: false, code: 'evidence_malformed', message, claims: {}, checks: [check] }
+}
+
+const reportNames: { readonly [kind: string]: string } = {
+  'snp-report': 'an SNP report',
+  'tdx-quote': 'a quote of Intel',
+  'nvidia-report': 'a report of an NVIDIA device',
 }
 
 type Refusal = { readonly code: AttestationError['code']; readonly message: string }
@@ -86,6 +99,7 @@ async function verifyVariant<Evidence, Claims>(
   let claims: Claims
   try {
     claims = await verifier.authenticate(evidence, inputs, transcript)
+    requireGivenFiles(inputs, transcript)
     if (inputs.manifest === undefined) verifier.requireAlways(claims, transcript)
   } catch (error) {
     const refusal = refusalOf(error)

@@ -3,7 +3,15 @@ import type { Bytes, Piece } from './piece.ts'
 
 const snpBytes = 1184
 const intelVendorId = Buffer.from('939a7233f79c4ca9940a0db3957f0607', 'hex')
+const vendorIdOffset = 12
+/** Header and body of the shortest kind, an SGX quote. */
+const minQuoteBytes = 432
+/** More is no quote; what follows one has no meaning. */
+const maxQuoteBytes = 64 * 1024
 const spdmRequest = Buffer.from('11e001ff', 'hex')
+
+/** Of one call; a file with more is refused as a whole. */
+export const maxReports = 64
 
 /** Looks at every offset; what is found is verified later like any other report. */
 export function findReports(bytes: Bytes): Piece[] {
@@ -16,6 +24,8 @@ function findSnp(bytes: Bytes): Piece[] {
   }
   const found: Piece[] = []
   for (let offset = 0; offset + snpBytes <= bytes.length; offset += 1) {
+    // The version, first of all: most offsets of a large file end here.
+    if ((bytes[offset] ?? 0) < 2 || (bytes[offset] ?? 0) > 5 || bytes[offset + 1] !== 0) continue
     const candidate = bytes.subarray(offset, offset + snpBytes)
     if (!looksLikeSnp(candidate)) continue
     found.push({ kind: 'snp-report', bytes: new Uint8Array(candidate) })
@@ -36,11 +46,19 @@ function looksLikeSnp(report: Bytes): boolean {
   )
 }
 
+/** Every quote, of SGX too: verification names the TEE that a quote is of. */
 function findTdx(bytes: Bytes): Piece[] {
-  const blob = Buffer.from(bytes)
-  const at = blob.indexOf(intelVendorId) - 12
-  const isQuote = at >= 0 && [4, 5].includes(blob.readUInt16LE(at)) && blob[at + 4] === 0x81
-  return isQuote ? [{ kind: 'tdx-quote', bytes: bytes.slice(at) }] : []
+  const blob = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  const found: Piece[] = []
+  let hit = blob.indexOf(intelVendorId)
+  // One more than are judged is enough for the refusal, and keeps the copies few.
+  while (hit >= 0 && found.length <= maxReports) {
+    const at = hit - vendorIdOffset
+    const isQuote = at >= 0 && [3, 4, 5].includes(blob.readUInt16LE(at))
+    if (isQuote) found.push({ kind: 'tdx-quote', bytes: bytes.slice(at, at + maxQuoteBytes) })
+    hit = blob.indexOf(intelVendorId, hit + (isQuote ? minQuoteBytes : 1))
+  }
+  return found
 }
 
 function findNvidia(bytes: Bytes): Piece[] {

@@ -1,55 +1,124 @@
 /** Cuts JSON text into the exact text of its members, since signatures are over exact bytes. */
 
+/** `text` is what stands in the file, without the white space around it. */
 export type JsonSlice =
-  | { readonly kind: 'object'; readonly members: ReadonlyMap<string, string> }
-  | { readonly kind: 'array'; readonly items: readonly string[] }
-  | { readonly kind: 'leaf'; readonly value: unknown }
+  | {
+      readonly kind: 'object'
+      readonly text: string
+      readonly members: ReadonlyMap<string, JsonSlice>
+    }
+  | { readonly kind: 'array'; readonly text: string; readonly items: readonly JsonSlice[] }
+  /** A string, number, word, or an array of numbers: byte strings have thousands of items. */
+  | { readonly kind: 'leaf'; readonly text: string }
 
-/** Undefined where the text is not JSON. */
-export function sliceJson(text: string): JsonSlice | undefined {
-  let value: unknown
+export type JsonLimits = {
+  /** What lies deeper is not cut: it stands as a leaf. */
+  readonly maxDepth: number
+  /** Called for every value; throws where there are too many. */
+  readonly count: () => void
+}
+
+/** Undefined where the text is not JSON. Reads the text twice, however deep it is. */
+export function sliceJson(text: string, limits: JsonLimits): JsonSlice | undefined {
   try {
-    value = JSON.parse(text)
+    JSON.parse(text)
   } catch {
     return undefined
   }
-  if (Array.isArray(value)) {
-    // Byte strings as arrays of numbers have thousands of items: not worth cutting.
-    const isFlat = value.every((item) => typeof item !== 'object')
-    return isFlat ? { kind: 'leaf', value } : { kind: 'array', items: cut(text) }
-  }
-  if (typeof value !== 'object' || value === null) return { kind: 'leaf', value }
-  const members = new Map<string, string>()
-  for (const part of cut(text)) {
-    const end = stringEnd(part, 0)
-    members.set(JSON.parse(part.slice(0, end)), part.slice(part.indexOf(':', end) + 1).trim())
-  }
-  return { kind: 'object', members }
+  return new Slicer(text, limits).value(0)
 }
 
-/** The parts between the commas of the outermost brackets of valid JSON. */
-function cut(text: string): string[] {
-  const body = text.trim().slice(1, -1)
-  const parts: string[] = []
-  let depth = 0
-  let start = 0
-  for (let at = 0; at < body.length; at += 1) {
-    const character = body[at]
-    if (character === '"') at = stringEnd(body, at) - 1
-    else if (character === '{' || character === '[') depth += 1
-    else if (character === '}' || character === ']') depth -= 1
-    else if (character === ',' && depth === 0) {
-      parts.push(body.slice(start, at).trim())
-      start = at + 1
+const numbers = /\[[\s\d,.eE+-]*\]/y
+const scalar = /[^\s,\]}]+/y
+
+/** Trusts that the text is valid JSON. */
+class Slicer {
+  readonly #text: string
+  readonly #limits: JsonLimits
+  #at = 0
+
+  constructor(text: string, limits: JsonLimits) {
+    this.#text = text
+    this.#limits = limits
+  }
+
+  value(depth: number): JsonSlice {
+    this.#limits.count()
+    this.#space()
+    const start = this.#at
+    const text = () => this.#text.slice(start, this.#at)
+    const opening = this.#text[start]
+    if (opening === '"') this.#string()
+    else if (opening !== '{' && opening !== '[') this.#match(scalar)
+    else if (depth >= this.#limits.maxDepth) this.#skipNested()
+    else if (opening === '{') {
+      const members = this.#members(depth + 1)
+      return { kind: 'object', text: text(), members }
+    } else if (!this.#match(numbers)) {
+      const items = this.#items(depth + 1)
+      return { kind: 'array', text: text(), items }
     }
+    return { kind: 'leaf', text: text() }
   }
-  const last = body.slice(start).trim()
-  return last === '' ? parts : [...parts, last]
-}
 
-/** The position behind the string that begins at `start`. */
-function stringEnd(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at + 1
+  #members(depth: number): ReadonlyMap<string, JsonSlice> {
+    const members = new Map<string, JsonSlice>()
+    this.#at += 1
+    while (!this.#closes()) {
+      const start = this.#at
+      this.#string()
+      const name = JSON.parse(this.#text.slice(start, this.#at)) as string
+      this.#at = this.#text.indexOf(':', this.#at) + 1
+      members.set(name, this.value(depth))
+    }
+    return members
+  }
+
+  #items(depth: number): readonly JsonSlice[] {
+    const items: JsonSlice[] = []
+    this.#at += 1
+    while (!this.#closes()) items.push(this.value(depth))
+    return items
+  }
+
+  /** Passes a comma, or the closing bracket and says so. */
+  #closes(): boolean {
+    this.#space()
+    const character = this.#text[this.#at]
+    if (character !== '}' && character !== ']' && character !== ',') return false
+    this.#at += 1
+    if (character !== ',') return true
+    this.#space()
+    return false
+  }
+
+  #skipNested(): void {
+    let depth = 0
+    do {
+      const character = this.#text[this.#at]
+      if (character === '"') this.#string()
+      else {
+        if (character === '{' || character === '[') depth += 1
+        if (character === '}' || character === ']') depth -= 1
+        this.#at += 1
+      }
+    } while (depth > 0)
+  }
+
+  #string(): void {
+    this.#at += 1
+    while (this.#text[this.#at] !== '"') this.#at += this.#text[this.#at] === '\\' ? 2 : 1
+    this.#at += 1
+  }
+
+  #match(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at
+    const match = pattern.exec(this.#text)
+    this.#at += match?.[0].length ?? 0
+    return match !== null
+  }
+
+  #space(): void {
+    while (' \n\r\t'.includes(this.#text[this.#at] ?? '.')) this.#at += 1
+  }
 }

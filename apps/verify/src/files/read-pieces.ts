@@ -1,77 +1,100 @@
 /** Takes a file apart, whatever form it has, into pieces that look like evidence or collateral. */
 import type { TdxCollateral } from '@privatemode/attestation'
-import { asText, decodeBase64, decodeHex, decodePercent, findPemBlocks } from './decode-text.ts'
+import {
+  asText,
+  decodeBase64,
+  decodeHex,
+  decodePercent,
+  findPemBlocks,
+  trimEndOf,
+} from './decode-text.ts'
+import { FileLimits } from './file-limits.ts'
 import { findCertificates, readDer } from './find-der.ts'
 import { findReports } from './find-reports.ts'
-import { sliceJson } from './json-slices.ts'
+import { type JsonSlice, sliceJson } from './json-slices.ts'
 import type { Bytes, Piece, SignedDocument } from './piece.ts'
 import { formatSnpFields } from './snp-fields.ts'
 
 /** Encodings inside encodings: base64 in JSON in base64 is about as deep as tools go. */
 const maxDepth = 12
 
-export function readPieces(bytes: Bytes, depth = 0): Piece[] {
+/** Shorter strings in JSON hold nothing that is known: a public key alone is longer. */
+const minStringLength = 48
+
+/** Throws a {@link UsageError} where a file is too much to take apart. */
+export function readPieces(file: Bytes): Piece[] {
+  return readBytes(file, 0, new FileLimits())
+}
+
+function readBytes(bytes: Bytes, depth: number, limits: FileLimits): Piece[] {
   if (bytes.length === 0 || depth > maxDepth) return []
+  limits.decoded()
   const response = splitHttp(bytes)
-  if (response !== undefined) return readHttp(response, depth)
+  if (response !== undefined) return readHttp(response, depth, limits)
   const text = asText(bytes)
-  if (text !== undefined) return readText(text, bytes, depth)
-  const der = readDer(bytes)
+  if (text !== undefined) return readText(text, bytes, depth, limits)
+  const der = readDer(bytes, limits)
   if (der !== undefined) return der
   const embedded = Buffer.from(bytes).toString('latin1')
-  const found = [...findReports(bytes), ...findCertificates(bytes), ...readPem(embedded, depth)]
+  const found = [
+    ...findReports(bytes),
+    ...findCertificates(bytes, limits),
+    ...readPem(embedded, depth, limits),
+  ]
   return found.length > 0 ? found : [{ kind: 'unknown', bytes }]
 }
 
-function readText(encoded: string, bytes: Bytes, depth: number): Piece[] {
+function readText(encoded: string, bytes: Bytes, depth: number, limits: FileLimits): Piece[] {
   const text = decodePercent(encoded).trim()
   if (text.startsWith('{') || text.startsWith('[')) {
-    const pieces = readJson(text, depth)
-    if (pieces !== undefined) return pieces
+    const slice = sliceJson(text, { maxDepth: maxDepth - depth, count: () => limits.value() })
+    if (slice !== undefined) return readJson(slice, depth, limits)
   }
   if (text.startsWith('<')) return [{ kind: 'rim', bytes }]
-  if (text.includes('-----BEGIN ')) return readPem(text, depth)
+  if (text.includes('-----BEGIN ')) return readPem(text, depth, limits)
   const decoded = decodeHex(text) ?? decodeBase64(text)
-  return decoded === undefined ? [] : readPieces(decoded, depth + 1)
+  return decoded === undefined ? [] : readBytes(decoded, depth + 1, limits)
 }
 
-function readPem(text: string, depth: number): Piece[] {
-  return findPemBlocks(text).flatMap(({ bytes }) => readPieces(bytes, depth + 1))
+function readPem(text: string, depth: number, limits: FileLimits): Piece[] {
+  return findPemBlocks(text).flatMap(({ bytes }) => readBytes(bytes, depth + 1, limits))
 }
 
-/** Undefined where it is not JSON after all. */
-function readJson(text: string, depth: number): Piece[] | undefined {
-  const slice = depth > maxDepth ? undefined : sliceJson(text)
-  if (slice === undefined) return undefined
+function readJson(slice: JsonSlice, depth: number, limits: FileLimits): Piece[] {
   switch (slice.kind) {
     case 'leaf':
-      return readLeaf(slice.value, depth)
+      return readLeaf(slice.text, depth, limits)
     case 'array':
-      return slice.items.flatMap((item) => readJson(item, depth + 1) ?? [])
+      return slice.items.flatMap((item) => readJson(item, depth + 1, limits))
     case 'object':
-      return readObject(slice.members, text, depth)
+      return readObject(slice.members, slice.text, depth, limits)
   }
 }
 
-function readLeaf(value: unknown, depth: number): Piece[] {
-  if (typeof value === 'string') return readPieces(utf8(value), depth + 1)
+function readLeaf(text: string, depth: number, limits: FileLimits): Piece[] {
+  if (text.length < minStringLength || text.startsWith('{')) return []
+  const value: unknown = JSON.parse(text)
+  if (typeof value === 'string') return readBytes(utf8(value), depth + 1, limits)
   const isBytes =
     Array.isArray(value) &&
     value.length > 0 &&
     value.every((item) => Number.isInteger(item) && item >= 0 && item <= 0xff)
-  return isBytes ? readPieces(Uint8Array.from(value as number[]), depth + 1) : []
+  return isBytes ? readBytes(Uint8Array.from(value as number[]), depth + 1, limits) : []
 }
 
-function readObject(members: ReadonlyMap<string, string>, text: string, depth: number): Piece[] {
-  const report = formatSnpFields(JSON.parse(text))
+type Members = ReadonlyMap<string, JsonSlice>
+
+function readObject(members: Members, text: string, depth: number, limits: FileLimits): Piece[] {
+  const isReport = members.has('measurement') && members.has('signature')
+  const report = isReport ? formatSnpFields(JSON.parse(text)) : undefined
   if (report !== undefined) return [{ kind: 'snp-report', bytes: report }]
   const document = readSignedDocument(members)
   if (document !== undefined) return [document]
-  const collateral = readCollateral(members, depth)
+  const collateral = readCollateral(members, depth, limits)
   const rest = [...members].filter(([name]) => !collateral.taken.has(name))
-  const pieces = rest.flatMap(([name, raw]) => [
-    ...readNonce(name, raw),
-    ...(readJson(raw, depth + 1) ?? []),
+  const pieces = rest.flatMap(([name, slice]) => [
+    ...readNonce(name, slice.text),
+    ...readJson(slice, depth + 1, limits),
   ])
   return [...collateral.pieces, ...pieces]
 }
@@ -82,10 +105,10 @@ function readNonce(name: string, raw: string): Piece[] {
 }
 
 /** Intel's own answers: one member that is signed, and the signature. */
-function readSignedDocument(members: ReadonlyMap<string, string>): Piece | undefined {
+function readSignedDocument(members: Members): Piece | undefined {
   const signature = unquote(members.get('signature'))
-  const tcbInfo = members.get('tcbInfo')
-  const identity = members.get('enclaveIdentity')
+  const tcbInfo = members.get('tcbInfo')?.text
+  const identity = members.get('enclaveIdentity')?.text
   if (signature === undefined) return undefined
   if (tcbInfo !== undefined) return { kind: 'tcb-info', document: { text: tcbInfo, signature } }
   if (identity === undefined) return undefined
@@ -106,28 +129,29 @@ const collateralNames: ReadonlyMap<string, keyof TdxCollateral> = new Map([
 ])
 
 /** Fields by their names, as verification libraries write them; a list may be hex, base64 or PEM. */
-function readCollateral(members: ReadonlyMap<string, string>, depth: number) {
+function readCollateral(members: Members, depth: number, limits: FileLimits) {
   const fields: { -readonly [Name in keyof TdxCollateral]?: string } = {}
   const taken = new Set<string>()
   const pieces: Piece[] = []
-  for (const [spelled, raw] of members) {
+  for (const [spelled, slice] of members) {
     const name = collateralNames.get(spelled.replaceAll('_', '').toLowerCase())
     // Strings of C keep their final zero in some tools; it is no part of what was signed.
-    const value = unquote(raw)?.replace(/\0+$/, '')
-    if (name === undefined || value === undefined) continue
+    const value = trimEndOf(unquote(slice) ?? '', '\0')
+    if (name === undefined || unquote(slice) === undefined) continue
     taken.add(spelled)
     // Some tools put Intel's whole answer where others put its signed member.
-    const whole = value.includes('"signature"') ? (readJson(value, depth + 1) ?? []) : []
+    const whole = value.includes('"signature"') ? readBytes(utf8(value), depth + 1, limits) : []
     if (whole.length > 0) pieces.push(...whole)
-    else fields[name] = name.endsWith('_crl') ? recodeList(value, depth) : decodePercent(value)
+    else
+      fields[name] = name.endsWith('_crl') ? recodeList(value, depth, limits) : decodePercent(value)
   }
   if (Object.keys(fields).length > 0) pieces.unshift({ kind: 'tdx-collateral', fields })
   return { taken, pieces }
 }
 
 /** DER in base64, as evidence has it. What is no list stays what it is, to be refused. */
-function recodeList(value: string, depth: number): string {
-  const list = readPieces(utf8(value), depth + 1).find(({ kind }) => kind === 'crl')
+function recodeList(value: string, depth: number, limits: FileLimits): string {
+  const list = readBytes(utf8(value), depth + 1, limits).find(({ kind }) => kind === 'crl')
   const bytes = list?.kind === 'crl' ? list.bytes : (decodeHex(value) ?? decodeBase64(value))
   return Buffer.from(bytes ?? utf8(value)).toString('base64')
 }
@@ -144,24 +168,24 @@ function splitHttp(bytes: Bytes): HttpResponse | undefined {
 }
 
 /** Intel answers with the signer's chain in a header beside the document. */
-function readHttp({ head, body }: HttpResponse, depth: number): Piece[] {
+function readHttp({ head, body }: HttpResponse, depth: number, limits: FileLimits): Piece[] {
   const chain = head
     .split(/\r?\n/)
     .map((line) => decodePercent(line.slice(line.indexOf(':') + 1).trim()))
     .find((value) => value.includes('-----BEGIN CERTIFICATE-----'))
-  const pieces = readPieces(body, depth + 1)
+  const pieces = readBytes(body, depth + 1, limits)
   if (chain === undefined) return pieces
   const withChain = (document: SignedDocument) => ({ ...document, issuerChain: chain })
   const signed = pieces.map((piece): Piece => {
     if (piece.kind !== 'tcb-info' && piece.kind !== 'qe-identity') return piece
     return { ...piece, document: withChain(piece.document) }
   })
-  return [...signed, ...readPem(chain, depth)]
+  return [...signed, ...readPem(chain, depth, limits)]
 }
 
-function unquote(raw: string | undefined): string | undefined {
-  if (raw === undefined || !raw.startsWith('"')) return undefined
-  const value: unknown = JSON.parse(raw)
+function unquote(slice: JsonSlice | undefined): string | undefined {
+  if (slice === undefined || !slice.text.startsWith('"')) return undefined
+  const value: unknown = JSON.parse(slice.text)
   return typeof value === 'string' ? value : undefined
 }
 

@@ -56,6 +56,7 @@ export type TdxQuote = {
 /** Buffers in use reach 8000 bytes; a quote beyond this is not one. */
 const maxQuoteBytes = 64 * 1024
 const ecdsaP256 = 2
+const teeSgx = 0
 const teeTdx = 0x81
 const intelVendorId = '939a7233f79c4ca9940a0db3957f0607'
 const bodyBytes: { readonly [type: number]: number } = { 2: 584, 3: 648 }
@@ -96,10 +97,12 @@ export function parseQuote(bytes: Uint8Array): TdxQuote {
 
 function readHead(reader: Reader): { version: 4 | 5; bodyType: number } {
   const version = reader.uint16('version')
+  if (version === 3) unsupported('quote of an SGX enclave (version 3), expected TDX')
   if (version !== 4 && version !== 5) unsupported(`quote version ${version}, expected 4 or 5`)
   const keyType = reader.uint16('attestation key type')
   if (keyType !== ecdsaP256) unsupported(`attestation key type ${keyType}, expected ${ecdsaP256}`)
   const tee = reader.uint32('TEE type')
+  if (tee === teeSgx) unsupported(`quote of an SGX enclave (version ${version}), expected TDX`)
   if (tee !== teeTdx) unsupported(`TEE type 0x${tee.toString(16)}, expected 0x81 (TDX)`)
   reader.take(4, 'reserved')
   const vendor = formatHex(reader.take(16, 'QE vendor id'))
