@@ -148,6 +148,7 @@ async function prepareGateway(port: number, upstream: number): Promise<string> {
     models: kinds.map((id) => ({ id, created: 1, display_name: id, tasks: ['generate'] })),
     seal_key_id: 'ab'.repeat(16),
     receipt_key: Buffer.alloc(32).toString('base64'),
+    relay_key: Buffer.alloc(32).toString('base64'),
     capacity: 1000,
     active: 0,
     draining: false,

@@ -120,6 +120,7 @@ async function writeMs(database: Database): Promise<number> {
     const records = Array.from(
       { length: batch },
       (_, index): UsageRecord => ({
+        admissionId: randomBytes(16).toString('hex'),
         requestId: randomBytes(16).toString('hex'),
         startedAtMs: Date.now() - index,
         keyId: `key_${1 + (index % syntheticAccounts)}_${1 + (index % 4)}`,

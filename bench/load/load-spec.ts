@@ -31,6 +31,8 @@ export type SealedSpec = {
   readonly manifestPath: string
   readonly rootFingerprint: string
   readonly shape: 'off' | 'default'
+  /** Base64: where a worker is asked without its gateway, what the gateway would sign with. */
+  readonly relayKey?: string
 }
 
 /** What is asked for; `bodyBytes` is the size of the request's body. */

@@ -1,5 +1,7 @@
 /** Makes the sealed requests of a client that has verified its worker, for loads on gateway or worker alone. */
+import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { relayHeaders, relayText } from '@privatemode/protocol/fleet'
 import {
   createStaticSource,
   defaultMaxAnswerBytes,
@@ -49,9 +51,8 @@ export async function createSealedMessages(
     if (prepared instanceof Promise) throw new TypeError('the session is not warm')
     const { headers, request } = prepared
     let head = `POST ${sealedPath} HTTP/1.1\r\nhost: 127.0.0.1:${spec.port}\r\ncontent-length: ${request.lengthBytes}\r\n`
-    // What the gateway would add for a worker.
-    head += 'privatemode-key-ref: key_bench\r\n'
     for (const name in headers) head += `${name}: ${headers[name]}\r\n`
+    head += relayFields(sealed, headers, request.lengthBytes)
     if (spec.churn) head += 'connection: close\r\n'
     const parts: Uint8Array[] = [Buffer.from(`${head}\r\n`, 'latin1'), request.first]
     for (let frame = request.next(); frame !== undefined; frame = request.next()) {
@@ -60,4 +61,27 @@ export async function createSealedMessages(
     }
     return Buffer.concat(parts)
   }
+}
+
+/** What the gateway would add for a worker. */
+function relayFields(
+  { relayKey }: SealedSpec,
+  headers: Readonly<Record<string, string>>,
+  lengthBytes: number,
+): string {
+  if (relayKey === undefined) return ''
+  const names = relayHeaders
+  const [keyRef, admission, sentAtMs] = ['key_bench', 'ab'.repeat(32), Date.now()]
+  const text = relayText({
+    ...{ keyRef, admission, sentAtMs, lengthBytes },
+    workerId: headers['privatemode-workers'] ?? '',
+    requestId: headers[names.requestId] ?? '',
+    model: headers[names.model] ?? '',
+    path: headers[names.path] ?? '',
+  })
+  const mac = createHmac('sha256', Buffer.from(relayKey, 'base64')).update(text).digest('base64url')
+  return (
+    `${names.keyRef}: ${keyRef}\r\n${names.admission}: ${admission}\r\n` +
+    `${names.sentAt}: ${sentAtMs}\r\n${names.mac}: ${mac}\r\n`
+  )
 }

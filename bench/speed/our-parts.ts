@@ -34,6 +34,7 @@ export async function startGatewayAlone(place: Place, backend: SealedBackend): P
     })),
     seal_key_id: worker.seal_key_id,
     receipt_key: Buffer.alloc(32).toString('base64'),
+    relay_key: Buffer.alloc(32).toString('base64'),
     capacity: 4096,
     active: 0,
     draining: false,
@@ -50,12 +51,12 @@ export async function startGatewayAlone(place: Place, backend: SealedBackend): P
 }
 
 /** The worker of the whole path, asked without its gateway, which only shows where it is. */
-export function workerAlone({ backend, workerPort, parts }: Path): Target {
+export function workerAlone({ backend, workerPort, relayKey, parts }: Path): Target {
   return {
     name: 'worker',
     port: workerPort,
     headers: sealedType,
-    sealed: { ...backend, shape: 'default' },
+    sealed: { ...backend, shape: 'default', relayKey },
     parts: parts.filter(({ name }) => name === 'worker'),
   }
 }

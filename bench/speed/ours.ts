@@ -10,6 +10,7 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { type Child, freePort, startChild, untilAnswers } from './child.ts'
 import type { Place } from './plain-proxies.ts'
+import { tapRegistration } from './registration-tap.ts'
 import { jsonType, partOf, type Target, type TargetName } from './target.ts'
 
 export type Shape = 'off' | 'default'
@@ -77,6 +78,8 @@ function startProxyProcess(
 export type Path = {
   readonly backend: Backend
   readonly workerPort: number
+  /** Base64: what relays to the worker are signed with. */
+  readonly relayKey: string
   readonly parts: Target['parts']
 }
 
@@ -93,11 +96,13 @@ export async function startPath(place: Place): Promise<Path> {
   const describing = startChild('describe', 'around', [...program('worker'), 'describe', ...engine])
   const described = JSON.parse(await describing.firstLine)
   const workerPort = freePort()
+  const tap = tapRegistration(url)
   const worker = startChild('worker', 'measured', [
-    ...[...program('worker'), '--port', String(workerPort), '--gatewayUrl', url],
+    ...[...program('worker'), '--port', String(workerPort), '--gatewayUrl', tap.url],
     ...['--operatorToken', operatorToken, ...engine],
   ])
   await untilAnswers(`http://127.0.0.1:${workerPort}/health`, startWithinMs, 200)
+  while (tap.relayKey() === undefined) await Bun.sleep(20)
   const rootFingerprint = await softwareRootFingerprint(root)
   const manifestPath = join(place.folder, 'path-manifest.json')
   writeFileSync(manifestPath, manifestFor(described, rootFingerprint))
@@ -105,6 +110,7 @@ export async function startPath(place: Place): Promise<Path> {
   return {
     backend: { url, apiKey, manifestPath, rootFingerprint },
     workerPort,
+    relayKey: tap.relayKey() ?? '',
     parts: [partOf(gateway), partOf(worker)],
   }
 }

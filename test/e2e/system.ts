@@ -11,6 +11,7 @@ import {
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
 import { parseSettings as parseGatewaySettings, startGateway } from '@privatemode/gateway'
+import { relayHeaders } from '@privatemode/protocol/fleet'
 import {
   type ClientOptions,
   defaultMaxAnswerBytes,
@@ -22,7 +23,9 @@ import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { freePort } from '@privatemode/service/testing'
 import { parseSettings as parseWorkerSettings, startWorker, type Worker } from '@privatemode/worker'
 import { measureSources } from '@privatemode/worker/measurement'
+import { signRelay } from '../../apps/gateway/src/relay/sign-relay.ts'
 import { freshDataDir } from '../../apps/gateway/src/testing/test-data-dir.ts'
+import { RelayKeys } from '../../apps/worker/src/relay/relay-keys.ts'
 import type { Engine } from '../../packages/inference/src/engine.ts'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 
@@ -39,9 +42,20 @@ export type System = {
   readonly logs: { readonly gateway: string[]; readonly worker: string[] }
   readonly folder: string
   client(over?: Partial<ClientOptions>): PrivateClient
-  createKey(name: string): Promise<string>
+  createKey(name: string, limits?: object): Promise<string>
+  /** Every request that is billed. */
+  usage(): Promise<BilledRequest[]>
   addWorker(engine?: Engine): Promise<Worker>
+  /** Headers of a sealed request, completed to those of a relay: what a gateway in other hands can do. */
+  relay(worker: Worker, headers: Record<string, string>, bytes: number): Record<string, string>
   stop(): Promise<void>
+}
+
+export type BilledRequest = {
+  readonly request_id: string
+  readonly outcome: string
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
 }
 
 export type SystemOptions = {
@@ -71,16 +85,19 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const measurement = options.measurement ?? Buffer.from(measureSources()).toString('hex')
   const manifest = manifestFor(engines[0] ?? new ScriptedEngine(), rootFingerprint, measurement)
   const workers: Worker[] = []
+  const relayKeys = new RelayKeys()
 
   const addWorker = async (engine: Engine = new ScriptedEngine()): Promise<Worker> => {
     const settings = workerSettings(folder, gateway.url, identityPath, options.tapWorker)
     const createEngine = async () => engine
-    const worker = await startWorker(settings, { env: {}, createEngine, log: log(logs.worker) })
+    const worker = await startWorker(settings, {
+      ...{ env: {}, createEngine, log: log(logs.worker), relayKeys },
+    })
     workers.push(worker)
     return worker
   }
   for (const engine of engines) await addWorker(engine)
-  const createKey = (name: string) => newKey(gateway.url, name)
+  const createKey = (name: string, limits?: object) => newKey(gateway.url, name, limits)
   const outbound = createOutbound({ env: {} })
   return {
     gatewayUrl: gateway.url,
@@ -92,7 +109,9 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     logs,
     folder,
     createKey,
+    usage: () => billedRequests(gateway.url),
     addWorker,
+    relay: (worker, headers, bytes) => relayAs(relayKeys, worker, headers, bytes),
     client: (over = {}) =>
       new PrivateClient({
         endpoint: gateway.url,
@@ -166,11 +185,35 @@ function manifestFor(engine: Engine, root: string, measurement: string): Uint8Ar
   })
 }
 
-async function newKey(gatewayUrl: string, name: string): Promise<string> {
+function relayAs(
+  keys: RelayKeys,
+  { workerId }: Worker,
+  headers: Record<string, string>,
+  lengthBytes: number,
+): Record<string, string> {
+  const relayed = { [relayHeaders.keyRef]: 'key_1', [relayHeaders.admission]: 'ab'.repeat(32) }
+  const all: Record<string, string> = { ...relayed, ...headers }
+  const read = (name: keyof typeof relayHeaders) => all[relayHeaders[name]] ?? ''
+  const sentAtMs = Date.now()
+  const mac = signRelay(keys.current(), {
+    ...{ workerId, sentAtMs, lengthBytes, requestId: read('requestId'), model: read('model') },
+    ...{ path: read('path'), keyRef: read('keyRef'), admission: read('admission') },
+  })
+  return { ...all, [relayHeaders.sentAt]: String(sentAtMs), [relayHeaders.mac]: mac }
+}
+
+async function billedRequests(gatewayUrl: string): Promise<BilledRequest[]> {
+  const range = 'from=2020-01-01&to=2100-01-01&limit=1000'
+  const url = `${gatewayUrl}/privatemode/v1/admin/usage/requests?${range}`
+  const response = await fetch(url, { headers: { authorization: `Bearer ${operatorToken}` } })
+  return ((await response.json()) as { requests: BilledRequest[] }).requests
+}
+
+async function newKey(gatewayUrl: string, name: string, limits: object = {}): Promise<string> {
   const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name }),
+    body: JSON.stringify({ name, limits }),
   })
   return ((await response.json()) as { secret: string }).secret
 }

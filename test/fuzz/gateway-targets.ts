@@ -14,11 +14,20 @@ const model = {
 }
 const registration = {
   ...{ url: 'http://10.0.0.7:8095', models: [model], seal_key_id: 'ab'.repeat(16) },
-  ...{ receipt_key: Buffer.alloc(32, 1).toString('base64'), capacity: 4, active: 1 },
+  receipt_key: Buffer.alloc(32, 1).toString('base64'),
+  relay_key: Buffer.alloc(32, 2).toString('base64'),
+  ...{ capacity: 4, active: 1 },
   draining: false,
 }
 const record = {
-  ...{ version: 1, request_id: '0f'.repeat(16), worker_id: 'w_one', key_ref: 'key_1', model: 'm' },
+  ...{
+    version: 2,
+    admission: '0a'.repeat(32),
+    request_id: '0f'.repeat(16),
+    worker_id: 'w_one',
+    key_ref: 'key_1',
+    model: 'm',
+  },
   ...{ path: '/v1/chat/completions', status: 200, outcome: 'complete', prompt_tokens: 5 },
   ...{ cached_tokens: 1, completion_tokens: 3, started_at: 1, duration_ms: 9 },
 }

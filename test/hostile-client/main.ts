@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { ClientStack } from '../clients/client-stack.ts'
 import { attacks } from './attacks.ts'
+import { billTricks } from './bill-tricks.ts'
 import { onceTricks } from './once-tricks.ts'
 import { type Target, targetsOf } from './target.ts'
 import { tryOnce } from './try-once.ts'
@@ -46,6 +47,7 @@ try {
     }
     say(`| ${trick.group}: ${trick.name} | ${cells.join(' | ')} |`)
   }
+  await tricksWithBills()
   if (!isOnce) await lastingTricks(targets)
 } finally {
   await place.stop()
@@ -53,6 +55,18 @@ try {
 if (process.argv.includes('--write')) await writeTables()
 console.log(failures === 0 ? '\nall withstood' : `\n${failures} problems`)
 process.exit(failures === 0 ? 0 : 1)
+
+async function tricksWithBills(): Promise<void> {
+  say('')
+  say('| trick with the bill | tokens used | billed |')
+  say('|---|---|---|')
+  for (const trick of billTricks.filter(({ name }) => name.includes(only))) {
+    const { used, billed, problems } = await trick.play()
+    failures += problems.length
+    const bad = problems.length === 0 ? '' : ` **${problems.join('; ')}**`
+    say(`| ${trick.name} | ${used} | ${billed}${bad} |`)
+  }
+}
 
 async function lastingTricks(targets: readonly Target[]): Promise<void> {
   say('')

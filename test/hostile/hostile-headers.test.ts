@@ -4,12 +4,19 @@ import type { PrivateClient } from '@privatemode/sdk'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { ReceiptedAnswer } from '../../packages/sdk/src/receipted-answer.ts'
 import { startSystem } from '../e2e/system.ts'
-import { startHostileGateway } from './hostile-gateway.ts'
+import { type Sealed, startHostileGateway } from './hostile-gateway.ts'
 
 const engine = new ScriptedEngine({ deltas: [{ content: 'Once ' }, { content: 'upon' }] })
 const system = await startSystem({ engines: [engine] })
 const gateway = startHostileGateway(system.gatewayUrl)
-const workerUrl = `${system.workers[0]?.url}/privatemode/v1/sealed`
+const [worker] = system.workers
+if (worker === undefined) throw new Error('the system has no worker')
+const workerUrl = `${worker.url}/privatemode/v1/sealed`
+/** Past the gateway, but with all that its owner has: the worker's relay key, too. */
+const relayed = (request: Sealed): Sealed => ({
+  ...{ ...request, url: workerUrl },
+  headers: system.relay(worker, request.headers, request.body.length),
+})
 afterAll(async () => {
   await gateway.stop()
   await system.stop()
@@ -64,7 +71,7 @@ test.each(['request-id', 'model', 'path'])(
     gateway.play({
       sealed: (request, forward) => {
         delete request.headers[`privatemode-${name}`]
-        return forward({ ...request, url: workerUrl })
+        return forward(relayed(request))
       },
     })
     const before = engine.calls.length
@@ -78,7 +85,7 @@ test('headers that it adds to a request change nothing that the worker does', as
     gateway.play({
       sealed: (request, forward) => {
         Object.assign(request.headers, added)
-        return forward({ ...request, url: workerUrl })
+        return forward(relayed(request))
       },
     })
     await (await ask(newClient())).whole()
@@ -95,7 +102,7 @@ test('a bill that it forges does not agree with the receipt, which the worker si
   gateway.play({
     sealed: async (request, forward) => {
       request.headers['privatemode-key-ref'] = 'key_of_somebody_else'
-      const response = await forward({ ...request, url: workerUrl })
+      const response = await forward(relayed(request))
       response.headers.set('privatemode-usage', '{"completion_tokens":1000000}')
       return response
     },
@@ -106,4 +113,28 @@ test('a bill that it forges does not agree with the receipt, which the worker si
   expect(receipt.completionTokens).toBe(body.usage.completion_tokens)
   expect(receipt.promptTokens).toBe(body.usage.prompt_tokens)
   expect(receipt.completionTokens).toBeLessThan(100)
+})
+
+test('whoever reaches a worker without being its gateway is refused, also with a relay seen before', async () => {
+  const seen: Sealed[] = []
+  gateway.play({
+    sealed: (request, forward) => {
+      seen.push(relayed(request))
+      return forward(seen.at(-1) ?? request)
+    },
+  })
+  await (await ask(newClient())).whole()
+  const before = engine.calls.length
+  const [first] = seen
+  if (first === undefined) throw new Error('nothing was relayed')
+  const send = async (headers: Record<string, string>) => {
+    const response = await fetch(workerUrl, { method: 'POST', headers, body: first.body })
+    return ((await response.json()) as { error: { code: string } }).error.code
+  }
+  expect(await send(first.headers)).toBe('replayed')
+  const { 'privatemode-relay-mac': _, ...bare } = first.headers
+  expect(await send(bare)).toBe('permission_denied')
+  const otherKey = { ...first.headers, 'privatemode-key-ref': 'key_of_somebody_else' }
+  expect(await send(otherKey)).toBe('permission_denied')
+  expect(engine.calls.length).toBe(before)
 })

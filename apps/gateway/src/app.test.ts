@@ -170,7 +170,9 @@ test('what was relayed and never reported is booked as lost, until the worker re
   expect(await booked()).toMatchObject([
     { request_id: requestId, outcome: 'lost', prompt_tokens: 0 },
   ])
-  const record = usageRecord({ request_id: requestId, key_ref: id, worker_id: 'w_forgetful' })
+  const admission = worker.seen.at(-1)?.headers.get('privatemode-admission')
+  const ids = { admission, request_id: requestId, key_ref: id, worker_id: 'w_forgetful' }
+  const record = usageRecord(ids)
   await gateway.operate('POST', 'registry/usage', { records: [signUsage(pair, record)] })
   expect(await booked()).toMatchObject([{ outcome: 'complete', prompt_tokens: 10 }])
   const sums = await gateway.operate('GET', `admin/usage?${range}&key=${id}&step=all&by=outcome`)

@@ -16,6 +16,7 @@ import { startLastUse } from './keys/last-use.ts'
 import { FairShare } from './limits/fair-share.ts'
 import { Limiter } from './limits/limiter.ts'
 import { oidcSignIn } from './members/oidc.ts'
+import { openAdmissions } from './metering/admissions.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
 import { ReceiptKeys } from './metering/receipt-keys.ts'
 import { operatorCheck } from './operator/operator-token.ts'
@@ -100,6 +101,7 @@ async function assemble(
     maxCached: 100_000,
     maxLookups: 256,
   })
+  const admissions = await openAdmissions(database)
   await view.start()
   const lastUse = startLastUse(database, keys, log)
   const metrics = createGatewayMetrics()
@@ -126,6 +128,7 @@ async function assemble(
       pool,
       limiter,
       shares: new FairShare(),
+      admissions,
       expected,
       metrics,
       log,
@@ -136,7 +139,7 @@ async function assemble(
       limits: settings.limits,
     },
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
-    usage: { database, receiptKeys: new ReceiptKeys(database), log, metrics },
+    usage: { database, receiptKeys: new ReceiptKeys(database), admissions, log, metrics },
     fetch: toWorkers.fetch,
     checkOperator: operatorCheck(settings.operatorToken),
     admin: {

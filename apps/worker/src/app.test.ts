@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import { createLog, type Log } from '@privatemode/service'
 import { type WorkerApp, workerHandler } from './app.ts'
+import { RelayGuard } from './relay/accept-relay.ts'
+import { RelayKeys } from './relay/relay-keys.ts'
 import { RequestRoom } from './sealed/request-room.ts'
+import type { GatewayView } from './sealed/serve-sealed.ts'
 import { WorkerError } from './worker-error.ts'
 
 const statement = new TextEncoder().encode('{}')
@@ -9,12 +12,20 @@ const silent = createLog({ format: 'json', level: 8, write: () => {} })
 
 const maxBodyBytes = 256 * 1024
 
-function handlerWith(produce: () => Promise<never>, log: Log = silent) {
+const ownRelays = () => new RelayGuard('w_1', new RelayKeys(), () => new Date())
+/** For tests of what comes behind: as if the worker's gateway had relayed it. */
+const anyRelay = { accept: () => ({}) as GatewayView }
+
+function handlerWith(
+  produce: () => Promise<never>,
+  log: Log = silent,
+  relays: WorkerApp['relays'] = ownRelays(),
+) {
   const service = { keys: { current: async () => ({ statement }) } }
   const evidence = { description: 'none', produce }
   const metrics = { refused: () => {} }
   const room = new RequestRoom(maxBodyBytes)
-  const app = { service, evidence, log, metrics, maxBodyBytes, room, attestAtOnce: 2 }
+  const app = { service, evidence, relays, log, metrics, maxBodyBytes, room, attestAtOnce: 2 }
   return workerHandler(app as unknown as WorkerApp)
 }
 
@@ -73,6 +84,20 @@ test('an unforeseen failure says nothing of its cause', async () => {
   expect(await response.text()).not.toContain('secret detail')
 })
 
+test('a sealed request that no gateway relayed is refused before its body is read', async () => {
+  const handle = handlerWith(() => Promise.reject(new Error('not asked')))
+  const body = new ReadableStream({
+    pull: () => Promise.reject(new Error('the body was read')),
+  })
+  const headers = { 'privatemode-request-id': 'f0'.repeat(16), 'privatemode-key-ref': 'key_1' }
+  const sealed = new Request('http://worker/privatemode/v1/sealed', {
+    ...{ method: 'POST', headers, body },
+  })
+  const response = await handle(sealed)
+  expect(response.status).toBe(403)
+  expect(await response.json()).toMatchObject({ error: { code: 'permission_denied' } })
+})
+
 test('other paths, methods and oversize bodies are refused', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('not asked')))
   expect((await handle(new Request('http://worker/elsewhere', { method: 'POST' }))).status).toBe(
@@ -93,7 +118,7 @@ const endless = (headers: Record<string, string>) =>
 
 test('room for a request is taken before it is read, also where its length is not declared', async () => {
   for (const first of [{ 'content-length': String(maxBodyBytes) }, {}]) {
-    const handle = handlerWith(() => Promise.reject(new Error('not asked')))
+    const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
     void handle(endless(first))
     const second = await handle(endless({ 'content-length': String(100_000) }))
     expect(second.status).toBe(503)
@@ -102,7 +127,7 @@ test('room for a request is taken before it is read, also where its length is no
 })
 
 test('a request that is refused gives its room back', async () => {
-  const handle = handlerWith(() => Promise.reject(new Error('not asked')))
+  const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
   const sealed = () =>
     new Request('http://worker/privatemode/v1/sealed', {
       method: 'POST',

@@ -2,8 +2,10 @@
 import { formatAttestation } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
+import { relayHeaders } from '@privatemode/protocol/fleet'
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
+import type { RelayGuard } from './relay/accept-relay.ts'
 import type { RequestRoom } from './sealed/request-room.ts'
 import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
 import type { WorkerMetrics } from './watching/worker-metrics.ts'
@@ -12,6 +14,7 @@ import { WorkerError } from './worker-error.ts'
 export type WorkerApp = {
   readonly service: SealedService
   readonly evidence: EvidenceSource
+  readonly relays: Pick<RelayGuard, 'accept'>
   readonly log: Log
   readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
@@ -21,6 +24,7 @@ export type WorkerApp = {
 }
 
 const nonceShape = /^[0-9a-f]{64}$/
+const requestIdShape = /^[0-9a-f]{32}$/
 
 export function workerHandler(app: WorkerApp): (request: Request) => Promise<Response> {
   let attesting = 0
@@ -41,14 +45,9 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
     }
   }
 
-  async function sealed(request: Request, requestId: string): Promise<Response> {
+  async function sealed(request: Request): Promise<Response> {
     const { headers } = request
-    const view = {
-      requestId,
-      model: headers.get('privatemode-model') ?? '',
-      path: headers.get('privatemode-path') ?? '',
-      keyRef: headers.get('privatemode-key-ref') ?? '',
-    }
+    const view = app.relays.accept(headers)
     const leave = app.room.take(bytesToRead(headers, app.maxBodyBytes))
     try {
       const bytes = await readBody(request, app.maxBodyBytes)
@@ -61,11 +60,12 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
 
   return async (request) => {
     const { pathname } = new URL(request.url)
-    const requestId = request.headers.get('privatemode-request-id') ?? newRequestId()
+    const given = request.headers.get(relayHeaders.requestId) ?? ''
+    const requestId = requestIdShape.test(given) ? given : newRequestId()
     try {
       if (pathname === '/health') return Response.json({ status: 'ok' })
       if (request.method !== 'POST') throw new ApiError('not_found', 'no such route')
-      if (pathname === '/privatemode/v1/sealed') return await sealed(request, requestId)
+      if (pathname === '/privatemode/v1/sealed') return await sealed(request)
       if (pathname === '/privatemode/v1/attestation') return await attest(request)
       throw new ApiError('not_found', 'no such route')
     } catch (error) {

@@ -17,6 +17,8 @@ import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evi
 import { measureSources } from './evidence/software-measurement.ts'
 import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
+import { RelayGuard } from './relay/accept-relay.ts'
+import { RelayKeys } from './relay/relay-keys.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { RequestRoom } from './sealed/request-room.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
@@ -35,13 +37,14 @@ export type Worker = {
   stop(): Promise<void>
 }
 
-/** What a worker is given from outside; tests give an engine and a clock of their own. */
+/** What a worker is given from outside; tests give an engine, a clock and keys of their own. */
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly createEngine: (choice: EngineChoice, log: Log) => Promise<Engine>
   readonly log?: Log
   readonly now?: () => Date
   readonly machine?: EvidenceSurroundings['machine']
+  readonly relayKeys?: RelayKeys
 }
 
 export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
@@ -78,11 +81,13 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   }
   const { maxBodyBytes } = settings
   const room = new RequestRoom(settings.maxBodyBytesTotal)
+  const relayKeys = surroundings.relayKeys ?? new RelayKeys()
+  const relays = new RelayGuard(workerId, relayKeys, now)
   const listener = listen({
     hostname: settings.host,
     port: settings.port,
     handler: workerHandler({
-      ...{ service, evidence, log, metrics, maxBodyBytes, room },
+      ...{ service, evidence, relays, log, metrics, maxBodyBytes, room },
       attestAtOnce: 32,
     }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
@@ -98,6 +103,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     workerId,
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,
+    relayKeys,
     capacity: Math.min(settings.maxRequests, engineCapacity(settings.engine)),
     fetch: toGateway.fetch,
     log,

@@ -102,7 +102,9 @@ export async function verifyReceipt(
 function parseClaims(receipt: SignedReceipt): ReceiptClaims {
   const record = new Fields(parseJson(receipt.record, limits), 'receipt.record', codes)
   const rest = new Fields(parseJson(receipt.rest, limits), 'receipt.rest', codes)
-  record.integer('version', { min: 1, max: 1 })
+  // Version 2 names the admission; receipts of version 1 stay verifiable.
+  const version = record.integer('version', { min: 1, max: 2 })
+  if (version === 2) record.hex('admission', 32)
   record.text('key_ref')
   rest.base64('salt', { max: 64 })
   const claims: ReceiptClaims = {

@@ -59,6 +59,7 @@ export type ConnectOptions = {
   readonly software?: SoftwareAttestation
   readonly fetch?: Fetch
   readonly now?: () => Date
+  /** For tests. Request ids come from it, too: they are the caller's own, and no bill or limit depends on them. */
   readonly random?: (length: number) => Bytes
   readonly onEvent?: (event: ClientEvent) => void
 }

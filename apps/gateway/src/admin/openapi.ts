@@ -174,6 +174,7 @@ const schemas: Schema = {
   }),
   UsageRow: object({
     request_id: text,
+    admission_id: text,
     started_at: moment,
     account_id: text,
     key_id: text,

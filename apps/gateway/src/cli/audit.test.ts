@@ -10,11 +10,15 @@ import { runCommand } from './command.ts'
 const receiptOf = (record: object) =>
   JSON.stringify({ record: Buffer.from(JSON.stringify(record)).toString('base64'), signature: 'x' })
 
-const columns = 'request_id,key_id,model,path,outcome,prompt_tokens,cached_tokens,completion_tokens'
+const columns =
+  'request_id,admission_id,key_id,model,path,outcome,prompt_tokens,cached_tokens,completion_tokens'
+const idOf = (record: Record<string, unknown>) => String(record.admission).slice(0, 32)
 const rowOf = (record: Record<string, unknown>) =>
   columns
     .split(',')
-    .map((name) => formatCell(record[name] ?? record.key_ref))
+    .map((name) =>
+      formatCell(name === 'admission_id' ? idOf(record) : (record[name] ?? record.key_ref)),
+    )
     .join(',')
 const billOf = (...records: Record<string, unknown>[]) =>
   `${[columns, ...records.map(rowOf)].join('\r\n')}\r\n`
@@ -44,6 +48,16 @@ test('each kind of difference is found and named', () => {
   ])
   expect(findings.unreadable).toBe(1)
   expect(formatFindings(findings)).toEndWith('2 receipts, 3 billed, 3 differences, 1 unreadable\n')
+})
+
+test('requests under one request id are told apart by what the gateway admitted', () => {
+  const one = usageRecord()
+  const other = usageRecord({ request_id: one.request_id, completion_tokens: 90 })
+  const receipts = [receiptOf(one), receiptOf(other)].join('\n')
+  expect(auditBill(receipts, billOf(other, one)).differences).toEqual([])
+  expect(auditBill(receiptOf(one), billOf(other, one)).differences).toMatchObject([
+    { requestId: one.request_id, kind: 'no_receipt' },
+  ])
 })
 
 test('a request that is billed twice, or to another key, is found', () => {

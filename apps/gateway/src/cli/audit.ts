@@ -29,8 +29,10 @@ const compared = [
 ]
 
 /**
- * `receipts` has one receipt a line, as clients get them; `billCsv` is an export of usage. Requests
- * that are billed without a receipt and cost nothing are no difference: a lost request is one.
+ * `receipts` has one receipt a line, as clients get them; `billCsv` is an export of usage. Both are
+ * matched by the gateway's number of a request, which the worker signed into the receipt; findings
+ * name the client's. Requests that are billed without a receipt and cost nothing are no difference: a
+ * lost request is one.
  */
 export function auditBill(receipts: string, billCsv: string): Findings {
   const { bill, again } = parseBill(billCsv)
@@ -46,8 +48,8 @@ export function auditBill(receipts: string, billCsv: string): Findings {
       unreadable++
       continue
     }
-    seen.add(requestId)
-    const billed = bill.get(requestId)
+    seen.add(numberOf(record))
+    const billed = bill.get(numberOf(record))
     if (billed === undefined) {
       differences.push({ requestId, kind: 'not_billed', detail: '' })
       continue
@@ -58,9 +60,10 @@ export function auditBill(receipts: string, billCsv: string): Findings {
       differences.push({ requestId, kind: 'differs', detail: `${field}: ${ours} / ${theirs}` })
     }
   }
-  for (const [requestId, row] of bill) {
+  for (const [number, row] of bill) {
     const cost = Number(row.get('prompt_tokens')) + Number(row.get('completion_tokens'))
-    if (seen.has(requestId) || cost === 0) continue
+    if (seen.has(number) || cost === 0) continue
+    const requestId = row.get('request_id') ?? ''
     differences.push({ requestId, kind: 'no_receipt', detail: `${cost} tokens` })
   }
   return { receipts: seen.size, billed: bill.size + again.length, differences, unreadable }
@@ -77,6 +80,11 @@ export function formatFindings(findings: Findings): string {
 
 type Fields = ReadonlyMap<string, string>
 
+/** What a request is billed by. Receipts from before there were admissions go by the client's number. */
+function numberOf(fields: Fields): string {
+  return fields.get('admission_id') ?? fields.get('request_id') ?? ''
+}
+
 function parseReceipt(line: string): Fields | undefined {
   try {
     const receipt = JSON.parse(line) as { record?: unknown }
@@ -84,6 +92,9 @@ function parseReceipt(line: string): Fields | undefined {
     const record = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
     const fields = new Map(Object.entries(record).map(([name, value]) => [name, String(value)]))
     const cached = billedCachedTokens(String(record.path), Number(record.cached_tokens))
+    const { admission } = record
+    // An admission is the number in the bill, and a tag that only gateways can check.
+    if (typeof admission === 'string') fields.set('admission_id', admission.slice(0, 32))
     return fields.set('cached_tokens', String(cached)).set('key_id', String(record.key_ref))
   } catch {
     return undefined
@@ -92,7 +103,7 @@ function parseReceipt(line: string): Fields | undefined {
 
 type Bill = {
   readonly bill: ReadonlyMap<string, Fields>
-  /** Requests in lines after the first that names them: they would be paid for twice. */
+  /** Requests in lines after the first with their number: they would be paid for twice. */
   readonly again: readonly string[]
 }
 
@@ -100,7 +111,9 @@ type Bill = {
 function parseBill(csv: string): Bill {
   const [head = '', ...rows] = csv.split(/\r?\n/).filter((line) => line !== '')
   const names = head.split(',')
-  const missing = ['request_id', ...compared].filter((name) => !names.includes(name))
+  const missing = ['request_id', 'admission_id', ...compared].filter(
+    (name) => !names.includes(name),
+  )
   if (missing.length > 0) {
     const message = `the bill is no export of usage: it has no column ${missing.join(', ')}`
     throw new GatewayError('settings_contradict', message)
@@ -112,9 +125,8 @@ function parseBill(csv: string): Bill {
       plainText(match[1]?.replaceAll('""', '"') ?? match[2] ?? ''),
     )
     const fields = new Map(names.map((name, index) => [name, cells[index] ?? '']))
-    const requestId = fields.get('request_id') ?? ''
-    if (bill.has(requestId)) again.push(requestId)
-    else bill.set(requestId, fields)
+    if (bill.has(numberOf(fields))) again.push(fields.get('request_id') ?? '')
+    else bill.set(numberOf(fields), fields)
   }
   return { bill, again }
 }

@@ -168,6 +168,7 @@ async function untilAdmitted(limiter: Limiter, caller: Caller): Promise<Permit> 
 
 function usage(caller: Caller, promptTokens: number) {
   return {
+    admissionId: newId(),
     requestId: newId(),
     workerId: 'w_one',
     keyId: caller.keyId,

@@ -16,7 +16,14 @@ export type ExpectedUsageOptions = {
 /** What is known of a relayed request without its worker's word. */
 export type RelayedRequest = Pick<
   UsageRecord,
-  'requestId' | 'workerId' | 'keyId' | 'model' | 'path' | 'startedAtMs' | 'durationMs'
+  | 'admissionId'
+  | 'requestId'
+  | 'workerId'
+  | 'keyId'
+  | 'model'
+  | 'path'
+  | 'startedAtMs'
+  | 'durationMs'
 >
 
 const everyMs = 1_000
@@ -122,18 +129,18 @@ async function findUnreported(
   requests: readonly UsageRecord[],
 ): Promise<UsageRecord[]> {
   const rows = await database.query<{ id: string } & Row>(
-    `select replace(request_id::text, '-', '') as id from usage
-     where request_id in (select jsonb_array_elements_text($1::jsonb)::uuid)`,
-    [JSON.stringify(requests.map((request) => request.requestId))],
+    `select replace(admission_id::text, '-', '') as id from usage
+     where admission_id in (select jsonb_array_elements_text($1::jsonb)::uuid)`,
+    [JSON.stringify(requests.map((request) => request.admissionId))],
   )
   const reported = new Set(rows.map((row) => row.id))
-  return requests.filter((request) => !reported.has(request.requestId))
+  return requests.filter((request) => !reported.has(request.admissionId))
 }
 
 /** One line; no part has a tab or a line break in it: all were checked when the request came. */
 function formatRequest(request: RelayedRequest): string {
-  const { requestId, workerId, keyId, model, path, startedAtMs, durationMs } = request
-  return `${requestId}\t${workerId}\t${keyId}\t${model}\t${path}\t${startedAtMs}\t${durationMs}\n`
+  const { admissionId, requestId, workerId, keyId, model, path, startedAtMs, durationMs } = request
+  return `${admissionId}\t${requestId}\t${workerId}\t${keyId}\t${model}\t${path}\t${startedAtMs}\t${durationMs}\n`
 }
 
 function parseRequests(lines: string): UsageRecord[] {
@@ -141,9 +148,11 @@ function parseRequests(lines: string): UsageRecord[] {
 }
 
 function parseRequest(line: string): UsageRecord {
-  const [requestId = '', workerId = '', keyId = '', model = '', path = '', ...times] =
+  const [admissionId = '', requestId = '', workerId = '', keyId = '', model = '', ...rest] =
     line.split('\t')
+  const [path = '', startedAt, duration] = rest
   return {
+    admissionId,
     requestId,
     workerId,
     keyId,
@@ -154,7 +163,7 @@ function parseRequest(line: string): UsageRecord {
     promptTokens: 0,
     cachedTokens: 0,
     completionTokens: 0,
-    startedAtMs: Number(times[0]),
-    durationMs: Number(times[1]),
+    startedAtMs: Number(startedAt),
+    durationMs: Number(duration),
   }
 }

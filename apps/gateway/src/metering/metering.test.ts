@@ -3,26 +3,38 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createKey } from '../keys/key-store.ts'
 import { noLimits } from '../keys/limits.ts'
 import type { Database } from '../state/database.ts'
-import { scriptedWorker } from '../testing/scripted-worker.ts'
-import { receiptKeyPair, signUsage, usageRecord } from '../testing/signed-usage.ts'
+import { type ScriptedWorker, scriptedWorker } from '../testing/scripted-worker.ts'
+import { admittedRecord, receiptKeyPair, signUsage } from '../testing/signed-usage.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
-import { newId, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
+import {
+  newId,
+  type SealOptions,
+  startTestGateway,
+  type TestGateway,
+} from '../testing/test-gateway.ts'
 import { type Outcome, parseUsageRecord, type UsageRecord } from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
 
 const key = receiptKeyPair()
 let gateway: TestGateway
-let keyId: string
+let worker: ScriptedWorker
+let apiKey: { id: string; secret: string }
 
 beforeAll(async () => {
   gateway = await startTestGateway({ args: ['--leaseSeconds', '600'] })
-  keyId = (await gateway.createKey()).id
-  const worker = scriptedWorker('w_one', key.publicKey)
+  apiKey = await gateway.createKey()
+  worker = scriptedWorker('w_one', key.publicKey)
   await gateway.register(worker)
-  await worker.stop()
 })
 
-afterAll(() => gateway.stop())
+afterAll(async () => {
+  await worker.stop()
+  await gateway.stop()
+})
+
+/** What the worker would report of a request that was just relayed to it. */
+const admitted = (changes: Record<string, unknown> = {}, options: SealOptions = {}) =>
+  admittedRecord(gateway, worker, apiKey, changes, options)
 
 const report = async (...records: unknown[]) => {
   const response = await gateway.operate('POST', 'registry/usage', { records })
@@ -30,13 +42,13 @@ const report = async (...records: unknown[]) => {
 }
 
 test('a signed record is accepted, and again when it is repeated', async () => {
-  const signed = signUsage(key, usageRecord({ key_ref: keyId }))
+  const signed = signUsage(key, await admitted())
   expect(await report(signed)).toMatchObject({ status: 200, accepted: 1, rejected: 0 })
   expect(await report(signed)).toMatchObject({ status: 200, accepted: 1, rejected: 0 })
 })
 
 test('a record is refused when one bit of it, of the digest or of the signature is changed', async () => {
-  const signed = signUsage(key, usageRecord({ key_ref: keyId }))
+  const signed = signUsage(key, await admitted())
   const flip = (base64: string) => {
     const bytes = Buffer.from(base64, 'base64')
     bytes[20] = (bytes[20] ?? 0) ^ 1
@@ -52,28 +64,28 @@ test('a record is refused when one bit of it, of the digest or of the signature 
 
 test("another worker's key cannot sign for this worker", async () => {
   const other = receiptKeyPair()
-  const worker = scriptedWorker('w_two', other.publicKey)
-  await gateway.register(worker)
-  await worker.stop()
-  const record = usageRecord({ key_ref: keyId, worker_id: 'w_one' })
-  expect(await report(signUsage(other, record))).toMatchObject({ accepted: 0, rejected: 1 })
-})
-
-test('a worker that restarted can still report what it signed before', async () => {
-  const renewed = scriptedWorker('w_one', receiptKeyPair().publicKey)
-  await gateway.register(renewed)
-  await renewed.stop()
-  expect(await report(signUsage(key, usageRecord({ key_ref: keyId })))).toMatchObject({
-    accepted: 1,
+  const second = scriptedWorker('w_two', other.publicKey)
+  await gateway.register(second)
+  await second.stop()
+  expect(await report(signUsage(other, await admitted()))).toMatchObject({
+    accepted: 0,
+    rejected: 1,
   })
 })
 
+test('a worker that restarted can still report what it signed before', async () => {
+  const before = await admitted()
+  const renewed = receiptKeyPair().publicKey
+  await gateway.register(worker, { receipt_key: Buffer.from(renewed).toString('base64') })
+  expect(await report(signUsage(key, before))).toMatchObject({ accepted: 1 })
+})
+
 test('one bad record does not hold up the good ones', async () => {
-  const good = signUsage(key, usageRecord({ key_ref: keyId }))
-  const unknownKey = signUsage(key, usageRecord({ key_ref: 'key_nobody' }))
+  const good = signUsage(key, await admitted())
+  const otherKey = signUsage(key, await admitted({ key_ref: 'key_nobody' }))
   const nonsense = { record: 'x', rest_digest: 'y', signature: 'z' }
-  const negative = signUsage(key, usageRecord({ key_ref: keyId, prompt_tokens: -1 }))
-  expect(await report(good, unknownKey, nonsense, negative)).toMatchObject({
+  const negative = signUsage(key, await admitted({ prompt_tokens: -1 }))
+  expect(await report(good, otherKey, nonsense, negative)).toMatchObject({
     status: 200,
     accepted: 1,
     rejected: 3,
@@ -112,6 +124,7 @@ async function withKey(work: (database: Database, record: MakeRecord) => Promise
   const wish = { accountId: 'acct_default', name: 'test', expiresAt: null, limits: noLimits }
   const { key: made } = await createKey(database, wish)
   const record: MakeRecord = (outcome, changes = {}) => ({
+    admissionId: newId(),
     requestId: newId(),
     workerId: 'w_one',
     keyId: made.id,
@@ -137,7 +150,7 @@ async function withKey(work: (database: Database, record: MakeRecord) => Promise
 }
 type MakeRecord = (outcome: Outcome, changes?: Partial<UsageRecord>) => UsageRecord
 
-test('the better report about a request stays, in whatever order reports come, and sums agree', async () => {
+test('the better report about an admission stays, in whatever order reports come, and sums agree', async () => {
   await withKey(async (database, record) => {
     for (const outcomes of [
       ['lost', 'complete'],
@@ -146,14 +159,17 @@ test('the better report about a request stays, in whatever order reports come, a
       ['lost', 'failed', 'aborted'],
       ['complete', 'complete'],
     ] as const) {
-      const requestId = newId()
+      const admissionId = newId()
       for (const outcome of outcomes) {
         const promptTokens = outcome === 'lost' ? 0 : 10
         const cachedTokens = outcome === 'lost' ? 0 : 4
-        await storeUsage(database, [record(outcome, { requestId, promptTokens, cachedTokens })])
+        const completionTokens = outcome === 'lost' ? 0 : 5
+        await storeUsage(database, [
+          record(outcome, { admissionId, promptTokens, cachedTokens, completionTokens }),
+        ])
       }
-      const rows = await database.query('select outcome from usage where request_id = $1', [
-        requestId,
+      const rows = await database.query('select outcome from usage where admission_id = $1', [
+        admissionId,
       ])
       const best = ['complete', 'aborted', 'failed', 'lost'].find((each) =>
         outcomes.includes(each as never),
@@ -163,10 +179,10 @@ test('the better report about a request stays, in whatever order reports come, a
   })
 })
 
-test('two reports about one request in one batch count once', async () => {
+test('two reports about one admission in one batch count once', async () => {
   await withKey(async (database, record) => {
-    const requestId = newId()
-    const batch = [record('aborted', { requestId }), record('complete', { requestId })]
+    const admissionId = newId()
+    const batch = [record('aborted', { admissionId }), record('complete', { admissionId })]
     expect(await storeUsage(database, [...batch, ...batch])).toEqual({ stored: 1, unknown: 0 })
   })
 })
@@ -196,11 +212,81 @@ test('sums agree with rows over many hours, models and batches that overlap', as
 })
 
 test('what is used through the messages endpoint is booked as not cached', async () => {
-  const requestId = newId()
-  const record = usageRecord({ key_ref: keyId, request_id: requestId, path: '/v1/messages' })
+  const path = '/v1/messages'
+  const record = await admitted({ path }, { headers: { 'privatemode-path': path } })
   expect(await report(signUsage(key, record))).toMatchObject({ accepted: 1 })
   expect(parseUsageRecord(Buffer.from(JSON.stringify(record)))).toMatchObject({
     promptTokens: 10,
     cachedTokens: 0,
   })
+})
+
+test('a report that counts for less never replaces one that counts for more', async () => {
+  await withKey(async (database, record) => {
+    const admissionId = newId()
+    const tokens = async () => {
+      const sql = 'select outcome, completion_tokens as tokens from usage where admission_id = $1'
+      return database.query(sql, [admissionId])
+    }
+    await storeUsage(database, [record('aborted', { admissionId, completionTokens: 100 })])
+    await storeUsage(database, [record('complete', { admissionId, completionTokens: 1 })])
+    expect(await tokens()).toEqual([{ outcome: 'aborted', tokens: 100 }])
+    const both = [1, 200, 3].map((completionTokens) =>
+      record('complete', { admissionId, completionTokens }),
+    )
+    await storeUsage(database, both)
+    expect(await tokens()).toEqual([{ outcome: 'complete', tokens: 200 }])
+  })
+})
+
+test('requests under one request id are billed one by one, and count against limits per minute', async () => {
+  const limited = await gateway.createKey('limited', { limits: { tokens_per_minute: 10_000 } })
+  const requestId = newId()
+  const tokens = { prompt_tokens: 10, cached_tokens: 0, completion_tokens: 90 }
+  for (let turn = 0; turn < 3; turn++) {
+    const record = await admittedRecord(gateway, worker, limited, tokens, { requestId })
+    expect(await report(signUsage(key, record))).toMatchObject({ accepted: 1 })
+  }
+  const range = 'from=2020-01-01&to=2100-01-01'
+  const sums = await gateway.operate('GET', `admin/usage?${range}&key=${limited.id}&step=all`)
+  expect(await sums.json()).toMatchObject({
+    rows: [{ requests: 3, prompt_tokens: 30, completion_tokens: 270 }],
+  })
+  const list = await gateway.operate('GET', `admin/usage/requests?${range}&key=${limited.id}`)
+  const { requests } = (await list.json()) as { requests: { request_id: string }[] }
+  expect(requests.map((row) => row.request_id)).toEqual([requestId, requestId, requestId])
+})
+
+test('only what was admitted is billed: for its own key, worker, model, path and request id', async () => {
+  const other = await gateway.createKey('other')
+  const elsewhere = scriptedWorker('w_elsewhere', key.publicKey)
+  await gateway.register(elsewhere)
+  await elsewhere.stop()
+  const never = { admission: newId() + newId() }
+  for (const changes of [
+    never,
+    { key_ref: other.id },
+    { worker_id: elsewhere.id },
+    { model: 'another-model' },
+    { path: '/v1/embeddings' },
+    { request_id: newId() },
+  ]) {
+    const record = await admitted(changes)
+    expect([changes, await report(signUsage(key, record))]).toMatchObject([
+      changes,
+      { rejected: 1 },
+    ])
+  }
+})
+
+test('the month that is billed is that of the admission, whatever clock a worker shows', async () => {
+  const fresh = await gateway.createKey('clock')
+  const record = await admittedRecord(gateway, worker, fresh, { started_at: 1 })
+  expect(await report(signUsage(key, record))).toMatchObject({ accepted: 1 })
+  const from = new Date(Date.now() - 3_600_000).toISOString()
+  const list = await gateway.operate(
+    'GET',
+    `admin/usage/requests?from=${from}&to=2100-01-01&key=${fresh.id}`,
+  )
+  expect(((await list.json()) as { requests: unknown[] }).requests).toHaveLength(1)
 })

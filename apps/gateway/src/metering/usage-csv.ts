@@ -15,7 +15,7 @@ export async function* exportUsage(database: Queries, range: UsageRange): AsyncG
     if (page !== '') yield page
     const last = rows.at(-1)
     if (last === undefined || rows.length < pageRows) return
-    cursor = { startedAt: last.started_at, requestId: last.request_id }
+    cursor = { startedAt: last.started_at, admissionId: last.admission_id }
   }
 }
 

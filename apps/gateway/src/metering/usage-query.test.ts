@@ -35,7 +35,8 @@ async function accountWithKey() {
 }
 
 const recordOf = (keyId: string, minute: number): UsageRecord => ({
-  ...{ requestId: newId(), workerId: 'w_one', keyId, model: 'm', path: '/v1/chat/completions' },
+  ...{ admissionId: newId(), requestId: newId(), workerId: 'w_one', keyId },
+  ...{ model: 'm', path: '/v1/chat/completions' },
   ...{ status: 200, outcome: 'complete', promptTokens: 3, cachedTokens: 0, completionTokens: 2 },
   ...{ startedAtMs: startMs + minute * 60_000, durationMs: 5 },
 })
@@ -56,7 +57,7 @@ test("a key's requests are listed for its own account, and for no other", async 
 test('pages go on where the last one ended', async () => {
   const asked = { accountId: own.accountId, keyId: own.keyId, ...range }
   const [first, second] = await listRequests(database, asked, undefined, 2)
-  const cursor = { startedAt: second!.started_at, requestId: second!.request_id }
+  const cursor = { startedAt: second!.started_at, admissionId: second!.admission_id }
   const rest = await listRequests(database, asked, cursor, 2)
   expect(rest).toHaveLength(1)
   const pages = await Array.fromAsync(exportUsage(database, asked))

@@ -56,6 +56,7 @@ export async function sumUsage(
 
 export type UsageRow = Row & {
   request_id: string
+  admission_id: string
   started_at: Date
   account_id: string
   key_id: string
@@ -71,7 +72,7 @@ export type UsageRow = Row & {
 }
 
 /** Where the next page begins: behind the last row of this one. */
-export type UsageCursor = { readonly startedAt: Date; readonly requestId: string }
+export type UsageCursor = { readonly startedAt: Date; readonly admissionId: string }
 
 export const usageColumns = [
   'request_id',
@@ -87,6 +88,7 @@ export const usageColumns = [
   'cached_tokens',
   'completion_tokens',
   'duration_ms',
+  'admission_id',
 ] as const
 
 /** Single requests in order of time; a page costs the same wherever it is. */
@@ -96,16 +98,18 @@ export async function listRequests(
   after: UsageCursor | undefined,
   limit: number,
 ): Promise<UsageRow[]> {
-  const columns = usageColumns.filter((name) => name !== 'request_id').join(', ')
+  const columns = usageColumns.filter((name) => name !== 'request_id' && name !== 'admission_id')
   return database.query<UsageRow>(
-    `select replace(request_id::text, '-', '') as request_id, ${columns} from usage
+    `select replace(coalesce(request_id, admission_id)::text, '-', '') as request_id,
+       replace(admission_id::text, '-', '') as admission_id, ${columns.join(', ')}
+     from usage
      where ${whereRows(range)}
-       and (started_at, request_id) > ($5, $6::uuid)
-     order by started_at, usage.request_id limit $7`,
+       and (started_at, admission_id) > ($5, $6::uuid)
+     order by started_at, usage.admission_id limit $7`,
     [
       ...rangeValues(range),
       after?.startedAt ?? range.from,
-      after?.requestId ?? '00000000-0000-0000-0000-000000000000',
+      after?.admissionId ?? '00000000-0000-0000-0000-000000000000',
       limit,
     ],
   )

@@ -28,6 +28,7 @@ beforeAll(async () => {
     createdBy: null,
   })
   record = {
+    admissionId: newId(),
     requestId: newId(),
     workerId: 'w_one',
     keyId: key.id,

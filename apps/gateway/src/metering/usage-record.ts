@@ -1,10 +1,15 @@
 /** A worker's signed word about one request, checked. */
 import { createHash } from 'node:crypto'
+import { admissionShape } from '@privatemode/protocol/fleet'
 import { isWorkerId } from '../registry/registration.ts'
 
 export type Outcome = 'complete' | 'aborted' | 'failed' | 'lost'
 
+/** One request as it is billed. */
 export type UsageRecord = {
+  /** The gateway's number: one row for each. */
+  readonly admissionId: string
+  /** The client's number, for its own books. */
   readonly requestId: string
   readonly workerId: string
   readonly keyId: string
@@ -18,6 +23,9 @@ export type UsageRecord = {
   readonly startedAtMs: number
   readonly durationMs: number
 }
+
+/** A worker's word before it is known whether the request was admitted. */
+export type ReportedUsage = Omit<UsageRecord, 'admissionId'> & { readonly admission: string }
 
 /** As it arrives: the record's exact bytes, and a signature over them and the rest's digest. */
 export type SignedUsage = {
@@ -52,7 +60,7 @@ export function signedMessage({ recordBytes, restDigest }: SignedUsage): Uint8Ar
 }
 
 /** Reads the record; undefined if a field is missing or out of all bounds. */
-export function parseUsageRecord(bytes: Uint8Array): UsageRecord | undefined {
+export function parseUsageRecord(bytes: Uint8Array): ReportedUsage | undefined {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
@@ -61,7 +69,8 @@ export function parseUsageRecord(bytes: Uint8Array): UsageRecord | undefined {
   }
   if (typeof value !== 'object' || value === null) return undefined
   const wire = value as Record<string, unknown>
-  if (wire.version !== 1) return undefined
+  if (wire.version !== 2) return undefined
+  const admission = matching(wire.admission, admissionShape)
   const requestId = matching(wire.request_id, /^[0-9a-f]{32}$/)
   const workerId = matching(wire.worker_id, /^/)
   const keyId = matching(wire.key_ref, /^[A-Za-z0-9_]{1,64}$/)
@@ -74,7 +83,8 @@ export function parseUsageRecord(bytes: Uint8Array): UsageRecord | undefined {
   const completionTokens = count(wire.completion_tokens, maxTokens)
   const startedAtMs = count(wire.started_at, 8.64e15)
   const durationMs = count(wire.duration_ms, maxDurationMs)
-  if (requestId === undefined || workerId === undefined || !isWorkerId(workerId)) return undefined
+  if (admission === undefined || requestId === undefined) return undefined
+  if (workerId === undefined || !isWorkerId(workerId)) return undefined
   if (keyId === undefined || model === undefined || path === undefined) return undefined
   if (outcome === undefined || status === undefined || durationMs === undefined) return undefined
   if (promptTokens === undefined || cachedTokens === undefined || cachedTokens > promptTokens) {
@@ -82,6 +92,7 @@ export function parseUsageRecord(bytes: Uint8Array): UsageRecord | undefined {
   }
   if (completionTokens === undefined || startedAtMs === undefined) return undefined
   return {
+    admission,
     requestId,
     workerId,
     keyId,

@@ -4,6 +4,7 @@ import type { Log } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
 import type { Database } from '../state/database.ts'
 import type { GatewayMetrics } from '../watching/gateway-metrics.ts'
+import type { Admissions } from './admissions.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
 import { parseSignedUsage, parseUsageRecord, type UsageRecord } from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
@@ -11,6 +12,7 @@ import { storeUsage } from './usage-store.ts'
 export type UsageParts = {
   readonly database: Database
   readonly receiptKeys: ReceiptKeys
+  readonly admissions: Admissions
   readonly log: Log
   readonly metrics: GatewayMetrics
 }
@@ -19,8 +21,8 @@ const maxBodyBytes = 1024 * 1024
 const maxRecords = 1_000
 
 /**
- * Acknowledges what is stored or can never be. What a worker did not sign is counted as rejected:
- * a worker that sent it again and again would only hold up the records behind it.
+ * Acknowledges what is stored or can never be. What a worker did not sign, or no gateway admitted, is
+ * counted as rejected: a worker that sent it again and again would only hold up the records behind it.
  */
 export async function answerUsage(request: Request, parts: UsageParts): Promise<Response> {
   const body = await readJson(request, maxBodyBytes)
@@ -30,7 +32,7 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
       param: 'records',
     })
   }
-  const checked = await Promise.all(wire.map((entry: unknown) => check(entry, parts.receiptKeys)))
+  const checked = await Promise.all(wire.map((entry: unknown) => check(entry, parts)))
   const good = checked.filter((record) => record !== undefined)
   const { unknown } = await storeUsage(parts.database, good)
   const rejected = wire.length - good.length + unknown
@@ -40,9 +42,10 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   return Response.json({ accepted: wire.length - rejected, rejected })
 }
 
-async function check(entry: unknown, keys: ReceiptKeys): Promise<UsageRecord | undefined> {
+async function check(entry: unknown, parts: UsageParts): Promise<UsageRecord | undefined> {
   const signed = parseSignedUsage(entry)
-  const record = signed && parseUsageRecord(signed.recordBytes)
+  const reported = signed && parseUsageRecord(signed.recordBytes)
+  const record = reported && parts.admissions.settle(reported)
   if (signed === undefined || record === undefined) return undefined
-  return (await keys.verify(record.workerId, signed)) ? record : undefined
+  return (await parts.receiptKeys.verify(record.workerId, signed)) ? record : undefined
 }

@@ -10,8 +10,9 @@ export type Stored = {
 }
 
 /**
- * Stores a batch. A request that is there already stays as it is, unless the new report counts for
- * more: a worker's word replaces `lost`, a complete answer an aborted try elsewhere.
+ * Stores a batch, one row for each admission. One that is there already stays as it is, unless the new
+ * report counts for more tokens, or for as many and a better outcome: a worker's word replaces `lost`,
+ * a whole answer an aborted attempt elsewhere. So no later report ever lowers a bill.
  */
 export async function storeUsage(
   database: Database,
@@ -36,21 +37,32 @@ async function insert(queries: Queries, batch: string): Promise<{ stored: number
   return row ?? { stored: 0, known: 0 }
 }
 
-/** Of two reports about one request in a batch the better; rows are locked in one order. */
+/** Of two reports about one admission in a batch the greater; rows are locked in one order. */
 function bestOfEach(records: readonly UsageRecord[]): UsageRecord[] {
-  const ranks = { complete: 4, aborted: 3, failed: 2, lost: 1 } as const
   const best = new Map<string, UsageRecord>()
   for (const record of records) {
-    const other = best.get(record.requestId)
-    if (other === undefined || ranks[other.outcome] < ranks[record.outcome]) {
-      best.set(record.requestId, record)
-    }
+    const other = best.get(record.admissionId)
+    if (other === undefined || isLess(other, record)) best.set(record.admissionId, record)
   }
-  return [...best.values()].toSorted((a, b) => (a.requestId < b.requestId ? -1 : 1))
+  return [...best.values()].toSorted((a, b) => (a.admissionId < b.admissionId ? -1 : 1))
 }
+
+const ranks = { complete: 4, aborted: 3, failed: 2, lost: 1 } as const
+
+/** The same order as `isLessSql`. */
+function isLess(one: UsageRecord, other: UsageRecord): boolean {
+  const more = other.promptTokens + other.completionTokens - one.promptTokens - one.completionTokens
+  return more > 0 || (more === 0 && ranks[one.outcome] < ranks[other.outcome])
+}
+
+/** Whether the row `u` counts for less than the report `r`: compared by tokens, then by outcome. */
+const isLessSql = `
+(u.prompt_tokens::bigint + u.completion_tokens, outcome_rank(u.outcome)) <
+(r.prompt_tokens::bigint + r.completion_tokens, outcome_rank(r.outcome))`
 
 function toWire(record: UsageRecord): Record<string, string | number> {
   return {
+    admission_id: record.admissionId,
     request_id: record.requestId,
     started_at: new Date(record.startedAtMs).toISOString(),
     key_id: record.keyId,
@@ -67,7 +79,7 @@ function toWire(record: UsageRecord): Record<string, string | number> {
 }
 
 const incoming = `jsonb_to_recordset($1::jsonb) as r(
-  request_id uuid, started_at timestamptz, key_id text, worker_id text, model text, path text,
+  admission_id uuid, request_id uuid, started_at timestamptz, key_id text, worker_id text, model text, path text,
   outcome text, status smallint, prompt_tokens integer, cached_tokens integer,
   completion_tokens integer, duration_ms integer)`
 
@@ -107,15 +119,15 @@ monthly as (
 /** Takes rows away, sums included, that a better report in the batch is about to replace; false if none. */
 async function removeLesser(queries: Queries, batch: string): Promise<boolean> {
   const lesser = await queries.query(
-    `select 1 from usage u join ${incoming} on r.request_id = u.request_id
-     where outcome_rank(u.outcome) < outcome_rank(r.outcome) limit 1`,
+    `select 1 from usage u join ${incoming} on r.admission_id = u.admission_id
+     where ${isLessSql} limit 1`,
     [batch],
   )
   if (lesser.length === 0) return false
   await queries.query(
     `with changed as (
        delete from usage u using ${incoming}
-       where u.request_id = r.request_id and outcome_rank(u.outcome) < outcome_rank(r.outcome)
+       where u.admission_id = r.admission_id and ${isLessSql}
        returning u.*), ${addSums(-1)}
      select 1`,
     [batch],
@@ -127,12 +139,12 @@ const insertSql = `
 with known as (
   select r.*, k.account_id from ${incoming} join api_keys k on k.id = r.key_id),
 changed as (
-  insert into usage (request_id, started_at, account_id, key_id, worker_id, model, path, outcome,
-    status, prompt_tokens, cached_tokens, completion_tokens, duration_ms)
-  select request_id, started_at, account_id, key_id, worker_id, model, path, outcome, status,
+  insert into usage (admission_id, request_id, started_at, account_id, key_id, worker_id, model, path,
+    outcome, status, prompt_tokens, cached_tokens, completion_tokens, duration_ms)
+  select admission_id, request_id, started_at, account_id, key_id, worker_id, model, path, outcome, status,
     prompt_tokens, cached_tokens, completion_tokens, duration_ms
-  from known order by request_id
-  on conflict (request_id) do nothing returning *), ${addSums(1)},
+  from known order by admission_id
+  on conflict (admission_id) do nothing returning *), ${addSums(1)},
 -- Tokens count against a limit per minute from when they are known; old news does not.
 charged as (
   select adjust_allowance(subject, 'tokens', null, tokens) from (

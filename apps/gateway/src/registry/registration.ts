@@ -1,5 +1,6 @@
 /** What a worker says about itself when it registers, checked once at the edge. */
 import { ApiError, type ModelObject, parseModel } from '@privatemode/protocol/api'
+import { relayKeyBytes } from '@privatemode/protocol/fleet'
 
 export type Registration = {
   readonly id: string
@@ -8,6 +9,8 @@ export type Registration = {
   readonly models: readonly ModelObject[]
   readonly sealKeyId: string
   readonly receiptKey: Uint8Array
+  /** What gateways authenticate relayed requests to this worker with; an older worker names none. */
+  readonly relayKey: Uint8Array | undefined
   readonly capacity: number
   readonly active: number
   readonly draining: boolean
@@ -30,7 +33,8 @@ export function parseRegistration(id: string, body: unknown): Registration {
     url: parseUrl(wire.url),
     models: parseModels(wire.models),
     sealKeyId: parseText('seal_key_id', wire.seal_key_id, /^[0-9a-f]{8,128}$/),
-    receiptKey: parseReceiptKey(wire.receipt_key),
+    receiptKey: parseKey('receipt_key', wire.receipt_key),
+    relayKey: wire.relay_key === undefined ? undefined : parseKey('relay_key', wire.relay_key),
     capacity: parseCount('capacity', wire.capacity),
     active: parseCount('active', wire.active),
     draining: wire.draining === true,
@@ -57,9 +61,11 @@ function parseModels(value: unknown): ModelObject[] {
   })
 }
 
-function parseReceiptKey(value: unknown): Uint8Array {
-  const text = parseText('receipt_key', value, /^[A-Za-z0-9+/]{43}=$/)
-  return Buffer.from(text, 'base64')
+/** Keys of both kinds are as long as `relayKeyBytes`. */
+function parseKey(name: string, value: unknown): Uint8Array {
+  const key = Buffer.from(parseText(name, value, /^[A-Za-z0-9+/]{43}=$/), 'base64')
+  if (key.length !== relayKeyBytes) throw refuse(name, `${relayKeyBytes} bytes in base64`)
+  return key
 }
 
 function parseText(name: string, value: unknown, shape: RegExp): string {

@@ -37,6 +37,7 @@ test('a registration that makes no sense is refused', () => {
     { models: Array(65).fill(wire.models[0]) },
     { seal_key_id: 'XYZ' },
     { receipt_key: 'short' },
+    { relay_key: 'short' },
     { capacity: -1 },
     { active: 0.5 },
   ]

@@ -20,13 +20,14 @@ export async function renewLease(
        insert into worker_receipt_keys (worker_id, receipt_key) values ($1, $5)
        on conflict do nothing)
      insert into workers as w
-       (id, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until)
-     values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+       (id, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until,
+        relay_key)
+     values ($1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10)
      on conflict (id) do update set
        url = excluded.url, models = excluded.models, seal_key_id = excluded.seal_key_id,
        receipt_key = excluded.receipt_key, capacity = excluded.capacity,
        active = excluded.active, draining = excluded.draining,
-       lease_until = excluded.lease_until,
+       lease_until = excluded.lease_until, relay_key = excluded.relay_key,
        -- A worker that came back after it was away starts afresh: its drain is done.
        registered_at = case when w.lease_until < now() then now() else w.registered_at end,
        drain_requested = w.drain_requested and w.lease_until >= now()
@@ -41,6 +42,7 @@ export async function renewLease(
       worker.active,
       worker.draining,
       leaseSeconds,
+      worker.relayKey ?? null,
     ],
   )
   return row?.drain_requested === true
@@ -65,7 +67,7 @@ export async function requestDrain(
 
 export async function listLive(database: Queries): Promise<LiveWorker[]> {
   const rows = await database.query<WorkerRow>(
-    `select id, url, models, seal_key_id, capacity, active, draining or drain_requested as draining,
+    `select id, url, models, seal_key_id, relay_key, capacity, active, draining or drain_requested as draining,
        registered_at, lease_until from workers where lease_until > now() order by id`,
   )
   return rows.map((row) => ({
@@ -73,6 +75,7 @@ export async function listLive(database: Queries): Promise<LiveWorker[]> {
     url: row.url,
     models: row.models,
     sealKeyId: row.seal_key_id,
+    relayKey: row.relay_key ?? undefined,
     capacity: row.capacity,
     active: row.active,
     draining: row.draining,
@@ -100,6 +103,7 @@ type WorkerRow = Row & {
   url: string
   models: ModelObject[]
   seal_key_id: string
+  relay_key: Uint8Array | null
   capacity: number
   active: number
   draining: boolean

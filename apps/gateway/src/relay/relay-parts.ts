@@ -4,6 +4,7 @@ import type { Log, Tracer } from '@privatemode/service'
 import type { KeyCheck } from '../keys/key-check.ts'
 import type { FairShare } from '../limits/fair-share.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import type { Admissions } from '../metering/admissions.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
 import type { GatewayMetrics } from '../watching/gateway-metrics.ts'
@@ -17,6 +18,7 @@ export type RelayParts = {
   readonly limiter: Limiter
   /** What each key holds in this gateway. */
   readonly shares: FairShare
+  readonly admissions: Admissions
   readonly expected: ExpectedUsage
   readonly metrics: GatewayMetrics
   readonly log: Log

@@ -1,6 +1,7 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
 import { type Exchange, emptySpan, type Span, type UpstreamConnection } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
+import { relayHeaders as names } from '@privatemode/protocol/fleet'
 import type { OpenSpan } from '@privatemode/service'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
@@ -13,6 +14,7 @@ import { findCandidates } from './find-candidates.ts'
 import type { RelayDone, RelayParts } from './relay-parts.ts'
 import { reportRelayed } from './report-relayed.ts'
 import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
+import { signRelay } from './sign-relay.ts'
 import { streamBody } from './stream-body.ts'
 import { traceLine, traceRefused } from './trace-relay.ts'
 
@@ -33,6 +35,7 @@ class Relay implements AttemptOwner {
   #sealed: SealedRequest | undefined
   #caller: Caller | undefined
   #keyId = ''
+  #admissionId = ''
   #permit: Permit | undefined
   #candidates: readonly ViewedWorker[] = []
   #body: Span | undefined
@@ -89,6 +92,7 @@ class Relay implements AttemptOwner {
     this.#keyId = caller.keyId
     this.#sealed = sealed
     this.#candidates = findCandidates(sealed, this.#startedMs, this.#parts)
+    this.#admissionId = this.#parts.admissions.newId()
     const permit = limiter.admit(caller, sealed.path, sealed.lengthBytes)
     if (permit instanceof Promise) this.#later(permit, (given) => this.#readBody(sealed, given))
     else this.#readBody(sealed, permit)
@@ -177,6 +181,7 @@ class Relay implements AttemptOwner {
       reportRelayed(this.#parts, {
         sealed: this.#sealed,
         caller: this.#caller,
+        admissionId: this.#admissionId,
         worker: entry.worker,
         span: this.#span,
         outcome,
@@ -205,7 +210,12 @@ class Relay implements AttemptOwner {
         break
       case 'refused':
         this.#failure = outcome.error
-        if (outcome.error.status !== 503) {
+        if (outcome.error.code === 'permission_denied') {
+          // Its key or its clock is not what this gateway knows: that is no matter of the client's.
+          this.#parts.view.suspect(entry)
+          this.#parts.log.warn('worker refused a relayed request', { worker: entry.worker.id })
+          this.#failure = silence(entry, false)
+        } else if (outcome.error.status !== 503) {
           this.#fail(outcome.error)
           return
         }
@@ -228,11 +238,19 @@ class Relay implements AttemptOwner {
   /** Only this leaves for a worker: it never sees the API key or any other header. */
   #workerHead({ worker }: ViewedWorker, sealed: SealedRequest): string {
     const { requestId, model, path, lengthBytes } = sealed
+    const ids = { workerId: worker.id, requestId, model, path }
+    const admission = this.#parts.admissions.format({
+      ...{ ...ids, admissionId: this.#admissionId, keyId: this.#keyId },
+    })
+    const sentAtMs = Date.now()
+    const relayed = { ...ids, keyRef: this.#keyId, admission, sentAtMs, lengthBytes }
+    const mac = worker.relayKey === undefined ? '' : signRelay(worker.relayKey, relayed)
     return (
       `POST /privatemode/v1/sealed HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
       `content-type: ${sealedContentType}\r\ncontent-length: ${lengthBytes}\r\n` +
-      `privatemode-request-id: ${requestId}\r\nprivatemode-model: ${model}\r\n` +
-      `privatemode-path: ${path}\r\nprivatemode-key-ref: ${this.#keyId}\r\n${traceLine(this.#span)}\r\n`
+      `${names.requestId}: ${requestId}\r\n${names.model}: ${model}\r\n${names.path}: ${path}\r\n` +
+      `${names.keyRef}: ${this.#keyId}\r\n${names.admission}: ${admission}\r\n` +
+      `${names.sentAt}: ${sentAtMs}\r\n${names.mac}: ${mac}\r\n${traceLine(this.#span)}\r\n`
     )
   }
 }

@@ -1,7 +1,9 @@
 /** The relay over real sockets, an embedded database and scripted workers. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { admissionShape, relayHeaders, relayText } from '@privatemode/protocol/fleet'
 import { type ScriptedWorker, scriptedWorker, sealedHeaders } from '../testing/scripted-worker.ts'
-import { startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
+import { newId, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
 
 let gateway: TestGateway
 let one: ScriptedWorker
@@ -51,6 +53,31 @@ test('a worker that cannot be reached is passed over', async () => {
   await one.stop()
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
   expect(await response.text()).toBe('w_two answers sealed bytes')
+})
+
+test('a worker that does not know this gateway is passed over, and the client is not blamed', async () => {
+  one.answer = () =>
+    Response.json({ error: { message: 'not you', code: 'permission_denied' } }, { status: 403 })
+  const response = await gateway.seal(secret, ['w_one', 'w_two'])
+  expect(await response.text()).toBe('w_two answers sealed bytes')
+  const alone = await gateway.seal(secret, ['w_one'])
+  expect(await alone.json()).toMatchObject({ error: { code: 'worker_unreachable' } })
+})
+
+test('every relay is authenticated under the key that the worker registered with', async () => {
+  const requestId = newId()
+  await gateway.seal(secret, ['w_one'], { requestId, body: 'four' })
+  const headers = one.seen[0]?.headers ?? new Headers()
+  const read = (name: keyof typeof relayHeaders) => headers.get(relayHeaders[name]) ?? ''
+  const text = relayText({
+    ...{ workerId: 'w_one', requestId, model: 'test-model', path: '/v1/chat/completions' },
+    ...{ keyRef: read('keyRef'), admission: read('admission') },
+    ...{ sentAtMs: Number(read('sentAt')), lengthBytes: 4 },
+  })
+  const key = Buffer.from(String(one.registration.relay_key), 'base64')
+  expect(read('mac')).toBe(createHmac('sha256', key).update(text).digest('base64url'))
+  expect(read('admission')).toMatch(admissionShape)
+  expect(Math.abs(Number(read('sentAt')) - Date.now())).toBeLessThan(60_000)
 })
 
 test('a worker that is full is passed over', async () => {

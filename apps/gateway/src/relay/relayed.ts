@@ -8,6 +8,7 @@ import type { SealedRequest } from './sealed-request.ts'
 export type Relayed = {
   readonly sealed: SealedRequest
   readonly caller: Caller
+  readonly admissionId: string
   readonly worker: LiveWorker
   readonly span: OpenSpan | undefined
   readonly outcome: StreamEnd

@@ -1,4 +1,5 @@
 /** Tells log, metrics and metering of a request that was relayed. */
+import { admittedAtMs } from '../metering/admissions.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { Relayed } from './relayed.ts'
 import { traceRelayed } from './trace-relay.ts'
@@ -8,12 +9,13 @@ export function reportRelayed(parts: RelayParts, relayed: Relayed): void {
   const elapsedMs = Math.round(relayed.elapsedMs)
   // Until the worker has reported, all that is known of the cost is that there was a request.
   parts.expected.expect({
+    admissionId: relayed.admissionId,
     requestId: sealed.requestId,
     workerId: worker.id,
     keyId: caller.keyId,
     model: sealed.model,
     path: sealed.path,
-    startedAtMs: Date.now() - elapsedMs,
+    startedAtMs: admittedAtMs(relayed.admissionId),
     durationMs: elapsedMs,
   })
   parts.metrics.relayed(sealed.model, outcome, relayed)

@@ -2,6 +2,7 @@
 import { GatewayError } from '../gateway-error.ts'
 import type { Database } from './database.ts'
 import { migrations } from './migrations/index.ts'
+import type { Migration } from './migrations/migration.ts'
 
 /** Any constant that nothing else on the server uses as an advisory lock. */
 const lockKey = 7_081_421_506
@@ -10,7 +11,10 @@ const lockKey = 7_081_421_506
  * Applies what is missing, each in order, all in one transaction. Gateways that start together wait
  * for each other. A database from a newer program is refused rather than misread.
  */
-export async function migrate(database: Database): Promise<number> {
+export async function migrate(
+  database: Database,
+  wanted: readonly Migration[] = migrations,
+): Promise<number> {
   return database.transaction(async ({ query, script }) => {
     await query('select pg_advisory_xact_lock($1)', [lockKey])
     await script(
@@ -20,13 +24,13 @@ export async function migrate(database: Database): Promise<number> {
       'select coalesce(max(version), 0) as version from schema_versions',
     )
     const current = row?.version ?? 0
-    if (current > migrations.length) {
+    if (current > wanted.length) {
       throw new GatewayError(
         'database_newer',
-        `the database has schema ${current}, this gateway knows ${migrations.length}; update the gateway`,
+        `the database has schema ${current}, this gateway knows ${wanted.length}; update the gateway`,
       )
     }
-    for (const [index, migration] of migrations.entries()) {
+    for (const [index, migration] of wanted.entries()) {
       if (index < current) continue
       await script(migration.sql)
       await query('insert into schema_versions (version, name) values ($1, $2)', [
@@ -34,6 +38,6 @@ export async function migrate(database: Database): Promise<number> {
         migration.name,
       ])
     }
-    return migrations.length
+    return wanted.length
   })
 }

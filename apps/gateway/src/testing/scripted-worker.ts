@@ -34,6 +34,7 @@ export function registrationFields(url: string, receiptKey = new Uint8Array(32))
     models: [testModel],
     seal_key_id: 'ab'.repeat(16),
     receipt_key: Buffer.from(receiptKey).toString('base64'),
+    relay_key: Buffer.alloc(32, 7).toString('base64'),
     capacity: 4,
     active: 0,
     draining: false,

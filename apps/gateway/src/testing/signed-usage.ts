@@ -1,6 +1,8 @@
 /** Usage as a worker signs it, for tests. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { newId } from './test-gateway.ts'
+import { relayHeaders } from '@privatemode/protocol/fleet'
+import type { ScriptedWorker } from './scripted-worker.ts'
+import { newId, type SealOptions, type TestGateway } from './test-gateway.ts'
 
 export type ReceiptKeyPair = {
   readonly privateKey: KeyObject
@@ -15,7 +17,8 @@ export function receiptKeyPair(): ReceiptKeyPair {
 
 export function usageRecord(changes: Record<string, unknown> = {}): Record<string, unknown> {
   return {
-    version: 1,
+    version: 2,
+    admission: newId() + newId(),
     request_id: newId(),
     worker_id: 'w_one',
     key_ref: 'key_unknown',
@@ -30,6 +33,23 @@ export function usageRecord(changes: Record<string, unknown> = {}): Record<strin
     duration_ms: 120,
     ...changes,
   }
+}
+
+/** Has a request relayed, and makes the record that its worker would report. */
+export async function admittedRecord(
+  gateway: TestGateway,
+  worker: ScriptedWorker,
+  key: { readonly id: string; readonly secret: string },
+  changes: Record<string, unknown> = {},
+  options: SealOptions = {},
+): Promise<Record<string, unknown>> {
+  const requestId = options.requestId ?? newId()
+  const response = await gateway.seal(key.secret, [worker.id], { ...options, requestId })
+  if (response.status !== 200) throw new Error(await response.text())
+  await response.text()
+  const admission = worker.seen.at(-1)?.headers.get(relayHeaders.admission)
+  const ids = { admission, request_id: requestId, key_ref: key.id, worker_id: worker.id }
+  return usageRecord({ ...ids, ...changes })
 }
 
 export function signUsage(

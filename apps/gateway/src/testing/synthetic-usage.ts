@@ -66,7 +66,7 @@ do $$ begin
       from generate_series(first_i, greatest(1, first_i - ${batchRows - 1}), -1) i;
   end loop;
 end $$;
-alter table usage add primary key (request_id);
+alter table usage add primary key (admission_id);
 do $$ declare definition text; begin
   for definition in select indexdef from index_definitions loop execute definition; end loop;
 end $$;

@@ -40,7 +40,7 @@ function questions(now: Date, middle: Date): UsageQuestion[] {
     from: new Date(now.getTime() - days * dayMs),
     to: now,
   })
-  const cursor = { startedAt: middle, requestId: '8'.repeat(32) }
+  const cursor = { startedAt: middle, admissionId: '8'.repeat(32) }
   const clock = () => performance.now()
   return [
     {
@@ -131,6 +131,7 @@ async function askReported(database: Database): Promise<void> {
     log: log as never,
   })
   expected.expect({
+    admissionId: '0'.repeat(32),
     requestId: '0'.repeat(32),
     workerId: 'w_0',
     keyId: syntheticKey,

@@ -20,6 +20,7 @@ if (import.meta.main) {
     models: [testModel],
     seal_key_id: 'ab'.repeat(16),
     receipt_key: Buffer.from(key.publicKey).toString('base64'),
+    relay_key: Buffer.alloc(32, 7).toString('base64'),
     capacity: 100,
     active,
     draining: false,
@@ -66,6 +67,7 @@ async function answer(request: Request): Promise<Response> {
     active--
     const record = usageRecord({
       request_id: requestId,
+      admission: headers.get('privatemode-admission'),
       worker_id: id,
       key_ref: headers.get('privatemode-key-ref'),
       outcome,

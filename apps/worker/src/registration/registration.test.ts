@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createLog, Secret } from '@privatemode/service'
+import { RelayKeys } from '../relay/relay-keys.ts'
 import { Registration } from './registration.ts'
 
 const log = createLog({ format: 'json', level: 100, write: () => {} })
@@ -9,6 +10,7 @@ test('an attempt that took longer than the pause is followed by the next at once
   const registration = new Registration({
     ...{ gatewayUrl: 'http://gateway.internal', operatorToken: new Secret('token'), log },
     ...{ workerId: 'w1', url: 'http://worker.internal', receiptKey: new Uint8Array(32) },
+    relayKeys: new RelayKeys(),
     capacity: 1,
     fetch: async () => {
       begunMs.push(performance.now())

@@ -2,6 +2,7 @@
 import type { EngineModel } from '@privatemode/inference'
 import { formatModel } from '@privatemode/protocol/api'
 import { type Log, type OutboundFetch, type Secret, ServiceError } from '@privatemode/service'
+import type { RelayKeys } from '../relay/relay-keys.ts'
 import type { SignedUsage } from '../sealed/receipts.ts'
 
 export type RegistrationOptions = {
@@ -11,6 +12,7 @@ export type RegistrationOptions = {
   /** The address at which the gateway reaches this worker. */
   readonly url: string
   readonly receiptKey: Uint8Array
+  readonly relayKeys: Pick<RelayKeys, 'current'>
   readonly capacity: number
   readonly fetch: OutboundFetch
   readonly log: Log
@@ -78,13 +80,14 @@ export class Registration {
   }
 
   async #body() {
-    const { url, receiptKey, capacity, state } = this.#options
+    const { url, receiptKey, relayKeys, capacity, state } = this.#options
     const { sealKeyId, models, active, draining } = await state()
     return {
       url,
       models: models.map((model) => formatModel(model)),
       seal_key_id: sealKeyId,
       receipt_key: Buffer.from(receiptKey).toString('base64'),
+      relay_key: Buffer.from(relayKeys.current()).toString('base64'),
       capacity,
       active,
       draining,

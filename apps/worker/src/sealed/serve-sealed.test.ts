@@ -57,7 +57,8 @@ class TestService {
     const body = encodeText(JSON.stringify({ model: chatModel.id, messages, stream: true }))
     const head = { headers: {}, shape }
     const sealed = await sealRequest(nativeCrypto, [await session], context, head, body)
-    const view = { requestId: formatHex(requestId), model: chatModel.id, path, keyRef: 'k' }
+    const ids = { requestId: formatHex(requestId), keyRef: 'k', admission: 'a'.repeat(64) }
+    const view = { ...ids, model: chatModel.id, path }
     const response = await serveSealed(this.service, sealed.bytes, view, signal)
     return { opener: sealed.opener, body: response.body! }
   }

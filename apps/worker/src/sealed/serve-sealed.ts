@@ -36,12 +36,14 @@ export type SealedService = {
   readonly now: () => Date
 }
 
-/** What the gateway says of a request beside its sealed bytes; the sealed context must agree. */
+/** What the gateway says of a request beside its sealed bytes; the sealed context must agree where it says the same. */
 export type GatewayView = {
   readonly requestId: string
   readonly model: string
   readonly path: string
   readonly keyRef: string
+  /** The gateway's own number of the request: its word, to be repeated in the report. */
+  readonly admission: string
 }
 
 export const sealedMediaType = 'application/privatemode-sealed'
@@ -77,7 +79,7 @@ export async function serveSealed(
     answer(request, service.engine, abort.signal),
     opened.sealAnswer(),
   ])
-  const facts = { keyRef: view.keyRef, startedAtMs, ended }
+  const facts = { view, startedAtMs, ended }
   const exchange = new SealedExchange(service, opened, given, sealer, facts)
   const init = { headers: { 'content-type': sealedMediaType } }
   if (given.body instanceof Uint8Array) {
@@ -127,7 +129,7 @@ const relayError = (cause: EnvelopeError) =>
   new ApiError(codes[cause.code], cause.message, { cause })
 
 type ExchangeFacts = {
-  readonly keyRef: string
+  readonly view: GatewayView
   readonly startedAtMs: number
   readonly ended: () => void
 }
@@ -210,16 +212,17 @@ class SealedExchange {
   #sign(outcome: UsageRecord['outcome']): Bytes {
     if (this.#metered) return new Uint8Array()
     this.#metered = true
-    const { keyRef, startedAtMs, ended } = this.#facts
+    const { view, startedAtMs, ended } = this.#facts
     ended()
     const { context, head, body } = this.#opened
     const usage: Usage = this.#given.usage()
     const now = this.#service.now().getTime()
     const record: UsageRecord = {
-      version: 1,
+      version: 2,
+      admission: view.admission,
       request_id: formatHex(context.requestId),
       worker_id: this.#service.workerId,
-      key_ref: keyRef,
+      key_ref: view.keyRef,
       model: context.model,
       path: context.path,
       status: this.#given.status,

@@ -9,7 +9,8 @@ import { WatchedEngine } from './watched-engine.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const record: UsageRecord = {
-  version: 1,
+  version: 2,
+  admission: 'a'.repeat(64),
   request_id: 'ab'.repeat(16),
   worker_id: 'w_1',
   key_ref: 'key-of-someone',

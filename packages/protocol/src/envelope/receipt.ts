@@ -4,7 +4,10 @@ import type { Bytes } from './crypto-provider.ts'
 
 /** The part that meters: it goes to the gateway and to the client, byte for byte the same. */
 export type UsageRecord = {
-  readonly version: 1
+  readonly version: 2
+  /** The gateway's own number of the request, which the bill goes by; see `fleet/relayed-request.ts`. */
+  readonly admission: string
+  /** The client's number of the request: for its own books, never for the bill. */
   readonly request_id: string
   readonly worker_id: string
   /** The gateway's opaque name of the API key. */

@@ -38,7 +38,7 @@ export class ReplayGuard {
     this.#turnedAtMs = now()
   }
 
-  accept(context: RequestContext): void {
+  accept(context: Pick<RequestContext, 'requestId' | 'issuedAtMs'>): void {
     const now = this.#now()
     this.#requireRecent(context.issuedAtMs, now)
     this.#turn(now)

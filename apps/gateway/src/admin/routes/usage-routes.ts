@@ -59,7 +59,7 @@ export const usageRoutes: readonly AdminRoute[] = [
       const cursor = query.after === undefined ? undefined : parseCursor(query.after)
       const requests = await listRequests(parts.database, rangeFor(actor, query), cursor, limit)
       const last = requests.length === limit ? requests.at(-1) : undefined
-      const next = last && `${last.started_at.toISOString()}_${last.request_id}`
+      const next = last && `${last.started_at.toISOString()}_${last.admission_id}`
       return Response.json({ requests, next: next ?? null })
     },
   }),
@@ -93,11 +93,13 @@ function rangeFor(actor: Actor, query: RangeQuery): UsageRange {
   return { accountId, keyId: query.key, from: query.from, to: query.to }
 }
 
-function parseCursor(value: string): { startedAt: Date; requestId: string } {
-  const [time = '', requestId = ''] = value.split('_')
+function parseCursor(value: string): { startedAt: Date; admissionId: string } {
+  const [time = '', admissionId = ''] = value.split('_')
   const startedAt = new Date(time)
-  if (!Number.isNaN(startedAt.getTime()) && /^[0-9a-f]{32}$/.test(requestId)) {
-    return { startedAt, requestId }
+  if (!Number.isNaN(startedAt.getTime()) && /^[0-9a-f]{32}$/.test(admissionId)) {
+    return { startedAt, admissionId }
   }
-  throw new ApiError('invalid_value', 'after must be what next was', { param: 'after' })
+  throw new ApiError('invalid_value', 'after must be a next cursor from an earlier page', {
+    param: 'after',
+  })
 }

@@ -6,6 +6,7 @@ import { limits } from './0004-limits.ts'
 import { members } from './0005-members.ts'
 import { usageTime } from './0006-usage-time.ts'
 import { auditLog } from './0007-audit-log.ts'
+import { admissions } from './0008-admissions.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   members,
   usageTime,
   auditLog,
+  admissions,
 ]

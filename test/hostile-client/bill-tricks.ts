@@ -1,0 +1,72 @@
+/** Tricks with the bill: clients that want more than they are billed for, or more than they may have. */
+import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { type System, startSystem } from '../e2e/system.ts'
+
+export type BillTrick = { readonly name: string; readonly play: () => Promise<BillResult> }
+
+export type BillResult = {
+  /** Tokens that the model worked for. */
+  readonly used: number
+  readonly billed: number
+  readonly problems: readonly string[]
+}
+
+const rounds = 4
+const tokensOfAnswer = 13
+
+/**
+ * The same request id in every request, each at a worker that has not seen it: as if the client waited
+ * until the worker forgot. The SDK's option `random` lets it choose.
+ */
+async function reuseRequestId(): Promise<BillResult> {
+  const system = await startSystem()
+  try {
+    const apiKey = await system.createKey('hostile')
+    let used = 0
+    for (let round = 0; round < rounds; round++) {
+      if (round > 0) {
+        await system.addWorker()
+        await system.workers[round - 1]?.stop()
+      }
+      used += await ask(system, apiKey)
+    }
+    const billed = await billedTokens(system, rounds * tokensOfAnswer)
+    return { used, billed, problems: billed === used ? [] : [`${billed} of ${used} tokens billed`] }
+  } finally {
+    await system.stop()
+  }
+}
+
+/** A new client each time: one that knows the worker that is gone would try it first. */
+async function ask(system: System, apiKey: string): Promise<number> {
+  const random = (length: number) => new Uint8Array(length).fill(7)
+  const client = system.client({ crypto: { ...nativeCrypto, random }, candidates: 1 })
+  const text = JSON.stringify({
+    model: 'org/chat-1',
+    messages: [{ role: 'user', content: 'hi' }],
+  })
+  const answer = await client.exchange({
+    path: '/v1/chat/completions',
+    model: 'org/chat-1',
+    body: new TextEncoder().encode(text),
+    stream: false,
+    apiKey,
+    cacheSalt: undefined,
+  })
+  const body = JSON.parse(new TextDecoder().decode(await answer.whole()))
+  return body.usage.total_tokens
+}
+
+/** All that is billed, once reports had time to come. */
+async function billedTokens(system: System, expected: number): Promise<number> {
+  for (let tries = 0; ; tries++) {
+    const rows = await system.usage()
+    const tokens = rows.reduce((sum, row) => sum + row.prompt_tokens + row.completion_tokens, 0)
+    if (tokens >= expected || tries === 100) return tokens
+    await Bun.sleep(50)
+  }
+}
+
+export const billTricks: readonly BillTrick[] = [
+  { name: 'one request id for all requests', play: reuseRequestId },
+]
