@@ -1,23 +1,66 @@
 /** Runs a worker, or one of its commands. */
-import { onShutdown } from '@privatemode/service'
+import { writeSync } from 'node:fs'
+import { createLog, type Log, onShutdown } from '@privatemode/service'
 import { chooseEngine } from './choose-engine.ts'
 import { runCommand } from './commands.ts'
+import { type NativeOutput, takeOverOutput } from './native-output.ts'
 import { parseSettings } from './settings.ts'
 import { startWorker } from './worker.ts'
 
 export async function run(args: readonly string[]): Promise<void> {
   const { env } = process
+  let native: NativeOutput | undefined
   try {
     const printed = await runCommand(args, env, new Date())
     if (printed !== undefined) end(printed)
     const parsed = parseSettings({ args, env })
     if (parsed.kind === 'text') end(parsed.text)
-    const worker = await startWorker(parsed.settings, { env, createEngine: chooseEngine })
-    onShutdown({ stop: () => worker.stop(), limitMs: parsed.settings.drainMs + 10_000 })
+    const { settings } = parsed
+    if (settings.engine.kind === 'embedded') native = guardNativeOutput()
+    const descriptor = native?.ownError
+    const log = createLog({ format: settings.logFormat, level: settings.logLevel, descriptor })
+    const nativeLines = native === undefined ? undefined : reportLines(native, log)
+    const around = { env, createEngine: chooseEngine, log, nativeLines }
+    const worker = await startWorker(settings, around)
+    onShutdown({ stop: () => worker.stop(), limitMs: settings.drainMs + 10_000 })
   } catch (error) {
-    process.stderr.write(`error: ${error instanceof Error ? error.message : 'the worker failed'}\n`)
+    const message = error instanceof Error ? error.message : 'the worker failed'
+    writeSync(native?.ownError ?? 2, `error: ${message}\n`)
     process.exit(1)
   }
+}
+
+/** The runtime prints what nobody caught to standard error, which is not ours from here on. */
+function guardNativeOutput(): NativeOutput {
+  const native = takeOverOutput()
+  const die = (error: unknown) => {
+    writeSync(native.ownError, `error: the worker failed: ${describeCrash(error)}\n`)
+    process.exit(1)
+  }
+  process.on('uncaughtException', die)
+  process.on('unhandledRejection', die)
+  return native
+}
+
+/** Where it failed, without the message: that of an unforeseen error may quote a request. */
+function describeCrash(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
+  return [error.name, ...frames].join('\n')
+}
+
+const reportEveryMs = 2_000
+
+function reportLines(native: NativeOutput, log: Log): () => number {
+  let reported = 0
+  const timer = setInterval(() => {
+    const lines = native.countLines()
+    if (lines === reported) return
+    log.warn('native code printed lines, which were dropped', { count: lines - reported })
+    reported = lines
+  }, reportEveryMs)
+  timer.unref()
+  return () => native.countLines()
 }
 
 function end(text: string): never {

@@ -42,6 +42,8 @@ export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly createEngine: (choice: EngineChoice, log: Log) => Promise<Engine>
   readonly log?: Log
+  /** How many lines native code has printed, where somebody counts. */
+  readonly nativeLines?: (() => number) | undefined
   readonly now?: () => Date
   readonly machine?: EvidenceSurroundings['machine']
   readonly relayKeys?: RelayKeys
@@ -93,6 +95,10 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
   })
   metrics.watch('active_requests', 'requests and streams now', () => listener.pendingRequests())
+  const { nativeLines } = surroundings
+  if (nativeLines !== undefined) {
+    metrics.watch('native_lines', 'lines printed by native code, dropped', nativeLines)
+  }
   metrics.watch('request_bytes', 'bytes of large requests in progress', () => room.takenBytes)
   metrics.watch('usage_waiting', 'usage records to report', () => reporter.waiting)
   const metricsListener = serveMetrics(settings, metrics)

@@ -20,8 +20,10 @@ export type LogOptions = {
   readonly format: LogFormat
   /** Lowest number that is written: debug -4, info 0, warn 4, error 8. */
   readonly level: number
-  /** Takes whole lines; the default writes them to standard error. */
+  /** Takes whole lines; the default writes them to `descriptor`. */
   readonly write?: (lines: string) => void
+  /** Standard error unless told. */
+  readonly descriptor?: number | undefined
   /** Other processes write to standard error, too: no line may be cut by one of theirs. */
   readonly sharedOutput?: boolean
   readonly now?: () => Date
@@ -45,7 +47,7 @@ const newline = 0x0a
 export function createLog(options: LogOptions): Log {
   const formatLine = options.format === 'json' ? formatJsonLine : formatTextLine
   const now = options.now ?? (() => new Date())
-  const out = options.write ?? standardError(options.sharedOutput === true)
+  const out = options.write ?? writerTo(options.descriptor ?? 2, options.sharedOutput === true)
   let held = ''
   let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -77,8 +79,8 @@ export function createLog(options: LogOptions): Log {
   }
 }
 
-/** Writes to standard error without ever waiting: a reader that stalls costs lines, not requests. */
-function standardError(shared: boolean): (lines: string) => void {
+/** Writes without ever waiting: a reader that stalls costs lines, not requests. */
+function writerTo(descriptor: number, shared: boolean): (lines: string) => void {
   let waiting = Buffer.alloc(0)
   return (lines) => {
     let bytes = Buffer.concat([waiting, Buffer.from(lines)])
@@ -86,7 +88,7 @@ function standardError(shared: boolean): (lines: string) => void {
     try {
       while (bytes.length > 0) {
         const end = shared ? endOfLines(bytes, undividedBytes) : bytes.length
-        bytes = bytes.subarray(writeSync(2, bytes, 0, end))
+        bytes = bytes.subarray(writeSync(descriptor, bytes, 0, end))
       }
     } catch (error) {
       const blocked = (error as { code?: unknown }).code === 'EAGAIN'
