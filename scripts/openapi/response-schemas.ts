@@ -30,7 +30,10 @@ export const responseSchemas: Readonly<Record<string, Schema>> = {
     prompt_tokens: count,
     completion_tokens: count,
     total_tokens: count,
-    prompt_tokens_details: fields({ cached_tokens: count }),
+    'prompt_tokens_details?': about(
+      'Absent where the model server does not tell what its cache had.',
+      fields({ cached_tokens: count }),
+    ),
     'completion_tokens_details?': nullable(openObject),
   }),
   ChatCompletion: fields({

@@ -74,11 +74,16 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const metrics = createWorkerMetrics(models.map(({ id }) => id))
   const watched = new WatchedEngine(engine, metrics)
   metrics.watchIsolation(() => watched.isolation())
+  const unsigned = new Set<Promise<void>>()
   const service: SealedService = {
     ...{ workerId, engine: watched, keys, guard, signer, now },
-    meter(usage, record) {
+    meter(usage, record, countedBy) {
       reporter.add(usage)
-      metrics.answered(record)
+      metrics.answered(record, countedBy)
+    },
+    held(record) {
+      unsigned.add(record)
+      void record.finally(() => unsigned.delete(record))
     },
   }
   const { maxBodyBytes } = settings
@@ -129,7 +134,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     async stop() {
       draining = true
       await registration.leave()
-      await stopParts(listener, reporter, engine, settings.drainMs, log)
+      await stopParts(listener, unsigned, reporter, engine, settings.drainMs, log)
       await metricsListener?.stop()
       evidence.close()
       outbound.close()
@@ -144,12 +149,14 @@ function gatewayCa({ gatewayCaPath: path }: Settings): CaBundle | undefined {
 
 async function stopParts(
   listener: Listener,
+  unsigned: ReadonlySet<Promise<void>>,
   reporter: UsageReporter,
   engine: Engine,
   graceMs: number,
   log: Log,
 ): Promise<void> {
   const { cut } = await listener.stop({ graceMs })
+  await Promise.allSettled(unsigned) // the engine bounds how long counts may take
   await reporter.flush(5_000)
   await engine.close()
   log.info('worker stopped', { count: cut })

@@ -5,14 +5,22 @@ export type JsonObject = { [key: string]: unknown }
 /** Endpoints of other dialects, which an engine may have; the worker translates where it has not. */
 export type NativeEndpoint = 'messages' | 'responses'
 
+export type CountedEndpoint = 'chat' | 'messages' | 'completions'
+
 export type EngineEndpoint = 'chat' | 'completions' | 'embeddings' | NativeEndpoint
 
 /** Tokens as the engine counted them; cached tokens are a part of the prompt tokens. */
 export type EngineUsage = {
   readonly promptTokens: number
-  readonly cachedTokens: number
+  /** Undefined where the engine does not tell them. */
+  readonly cachedTokens: number | undefined
   readonly completionTokens: number
+  /** Absent where the engine counted itself while it answered. */
+  readonly countedBy?: CountedBy | undefined
 }
+
+/** How a call was counted that was given up: by asking the server's tokenizer, or by a rule of thumb. */
+export type CountedBy = 'tokenizer' | 'estimate'
 
 /** One call in the shape of its endpoint: already validated, its model resolved, its `cache_salt` always set. */
 export type EngineCall = {
@@ -26,6 +34,8 @@ export type EngineCall = {
   readonly keepPrefix?: boolean
   /** Told whenever the counts grow; the last report is exact also after an abort or a failure. */
   readonly onUsage?: (usage: EngineUsage) => void
+  /** Told when the call is given up and its counts are still being asked for; it never rejects. */
+  readonly onSettling?: (counts: Promise<void>) => void
 }
 
 export type EngineAnswer =
@@ -81,8 +91,11 @@ export interface Engine {
   call(call: EngineCall): Promise<EngineAnswer>
   /** Whether the engine answers this dialect itself, with its prompt caches proven apart there. */
   speaks?(endpoint: NativeEndpoint, modelId: string): boolean
-  /** Prompt tokens that a call with the same body would cost; `messages` only where it is spoken. */
-  countTokens(body: JsonObject, endpoint?: 'chat' | 'messages'): Promise<number>
+  /**
+   * Prompt tokens that a call with the same body would cost; `messages` only where it is spoken. Of
+   * several prompts of one completion the longest counts, as it is what must fit the context.
+   */
+  countTokens(body: JsonObject, endpoint?: CountedEndpoint): Promise<number>
   /** Of a model server: every path of every model, also those that are not used. */
   isolation?(): readonly PathIsolation[]
   close(): Promise<void>
@@ -118,6 +131,8 @@ export type EngineErrorOptions = ErrorOptions & {
   readonly retryAfterSeconds?: number | undefined
   /** With `context_length_exceeded`: how long the prompt is, so that the answer can be fitted in. */
   readonly promptTokens?: number | undefined
+  /** The answer had begun without a piece of content: the same may be asked in another way. */
+  readonly isEarly?: boolean | undefined
 }
 
 /** What an engine refuses or fails at; the message may go to the caller and never quotes the prompt. */
@@ -131,6 +146,7 @@ export class EngineError extends Error {
   /** Set where the same request may succeed later. */
   readonly retryAfterSeconds: number | undefined
   readonly promptTokens: number | undefined
+  readonly isEarly: boolean
 
   constructor(code: EngineErrorCode, message: string, options: EngineErrorOptions = {}) {
     super(message, options)
@@ -141,5 +157,6 @@ export class EngineError extends Error {
     this.param = options.param ?? null
     this.retryAfterSeconds = options.retryAfterSeconds
     this.promptTokens = options.promptTokens
+    this.isEarly = options.isEarly ?? false
   }
 }

@@ -30,6 +30,7 @@ const path = '/v1/chat/completions'
 class TestService {
   nowMs = Date.UTC(2026, 0, 1)
   readonly booked: UsageRecord[] = []
+  readonly held: Promise<void>[] = []
   readonly service: SealedService
   #requests = 0
 
@@ -39,7 +40,8 @@ class TestService {
     const keys = new SealKeys({ ...statementFacts, receiptKey: signer.publicKey }, now)
     const guard = new ReplayGuard(undefined, () => this.nowMs)
     const meter = (_: unknown, record: UsageRecord) => void this.booked.push(record)
-    this.service = { workerId: 'w_1', engine, keys, guard, signer, meter, now }
+    const held = (record: Promise<void>) => void this.held.push(record)
+    this.service = { workerId: 'w_1', engine, keys, guard, signer, meter, held, now }
   }
 
   /** A session with the key of this moment. It was not attested: this is about serving alone. */
@@ -103,6 +105,34 @@ test('an answer that is cut before the client has all of it is booked as aborted
   await until(() => worker.booked.length > 0)
   held.resolve()
   expect(worker.booked).toMatchObject([{ outcome: 'aborted' }])
+})
+
+test('an answer that is cut while its counts are asked for is booked with them, once', async () => {
+  const counted = Promise.withResolvers<void>()
+  const deltas = [{ content: 'a part' }, { content: ' and the rest' }]
+  const engine = new ScriptedEngine({
+    deltas,
+    beforeChunk: (index) => (index === 0 ? undefined : new Promise(() => {})),
+    before: (call) => {
+      const settle = async () => {
+        await counted.promise
+        const usage = { promptTokens: 3000, cachedTokens: undefined, completionTokens: 145 }
+        call.onUsage?.({ ...usage, countedBy: 'tokenizer' })
+      }
+      call.signal.addEventListener('abort', () => call.onSettling?.(settle()))
+    },
+  })
+  const worker = new TestService(engine)
+  const client = new AbortController()
+  await readUntil(await worker.ask('off', client.signal), 'data')
+  client.abort()
+  await until(() => worker.held.length > 0)
+  expect(worker.booked).toEqual([])
+  counted.resolve()
+  await Promise.all(worker.held)
+  expect(worker.booked).toMatchObject([
+    { outcome: 'aborted', prompt_tokens: 3000, completion_tokens: 145, cached_tokens: 0 },
+  ])
 })
 
 test('a worker whose clock was turned back serves, under a new key, what comes next', async () => {

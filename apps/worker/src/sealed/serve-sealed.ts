@@ -1,6 +1,6 @@
 /** Answers one sealed request: opens it, asks the API core, seals what comes, signs the receipt. */
 import { createHash } from 'node:crypto'
-import type { Engine } from '@privatemode/inference'
+import type { CountedBy, Engine } from '@privatemode/inference'
 import type { ApiAnswer, Usage } from '@privatemode/inference/dialects'
 import { answer } from '@privatemode/inference/dialects'
 import { ApiError, type ApiErrorCode, formatRelayError } from '@privatemode/protocol/api'
@@ -32,7 +32,9 @@ export type SealedService = {
   readonly guard: ReplayGuard
   readonly signer: ReceiptSigner
   /** Takes every usage record, signed and plain, exactly once. */
-  readonly meter: (usage: SignedUsage, record: UsageRecord) => void
+  readonly meter: (usage: SignedUsage, record: UsageRecord, countedBy?: CountedBy) => void
+  /** Told of records that wait for their counts, so that they are not lost at a stop. */
+  readonly held: (record: Promise<void>) => void
   readonly now: () => Date
 }
 
@@ -174,8 +176,9 @@ class SealedExchange {
         if (shape === undefined) await sealPieces(out, pieces, sink)
         else await sealShaped(out, pieces, shape, sink)
       } catch (error) {
-        this.#signCut(abort.signal.aborted ? 'aborted' : 'failed')
+        const outcome = abort.signal.aborted ? 'aborted' : 'failed'
         abort.abort()
+        this.#signCut(outcome)
         throw error
       }
     }
@@ -206,7 +209,12 @@ class SealedExchange {
   }
 
   #signCut(outcome: UsageRecord['outcome']): void {
-    this.#sign(this.#delivered ? this.#given.outcome() : outcome)
+    const sign = () => {
+      this.#sign(this.#delivered ? this.#given.outcome() : outcome)
+    }
+    const counts = this.#given.settling?.()
+    if (counts === undefined) sign()
+    else this.#service.held(counts.then(sign))
   }
 
   #sign(outcome: UsageRecord['outcome']): Bytes {
@@ -239,7 +247,7 @@ class SealedExchange {
       statement_digest: formatHex(this.#statementDigest()),
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
     })
-    this.#service.meter(signed.usage, record)
+    this.#service.meter(signed.usage, record, usage.countedBy)
     return signed.receipt
   }
 

@@ -1,6 +1,7 @@
 /** An engine whose calls are counted: how many run, how many have given nothing yet, and for how long. */
 import type {
   Chunks,
+  CountedEndpoint,
   Engine,
   EngineAnswer,
   EngineCall,
@@ -42,7 +43,7 @@ export class WatchedEngine implements Engine {
     return this.#engine.isolation?.() ?? []
   }
 
-  countTokens(body: JsonObject, endpoint?: 'chat' | 'messages'): Promise<number> {
+  countTokens(body: JsonObject, endpoint?: CountedEndpoint): Promise<number> {
     return this.#engine.countTokens(body, endpoint)
   }
 

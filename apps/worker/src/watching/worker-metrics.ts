@@ -1,12 +1,12 @@
 /** What the worker counts for Prometheus: requests, tokens and times, never content. */
 
-import type { PathIsolation } from '@privatemode/inference'
+import type { CountedBy, PathIsolation } from '@privatemode/inference'
 import type { UsageRecord } from '@privatemode/protocol/envelope'
 import { createMetrics, durationBuckets } from '@privatemode/service'
 
 export type WorkerMetrics = {
   /** Takes what was metered of one answer. */
-  answered(record: UsageRecord): void
+  answered(record: UsageRecord, countedBy?: CountedBy): void
   /** A request that could not be opened, or had no place. */
   refused(code: string): void
   /** Time until the engine gave the first of an answer. */
@@ -30,15 +30,20 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
   const requests = counter('requests_total', 'requests answered, by model and outcome')
   const refusals = counter('refusals_total', 'requests refused unopened, by code')
   const tokens = counter('tokens_total', 'tokens, by model and kind; cached ones are prompt tokens')
+  const counted = counter(
+    'counted_total',
+    'answers, by how their tokens were counted: engine, tokenizer or estimate',
+  )
   const whole = seconds('request_seconds', 'time until an answer ended')
   const first = seconds('engine_first_seconds', 'time until the engine gave the first of an answer')
   return {
-    answered(record) {
+    answered(record, countedBy) {
       const model = models.includes(record.model) ? record.model : 'other'
       requests.add(1, { model, outcome: record.outcome })
       tokens.add(record.prompt_tokens, { model, kind: 'prompt' })
       tokens.add(record.cached_tokens, { model, kind: 'cached' })
       tokens.add(record.completion_tokens, { model, kind: 'completion' })
+      counted.add(1, { by: countedBy ?? 'engine' })
       whole.observe(record.duration_ms / 1000)
     },
     refused: (code) => refusals.add(1, { code }),

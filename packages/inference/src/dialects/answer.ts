@@ -50,6 +50,7 @@ export async function answer(
     return await dispatch(route.endpoint, exchange)
   } catch (thrown) {
     const error = exchange === undefined ? hideUnknown(thrown) : toApiError(thrown, exchange)
+    await meter.settling
     const failed = errorAnswer(dialectOf(pathname), error, requestId, meter, signal)
     return { ...failed, headers: { ...deprecation, ...exchange?.headers, ...failed.headers } }
   }

@@ -25,6 +25,8 @@ export type ApiAnswer = {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
   /** Read at the end; true also after an abort or a failure. */
   readonly usage: () => Usage
+  /** After an abort: resolves when the counts are final; undefined where they are. */
+  readonly settling?: () => Promise<void> | undefined
   /** Read at the end: a body that was not read to its good end is aborted or failed. */
   readonly outcome: () => Outcome
 }

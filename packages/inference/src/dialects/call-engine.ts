@@ -60,7 +60,8 @@ export async function tryNative<R>(ask: () => Promise<R>): Promise<R | undefined
   try {
     return await ask()
   } catch (thrown) {
-    if (thrown instanceof EngineError && refusals.has(thrown.code)) return undefined
+    if (thrown instanceof EngineError && (refusals.has(thrown.code) || thrown.isEarly))
+      return undefined
     throw thrown
   }
 }
@@ -83,16 +84,42 @@ export async function startNative(
   asChat: JsonObject,
   signal: AbortSignal,
 ): Promise<StartedStream> {
-  return { ...(await begin(exchange, { endpoint, body, asChat }, signal)), fitted: false }
+  const started = await begin(exchange, { endpoint, body, asChat }, signal)
+  return { ...(await readPreamble(started)), fitted: false }
 }
 
+/** Events of native streams that come before all content. */
+const preambles: ReadonlySet<unknown> = new Set([
+  ...['message_start', 'ping', 'response.created', 'response.queued', 'response.in_progress'],
+])
+
+/** Reads up to the first content: until then a server may still refuse, whatever its status said. */
+async function readPreamble({ first, rest }: Begun): Promise<Begun> {
+  const held: JsonObject[] = []
+  let next = first
+  for (; next.done !== true && preambles.has(next.value.type); next = await rest.next())
+    held.push(next.value)
+  if (held.length === 0) return { first, rest }
+  if (next.done !== true) held.push(next.value)
+  const [value, ...others] = held as [JsonObject, ...JsonObject[]]
+  return { first: { done: false, value }, rest: following(others, rest) }
+}
+
+function following(held: JsonObject[], rest: ChunkIterator): ChunkIterator {
+  return {
+    next: async () => {
+      const value = held.shift()
+      return value === undefined ? rest.next() : { done: false, value }
+    },
+    ready: () => held.shift() ?? rest.ready?.(),
+    return: async (value) => (await rest.return?.(value)) ?? { done: true, value },
+  }
+}
+
+type Begun = Omit<StartedStream, 'fitted'>
 type Question = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
 
-async function begin(
-  exchange: Exchange,
-  question: Question,
-  signal: AbortSignal,
-): Promise<Omit<StartedStream, 'fitted'>> {
+async function begin(exchange: Exchange, question: Question, signal: AbortSignal): Promise<Begun> {
   const answer = await call(exchange, question, true, signal)
   if (answer.kind !== 'stream') throw new EngineError('engine_failed', 'engine did not stream')
   const rest = answer.chunks[Symbol.asyncIterator]()
@@ -111,6 +138,7 @@ function call(
     signal,
     keepPrefix: exchange.keepPrefix,
     onUsage: (usage) => exchange.meter.report(usage),
+    onSettling: (counts) => exchange.meter.settleAfter(counts),
   })
 }
 
@@ -147,9 +175,10 @@ async function countOverflow(
 ): Promise<EngineError | undefined> {
   if (!(thrown instanceof EngineError) || thrown.code !== 'context_length_exceeded')
     return undefined
-  if (thrown.promptTokens !== undefined || endpoint !== 'chat') return thrown
+  const isCountable = endpoint === 'chat' || endpoint === 'completions'
+  if (thrown.promptTokens !== undefined || !isCountable) return thrown
   try {
-    const promptTokens = await exchange.engine.countTokens(body)
+    const promptTokens = await exchange.engine.countTokens(body, endpoint)
     return new EngineError(thrown.code, thrown.message, { cause: thrown, promptTokens })
   } catch {
     return thrown // the refusal stands, only its number is missing

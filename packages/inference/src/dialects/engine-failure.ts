@@ -28,8 +28,8 @@ export function toApiError(thrown: unknown, context: FailureContext): ApiError {
     case 'rate_limit_exceeded':
     case 'overloaded':
     case 'engine_failed':
-      return new ApiError(thrown.code, thrown.message, options)
     case 'engine_unavailable':
+      return new ApiError(thrown.code, thrown.message, options)
     case 'aborted':
       return new ApiError('overloaded', thrown.message, options)
   }

@@ -11,6 +11,23 @@ import { until } from '../testing/until.ts'
 closeAfterEach()
 
 const salt = 's'.repeat(44)
+/** Four pieces of an answer as one. */
+function joinPieces(all: JsonObject[]): JsonObject[] {
+  const joined: JsonObject[] = []
+  let count = 0
+  for (const event of all) {
+    const last = joined.at(-1)
+    const isPiece = String(event.type).endsWith('delta') && event.type === last?.type
+    if (last === undefined || !isPiece || count++ % 4 === 3) joined.push({ ...event })
+    else if (typeof event.delta === 'string') last.delta = `${last.delta}${event.delta}`
+    else {
+      const [before, added] = [last.delta as JsonObject, event.delta as JsonObject]
+      last.delta = { ...before, text: `${before.text}${added.text}` }
+    }
+  }
+  return joined
+}
+
 const pathsOf = (server: ScriptedServer) => server.requests.map(({ path }) => path)
 
 describe('which path', () => {
@@ -211,22 +228,46 @@ describe('what reaches the server', () => {
     expect(Object.keys(body ?? {})).not.toContain('container')
   })
 
-  test('a client that goes away stops the server, and what was done is known at once', async () => {
+  test('a client that goes away stops the server, and pays for what was done', async () => {
     for (const [path, bodyOf] of dialects) {
       const { server, engine } = await connect()
+      // Servers put several tokens into a piece when they are busy.
+      server.change({ reviseEvents: joinPieces })
       const aborter = new AbortController()
-      const body = bodyOf('[[words 900]] [[pace 20]]', { stream: true })
+      const system = { [path === '/v1/messages' ? 'system' : 'instructions']: longText }
+      const body = bodyOf('[[words 900]] [[pace 20]]', { stream: true, ...system })
       const got = await start(engine, path, body, { signal: aborter.signal })
       const reader = (got.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
-      for (let i = 0; i < 5; i++) await reader.next()
+      let text = ''
+      while (!text.includes('word20 '))
+        text += new TextDecoder().decode((await reader.next()).value as Uint8Array)
       aborter.abort()
+      await got.settling?.()
       const usage = got.usage()
-      expect(usage.completionTokens).toBeGreaterThan(0)
-      expect(usage.completionTokens).toBeLessThan(900)
-      expect(usage.promptTokens).toBeGreaterThan(0)
+      expect(usage.countedBy).toBe('tokenizer')
+      expect(usage.completionTokens).toBe(text.match(/word\d+/g)?.length ?? 0)
+      expect(usage.promptTokens).toBe(server.requests[0]?.promptTokens ?? 0)
+      expect(usage.promptTokens).toBeGreaterThan(100)
       await until(() => server.requests[0]?.wasAborted === true)
       await reader.return?.()
     }
+  })
+
+  test('what a server does not count any more is estimated from the whole request', async () => {
+    const { server, engine } = await connect()
+    const aborter = new AbortController()
+    const body = response('[[words 900]] [[pace 20]]', { stream: true, instructions: longText })
+    const got = await start(engine, '/v1/responses', body, { signal: aborter.signal })
+    const reader = (got.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
+    for (let i = 0; i < 5; i++) await reader.next()
+    server.setDown(true)
+    aborter.abort()
+    await got.settling?.()
+    const usage = got.usage()
+    expect(usage.countedBy).toBe('estimate')
+    expect(usage.promptTokens).toBeGreaterThan(longText.length / 4)
+    expect(usage.completionTokens).toBeGreaterThan(0)
+    await reader.return?.()
   })
 
   test('so does one that waits for a whole answer', async () => {

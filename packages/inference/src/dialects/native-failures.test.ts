@@ -30,6 +30,36 @@ test('check 25: a server that dies or fails in a stream gives an error event, ne
     }
 })
 
+test('a native stream that fails before any content is asked for by translation', async () => {
+  const events: Record<string, (all: JsonObject[]) => JsonObject[]> = {
+    '/v1/messages': () => [{ type: 'error', error: { type: 'internal_error', message: 'x' } }],
+    '/v1/responses': (all) => all.slice(0, 1),
+  }
+  for (const [path, bodyOf] of dialects)
+    for (const stream of [true, false]) {
+      const { server, engine } = await connect()
+      server.change({ reviseEvents: (all) => events[path]?.(all) ?? all })
+      const { status, text, answer } = await ask(engine, path, bodyOf('hello', { stream }))
+      expect([status, answer.outcome()]).toEqual([200, 'complete'])
+      expect(text).toContain('said')
+      const paths = server.requests.map((request) => request.path)
+      expect(paths).toEqual([path, '/v1/chat/completions'])
+    }
+})
+
+test('a refusal that comes after the status is told as a refusal, in the dialect of the path', async () => {
+  for (const [path, bodyOf] of dialects)
+    for (const stream of [true, false]) {
+      const { engine } = await connect()
+      const body = bodyOf('[[late 400 Grammar error: Invalid type: SECRET]]', { stream })
+      const { status, json, text } = await ask(engine, path, body)
+      expect([path, stream, status, json.error.type]).toEqual([
+        ...[path, stream, 400, 'invalid_request_error'],
+      ])
+      expect(text).not.toContain('SECRET')
+    }
+})
+
 /** What a server may leave out or turn round so that a cut answer would pass for a short one. */
 const broken: [string, string, (events: JsonObject[]) => JsonObject[]][] = [
   ['no message_stop', '/v1/messages', (all) => all.slice(0, -1)],

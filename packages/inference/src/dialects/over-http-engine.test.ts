@@ -3,9 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Engine, JsonObject } from '../engine.ts'
 import { connectHttpEngine } from '../servers/http-engine.ts'
 import { ask } from '../testing/ask.ts'
+import { closeAfterEach, connect } from '../testing/connected-engine.ts'
 import { type ScriptedServer, startScriptedServer } from '../testing/scripted-server.ts'
 
 const chatPath = '/v1/chat/completions'
+closeAfterEach()
+
 const model = 'scripted'
 const long = Array.from({ length: 100 }, (_, i) => `w${i}`).join(' ')
 const saltOf = (letter: string) => letter.repeat(44)
@@ -65,6 +68,18 @@ describe('context', () => {
     }
   })
 
+  test('a completion is fitted as well, by the longest of its prompts', async () => {
+    for (const stream of [false, true])
+      for (const prompt of ['word', [long, 'word'], [[1, 2, 3]]]) {
+        const body = { model, prompt, max_tokens: 32_000, stream }
+        const { status, answer } = await ask(engine, '/v1/completions', body)
+        expect([status, answer.outcome()]).toEqual([200, 'complete'])
+      }
+    const tooLong = { model, prompt: `${long} `.repeat(6), max_tokens: 32_000 }
+    const { status, json } = await ask(engine, '/v1/completions', tooLong)
+    expect([status, json.error.code]).toEqual([400, 'context_length_exceeded'])
+  })
+
   test('check 41: a prompt that does not fit is told with its true length', async () => {
     const { status, json } = await ask(engine, chatPath, chat(`${long} `.repeat(6)))
     expect([status, json.error.code]).toEqual([400, 'context_length_exceeded'])
@@ -83,6 +98,24 @@ describe('context', () => {
 })
 
 describe('counts', () => {
+  test('cached tokens are told where the server tells them, and never made up', async () => {
+    for (const reportsCache of [true, false]) {
+      const { engine } = await connect({ reportsCache, native: ['responses'] })
+      for (const stream of [false, true]) {
+        const fields = stream ? { stream, stream_options: { include_usage: true } } : {}
+        const got = await ask(engine, chatPath, chat(long, fields))
+        const usage = stream ? got.events.at(-2)?.data.usage : got.json.usage
+        expect('prompt_tokens_details' in usage).toBe(reportsCache)
+        const text = await ask(engine, '/v1/completions', { model, prompt: long, ...fields })
+        const told = stream ? text.events.at(-2)?.data.usage : text.json.usage
+        expect('prompt_tokens_details' in told).toBe(reportsCache)
+        const response = await ask(engine, '/v1/responses', { model, input: long, stream })
+        const end = stream ? response.events.at(-1)?.data.response.usage : response.json.usage
+        expect('input_tokens_details' in end).toBe(reportsCache)
+      }
+    }
+  })
+
   test('check 82: count_tokens equals what the same message then costs', async () => {
     const body = {
       ...chat('how many?'),

@@ -98,6 +98,7 @@ export async function streamAnswer(
       stop: () => stopped.abort(),
     }),
     usage: () => exchange.meter.read(),
+    settling: () => exchange.meter.settling,
     outcome: () => (exchange.signal.aborted && outcome === 'failed' ? 'aborted' : outcome),
   }
 }

@@ -1,32 +1,57 @@
 /** Keeps the token counts of one request, whichever way the engine tells them. */
-import type { EngineUsage, JsonObject } from '../engine.ts'
+import type { CountedBy, EngineUsage, JsonObject } from '../engine.ts'
 import { isObject } from './json-value.ts'
 
 export type Usage = {
   readonly promptTokens: number
   readonly cachedTokens: number
+  /** False where the engine tells nothing of its cache: then nobody is told that nothing was cached. */
+  readonly isCacheTold?: boolean | undefined
   readonly completionTokens: number
+  /** Absent where the engine counted itself. */
+  readonly countedBy?: CountedBy | undefined
 }
 
 export class UsageMeter {
   #promptTokens = 0
-  #cachedTokens = 0
+  #cachedTokens: number | undefined
   #completionTokens = 0
+  #countedBy: CountedBy | undefined
+  #settling: Promise<void> | undefined
 
   /** Counts of one request only grow, so a late or smaller report changes nothing. */
   report(usage: EngineUsage): void {
     this.#promptTokens = Math.max(this.#promptTokens, count(usage.promptTokens))
-    this.#cachedTokens = Math.max(this.#cachedTokens, count(usage.cachedTokens))
+    if (usage.cachedTokens !== undefined)
+      this.#cachedTokens = Math.max(this.#cachedTokens ?? 0, count(usage.cachedTokens))
     this.#completionTokens = Math.max(this.#completionTokens, count(usage.completionTokens))
+    this.#countedBy = usage.countedBy ?? this.#countedBy
+  }
+
+  /** Counts of a request that was given up come later: until then nothing may be signed. */
+  settleAfter(counts: Promise<void>): void {
+    const before = this.#settling ?? Promise.resolve()
+    const settling = before
+      .then(() => counts)
+      .finally(() => {
+        if (this.#settling === settling) this.#settling = undefined
+      })
+    this.#settling = settling
+  }
+
+  /** Undefined where the counts are final. */
+  get settling(): Promise<void> | undefined {
+    return this.#settling
   }
 
   /** Reads a wire `usage` object of an engine's answer or chunk. */
   readWire(usage: unknown): void {
     if (!isObject(usage)) return
     const details = usage.prompt_tokens_details
+    const cached = isObject(details) ? details.cached_tokens : undefined
     this.report({
       promptTokens: count(usage.prompt_tokens),
-      cachedTokens: isObject(details) ? count(details.cached_tokens) : 0,
+      cachedTokens: typeof cached === 'number' ? count(cached) : undefined,
       completionTokens: count(usage.completion_tokens),
     })
   }
@@ -34,8 +59,10 @@ export class UsageMeter {
   read(): Usage {
     return {
       promptTokens: this.#promptTokens,
-      cachedTokens: Math.min(this.#cachedTokens, this.#promptTokens),
+      cachedTokens: Math.min(this.#cachedTokens ?? 0, this.#promptTokens),
+      isCacheTold: this.#cachedTokens !== undefined,
       completionTokens: this.#completionTokens,
+      countedBy: this.#countedBy,
     }
   }
 }
@@ -43,13 +70,17 @@ export class UsageMeter {
 /** The wire form for OpenAI clients; details an engine knows beyond the counts are kept. */
 export function formatUsage(usage: Usage, wire: unknown): JsonObject {
   const given = isObject(wire) ? wire : {}
-  const promptDetails = isObject(given.prompt_tokens_details) ? given.prompt_tokens_details : {}
+  const { prompt_tokens_details: details, ...rest } = given
+  const known = {
+    ...(isObject(details) ? details : {}),
+    ...(usage.isCacheTold ? { cached_tokens: usage.cachedTokens } : {}),
+  }
   return {
-    ...given,
+    ...rest,
     prompt_tokens: usage.promptTokens,
     total_tokens: usage.promptTokens + usage.completionTokens,
     completion_tokens: usage.completionTokens,
-    prompt_tokens_details: { ...promptDetails, cached_tokens: usage.cachedTokens },
+    ...(Object.keys(known).length > 0 ? { prompt_tokens_details: known } : {}),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Chat on a real model: what a caller asks for is what the answer shows. */
 import { afterAll, describe, expect, test } from 'bun:test'
+import type { EngineUsage } from '../engine.ts'
 import { type Answer, ask, askStream, collect, storyEngine } from './testing/story-model.ts'
 
 const engine = await storyEngine()
@@ -182,9 +183,9 @@ describe('a chat stream', () => {
   })
 
   test('that nobody reads any more stops, and its usage stays exact', async () => {
-    let told = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
+    let told: EngineUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
     const options = {
-      onUsage: (usage: typeof told) => {
+      onUsage: (usage: EngineUsage) => {
         told = usage
       },
     }

@@ -65,9 +65,11 @@ export async function proveOn(
   // A refusal reports no hit either: it must not pass for a cache that is kept apart.
   if (first.usage === undefined || other.usage === undefined || again.usage === undefined)
     return 'refused'
-  if (other.usage.cachedTokens > 0) return 'shared'
-  return again.usage.cachedTokens > 0 ? 'isolated' : 'unseen'
+  if (hasHit(other.usage)) return 'shared'
+  return hasHit(again.usage) ? 'isolated' : 'unseen'
 }
+
+const hasHit = ({ cachedTokens = 0 }: EngineUsage) => cachedTokens > 0
 
 /**
  * How each path of each model keeps callers apart. Throws where a server could let one caller's

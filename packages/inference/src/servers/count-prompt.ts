@@ -3,7 +3,7 @@ import type { EngineCall, JsonObject } from '../engine.ts'
 import { countMessage, countTokens, tryTokenizer } from './count-tokens.ts'
 import type { ServerKind } from './http-settings.ts'
 import type { ServerClient } from './server-client.ts'
-import { estimateTokens } from './stream-counts.ts'
+import { estimatePrompt, estimateTokens } from './stream-counts.ts'
 
 type Counted = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
 
@@ -30,7 +30,7 @@ export async function countPrompt(
     case 'responses':
       // The server's own rendering may differ a little, so a running one waits for its own count.
       if (!isGivenUp) return undefined
-      if (asChat === undefined) return estimateTokens(body.input)
+      if (asChat === undefined) return estimatePrompt({ body, asChat })
       return countChat(client, kind, asChat, signal, isGivenUp)
     case 'completions':
       if (!isGivenUp) return undefined
@@ -54,6 +54,27 @@ async function countChat(
   return countTokens(client, kind, body, signal)
 }
 
+/** The longest prompt of a completion: each of them must fit the context by itself. */
+export async function countLongest(
+  client: ServerClient,
+  kind: ServerKind,
+  { model, prompt }: JsonObject,
+  signal: AbortSignal,
+): Promise<number> {
+  const isList = Array.isArray(prompt) && !prompt.every((one) => typeof one === 'number')
+  const prompts: unknown[] = isList ? prompt : [prompt]
+  const ids = prompts.filter(Array.isArray).map((one) => one.length)
+  // A text of more characters has more tokens, but for what is too alike to matter.
+  const texts = prompts
+    .filter((one) => typeof one === 'string')
+    .sort((a, b) => b.length - a.length)
+    .slice(0, maxQuestions)
+  const counts = await Promise.all(
+    texts.map((text) => countText(client, kind, model, text, signal)),
+  )
+  return Math.max(0, ...ids, ...counts)
+}
+
 /** Texts, token ids, or lists of these: ids are counted already. */
 async function countInputs(
   client: ServerClient,
@@ -72,21 +93,34 @@ async function countInputs(
   return counts.reduce((sum, count) => sum + count, ids)
 }
 
-async function countText(
+/** Tokens of a generated text, which begins with no mark of its own. */
+export function countOutput(
   client: ServerClient,
   kind: ServerKind,
   model: unknown,
   text: string,
   signal: AbortSignal,
 ): Promise<number> {
+  return countText(client, kind, model, text, signal, false)
+}
+
+async function countText(
+  client: ServerClient,
+  kind: ServerKind,
+  model: unknown,
+  text: string,
+  signal: AbortSignal,
+  add_special_tokens = true,
+): Promise<number> {
   switch (kind) {
     case 'vllm':
     case 'sglang': {
-      const { count } = await client.require('/tokenize', { model, prompt: text }, signal)
+      const question = { model, prompt: text, add_special_tokens }
+      const { count } = await client.require('/tokenize', question, signal)
       return typeof count === 'number' ? count : estimateTokens(text)
     }
     case 'llama-server': {
-      const question = { content: text, add_special: true, parse_special: true }
+      const question = { content: text, add_special: add_special_tokens, parse_special: true }
       const { tokens } = await client.require('/tokenize', question, signal)
       return Array.isArray(tokens) ? tokens.length : estimateTokens(text)
     }

@@ -151,8 +151,16 @@ describe('failures', () => {
       ask("400 bad 'top_k' for input 'SECRET words' {'a': 'SECRET'}"),
     ).rejects.toMatchObject({
       code: 'invalid_value',
-      message: 'the model server refused the request: bad top_k for input … …',
+      message: 'the model server refused the request: bad top_k for input …',
     })
+    for (const [text, shown] of [
+      ['Grammar error: Invalid type: SECRET', 'Grammar error: Invalid type: …'],
+      ['SECRET words', ''],
+      ['top_k must be a number, not 4711', 'top_k must be a number, not …'],
+    ])
+      await expect(ask(`400 ${text}`)).rejects.toMatchObject({
+        message: `the model server refused the request${shown === '' ? '' : `: ${shown}`}`,
+      })
     await expect(ask('429 slow down')).rejects.toMatchObject({ code: 'overloaded' })
     await expect(ask('500 SECRET')).rejects.toMatchObject({
       code: 'engine_failed',

@@ -1,5 +1,6 @@
 /** An engine that is an OpenAI-compatible model server: vLLM, SGLang, llama-server, Ollama, others. */
 import {
+  type CountedEndpoint,
   type Engine,
   type EngineAnswer,
   type EngineCall,
@@ -13,7 +14,7 @@ import {
 import { assembleAnswer, isAssembled } from './assemble-answer.ts'
 import { assembleNative } from './assemble-message.ts'
 import { requireIsolation } from './cache-isolation.ts'
-import { countPrompt } from './count-prompt.ts'
+import { countLongest, countPrompt } from './count-prompt.ts'
 import { countMessage, countTokens } from './count-tokens.ts'
 import { type Discovery, discover } from './discover.ts'
 import { findNative } from './find-native.ts'
@@ -23,6 +24,7 @@ import { renameFields, ServerStream } from './read-stream.ts'
 import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
 import { withServerSalt } from './server-salt.ts'
+import { settleCounts } from './settle-counts.ts'
 import { createSocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
 import { WatchedCall } from './watched-call.ts'
@@ -145,12 +147,14 @@ class HttpEngine implements Engine {
     return this.#found.isolation
   }
 
-  countTokens(given: JsonObject, endpoint: 'chat' | 'messages' = 'chat'): Promise<number> {
+  countTokens(given: JsonObject, endpoint: CountedEndpoint = 'chat'): Promise<number> {
     this.#requireHealthy()
     this.#requireUsed(endpoint, given.model)
     const body = withServerSalt(given)
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
     if (endpoint === 'messages') return countMessage(this.#client, body, signal)
+    if (endpoint === 'completions')
+      return countLongest(this.#client, this.#found.kind, body, signal)
     return countTokens(this.#client, this.#found.kind, body, signal)
   }
 
@@ -172,6 +176,8 @@ class HttpEngine implements Engine {
       isPerChoice: this.#countsAsItGoes,
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),
+      settle: (open) =>
+        settleCounts(this.#client, this.#found.kind, call, open, this.#settings.settleMs),
     })
   }
 

@@ -27,9 +27,13 @@ export function isFailure({ type }: JsonObject): boolean {
   return type === 'error' || type === 'response.failed'
 }
 
-/** Whether an event carries a piece of the answer, which is a token or a few. */
-export function isPiece({ type }: JsonObject): boolean {
-  return typeof type === 'string' && /_delta$|\.delta$/.test(type) && type !== 'message_delta'
+/** The text of an event that carries a piece of the answer, which is a token or a few. */
+export function pieceText({ type, delta }: JsonObject): string | undefined {
+  if (typeof type !== 'string' || type === 'message_delta' || !/_delta$|\.delta$/.test(type))
+    return undefined
+  if (typeof delta === 'string') return delta
+  const { text, thinking, partial_json } = asObject(delta) ?? {}
+  return [text, thinking, partial_json].find((piece) => typeof piece === 'string') ?? ''
 }
 
 /** A whole answer of a native endpoint, or a failure: a status of 200 alone proves nothing. */
@@ -63,10 +67,10 @@ export function readNativeUsage(
 
 /** Here `input_tokens` leave out what a cache had or got; the prompt is all three together. */
 function messageCounts(usage: JsonObject): EngineUsage {
-  const cachedTokens = count(usage.cache_read_input_tokens)
+  const cachedTokens = toldCount(usage.cache_read_input_tokens)
   const created = count(usage.cache_creation_input_tokens)
   return {
-    promptTokens: count(usage.input_tokens) + cachedTokens + created,
+    promptTokens: count(usage.input_tokens) + (cachedTokens ?? 0) + created,
     cachedTokens,
     completionTokens: count(usage.output_tokens),
   }
@@ -75,13 +79,18 @@ function messageCounts(usage: JsonObject): EngineUsage {
 function responseCounts(usage: JsonObject): EngineUsage {
   return {
     promptTokens: count(usage.input_tokens),
-    cachedTokens: count(asObject(usage.input_tokens_details)?.cached_tokens),
+    cachedTokens: toldCount(asObject(usage.input_tokens_details)?.cached_tokens),
     completionTokens: count(usage.output_tokens),
   }
 }
 
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined
+}
+
+/** A count that a server may leave out, and zero only where it says so. */
+export function toldCount(value: unknown): number | undefined {
+  return typeof value === 'number' ? count(value) : undefined
 }
 
 function count(value: unknown): number {

@@ -4,7 +4,7 @@ import { EngineError, type JsonObject } from '../engine.ts'
 import { isFailure, isLastEvent, isNative } from './native-endpoints.ts'
 import { connectionFailure, type OpenRequest, type PieceReader } from './server-client.ts'
 import { toEngineError } from './server-error.ts'
-import { type StreamCall, StreamCounts } from './stream-counts.ts'
+import { type Settle, type StreamCall, StreamCounts } from './stream-counts.ts'
 
 export type StreamReading = {
   /** Whether counts inside a stream are those of the choice that they come with. */
@@ -12,6 +12,7 @@ export type StreamReading = {
   /** Told of a failure before it is thrown, so that what is not known yet can be asked for. */
   readonly onFailure: (failure: EngineError) => Promise<void>
   readonly onEnd: () => void
+  readonly settle?: Settle
 }
 
 /** Ends well only after the server's end mark; a connection that closes before it is a failure. */
@@ -34,7 +35,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#call = call
     this.#reading = reading
     this.#reader = request.response.body?.getReader()
-    this.#counts = new StreamCounts(call, reading.isPerChoice)
+    this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
   }
 
   [Symbol.asyncIterator](): this {
@@ -92,6 +93,9 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
         return new EngineError('engine_failed', 'the model server sent an event without end')
       const failure = connectionFailure(error, this.#request.signal)
       await this.#reading.onFailure(failure)
+      // Some refusals of native endpoints come as an event, or as an end, after a status of 200.
+      if (failure.code === 'engine_failed' && isNative(this.#call.endpoint) && this.#counts.isEmpty)
+        return new EngineError(failure.code, failure.message, { isEarly: true })
       // A connection that breaks inside an answer is a failed answer, not a server that is away.
       return failure.code === 'engine_unavailable'
         ? new EngineError('engine_failed', 'the model server broke off in mid-stream')

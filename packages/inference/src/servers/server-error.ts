@@ -1,6 +1,27 @@
 /** Rewrites the errors of model servers: their words are theirs, and may quote the request. */
 import { EngineError, type EngineErrorCode, type JsonObject } from '../engine.ts'
 
+/** What servers say about requests in general; whatever is not here may be from the request. */
+const errorWords: ReadonlySet<string> = new Set(
+  [
+    'a an and any are as at be because been but by can cannot could did do does either empty for',
+    'from has have if in into is it its least less many more most must need needs neither no non',
+    'not of on one only or out over please provide provided should than that the there this to',
+    'too under unless use used when which while with within without you your',
+    'allowed argument array auto bad between body boolean character characters choice choices',
+    'compile compiled conflict content contain contains configured convert enable enabled error',
+    'errors exceed exceeded exceeds expected extra failed feature field fields float format',
+    'forbidden found function given grammar greater image images implemented input integer invalid',
+    'json key large length limit list long malformed mapping max maximum message messages min',
+    'minimum missing model multimodal multiple name negative null number object option outside',
+    'output parameter parameters parse parser pattern permitted positive prompt properties property',
+    'range reasoning regex request requested required response role rule schema set short',
+    'specification specified stream streaming string structured support supported supports syntax',
+    'template text token tokens tool tools top type types unexpected unknown unrecognized',
+    'unsupported valid validation value values zero',
+  ].flatMap((line) => line.split(' ')),
+)
+
 const overflowWords =
   /context (?:length|window|size|limit)|maximum (?:context|input|sequence)|max_model_len|exceed_context|prompt is too long|input (?:is )?too long|too many tokens|longer than the model/i
 
@@ -61,19 +82,23 @@ function isOverflow(error: JsonObject, message: string): boolean {
 }
 
 /**
- * A server's reason without what it quotes: validation errors repeat values of the request. The
- * names of the fields that were asked stay, for they are what the caller looks for.
+ * A server's reason without what it repeats of the request, quoted or not: only words of a list
+ * stay, and the names of the fields that were asked, for they are what the caller looks for.
  */
 function plainReason(message: string, fields: readonly string[]): string {
-  return message
+  const isShown = (word: string) => errorWords.has(word.toLowerCase()) || fields.includes(word)
+  const shown = message
     .slice(0, 2000)
     .replace(/(['"`])((?:(?!\1).)*)\1/gs, (_, _quote, text: string) =>
       fields.includes(text) ? text : '…',
     )
     .replace(/[[{(].*?[\]})]/gs, '…')
-    .replace(/\s+/g, ' ')
+    .replace(/[\p{L}\p{N}_.-]*[\p{L}\p{N}_]/gu, (word) => (isShown(word) ? word : '…'))
+    .replace(/[^\p{L}\p{N}_.,:;…-]+/gu, ' ')
+    .replace(/…(?:[ .,:;…-]*…)+/g, '…')
     .slice(0, 200)
     .trim()
+  return /\p{L}/u.test(shown) ? shown : ''
 }
 
 function fieldName(param: unknown, fields: readonly string[]): string | undefined {

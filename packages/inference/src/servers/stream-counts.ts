@@ -1,21 +1,41 @@
 /** Keeps the counts of a running stream true, so that they are so also when it is given up. */
 import type { EngineCall, EngineUsage, JsonObject } from '../engine.ts'
-import { isNative, isPiece, readNativeUsage } from './native-endpoints.ts'
+import { isNative, pieceText, readNativeUsage, toldCount } from './native-endpoints.ts'
 
-export type StreamCall = Pick<EngineCall, 'endpoint' | 'body' | 'onUsage' | 'signal'>
+export type StreamCall = Pick<
+  EngineCall,
+  'endpoint' | 'body' | 'asChat' | 'onUsage' | 'onSettling' | 'signal'
+>
+
+/** What a server has told of a stream in a dialect of its own, which it counts at its end only. */
+export type OpenCounts = {
+  readonly promptTokens: number | undefined
+  readonly cachedTokens: number | undefined
+  readonly pieces: number
+  /** Everything that was generated, as far as it came. */
+  readonly text: string
+}
+
+export type Settle = (open: OpenCounts) => Promise<void>
 
 export class StreamCounts {
   readonly #call: StreamCall
   readonly #giveUp = () => this.giveUp()
   readonly #choices: ChoiceCounts | undefined
+  readonly #settle: Settle | undefined
   #promptTokens: number | undefined
-  #cachedTokens = 0
+  #cachedTokens: number | undefined
   #isExact = false
   #pieces = 0
+  #text = ''
 
-  /** `isPerChoice` where counts inside a stream are those of the choice that they come with. */
-  constructor(call: StreamCall, isPerChoice: boolean) {
+  /**
+   * `isPerChoice` where counts inside a stream are those of the choice that they come with.
+   * `settle` counts what a native stream did that is given up.
+   */
+  constructor(call: StreamCall, isPerChoice: boolean, settle?: Settle) {
     this.#call = call
+    this.#settle = settle
     this.#choices = isPerChoice ? new ChoiceCounts(call.body.n) : undefined
     // The record of a call is signed the moment it is given up, before a reader learns of it.
     call.signal.addEventListener('abort', this.#giveUp)
@@ -24,11 +44,15 @@ export class StreamCounts {
   read(chunk: JsonObject): void {
     const { endpoint, onUsage } = this.#call
     if (isNative(endpoint)) {
-      if (isPiece(chunk)) this.#pieces++
+      const piece = pieceText(chunk)
+      if (piece !== undefined) {
+        this.#pieces++
+        this.#text += piece
+      }
       const usage = readNativeUsage(endpoint, chunk)
       if (usage === undefined) return
       this.#promptTokens = Math.max(this.#promptTokens ?? 0, usage.promptTokens)
-      this.#cachedTokens = Math.max(this.#cachedTokens, usage.cachedTokens)
+      this.#cachedTokens = usage.cachedTokens ?? this.#cachedTokens
       this.#isExact ||= usage.isFinal
       onUsage?.(usage)
       return
@@ -43,28 +67,46 @@ export class StreamCounts {
     onUsage?.(isTotal ? usage : this.#choices.add(choice.index, usage))
   }
 
+  /** Whether nothing of an answer has come. */
+  get isEmpty(): boolean {
+    return this.#pieces === 0
+  }
+
   /**
-   * A server that counts only at the end has told nothing when a stream is given up before. What
-   * it did is then estimated: a token for each piece, and one for every four characters asked.
+   * A server that counts only at the end has told nothing when a stream is given up before. Its
+   * tokenizer is asked where it has one; else a piece is a token, and so are four characters asked.
    */
   giveUp(): void {
+    if (this.#isExact) return
+    if (this.#settle === undefined || !isNative(this.#call.endpoint)) {
+      this.#estimate()
+      return
+    }
+    this.#isExact = true
+    const [promptTokens, cachedTokens] = [this.#promptTokens, this.#cachedTokens]
+    const open = { promptTokens, cachedTokens, pieces: this.#pieces, text: this.#text }
+    this.#call.onSettling?.(this.#settle(open))
+  }
+
+  #estimate(): void {
     if (this.#isExact || this.#pieces === 0) return
     this.#isExact = true
-    const { messages, prompt, input } = this.#call.body
     this.#call.onUsage?.({
-      promptTokens: this.#promptTokens ?? estimateTokens(messages ?? prompt ?? input),
+      promptTokens: this.#promptTokens ?? estimatePrompt(this.#call),
       cachedTokens: this.#cachedTokens,
-      completionTokens: this.#pieces,
+      completionTokens: Math.max(this.#pieces, this.#text === '' ? 0 : estimateTokens(this.#text)),
+      countedBy: 'estimate',
     })
   }
 
+  /** What ends without its counts has failed: there is nobody to ask. */
   stop(): void {
-    this.giveUp()
+    this.#estimate()
     this.#call.signal.removeEventListener('abort', this.#giveUp)
   }
 }
 
-const nothing: EngineUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
+const nothing: EngineUsage = { promptTokens: 0, cachedTokens: undefined, completionTokens: 0 }
 
 /** Adds up what servers count for each choice by itself; of the choices of one prompt, it counts once. */
 class ChoiceCounts {
@@ -84,13 +126,24 @@ class ChoiceCounts {
     const { promptTokens, cachedTokens, completionTokens } = this.#total
     this.#total = {
       promptTokens: promptTokens - prompt.promptTokens + usage.promptTokens,
-      cachedTokens: cachedTokens - prompt.cachedTokens + usage.cachedTokens,
+      cachedTokens:
+        usage.cachedTokens === undefined
+          ? cachedTokens
+          : (cachedTokens ?? 0) - (prompt.cachedTokens ?? 0) + usage.cachedTokens,
       completionTokens: completionTokens - (this.#choices.get(index) ?? 0) + usage.completionTokens,
     }
     this.#prompts.set(place, usage)
     this.#choices.set(index, usage.completionTokens)
     return this.#total
   }
+}
+
+/** All that a template would render: the conversation, and the tools before it. */
+export function estimatePrompt({ body, asChat }: Pick<EngineCall, 'body' | 'asChat'>): number {
+  const { messages, prompt, input, tools } = asChat ?? body
+  return (
+    estimateTokens(messages ?? prompt ?? input) + (tools === undefined ? 0 : estimateTokens(tools))
+  )
 }
 
 /** Where nobody counts: a token for every four characters. */
@@ -105,7 +158,7 @@ export function readUsage(value: unknown): EngineUsage | undefined {
   const cached = (prompt_tokens_details as JsonObject | null | undefined)?.cached_tokens
   return {
     promptTokens: prompt_tokens,
-    cachedTokens: typeof cached === 'number' ? cached : 0,
+    cachedTokens: toldCount(cached),
     completionTokens: typeof completion_tokens === 'number' ? completion_tokens : 0,
   }
 }

@@ -47,7 +47,7 @@ export class WatchedCall {
     try {
       const promptTokens = await this.#ask(this.call, isGivenUp)
       if (promptTokens === undefined) return
-      this.call.onUsage?.({ promptTokens, cachedTokens: 0, completionTokens: 0 })
+      this.call.onUsage?.({ promptTokens, cachedTokens: undefined, completionTokens: 0 })
     } catch {
       // The server may be gone as well, and then there is nobody to count.
     }

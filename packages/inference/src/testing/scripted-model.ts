@@ -19,6 +19,8 @@ export type ScriptedReply = {
   readonly dieAfter?: number
   /** Sends an error event after so many chunks. */
   readonly failAfter?: number
+  /** As vLLM refuses some requests: a status, but in a stream an event or an end after 200. */
+  readonly lateError?: { readonly status: number; readonly message: string }
   /** Answers with this status instead. */
   readonly error?: { readonly status: number; readonly message: string }
 }
@@ -47,7 +49,7 @@ export function readAsked(body: JsonObject): Asked {
 /**
  * The reply that the last message orders in double brackets, as in `[[slow 500]] [[reason]] hello`:
  * `reason`, `tool NAME {…}`, `slow MS`, `pace MS`, `die N`, `fail N`, `error STATUS TEXT`,
- * `say TEXT`, `words N`. Without an order it says what it was told.
+ * `late STATUS TEXT`, `say TEXT`, `words N`. Without an order it says what it was told.
  */
 export function orderedReply(asked: Asked): ScriptedReply {
   const orders = new Map<string, string>()
@@ -61,6 +63,7 @@ export function orderedReply(asked: Asked): ScriptedReply {
   const plain = asked.last.replace(/\[\[.*?\]\]/gs, '').trim()
   const number = (name: string) => (orders.has(name) ? Number(orders.get(name)) : undefined)
   const failure = orders.get('error')
+  const late = orders.get('late')
   const isCallable = asked.lastRole === 'user' && asked.body.tool_choice !== 'none'
   const calls = toolCalls.filter((call) => isCallable && asked.toolNames.includes(call.name))
   const repeated = Array.from({ length: number('words') ?? 0 }, (_, i) => `word${i}`).join(' ')
@@ -74,6 +77,7 @@ export function orderedReply(asked: Asked): ScriptedReply {
     ...defined('dieAfter', number('die')),
     ...defined('failAfter', number('fail')),
     ...(failure === undefined ? {} : { error: parseFailure(failure) }),
+    ...(late === undefined ? {} : { lateError: parseFailure(late) }),
   }
 }
 

@@ -56,7 +56,14 @@ async function* nativeEvents(
   signal: AbortSignal,
 ): AsyncGenerator<JsonObject> {
   const events = [...(endpoint === 'messages' ? messageEvents(context) : responseEvents(context))]
-  const { failAfter } = context.reply
+  const { failAfter, lateError } = context.reply
+  if (lateError !== undefined) {
+    // What vLLM 0.32 does: an error that quotes another one, or no word after the beginning.
+    const error = { type: 'internal_error', message: `2 validation errors: ${lateError.message}` }
+    if (endpoint === 'messages') yield { type: 'error', error }
+    else yield* events.slice(0, 1)
+    return
+  }
   let pieces = 0
   for (const event of context.revise?.(events) ?? events) {
     const isPiece = String(event.type).endsWith('delta') && event.type !== 'message_delta'

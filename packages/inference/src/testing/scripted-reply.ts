@@ -129,6 +129,12 @@ export function streamReply(
 async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGenerator<string> {
   const { reply, body } = context
   const options = (body.stream_options ?? {}) as JsonObject
+  if (reply.lateError !== undefined) {
+    const { status: code, message } = reply.lateError
+    yield JSON.stringify({ error: { message, type: 'BadRequestError', param: null, code } })
+    yield '[DONE]'
+    return
+  }
   const { pieces, end } = piecesOf(context)
   const head = headOf(context, true)
   const indices = Array.from({ length: Number(body.n ?? 1) }, (_, index) => index)

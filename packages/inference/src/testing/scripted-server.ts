@@ -203,13 +203,17 @@ function generate(
   const asked = readAsked(body)
   const reply = options.reply?.(asked) ?? orderedReply(asked)
   if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
+  if (reply.lateError !== undefined && body.stream !== true)
+    return refuse(reply.lateError.status, reply.lateError.message)
   const prompt = promptTokens(body)
   if (prompt.length > 50 && options.refusesLongOn?.includes(path))
     return refuse(400, 'it does not like this')
   const limit = options.contextLength ?? 8192
   const output = Number(body.max_completion_tokens ?? body.max_tokens ?? 0)
-  if (prompt.length + output > limit) {
-    return refuse(400, overflow(prompt.length, output, limit))
+  const prompts = Array.isArray(body.prompt) ? body.prompt : [body.prompt]
+  const longest = Math.max(...prompts.map((one) => promptTokens({ ...body, prompt: one }).length))
+  if (longest + output > limit) {
+    return refuse(400, overflow(prompt.length, output, limit, native))
   }
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
   const isDropped = options.dropsSaltOn?.includes(path) ?? false
@@ -241,7 +245,15 @@ const saltRefusal =
   "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
 
 /** vLLM's words; its count of the prompt is cut at the limit, so it tells no truth about it. */
-function overflow(prompt: number, output: number, limit: number): string {
+function overflow(
+  prompt: number,
+  output: number,
+  limit: number,
+  native: NativeEndpoint | undefined,
+): string {
+  const name = native === 'messages' ? 'max_completion_tokens' : 'max_tokens'
+  if (output > limit)
+    return `${name}=${output} cannot be greater than max_model_len=${limit}. Please request fewer output tokens. (parameter=${name}, value=${output})`
   const room = limit - output
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
 }

@@ -45,6 +45,7 @@ const traits = {
   upstream_error: server(502, true),
   answer_too_large: server(502, false),
   overloaded: server(503, true),
+  engine_unavailable: server(503, true),
   no_worker: server(503, true),
   timeout: server(504, true),
 } as const satisfies Record<string, Traits>

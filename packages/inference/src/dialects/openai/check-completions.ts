@@ -5,7 +5,6 @@ import {
   flag,
   integerFrom,
   openAiRules,
-  positiveInteger,
   type Rules,
   samplingRules,
 } from '../field-rules.ts'
@@ -18,7 +17,7 @@ export const maxInputs = 2048
 const completionRules: Rules = {
   ...samplingRules,
   ...openAiRules,
-  max_tokens: positiveInteger,
+  max_tokens: integerFrom(0, Number.MAX_SAFE_INTEGER),
   logprobs: integerFrom(0, 20),
   echo: flag,
   best_of: integerFrom(1, 128),
@@ -33,6 +32,9 @@ export function checkCompletion(body: JsonObject, stream: boolean): void {
     throw unsupported('best_of', "'best_of' is not supported beyond 'n'")
   delete body.best_of
   checkStreaming(body, stream)
+  // Nothing but the prompt: legal where the prompt is what the caller wants back.
+  if (body.max_tokens === 0 && body.echo !== true)
+    throw wrongValue('max_tokens', "an integer of at least 1, or 0 with 'echo'", 0)
   body.max_tokens ??= defaultMaxTokens
 }
 

@@ -29,7 +29,6 @@ describe('the answer', () => {
         prompt_tokens: 1,
         completion_tokens: 16,
         total_tokens: 17,
-        prompt_tokens_details: { cached_tokens: 0 },
       },
     })
     expect(headers).toMatchObject({
@@ -100,6 +99,14 @@ describe('fields', () => {
     await ask(engine, path, { ...completion, max_tokens: 5, logprobs: 3 })
     expect(engine.calls.map((call) => call.body.max_tokens)).toEqual([16, 5])
     expect(engine.calls[1]?.body.logprobs).toBe(3)
+  })
+
+  test('max_tokens of 0 is accepted where the prompt is to be told back, and nowhere else', async () => {
+    const engine = whole()
+    const echoed = await ask(engine, path, { ...completion, max_tokens: 0, echo: true })
+    expect([echoed.status, engine.calls[0]?.body.max_tokens]).toEqual([200, 0])
+    const { status, json } = await ask(engine, path, { ...completion, max_tokens: 0 })
+    expect([status, json.error.param]).toEqual([400, 'max_tokens'])
   })
 
   test('check 66: suffix and best_of are refused, never ignored', async () => {

@@ -65,7 +65,9 @@ export function responseUsage(usage: Usage, engineUsage: unknown): JsonObject {
   const reasoning = isObject(details) ? details.reasoning_tokens : undefined
   return {
     input_tokens: usage.promptTokens,
-    input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
+    ...(usage.isCacheTold
+      ? { input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 } }
+      : {}),
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: typeof reasoning === 'number' ? reasoning : 0 },
     total_tokens: usage.promptTokens + usage.completionTokens,

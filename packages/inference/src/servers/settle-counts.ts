@@ -1,0 +1,30 @@
+/** Counts what a stream did that was given up before the server had counted it. */
+import type { EngineCall } from '../engine.ts'
+import { countOutput, countPrompt } from './count-prompt.ts'
+import type { ServerKind } from './http-settings.ts'
+import type { ServerClient } from './server-client.ts'
+import { estimatePrompt, estimateTokens, type OpenCounts } from './stream-counts.ts'
+
+/** Never rejects: what the server does not count in time is estimated. */
+export async function settleCounts(
+  client: ServerClient,
+  kind: ServerKind,
+  call: EngineCall,
+  open: OpenCounts,
+  limitMs: number,
+): Promise<void> {
+  const signal = AbortSignal.timeout(limitMs)
+  const orNothing = (counting: Promise<number | undefined>) => counting.catch(() => undefined)
+  const [prompt, output] = await Promise.all([
+    open.promptTokens ?? orNothing(countPrompt(client, kind, call, signal, true)),
+    open.text === '' ? 0 : orNothing(countOutput(client, kind, call.body.model, open.text, signal)),
+  ])
+  const isCounted = prompt !== undefined && output !== undefined
+  call.onUsage?.({
+    promptTokens: prompt ?? estimatePrompt(call),
+    cachedTokens: open.cachedTokens,
+    // Each piece was a token at least, whatever their text is when it is read at once.
+    completionTokens: Math.max(open.pieces, output ?? estimateTokens(open.text)),
+    countedBy: isCounted ? 'tokenizer' : 'estimate',
+  })
+}
