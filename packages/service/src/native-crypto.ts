@@ -1,6 +1,10 @@
-/** The provider for programs: the runtime's native AES-GCM, HMAC and SHA-256, synchronous. */
+/**
+ * The runtime's native AES-GCM, HMAC and SHA-256, synchronous. It is a `CryptoProvider` of protocol/envelope; the
+ * compiler checks that in the programs that hand it to the envelope.
+ */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import type { AeadKey, Bytes, CryptoProvider } from '@privatemode/protocol/envelope'
+
+type Bytes = Uint8Array<ArrayBuffer>
 
 const algorithm = 'aes-256-gcm'
 const tagLength = 16
@@ -9,18 +13,18 @@ const cipherOptions = { authTagLength: tagLength }
 const joinBelow = 16 * 1024
 const firstBlock = Uint8Array.of(1)
 
-export const nativeCrypto: CryptoProvider = {
-  random: (length) => crypto.getRandomValues(new Uint8Array(length)),
-  sha256: (data) => Bun.SHA256.hash(data) as Bytes,
+export const nativeCrypto = {
+  random: (length: number): Bytes => crypto.getRandomValues(new Uint8Array(length)),
+  sha256: (data: Bytes): Bytes => Bun.SHA256.hash(data) as Bytes,
   // 32 bytes are exactly one block of HKDF-Expand: T(1) = HMAC(PRK, info ‖ 0x01).
-  expand: (secret, info) =>
+  expand: (secret: Bytes, info: Bytes): Bytes =>
     new Bun.CryptoHasher('sha256', secret).update(info).update(firstBlock).digest() as Bytes,
   aeadKey: nativeAeadKey,
 }
 
-function nativeAeadKey(raw: Bytes): AeadKey {
+function nativeAeadKey(raw: Bytes) {
   return {
-    seal(nonce, aad, plaintext) {
+    seal(nonce: Bytes, aad: Bytes, plaintext: readonly Bytes[]): Bytes[] {
       const cipher = createCipheriv(algorithm, raw, nonce, cipherOptions)
       cipher.setAAD(aad)
       const sealed: Bytes[] = []
@@ -29,7 +33,7 @@ function nativeAeadKey(raw: Bytes): AeadKey {
       sealed.push(cipher.getAuthTag() as Bytes)
       return sealed
     },
-    open(nonce, aad, ciphertextAndTag) {
+    open(nonce: Bytes, aad: Bytes, ciphertextAndTag: Bytes): Bytes | undefined {
       const end = ciphertextAndTag.length - tagLength
       if (end < 0) return undefined
       const decipher = createDecipheriv(algorithm, raw, nonce, cipherOptions)
