@@ -88,6 +88,14 @@ test('the manifest log is open to everyone', async () => {
   expect((await get('/privatemode/v1/log/..%2fportal/index.html')).status).toBe(404)
 })
 
+test('a request for inference is told where to go instead', async () => {
+  const response = await get('/v1/models')
+  expect(response.status).toBe(404)
+  const { error } = (await response.json()) as { error: { code: string; message: string } }
+  expect(error.code).toBe('not_found')
+  expect(error.message).toContain('privatemode-proxy')
+})
+
 test('health and HEAD are answered without a key', async () => {
   expect(await (await get('/health')).json()).toEqual({ status: 'ok' })
   expect((await get('/', { method: 'HEAD' })).status).toBe(200)

@@ -114,6 +114,12 @@ async function route(
 ): Promise<Response> {
   if (path === '/health') return Response.json({ status: 'ok' })
   if (path === '/' && request.method === 'HEAD') return new Response(null)
+  if (path.startsWith('/v1/')) {
+    throw new ApiError(
+      'not_found',
+      'the gateway has no inference API, because it cannot read prompts: send this request to your privatemode-proxy or to the proxyless endpoint',
+    )
+  }
   if (path === '/metrics') return answerMetrics(request, parts.watching)
   if (!path.startsWith(base))
     return servePortal(parts.portal, onlyGet(request, path), request.headers.get('accept-encoding'))
@@ -157,7 +163,7 @@ async function route(
     parts.checkOperator(bearer)
     return answerRegistry(request, rest.slice('registry/workers/'.length), parts.registry)
   }
-  throw new ApiError('not_found', 'there is nothing here')
+  throw new ApiError('not_found', 'no such path')
 }
 
 function answerError(
@@ -229,7 +235,7 @@ function openToBrowsers(response: Response): Response {
 }
 
 function answerMetrics(request: Request, watching: Watching): Response {
-  if (!watching.enabled) throw new ApiError('not_found', 'there is nothing here')
+  if (!watching.enabled) throw new ApiError('not_found', 'no such path')
   if (watching.token !== undefined) {
     operatorCheck(watching.token)(bearerOf(request.headers.get('authorization')))
   }
@@ -240,7 +246,7 @@ function answerMetrics(request: Request, watching: Watching): Response {
 
 function onlyGet(request: Request, path: string): string {
   if (request.method === 'GET' || request.method === 'HEAD') return path
-  throw new ApiError('not_found', 'there is nothing here')
+  throw new ApiError('not_found', 'no such path')
 }
 
 function onlyPost(request: Request): Request {

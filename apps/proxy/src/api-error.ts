@@ -20,7 +20,10 @@ export function toApiError(error: unknown): ApiError {
 
 /** What was sent is no request, or one that is too large: the status is the sender's to see as it is. */
 function fromMessage(error: MessageError): ApiError {
-  if (error.status === 413) return new ApiError('request_too_large', error.message)
+  if (error.status === 413) {
+    const remedy = 'start the proxy with a larger --bodyLimitMib to send more'
+    return new ApiError('request_too_large', `${error.message}; ${remedy}`)
+  }
   if (error.status === 503)
     return new ApiError('overloaded', error.message, { retryAfterSeconds: 1 })
   return new ApiError('malformed', error.message, { status: error.status })

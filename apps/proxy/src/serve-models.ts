@@ -1,5 +1,5 @@
 /** Answers the model list from what the manifest lists and the backend serves. */
-import { ApiError, formatModel, formatModelList } from '@privatemode/protocol/api'
+import { formatModel, formatModelList, unknownModel } from '@privatemode/protocol/api'
 import { requestIdHeaders } from '@privatemode/service'
 import type { App } from './app-state.ts'
 import { chooseApiKey } from './credentials.ts'
@@ -31,11 +31,8 @@ export async function serveModels(
 function findModel<M extends { readonly id: string }>(models: readonly M[], id: string): M {
   const model = models.find((one) => one.id === id)
   if (model !== undefined) return model
-  throw new ApiError(
-    'model_not_found',
-    `the model ${JSON.stringify(id.slice(0, 256))} does not exist`,
-    {
-      param: 'model',
-    },
+  throw unknownModel(
+    id,
+    models.map((one) => one.id),
   )
 }

@@ -221,5 +221,5 @@ export class RequestBody {
 }
 
 function tooLarge(limitBytes: number): MessageError {
-  return new MessageError(413, `the body of this request has at most ${limitBytes} bytes`)
+  return new MessageError(413, `the request body is larger than ${limitBytes} bytes`)
 }

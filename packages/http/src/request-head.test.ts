@@ -91,6 +91,11 @@ test('odd request lines are refused', () => {
   expect(statusOf(withFields('expect: something'))).toBe(417)
 })
 
+test('a TLS handshake is refused with its first byte, since its client waits for an answer', () => {
+  const clientHello = Buffer.from([0x16, 0x03, 0x01])
+  expect(() => readHeadText(clientHello)).toThrow('use http://')
+})
+
 test('a head over the limits is refused', () => {
   expect(statusOf(withFields(`x: ${'a'.repeat(maxHeadBytes)}`))).toBe(431)
   expect(() => readHeadText(Buffer.alloc(maxHeadBytes, 'a'))).toThrow(MessageError)

@@ -18,6 +18,8 @@ export type RequestHead = {
 export const maxHeadBytes = 16 * 1024
 
 const emptyLine = Buffer.from('\r\n\r\n')
+/** The first byte of a TLS connection: a handshake record (RFC 8446, 5.1). */
+const tlsHandshake = 0x16
 const methodShape = /^[A-Z]{1,16}$/
 const targetShape = /^\/[\x21\x22\x24-\x7e]{0,8191}$/
 
@@ -26,6 +28,10 @@ const targetShape = /^\/[\x21\x22\x24-\x7e]{0,8191}$/
  * must come. The head takes two bytes more than the text has characters: the empty line's.
  */
 export function readHeadText(bytes: Buffer): string | undefined {
+  // A TLS client waits for a server's handshake, so it must hear at once that there is none.
+  if (bytes[0] === tlsHandshake) {
+    throw new MessageError(400, 'this port speaks plain HTTP, not TLS: use http:// in the address')
+  }
   const end = bytes.indexOf(emptyLine)
   // Only the head becomes text: with the body it would be several times as long.
   if (end >= 0 && end + 4 <= maxHeadBytes) return bytes.toString('latin1', 0, end + 2)

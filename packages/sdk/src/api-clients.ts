@@ -1,5 +1,5 @@
 /** The small typed clients behind `pm.chat`, `pm.messages`, `pm.embeddings` and `pm.models`. */
-import { formatModel, type ModelObject } from '@privatemode/protocol/api'
+import { formatModel, type ModelObject, unknownModel } from '@privatemode/protocol/api'
 import type { Message, MessageEvent, MessageRequest } from './anthropic-types.ts'
 import type { ApiCalls, ApiResult, CallOptions } from './api-calls.ts'
 import type { ApiStream } from './api-stream.ts'
@@ -11,7 +11,7 @@ import type {
   Embeddings,
   EmbeddingsRequest,
 } from './openai-types.ts'
-import { PrivatemodeError, toPrivatemodeError } from './privatemode-error.ts'
+import { toPrivatemodeError } from './privatemode-error.ts'
 
 /** OpenAI's chat completions. */
 export class ChatClient {
@@ -86,13 +86,14 @@ export class ModelsClient {
   }
 
   async get(id: string): Promise<ModelObject> {
-    const model = (await this.list()).find((one) => one.id === id)
+    const models = await this.list()
+    const model = models.find((one) => one.id === id)
     if (model !== undefined) return model
-    const facts = { retryable: false, status: 404, param: 'model' }
-    throw new PrivatemodeError(
-      'model_not_found',
-      `the model ${JSON.stringify(id)} does not exist`,
-      facts,
+    throw toPrivatemodeError(
+      unknownModel(
+        id,
+        models.map((one) => one.id),
+      ),
     )
   }
 }

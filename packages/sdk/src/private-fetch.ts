@@ -8,6 +8,7 @@ import {
   formatModel,
   formatModelList,
   scanBody,
+  unknownModel,
 } from '@privatemode/protocol/api'
 import { type Bytes, encodeText, formatHex } from '@privatemode/protocol/envelope'
 import type { Call, PrivateClient } from './client.ts'
@@ -152,7 +153,10 @@ async function answerModels(
   if (modelId === undefined) return Response.json(formatModelList(models))
   const model = models.find(({ id }) => id === modelId)
   if (model !== undefined) return Response.json(model)
-  throw new ApiError('model_not_found', `the model ${JSON.stringify(modelId)} does not exist`)
+  throw unknownModel(
+    modelId,
+    models.map(({ id }) => id),
+  )
 }
 
 export function readApiKey(headers: Headers): string | undefined {

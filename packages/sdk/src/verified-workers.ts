@@ -6,7 +6,7 @@ import {
   type Manifest,
   type ModelListing,
 } from '@privatemode/attestation'
-import { ApiError } from '@privatemode/protocol/api'
+import { ApiError, unknownModel } from '@privatemode/protocol/api'
 import type { Backend, ListedWorker } from './backend.ts'
 import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'
@@ -91,9 +91,10 @@ export class VerifiedWorkers {
     if (this.serving(model).length > 0) return
     const manifest = await this.#manifest.get()
     if (!manifest.models.some(({ id }) => id === model)) {
-      throw new ApiError('model_not_found', `the model ${JSON.stringify(model)} does not exist`, {
-        param: 'model',
-      })
+      throw unknownModel(
+        model,
+        manifest.models.map(({ id }) => id),
+      )
     }
     const offers = (id: string) => this.#listed.get(id)?.models.includes(model) === true
     const reasons = this.refused.filter(({ workerId }) => offers(workerId))

@@ -1,5 +1,11 @@
 /** Finds the model a request names, and sees that it can do what is asked. */
-import { ApiError, latestModelName, type ModelTask, resolveLatest } from '@privatemode/protocol/api'
+import {
+  ApiError,
+  latestModelName,
+  type ModelTask,
+  resolveLatest,
+  unknownModel,
+} from '@privatemode/protocol/api'
 import type { EngineModel, JsonObject } from '../engine.ts'
 import { wrongValue } from './json-value.ts'
 
@@ -19,7 +25,12 @@ export function resolveModel(
   const wanted = byDeprecatedName
     ? (models.find((model) => model.id === boundModel) ?? resolveLatest(models, task))
     : models.find((model) => model.id === name)
-  if (wanted === undefined) throw unknownModel(name)
+  if (wanted === undefined) {
+    throw unknownModel(
+      name,
+      models.map(({ id }) => id),
+    )
+  }
   const isBound = boundModel === undefined || boundModel === name || boundModel === wanted.id
   if (!isBound) {
     const message = "'model' in the body differs from the model the request was sealed for"
@@ -27,11 +38,6 @@ export function resolveModel(
   }
   if (!wanted.tasks.includes(task)) throw wrongTask(wanted, task)
   return { model: wanted, byDeprecatedName }
-}
-
-function unknownModel(name: string): ApiError {
-  const message = `the model '${name.slice(0, 100)}' does not exist; GET /v1/models lists the names`
-  return new ApiError('model_not_found', message, { param: 'model' })
 }
 
 function wrongTask(model: EngineModel, task: ModelTask): ApiError {

@@ -31,3 +31,4 @@ export {
 } from './routes.ts'
 export { type BodyScan, defaultScanLimits, type ScanLimits, scanBody } from './scan-body.ts'
 export { encodeComment, encodeEvent, SseDecoder, SseError, type SseEvent } from './sse.ts'
+export { unknownModel } from './unknown-model.ts'
