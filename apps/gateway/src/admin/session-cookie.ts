@@ -1,18 +1,31 @@
-/** The cookies: one carries a session, one belongs to a sign-in that goes through an identity provider. */
+/** The cookies: of a session, of a browser that is known, and of a sign-in through an identity provider. */
 
 const lifetimeSeconds = 7 * 86_400
 const oidcSeconds = 600
+const browserSeconds = 180 * 86_400
 
 /** `__Host-` makes browsers refuse the cookie without Secure, with a Domain or another path. */
 function cookieName(publicUrl: string): string {
   return publicUrl.startsWith('https:') ? '__Host-privatemode' : 'privatemode_session'
 }
 
+const browserCookieName = (publicUrl: string): string => `${cookieName(publicUrl)}_browser`
+
 const oidcCookieName = (publicUrl: string): string => `${cookieName(publicUrl)}_oidc`
 
 export function formatSessionCookie(token: string, publicUrl: string): string {
   const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
   return `${cookieName(publicUrl)}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${lifetimeSeconds}${secure}`
+}
+
+/** Outlives the session: it opens nothing, but keeps others from locking this browser out. */
+export function formatBrowserCookie(token: string, publicUrl: string): string {
+  const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
+  return `${browserCookieName(publicUrl)}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${browserSeconds}${secure}`
+}
+
+export function browserTokenOf(request: Request, publicUrl: string): string | undefined {
+  return tokenOf(request, browserCookieName(publicUrl))
 }
 
 export function formatEndedCookie(publicUrl: string): string {

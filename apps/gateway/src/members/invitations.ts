@@ -3,7 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import { newId } from '../keys/api-key.ts'
 import type { Database, Queries, Row } from '../state/database.ts'
 import { createMember, findMember, type Member, type Role, setPassword } from './member-store.ts'
-import { checkPassword, hashPassword } from './password.ts'
+import { checkPassword, enterHashing, hashPassword } from './password.ts'
 import { hashToken, newToken } from './token.ts'
 
 export type NewInvitation = {
@@ -130,7 +130,7 @@ export async function acceptInvitation(
     throw refuseLink()
   }
   if (open.member_id === null) emailFor(open, given)
-  const passwordHash = await hashPassword(given.password)
+  const passwordHash = await hashFor(open.id, given.password)
   return database.transaction(async (queries) => {
     const [row] = await queries.query<InvitationRow>(
       `update invitations as i set used_at = now()
@@ -146,6 +146,15 @@ export async function acceptInvitation(
     await record.accepted(queries, accepted)
     return accepted
   })
+}
+
+async function hashFor(invitationId: string, password: string): Promise<string> {
+  const turn = enterHashing({ name: `invitation ${invitationId}`, isKnown: true })
+  try {
+    return await hashPassword(password, turn)
+  } finally {
+    turn.end()
+  }
 }
 
 async function findEnded(database: Queries, token: string): Promise<Invitation | undefined> {

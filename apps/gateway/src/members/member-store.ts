@@ -114,6 +114,7 @@ export async function setPassword(
 }
 
 export async function endSessions(database: Queries, memberId: string): Promise<void> {
+  await database.query('delete from known_browsers where member_id = $1', [memberId])
   await database.query('delete from sessions where member_id = $1', [memberId])
 }
 

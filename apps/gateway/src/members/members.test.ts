@@ -5,10 +5,12 @@ import type { Database } from '../state/database.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { newId } from '../testing/test-gateway.ts'
 import { acceptInvitation, invite } from './invitations.ts'
+import { isKnownBrowser, rememberBrowser } from './known-browsers.ts'
 import { createMember, findMember, type Member, setPassword } from './member-store.ts'
-import { checkPassword, verifyPassword } from './password.ts'
+import { checkPassword, enterHashing } from './password.ts'
 import { beginSession, checkCsrfToken, csrfTokenOf, findSession } from './session-store.ts'
-import { signIn } from './sign-in.ts'
+import { confirmPassword, signIn } from './sign-in.ts'
+import { newToken } from './token.ts'
 
 const password = 'correct horse battery staple'
 const accountId = 'acct_default'
@@ -108,22 +110,103 @@ test('who is not there is not found', async () => {
   await refused(findMember(database, 'mem_none'), 'not_found', 'no such member')
 })
 
-test('passwords have a length, and more people than can be checked at once are told to come back', async () => {
+test('passwords have a length', () => {
   for (const wrong of ['eleven char', 'x'.repeat(257)]) {
     expect(() => checkPassword(wrong)).toThrow('12 to 256 characters')
   }
-  // A hash of little cost: two are computed at once, sixteen wait.
-  const cheap = `scrypt$4$8$1$${'A'.repeat(22)}==$${'A'.repeat(43)}=`
-  const tries = Array.from({ length: 19 }, () => verifyPassword(password, cheap))
-  const ended = await Promise.allSettled(tries)
-  const failures = ended.filter((each) => each.status === 'rejected')
-  expect(failures).toMatchObject([{ reason: { code: 'overloaded', retryAfterSeconds: 5 } }])
-  expect(await verifyPassword(password, cheap)).toBe(false)
+})
+
+test('attempts side by side cannot pass the lock-out', async () => {
+  await setPassword(database, member.id, cheapHash)
+  // Each from an address of its own; the last one would be right.
+  const guesses = Array.from({ length: 15 }, (_, index) =>
+    signIn(database, {
+      ...{ email: member.email, password: index < 14 ? 'a wrong guess' : password },
+      ...{ address: `198.51.100.${index}`, browserToken: undefined },
+    }).then(
+      () => 'signed in',
+      (error: { code: string }) => error.code,
+    ),
+  )
+  const ended = await Promise.all(guesses)
+  expect(ended.filter((code) => code === 'permission_denied').length).toBe(5)
+  expect(ended.filter((code) => code === 'rate_limit_exceeded').length).toBe(10)
+})
+
+test('a known browser and a session are not locked out by what strangers guess', async () => {
+  await setPassword(database, member.id, cheapHash)
+  const { browserToken } = await beginSession(database, member)
+  await database.query(
+    `insert into sign_in_failures (subject, failures, last_at, locked_until)
+     select subject, 60, now(), now() + interval '1 hour'
+     from unnest(array['address 192.0.2.7', $1]) as subject`,
+    [`person ${member.email}`],
+  )
+  const attempt = { email: member.email, password, address: '192.0.2.7' }
+  const stranger = signIn(database, { ...attempt, browserToken: undefined })
+  await refused(stranger, 'rate_limit_exceeded', 'too many failed attempts')
+  const forged = signIn(database, { ...attempt, browserToken: 'A'.repeat(43) })
+  await refused(forged, 'rate_limit_exceeded', 'too many failed attempts')
+  expect(await signIn(database, { ...attempt, browserToken })).toMatchObject({ id: member.id })
+  await confirmPassword(database, member, attempt)
+  // It has a count of its own, and is one member's.
+  const guess = { ...attempt, browserToken, password: 'a wrong guess' }
+  for (let tries = 0; tries < 5; tries++) {
+    await refused(signIn(database, guess), 'permission_denied', 'address or password is wrong')
+  }
+  await refused(signIn(database, { ...attempt, browserToken }), 'rate_limit_exceeded', 'too many')
+  await setPassword(database, member.id, cheapHash)
+  expect(await isKnownBrowser(database, browserToken, member.id)).toBe(false)
+})
+
+test('a member is known in a bounded number of browsers', async () => {
+  const tokens: string[] = []
+  for (let count = 0; count < 11; count++) tokens.push(await rememberBrowser(database, member.id))
+  const known = await Promise.all(tokens.map((token) => isKnownBrowser(database, token, member.id)))
+  expect(known.filter(Boolean).length).toBe(10)
+})
+
+test('a right password takes back what was counted before it, for the address too', async () => {
+  await setPassword(database, member.id, cheapHash)
+  const attempt = { email: member.email, password, address: '192.0.2.8', browserToken: undefined }
+  for (let count = 0; count < 3; count++) await signIn(database, attempt)
+  const rows = await database.query(
+    `select 1 from sign_in_failures where subject in ('address 192.0.2.8', $1)`,
+    [`person ${member.email}`],
+  )
+  expect(rows).toEqual([])
+})
+
+test('nobody without a link makes the gateway hash a password', async () => {
+  const release: (() => void)[] = []
+  const held = ['one', 'two'].map((name) => {
+    const turn = enterHashing({ name, isKnown: true })
+    return turn.run(() => new Promise<void>((resolve) => release.push(resolve))).finally(turn.end)
+  })
+  // All hashing is taken: what needs any does not come back.
+  const unknown = Array.from({ length: 24 }, () =>
+    accept(newToken(), 'x@example.org').catch((error: { code: string }) => error.code),
+  )
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error('a password is being hashed')), 60_000)
+  })
+  try {
+    const codes = await Promise.race([Promise.all(unknown), late])
+    expect(new Set(codes as string[])).toEqual(new Set(['permission_denied']))
+  } finally {
+    clearTimeout(timer)
+    for (const each of release) each()
+    await Promise.all(held)
+  }
 })
 
 test('who guesses from one address is locked out of all accounts there, and nobody elsewhere is', async () => {
   const guess = (address: string) =>
-    signIn(database, { email: `${newId()}@example.org`, password: 'a wrong guess', address })
+    signIn(database, {
+      ...{ email: `${newId()}@example.org`, password: 'a wrong guess', address },
+      browserToken: undefined,
+    })
   // Each guess costs a second of work: 49 of them are written down instead.
   await database.query(
     `insert into sign_in_failures (subject, failures, last_at) values ('address 192.0.2.1', 49, now())`,
@@ -139,7 +222,8 @@ test.each(['accounts', 'members'])(
   async (table) => {
     const { id, email } = member
     await setPassword(database, id, cheapHash)
-    const signsIn = () => signIn(database, { email, password, address: '192.0.2.3' })
+    const signsIn = () =>
+      signIn(database, { email, password, address: '192.0.2.3', browserToken: undefined })
     expect(await signsIn()).toMatchObject({ id })
     const { token } = await invite(database, { ...wish, memberId: id, email })
     const subject = table === 'accounts' ? accountId : id

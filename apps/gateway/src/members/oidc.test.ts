@@ -46,7 +46,7 @@ type Back = { readonly url: URL; readonly state: string }
 
 /** Goes to the provider and comes back, as a browser does. */
 async function callback(): Promise<Back> {
-  const { url, state } = await oidc.begin(database)
+  const { url, state } = await oidc.begin(database, '192.0.2.1')
   const there = await fetch(url, { redirect: 'manual' })
   return { url: new URL(there.headers.get('location') ?? ''), state }
 }

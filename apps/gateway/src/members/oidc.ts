@@ -26,12 +26,17 @@ export type OidcSettings = {
 
 export type OidcSignIn = {
   /** Where to send the browser, and what it has to bring back beside the provider's answer. */
-  begin(database: Database): Promise<{ readonly url: string; readonly state: string }>
+  begin(
+    database: Database,
+    network: string,
+  ): Promise<{ readonly url: string; readonly state: string }>
   /** The member behind an answer of the identity provider, given the whole callback URL. */
   finish(database: Database, callback: URL, begunState: string | undefined): Promise<string>
 }
 
 const requestMinutes = 10
+const maxBegunPerNetwork = 50
+const maxBegun = 5_000
 const maxEmailLength = 254
 
 /** Why a sign-in came to nothing; the page has words for each. */
@@ -68,14 +73,14 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
     return configuration
   }
   return {
-    async begin(database) {
+    async begin(database, network) {
       const config = await configured()
       const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()]
-      await database.query('delete from oidc_requests where expires_at < now()')
+      await makeRoom(database, network)
       await database.query(
-        `insert into oidc_requests (state_hash, nonce, code_verifier, expires_at)
-         values ($1, $2, $3, now() + make_interval(mins => ${requestMinutes}))`,
-        [hashToken(state), nonce, verifier],
+        `insert into oidc_requests (state_hash, nonce, code_verifier, network, expires_at)
+         values ($1, $2, $3, $4, now() + make_interval(mins => ${requestMinutes}))`,
+        [hashToken(state), nonce, verifier, network],
       )
       const url = buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
@@ -109,6 +114,23 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
       return findByClaims(database, settings.issuer, claims)
     },
   }
+}
+
+/** Anyone can begin: a network's oldest makes way for its next, and all together are bounded. */
+async function makeRoom(database: Database, network: string): Promise<void> {
+  await database.query('delete from oidc_requests where expires_at < now()')
+  await database.query(
+    `delete from oidc_requests where network = $1 and state_hash in (
+       select state_hash from oidc_requests where network = $1
+       order by created_at desc offset ${maxBegunPerNetwork - 1})`,
+    [network],
+  )
+  const [row] = await database.query<{ count: number } & Row>(
+    'select count(*) as count from oidc_requests',
+  )
+  if ((row?.count ?? 0) < maxBegun) return
+  const message = 'too many people are signing in at once; try again in a moment'
+  throw new ApiError('overloaded', message, { retryAfterSeconds: 5 })
 }
 
 type Claims = { readonly subject: string; readonly verifiedEmail: string | undefined }

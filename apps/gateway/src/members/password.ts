@@ -1,6 +1,7 @@
 /** Passwords, stretched with scrypt (RFC 7914). */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@privatemode/protocol/api'
+import { type HashLane, HashQueue, type HashTurn } from './hash-queue.ts'
 
 // 128 MiB and some tenths of a second for each guess.
 const logN = 17
@@ -9,17 +10,17 @@ const p = 1
 const hashBytes = 32
 const minLength = 12
 const maxLength = 256
-const maxRunning = 2
-const maxWaiting = 16
 
-let running = 0
-const waiting: (() => void)[] = []
+const queue = new HashQueue({ running: 2, perLane: 4, total: 16 })
+
+/** A place among those whose passwords are hashed; throws where there is none. */
+export const enterHashing = (lane: HashLane): HashTurn => queue.enter(lane)
 
 /** `scrypt$17$8$1$salt$hash`, the cost in front so that it can rise later. */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, turn: HashTurn): Promise<string> {
   checkPassword(password)
   const salt = randomBytes(16)
-  const hash = await stretch(password, salt, { N: 2 ** logN, r, p })
+  const hash = await turn.run(() => stretch(password, salt, { N: 2 ** logN, r, p }))
   return ['scrypt', logN, r, p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
@@ -27,11 +28,13 @@ export async function hashPassword(password: string): Promise<string> {
 export async function verifyPassword(
   password: string,
   stored: string | null | undefined,
+  turn: HashTurn,
 ): Promise<boolean> {
   const [kind, costs, rText, pText, salt, hash] = (stored ?? nobody).split('$')
   if (kind !== 'scrypt' || password.length > maxLength) return false
   const options = { N: 2 ** Number(costs), r: Number(rText), p: Number(pText) }
-  const found = await stretch(password, Buffer.from(salt ?? '', 'base64'), options)
+  const saltBytes = Buffer.from(salt ?? '', 'base64')
+  const found = await turn.run(() => stretch(password, saltBytes, options))
   const wanted = Buffer.from(hash ?? '', 'base64')
   return (
     found.length === wanted.length && timingSafeEqual(found, wanted) && typeof stored === 'string'
@@ -48,24 +51,11 @@ export function checkPassword(password: string): void {
 
 const nobody = `scrypt$${logN}$${r}$${p}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`
 
-/** A few at a time: each takes much memory, and who sends many shall wait. */
-async function stretch(password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
-  if (running >= maxRunning) {
-    if (waiting.length >= maxWaiting) {
-      throw new ApiError('overloaded', 'too many people sign in at once', { retryAfterSeconds: 5 })
-    }
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  }
-  running++
-  try {
-    return await new Promise((resolve, reject) => {
-      const maxmem = 256 * 1024 * 1024
-      scrypt(password.normalize('NFKC'), salt, hashBytes, { ...options, maxmem }, (error, key) =>
-        error ? reject(error) : resolve(key),
-      )
-    })
-  } finally {
-    running--
-    waiting.shift()?.()
-  }
+function stretch(password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
+  const maxmem = 256 * 1024 * 1024
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, hashBytes, { ...options, maxmem }, (error, key) =>
+      error ? reject(error) : resolve(key),
+    )
+  })
 }

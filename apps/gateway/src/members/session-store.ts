@@ -2,6 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Queries, Row } from '../state/database.ts'
+import { isKnownBrowser, rememberBrowser, seeBrowserAgain } from './known-browsers.ts'
 import { findMember, type Member } from './member-store.ts'
 import { hashToken, newToken } from './token.ts'
 
@@ -10,7 +11,15 @@ const maxDays = 7
 
 export type Session = { readonly member: Member; readonly token: string }
 
-export async function beginSession(database: Queries, member: Member): Promise<Session> {
+/** Where somebody just signed in, and what the browser keeps beyond the session. */
+export type NewSession = Session & { readonly browserToken: string }
+
+/** `browserToken` is what the browser kept of an earlier sign-in of the same member. */
+export async function beginSession(
+  database: Queries,
+  member: Member,
+  browserToken?: string,
+): Promise<NewSession> {
   const token = newToken()
   await database.query(
     `delete from sessions where created_at < now() - make_interval(days => ${maxDays})`,
@@ -19,7 +28,11 @@ export async function beginSession(database: Queries, member: Member): Promise<S
     hashToken(token),
     member.id,
   ])
-  return { member, token }
+  if (browserToken !== undefined && (await isKnownBrowser(database, browserToken, member.id))) {
+    await seeBrowserAgain(database, browserToken)
+    return { member, token, browserToken }
+  }
+  return { member, token, browserToken: await rememberBrowser(database, member.id) }
 }
 
 /** The session of a cookie; undefined if it has ended. */

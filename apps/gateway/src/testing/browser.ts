@@ -20,6 +20,11 @@ export type Answer = { readonly [field: string]: unknown } & {
 }
 
 export function openBrowser(gatewayUrl: string): Browser {
+  const keep = (cookie: string) => {
+    const name = cookie.slice(0, cookie.indexOf('=') + 1)
+    const others = (browser.cookie ?? '').split('; ').filter((each) => !each.startsWith(name))
+    browser.cookie = [...others, cookie].filter((each) => each !== '').join('; ')
+  }
   const browser: Browser = {
     cookie: undefined,
     csrfToken: undefined,
@@ -35,8 +40,7 @@ export function openBrowser(gatewayUrl: string): Browser {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      const set = response.headers.get('set-cookie')
-      if (set !== null) browser.cookie = set.split(';')[0]
+      for (const set of response.headers.getSetCookie()) keep(set.split(';')[0] ?? '')
       return response
     },
     async json(method, path, body, status = 200) {

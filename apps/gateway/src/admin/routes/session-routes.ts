@@ -5,13 +5,27 @@ import { networkOf } from '../../http/client-address.ts'
 import { acceptInvitation } from '../../members/invitations.ts'
 import { findMember, type Member, setPassword } from '../../members/member-store.ts'
 import { OidcError } from '../../members/oidc.ts'
-import { hashPassword } from '../../members/password.ts'
-import { beginSession, csrfTokenOf, endSession, type Session } from '../../members/session-store.ts'
-import { signIn } from '../../members/sign-in.ts'
-import { type AdminParts, type AdminRoute, openRoute, route } from '../admin-route.ts'
+import { checkPassword, enterHashing, hashPassword } from '../../members/password.ts'
+import {
+  beginSession,
+  csrfTokenOf,
+  endSession,
+  type NewSession,
+  type Session,
+} from '../../members/session-store.ts'
+import { confirmPassword, signIn } from '../../members/sign-in.ts'
+import {
+  type AdminCall,
+  type AdminParts,
+  type AdminRoute,
+  openRoute,
+  route,
+} from '../admin-route.ts'
 import { email, optional, secret, text } from '../fields.ts'
 import { memberActor, recorded } from '../recorded.ts'
 import {
+  browserTokenOf,
+  formatBrowserCookie,
   formatEndedCookie,
   formatOidcCookie,
   formatSessionCookie,
@@ -32,9 +46,11 @@ export const sessionRoutes: readonly AdminRoute[] = [
     summary: 'Sign in with a password; the session is in a cookie',
     body: { email: email(), password: secret(256) },
     answer: session,
-    async handle({ parts, body, address }) {
-      const member = await signIn(parts.database, { ...body, address })
-      return answerSession(await enter(parts, member, address, { with: 'password' }), parts)
+    async handle(call) {
+      const { parts, body, address, request } = call
+      const browserToken = browserTokenOf(request, parts.publicUrl)
+      const member = await signIn(parts.database, { ...body, address, browserToken })
+      return answerSession(await enter(call, member, { with: 'password' }), parts)
     },
   }),
   openRoute('POST /invitations/accept', {
@@ -94,8 +110,9 @@ export const sessionRoutes: readonly AdminRoute[] = [
         throw new ApiError('invalid_value', 'the operator token has no password')
       }
       const { member } = actor.session
-      await signIn(parts.database, { email: member.email, password: body.old_password, address })
-      const passwordHash = await hashPassword(body.new_password)
+      checkPassword(body.new_password)
+      await confirmPassword(parts.database, member, { password: body.old_password, address })
+      const passwordHash = await hashOwn(member, body.new_password)
       await recorded(call, 'password.changed', async (queries) => {
         await setPassword(queries, member.id, passwordHash)
         return { value: undefined, about: aboutMember(member) }
@@ -106,9 +123,9 @@ export const sessionRoutes: readonly AdminRoute[] = [
   openRoute('GET /oidc/start', {
     summary: 'Go to the identity provider',
     status: 302,
-    handle: ({ parts }) =>
+    handle: ({ parts, address }) =>
       orBackToSignIn(async () => {
-        const { url, state } = await oidcOf(parts).begin(parts.database)
+        const { url, state } = await oidcOf(parts).begin(parts.database, networkOf(address))
         const cookie = formatOidcCookie(state, parts.publicUrl)
         return redirect(url, { 'set-cookie': cookie })
       }),
@@ -125,8 +142,9 @@ export const sessionRoutes: readonly AdminRoute[] = [
       error: optional(text(1, 256)),
       error_description: optional(text(1, 1024)),
     },
-    handle: ({ parts, request, address }) =>
+    handle: (call) =>
       orBackToSignIn(async () => {
+        const { parts, request, address } = call
         const { search } = new URL(request.url)
         const callback = new URL(`/privatemode/v1/admin/oidc/callback${search}`, parts.publicUrl)
         const begunState = oidcStateOf(request, parts.publicUrl)
@@ -134,29 +152,30 @@ export const sessionRoutes: readonly AdminRoute[] = [
           .finish(parts.database, callback, begunState)
           .catch((error: unknown) => recordRefusal(parts, address, error))
         const member = await findMember(parts.database, memberId)
-        const begun = await enter(parts, member, address, { with: 'identity provider' })
+        const begun = await enter(call, member, { with: 'identity provider' })
         // Not a redirect: a strict cookie would not be sent on one that began at another site.
-        return new Response('<!doctype html><meta http-equiv="refresh" content="0;url=/">', {
-          headers: {
-            'content-type': 'text/html; charset=utf-8',
-            'set-cookie': formatSessionCookie(begun.token, parts.publicUrl),
-          },
-        })
+        const page = '<!doctype html><meta http-equiv="refresh" content="0;url=/">'
+        const headers = { 'content-type': 'text/html; charset=utf-8' }
+        return withCookies(new Response(page, { headers }), begun, parts)
       }),
   }),
 ]
 
 /** A session, and that it was begun. */
 function enter(
-  parts: AdminParts,
+  {
+    parts,
+    address,
+    request,
+  }: Pick<AdminCall<never, never, never>, 'parts' | 'address' | 'request'>,
   member: Member,
-  address: string,
   details: Record<string, unknown>,
-): Promise<Session> {
+): Promise<NewSession> {
+  const browserToken = browserTokenOf(request, parts.publicUrl)
   return parts.database.transaction(async (queries) => {
     const who = { actor: memberActor(member), address }
     await recordEvent(queries, 'sign_in.succeeded', who, aboutMember(member, details))
-    return beginSession(queries, member)
+    return beginSession(queries, member, browserToken)
   })
 }
 
@@ -192,10 +211,23 @@ function oidcOf(parts: AdminParts) {
   throw new ApiError('not_found', 'no identity provider is configured')
 }
 
-function answerSession(begun: Session, parts: AdminParts): Response {
-  return Response.json(formatSession(begun), {
-    headers: { 'set-cookie': formatSessionCookie(begun.token, parts.publicUrl) },
-  })
+async function hashOwn(member: Member, password: string): Promise<string> {
+  const turn = enterHashing({ name: `member ${member.id}`, isKnown: true })
+  try {
+    return await hashPassword(password, turn)
+  } finally {
+    turn.end()
+  }
+}
+
+function answerSession(begun: NewSession, parts: AdminParts): Response {
+  return withCookies(Response.json(formatSession(begun)), begun, parts)
+}
+
+function withCookies(response: Response, begun: NewSession, { publicUrl }: AdminParts): Response {
+  response.headers.append('set-cookie', formatSessionCookie(begun.token, publicUrl))
+  response.headers.append('set-cookie', formatBrowserCookie(begun.browserToken, publicUrl))
+  return response
 }
 
 function formatSession(found: Session): Record<string, unknown> {

@@ -7,6 +7,7 @@ import { members } from './0005-members.ts'
 import { usageTime } from './0006-usage-time.ts'
 import { auditLog } from './0007-audit-log.ts'
 import { admissions } from './0008-admissions.ts'
+import { knownBrowsers } from './0009-known-browsers.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   usageTime,
   auditLog,
   admissions,
+  knownBrowsers,
 ]

@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test'
+import { HashQueue } from './hash-queue.ts'
+
+const lane = (name: string, isKnown = false) => ({ name, isKnown })
+
+/** Work that ends when it is told to, and says who had a turn. */
+function scripted(queue: HashQueue) {
+  const order: string[] = []
+  const ends: (() => void)[] = []
+  const start = (name: string, isKnown = false) => {
+    const turn = queue.enter(lane(name, isKnown))
+    const done = turn
+      .run(() => {
+        order.push(name)
+        return new Promise<void>((resolve) => ends.push(resolve))
+      })
+      .finally(turn.end)
+    return done
+  }
+  /** Ends the oldest that runs, and lets the next one begin. */
+  const finish = async () => {
+    ends.shift()?.()
+    for (let tick = 0; tick < 10; tick++) await Promise.resolve()
+  }
+  return { order, start, finish }
+}
+
+test('lanes take turns, however many wait in one of them', async () => {
+  const { order, start, finish } = scripted(new HashQueue({ running: 1, perLane: 4, total: 16 }))
+  const all = ['a', 'a', 'a', 'a', 'b', 'b', 'c'].map((name) => start(name))
+  for (let count = 0; count < 7; count++) await finish()
+  await Promise.all(all)
+  expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a'])
+})
+
+test('who has proved something goes before strangers', async () => {
+  const { order, start, finish } = scripted(new HashQueue({ running: 1, perLane: 4, total: 16 }))
+  const all = [start('a'), start('b'), start('c'), start('link', true)]
+  for (let count = 0; count < 4; count++) await finish()
+  await Promise.all(all)
+  expect(order).toEqual(['a', 'link', 'b', 'c'])
+})
+
+test('one lane, and all strangers together, have a bounded number of places', async () => {
+  const queue = new HashQueue({ running: 1, perLane: 2, total: 3 })
+  const turns = [queue.enter(lane('a')), queue.enter(lane('a'))]
+  expect(() => queue.enter(lane('a'))).toThrow('from here at once')
+  turns.push(queue.enter(lane('b')))
+  expect(() => queue.enter(lane('c'))).toThrow('too many people')
+  turns.push(queue.enter(lane('link', true))) // strangers do not take these places
+  for (const turn of turns) turn.end()
+  turns[0]?.end() // ending twice frees one place only
+  for (const name of ['a', 'a', 'b']) queue.enter(lane(name))
+  expect(() => queue.enter(lane('d'))).toThrow('too many people')
+})
+
+test('work that fails frees its slot', async () => {
+  const queue = new HashQueue({ running: 1, perLane: 2, total: 2 })
+  const turn = queue.enter(lane('a'))
+  await expect(turn.run(() => Promise.reject(new Error('no memory')))).rejects.toThrow('no memory')
+  expect(await turn.run(async () => 'next')).toBe('next')
+})

@@ -1,0 +1,103 @@
+/** Bounds concurrent password hashing: in total, for each caller, and fairly between callers. */
+import { ApiError } from '@privatemode/protocol/api'
+
+/** On whose behalf a password is hashed. */
+export type HashLane = {
+  readonly name: string
+  /** Has proved something: a session, a one-time link, a browser that signed in before. They go first. */
+  readonly isKnown: boolean
+}
+
+/** A place in the queue, held until `end`. */
+export type HashTurn = {
+  run<T>(work: () => Promise<T>): Promise<T>
+  end(): void
+}
+
+export type HashQueueLimits = {
+  readonly running: number
+  /** Places that one lane can hold. */
+  readonly perLane: number
+  /** Places that strangers can hold together, and that others can. */
+  readonly total: number
+}
+
+type Waiter = { readonly lane: HashLane; readonly go: () => void }
+
+export class HashQueue {
+  readonly #limits: HashQueueLimits
+  readonly #held = new Map<string, number>()
+  readonly #places = { known: 0, strangers: 0 }
+  readonly #waiting: { known: Waiter[]; strangers: Waiter[] } = { known: [], strangers: [] }
+  /** When a lane had its last turn, as a count of turns: who had none for longest is next. */
+  readonly #lastTurn = new Map<string, number>()
+  #turns = 0
+  #running = 0
+
+  constructor(limits: HashQueueLimits) {
+    this.#limits = limits
+  }
+
+  /** Takes a place or throws, before anything is done for the caller. */
+  enter(lane: HashLane): HashTurn {
+    const kind = lane.isKnown ? 'known' : 'strangers'
+    const held = this.#held.get(lane.name) ?? 0
+    if (held >= this.#limits.perLane) {
+      const message = 'too many sign-ins from here at once; try again in a moment'
+      throw new ApiError('rate_limit_exceeded', message, { retryAfterSeconds: 2 })
+    }
+    if (this.#places[kind] >= this.#limits.total) {
+      const message = 'too many people are signing in at once; try again in a moment'
+      throw new ApiError('overloaded', message, { retryAfterSeconds: 5 })
+    }
+    this.#held.set(lane.name, held + 1)
+    this.#places[kind]++
+    let ended = false
+    return {
+      run: (work) => this.#run(lane, work),
+      end: () => {
+        if (!ended) this.#leave(lane)
+        ended = true
+      },
+    }
+  }
+
+  async #run<T>(lane: HashLane, work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#limits.running) {
+      const queue = lane.isKnown ? this.#waiting.known : this.#waiting.strangers
+      await new Promise<void>((go) => queue.push({ lane, go }))
+    } else {
+      this.#running++
+    }
+    this.#lastTurn.set(lane.name, ++this.#turns)
+    try {
+      return await work()
+    } finally {
+      this.#next()
+    }
+  }
+
+  /** Hands the slot on, so that nobody who comes later takes it first. */
+  #next(): void {
+    const queue = this.#waiting.known.length > 0 ? this.#waiting.known : this.#waiting.strangers
+    const turnOf = ({ lane }: Waiter) => this.#lastTurn.get(lane.name) ?? 0
+    const longest = queue.reduce(
+      (best, each, at) => (turnOf(each) < turnOf(queue[best] as Waiter) ? at : best),
+      0,
+    )
+    const [waiter] = queue.splice(longest, 1)
+    if (waiter === undefined) this.#running--
+    else waiter.go()
+  }
+
+  #leave(lane: HashLane): void {
+    this.#places[lane.isKnown ? 'known' : 'strangers']--
+    const held = (this.#held.get(lane.name) ?? 1) - 1
+    if (held > 0) {
+      this.#held.set(lane.name, held)
+    } else {
+      this.#held.delete(lane.name)
+      this.#lastTurn.delete(lane.name)
+    }
+  }
+}
