@@ -2,6 +2,7 @@
 import type { DeviceClaims } from './authenticate-worker.ts'
 import type { Range } from './fields.ts'
 import type { DeviceRules } from './manifest/device-rule.ts'
+import { requireTopology } from './nvidia/topology.ts'
 import type { Transcript } from './verdict.ts'
 import type { NvidiaGpuVerifier } from './verifiers.ts'
 
@@ -32,6 +33,10 @@ export function appraiseDevices(
     devices.filter(({ claims }) => claims.device === device).length
   requireCount('nvidia-gpu', counted('gpu'), nvidiaGpu.count, transcript)
   requireCount('nvidia-switch', counted('switch'), nvidiaGpu.switches, transcript)
+  requireTopology(
+    devices.map(({ claims }) => claims),
+    transcript,
+  )
   const appraise = verifier?.appraise ?? (() => refuseUnverifiable(transcript))
   for (const { claims } of devices) appraise(claims, nvidiaGpu.rule, transcript)
 }

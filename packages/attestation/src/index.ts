@@ -87,6 +87,7 @@ export type { NvidiaGpuClaims, NvidiaReportClaims } from './nvidia/claims.ts'
 export type { NvidiaArchitecture } from './nvidia/device-chain.ts'
 export type { ReferenceIds } from './nvidia/reference-ids.ts'
 export type { NvidiaGpuRule } from './nvidia/rule.ts'
+export { requireTopology } from './nvidia/topology.ts'
 export {
   parseReceipt,
   type ReceiptClaims,

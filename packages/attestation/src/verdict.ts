@@ -35,6 +35,7 @@ export type AttestationErrorCode =
   | 'measurement_unknown'
   | 'measurement_mismatch'
   | 'device_missing'
+  | 'topology_mismatch'
   | 'software_refused'
   // statement, manifest and log
   | 'statement_malformed'

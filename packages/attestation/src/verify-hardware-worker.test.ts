@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { parseManifest } from './manifest/manifest.ts'
 import { softwareVerifier } from './software/verifier.ts'
 import type { JsonObject } from './strict-json.ts'
 import {
@@ -6,7 +7,8 @@ import {
   type HardwareWorld,
   hardwareWorld,
 } from './testing/hardware-world.ts'
-import { mutateForm } from './testing/manifest-mutations.ts'
+import { changedValues, mutateForm } from './testing/manifest-mutations.ts'
+import { driverVersion } from './testing/nvidia-world.ts'
 import { softwareWorld } from './testing/software-world.ts'
 import type { AttestationErrorCode } from './verdict.ts'
 import { type VerifyWorkerInputs, verifyWorker } from './verify-worker.ts'
@@ -118,6 +120,79 @@ test('no field of a manifest of hardware changes its form without a refusal', as
     'roles.worker.accept[1].devices: removed',
     'session_minutes: removed',
   ])
+})
+
+test('a GPU in protected PCIe mode is refused without the switches that it names', async () => {
+  const mode = (...flags: number[]) => ({ type: 36, value: Uint8Array.from(flags) })
+  const links = { type: 22, value: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) }
+  const rule = (change: object) => ({
+    ...world.snpRule,
+    devices: { 'nvidia-gpu': { ...gpuRule(), modes: ['protected-pcie'], ...change } },
+  })
+  const opaque = [mode(2, 0), links]
+  await refused(await world.inputs({ ...accepting(rule({})), opaque }), 'device_missing')
+  // No demand about modes, or about switches, lets it pass either.
+  await refused(await world.inputs({ opaque }), 'device_missing')
+  const many = { switches: { min: 0, max: 4 }, modes: ['protected-pcie', 'single-pass-through'] }
+  await refused(await world.inputs({ ...accepting(rule(many)), opaque }), 'device_missing')
+  const single = await world.inputs({ ...accepting(rule(many)), opaque: [mode(0, 0)] })
+  expect((await verifyWorker(single)).hardware).toBe(true)
+})
+
+test('modes imply switches: a rule for protected PCIe alone cannot do without', async () => {
+  const rule = (switches: object) => ({
+    ...world.snpRule,
+    devices: {
+      'nvidia-gpu': { ...gpuRule(), modes: ['protected-pcie'], switches: { max: 4, ...switches } },
+    },
+  })
+  await world.inputs(accepting(rule({ min: 1 })))
+  const lax = world.inputs(accepting(rule({ min: 0 })))
+  await expect(lax).rejects.toMatchObject({ code: 'manifest_malformed' })
+})
+
+test('no value of a rule with every field changes without a refusal', async () => {
+  const whole = { cpu: 'tdx' as const, gpus: [0] as const }
+  const lists = { max_age_hours: 87_600 }
+  const id = (length: number, byte: string) => [byte.repeat(length)]
+  const chip = Array.from({ length: 64 }, (_, index) => 255 - index)
+  const serials = { gpu_serials: [await world.serialOf(0)], modes: ['single-pass-through'] }
+  const driver = { allowed: [driverVersion] }
+  const devices = { 'nvidia-gpu': { ...gpuRule(), driver, count: { min: 1, max: 1 }, ...serials } }
+  const snp = {
+    ...world.snpRule,
+    devices,
+    chip_ids: [Buffer.from(chip).toString('hex')],
+    id_key_digests: id(48, '1d'),
+    author_key_digests: id(48, 'a0'),
+    crl: { min_number: 7, ...lists },
+  }
+  const tdx = {
+    ...world.tdxRule,
+    devices,
+    min_tcb_evaluation_data_number: 18,
+    platform_ids: id(16, '99'),
+    root_crl: lists,
+    pck_crl: lists,
+  }
+  for (const [cpu, rule] of [['snp', snp] as const, ['tdx', tdx] as const]) {
+    const good = await world.inputs({ ...whole, ...accepting(rule), cpu })
+    await verifyWorker(good)
+    const document = JSON.parse(new TextDecoder().decode(good.manifest.bytes))
+    const survivors: string[] = []
+    for (const { what, document: mutant } of changedValues(document)) {
+      if (!what.startsWith('roles.worker.accept[0].')) continue
+      const outcome = await parseManifest(new TextEncoder().encode(JSON.stringify(mutant)))
+        .then((manifest) => verifyWorker({ ...good, manifest }))
+        .then(
+          () => 'accepted',
+          (error) => error.code ?? error,
+        )
+      if (outcome === 'accepted') survivors.push(what.replace('roles.worker.accept[0].', ''))
+    }
+    // One GPU more would be welcome, too.
+    expect(survivors).toEqual(['devices.nvidia-gpu.count.max: another value'])
+  }
 })
 
 const gpuRule = () => (world.snpRule.devices as JsonObject)['nvidia-gpu'] as JsonObject

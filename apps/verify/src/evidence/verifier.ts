@@ -24,6 +24,8 @@ export type Verifier<Evidence, Claims> = {
   /** What the report says, where it was refused. */
   readonly inspect: (evidence: Evidence, inputs: Inputs) => unknown
   readonly appraise: (claims: Claims, inputs: Inputs, transcript: Transcript) => void
+  /** What a manifest demands of all reports of a file together. */
+  readonly requireTogether?: (claims: readonly Claims[], transcript: Transcript) => void
 }
 
 /** As many as there can be signers of one call's reports; a wrong one fails at its signature. */
@@ -42,7 +44,29 @@ export async function verify<Evidence, Claims>(
   if (reports.length === 0) return nothingFound(inputs)
   const outcomes: Outcome<Claims>[] = []
   for (const report of reports) outcomes.push(await verifyReport(verifier, report, inputs))
-  return summarize(outcomes, inputs)
+  return summarize([...outcomes, ...appraiseTogether(verifier, outcomes, inputs)], inputs)
+}
+
+/** Only of authentic reports, each of which the manifest accepts. */
+function appraiseTogether<Evidence, Claims>(
+  { requireTogether }: Verifier<Evidence, Claims>,
+  outcomes: readonly Outcome<Claims>[],
+  { manifest }: Inputs,
+): Outcome<Claims>[] {
+  const isAccepted = ({ appraisal }: Outcome<Claims>) => appraisal?.accepted === true
+  if (requireTogether === undefined || manifest === undefined) return []
+  if (!outcomes.every(isAccepted)) return []
+  const transcript = new Transcript()
+  try {
+    requireTogether(
+      outcomes.map(({ claims }) => claims as Claims),
+      transcript,
+    )
+    return [{ claims: undefined, checks: transcript.checks }]
+  } catch (error) {
+    const appraisal = { accepted: false, ...refusalOf(error) } as const
+    return [{ claims: undefined, checks: transcript.checks, appraisal }]
+  }
 }
 
 function nothingFound({ report }: Inputs): Verdict {
@@ -135,7 +159,7 @@ function summarize<Claims>(outcomes: readonly Outcome<Claims>[], inputs: Inputs)
   const refusal = outcomes.find((outcome) => outcome.refusal !== undefined)?.refusal
   const appraisals = outcomes.map(({ appraisal }) => appraisal)
   const appraisal = appraisals.find((one) => one?.accepted === false) ?? appraisals[0]
-  const claims = outcomes.map((outcome) => outcome.claims)
+  const claims = outcomes.map((outcome) => outcome.claims).filter((one) => one !== undefined)
   return {
     authentic: refusal === undefined,
     code: refusal?.code ?? (appraisal?.accepted === false ? appraisal.code : null),

@@ -7,6 +7,7 @@ import {
   type NvidiaGpuClaims,
   type NvidiaGpuEvidence,
   type NvidiaReportClaims,
+  requireTopology,
   Transcript,
 } from '@privatemode/attestation'
 import { type Certificate, parseSpdmReport } from '@privatemode/attestation/inspect'
@@ -15,6 +16,7 @@ import { appraiseByRules, workerRules } from './appraise-by-rules.ts'
 import { type Inputs, sameBytes, toBase64, tryCertificate } from './inputs.ts'
 import type { Verifier } from './verifier.ts'
 
+/** With a manifest the reports of a file are one machine's, and are judged together. */
 export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
   findReports: ({ report }) => bytesOf(report, 'nvidia-report'),
   assemble,
@@ -23,7 +25,11 @@ export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
     requireStatedNonce(claims.nonce, inputs, transcript)
     return claims
   },
-  requireAlways: () => {},
+  requireAlways: (claims, transcript) => {
+    if (claims.mode !== 'protected-pcie') return
+    transcript.skip('nvidia/topology', 'GPUs and switches are compared where a manifest is given')
+  },
+  requireTogether: requireTopology,
   inspect,
   appraise: (claims, inputs, transcript) => {
     const rules = workerRules(inputs).flatMap((one) =>
@@ -83,13 +89,25 @@ function assemble(report: Bytes, inputs: Inputs): NvidiaGpuEvidence[] {
   const chains = (leaves.length > 0 ? leaves : certificates.slice(0, 1)).map((leaf) =>
     chainOf(leaf, certificates),
   )
-  return (chains.length > 0 ? chains : [[]]).map((chain) => ({
+  return rotate(chains.length > 0 ? chains : [[]], placeOf(report, inputs)).map((chain) => ({
     kind: 'nvidia-gpu',
     report: toBase64(report),
     certificate_chain: [...broken, ...chain.map(({ der }) => der)].map(formatPem).join(''),
     rims: bytesOf(inputs.all, 'rim').map(toBase64),
     ocsp: bytesOf(inputs.all, 'ocsp').map(toBase64),
   }))
+}
+
+/** Files list each report beside its chain: the chain in the same place is tried first. */
+const placeOf = (report: Bytes, inputs: Inputs): number =>
+  Math.max(
+    0,
+    bytesOf(inputs.report, 'nvidia-report').findIndex((one) => sameBytes(one, report)),
+  )
+
+function rotate<T>(items: readonly T[], by: number): T[] {
+  const first = by % items.length
+  return [...items.slice(first), ...items.slice(0, first)]
 }
 
 const isIssuer = (candidate: Certificate, among: readonly Certificate[]): boolean =>

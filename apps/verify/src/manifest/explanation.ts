@@ -97,8 +97,8 @@ function explainSnp(rule: SnpRule): string[] {
 }
 
 function explainMachines(what: string, listed: readonly string[] | undefined): string[] {
-  if (listed === undefined) return [`may be ANY genuine machine in the world: no ${what} is listed`]
-  return listed.map((id) => `may be the ${what} ${id}`)
+  if (listed === undefined) return [`may have ANY genuine ${what} in the world: none is listed`]
+  return listed.map((id) => `may have the ${what} ${id}`)
 }
 
 const explainPins = (what: string, pinned: readonly string[] | undefined): string[] =>
@@ -132,7 +132,7 @@ function explainTdx(rule: TdxRule): string[] {
     ),
     ...rule.acceptedTcbStatuses.map((status) => `may have a TCB that Intel calls ${status}`),
     rule.minTcbEvaluationDataNumber === undefined
-      ? 'may be judged by any TCB recovery of Intel'
+      ? 'may be judged by ANY TCB recovery of Intel: the machine picks it'
       : `must be judged by TCB recovery ${rule.minTcbEvaluationDataNumber} of Intel or a later one`,
     `must have TD attributes ${rule.tdAttributes} and XFAM ${rule.xfam}`,
     ...(rule.mrSeam ?? ['any that Intel signed']).map((value) => `may use the TDX module ${value}`),
@@ -142,6 +142,9 @@ function explainTdx(rule: TdxRule): string[] {
     rule.mrServiceTd === undefined
       ? 'must have no service TD'
       : `must have MRSERVICETD ${rule.mrServiceTd}`,
+    ...explainMachines('platform', rule.platformIds),
+    ...explainCrl("the revocation list of Intel's root", rule.rootCrl),
+    ...explainCrl("the revocation list of Intel's PCK authority", rule.pckCrl),
   ]
 }
 
@@ -171,6 +174,8 @@ function explainGpu(rule: NvidiaGpuRule): string[] {
     ...version('driver', rule.driver),
     ...version('VBIOS', rule.vbios),
     ...(rule.modes ?? ['any']).map((mode) => `may run its GPUs in the mode ${mode}`),
+    ...explainMachines('GPU', rule.gpuSerials),
+    ...(rule.switchSerials ?? []).map((serial) => `may have the switch ${serial}`),
   ]
 }
 

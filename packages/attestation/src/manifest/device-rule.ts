@@ -5,7 +5,7 @@ import { type NvidiaGpuRule, readNvidiaGpuRule } from '../nvidia/rule.ts'
 export type NvidiaDeviceRule = {
   /** How many GPUs there must be, all of them different. */
   readonly count: Range
-  /** How many switches between them; none unless told. */
+  /** How many switches between them; none unless told, or unless the mode needs them. */
   readonly switches: Range
   readonly rule: NvidiaGpuRule
 }
@@ -23,13 +23,22 @@ export function readDeviceRules(fields: Fields): DeviceRules {
 }
 
 function readNvidiaDevices(fields: Fields): NvidiaDeviceRule {
-  return {
-    count: fields.object('count', (count) => readRange(count, 1)),
-    switches: fields.optional('switches', (name) =>
-      fields.object(name, (count) => readRange(count, 0)),
-    ) ?? { min: 0, max: 0 },
-    rule: readNvidiaGpuRule(fields),
+  const count = fields.object('count', (inner) => readRange(inner, 1))
+  const given = fields.optional('switches', (name) =>
+    fields.object(name, (inner) => readRange(inner, 0)),
+  )
+  const rule = readNvidiaGpuRule(fields)
+  const implied = impliedSwitches(rule)
+  if (given !== undefined && given.min < implied.min) {
+    fields.refuse('switches', 'protected PCIe mode needs at least one')
   }
+  return { count, switches: given ?? implied, rule }
+}
+
+/** GPUs in protected PCIe mode talk through switches; how many of them, the GPUs sign themselves. */
+function impliedSwitches({ modes = [] }: NvidiaGpuRule): Range {
+  if (!modes.includes('protected-pcie')) return { min: 0, max: 0 }
+  return { min: modes.length === 1 ? 1 : 0, max: 16 }
 }
 
 // A rule that names GPUs and is content with none would read like a demand and be none.

@@ -42,6 +42,10 @@ describe('a rule', () => {
     ['minimum and list', { ...wire, driver: { minimum: '1.1', allowed: ['1.1'] } }],
     ['an empty list', { ...wire, driver: { allowed: [] } }],
     ['a version that is none', { ...wire, driver: { minimum: 'latest' } }],
+    ['no serial number', { ...wire, gpu_serials: [] }],
+    ['a serial number in upper case', { ...wire, gpu_serials: ['0A'] }],
+    ['a serial number of 21 bytes', { ...wire, switch_serials: ['0a'.repeat(21)] }],
+    ['a serial number twice', { ...wire, switch_serials: ['0a', '0a'] }],
     ['a VBIOS version in lower case', { ...wire, vbios: { minimum: '96.00.9f.00.01' } }],
   ])('with %s is refused', (_, document) => {
     expect(() => read(document)).toThrow(expect.objectContaining({ code: 'manifest_malformed' }))
@@ -69,6 +73,7 @@ describe('an authentic device', async () => {
   test('that a rule describes is accepted, with every check written down', () => {
     expect(appraise({}).checks.map(({ id, result }) => `${id} ${result}`)).toEqual([
       'nvidia/manifest/architecture passed',
+      'nvidia/manifest/serial skipped',
       'nvidia/manifest/driver passed',
       'nvidia/manifest/vbios passed',
     ])
@@ -76,6 +81,20 @@ describe('an authentic device', async () => {
 
   test('of another architecture is refused', () =>
     refusing({ architectures: ['blackwell', 'ls10'] }, 'policy_refused'))
+
+  test('that is not listed by its serial number is refused', () => {
+    appraise({ gpuSerials: ['00', claims.deviceId] })
+    appraise({ switchSerials: ['00'] })
+    refusing({ gpuSerials: ['00'] }, 'policy_refused')
+    const nvswitch = { ...claims, device: 'switch' } as NvidiaGpuClaims
+    appraise({ gpuSerials: ['00'], switchSerials: [claims.deviceId] }, nvswitch)
+    refusing({ switchSerials: ['00'] }, 'policy_refused', nvswitch)
+  })
+
+  test('that is a switch has no mode of its own', () => {
+    const { mode: _, ...rest } = claims
+    appraise({ modes: ['protected-pcie'] }, { ...rest, device: 'switch' } as NvidiaGpuClaims)
+  })
 
   test('with an older driver is refused', () =>
     refusing({ driver: { kind: 'minimum', version: '550.90.08' } }, 'tcb_too_old'))

@@ -15,7 +15,9 @@ export function appraiseNvidiaGpu(
     'policy_refused',
     `architecture is ${claims.architecture}, manifest lists ${rule.architectures.join(', ')}`,
   )
-  if (rule.modes) {
+  requireSerial(claims, rule, transcript)
+  // A switch has no mode of its own: it is in that of the GPUs which its topology names.
+  if (rule.modes && claims.device === 'gpu') {
     transcript.require(
       claims.mode !== undefined && rule.modes.includes(claims.mode),
       'nvidia/manifest/mode',
@@ -29,6 +31,21 @@ export function appraiseNvidiaGpu(
     requireVersion('driver', claims.driverVersion, rule.driver, transcript)
   }
   requireVersion('vbios', claims.vbiosVersion, rule.vbios, transcript)
+}
+
+function requireSerial(claims: NvidiaGpuClaims, rule: NvidiaGpuRule, transcript: Transcript) {
+  const id = 'nvidia/manifest/serial'
+  const listed = claims.device === 'gpu' ? rule.gpuSerials : rule.switchSerials
+  if (listed === undefined) {
+    transcript.skip(id, `the manifest lists none; this ${claims.device} is ${claims.deviceId}`)
+    return
+  }
+  transcript.require(
+    listed.includes(claims.deviceId),
+    id,
+    'policy_refused',
+    `${claims.device} is ${claims.deviceId}, manifest lists ${listed.join(', ')}`,
+  )
 }
 
 function requireVersion(

@@ -17,6 +17,10 @@ export type NvidiaReportClaims = {
   readonly driverVersion?: string
   readonly vbiosVersion: string
   readonly mode?: GpuMode
+  /** Identities on the fabric: what a GPU says of its switches, a switch of itself and its GPUs. */
+  readonly switchPdis?: readonly string[]
+  readonly pdi?: string
+  readonly gpuPdis?: readonly string[]
   readonly firmwareId: string
   readonly nonce: string
   readonly rimIds: ReferenceIds
@@ -41,6 +45,9 @@ export function readReportClaims(
     ...(fields.device === 'gpu' && { driverVersion: fields.driverVersion }),
     vbiosVersion: fields.vbiosVersion,
     ...(fields.device === 'gpu' && fields.mode && { mode: fields.mode }),
+    ...(fields.device === 'gpu' && fields.switchPdis && { switchPdis: fields.switchPdis }),
+    ...(fields.device === 'switch' && fields.pdi && { pdi: fields.pdi }),
+    ...(fields.device === 'switch' && fields.gpuPdis && { gpuPdis: fields.gpuPdis }),
     firmwareId: formatHex(device.firmwareId),
     nonce: formatHex(report.nonce),
     rimIds: referenceIds(device, fields),

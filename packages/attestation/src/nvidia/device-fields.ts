@@ -14,6 +14,9 @@ const types = {
   projectSku: 18,
   firmwareId: 20,
   protectedPcieStatus: 21,
+  /** Of a GPU the switches at its links, of a switch its own identity. */
+  pdi: 22,
+  switchGpuPdis: 26,
   chipInfo: 35,
   featureFlag: 36,
 } as const
@@ -32,6 +35,8 @@ export type GpuFields = {
   readonly chipInfo: string | undefined
   /** Undefined where the driver is too old to say. */
   readonly mode: GpuMode | undefined
+  /** The switches at its links, each once, in the byte order in which switches name themselves. */
+  readonly switchPdis: readonly string[] | undefined
   /** Where the video decoder is off, its measurement means nothing. */
   readonly nvdec0Disabled: boolean
   readonly firmwareId: Bytes | undefined
@@ -40,6 +45,9 @@ export type GpuFields = {
 export type SwitchFields = {
   readonly device: 'switch'
   readonly vbiosVersion: string
+  readonly pdi: string | undefined
+  /** The GPUs at its ports, each once. */
+  readonly gpuPdis: readonly string[] | undefined
   readonly firmwareId: Bytes | undefined
 }
 
@@ -59,6 +67,7 @@ export function readGpuFields(opaque: Opaque): GpuFields {
       ? readText(opaque, 'chipInfo', /^[0-9A-Z_]{1,16}$/)
       : undefined,
     mode: readMode(opaque),
+    switchPdis: readSwitchPdis(opaque),
     nvdec0Disabled: readSwitchedOff(opaque, 'nvdec0Status') === true,
     firmwareId: opaque.get(types.firmwareId),
   }
@@ -68,6 +77,8 @@ export function readSwitchFields(opaque: Opaque): SwitchFields {
   return {
     device: 'switch',
     vbiosVersion: readText(opaque, 'vbiosVersion', /^[0-9A-F]{2}(\.[0-9A-F]{2}){4}$/),
+    pdi: opaque.has(types.pdi) ? formatHex(readBytes(opaque, 'pdi', pdiBytes)) : undefined,
+    gpuPdis: readGpuPdis(opaque),
     firmwareId: opaque.get(types.firmwareId),
   }
 }
@@ -91,6 +102,34 @@ function readMode(opaque: Opaque): GpuMode | undefined {
   const mode = high === 0 ? modes[low ?? modes.length] : undefined
   return mode ?? malformed(`feature flag ${low}, ${high}`)
 }
+
+const pdiBytes = 8
+/** A switch has a place for this many; what follows them are the ports. */
+const gpuPlaces = 8
+
+/** GPUs write identities in little-endian order, switches in the other. A link that is off has zeros. */
+function readSwitchPdis(opaque: Opaque): readonly string[] | undefined {
+  const bytes = opaque.get(types.pdi)
+  if (bytes === undefined) return undefined
+  if (bytes.length % pdiBytes !== 0) malformed(`pdi has ${bytes.length} bytes`)
+  return distinct(cut(bytes).map((pdi) => pdi.slice().reverse()))
+}
+
+function readGpuPdis(opaque: Opaque): readonly string[] | undefined {
+  const bytes = opaque.get(types.switchGpuPdis)
+  if (bytes === undefined) return undefined
+  if (bytes.length < gpuPlaces * pdiBytes) malformed(`switchGpuPdis has ${bytes.length} bytes`)
+  return distinct(cut(bytes.subarray(0, gpuPlaces * pdiBytes)))
+}
+
+const cut = (bytes: Bytes): Bytes[] =>
+  Array.from({ length: bytes.length / pdiBytes }, (_, index) =>
+    bytes.subarray(index * pdiBytes, (index + 1) * pdiBytes),
+  )
+
+const distinct = (pdis: readonly Bytes[]): readonly string[] => [
+  ...new Set(pdis.filter((pdi) => !isZero(pdi)).map((pdi) => formatHex(pdi))),
+]
 
 /** A status byte is 0x55 for off and 0xaa for on, and nothing else. */
 function readSwitchedOff(opaque: Opaque, name: keyof typeof types): boolean | undefined {

@@ -14,6 +14,9 @@ export type NvidiaGpuRule = {
   readonly vbios: VersionRule
   /** Absent: any, also where the driver does not say. */
   readonly modes?: readonly GpuMode[]
+  /** The devices, by the serial numbers of their own certificates. Absent: every genuine one. */
+  readonly gpuSerials?: readonly string[]
+  readonly switchSerials?: readonly string[]
 }
 
 const architectures = ['hopper', 'blackwell', 'ls10'] as const
@@ -26,7 +29,20 @@ export function readNvidiaGpuRule(fields: Fields): NvidiaGpuRule {
     driver: fields.object('driver', (inner) => readVersionRule(inner, 'driver')),
     vbios: fields.object('vbios', (inner) => readVersionRule(inner, 'vbios')),
     ...(fields.has('modes') && { modes: readChoices(fields, 'modes', modes) }),
+    ...(fields.has('gpu_serials') && { gpuSerials: readSerials(fields, 'gpu_serials') }),
+    ...(fields.has('switch_serials') && { switchSerials: readSerials(fields, 'switch_serials') }),
   }
+}
+
+/** As certificates have them: at most 20 octets (RFC 5280, 4.1.2.2). */
+function readSerials(fields: Fields, name: string): string[] {
+  const serials = fields.array(name, { min: 1, max: 256 }, (item) =>
+    typeof item === 'string' && /^(?:[0-9a-f]{2}){1,20}$/.test(item)
+      ? item
+      : fields.refuse(name, 'expected 1 to 20 bytes in lower-case hex'),
+  )
+  if (new Set(serials).size !== serials.length) fields.refuse(name, 'an item occurs twice')
+  return serials
 }
 
 function readVersionRule(fields: Fields, kind: VersionKind): VersionRule {

@@ -1,6 +1,11 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { Fields } from '../fields.ts'
-import { makeTestIntel, type TestIntel, testTcbInfo } from '../testing/test-intel.ts'
+import {
+  makeTestIntel,
+  type TestIntel,
+  testQeIdentity,
+  testTcbInfo,
+} from '../testing/test-intel.ts'
 import type { TdxMachine } from '../testing/test-tdx-machine.ts'
 import { Transcript } from '../verdict.ts'
 import { appraiseTdx, appraiseTdxWithoutManifest } from './appraise-tdx.ts'
@@ -42,6 +47,9 @@ const wireRule = {
   mr_config_id: register('c1'),
   mr_owner: register('c2'),
   mr_owner_config: register('c3'),
+  platform_ids: ['00'.repeat(16), '99'.repeat(16)],
+  root_crl: { max_age_hours: 87_600 },
+  pck_crl: { max_age_hours: 87_600 },
 }
 
 function readRule(wire: object): TdxRule {
@@ -96,6 +104,11 @@ test.each([
   ['mr_owner_config', register('99'), 'measurement_unknown'],
   ['mr_service_td', register('99'), 'measurement_unknown'],
   ['min_tcb_evaluation_data_number', 19, 'tcb_too_old'],
+  ['platform_ids', ['98'.repeat(16)], 'policy_refused'],
+  ['root_crl', { max_age_hours: 1 }, 'crl_stale'],
+  ['root_crl', { min_number: 1 }, 'crl_stale'],
+  ['pck_crl', { max_age_hours: 1 }, 'crl_stale'],
+  ['pck_crl', { min_number: 1 }, 'crl_stale'],
 ])('another %s is refused', (name, value, code) => {
   expect(verdict({ ...wireRule, [name]: value }).code).toBe(code)
 })
@@ -105,13 +118,49 @@ test('what the manifest does not pin is shown as skipped, never as passed', () =
     mr_seam: _seam,
     mr_owner: _owner,
     min_tcb_evaluation_data_number: _least,
+    platform_ids: _platforms,
+    root_crl: _root,
+    pck_crl: _pck,
     ...rest
   } = wireRule
   const { code, checks } = verdict(rest)
   expect(code).toBe('accepted')
-  for (const id of ['tdx/mr-seam', 'tdx/mr-owner', 'tdx/tcb-evaluation']) {
+  for (const id of [
+    'tdx/mr-seam',
+    'tdx/mr-owner',
+    'tdx/tcb-evaluation',
+    'tdx/qe-evaluation',
+    'tdx/listed-platform',
+    'tdx/root-crl/minimum',
+    'tdx/pck-crl/minimum',
+  ]) {
     expect(checks.find((check) => check.id === id)?.result).toBe('skipped')
   }
+})
+
+test('the minimum evaluation binds TCB info and QE identity alike', async () => {
+  const claimsOfEvaluation = async (tcb: number, qe: number) => {
+    const collateral = await intel.makeCollateral(
+      { ...testTcbInfo(), tcbEvaluationDataNumber: tcb },
+      { ...testQeIdentity(), tcbEvaluationDataNumber: qe },
+    )
+    return authenticateTdx(await intel.attest({}, collateral), intel.context, new Transcript())
+  }
+  expect(verdict(wireRule, await claimsOfEvaluation(18, 18)).code).toBe('accepted')
+  for (const [tcb, qe, check] of [
+    [17, 18, 'tdx/tcb-evaluation'],
+    [18, 17, 'tdx/qe-evaluation'],
+  ] as const) {
+    const { code, checks } = verdict(wireRule, await claimsOfEvaluation(tcb, qe))
+    expect([code, checks.at(-1)?.id]).toEqual(['tcb_too_old', check])
+  }
+})
+
+test('a machine is known by its PPID or its instance id, and not by neither', () => {
+  const other = { ...claims, platformIds: ['98'.repeat(16), '97'.repeat(16)] }
+  expect(verdict({ ...wireRule, platform_ids: ['97'.repeat(16)] }, other).code).toBe('accepted')
+  expect(verdict(wireRule, other).code).toBe('policy_refused')
+  expect(verdict(wireRule, { ...claims, platformIds: [] }).code).toBe('policy_refused')
 })
 
 test('a TCB status beside UpToDate is accepted only where it is listed', async () => {

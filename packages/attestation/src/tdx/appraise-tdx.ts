@@ -1,5 +1,7 @@
 /** Decides whether an authentic TDX machine is one the manifest accepts. */
+
 import type { Transcript } from '../verdict.ts'
+import { requireCrl } from '../x509/crl-rule.ts'
 import type { TdxClaims } from './claims.ts'
 import type { TdxMeasurements, TdxRule } from './rule.ts'
 import type { TcbStatus } from './tcb-status.ts'
@@ -15,6 +17,9 @@ export function appraiseTdx(claims: TdxClaims, rule: TdxRule, transcript: Transc
   requireListed(claims.mrConfigId, asList(rule.mrConfigId), 'mr-config-id', transcript)
   requireListed(claims.mrOwner, asList(rule.mrOwner), 'mr-owner', transcript)
   requireListed(claims.mrOwnerConfig, asList(rule.mrOwnerConfig), 'mr-owner-config', transcript)
+  requirePlatform(claims, rule.platformIds, transcript)
+  requireCrl(claims.crls.root, rule.rootCrl, transcript, 'tdx/root-crl')
+  requireCrl(claims.crls.pck, rule.pckCrl, transcript, 'tdx/pck-crl')
 }
 
 /** What holds for every manifest, and is all that can be said without one. */
@@ -60,11 +65,36 @@ function requireTcb(
 }
 
 function requireEvaluation(claims: TdxClaims, rule: TdxRule, transcript: Transcript): void {
-  const id = 'tdx/tcb-evaluation'
   const least = rule.minTcbEvaluationDataNumber
-  const seen = claims.tcb.evaluationDataNumber
-  if (least === undefined) transcript.skip(id, 'the manifest sets no minimum')
-  else transcript.require(seen >= least, id, 'tcb_too_old', `evaluation ${seen}, minimum ${least}`)
+  const { evaluationDataNumber, qeEvaluationDataNumber } = claims.tcb
+  for (const [id, what, seen] of [
+    ['tdx/tcb-evaluation', 'TCB info', evaluationDataNumber],
+    ['tdx/qe-evaluation', 'QE identity', qeEvaluationDataNumber],
+  ] as const) {
+    const detail = `${what} of evaluation ${seen}, minimum ${least ?? 'none: the prover chose it'}`
+    if (least === undefined) transcript.skip(id, detail)
+    else transcript.require(seen >= least, id, 'tcb_too_old', detail)
+  }
+}
+
+/** Genuine hardware is not yet the operator's: a rule may name its machines. */
+function requirePlatform(
+  { platformIds }: TdxClaims,
+  listed: readonly string[] | undefined,
+  transcript: Transcript,
+): void {
+  const id = 'tdx/listed-platform'
+  const seen = platformIds.join(' or ') || 'without identity'
+  if (listed === undefined) {
+    transcript.skip(id, `the manifest lists none; it is ${seen}`)
+    return
+  }
+  transcript.require(
+    platformIds.some((platformId) => listed.includes(platformId)),
+    id,
+    'policy_refused',
+    `platform is ${seen}, manifest lists ${listed.join(', ')}`,
+  )
 }
 
 function requireMeasurements(

@@ -4,9 +4,9 @@ import { sha256 } from '../digest.ts'
 import type { AuthenticityContext, TdxEvidence } from '../evidence.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
 import type { Certificate } from '../x509/certificate.ts'
-import { requireUnlisted, type VerifiedCrl, verifyCrl } from '../x509/crl.ts'
+import { readCrlClaims, requireUnlisted, type VerifiedCrl, verifyCrl } from '../x509/crl.ts'
 import { verifySignature } from '../x509/signature.ts'
-import { readQuoteClaims, type TdxClaims } from './claims.ts'
+import { readQuoteClaims, type TdxClaims, type TdxPlatformClaims } from './claims.ts'
 import { ecdsaP256, requireCollateral, verifyCollateral } from './collateral.ts'
 import { parseIssuerChain, verifyIssuerChain } from './issuer-chain.ts'
 import { type PckPlatform, readPckPlatform } from './pck-certificate.ts'
@@ -46,12 +46,17 @@ export async function authenticateTdx(
   requireSamePlatform(platform, tcbInfo, transcript)
   const { report, qeReport } = quote
   const tcb = evaluateTcb({ report, qeReport, platform, tcbInfo, qeIdentity }, transcript)
-  return {
+  const claims: TdxPlatformClaims = {
     ...readQuoteClaims(quote),
     fmspc: formatHex(platform.fmspc),
     pceId: formatHex(platform.pceId),
+    platformIds: [platform.ppid, platform.platformInstanceId].flatMap((id) =>
+      id === undefined ? [] : [formatHex(id)],
+    ),
+    crls: { root: readCrlClaims(rootCrl, at), pck: readCrlClaims(pckCrl, at) },
     tcb,
-  } as TdxClaims
+  }
+  return claims as TdxClaims
 }
 
 type PckChain = {

@@ -1,5 +1,6 @@
 /** What a TDX quote says; measurements are lower-case hex, as in manifests. */
 import { type Bytes, formatHex } from '../bytes.ts'
+import type { CrlClaims } from '../x509/crl.ts'
 import type { TdxQuote } from './quote.ts'
 import type { TcbClaims } from './tcb.ts'
 
@@ -27,15 +28,20 @@ export type TdxQuoteClaims = {
   readonly mrServiceTd?: string
 }
 
+/** With what the platform's certificate and Intel's documents add. */
+export type TdxPlatformClaims = TdxQuoteClaims & {
+  readonly fmspc: string
+  readonly pceId: string
+  /** Which machine: PPID and, where the platform has one, its instance id. */
+  readonly platformIds: readonly string[]
+  readonly crls: { readonly root: CrlClaims; readonly pck: CrlClaims }
+  readonly tcb: TcbClaims
+}
+
 declare const authentic: unique symbol
 
 /** Only `authenticateTdx` makes these. */
-export type TdxClaims = TdxQuoteClaims & {
-  readonly fmspc: string
-  readonly pceId: string
-  readonly tcb: TcbClaims
-  readonly [authentic]: true
-}
+export type TdxClaims = TdxPlatformClaims & { readonly [authentic]: true }
 
 export function readQuoteClaims(quote: TdxQuote): TdxQuoteClaims {
   const { report } = quote

@@ -22,7 +22,21 @@ test('the platform is read from the extension', () => {
     pceSvn: 300,
     pceId: new Uint8Array(2),
     fmspc: new Uint8Array(6),
+    ppid: undefined,
+    platformInstanceId: undefined,
   })
+})
+
+test('the machine is its PPID and its instance id; zeros are no identity', () => {
+  const good = [tcb(...svns(16), pceSvn), pceId, fmspc]
+  const identity = (arc: string, fill: number) =>
+    member(arc, octetString(new Uint8Array(16).fill(fill)))
+  expect(read(...good, identity('1', 7), identity('6', 8))).toMatchObject({
+    ppid: new Uint8Array(16).fill(7),
+    platformInstanceId: new Uint8Array(16).fill(8),
+  })
+  expect(read(...good, identity('1', 0)).ppid).toBeUndefined()
+  expect(() => read(...good, member('1', octetString(new Uint8Array(15))))).toThrow('PPID')
 })
 
 test.each([

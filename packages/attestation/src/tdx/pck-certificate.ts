@@ -1,6 +1,6 @@
 /** Reads Intel's extension of a PCK certificate: which platform this is, and how far it is patched. */
 
-import { type Bytes, formatHex } from '../bytes.ts'
+import { type Bytes, formatHex, isZero } from '../bytes.ts'
 import { type DerReader, parseDer, tags } from '../der/der-reader.ts'
 import { AttestationError } from '../verdict.ts'
 import type { Certificate } from '../x509/certificate.ts'
@@ -10,9 +10,15 @@ export type PckPlatform = PlatformTcb & {
   /** Family, model, stepping, platform type, custom SKU: what a TCB info is made for. */
   readonly fmspc: Bytes
   readonly pceId: Bytes
+  /** 16 bytes that belong to this processor. */
+  readonly ppid: Bytes | undefined
+  /** 16 bytes of a platform with several packages, made anew where these change. */
+  readonly platformInstanceId: Bytes | undefined
 }
 
 export const sgxExtensionOid = '1.2.840.113741.1.13.1'
+const ppidOid = `${sgxExtensionOid}.1`
+const platformInstanceIdOid = `${sgxExtensionOid}.6`
 const tcbOid = `${sgxExtensionOid}.2`
 const pceIdOid = `${sgxExtensionOid}.3`
 const fmspcOid = `${sgxExtensionOid}.4`
@@ -34,7 +40,20 @@ export function readPckPlatform(certificate: Certificate): PckPlatform {
     pceSvn: parseInteger(member(tcb, pceSvnOid)),
     fmspc: parseOctets(member(values, fmspcOid), 6, 'FMSPC'),
     pceId: parseOctets(member(values, pceIdOid), 2, 'PCEID'),
+    ppid: parseIdentity(values, ppidOid, 'PPID'),
+    platformInstanceId: parseIdentity(values, platformInstanceIdOid, 'platform instance id'),
   }
+}
+
+/** Zeros say that there is none: they would be the identity of everyone. */
+function parseIdentity(
+  members: ReadonlyMap<string, Bytes>,
+  oid: string,
+  name: string,
+): Bytes | undefined {
+  const der = members.get(oid)
+  const octets = der && parseOctets(der, 16, name)
+  return octets && !isZero(octets) ? octets : undefined
 }
 
 /** SEQUENCE OF SEQUENCE { OBJECT IDENTIFIER, value }, as a map to the DER of each value. */

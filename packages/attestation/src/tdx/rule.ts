@@ -1,5 +1,6 @@
 /** What a manifest may demand of a TDX machine. */
 import type { Fields } from '../fields.ts'
+import { type CrlRule, readCrlRule } from '../x509/crl-rule.ts'
 import { type TcbStatus, tcbStatuses } from './tcb-status.ts'
 
 /**
@@ -20,7 +21,7 @@ export type TdxRule = {
   readonly measurements: readonly TdxMeasurements[]
   /** Beside UpToDate; Revoked cannot be listed. */
   readonly acceptedTcbStatuses: readonly TcbStatus[]
-  /** Refuses TCB info older than this of Intel's TCB recoveries. */
+  /** Refuses TCB info and QE identity older than this of Intel's TCB recoveries. */
   readonly minTcbEvaluationDataNumber?: number
   readonly tdAttributes: string
   readonly xfam: string
@@ -31,6 +32,11 @@ export type TdxRule = {
   readonly mrOwnerConfig?: string
   /** Absent: there must be no service TD at all. */
   readonly mrServiceTd?: string
+  /** Hex, 16 bytes each: PPIDs or platform instance ids of the machines. Absent: every genuine one. */
+  readonly platformIds?: readonly string[]
+  /** What the lists of Intel's root and of the PCK authority must be. */
+  readonly rootCrl?: CrlRule
+  readonly pckCrl?: CrlRule
 }
 
 const acceptable = tcbStatuses.filter((status) => status !== 'UpToDate' && status !== 'Revoked')
@@ -64,6 +70,12 @@ export function readTdxRule(fields: Fields): TdxRule {
     ...present('mrOwner', fields.optional('mr_owner', register)),
     ...present('mrOwnerConfig', fields.optional('mr_owner_config', register)),
     ...present('mrServiceTd', fields.optional('mr_service_td', register)),
+    ...present(
+      'platformIds',
+      fields.optional('platform_ids', (name) => fields.hexes(name, 16, { min: 1, max: 256 })),
+    ),
+    ...present('rootCrl', readCrlRule(fields, 'root_crl')),
+    ...present('pckCrl', readCrlRule(fields, 'pck_crl')),
   }
 }
 

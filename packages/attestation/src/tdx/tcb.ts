@@ -29,7 +29,9 @@ export type TcbClaims = {
   readonly qeStatus: TcbStatus
   /** Of the platform's level: security fixes up to this day are in. */
   readonly tcbDate: Date
+  /** Which of Intel's TCB recoveries judged: the prover picks the documents, so a rule bounds both. */
   readonly evaluationDataNumber: number
+  readonly qeEvaluationDataNumber: number
   readonly advisoryIds: readonly string[]
 }
 
@@ -62,6 +64,7 @@ export function evaluateTcb(
     qeStatus: qe.status,
     tcbDate: level.tcbDate,
     evaluationDataNumber: tcbInfo.evaluationDataNumber,
+    qeEvaluationDataNumber: qeIdentity.evaluationDataNumber,
     advisoryIds: [...new Set(parts.flatMap((part) => part.advisoryIds))].sort(),
   }
 }

@@ -1,11 +1,13 @@
 /** Machines of test vendors with GPUs of a test vendor, and a manifest that accepts them. */
 import { deviceNonce, reportData } from '../binding.ts'
-import { formatHex, parseBase64 } from '../bytes.ts'
+import { formatBase64, formatHex, parseBase64 } from '../bytes.ts'
 import type { CpuEvidence, NvidiaGpuEvidence } from '../evidence.ts'
 import { formatManifest, type ManifestDraft, parseManifest } from '../manifest/manifest.ts'
 import { formatStatement, type Statement, sealKeyId } from '../statement.ts'
 import type { JsonObject } from '../strict-json.ts'
 import type { VerifyWorkerInputs } from '../verify-worker.ts'
+import { parseCertificate } from '../x509/certificate.ts'
+import { integer } from './der-writer.ts'
 import {
   certify,
   compositeDeviceId,
@@ -19,7 +21,8 @@ import {
 } from './nvidia-world.ts'
 import { type SnpWorld, snpWorld, testMeasurement, testTcb } from './snp-world.ts'
 import { chatModel } from './software-world.ts'
-import { keyUsageBits, testNow } from './test-authority.ts'
+import type { OpaquePart } from './spdm-writer.ts'
+import { issueCrl, keyUsageBits, testNow } from './test-authority.ts'
 import { makeTestIntel, type TestIntel } from './test-intel.ts'
 import { testMachine } from './test-tdx-machine.ts'
 
@@ -29,6 +32,8 @@ export type HardwareRequest = {
   readonly gpus?: readonly number[]
   /** What the GPUs sign in place of the nonce that binds them. */
   readonly gpuNonce?: Uint8Array
+  /** Fields of the GPUs' reports in place of their own of the same type. */
+  readonly opaque?: readonly OpaquePart[]
   readonly draft?: Partial<ManifestDraft>
 }
 
@@ -40,6 +45,8 @@ export type HardwareWorld = {
   readonly snpRule: JsonObject
   readonly tdxRule: JsonObject
   /** Everything that `verifyWorker` takes, all of it good unless asked otherwise. */
+  /** The serial number by which a rule lists a GPU. */
+  readonly serialOf: (gpu: number) => string
   readonly inputs: (request?: HardwareRequest) => Promise<VerifyWorkerInputs>
 }
 
@@ -48,6 +55,10 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
   const intel = await makeTestIntel()
   const gpu = await makeNvidiaWorld()
   const gpus = [gpu, await secondGpu(gpu)]
+  const numberedCrl = await issueCrl({
+    issuer: amd.ark,
+    extensions: [{ oid: '2.5.29.20', value: integer(7) }],
+  })
   const nonce = crypto.getRandomValues(new Uint8Array(32))
   const statement = formatStatement(await testStatement())
   const roots = {
@@ -64,12 +75,29 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
     roles: { worker: { accept: [snpRule, tdxRule] } },
     models: [chatModel],
   }
-  const attestGpu = async (gpu: NvidiaWorld, bound: Uint8Array): Promise<NvidiaGpuEvidence> =>
-    gpuEvidence(gpu, { report: await signReport(gpu, gpuReport(gpu, { nonce: bound })) })
+  const attestGpu = async (
+    gpu: NvidiaWorld,
+    bound: Uint8Array,
+    changes: readonly OpaquePart[] = [],
+  ): Promise<NvidiaGpuEvidence> => {
+    const good = gpuReport(gpu, { nonce: bound })
+    const kept = good.opaque.filter(({ type }) => !changes.some((change) => change.type === type))
+    const report = await signReport(gpu, { ...good, opaque: [...kept, ...changes] })
+    return gpuEvidence(gpu, { report })
+  }
   const attestCpu = async (kind: 'snp' | 'tdx', bound: Uint8Array): Promise<CpuEvidence> => {
     switch (kind) {
       case 'snp':
-        return amd.attest({ patches: [{ at: 0x50, bytes: bound }] })
+        return {
+          ...(await amd.attest({
+            patches: [
+              { at: 0x50, bytes: bound },
+              { at: 0xe0, bytes: new Uint8Array(48).fill(0x1d) },
+              { at: 0x110, bytes: new Uint8Array(48).fill(0xa0) },
+            ],
+          })),
+          crls: [formatBase64(numberedCrl)],
+        }
       case 'tdx':
         return intel.attest({ reportData: bound })
     }
@@ -77,7 +105,9 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
   const inputs: HardwareWorld['inputs'] = async (request = {}) => {
     const present = (request.gpus ?? [0]).map((number) => gpus[number]!)
     const gpuNonce = request.gpuNonce ?? (await deviceNonce({ nonce, statement }))
-    const devices = await Promise.all(present.map((gpu) => attestGpu(gpu, gpuNonce)))
+    const devices = await Promise.all(
+      present.map((gpu) => attestGpu(gpu, gpuNonce, request.opaque)),
+    )
     const deviceReports = devices.map(({ report }) => parseBase64(report)!)
     const bound = await reportData({ nonce, statement, deviceReports })
     return {
@@ -90,7 +120,9 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
       at: testNow,
     }
   }
-  return { amd, intel, gpus, draft, snpRule, tdxRule, inputs }
+  const serialOf = (number: number): string =>
+    parseCertificate(gpus[number]!.deviceChain[3]!.certificate).serialHex
+  return { amd, intel, gpus, draft, snpRule, tdxRule, serialOf, inputs }
 }
 
 const devices = {
