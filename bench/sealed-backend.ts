@@ -32,7 +32,7 @@ import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
 import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
 import { type Outgoing, sealPieces, sealWhole } from '../apps/worker/src/sealed/seal-stream.ts'
-import { streamShape } from '../apps/worker/src/sealed/traffic-shape.ts'
+import { shapeOf } from '../apps/worker/src/sealed/traffic-shape.ts'
 import { clockUs, models, stampDigits, stampMark } from './load/load-spec.ts'
 
 const { values: options } = parseArgs({
@@ -167,7 +167,9 @@ async function answer(bytes: Bytes): Promise<Response> {
   }
   if (!stream) {
     const body = opened.context.path.endsWith('/embeddings') ? embeddings : completion
-    return new Response(await sealWhole(out, body), { headers: sealedType })
+    return new Response(await sealWhole(out, body, shapeOf(opened.head.shape).whole), {
+      headers: sealedType,
+    })
   }
   if (model === models.steady) return new Response(sealInSteps(out), { headers: sealedType })
   const between = paceMs > 0 || model === models.paced ? paceMs || 20 : 0
@@ -187,7 +189,7 @@ function sealStream(
         controller.write(bytes)
         await controller.flush()
       }
-      const shape = streamShape(opened.head.shape)
+      const shape = shapeOf(opened.head.shape).stream
       if (shape === undefined) await sealPieces(out, pieces, sink)
       else await sealShaped(out, pieces, shape, sink)
       controller.close()

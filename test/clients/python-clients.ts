@@ -5,14 +5,20 @@ import { join } from 'node:path'
 const packages = ['openai==3.49.0', 'anthropic==2.8.0']
 const root = join(import.meta.dir, '../..')
 const folder = join(root, 'node_modules/.cache/privatemode-python')
+const python = join(folder, 'bin', 'python3')
+const stamp = join(folder, `installed-${packages.join('-')}`)
 const installLimitMs = 180_000
 
 export type Python = { readonly path: string } | { readonly missing: string }
 
+/** The Python that has the clients, where it was made before. */
+export function findPython(): string | undefined {
+  return existsSync(stamp) ? python : undefined
+}
+
 /** The Python that has the clients, or the reason why there is none; nothing else is tried. */
 export async function preparePython(): Promise<Python> {
-  const path = join(folder, 'bin', 'python3')
-  const stamp = join(folder, `installed-${packages.join('-')}`)
+  const path = python
   if (existsSync(stamp)) return { path }
   if (Bun.which('python3') === null) return { missing: 'there is no python3' }
   rmSync(folder, { recursive: true, force: true })

@@ -26,6 +26,7 @@ import { measureSources } from '@privatemode/worker/measurement'
 import { signRelay } from '../../apps/gateway/src/relay/sign-relay.ts'
 import { freshDataDir } from '../../apps/gateway/src/testing/test-data-dir.ts'
 import { RelayKeys } from '../../apps/worker/src/relay/relay-keys.ts'
+import type { shapeOf } from '../../apps/worker/src/sealed/traffic-shape.ts'
 import type { Engine } from '../../packages/inference/src/engine.ts'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 
@@ -64,6 +65,8 @@ export type SystemOptions = {
   readonly measurement?: string
   /** Stands between gateway and workers: given a worker's address, gives the one to register. */
   readonly tapWorker?: (url: string) => string
+  /** What shapes mean to the workers: the real ones take longer than a test may. */
+  readonly shapeOf?: typeof shapeOf
 }
 
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
@@ -92,6 +95,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
     const createEngine = async () => engine
     const worker = await startWorker(settings, {
       ...{ env: {}, createEngine, log: log(logs.worker), relayKeys },
+      ...(options.shapeOf === undefined ? {} : { shapeOf: options.shapeOf }),
     })
     workers.push(worker)
     return worker

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { createTestAuthority } from '@privatemode/service/testing'
+import { shortShapes } from '../shape/short-shapes.ts'
 import { startProxy } from './proxy-process.ts'
 import {
   chat,
@@ -20,7 +21,7 @@ let scripted: ScriptedSystem
 let keyArgs: string[]
 
 beforeAll(async () => {
-  scripted = await startScriptedSystem()
+  scripted = await startScriptedSystem({ shapeOf: shortShapes })
   keyArgs = ['--apiKey', scripted.system.apiKey]
 }, 150_000)
 // What a test that failed would leave would fail the next.

@@ -21,7 +21,7 @@ export type ScriptedSystem = {
 export const story = 'Once upon a time'
 
 export async function startScriptedSystem(
-  options: Pick<SystemOptions, 'tapWorker'> = {},
+  options: Pick<SystemOptions, 'tapWorker' | 'shapeOf'> = {},
 ): Promise<ScriptedSystem> {
   const hooks: Hooks = { before: undefined, beforeChunk: undefined }
   const engine = new ScriptedEngine({

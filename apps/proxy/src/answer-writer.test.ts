@@ -11,9 +11,14 @@ function countPieces(): number {
 test('an answer in many short pieces is held in few', () => {
   const exchange = { begin: () => {}, finish: () => {} }
   const record = { sent: () => {}, status: 200 }
-  const writer = createWholeWriter({ exchange, record, headers: {} } as unknown as AnswerParts)
+  const writer = createWholeWriter({
+    app: {},
+    exchange,
+    record,
+    headers: {},
+  } as unknown as AnswerParts)
   const before = countPieces()
-  for (let i = 0; i < 50_000; i++) writer.write([new Uint8Array(1)])
+  for (let i = 0; i < 50_000; i++) writer.write([new Uint8Array(1)], 0)
   expect(countPieces() - before).toBeLessThan(10_000)
   writer.end([])
 })

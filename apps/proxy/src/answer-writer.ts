@@ -6,18 +6,23 @@ import {
   encodeComment,
   encodeEvent,
   formatErrorBody,
+  HeldEnding,
 } from '@privatemode/protocol/api'
 import type { App } from './app-state.ts'
 import { EventCutter } from './event-cutter.ts'
 import type { RequestRecord } from './request-record.ts'
 import { formatResponseHead } from './response-head.ts'
+import { classOf, type ShapedLeg } from './shaped-leg.ts'
 
 export type AnswerWriter = {
   /**
    * Takes what was opened, also nothing: a stream then shows its head. False if the client is slow.
-   * The pieces and the memory that they lie in are the writer's from then on.
+   * The pieces and the memory that they lie in are the writer's from then on. With padding they had
+   * so many bytes.
    */
-  write(pieces: readonly Uint8Array[]): boolean
+  write(pieces: readonly Uint8Array[], openedBytes: number): boolean
+  /** Asked once the body is whole and padding still comes: whether the client may have its end. */
+  mayEnd(): boolean
   /** The authenticated end was seen, after what is given here. */
   end(pieces: readonly Uint8Array[]): void
   /** There will be no authentic end. True if the client could be told in mid-answer. */
@@ -37,7 +42,7 @@ export type AnswerParts = {
 const longestWholeBytes = 256 * 1024 * 1024
 
 /** Held until its end: an answer that was cut is an error, never a short answer. */
-export function createWholeWriter({ exchange, record, headers }: AnswerParts): AnswerWriter {
+export function createWholeWriter({ app, exchange, record, headers }: AnswerParts): AnswerWriter {
   let pieces: Uint8Array[] = []
   let size = 0
   function hold(more: readonly Uint8Array[]): boolean {
@@ -54,15 +59,17 @@ export function createWholeWriter({ exchange, record, headers }: AnswerParts): A
   }
   return {
     write: hold,
+    mayEnd: () => true,
     end(more) {
       hold(more)
       const only = pieces[0]
-      const body =
+      const whole =
         pieces.length === 1 && only !== undefined ? asBuffer(only) : Buffer.concat(pieces)
-      record.sent(size)
+      const body = padWhole(whole, headers, app.leg)
+      record.sent(body.length)
       record.dump?.end(record.requestId, record.status, headers, [body])
-      const head = `${formatResponseHead(record.status, headers)}content-length: ${size}\r\n`
-      exchange.begin(head, { bytes: body, start: 0, end: size })
+      const head = `${formatResponseHead(record.status, headers)}content-length: ${body.length}\r\n`
+      exchange.begin(head, { bytes: body, start: 0, end: body.length })
       exchange.finish()
     },
     lose() {
@@ -75,9 +82,23 @@ export function createWholeWriter({ exchange, record, headers }: AnswerParts): A
   }
 }
 
+/** JSON may end with white space: what a client sees of its length is a class that many share. */
+export function padWhole(
+  body: Buffer,
+  headers: Readonly<Record<string, string>>,
+  leg: ShapedLeg | undefined,
+): Buffer {
+  if (leg === undefined || headers['content-type']?.startsWith('application/json') !== true) {
+    return body
+  }
+  const padded = Buffer.alloc(classOf(body.length, leg.leastWholeBytes, leg.wholeGrowth), ' ')
+  body.copy(padded)
+  return padded
+}
+
 export function createEventWriter(parts: AnswerParts): AnswerWriter {
   const { app, exchange, dialect, record, headers } = parts
-  const cutter = new EventCutter()
+  const cutter = app.shape === 'strict' ? new HeldEnding() : new EventCutter()
   const kept: Uint8Array[] | undefined = record.dump === undefined ? undefined : []
   const silence = app.silence.watch(() => void exchange.writeChunk([keepAlive(dialect)]))
 
@@ -117,6 +138,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
       release(pieces)
       return isTaken
     },
+    mayEnd: () => true,
     end(pieces) {
       const rest = [...cut(pieces), ...cutter.rest()]
       // The last events and the end of the transfer are one write, too.
@@ -137,7 +159,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
   }
 }
 
-function errorEvent(dialect: Dialect, error: ApiError, requestId: string): Uint8Array {
+export function errorEvent(dialect: Dialect, error: ApiError, requestId: string): Uint8Array {
   const body = JSON.stringify(formatErrorBody(dialect, error, requestId))
   return encodeEvent(body, dialect === 'anthropic' ? 'error' : undefined)
 }

@@ -5,7 +5,10 @@ import type { Log, Secret } from '@privatemode/service'
 import type { BackendLink } from './backend-link.ts'
 import type { DefaultSalt } from './cache-salt.ts'
 import type { Dump } from './dump-requests.ts'
+import type { PaddingDrains } from './padding-drains.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
+import type { TrafficShape } from './settings.ts'
+import type { ShapedLeg } from './shaped-leg.ts'
 import type { Silence } from './silence.ts'
 
 export type App = {
@@ -18,6 +21,10 @@ export type App = {
   readonly bodyLimitBytes: number
   /** Headers of every response in hosted mode: those for web pages. */
   readonly everyHeader: Readonly<Record<string, string>> | undefined
+  readonly shape: TrafficShape
+  /** How answers look to clients in hosted mode, which come over a network; `undefined`: as they are. */
+  readonly leg: ShapedLeg | undefined
+  readonly drains: PaddingDrains
   readonly log: Log
   readonly metrics: ProxyMetrics
   readonly silence: Silence

@@ -9,6 +9,7 @@ import {
   formatError,
 } from '@privatemode/protocol/api'
 import { describeError, newRequestId, requestIdHeaders } from '@privatemode/service'
+import { padWhole } from './answer-writer.ts'
 import { toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
 import { answerPreflight } from './cross-origin.ts'
@@ -112,7 +113,7 @@ function sendError(
   }
   const headers: Record<string, string> = { ...app.everyHeader, ...wire.headers }
   if (found?.kind === 'wrong_method') headers.allow = found.allow
-  const body = Buffer.from(wire.body)
+  const body = padWhole(Buffer.from(wire.body), headers, app.leg)
   record.sent(body.length)
   record.dump?.end(record.requestId, wire.status, headers, [body])
   const head = `${formatResponseHead(wire.status, headers)}content-length: ${body.length}\r\n`

@@ -14,10 +14,12 @@ import { program } from './flag-table.ts'
 import { createLocalGuard } from './guard.ts'
 import { keepVerified } from './keep-verified.ts'
 import { createLocalRoutes } from './local-routes.ts'
+import { createPaddingDrains } from './padding-drains.ts'
 import type { Report } from './processes/questions.ts'
 import { createProxyMetrics } from './proxy-metrics.ts'
 import { readReadiness } from './readiness.ts'
 import type { Settings } from './settings.ts'
+import { shapedLeg } from './shaped-leg.ts'
 import { createSilence } from './silence.ts'
 import { readTls, watchTls } from './tls-files.ts'
 import { formatPage } from './verification-page.ts'
@@ -69,6 +71,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     ready: () => readiness().ready,
   })
   const silence = createSilence()
+  const drains = createPaddingDrains()
   const dump = settings.dumpRequests
     ? createDump(settings.workspace, (error) => log.error('dump failed', describeError(error)))
     : undefined
@@ -81,6 +84,9 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     defaultSalt: createDefaultSalt(settings.salt),
     bodyLimitBytes: settings.bodyLimitBytes,
     everyHeader: mode.kind === 'hosted' ? crossOriginHeaders : undefined,
+    shape: settings.shape,
+    leg: mode.kind === 'hosted' ? shapedLeg(settings.shape) : undefined,
+    drains,
     log,
     metrics,
     silence,
@@ -156,6 +162,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       const { cut } = await server.stop(settings.drainMs)
       if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })
       silence.stop()
+      drains.stop()
       backend.close()
       await dump?.settled()
     },

@@ -19,8 +19,10 @@ import { type AnswerWriter, createEventWriter, createWholeWriter } from './answe
 import { notAuthentic, toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
 import { pickInward } from './outward-headers.ts'
+import type { Drain } from './padding-drains.ts'
 import type { RequestRecord } from './request-record.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { createShapedWriter } from './shaped-writer.ts'
 
 export type SealedParts = {
   readonly app: App
@@ -35,6 +37,11 @@ export type SealedParts = {
 /** The time to an answer's first byte; a long prefill is not answered sooner by asking again. */
 const answerWithinMs = 600_000
 const maxRefusalBytes = 64 * 1024
+/**
+ * A client that leaves may have read the last event while its end is still on its way to us. If it
+ * comes so soon, the padding is read as if the client had stayed; else the generation is stopped.
+ */
+const lingerMs = 250
 
 export class SealedExchange implements AnswerSink {
   readonly #parts: SealedParts
@@ -45,8 +52,11 @@ export class SealedExchange implements AnswerSink {
   #scanner: ChunkedScanner | undefined
   #writer: AnswerWriter | undefined
   #opened: Uint8Array[] = []
+  #openedBytes = 0
   #isWhole = false
   #over = false
+  #lingering: Timer | undefined
+  #drain: Drain | undefined
 
   constructor(parts: SealedParts) {
     this.#parts = parts
@@ -129,7 +139,9 @@ export class SealedExchange implements AnswerSink {
   /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
   #take(bytes: Buffer, from: number, ended: boolean): void {
     if (this.#over) {
-      releaseBytes(bytes) // padding behind the end
+      if (ended) this.#drain?.end()
+      else this.#drain?.read(bytes.length)
+      releaseBytes(bytes)
       return
     }
     try {
@@ -144,8 +156,9 @@ export class SealedExchange implements AnswerSink {
     // What was opened lies in memory of its own.
     if (this.#sealed?.request.opener.holdsBytes === false) releaseBytes(bytes)
     try {
-      // Padding may still come when all of the answer is there; the application need not wait for it.
-      this.#passOn(ended || this.#isWhole)
+      if (this.#lingering === undefined) this.#passOn(ended)
+      else if (ended || this.#isWhole) this.#leaveWhole(ended)
+      else this.#discard()
     } catch (error) {
       if (!ended) this.#connection?.abandon() // longer than the proxy holds
       this.#fail(error)
@@ -172,30 +185,52 @@ export class SealedExchange implements AnswerSink {
     headers['request-id'] = record.requestId
     if (app.everyHeader !== undefined) Object.assign(headers, app.everyHeader)
     const parts = { app, exchange, dialect, record, headers }
-    if (headers['content-type']?.startsWith('text/event-stream') !== true) {
-      this.#writer = createWholeWriter(parts)
-      return
+    const isEvents = headers['content-type']?.startsWith('text/event-stream') === true
+    if (isEvents) {
+      headers['cache-control'] = 'no-cache'
+      headers['x-accel-buffering'] = 'no'
     }
-    headers['cache-control'] = 'no-cache'
-    headers['x-accel-buffering'] = 'no'
-    this.#writer = createEventWriter(parts)
+    // An error in place of a stream has its shape, too.
+    if (app.leg !== undefined && (isEvents || call.stream)) {
+      this.#writer = createShapedWriter(parts, app.leg)
+    } else this.#writer = isEvents ? createEventWriter(parts) : createWholeWriter(parts)
   }
 
   #passOn(ended: boolean): void {
-    const { app, exchange, record } = this.#parts
+    const { exchange } = this.#parts
     const writer = this.#writer
+    const allBytes = this.#sealed?.request.opener.openedBytes ?? 0
+    const openedBytes = allBytes - this.#openedBytes
+    this.#openedBytes = allBytes
     if (writer === undefined) return
     const pieces = this.#opened
     this.#opened = []
-    if (ended) {
+    // Padding may still come when all of the answer is there; the application need not wait for it.
+    if (ended || (this.#isWhole && writer.mayEnd())) {
       writer.end(pieces)
-      this.#leave()
-      record.close('complete', undefined, app.log, app.metrics)
-    } else if (!writer.write(pieces)) {
+      this.#leaveWhole(ended)
+    } else if (!writer.write(pieces, openedBytes)) {
       // The client's pace is the worker's pace.
       this.#connection?.pause()
       exchange.whenDrained(() => this.#connection?.resume())
     }
+  }
+
+  /** All of the answer came; unless its transfer has ended, too, padding follows. */
+  #leaveWhole(ended: boolean): void {
+    clearTimeout(this.#lingering)
+    this.#discard()
+    this.#leave()
+    const { app, record } = this.#parts
+    if (!ended && this.#connection !== undefined) {
+      this.#drain = app.drains.begin(this.#connection)
+    }
+    record.close('complete', undefined, app.log, app.metrics)
+  }
+
+  #discard(): void {
+    for (const piece of this.#opened) releaseOwnBytes(piece)
+    this.#opened = []
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
@@ -218,7 +253,19 @@ export class SealedExchange implements AnswerSink {
 
   /** Tries again where no byte of an answer has come and it can help; else tells the client. */
   #fail(error: unknown): void {
-    if (this.#over) return
+    if (this.#over) {
+      this.#drain?.end()
+      return
+    }
+    if (this.#lingering !== undefined) {
+      this.#giveUp()
+      return
+    }
+    if (this.#isWhole && this.#writer !== undefined) {
+      this.#writer.end([]) // only padding was lost
+      this.#leaveWhole(true)
+      return
+    }
     const shown = toApiError(error)
     const pauseMs = this.#writer === undefined ? this.#retries.pauseAfter(shown) : undefined
     if (pauseMs !== undefined) {
@@ -243,10 +290,26 @@ export class SealedExchange implements AnswerSink {
 
   #clientGone(): void {
     if (this.#over) return
-    this.#leave()
-    const { app, record } = this.#parts
-    this.#connection?.abandon()
     this.#writer?.drop()
+    const { app, call } = this.#parts
+    // In the strict shape clients see the end with the end of the padding: who leaves earlier gave up.
+    const mayHaveAll = call.stream && app.shape === 'default' && this.#writer !== undefined
+    if (!mayHaveAll) {
+      this.#giveUp()
+      return
+    }
+    this.#connection?.resume()
+    this.#lingering = setTimeout(() => this.#giveUp(), lingerMs)
+    if (this.#isWhole) this.#leaveWhole(false)
+  }
+
+  /** Stops the generation. */
+  #giveUp(): void {
+    if (this.#over) return
+    clearTimeout(this.#lingering)
+    this.#leave()
+    this.#connection?.abandon()
+    const { app, record } = this.#parts
     record.status = 499
     record.close('aborted', 'client_gone', app.log, app.metrics)
   }

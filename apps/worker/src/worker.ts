@@ -47,6 +47,7 @@ export type Surroundings = {
   readonly now?: () => Date
   readonly machine?: EvidenceSurroundings['machine']
   readonly relayKeys?: RelayKeys
+  readonly shapeOf?: SealedService['shapeOf']
 }
 
 export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
@@ -77,6 +78,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const unsigned = new Set<Promise<void>>()
   const service: SealedService = {
     ...{ workerId, engine: watched, keys, guard, signer, now },
+    ...(surroundings.shapeOf === undefined ? {} : { shapeOf: surroundings.shapeOf }),
     meter(usage, record, countedBy) {
       reporter.add(usage)
       metrics.answered(record, countedBy)

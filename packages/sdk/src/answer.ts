@@ -1,6 +1,6 @@
 /** One answer as its reader sees it: status and headers first, then data, then the checked end. */
 import type { AttestedWorker } from '@privatemode/attestation'
-import { ApiError } from '@privatemode/protocol/api'
+import { ApiError, HeldEnding } from '@privatemode/protocol/api'
 import {
   type AnswerHead,
   type AnswerOpener,
@@ -19,16 +19,26 @@ export type AnswerFacts = {
   readonly workers: readonly AttestedWorker[]
   /** How much of it may be held in memory at once. */
   readonly maxBytes: number
+  /** The last events wait for the end of the padding: what an application does then can be seen. */
+  readonly holdsEnding?: boolean
+  /** How long a reader that left may be followed by the end of the body; see `leave`. */
+  readonly lingerMs?: number
 }
 
 export class Answer {
   readonly head: AnswerHead
   readonly #facts: AnswerFacts
   readonly #source: ByteSource
+  readonly #ending: HeldEnding | undefined
   #ready: AnswerPart[]
+  #pulling: Promise<void> | undefined
+  #abortion: Abortion | undefined
+  #readBytes = 0
   #receipt: Bytes | undefined
   #isWhole = false
   #done = false
+  /** The reader has gone; what still comes is read for nobody. */
+  #left = false
   #rest: Promise<void> | undefined
 
   private constructor(
@@ -40,6 +50,7 @@ export class Answer {
     this.head = head
     this.#facts = facts
     this.#source = source
+    this.#ending = facts.holdsEnding === true ? new HeldEnding() : undefined
     this.#ready = ready
   }
 
@@ -82,18 +93,55 @@ export class Answer {
   /** The data that came next, or `undefined` at the authenticated end; anything else throws. */
   async next(): Promise<Bytes[] | undefined> {
     for (;;) {
-      const data = this.#takeReady()
+      if (this.#abortion?.reason !== undefined) throw this.#abortion.reason
+      const data = this.#passable(this.#takeReady())
       if (data.length > 0) return data
       if (this.#isWhole) this.#rest ??= this.#readRest()
-      if (this.#done || this.#isWhole) return undefined
+      if (this.#left) return undefined
+      if (this.#done || this.#isWhole) {
+        this.#abortion?.forget()
+        return this.#heldBack()
+      }
+      if (this.#abortion === undefined) await this.#pull()
+      else await Promise.race([this.#pull(), this.#abortion.happened])
+    }
+  }
+
+  #passable(data: Bytes[]): Bytes[] {
+    const ending = this.#ending
+    return ending === undefined ? data : data.flatMap((piece) => ending.push(piece) as Bytes[])
+  }
+
+  /** The last events, once; they were held back until the end of the answer. */
+  #heldBack(): Bytes[] | undefined {
+    const rest = (this.#ending?.rest() ?? []) as Bytes[]
+    return rest.length === 0 ? undefined : rest
+  }
+
+  /** Reads and opens what comes next, once for all who wait for it. */
+  #pull(): Promise<void> {
+    this.#pulling ??= this.#pullOnce()
+    return this.#pulling
+  }
+
+  async #pullOnce(): Promise<void> {
+    try {
       const chunk = await this.#source.read()
       if (chunk === undefined) {
         finish(this.#facts.opener)
         this.#done = true
-        return undefined
+      } else {
+        this.#ready.push(...(await open(this.#facts.opener, this.#source, chunk)))
+        this.#readBytes += chunk.length
       }
-      this.#ready = await open(this.#facts.opener, this.#source, chunk)
+    } finally {
+      this.#pulling = undefined
     }
+  }
+
+  /** An abort of the caller ends the reading at once; what becomes of the answer is as in `cancel`. */
+  follow(signal: AbortSignal): void {
+    this.#abortion = new Abortion(signal, () => void this.cancel())
   }
 
   async whole(): Promise<Bytes> {
@@ -117,25 +165,38 @@ export class Answer {
 
   /**
    * Stops the generation: the gateway and the worker notice the closed connection. When the body
-   * is whole there is nothing to stop, and closing would show a watcher when that was.
+   * is whole there is nothing to stop, and closing would show a watcher when that was. Clients leave
+   * at the last event, a moment before they can know that, so the end may still follow for a moment.
    */
   async cancel(): Promise<void> {
     if (this.#isWhole) {
       this.#rest ??= this.#readRest()
       return
     }
-    this.#done = true
-    await this.#source.cancel()
+    if (this.#done || this.#left) return
+    this.#left = true
+    this.#abortion?.forget()
+    const { lingerMs = 0 } = this.#facts
+    if (lingerMs === 0) return await this.#source.cancel()
+    this.#rest ??= this.#linger(lingerMs)
+  }
+
+  async #linger(lingerMs: number): Promise<void> {
+    const timer = setTimeout(() => {
+      if (!this.#isWhole) void this.#source.cancel()
+    }, lingerMs)
+    await this.#readRest()
+    clearTimeout(timer)
   }
 
   /** What fails now takes the receipt away and nothing else: the body was authentic and whole. */
   async #readRest(): Promise<void> {
+    const mostBytes = this.#readBytes + maxPaddingBytes
     try {
-      for (;;) {
-        const chunk = await this.#source.read()
-        if (chunk === undefined) return
-        this.#ready = await open(this.#facts.opener, this.#source, chunk)
-        this.#takeReady()
+      this.#takeReady()
+      for (; !this.#done; this.#takeReady()) {
+        await this.#pull()
+        if (this.#readBytes > mostBytes) return await this.#source.cancel()
       }
     } catch {
       await this.#source.cancel()
@@ -163,6 +224,38 @@ export class Answer {
     return data
   }
 }
+
+/** An abort that may come while an answer is read. */
+class Abortion {
+  readonly #signal: AbortSignal
+  readonly #listener: () => void
+  /** Rejects with the caller's reason. */
+  readonly happened: Promise<never>
+  reason: unknown
+
+  constructor(signal: AbortSignal, stop: () => void) {
+    this.#signal = signal
+    let fail: (reason: unknown) => void = () => {}
+    this.happened = new Promise((_, reject) => {
+      fail = reject
+    })
+    this.happened.catch(() => {})
+    this.#listener = () => {
+      this.reason = signal.reason
+      fail(signal.reason)
+      stop()
+    }
+    if (signal.aborted) this.#listener()
+    else signal.addEventListener('abort', this.#listener, { once: true })
+  }
+
+  forget(): void {
+    this.#signal.removeEventListener('abort', this.#listener)
+  }
+}
+
+/** A backend that pads for ever is not listened to for ever. */
+const maxPaddingBytes = 64 * 1024 * 1024
 
 async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
   try {

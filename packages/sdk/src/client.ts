@@ -55,6 +55,8 @@ export type SealedCall = {
 export const sealedMediaType = 'application/privatemode-sealed'
 const maxErrorBytes = 64 * 1024
 const maxAttempts = 4
+/** Clients leave at the last event; its end may come so much later and is then not cut. */
+const lingerMs = 250
 
 export class PrivateClient {
   readonly #options: ClientOptions
@@ -147,15 +149,29 @@ export class PrivateClient {
     const sealed = prepared instanceof Promise ? await prepared : prepared
     const { opener } = sealed.request
     const body = await finishRequest(sealed.request)
-    const response = await this.#backend.send(sealed.headers, body, signal)
+    const { maxAnswerBytes: maxBytes, shape } = this.#options
+    const isPadded = call.stream && shape === 'default'
+    const sending = isPadded && signal !== undefined ? new FollowedAbort(signal) : undefined
+    const sendSignal = sending?.signal ?? signal
+    const response = await this.#backend.send(sealed.headers, body, sendSignal)
     if (response.status !== 200 || response.headers.get('content-type') !== sealedMediaType) {
       throw await this.#readError(response, sealed)
     }
-    const maxBytes = this.#options.maxAnswerBytes
-    const source = call.stream
-      ? streamSource(response.body as ReadableStream<Bytes> | null, signal)
-      : wholeSource(await readWhole(response, maxBytes, signal))
-    return Answer.start({ ...sealed, opener, maxBytes }, source)
+    if (!call.stream) {
+      const bytes = await readWhole(response, maxBytes, signal)
+      return Answer.start({ ...sealed, opener, maxBytes }, wholeSource(bytes))
+    }
+    const stream = response.body as ReadableStream<Bytes> | null
+    const answer = await Answer.start(
+      {
+        ...{ ...sealed, opener, maxBytes },
+        holdsEnding: shape === 'strict',
+        lingerMs: isPadded ? lingerMs : 0,
+      },
+      streamSource(stream, sendSignal),
+    )
+    if (sending !== undefined) sending.handOver(answer)
+    return answer
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
@@ -225,6 +241,28 @@ export class PrivateClient {
         'privatemode-workers': workers.map(({ workerId }) => workerId).join(','),
       },
     }))
+  }
+}
+
+/** The caller's abort, until an answer has begun: from then on it must not cut padding. */
+class FollowedAbort {
+  readonly #caller: AbortSignal
+  readonly #own = new AbortController()
+  readonly #follow = () => this.#own.abort(this.#caller.reason)
+
+  constructor(caller: AbortSignal) {
+    this.#caller = caller
+    if (caller.aborted) this.#follow()
+    else caller.addEventListener('abort', this.#follow, { once: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.#own.signal
+  }
+
+  handOver(answer: Answer): void {
+    this.#caller.removeEventListener('abort', this.#follow)
+    answer.follow(this.#caller)
   }
 }
 

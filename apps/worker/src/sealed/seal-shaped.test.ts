@@ -1,16 +1,17 @@
 import { expect, test } from 'bun:test'
 import { type AnswerPart, type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelope'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
-import { sealShaped } from './seal-shaped.ts'
-import { type Shape, shapedUnits, streamShape } from './traffic-shape.ts'
+import { type Begun, sealFromStart, sealShaped } from './seal-shaped.ts'
+import { type StreamShape, shapedUnits, shapeOf } from './traffic-shape.ts'
 
-const shape: Shape = {
+const shape: StreamShape = {
   ...{ tickMs: 2, unitBytes: 256, leastUnits: 8, growth: 2, marksWhole: true },
+  ...{ startsAtOnce: false, patienceTicks: 8, burstTicks: 16 },
 }
 
 async function shaped(
   texts: readonly string[],
-  over: Partial<Shape> = {},
+  over: Partial<StreamShape> = {},
   failure?: Error,
 ): Promise<Bytes[]> {
   const sent: Bytes[] = []
@@ -162,9 +163,9 @@ test('lengths grow by powers', () => {
   expect([0, 8, 9, 16, 17, 100].map((frames) => shapedUnits(frames, shape))).toEqual([
     8, 8, 16, 16, 32, 128,
   ])
-  expect(streamShape('off')).toBeUndefined()
-  expect(streamShape('default')).toMatchObject({ marksWhole: true })
-  expect(streamShape('strict')).toMatchObject({ marksWhole: false })
+  expect(shapeOf('off').stream).toBeUndefined()
+  expect(shapeOf('default').stream).toMatchObject({ marksWhole: true, startsAtOnce: false })
+  expect(shapeOf('strict').stream).toMatchObject({ marksWhole: false, startsAtOnce: true })
 })
 
 test('that the body has gone out is told when it has, and not when only padding is cut', async () => {
@@ -182,4 +183,43 @@ test('that the body has gone out is told when it has, and not when only padding 
     await expect(sealShaped(out, pieces(['all of it']), long, sink)).rejects.toThrow('gone')
     expect(Math.min(whole, 1)).toBe(told)
   }
+})
+
+test('a large chunk is spread over ticks instead of ending the stream early', async () => {
+  const { stream } = shapeOf('default')
+  const patient = { ...stream!, tickMs: 2 }
+  const seen: number[][] = []
+  for (const size of [300, 17_000]) {
+    const sent: Bytes[] = []
+    const sink = (bytes: Bytes) => void sent.push(bytes)
+    await sealShaped(await outgoing(), pieces(['x'.repeat(size)]), patient, sink)
+    const bytes = joinBytes(sent)
+    expect(textOf(await open(bytes)).length).toBe(size)
+    seen.push([...new Set(frameLengths(bytes).slice(0, -1))])
+  }
+  expect(seen).toEqual([[1024 + 16], [1024 + 16]])
+})
+
+test('an answer that has not begun is padding, and the time at which it begins does not show', async () => {
+  const begun = Promise.withResolvers<Begun>()
+  const out = await outgoing()
+  const sent: Bytes[] = []
+  const sink = (bytes: Bytes) => {
+    sent.push(bytes)
+    // It is here only because frames were sent before there was an answer.
+    if (sent.length === 4) begun.resolve({ out, pieces: pieces(['all of it']) })
+  }
+  const long = { ...shape, leastUnits: 64, startsAtOnce: true, marksWhole: false }
+  await sealFromStart(out.sealer, begun.promise, long, sink)
+  const bytes = joinBytes(sent)
+  expect(kinds(await open(bytes))).toEqual(['head', 'data', 'end'])
+  expect(new Set(unitsOf(bytes))).toEqual(new Set([1]))
+  expect(sum(unitsOf(bytes))).toBe(64)
+})
+
+test('an answer that never begins gives no authenticated end', async () => {
+  const failed = Promise.reject(new Error('engine'))
+  const { sealer } = await outgoing()
+  const sealing = sealFromStart(sealer, failed, shape, () => {})
+  await expect(sealing).rejects.toThrow('engine')
 })

@@ -1,5 +1,6 @@
 /** Seals a streamed answer on a clock: the same number of bytes on every tick, whatever is inside. */
 import {
+  type AnswerSealer,
   type Bytes,
   dataRecord,
   endRecord,
@@ -10,17 +11,13 @@ import {
 } from '@privatemode/protocol/envelope'
 import type { Outgoing, Sink } from './seal-stream.ts'
 import { alignTick, untilTick } from './shared-ticks.ts'
-import { type Shape, shapedUnits } from './traffic-shape.ts'
+import { type StreamShape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
 /** The engine is asked for more while less than this waits: enough to see that it is in a hurry. */
 const maxWaitingUnits = 128
 /** The most that a frame and a tick hold. */
 const maxUnits = 32
-/** An engine is faster than the clock if more than a tick carries waits for so many ticks, */
-const patienceTicks = 8
-/** or if more waits than goes out in so many: nobody wants to wait for that. */
-const burstTicks = 16
 /** After a longer stop the clock begins anew: a machine that slept owes no hours of frames. */
 const maxOwedTicks = 16
 /** Room for the receipt, whose length would tell how many digits its counts have. */
@@ -28,73 +25,141 @@ const lastFrameBytes = 2048
 // Room for the mark of a whole body is kept in every frame: it must not cost a tick.
 const frameRoom = 2 * recordOverhead
 
+/** An answer that has begun. */
+export type Begun = { readonly out: Outgoing; readonly pieces: AsyncIterable<Bytes> }
+
+/** Seals an answer whose first piece is there or about to be: it goes out with the head. */
+export function sealShaped(
+  out: Outgoing,
+  pieces: AsyncIterable<Bytes>,
+  shape: StreamShape,
+  sink: Sink,
+): Promise<void> {
+  return new ShapedSealing(out.sealer, shape, sink).run({ out, pieces })
+}
+
+/** Seals an answer that has not begun: until it does, there is padding only. */
+export function sealFromStart(
+  sealer: AnswerSealer,
+  begun: Promise<Begun>,
+  shape: StreamShape,
+  sink: Sink,
+): Promise<void> {
+  return new ShapedSealing(sealer, shape, sink).run(begun)
+}
+
 /**
  * Pieces wait for the next tick and are joined or cut there, so that neither a token's length nor
  * its time shows. A tick without pieces sends an empty frame. After the last piece the frames go
  * on to a length that many answers share. An engine that is faster than the clock doubles the
  * bytes of every tick from then on: the pace tells how fast the engine is, not what it says.
  */
-export async function sealShaped(
-  out: Outgoing,
-  pieces: AsyncIterable<Bytes>,
-  shape: Shape,
-  sink: Sink,
-): Promise<void> {
-  const { unitBytes, tickMs } = shape
-  const waiting = new WaitingBytes(unitBytes * maxWaitingUnits)
-  const reading = waiting.fill(pieces)
-  let [units, unitsPerTick, lateTicks, isMarked] = [0, 1, 0, false]
+class ShapedSealing {
+  readonly #sealer: AnswerSealer
+  readonly #shape: StreamShape
+  readonly #sink: Sink
+  readonly #waiting: WaitingBytes
+  #out: Outgoing | undefined
+  #reading: Promise<void> | undefined
+  #failure: unknown
+  #isHeadSealed = false
+  #isMarked = false
+  #units = 0
+  #unitsPerTick = 1
+  #lateTicks = 0
 
-  /** Once all of the answer is known, no more than up to the length at which it will end. */
-  const withinEnd = (count: number) => {
-    if (!waiting.closed) return count
-    const needed = waiting.length === 0 ? 0 : Math.ceil((waiting.length + frameRoom) / unitBytes)
-    return Math.min(count, shapedUnits(units + needed, shape) - units)
+  constructor(sealer: AnswerSealer, shape: StreamShape, sink: Sink) {
+    this.#sealer = sealer
+    this.#shape = shape
+    this.#sink = sink
+    this.#waiting = new WaitingBytes(shape.unitBytes * maxWaitingUnits)
   }
 
-  const sealFrame = async (before: readonly Bytes[], count: number) => {
-    const used = before.reduce((sum, part) => sum + part.length, frameRoom)
-    const data = waiting.take(Math.max(0, count * unitBytes - used))
-    const records = [...before, ...(data.length === 0 ? [] : dataRecord(data))]
-    if (shape.marksWhole && !isMarked && waiting.ended) {
-      isMarked = true
-      records.push(...wholeRecord())
+  async run(begun: Begun | Promise<Begun>): Promise<void> {
+    const { tickMs } = this.#shape
+    if (begun instanceof Promise) {
+      begun.then(
+        (known) => this.#begin(known),
+        (error) => {
+          this.#failure = error ?? new Error('the answer did not begin')
+        },
+      )
+    } else {
+      this.#begin(begun)
+      await this.#waiting.untilAny()
     }
-    units += count
-    return await out.sealer.seal(records, false, count * unitBytes)
+    await this.#send([this.#sealer.prelude, await this.#sealFrame(1)])
+    for (let due = alignTick(performance.now() + tickMs, tickMs); !this.#isOver(); ) {
+      await untilTick(due)
+      // A busy machine is late; the frames that it owes keep the pace what it is for everyone.
+      const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
+      due = Math.max(due + ticks * tickMs, alignTick(performance.now(), tickMs))
+      await this.#send(await this.#sealTicks(ticks))
+      this.#judgePace()
+    }
+    await this.#reading
+    const receipt = this.#out?.finish() ?? new Uint8Array()
+    await this.#sink(await this.#sealer.seal(endRecord(receipt), true, lastFrameBytes))
   }
 
-  // Told once the frame with the mark is on its way, not when it was made.
-  const send = async (bytes: Bytes) => {
-    await sink(bytes)
-    if (isMarked) out.whole?.()
+  #begin({ out, pieces }: Begun): void {
+    this.#out = out
+    this.#reading = this.#waiting.fill(pieces)
   }
 
-  // The engine has begun when there is an answer to seal, so the first piece goes with the head.
-  await waiting.untilAny()
-  await send(joinBytes([out.sealer.prelude, await sealFrame(headRecord(out.head), 1)]))
-  const isOver = () => waiting.ended && units === shapedUnits(units, shape)
-  for (let due = alignTick(performance.now() + tickMs, tickMs); !isOver(); ) {
-    await untilTick(due)
-    // A busy machine is late; the frames that it owes keep the pace what it is for everyone.
-    const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
-    due = Math.max(due + ticks * tickMs, alignTick(performance.now(), tickMs))
+  #isOver(): boolean {
+    if (this.#failure !== undefined) throw this.#failure
+    if (!this.#isHeadSealed || !this.#waiting.ended) return false
+    return this.#units === shapedUnits(this.#units, this.#shape)
+  }
+
+  /** No more than a full frame: on a machine that is late, long debts would make it later still. */
+  async #sealTicks(ticks: number): Promise<Bytes[]> {
     const sealed: Bytes[] = []
-    // No more than a full frame: on a machine that is late, long debts would make it later still.
-    for (let owed = Math.min(ticks * unitsPerTick, maxUnits); owed > 0 && !isOver(); ) {
+    for (let owed = Math.min(ticks * this.#unitsPerTick, maxUnits); owed > 0 && !this.#isOver(); ) {
       // What goes out together is sealed together: a watcher sees the sum in either case.
-      const count = withinEnd(Math.min(owed, unitsPerTick))
-      sealed.push(await sealFrame([], count))
+      const count = this.#withinEnd(Math.min(owed, this.#unitsPerTick))
+      sealed.push(await this.#sealFrame(count))
       owed -= count
     }
-    await send(joinBytes(sealed))
-    const dueTicks = waiting.length / (unitsPerTick * unitBytes - frameRoom)
-    lateTicks = dueTicks > 1 ? lateTicks + 1 : 0
-    if (lateTicks >= patienceTicks || dueTicks > burstTicks) {
-      unitsPerTick *= 2
-      lateTicks = 0
-    }
+    return sealed
   }
-  await reading
-  await sink(await out.sealer.seal(endRecord(out.finish()), true, lastFrameBytes))
+
+  /** Once all of the answer is known, no more than up to the length at which it will end. */
+  #withinEnd(count: number): number {
+    const { closed, length } = this.#waiting
+    if (!closed || !this.#isHeadSealed) return count
+    const needed = length === 0 ? 0 : Math.ceil((length + frameRoom) / this.#shape.unitBytes)
+    return Math.min(count, shapedUnits(this.#units + needed, this.#shape) - this.#units)
+  }
+
+  async #sealFrame(count: number): Promise<Bytes> {
+    const { unitBytes, marksWhole } = this.#shape
+    const head = this.#isHeadSealed || this.#out === undefined ? [] : headRecord(this.#out.head)
+    if (head.length > 0) this.#isHeadSealed = true
+    const used = head.reduce((sum, part) => sum + part.length, frameRoom)
+    const data = this.#waiting.take(Math.max(0, count * unitBytes - used))
+    const records = [...head, ...(data.length === 0 ? [] : dataRecord(data))]
+    if (marksWhole && !this.#isMarked && this.#isHeadSealed && this.#waiting.ended) {
+      this.#isMarked = true
+      records.push(...wholeRecord())
+    }
+    this.#units += count
+    return await this.#sealer.seal(records, false, count * unitBytes)
+  }
+
+  /** Told once the frame with the mark is on its way, not when it was made. */
+  async #send(sealed: readonly Bytes[]): Promise<void> {
+    await this.#sink(joinBytes(sealed))
+    if (this.#isMarked) this.#out?.whole?.()
+  }
+
+  #judgePace(): void {
+    const { unitBytes, patienceTicks, burstTicks } = this.#shape
+    const dueTicks = this.#waiting.length / (this.#unitsPerTick * unitBytes - frameRoom)
+    this.#lateTicks = dueTicks > 1 ? this.#lateTicks + 1 : 0
+    if (this.#lateTicks < patienceTicks && dueTicks <= burstTicks) return
+    this.#unitsPerTick *= 2
+    this.#lateTicks = 0
+  }
 }

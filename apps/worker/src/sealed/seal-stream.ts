@@ -12,6 +12,7 @@ import {
   recordOverhead,
 } from '@privatemode/protocol/envelope'
 import { untilTick } from './shared-ticks.ts'
+import { classOf, type WholeShape } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
 /** Takes sealed bytes; resolves when the reader can take more. */
@@ -31,23 +32,31 @@ const maxData = maxFramePlaintext - recordOverhead
 const momentMs = 1
 
 /** An answer that is there at once: one frame where it fits, padded to a length that hides its own. */
-export async function sealWhole(out: Outgoing, body: Bytes): Promise<Bytes> {
+export async function sealWhole(out: Outgoing, body: Bytes, shape?: WholeShape): Promise<Bytes> {
   const head = headRecord(out.head)
   const end = endRecord(out.finish())
   const small = [...head, ...dataRecord(body), ...end]
   const length = sizeOf(small)
   if (length <= maxFramePlaintext) {
-    const padTo = Math.min(padmeLength(Math.max(length, minimumWhole)), maxFramePlaintext)
+    const padTo = Math.min(paddedLength(length, shape), maxFramePlaintext)
     return joinBytes([out.sealer.prelude, await out.sealer.seal(small, true, padTo)])
   }
   const frames = [out.sealer.prelude, await out.sealer.seal(head, false)]
-  for (let offset = 0; offset < body.length; offset += maxData) {
-    const piece = dataRecord(body.subarray(offset, offset + maxData))
+  const needed = Math.ceil(body.length / maxData)
+  const count = shape === undefined ? needed : classOf(needed, 1, shape.growth)
+  for (let offset = 0; offset < count * maxData; offset += maxData) {
+    const piece = body.subarray(offset, offset + maxData)
     // Every frame of a long answer is full: its length shows in steps of a frame only.
-    frames.push(await out.sealer.seal(piece, false, maxFramePlaintext))
+    const records = piece.length === 0 ? [] : dataRecord(piece)
+    frames.push(await out.sealer.seal(records, false, maxFramePlaintext))
   }
   frames.push(await out.sealer.seal(end, true, minimumWhole))
   return joinBytes(frames)
+}
+
+function paddedLength(length: number, shape: WholeShape | undefined): number {
+  if (shape === undefined) return padmeLength(Math.max(length, minimumWhole))
+  return classOf(length, shape.leastBytes, shape.growth)
 }
 
 /**

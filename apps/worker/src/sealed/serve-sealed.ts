@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { CountedBy, Engine } from '@privatemode/inference'
 import type { ApiAnswer, Usage } from '@privatemode/inference/dialects'
 import { answer } from '@privatemode/inference/dialects'
-import { ApiError, type ApiErrorCode, formatRelayError } from '@privatemode/protocol/api'
+import { ApiError, type ApiErrorCode, formatRelayError, scanBody } from '@privatemode/protocol/api'
 import {
   type AnswerSealer,
   type Bytes,
@@ -14,16 +14,17 @@ import {
   openRequest,
   type ReplayGuard,
   type RequestContext,
+  type TrafficShape,
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import type { ReceiptSigner, SignedUsage } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
-import { sealShaped } from './seal-shaped.ts'
+import { sealFromStart, sealShaped } from './seal-shaped.ts'
 import { type Outgoing, type Sink, sealPieces, sealWhole } from './seal-stream.ts'
 import { sealedBody } from './sealed-body.ts'
-import { streamShape } from './traffic-shape.ts'
+import { classOf, type Shape, type StreamShape, shapeOf, type WholeShape } from './traffic-shape.ts'
 
 export type SealedService = {
   readonly workerId: string
@@ -36,6 +37,8 @@ export type SealedService = {
   /** Told of records that wait for their counts, so that they are not lost at a stop. */
   readonly held: (record: Promise<void>) => void
   readonly now: () => Date
+  /** What the names of shapes mean; tests cannot wait for the real ones. */
+  readonly shapeOf?: (name: TrafficShape) => Shape
 }
 
 /** What the gateway says of a request beside its sealed bytes; the sealed context must agree where it says the same. */
@@ -76,20 +79,62 @@ export async function serveSealed(
     boundModel: opened.context.model,
   }
   const startedAtMs = service.now().getTime()
+  const startMs = performance.now()
+  const shape = (service.shapeOf ?? shapeOf)(opened.head.shape)
+  const init = { headers: { 'content-type': sealedMediaType } }
+  const facts = { service, opened, view, startedAtMs, ended }
+  if (shape.stream?.startsAtOnce === true && asksForStream(opened.body)) {
+    const exchange = new SealedExchange(facts, await opened.sealAnswer())
+    const given = answer(request, service.engine, abort.signal)
+    return new Response(await exchange.streamFromStart(given, shape.stream, abort), init)
+  }
   // Keys for the answer are derived while the engine works: its first token does not wait for them.
   const [given, sealer] = await Promise.all([
     answer(request, service.engine, abort.signal),
     opened.sealAnswer(),
   ])
-  const facts = { view, startedAtMs, ended }
-  const exchange = new SealedExchange(service, opened, given, sealer, facts)
-  const init = { headers: { 'content-type': sealedMediaType } }
-  if (given.body instanceof Uint8Array) {
-    const sealed = await exchange.sealWhole(given.body as Bytes, abort.signal.aborted)
-    return new Response(sealed, init)
-  }
-  return new Response(await exchange.stream(given.body as AsyncIterable<Bytes>, abort), init)
+  const exchange = new SealedExchange(facts, sealer)
+  // An error in place of a stream looks like the shortest one.
+  const isStream =
+    !(given.body instanceof Uint8Array) ||
+    (shape.stream !== undefined && asksForStream(opened.body))
+  if (isStream) return new Response(await exchange.stream(given, shape.stream, abort), init)
+  await untilRelease(shape.whole, request.path, startMs, abort.signal)
+  return new Response(await exchange.sealWhole(given, shape.whole, abort.signal.aborted), init)
 }
+
+/** What cannot be read is answered with an error, which no client takes for a stream. */
+function asksForStream(body: Bytes): boolean {
+  try {
+    return scanBody(body).stream
+  } catch {
+    return false
+  }
+}
+
+/** Waits until the next moment at which answers of this kind are released, or until nobody waits. */
+async function untilRelease(
+  shape: WholeShape | undefined,
+  path: string,
+  startMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (shape === undefined) return
+  const leastMs = otherPaths.has(path) ? shape.otherAfterMs : shape.textAfterMs
+  if (leastMs === 0 || signal.aborted) return
+  const dueMs = startMs + classOf(performance.now() - startMs, leastMs, shape.growth)
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, dueMs - performance.now())
+    const stop = () => {
+      clearTimeout(timer)
+      resolve()
+    }
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/** Where no text is generated. */
+const otherPaths = new Set(['/v1/embeddings', '/v1/messages/count_tokens'])
 
 async function open(
   service: SealedService,
@@ -131,6 +176,8 @@ const relayError = (cause: EnvelopeError) =>
   new ApiError(codes[cause.code], cause.message, { cause })
 
 type ExchangeFacts = {
+  readonly service: SealedService
+  readonly opened: OpenedRequest
   readonly view: GatewayView
   readonly startedAtMs: number
   readonly ended: () => void
@@ -138,102 +185,125 @@ type ExchangeFacts = {
 
 /** Sealing and metering of one answer. The usage is reported exactly once, however it ends. */
 class SealedExchange {
-  readonly #service: SealedService
-  readonly #opened: OpenedRequest
-  readonly #given: ApiAnswer
-  readonly #sealer: AnswerSealer
   readonly #facts: ExchangeFacts
+  readonly #sealer: AnswerSealer
   readonly #responseHash = createHash('sha256')
   #metered = false
   /** The client has the whole body, also where the padding behind it is cut. */
   #delivered = false
 
-  constructor(
-    service: SealedService,
-    opened: OpenedRequest,
-    given: ApiAnswer,
-    sealer: AnswerSealer,
-    facts: ExchangeFacts,
-  ) {
-    this.#service = service
-    this.#opened = opened
-    this.#given = given
-    this.#sealer = sealer
+  constructor(facts: ExchangeFacts, sealer: AnswerSealer) {
     this.#facts = facts
+    this.#sealer = sealer
   }
 
-  async sealWhole(body: Bytes, aborted: boolean): Promise<Bytes> {
+  async sealWhole(
+    given: ApiAnswer,
+    shape: WholeShape | undefined,
+    aborted: boolean,
+  ): Promise<Bytes> {
+    const body = given.body as Bytes
     this.#responseHash.update(body)
-    return sealWhole(this.#outgoing(aborted), body)
+    return sealWhole(this.#outgoing(given, aborted), body, shape)
   }
 
   /** The sealed stream. Its end is authenticated only when the answer came to its own end. */
-  stream(body: AsyncIterable<Bytes>, abort: AbortController): Promise<ReadableStream<Bytes>> {
-    const seal = async (sink: Sink) => {
+  stream(
+    given: ApiAnswer,
+    shape: StreamShape | undefined,
+    abort: AbortController,
+  ): Promise<ReadableStream<Bytes>> {
+    const [out, pieces] = [this.#outgoing(given, false), this.#hashed(given.body)]
+    const seal = (sink: Sink) =>
+      shape === undefined ? sealPieces(out, pieces, sink) : sealShaped(out, pieces, shape, sink)
+    return this.#sealed(seal, abort, (outcome) => this.#signCut(given, outcome))
+  }
+
+  /** The same for an answer that the engine has not begun. */
+  streamFromStart(
+    given: Promise<ApiAnswer>,
+    shape: StreamShape,
+    abort: AbortController,
+  ): Promise<ReadableStream<Bytes>> {
+    const begun = given.then((known) => ({
+      out: this.#outgoing(known, false),
+      pieces: this.#hashed(known.body),
+    }))
+    const seal = (sink: Sink) => sealFromStart(this.#sealer, begun, shape, sink)
+    // An answer that has not begun is given up by the abort, and known then.
+    return this.#sealed(seal, abort, (outcome) =>
+      this.#facts.service.held(given.then((known) => this.#signCut(known, outcome))),
+    )
+  }
+
+  #sealed(
+    seal: (sink: Sink) => Promise<void>,
+    abort: AbortController,
+    signCut: (outcome: UsageRecord['outcome']) => void,
+  ): Promise<ReadableStream<Bytes>> {
+    const sealing = async (sink: Sink) => {
       try {
-        const [out, pieces] = [this.#outgoing(false), this.#hashed(body)]
-        const shape = streamShape(this.#opened.head.shape)
-        if (shape === undefined) await sealPieces(out, pieces, sink)
-        else await sealShaped(out, pieces, shape, sink)
+        await seal(sink)
       } catch (error) {
         const outcome = abort.signal.aborted ? 'aborted' : 'failed'
         abort.abort()
-        this.#signCut(outcome)
+        signCut(outcome)
         throw error
       }
     }
-    return sealedBody(seal, abort.signal, () => {
+    return sealedBody(sealing, abort.signal, () => {
       abort.abort()
-      this.#signCut('aborted')
+      signCut('aborted')
     })
   }
 
-  async *#hashed(body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
-    for await (const piece of body) {
+  async *#hashed(body: ApiAnswer['body']): AsyncGenerator<Bytes> {
+    const pieces = body instanceof Uint8Array ? [body as Bytes] : (body as AsyncIterable<Bytes>)
+    for await (const piece of pieces) {
       this.#responseHash.update(piece)
       yield piece
     }
   }
 
   /** How an answer went is known at its end: a stream may fail after its status was sent. */
-  #outgoing(aborted: boolean): Outgoing {
-    const { status, headers, outcome } = this.#given
+  #outgoing(given: ApiAnswer, aborted: boolean): Outgoing {
+    const { status, headers, outcome } = given
     return {
       sealer: this.#sealer,
       head: { status, headers },
       whole: () => {
         this.#delivered = true
       },
-      finish: () => this.#sign(aborted ? 'aborted' : outcome()),
+      finish: () => this.#sign(given, aborted ? 'aborted' : outcome()),
     }
   }
 
-  #signCut(outcome: UsageRecord['outcome']): void {
+  #signCut(given: ApiAnswer, outcome: UsageRecord['outcome']): void {
     const sign = () => {
-      this.#sign(this.#delivered ? this.#given.outcome() : outcome)
+      this.#sign(given, this.#delivered ? given.outcome() : outcome)
     }
-    const counts = this.#given.settling?.()
+    const counts = given.settling?.()
     if (counts === undefined) sign()
-    else this.#service.held(counts.then(sign))
+    else this.#facts.service.held(counts.then(sign))
   }
 
-  #sign(outcome: UsageRecord['outcome']): Bytes {
+  #sign(given: ApiAnswer, outcome: UsageRecord['outcome']): Bytes {
     if (this.#metered) return new Uint8Array()
     this.#metered = true
-    const { view, startedAtMs, ended } = this.#facts
+    const { service, opened, view, startedAtMs, ended } = this.#facts
     ended()
-    const { context, head, body } = this.#opened
-    const usage: Usage = this.#given.usage()
-    const now = this.#service.now().getTime()
+    const { context, head, body } = opened
+    const usage: Usage = given.usage()
+    const now = service.now().getTime()
     const record: UsageRecord = {
       version: 2,
       admission: view.admission,
       request_id: formatHex(context.requestId),
-      worker_id: this.#service.workerId,
+      worker_id: service.workerId,
       key_ref: view.keyRef,
       model: context.model,
       path: context.path,
-      status: this.#given.status,
+      status: given.status,
       outcome,
       prompt_tokens: usage.promptTokens,
       cached_tokens: usage.cachedTokens,
@@ -241,18 +311,19 @@ class SealedExchange {
       started_at: startedAtMs,
       duration_ms: Math.max(0, now - startedAtMs),
     }
-    const signed = this.#service.signer.sign(record, {
+    const signed = service.signer.sign(record, {
       request_digest: createHash('sha256').update(body).digest('hex'),
       response_digest: this.#responseHash.digest('hex'),
       statement_digest: formatHex(this.#statementDigest()),
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
     })
-    this.#service.meter(signed.usage, record, usage.countedBy)
+    service.meter(signed.usage, record, usage.countedBy)
     return signed.receipt
   }
 
   #statementDigest(): Bytes {
-    const digest = this.#service.keys.statementDigestOf(this.#opened.sealKeyId)
+    const { service, opened } = this.#facts
+    const digest = service.keys.statementDigestOf(opened.sealKeyId)
     return digest ?? new Uint8Array()
   }
 }

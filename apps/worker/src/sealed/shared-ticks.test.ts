@@ -3,7 +3,7 @@ import { encodeText } from '@privatemode/protocol/envelope'
 import { outgoing } from '../testing/sealed-stream.ts'
 import { sealShaped } from './seal-shaped.ts'
 import { alignTick, untilTick } from './shared-ticks.ts'
-import { streamShape } from './traffic-shape.ts'
+import { shapeOf } from './traffic-shape.ts'
 
 test('a moment becomes the next of five phases of the tick, never an earlier one', () => {
   expect([100, 100.1, 104.9, 105, 111].map((ms) => alignTick(ms, 25))).toEqual([
@@ -24,7 +24,7 @@ test('who waits for the same moment shares its timer, and a moment that is past 
 
 test('streams are on few clocks, whenever they begin', async () => {
   const timers = spyOn(globalThis, 'setTimeout')
-  const shape = { ...streamShape('default')!, leastUnits: 2 }
+  const shape = { ...shapeOf('default').stream!, leastUnits: 2 }
   const pieces = async function* () {
     yield encodeText('one')
   }

@@ -1,8 +1,16 @@
-/** How a streamed answer is cut, so that lengths and times on the wire tell little. */
+/** How answers are cut, so that lengths and times on the wire tell little. */
 import type { TrafficShape } from '@privatemode/protocol/envelope'
 
-/** Units of one size on a clock, whether there is data or not, until a length that many share. */
+/** Of one name: how streams look, and answers that are not streamed. */
 export type Shape = {
+  /** `undefined`: every piece of the answer is one frame, at once. */
+  readonly stream: StreamShape | undefined
+  /** `undefined`: one frame of a Padmé length, when it is ready. */
+  readonly whole: WholeShape | undefined
+}
+
+/** Units of one size on a clock, whether there is data or not, until a length that many share. */
+export type StreamShape = {
   readonly tickMs: number
   /** Plaintext bytes of a unit; a frame holds the units of one tick. */
   readonly unitBytes: number
@@ -12,24 +20,53 @@ export type Shape = {
   readonly growth: number
   /** Tell the client at once when the body is whole, so that only the watcher waits for the end. */
   readonly marksWhole: boolean
+  /** Frames go out as soon as the request is there: not even the time to the first token shows. */
+  readonly startsAtOnce: boolean
+  /** The engine is faster than the clock if more than a tick carries waits for so many ticks, */
+  readonly patienceTicks: number
+  /** or if more waits than goes out in so many: nobody wants to wait for that. */
+  readonly burstTicks: number
 }
 
-/** `undefined`: every piece of the answer is one frame, at once. */
-export function streamShape(shape: TrafficShape): Shape | undefined {
-  switch (shape) {
-    case 'off':
-      return undefined
-    case 'default':
-      return { tickMs: 25, unitBytes: 512, leastUnits: 128, growth: 2, marksWhole: true }
-    case 'strict':
-      // What an application does once it has its answer can be seen, too: it gets the end late.
-      return { tickMs: 50, unitBytes: 2048, leastUnits: 400, growth: 4, marksWhole: false }
-  }
+/** Lengths, and times if they are not to tell anything: the first of each that is enough. */
+export type WholeShape = {
+  readonly leastBytes: number
+  readonly growth: number
+  /** Released this long after the request, or this times a power of `growth`. 0: when it is ready. */
+  readonly textAfterMs: number
+  /** The same for answers that no text is generated for: embeddings, counts of tokens. */
+  readonly otherAfterMs: number
 }
+
+const shapes: { readonly [name in TrafficShape]: Shape } = {
+  off: { stream: undefined, whole: undefined },
+  default: {
+    stream: {
+      ...{ tickMs: 50, unitBytes: 1024, leastUnits: 128, growth: 2 },
+      ...{ marksWhole: true, startsAtOnce: false, patienceTicks: 24, burstTicks: 20 },
+    },
+    whole: { leastBytes: 8 * 1024, growth: 4, textAfterMs: 0, otherAfterMs: 0 },
+  },
+  // What an application does once it has its answer can be seen, too: it gets the end late.
+  strict: {
+    stream: {
+      ...{ tickMs: 50, unitBytes: 1024, leastUnits: 1280, growth: 4 },
+      ...{ marksWhole: false, startsAtOnce: true, patienceTicks: 48, burstTicks: 64 },
+    },
+    whole: { leastBytes: 256 * 1024, growth: 4, textAfterMs: 64_000, otherAfterMs: 1_000 },
+  },
+}
+
+export const shapeOf = (name: TrafficShape): Shape => shapes[name]
 
 /** How many units a stream has that needs this many. */
-export function shapedUnits(units: number, shape: Shape): number {
-  let length = shape.leastUnits
-  while (length < units) length *= shape.growth
-  return length
+export function shapedUnits(units: number, shape: StreamShape): number {
+  return classOf(units, shape.leastUnits, shape.growth)
+}
+
+/** The first of `least`, `least × growth`, … that is not below a value. */
+export function classOf(value: number, least: number, growth: number): number {
+  let step = least
+  while (step < value) step *= growth
+  return step
 }

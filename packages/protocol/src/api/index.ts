@@ -9,6 +9,7 @@ export {
   parseRelayError,
   type WireError,
 } from './errors.ts'
+export { HeldEnding } from './held-ending.ts'
 export {
   formatModel,
   formatModelList,

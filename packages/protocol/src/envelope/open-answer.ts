@@ -37,6 +37,7 @@ export class AnswerOpener {
   #preludeLength = 0
   #frames: FrameOpener | undefined
   #workerId: string | undefined
+  #openedBytes = 0
   #failure: unknown
 
   constructor(
@@ -54,6 +55,11 @@ export class AnswerOpener {
   /** Which of the candidates answered, once the first frame was opened. */
   get workerId(): string | undefined {
     return this.#workerId
+  }
+
+  /** Plaintext of all frames so far, padding included: who passes an answer on can keep its shape. */
+  get openedBytes(): number {
+    return this.#openedBytes
   }
 
   /** Whether a part of what was pushed is kept for later, in the memory that it came in. */
@@ -121,6 +127,7 @@ export class AnswerOpener {
   #read(opened: readonly OpenedFrame[]): AnswerPart[] {
     const parts: AnswerPart[] = []
     for (const frame of opened) {
+      this.#openedBytes += frame.plaintext.length
       for (const record of this.#reader.read(frame)) {
         switch (record.kind) {
           case 'head':

@@ -1,0 +1,121 @@
+/**
+ * Writes a stream to a client that knows HTTPS only: as many bytes as each sealed frame had, whatever
+ * is inside. Events are filled up with comments, which readers of event streams skip (WHATWG HTML 9.2.6),
+ * and a JSON body with white space.
+ */
+
+import { releaseOwnBytes } from '@privatemode/http'
+import { HeldEnding } from '@privatemode/protocol/api'
+import { type AnswerParts, type AnswerWriter, errorEvent } from './answer-writer.ts'
+import { formatResponseHead } from './response-head.ts'
+import { classOf, type ShapedLeg } from './shaped-leg.ts'
+
+export function createShapedWriter(
+  { exchange, dialect, record, headers }: AnswerParts,
+  leg: ShapedLeg,
+): AnswerWriter {
+  const isEvents = headers['content-type']?.startsWith('text/event-stream') === true
+  const filler = isEvents ? commentOf : spacesOf
+  const ending = new HeldEnding()
+  let ready: Uint8Array[] = []
+  let sentBytes = 0
+  let endAtBytes: number | undefined
+
+  function send(pieces: readonly Uint8Array[], size: number): boolean {
+    sentBytes += size
+    record.sent(size)
+    if (exchange.begun) return exchange.writeChunk(pieces)
+    return exchange.beginChunks(formatResponseHead(record.status, headers), pieces)
+  }
+
+  function queue(pieces: readonly Uint8Array[]): void {
+    // White space within a JSON body could be within a text: all of it waits for the end.
+    for (const piece of pieces) ready.push(...(isEvents ? ending.push(piece) : [piece.slice()]))
+  }
+
+  /** What waits, no more than a limit; the rest keeps no memory of the frame that it came in. */
+  function take(most: number): { taken: Uint8Array[]; size: number } {
+    const taken: Uint8Array[] = []
+    let size = 0
+    const kept: Uint8Array[] = []
+    for (const piece of ready) {
+      const part = piece.subarray(0, most - size)
+      if (part.length > 0) taken.push(part)
+      size += part.length
+      if (part.length < piece.length) kept.push(new Uint8Array(piece.subarray(part.length)))
+    }
+    ready = kept
+    return { taken, size }
+  }
+
+  /** The last bytes, in one of few lengths. */
+  function close(last: readonly Uint8Array[]): void {
+    const { taken, size } = take(Number.POSITIVE_INFINITY)
+    const pieces = [...taken, ...last]
+    const length = last.reduce((sum, piece) => sum + piece.length, size)
+    const padded = classOf(length, leg.leastTailBytes, tailGrowth)
+    send([...pieces, ...filler(padded - length)], padded)
+    exchange.endChunks()
+  }
+
+  return {
+    write(pieces, openedBytes) {
+      queue(pieces)
+      // What was taken whole ends with an event, so there a comment may stand.
+      const { taken, size } = isEvents ? take(openedBytes) : nothing
+      const isOpen = send([...taken, ...filler(openedBytes - size)], openedBytes)
+      for (const piece of pieces) releaseOwnBytes(piece)
+      return isOpen
+    },
+    mayEnd() {
+      if (leg.waitsForEnd) return false
+      endAtBytes ??= classOf(sentBytes, leg.leastStreamBytes, streamGrowth)
+      return sentBytes >= endAtBytes
+    },
+    end(pieces) {
+      queue(pieces)
+      close(isEvents ? ending.rest() : [])
+    },
+    lose(error) {
+      // In mid-answer no other status can be given: an error event, or a body that is no JSON.
+      if (isEvents) close([errorEvent(dialect, error, record.requestId)])
+      else if (exchange.begun) exchange.cut()
+      else return false
+      return true
+    },
+    drop() {
+      ready = []
+    },
+  }
+}
+
+const streamGrowth = 2
+const tailGrowth = 4
+const nothing = { taken: [], size: 0 } as const
+const longestFiller = 256 * 1024
+const spaces = new Uint8Array(longestFiller).fill(0x20)
+const lineFeed = Uint8Array.of(0x0a)
+const emptyLine = Uint8Array.of(0x0a, 0x0a)
+const comments = new Uint8Array(longestFiller).fill(0x2e)
+comments[0] = 0x3a
+
+/** Comments of so many bytes in all, each with the empty line that some readers wait for. */
+function commentOf(length: number): Uint8Array[] {
+  const parts: Uint8Array[] = []
+  let left = length
+  for (; left > emptyLine.length; ) {
+    const size = Math.min(left, longestFiller)
+    parts.push(comments.subarray(0, size - emptyLine.length), emptyLine)
+    left -= size
+  }
+  for (; left > 0; left--) parts.push(lineFeed)
+  return parts
+}
+
+function spacesOf(length: number): Uint8Array[] {
+  const parts: Uint8Array[] = []
+  for (let left = length; left > 0; left -= longestFiller) {
+    parts.push(spaces.subarray(0, Math.min(left, longestFiller)))
+  }
+  return parts
+}
