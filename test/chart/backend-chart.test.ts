@@ -146,6 +146,45 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect(pod.containers[0].args).toContain('--hosted')
   })
 
+  test('a worker can read the secrets that are mounted for its group', () => {
+    const pod = podOf(objectsOf(backend), 'Deployment', 'privatemode-worker-chat-demo')
+    const secrets = pod.volumes.filter((volume: KubernetesObject) => volume.secret !== undefined)
+    expect(secrets.length).toBeGreaterThan(0)
+    for (const { secret } of secrets) expect(secret.defaultMode).toBe(0o440)
+    expect(pod.securityContext.fsGroup).toBe(pod.containers[0].securityContext.runAsGroup)
+  })
+
+  test('helm waits for a single worker: no strategy lets it go without one', () => {
+    const strategyOf = (replicas: number) =>
+      find(
+        objectsOf({ ...backend, workers: [{ ...chat, replicas }] }),
+        'Deployment',
+        'privatemode-worker-chat-demo',
+      ).spec.strategy
+    expect(strategyOf(1)).toEqual({ type: 'Recreate' })
+    expect(strategyOf(3).rollingUpdate).toEqual({ maxUnavailable: 1, maxSurge: 0 })
+  })
+
+  test('without a GPU vLLM is told nothing about tensor parallelism', () => {
+    const objects = objectsOf({ ...backend, workers: [{ ...chat, gpus: 0 }] })
+    const [vllm] = podOf(objects, 'Deployment', 'privatemode-worker-chat-demo').initContainers
+    expect(vllm.args.join(' ')).not.toContain('tensor-parallel')
+    expect(vllm.resources).toEqual({})
+  })
+
+  test('every container of a worker is admitted to a namespace that enforces `restricted`', () => {
+    const pod = podOf(objectsOf(backend), 'Deployment', 'privatemode-worker-chat-demo')
+    expect(pod.securityContext.seccompProfile.type).toBe('RuntimeDefault')
+    for (const { securityContext } of [...pod.containers, ...pod.initContainers]) {
+      expect(securityContext).toMatchObject({
+        runAsNonRoot: true,
+        runAsUser: 65532,
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+      })
+    }
+  })
+
   test('containers of ours run without root, privileges or a root they can write', () => {
     for (const object of objectsOf(complete)) {
       for (const container of object.spec?.template?.spec?.containers ?? []) {

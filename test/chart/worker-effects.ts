@@ -89,6 +89,10 @@ export const workerEffects: { readonly [name: string]: WorkerEffect } = {
     value: { runAsUser: 0 },
     holds: (all) => same(worker(all).securityContext, { runAsUser: 0 }),
   },
+  vllmSecurityContext: {
+    value: { runAsUser: 0 },
+    holds: (all) => same(vllm(all).securityContext, { runAsUser: 0 }),
+  },
   podSecurityContext: {
     value: { fsGroup: 5 },
     holds: (all) => same(pod(all).securityContext, { fsGroup: 5 }),

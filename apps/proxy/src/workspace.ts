@@ -22,7 +22,7 @@ export function openWorkspace(path: string): Workspace {
   } catch (cause) {
     throw new ServiceError(
       'file_unreadable',
-      `the workspace ${path} cannot be written; choose another directory with --workspace or grant the right`,
+      `cannot write to the workspace ${path} as user ${process.getuid?.() ?? 'unknown'}; change its owner (chown) or choose another directory with --workspace`,
       { cause },
     )
   }

@@ -27,7 +27,9 @@ args:
   - --host=127.0.0.1
   - --port=8000
   - --served-model-name={{ $worker.servedName }}
+  {{- if gt $gpus 0 }}
   - --tensor-parallel-size={{ $gpus }}
+  {{- end }}
   {{- if eq $role "leader" }}
   - --pipeline-parallel-size={{ int $worker.nodes }}
   - --distributed-executor-backend=ray
@@ -52,11 +54,23 @@ env:
     value: '1'
   - name: DO_NOT_TRACK
     value: '1'
+  # The user below has no entry in the image's /etc/passwd, where Python would look for a name and a home.
+  - name: HOME
+    value: /tmp
+  - name: USER
+    value: vllm
 securityContext:
+  {{- if $worker.vllmSecurityContext }}
+  {{- toYaml $worker.vllmSecurityContext | nindent 2 }}
+  {{- else }}
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
   allowPrivilegeEscalation: false
   privileged: false
   capabilities:
     drop: [ALL]
+  {{- end }}
 resources:
   {{- $resources := deepCopy ($worker.vllmResources | default dict) }}
   {{- if gt $gpus 0 }}

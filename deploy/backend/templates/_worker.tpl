@@ -17,6 +17,9 @@ securityContext:
   {{- if $worker.podSecurityContext }}
   {{- toYaml $worker.podSecurityContext | nindent 2 }}
   {{- else }}
+  # Secrets are mounted for a group only, which both containers are in.
+  fsGroup: 65532
+  fsGroupChangePolicy: OnRootMismatch
   seccompProfile:
     type: RuntimeDefault
   {{- end }}
