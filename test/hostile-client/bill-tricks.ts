@@ -1,5 +1,7 @@
 /** Tricks with the bill: clients that want more than they are billed for, or more than they may have. */
+import type { PrivateClient } from '@privatemode/sdk'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { type System, startSystem } from '../e2e/system.ts'
 
 export type BillTrick = { readonly name: string; readonly play: () => Promise<BillResult> }
@@ -13,6 +15,7 @@ export type BillResult = {
 
 const rounds = 4
 const tokensOfAnswer = 13
+const monthLimit = 50
 
 /**
  * The same request id in every request, each at a worker that has not seen it: as if the client waited
@@ -28,7 +31,10 @@ async function reuseRequestId(): Promise<BillResult> {
         await system.addWorker()
         await system.workers[round - 1]?.stop()
       }
-      used += await ask(system, apiKey)
+      const random = (length: number) => new Uint8Array(length).fill(7)
+      // A new client each time: one that knows the worker that is gone would try it first.
+      const client = system.client({ crypto: { ...nativeCrypto, random }, candidates: 1 })
+      used += await ask(client, apiKey)
     }
     const billed = await billedTokens(system, rounds * tokensOfAnswer)
     return { used, billed, problems: billed === used ? [] : [`${billed} of ${used} tokens billed`] }
@@ -37,10 +43,28 @@ async function reuseRequestId(): Promise<BillResult> {
   }
 }
 
-/** A new client each time: one that knows the worker that is gone would try it first. */
-async function ask(system: System, apiKey: string): Promise<number> {
-  const random = (length: number) => new Uint8Array(length).fill(7)
-  const client = system.client({ crypto: { ...nativeCrypto, random }, candidates: 1 })
+/** More requests at once than a month has tokens for: each finds the month unused. */
+async function askAllAtOnce(): Promise<BillResult> {
+  const engine = new ScriptedEngine({ before: () => Bun.sleep(300) })
+  const system = await startSystem({ engines: [engine] })
+  try {
+    const apiKey = await system.createKey('hostile', { tokens_per_month: monthLimit })
+    const client = system.client({ retryBudgetMs: 0 })
+    await client.ready(apiKey)
+    const asked = await Promise.allSettled(Array.from({ length: 25 }, () => ask(client, apiKey)))
+    const used = asked.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0)
+    const billed = await billedTokens(system, used)
+    const problems = billed === used ? [] : [`${billed} of ${used} tokens billed`]
+    if (used === 0) problems.push('nothing was answered')
+    // A request that is admitted may end beyond the limit; those behind it may not begin.
+    if (used >= monthLimit + tokensOfAnswer) problems.push(`${used} of ${monthLimit} tokens used`)
+    return { used, billed, problems }
+  } finally {
+    await system.stop()
+  }
+}
+
+async function ask(client: PrivateClient, apiKey: string): Promise<number> {
   const text = JSON.stringify({
     model: 'org/chat-1',
     messages: [{ role: 'user', content: 'hi' }],
@@ -69,4 +93,5 @@ async function billedTokens(system: System, expected: number): Promise<number> {
 
 export const billTricks: readonly BillTrick[] = [
   { name: 'one request id for all requests', play: reuseRequestId },
+  { name: '25 at once on 50 tokens a month', play: askAllAtOnce },
 ]

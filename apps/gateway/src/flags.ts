@@ -206,6 +206,12 @@ const flags = {
     help: 'time a worker has to report the usage of a request before it is booked as lost',
     group: 'Limits',
   },
+  reserveTokens: {
+    type: 'integer',
+    default: 4_096,
+    help: "tokens of an answer to reserve from a monthly limit while a request runs, up to the model's context; longer answers can exceed the limit",
+    group: 'Limits',
+  },
   drainMs: {
     type: 'integer',
     default: 30_000,

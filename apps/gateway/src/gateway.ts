@@ -105,12 +105,15 @@ async function assemble(
   await view.start()
   const lastUse = startLastUse(database, keys, log)
   const metrics = createGatewayMetrics()
-  const limiter = new Limiter({ database, clock, gatewayId: newId('gw') })
+  const { usageGraceMs, reserveTokens } = settings.limits
+  const limiter = new Limiter({
+    ...{ database, clock, gatewayId: newId('gw'), usageGraceMs, answerTokens: reserveTokens },
+  })
   const expected = new ExpectedUsage({
     database,
     log,
     clock,
-    graceMs: settings.limits.usageGraceMs,
+    graceMs: usageGraceMs,
   })
   const tracer =
     settings.tracing &&

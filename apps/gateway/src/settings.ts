@@ -54,6 +54,7 @@ export type Limits = {
   readonly leaseSeconds: number
   readonly lostWorkerMs: number
   readonly usageGraceMs: number
+  readonly reserveTokens: number
   readonly drainMs: number
 }
 
@@ -117,6 +118,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
       leaseSeconds: values.leaseSeconds,
       lostWorkerMs: values.lostWorkerMs,
       usageGraceMs: values.usageGraceMs,
+      reserveTokens: values.reserveTokens,
       drainMs: values.drainMs,
     },
   }

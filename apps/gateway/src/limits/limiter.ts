@@ -7,24 +7,33 @@ import { Allowance, type AllowanceKind } from './allowance.ts'
 import { formatLimitFields, LimitError } from './limit-error.ts'
 import { renewHolds, StreamPermits } from './stream-permits.ts'
 import { TokenBooks } from './token-books.ts'
+import { type MonthLimit, TokenReservations } from './token-reservations.ts'
 
 export type LimiterOptions = {
   readonly database: Database
   readonly clock: () => number
   readonly gatewayId: string
+  /** Tokens of an answer to reserve from a month's limit. */
+  readonly answerTokens: number
+  /** How long a worker has to report usage. */
+  readonly usageGraceMs: number
 }
 
 /** A request's place within the limits, until it ends. */
 export type Permit = {
   /** Header lines that tell the client where it stands, each ended with CRLF. */
   readonly fields: string
-  readonly end: () => void
+  /** Called when the request is over; a request that no worker got cannot be reported. */
+  readonly end: (mayBeReported: boolean) => void
 }
 
-type AdmittedRequest = {
+export type LimitedRequest = {
   readonly caller: Caller
+  readonly admissionId: string
   readonly path: string
   readonly lengthBytes: number
+  /** Of the model, where its worker says so. */
+  readonly contextTokens: number | undefined
 }
 
 const unlimited: Permit = { fields: '', end: () => undefined }
@@ -36,6 +45,7 @@ const reservationMs = 500
 export class Limiter {
   readonly #options: LimiterOptions
   readonly #books: TokenBooks
+  readonly #reservations: TokenReservations
   readonly #allowances = new Map<string, Allowance>()
   readonly #streams = new Map<string, StreamPermits>()
   readonly #timer: ReturnType<typeof setInterval>
@@ -45,14 +55,15 @@ export class Limiter {
   constructor(options: LimiterOptions) {
     this.#options = options
     this.#books = new TokenBooks(options)
+    this.#reservations = new TokenReservations({ ...options, graceMs: options.usageGraceMs })
     this.#timer = setInterval(() => void this.#tidyOnce(), tidyMs)
   }
 
   /** At once for callers without limits; throws a `LimitError` where a limit is reached. */
-  admit(caller: Caller, path: string, lengthBytes: number): Permit | Promise<Permit> {
-    const { keyLimits, accountLimits } = caller
+  admit(request: LimitedRequest): Permit | Promise<Permit> {
+    const { keyLimits, accountLimits } = request.caller
     if (!isLimited(keyLimits) && !isLimited(accountLimits)) return unlimited
-    return this.#admitLimited({ caller, path, lengthBytes }).catch((cause: unknown) => {
+    return this.#admitLimited(request).catch((cause: unknown) => {
       if (cause instanceof LimitError) throw cause
       const message = 'limits cannot be checked at the moment'
       throw new ApiError('overloaded', message, { retryAfterSeconds: 2, cause })
@@ -63,18 +74,18 @@ export class Limiter {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#tidying
+    await this.#reservations.tidy()
     await this.#options.database.query('delete from stream_holds where gateway_id = $1', [
       this.#options.gatewayId,
     ])
   }
 
-  async #admitLimited(request: AdmittedRequest): Promise<Permit> {
+  async #admitLimited(request: LimitedRequest): Promise<Permit> {
     const { caller, path } = request
     const undo: (() => void)[] = []
     const shown: Allowance[] = []
     try {
       for (const [subject, limits] of subjectsOf(caller)) {
-        await this.#checkMonth(subject, limits, path)
         if (limits.requestsPerMinute !== null) {
           const allowance = this.#allowance(subject, 'requests')
           shown.push(allowance)
@@ -86,6 +97,7 @@ export class Limiter {
       try {
         await this.#takeTokens(request, undo, shown)
         await this.#takeStreams(request, undo)
+        await this.#reserveMonth(request)
       } catch (error) {
         undo.push(...kept)
         throw error
@@ -97,15 +109,19 @@ export class Limiter {
     let ended = false
     return {
       fields: formatLimitFields(path, shown),
-      end: () => {
-        if (!ended) for (const back of undo) back()
+      end: (mayBeReported) => {
+        if (ended) return
         ended = true
+        for (const back of undo) back()
+        if (monthLimitsOf(caller).length > 0) {
+          this.#reservations.end(request.admissionId, mayBeReported)
+        }
       },
     }
   }
 
   async #takeTokens(
-    { caller, path, lengthBytes }: AdmittedRequest,
+    { caller, path, lengthBytes }: LimitedRequest,
     undo: (() => void)[],
     shown: Allowance[],
   ): Promise<void> {
@@ -121,7 +137,7 @@ export class Limiter {
     }
   }
 
-  async #takeStreams({ caller, path }: AdmittedRequest, undo: (() => void)[]): Promise<void> {
+  async #takeStreams({ caller, path }: LimitedRequest, undo: (() => void)[]): Promise<void> {
     for (const [subject, limits] of subjectsOf(caller)) {
       const limit = limits.concurrentStreams
       if (limit === null) continue
@@ -146,15 +162,30 @@ export class Limiter {
     })
   }
 
-  async #checkMonth(subject: string, limits: Limits, path: string): Promise<void> {
-    if (limits.tokensPerMonth === null) return
-    const tokens = await this.#books.monthTokens(subject)
-    if (tokens < limits.tokensPerMonth) return
-    throw new LimitError('insufficient_quota', {
-      message: `the quota of ${limits.tokensPerMonth} tokens per month is used up`,
-      retryAfterMs: msToNextMonth(new Date()),
-      fields: formatLimitFields(path, []),
-    })
+  /** The last of the limits: what is reserved needs not be given back for another one's sake. */
+  async #reserveMonth(request: LimitedRequest): Promise<void> {
+    const { caller, admissionId, path, lengthBytes, contextTokens } = request
+    const limits = monthLimitsOf(caller)
+    if (limits.length === 0) return
+    const tokens = this.#reservations.estimate(lengthBytes, contextTokens)
+    const refusal = await this.#reservations.reserve(admissionId, limits, tokens)
+    if (refusal === undefined) return
+    const limit = limits.find(({ subject }) => subject === refusal.subject)?.limit
+    const fields = formatLimitFields(path, [])
+    switch (refusal.kind) {
+      case 'used':
+        throw new LimitError('insufficient_quota', {
+          message: `the quota of ${limit} tokens per month is used up`,
+          retryAfterMs: msToNextMonth(new Date()),
+          fields,
+        })
+      case 'reserved':
+        throw new LimitError('rate_limit_exceeded', {
+          message: `running requests may use the rest of the quota of ${limit} tokens per month`,
+          retryAfterMs: 1_000,
+          fields,
+        })
+    }
   }
 
   #allowance(subject: string, kind: AllowanceKind): Allowance {
@@ -192,10 +223,17 @@ export class Limiter {
     for (const permits of this.#streams.values()) {
       if (await permits.tidy()) this.#streams.delete(permits.subject)
     }
-    if (++this.#tidies % renewEveryTidies === 0 && this.#streams.size > 0) {
-      await renewHolds(this.#options.database, this.#options.gatewayId)
-    }
+    await this.#reservations.tidy()
+    if (++this.#tidies % renewEveryTidies !== 0) return
+    await this.#reservations.renew()
+    if (this.#streams.size > 0) await renewHolds(this.#options.database, this.#options.gatewayId)
   }
+}
+
+function monthLimitsOf(caller: Caller): MonthLimit[] {
+  return subjectsOf(caller).flatMap(([subject, { tokensPerMonth: limit }]) =>
+    limit === null ? [] : [{ subject, limit }],
+  )
 }
 
 function subjectsOf(caller: Caller): readonly (readonly [string, Limits])[] {

@@ -1,4 +1,4 @@
-/** What is known about tokens: how many a key's requests take, and how many a month has taken. */
+/** What is known about tokens: how many a key's requests take. */
 import type { Queries, Row } from '../state/database.ts'
 
 export type TokenBooksOptions = {
@@ -8,7 +8,6 @@ export type TokenBooksOptions = {
 
 type Entry = { value: number; readAtMs: number; reading: Promise<number> | undefined }
 
-const monthMaxAgeMs = 1_000
 const estimateMaxAgeMs = 5_000
 const maxEntries = 10_000
 /** A request of which nothing is known but its padded length. */
@@ -17,28 +16,15 @@ const answerTokens = 200
 
 export class TokenBooks {
   readonly #options: TokenBooksOptions
-  readonly #months = new Map<string, Entry>()
   readonly #estimates = new Map<string, Entry>()
 
   constructor(options: TokenBooksOptions) {
     this.#options = options
   }
 
-  /** Tokens of a key or an account in this month (UTC), no older than a second. */
-  monthTokens(subject: string): number | Promise<number> {
-    return this.#read(this.#months, subject, monthMaxAgeMs, async () => {
-      const [row] = await this.#options.database.query<{ tokens: number } & Row>(
-        `select tokens from usage_monthly
-         where subject = $1 and month = date_trunc('month', now() at time zone 'UTC')::date`,
-        [subject],
-      )
-      return row?.tokens ?? 0
-    })
-  }
-
   /** Tokens that a request of this key may take: the mean of its last ones. */
   estimate(keyId: string, lengthBytes: number): number | Promise<number> {
-    const mean = this.#read(this.#estimates, keyId, estimateMaxAgeMs, async () => {
+    const mean = this.#read(keyId, async () => {
       const [row] = await this.#options.database.query<{ mean: number | null } & Row>(
         `select avg(tokens)::float8 as mean from (
            select prompt_tokens::bigint + completion_tokens as tokens from usage
@@ -52,15 +38,11 @@ export class TokenBooks {
     return mean instanceof Promise ? mean.then(choose) : choose(mean)
   }
 
-  #read(
-    entries: Map<string, Entry>,
-    id: string,
-    maxAgeMs: number,
-    ask: () => Promise<number>,
-  ): number | Promise<number> {
+  #read(id: string, ask: () => Promise<number>): number | Promise<number> {
     const nowMs = this.#options.clock()
+    const entries = this.#estimates
     const known = entries.get(id)
-    if (known !== undefined && nowMs - known.readAtMs < maxAgeMs) return known.value
+    if (known !== undefined && nowMs - known.readAtMs < estimateMaxAgeMs) return known.value
     if (known?.reading !== undefined) return known.reading
     const reading = ask().then(
       (value) => {

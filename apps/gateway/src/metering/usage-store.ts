@@ -28,8 +28,19 @@ export async function storeUsage(
     // Another gateway may have been writing a lesser report: it was not to be seen before, the
     // insert waited for it and gave way. It is to be seen now.
     const beaten = stored < known && (await removeLesser(queries, batch))
-    return { stored: beaten ? stored + (await insert(queries, batch)).stored : stored, unknown }
+    const again = beaten ? (await insert(queries, batch)).stored : 0
+    await settle(queries, best)
+    return { stored: stored + again, unknown }
   })
+}
+
+/** What was reserved for these requests is used now: both change in one transaction. */
+async function settle(queries: Queries, records: readonly UsageRecord[]): Promise<void> {
+  await queries.query(
+    `delete from token_reservations
+     where admission_id in (select jsonb_array_elements_text($1::jsonb)::uuid)`,
+    [JSON.stringify(records.map(({ admissionId }) => admissionId))],
+  )
 }
 
 async function insert(queries: Queries, batch: string): Promise<{ stored: number; known: number }> {
@@ -108,13 +119,14 @@ hourly as (
     up_to_100_s = h.up_to_100_s + excluded.up_to_100_s),
 monthly as (
   insert into usage_monthly as m
-  select subject, month, ${sign} * sum(tokens) from (
+  select subject, month, ${sign} * sum(tokens), max(tokens) from (
     select unnest(array[account_id, key_id]) as subject,
       date_trunc('month', started_at at time zone 'UTC')::date as month,
       prompt_tokens::bigint + completion_tokens as tokens
     from changed) as each_subject
   group by 1, 2 order by 1, 2
-  on conflict (subject, month) do update set tokens = m.tokens + excluded.tokens)`
+  on conflict (subject, month) do update set
+    tokens = m.tokens + excluded.tokens, largest = greatest(m.largest, excluded.largest))`
 
 /** Takes rows away, sums included, that a better report in the batch is about to replace; false if none. */
 async function removeLesser(queries: Queries, batch: string): Promise<boolean> {

@@ -42,6 +42,8 @@ class Relay implements AttemptOwner {
   #heldBytes = 0
   #passed = 0
   #attempts = 0
+  /** Workers that got the request and did not refuse it: each may report usage. */
+  #reporting = 0
   #firstByteMs = 0
   #failure: ApiError | undefined
 
@@ -93,7 +95,10 @@ class Relay implements AttemptOwner {
     this.#sealed = sealed
     this.#candidates = findCandidates(sealed, this.#startedMs, this.#parts)
     this.#admissionId = this.#parts.admissions.newId()
-    const permit = limiter.admit(caller, sealed.path, sealed.lengthBytes)
+    const permit = limiter.admit({
+      ...{ caller, admissionId: this.#admissionId, path: sealed.path },
+      ...{ lengthBytes: sealed.lengthBytes, contextTokens: contextOf(this.#candidates, sealed) },
+    })
     if (permit instanceof Promise) this.#later(permit, (given) => this.#readBody(sealed, given))
     else this.#readBody(sealed, permit)
   }
@@ -159,6 +164,7 @@ class Relay implements AttemptOwner {
       this.#decide(entry, { kind: 'gone' })
       return
     }
+    this.#reporting++
     const attempt = new Attempt(this, this.#exchange, entry, connection)
     const body = this.#body ?? emptySpan
     const message = { head: this.#workerHead(entry, sealed), body, lengthBytes: sealed.lengthBytes }
@@ -209,6 +215,7 @@ class Relay implements AttemptOwner {
         this.#failure = silence(entry, outcome.failure === 'timeout')
         break
       case 'refused':
+        this.#reporting--
         this.#failure = outcome.error
         if (outcome.error.code === 'permission_denied') {
           // Its key or its clock is not what this gateway knows: that is no matter of the client's.
@@ -224,7 +231,7 @@ class Relay implements AttemptOwner {
   }
 
   #leave(): void {
-    this.#permit?.end()
+    this.#permit?.end(this.#reporting > 0)
     if (this.#caller !== undefined) this.#parts.shares.putBack(this.#keyId)
   }
 
@@ -253,6 +260,10 @@ class Relay implements AttemptOwner {
       `${names.sentAt}: ${sentAtMs}\r\n${names.mac}: ${mac}\r\n${traceLine(this.#span)}\r\n`
     )
   }
+}
+
+function contextOf(candidates: readonly ViewedWorker[], { model }: SealedRequest) {
+  return candidates[0]?.worker.models.find(({ id }) => id === model)?.context_length
 }
 
 function silence({ worker }: ViewedWorker, late: boolean): ApiError {

@@ -42,7 +42,7 @@ insert into usage_hourly
     0, ${each} / 4, ${each} / 2, ${each}, ${each}, ${each}
   from generate_series(0, ${hours - 1}) h, generate_series(1, ${syntheticAccounts}) n,
     generate_series(1, ${keysOfAccount}) k, generate_series(1, ${models}) m;
-insert into usage_monthly
+insert into usage_monthly (subject, month, tokens)
   select subject, date_trunc('month', now() at time zone 'UTC')::date, ${each} from (
     select 'acct_' || n as subject from generate_series(1, ${syntheticAccounts}) n) s;
 -- Indexes made at the end are made in a tenth of the time.

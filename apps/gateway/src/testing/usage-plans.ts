@@ -104,11 +104,6 @@ function questions(now: Date, middle: Date): UsageQuestion[] {
       ask: (all) => listRequests(all, range(365), cursor, 1000),
     },
     {
-      name: 'limits: tokens of the month',
-      index: /usage_monthly_pkey/,
-      ask: async (all) => new TokenBooks({ database: all, clock }).monthTokens(syntheticAccount),
-    },
-    {
       name: 'limits: mean of the last 20 requests of a key',
       index: /usage_key_time/,
       ask: async (all) => new TokenBooks({ database: all, clock }).estimate(syntheticKey, 1000),

@@ -8,6 +8,7 @@ import { usageTime } from './0006-usage-time.ts'
 import { auditLog } from './0007-audit-log.ts'
 import { admissions } from './0008-admissions.ts'
 import { knownBrowsers } from './0009-known-browsers.ts'
+import { reservations } from './0010-reservations.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   auditLog,
   admissions,
   knownBrowsers,
+  reservations,
 ]

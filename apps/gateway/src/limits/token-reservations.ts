@@ -1,0 +1,166 @@
+/**
+ * Holds tokens of a month for running requests, so that requests at once stay within a limit.
+ *
+ * A reservation is a row in the database from admission until usage is stored: the transaction that adds
+ * the real tokens deletes it, at whichever gateway the report arrives. So all gateways together keep the
+ * limit, and one that dies leaves reservations that count until its lease ends.
+ *
+ * The gateway is blind, so it reserves what a request may cost: its padded length in tokens, an answer
+ * of `answerTokens`, both together no more than the model's context, but at least what the dearest
+ * request of the month cost. A request can still cost more than that (several choices, a long answer);
+ * each that runs can exceed the limit by the difference, once.
+ */
+import type { Queries, Row } from '../state/database.ts'
+
+export type ReservationOptions = {
+  readonly database: Queries
+  /** Monotonic milliseconds. */
+  readonly clock: () => number
+  readonly gatewayId: string
+  /** Tokens of an answer to reserve for. */
+  readonly answerTokens: number
+  /** How long a worker has to report after the end of a request. */
+  readonly graceMs: number
+}
+
+export type MonthLimit = { readonly subject: string; readonly limit: number }
+export type Refusal = { readonly subject: string; readonly kind: 'used' | 'reserved' }
+
+type Wanted = {
+  readonly admissionId: string
+  readonly limits: readonly MonthLimit[]
+  readonly tokens: number
+  readonly resolve: (refusal: Refusal | undefined) => void
+  readonly reject: (error: unknown) => void
+}
+type Ended = { readonly admissionId: string; readonly dueMs: number }
+
+/** A token of English has about four bytes; padding makes this an estimate from above. */
+const bytesPerToken = 4
+const leaseSeconds = 15
+const maxBatch = 200
+/** How long a refusal is repeated without asking again. */
+const refusalMs = { used: 1_000, reserved: 100 } as const
+const maxRefusals = 10_000
+
+export class TokenReservations {
+  readonly #options: ReservationOptions
+  #waiting: Wanted[] = []
+  #asking = false
+  #hasReserved = false
+  /** In order of time: those whose usage may still be reported. */
+  #ended: Ended[] = []
+  #unused: string[] = []
+  readonly #refusals = new Map<string, { readonly refusal: Refusal; readonly untilMs: number }>()
+
+  constructor(options: ReservationOptions) {
+    this.#options = options
+  }
+
+  /** What a request of this length may cost a model with this context. */
+  estimate(lengthBytes: number, contextTokens: number | undefined): number {
+    const guess = Math.ceil(lengthBytes / bytesPerToken) + this.#options.answerTokens
+    return Math.max(1, Math.min(guess, contextTokens ?? guess))
+  }
+
+  /** Resolves to the limit that is reached, or to undefined when the tokens are reserved. */
+  reserve(
+    admissionId: string,
+    limits: readonly MonthLimit[],
+    tokens: number,
+  ): Promise<Refusal | undefined> {
+    const nowMs = this.#options.clock()
+    for (const { subject } of limits) {
+      const known = this.#refusals.get(subject)
+      if (known !== undefined && nowMs < known.untilMs) return Promise.resolve(known.refusal)
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ admissionId, limits, tokens, resolve, reject })
+      if (!this.#asking) void this.#ask()
+    })
+  }
+
+  /** The request is over; where no worker can report it, nothing was used. */
+  end(admissionId: string, mayBeReported: boolean): void {
+    if (!mayBeReported) this.#unused.push(admissionId)
+    else {
+      const dueMs = this.#options.clock() + this.#options.graceMs
+      this.#ended.push({ admissionId, dueMs })
+    }
+  }
+
+  /** Gives back what nobody will report any more. */
+  async tidy(): Promise<void> {
+    const nowMs = this.#options.clock()
+    const firstLater = this.#ended.findIndex(({ dueMs }) => dueMs > nowMs)
+    const due = this.#ended.splice(0, firstLater < 0 ? this.#ended.length : firstLater)
+    const ids = [...this.#unused.splice(0), ...due.map(({ admissionId }) => admissionId)]
+    if (ids.length === 0) return
+    try {
+      await this.#options.database.query(
+        `delete from token_reservations
+         where admission_id in (select jsonb_array_elements_text($1::jsonb)::uuid)`,
+        [JSON.stringify(ids)],
+      )
+    } catch (error) {
+      this.#unused.push(...ids)
+      throw error
+    }
+  }
+
+  /** Writes that this gateway lives, and forgets what dead ones left. */
+  async renew(): Promise<void> {
+    if (!this.#hasReserved) return
+    const { database, gatewayId } = this.#options
+    await database.query('select renew_gateway($1, $2)', [gatewayId, leaseSeconds])
+    await database.query(
+      `with dead as (
+         delete from gateway_leases where expires_at < clock_timestamp() - interval '1 minute'
+         returning gateway_id)
+       delete from token_reservations t using dead where t.gateway_id = dead.gateway_id`,
+    )
+  }
+
+  async #ask(): Promise<void> {
+    this.#asking = true
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, maxBatch)
+      try {
+        const refused = await this.#query(batch)
+        for (const { admissionId, resolve } of batch) resolve(refused.get(admissionId))
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.#asking = false
+  }
+
+  async #query(batch: readonly Wanted[]): Promise<Map<string, Refusal>> {
+    this.#hasReserved = true
+    const wanted = batch.flatMap(({ admissionId, limits, tokens }) =>
+      limits.map(({ subject, limit }) => ({
+        ...{ admission: admissionId, subject, month_limit: limit, tokens },
+      })),
+    )
+    const rows = await this.#options.database.query<RefusalRow>(
+      `select replace(admission::text, '-', '') as admission, subject, refusal
+       from reserve_tokens($1, $2, $3::jsonb)`,
+      [this.#options.gatewayId, leaseSeconds, JSON.stringify(wanted)],
+    )
+    const refused = new Map<string, Refusal>()
+    for (const { admission, subject, refusal: kind } of rows) {
+      // Where the month is used up, that is what counts: no retry will help.
+      if (refused.get(admission)?.kind !== 'used') refused.set(admission, { subject, kind })
+      this.#remember({ subject, kind })
+    }
+    return refused
+  }
+
+  #remember(refusal: Refusal): void {
+    if (this.#refusals.size >= maxRefusals) this.#refusals.clear()
+    const untilMs = this.#options.clock() + refusalMs[refusal.kind]
+    this.#refusals.set(refusal.subject, { refusal, untilMs })
+  }
+}
+
+type RefusalRow = Row & { admission: string; subject: string; refusal: 'used' | 'reserved' }
