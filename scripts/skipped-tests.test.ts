@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { explainSkipped } from './skipped-tests.mjs'
 
 const repository = join(import.meta.dir, '..')
-const skips = /\b(?:test|describe)\.(?:skip|skipIf|todo|todoIf|if)\(/
+const skips = /\b(?:test|describe)\.(?:skip|skipIf|todo|todoIf|if)\b/
 const helper = join(repository, 'packages/service/src/testing/conditional-tests.ts')
 
 test('what a run of Bun skipped is named with its reason, and what has none is found', () => {

@@ -1,11 +1,11 @@
 /** Whom the real proxy contacts, names it looks up included: the manifest host and the backend, nobody else. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { publishEntry } from '@privatemode/attestation'
-import { createTestAuthority } from '@privatemode/service/testing'
+import { createTestAuthority, unlessMissing } from '@privatemode/service/testing'
 import { newSigner } from '../../packages/attestation/src/testing/memory-log.ts'
 import { type ManifestHost, startManifestHost } from './manifest-host.ts'
 import {
@@ -55,10 +55,9 @@ async function useEverything(proxy: ProxyProcess): Promise<void> {
 }
 
 const noNamespace = whyNoNamespace()
-const inNamespace = noNamespace === undefined ? test : test.skip
 
-inNamespace(
-  `in a network of its own: every packet is to one of the two, or asks for their names${noNamespace === undefined ? '' : ` (${noNamespace})`}`,
+unlessMissing(noNamespace).test(
+  'in a network of its own: every packet is to one of the two, or asks for their names',
   async () => {
     const authority = createTestAuthority('Hosts CA')
     const bundle = join(folder, 'bundle.pem')
@@ -108,10 +107,9 @@ inNamespace(
 )
 
 const strace = spawnSync('strace', ['-V']).status === 0
-const traced = strace ? test : test.skip
 
-traced(
-  `traced: no call of the whole program, its processes included, reaches for anything else${strace ? '' : ' (no strace)'}`,
+unlessMissing(strace ? undefined : 'strace is not installed').test(
+  'traced: no call of the whole program, its processes included, reaches for anything else',
   async () => {
     const trace = join(folder, 'trace')
     const calls = 'trace=connect,sendto,sendmsg,sendmmsg'

@@ -3,12 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type NoteSigner, publishEntry } from '@privatemode/attestation'
+import { type NoteSigner, publishEntry, refreshCheckpoint } from '@privatemode/attestation'
 import {
   createTestAuthority,
   type InspectionAppliance,
   startInspectionAppliance,
 } from '@privatemode/service/testing'
+import type { Readiness } from '../../apps/proxy/src/readiness.ts'
 import { MemoryLog, newSigner } from '../../packages/attestation/src/testing/memory-log.ts'
 import { type ManifestHost, startManifestHost } from './manifest-host.ts'
 import { openSockets } from './open-sockets.ts'
@@ -173,6 +174,53 @@ describe('the manifest log', () => {
     await proxy.stop()
     host.log = current
   })
+
+  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000)
+  /** A host whose log was last signed that long ago, until the test is over. */
+  async function withLogSigned(hours: number, work: (log: MemoryLog) => Promise<void>) {
+    const current = host.log
+    host.log = new MemoryLog()
+    await publishEntry(host.log, signer, scripted.system.manifest, { at: hoursAgo(hours) })
+    await work(host.log)
+    host.log = current
+  }
+
+  test('a log that nobody has signed for 72 hours is refused, and taken once it is signed anew', () =>
+    withLogSigned(73, async (log) => {
+      const proxy = await spawnProxy(args, { env: inspected(), cold: true })
+      await proxy.logged('the backend is not verified', 'log_stale', '73 hours ago')
+      const refused = await post(proxy, chatPath, chat())
+      expect(refused.headers.get('x-should-retry')).toBe('false')
+      const { error } = await errorOf(refused)
+      expect(error.code).toBe('attestation_refused')
+      expect(error.message).toContain('at most 72 are allowed')
+      expect((await fetch(`${proxy.url}/ready`)).status).toBe(503)
+      await refreshCheckpoint(log, signer)
+      let status = 502
+      while (status !== 200) {
+        await Bun.sleep(250)
+        status = (await post(proxy, chatPath, chat())).status
+      }
+      await proxy.stop()
+    }))
+
+  test('the age of the log is told, warned about after half of its time, and bounded by a flag', () =>
+    withLogSigned(40, async () => {
+      const told = await spawnProxy([...args, '--metrics'], { env: inspected() })
+      await told.logged('manifest log has not been signed for a while')
+      const ready = (await (await fetch(`${told.url}/ready`)).json()) as Readiness
+      expect(ready.log_age_seconds).toBeGreaterThanOrEqual(40 * 3600)
+      expect(Date.parse(ready.usable_until ?? '')).toBeGreaterThan(Date.now() + 31 * 3_600_000)
+      expect(await (await fetch(told.url)).text()).toContain('(40 h ago)')
+      const metrics = await (await fetch(`${told.url}/metrics`)).text()
+      const signed = /^privatemode_proxy_log_signed_timestamp_seconds (\d+)$/m.exec(metrics)?.[1]
+      expect(Number(signed)).toBeCloseTo(hoursAgo(40).getTime() / 1000, -3)
+      await told.stop()
+      const strict = [...args, '--manifestMaxAgeHours', '39']
+      const proxy = await spawnProxy(strict, { env: inspected(), cold: true })
+      await proxy.logged('the backend is not verified', 'log_stale', 'at most 39 are allowed')
+      await proxy.stop()
+    }))
 
   test('a log signed by another key is refused', async () => {
     const stranger = await newSigner('manifest.service.test')

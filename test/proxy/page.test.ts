@@ -1,11 +1,12 @@
 /** The proxy's page in a real browser: accessible in light and dark, wide and narrow, under its own policy. */
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, expect } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
+import { unlessMissing } from '@privatemode/service/testing'
 import { formatPage, type PageFacts, pageHeaders } from '../../apps/proxy/src/verification-page.ts'
 import { launchChromium } from '../browser/chromium.ts'
 
 const browser = await launchChromium()
-const inBrowser = browser === undefined ? test.skip : test
+const inBrowser = unlessMissing(browser === undefined ? 'no Chromium starts here' : undefined).test
 
 const now = new Date()
 const checks = ['passed', 'skipped', 'passed'].map((result, index) => ({
@@ -17,12 +18,22 @@ const facts: PageFacts = {
   version: '1',
   backend: 'https://api.test',
   now,
-  readiness: { ready: true, reason: 'backend verified', manifest: 'm', verified_workers: 1 },
+  readiness: {
+    ready: true,
+    reason: 'backend verified',
+    manifest: 'm',
+    verified_workers: 1,
+    log_age_seconds: 0,
+    usable_until: null,
+  },
   verification: {
     manifest: {
       digest: `sha256:${'ab'.repeat(32)}`,
       serial: 3,
       issued_at: now.toISOString(),
+      expires_at: now.toISOString(),
+      log_signed_at: now.toISOString(),
+      usable_until: now.toISOString(),
       evidence: 'hardware',
       enforced_since: now.toISOString(),
     },

@@ -1,15 +1,16 @@
 /** Several processes behind one port: `--workers`, on the real program. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect } from 'bun:test'
 import { mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestAuthority } from '@privatemode/service/testing'
+import { createTestAuthority, unlessMissing } from '@privatemode/service/testing'
 import { childrenOf, isAlive } from './child-processes.ts'
 import { openSockets } from './open-sockets.ts'
 import { type ProxyProcess, runProxy, startProxy, systemArgs } from './proxy-process.ts'
 import { chat, chatPath, type ScriptedSystem, startScriptedSystem } from './scripted-system.ts'
 
-const onLinux = process.platform === 'linux' ? test : test.skip
+const noLinux = process.platform === 'linux' ? undefined : '--workers needs Linux'
+const onLinux = unlessMissing(noLinux).test
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-processes-'))
 let scripted: ScriptedSystem
 let args: string[]

@@ -53,13 +53,14 @@ afterAll(async () => {
 /** A log whose one checkpoint these have cosigned. */
 async function cosignedBy(...cosigners: readonly Signer[]): Promise<MemoryLog> {
   const log = new MemoryLog()
-  await publishEntry(log, signer, scripted.system.manifest, async (checkpoint) => {
+  const cosign = async (checkpoint: Uint8Array<ArrayBuffer>) => {
     let cosigned = checkpoint
     for (const witness of cosigners) {
       cosigned = await cosignCheckpoint(cosigned, witness, new Date())
     }
     return cosigned
-  })
+  }
+  await publishEntry(log, signer, scripted.system.manifest, { cosign })
   return log
 }
 

@@ -21,6 +21,10 @@ export type ConnectOptions = {
 /** How many verified workers one request is sealed to: enough for the gateway to choose and to fail over. */
 const candidates = 3
 const retryBudgetMs = 15_000
+const logWarning =
+  'manifest log has not been signed for a while; requests will fail unless its operator signs it'
+const expiryWarning =
+  'manifest is about to expire; requests will fail unless its operator publishes a new one'
 const softwareWarning = 'worker verified by software attestation, which protects nothing'
 
 export async function connect(options: ConnectOptions): Promise<PrivateClient> {
@@ -57,6 +61,19 @@ function logEvent(log: Log, event: ClientEvent): void {
     case 'manifest-changed':
       log.debug('manifest loaded', { manifest: event.digest, count: event.serial })
       break
+    case 'log-unreachable':
+      log.warn('manifest log unreachable; the manifest in force is kept for now', {
+        detail: event.reason,
+        asOf: event.asOf?.toISOString(),
+        until: event.until?.toISOString(),
+      })
+      break
+    case 'manifest-aging': {
+      const times = { asOf: event.asOf?.toISOString(), until: event.until.toISOString() }
+      if (event.what === 'log') log.warn(logWarning, times)
+      else log.warn(expiryWarning, times)
+      break
+    }
     case 'verified':
       if (event.hardware) log.info('worker verified', { worker: event.workerId })
       else log.warn(softwareWarning, { worker: event.workerId })

@@ -104,6 +104,14 @@ const flags = {
     group: ours,
     help: 'public key that signs the manifest log, or a policy that also names witnesses and their quorum (c2sp.org/tlog-policy); needed unless --manifestPath is set',
   },
+  manifestMaxAgeHours: {
+    type: 'integer',
+    default: 72,
+    min: 1,
+    max: 24 * 365,
+    group: ours,
+    help: 'how many hours ago the manifest log and its witnesses may have signed; then requests fail, for newer manifests may be withheld',
+  },
   trafficShape: {
     type: 'string',
     default: 'default',

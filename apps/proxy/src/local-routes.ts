@@ -1,7 +1,7 @@
 /** The proxy's own pages: health, readiness, metrics, verification. None of them needs a key. */
 import { metricsContentType } from '@privatemode/service'
 import type { Report } from './processes/questions.ts'
-import type { Readiness } from './readiness.ts'
+import { type Readiness, unknownReadiness } from './readiness.ts'
 import { pageHeaders } from './verification-page.ts'
 
 /** The answer to a request for one of these paths, or `undefined` for any other. */
@@ -60,7 +60,7 @@ const answerReady = (readiness: Readiness) => json(readiness, readiness.ready ? 
 
 function noAnswer(): Readiness {
   const reason = 'the supervisor does not answer'
-  return { ready: false, reason, manifest: null, verified_workers: 0 }
+  return { ...unknownReadiness, reason }
 }
 
 const uncached = { 'cache-control': 'no-store' }

@@ -52,6 +52,8 @@ function createSource(
         read: fetchLog(setting.url, fetch),
         checkpoints: workspace.checkpoints,
         record,
+        now: () => new Date(),
+        maxAgeHours: setting.maxAgeHours,
       })
   }
 }

@@ -31,6 +31,10 @@ export type Gauges = {
   readonly openRequests: () => number
   readonly verifiedWorkers: () => number
   readonly ready: () => boolean
+  /** When the manifest log was signed last, in seconds since 1970; 0 where that is not known. */
+  readonly logSignedAt: () => number
+  /** When requests fail unless log or manifest are renewed, in seconds since 1970; 0 where nothing ends. */
+  readonly usableUntil: () => number
 }
 
 export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
@@ -59,6 +63,16 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
   )
   registry.gaugeOf('privatemode_proxy_ready', 'Whether the backend is verified.', () =>
     gauges.ready() ? 1 : 0,
+  )
+  registry.gaugeOf(
+    'privatemode_proxy_log_signed_timestamp_seconds',
+    'When the manifest log and its witnesses last signed, 0 where that is not known.',
+    gauges.logSignedAt,
+  )
+  registry.gaugeOf(
+    'privatemode_proxy_manifest_usable_until_timestamp_seconds',
+    'When requests fail unless the log is signed anew or a new manifest published, 0 for never.',
+    gauges.usableUntil,
   )
   registry.gaugeOf('process_resident_memory_bytes', 'Resident memory size.', () =>
     process.memoryUsage.rss(),

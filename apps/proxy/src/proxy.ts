@@ -69,6 +69,8 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     openRequests: () => server.busy(),
     verifiedWorkers: () => readiness().verified_workers,
     ready: () => readiness().ready,
+    logSignedAt: () => seconds(client.verification().manifest?.log_signed_at),
+    usableUntil: () => seconds(client.verification().manifest?.usable_until),
   })
   const silence = createSilence()
   const drains = createPaddingDrains()
@@ -173,3 +175,6 @@ function readDeploymentManifest({ mode }: Settings): string | undefined {
   if (mode.kind !== 'hosted' || mode.manifestPath === undefined) return undefined
   return readFileSync(mode.manifestPath, 'utf8')
 }
+
+const seconds = (time: string | null | undefined): number =>
+  time == null ? 0 : Math.floor(Date.parse(time) / 1000)

@@ -19,7 +19,12 @@ import { withoutServiceLinks } from './service-links.ts'
 export type TrafficShape = 'off' | 'default' | 'strict'
 
 export type ManifestSetting =
-  | { readonly kind: 'log'; readonly url: string; readonly trust: LogTrust }
+  | {
+      readonly kind: 'log'
+      readonly url: string
+      readonly trust: LogTrust
+      readonly maxAgeHours: number
+    }
   | { readonly kind: 'file'; readonly path: string }
 
 export type ModeSetting =
@@ -122,7 +127,8 @@ function readManifest(values: Values, apiUrl: string): ManifestSetting {
   const url = values.manifestEndpoint
     ? readEndpoint('--manifestEndpoint', values.manifestEndpoint)
     : `${apiUrl}/privatemode/v1/log`
-  return { kind: 'log', url, trust: parseLogPolicy(key) }
+  const maxAgeHours = values.manifestMaxAgeHours
+  return { kind: 'log', url, trust: parseLogPolicy(key), maxAgeHours }
 }
 
 function readSalt(values: Values): SaltPolicy {

@@ -11,12 +11,17 @@ const facts: PageFacts = {
     reason: 'backend verified',
     manifest: 'sha256:aa',
     verified_workers: 1,
+    log_age_seconds: 16_200,
+    usable_until: '2026-01-03T20:00:00.000Z',
   },
   verification: {
     manifest: {
       digest: 'sha256:aa',
       serial: 3,
       issued_at: '2026-01-01T00:00:00.000Z',
+      expires_at: '2026-04-01T00:00:00.000Z',
+      log_signed_at: '2025-12-31T20:00:00.000Z',
+      usable_until: '2026-01-03T20:00:00.000Z',
       evidence: 'hardware',
       enforced_since: '2026-01-01T00:10:00.000Z',
     },
@@ -43,6 +48,9 @@ test('the page says which manifest is enforced since when, which checks passed a
     'sha256:aa',
     '2026-01-01 00:10:00 UTC',
     '30 min',
+    '2025-12-31 20:00:00 UTC</time> (4 h ago)',
+    '2026-01-03 20:00:00 UTC</time>, unless renewed',
+    '2026-04-01 00:00:00 UTC',
     'snp/report-signature',
     'debug_enabled',
   ]) {

@@ -39,7 +39,7 @@ export function formatPage(facts: PageFacts): string {
 <body>
 <header><h1>Privatemode proxy</h1>${formatState(facts)}</header>
 <main>
-${formatManifest(verification, facts.backend)}
+${formatManifest(verification, facts.backend, facts.now)}
 <section aria-labelledby="workers"><h2 id="workers">Verified machines</h2>
 ${verification.workers.length === 0 ? '<p>None at the moment.</p>' : verification.workers.map((worker) => formatWorker(worker, facts.now)).join('')}
 </section>
@@ -66,13 +66,24 @@ function formatState({ readiness, verification }: PageFacts): string {
     : `<p class="state good" role="status">Verified. Prompts are encrypted for the machines below, and nobody in between can read them.</p>`
 }
 
-function formatManifest({ manifest }: Verification, backend: string): string {
+function formatManifest({ manifest }: Verification, backend: string, now: Date): string {
   const rows: [string, string][] = [['Backend', escapeHtml(backend)]]
   if (manifest !== undefined) {
     rows.push(
       ['Manifest', `<code>${escapeHtml(manifest.digest)}</code>`],
       ['Number in the log', String(manifest.serial)],
       ['Issued', formatTime(manifest.issued_at)],
+      [
+        'Expires',
+        manifest.expires_at === null ? 'it does not say' : formatTime(manifest.expires_at),
+      ],
+      ['Log signed', formatLogAge(manifest.log_signed_at, now)],
+      [
+        'Usable until',
+        manifest.usable_until === null
+          ? 'nothing ends it'
+          : `${formatTime(manifest.usable_until)}, unless renewed`,
+      ],
       [
         'Enforced since',
         manifest.enforced_since === null
@@ -84,6 +95,12 @@ function formatManifest({ manifest }: Verification, backend: string): string {
   }
   const body = rows.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')
   return `<section aria-labelledby="manifest"><h2 id="manifest">What is enforced</h2><dl>${body}</dl></section>`
+}
+
+function formatLogAge(signedAt: string | null, now: Date): string {
+  if (signedAt === null) return 'the manifest is managed by hand, no log is asked'
+  const hours = Math.max(0, Math.floor((now.getTime() - Date.parse(signedAt)) / 3_600_000))
+  return `${formatTime(signedAt)} (${hours} h ago)`
 }
 
 function formatWorker(worker: WorkerVerification, now: Date): string {

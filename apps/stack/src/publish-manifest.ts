@@ -1,13 +1,16 @@
-/** Publishes what this machine runs: a manifest in the log, new only when something changed. */
+/** Publishes what this machine runs: a manifest in the log, new when something changed or the last one is old. */
 import {
   createNoteSigner,
+  formatInstant,
   formatManifest,
+  type LogStore,
   type Manifest,
   type ManifestDraft,
   type ModelListing,
   parseManifest,
   parseNoteSigner,
   publishEntry,
+  refreshCheckpoint,
 } from '@privatemode/attestation'
 import type { Home } from './home.ts'
 
@@ -19,6 +22,11 @@ export type ManifestFacts = {
 }
 
 const logName = 'localhost/privatemode'
+const dayMs = 24 * 3_600_000
+const validDays = 90
+/** A manifest with less time left than this is issued anew, though nothing changed. */
+const renewBeforeDays = 45
+const republishMs = 6 * 3_600_000
 
 /** The verifier key of this machine's manifest log; the signing key is made once. */
 export async function ensureLogKey(home: Home): Promise<{ signer: string; verifierKey: string }> {
@@ -42,19 +50,55 @@ export async function publishManifest(
 ): Promise<Manifest> {
   const previous = await readPublished(home)
   const next = draft(facts, (previous?.manifest.serial ?? 0) + 1, now)
-  if (previous !== undefined && previous.text === sameAs(next, previous.manifest)) {
-    return previous.manifest
+  const signer = await parseNoteSigner(signerText)
+  const store = logStore(home)
+  if (previous !== undefined && lastsFrom(previous.manifest, now)) {
+    if (previous.text === sameAs(next, previous.manifest)) {
+      // Clients refuse a log that nobody has signed for days.
+      await refreshCheckpoint(store, signer, { at: now })
+      return previous.manifest
+    }
   }
   const bytes = formatManifest(next)
-  const store = {
-    read: async (path: string) => home.read('manifest-log', ...path.split('/')),
-    write: async (path: string, content: Uint8Array) =>
-      home.write(content, 'manifest-log', ...path.split('/')),
-  }
-  await publishEntry(store, await parseNoteSigner(signerText), bytes)
+  await publishEntry(store, signer, bytes, { at: now })
   home.write(bytes, 'manifest.json')
   return parseManifest(bytes)
 }
+
+/**
+ * Publishes again every six hours until `signal` ends it; a failure is told and tried again. Looks at
+ * the clock every minute: a machine that slept for days is late by a minute only.
+ */
+export function keepPublished(
+  publish: (now: Date) => Promise<unknown>,
+  say: (line: string) => void,
+  signal: AbortSignal,
+  now: () => Date = () => new Date(),
+  lookEveryMs = 60_000,
+): void {
+  let publishedAtMs = now().getTime()
+  const timer = setInterval(() => {
+    const at = now()
+    if (Math.abs(at.getTime() - publishedAtMs) < republishMs) return
+    publishedAtMs = at.getTime()
+    publish(at).catch((error) => {
+      publishedAtMs = 0
+      say(`the manifest log was not signed anew: ${error instanceof Error ? error.message : ''}`)
+    })
+  }, lookEveryMs)
+  timer.unref()
+  signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+}
+
+function logStore(home: Home): LogStore {
+  return {
+    read: async (path) => home.read('manifest-log', ...path.split('/')),
+    write: async (path, content) => home.write(content, 'manifest-log', ...path.split('/')),
+  }
+}
+
+const lastsFrom = ({ expiresAt }: Manifest, now: Date): boolean =>
+  expiresAt !== undefined && expiresAt.getTime() - now.getTime() > renewBeforeDays * dayMs
 
 function draft(facts: ManifestFacts, serial: number, now: Date): ManifestDraft {
   const rule = {
@@ -64,7 +108,8 @@ function draft(facts: ManifestFacts, serial: number, now: Date): ManifestDraft {
     minimum_tcb: 1,
   }
   return {
-    issuedAt: now.toISOString().replace(/\.\d+Z$/, 'Z'),
+    issuedAt: formatInstant(now),
+    expiresAt: formatInstant(new Date(now.getTime() + validDays * dayMs)),
     serial,
     evidence: 'software',
     roles: { worker: { accept: [rule] }, proxyless: { accept: [rule] } },
@@ -74,8 +119,12 @@ function draft(facts: ManifestFacts, serial: number, now: Date): ManifestDraft {
 
 /** The new draft as it would have been written then: equal text means that nothing changed. */
 function sameAs(next: ManifestDraft, previous: Manifest): string {
-  const issuedAt = previous.issuedAt.toISOString().replace(/\.\d+Z$/, 'Z')
-  const bytes = formatManifest({ ...next, serial: previous.serial, issuedAt })
+  const { serial, issuedAt, expiresAt } = previous
+  const times = {
+    issuedAt: formatInstant(issuedAt),
+    ...(expiresAt !== undefined && { expiresAt: formatInstant(expiresAt) }),
+  }
+  const bytes = formatManifest({ ...next, serial, ...times })
   return new TextDecoder().decode(bytes)
 }
 

@@ -16,7 +16,7 @@ import type { Home } from './home.ts'
 import { describeEngine, prepareEngine } from './prepare-models.ts'
 import { preparePortal } from './prepare-portal.ts'
 import { progressLine } from './progress-line.ts'
-import { ensureLogKey, publishManifest } from './publish-manifest.ts'
+import { ensureLogKey, keepPublished, publishManifest } from './publish-manifest.ts'
 import type { Settings } from './settings.ts'
 import { StackError } from './stack-error.ts'
 import type { Part, Supervisor } from './supervisor.ts'
@@ -46,7 +46,9 @@ export async function startStack(
   const fingerprint = await ensureSoftwareIdentity(home, new Date())
   const logKey = await ensureLogKey(home)
   const facts = { rootFingerprint: fingerprint, measurement, models: described.models }
-  await publishManifest(home, logKey.signer, facts, new Date())
+  const publish = (now: Date) => publishManifest(home, logKey.signer, facts, now)
+  await publish(new Date())
+  keepPublished(publish, say, signal)
   const tls = ensureTlsFiles(home, new Date())
   const operatorToken = await home.once(randomToken, 'keys', 'operator-token')
   await home.once(randomToken, 'keys', 'hosted-salt')

@@ -36,6 +36,7 @@ export type {
   TdxCollateral,
   TdxEvidence,
 } from './evidence.ts'
+export { formatInstant } from './fields.ts'
 export {
   hardwareVerifiers,
   nvidiaGpuVerifier,
@@ -49,10 +50,19 @@ export {
   signCheckpoint,
 } from './log/checkpoint.ts'
 export { fetchLog } from './log/fetch-log.ts'
+export { defaultMaxLogAgeHours, type LogFreshness, requireFreshLog } from './log/freshness.ts'
 export { verifyLogProof } from './log/log-proof.ts'
 export { type LogTrust, type ParsedLogTrust, parseLogTrust } from './log/log-trust.ts'
 export { createNoteSigner, type NoteSigner, parseNoteSigner } from './log/note-signer.ts'
-export { type LogStore, type Published, publishEntry } from './log/publish.ts'
+export {
+  type Cosign,
+  type LogStore,
+  type Published,
+  type PublishOptions,
+  publishEntry,
+  readLatestEntry,
+  refreshCheckpoint,
+} from './log/publish.ts'
 export { formatVerifierKey, parseVerifierKey, type VerifierKey } from './log/signed-note.ts'
 export type { ReadLog } from './log/tile-tree.ts'
 export { type LatestEntry, type VerifyLatestInputs, verifyLatest } from './log/verify-latest.ts'

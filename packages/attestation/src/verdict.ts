@@ -45,13 +45,19 @@ export type AttestationErrorCode =
   | 'manifest_unsupported'
   | 'manifest_mixed'
   | 'manifest_refused'
+  | 'manifest_expired'
+  | 'manifest_superseded'
   | 'log_signature_invalid'
   | 'log_inclusion_invalid'
   | 'log_forked'
   | 'log_rolled_back'
   | 'log_witnesses_missing'
+  // signed, but too long ago to know that nothing newer was
+  | 'log_stale'
   | 'log_malformed'
   | 'log_unreachable'
+  // no age can be judged
+  | 'clock_untrusted'
   | 'bundle_malformed'
   | 'receipt_invalid'
 

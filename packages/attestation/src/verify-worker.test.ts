@@ -3,6 +3,7 @@ import { isAttestedWorker } from './attested-worker.ts'
 import { formatBase64, formatHex, parseBase64, utf8 } from './bytes.ts'
 import { sha256 } from './digest.ts'
 import type { SoftwareEvidence } from './evidence.ts'
+import { formatManifest, parseManifest } from './manifest/manifest.ts'
 import { vendorRoots } from './roots.ts'
 import {
   createSoftwareRoot,
@@ -244,4 +245,15 @@ test('the signed report is what the documentation shows', async () => {
   const report = JSON.parse(new TextDecoder().decode(parseBase64(cpu.report)))
   expect(report).toMatchObject({ version: 1, debug: false, tcb: 1 })
   expect(report.measurement).toBe(formatHex(world.measurement))
+})
+
+test('nobody is verified under a manifest that has expired, nor for longer than it lasts', async () => {
+  const until = (expiresAt: string) => world.inputs({ draft: { expiresAt } })
+  await refused(await until('2026-03-01T12:00:00Z'), 'manifest_expired')
+  const worker = await verifyWorker(await until('2026-03-01T12:00:01Z'))
+  expect(worker.validUntil).toEqual(new Date('2026-03-01T12:00:01Z'))
+  const { expiresAt: _, ...draft } = world.draft
+  const inputs = { ...(await world.inputs()), manifest: await parseManifest(formatManifest(draft)) }
+  const { checks } = await verifyWorker(inputs)
+  expect(checks.find(({ id }) => id === 'manifest/expiry')?.result).toBe('skipped')
 })

@@ -76,6 +76,7 @@ async function verify(
     { nonce, statement: bytes, evidence, context, verifiers },
     transcript,
   )
+  requireUnexpired(manifest, at, transcript)
   appraiseEvidence(authentic, policy, verifiers, transcript)
 
   const statement = await parseStatement(bytes)
@@ -93,7 +94,9 @@ async function verify(
     `seal key expires ${formatInstant(statement.sealKey.expiresAt)}, time is ${at.toISOString()}`,
   )
   const models = listedModels(statement, manifest, transcript)
-  const sessionEnd = at.getTime() + manifest.sessionMinutes * 60_000
+  const ends = [statement.sealKey.expiresAt, manifest.expiresAt]
+    .flatMap((end) => (end === undefined ? [] : [end.getTime()]))
+    .concat(at.getTime() + manifest.sessionMinutes * 60_000)
   return attestWorker({
     workerId: statement.workerId,
     role,
@@ -105,10 +108,24 @@ async function verify(
     build: statement.build,
     hardware,
     verifiedAt: at,
-    validUntil: new Date(Math.min(statement.sealKey.expiresAt.getTime(), sessionEnd)),
+    validUntil: new Date(Math.min(...ends)),
     manifestDigest: manifest.digest,
     checks: transcript.checks,
   })
+}
+
+function requireUnexpired({ expiresAt }: Manifest, at: Date, transcript: Transcript): void {
+  const id = 'manifest/expiry'
+  if (expiresAt === undefined) {
+    transcript.skip(id, 'the manifest does not say when it expires')
+    return
+  }
+  transcript.require(
+    at < expiresAt,
+    id,
+    'manifest_expired',
+    `manifest expires ${formatInstant(expiresAt)}, time is ${at.toISOString()}`,
+  )
 }
 
 // Name and weights must both agree: the same name over other weights is another model.

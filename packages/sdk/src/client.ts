@@ -79,7 +79,7 @@ export class PrivateClient {
 
   /** Fetches and checks the manifest; workers are verified with the first API key. */
   async loadManifest(): Promise<void> {
-    await this.#manifest.get()
+    await this.#manifest.getCurrent()
   }
 
   /** Resolves once at least one worker is verified; throws the reason where none is. */

@@ -2,6 +2,7 @@
 import {
   createLogSource,
   createStaticSource,
+  defaultMaxLogAgeHours,
   fetchLog,
   type HardwareVerifiers,
   type ManifestSource,
@@ -34,6 +35,11 @@ export type ManifestOption =
       readonly witnesses?: readonly string[]
       /** How many of them must have signed; all unless told. */
       readonly quorum?: number
+      /**
+       * How many hours ago log and witnesses may have signed; 72 unless told. Then calls fail: an
+       * older state says nothing about manifests that were published since.
+       */
+      readonly maxAgeHours?: number
     }
   /** The document itself, exact bytes: it is enforced for good and no log is asked. */
   | { readonly pinned: Uint8Array | string }
@@ -96,7 +102,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
 }
 
 function manifestSource(
-  { manifest, storage = memoryStorage() }: ConnectOptions,
+  { manifest, storage = memoryStorage(), now = () => new Date() }: ConnectOptions,
   endpoint: string,
   fetch: Fetch,
 ): ManifestSource {
@@ -108,12 +114,15 @@ function manifestSource(
   }
   const { logKey, witnesses = [], quorum = witnesses.length } = manifest
   requireText(logKey, 'manifest.logKey')
+  const { maxAgeHours = defaultMaxLogAgeHours } = manifest
   const url = manifest.url ?? `${endpoint}/privatemode/v1/log`
   return createLogSource({
     trust: { logKey, witnesses, quorum },
     read: fetchLog(requireUrl(url, 'manifest.url'), fetch),
     checkpoints: checkpointsIn(storage, logKey),
     record,
+    now,
+    maxAgeHours: requireCount(maxAgeHours, 'manifest.maxAgeHours'),
   })
 }
 

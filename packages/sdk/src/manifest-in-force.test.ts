@@ -67,4 +67,18 @@ describe('the manifest', () => {
     await workers.refresh(key)
     expect(workers.serving(model)).toEqual([])
   })
+
+  test('that is no longer known to be the latest seals nothing, though workers are verified', async () => {
+    const { workers, keeper, source: recorded } = testWorkers(backend)
+    recorded.fresh = { asOf: backend.now, staleAt: new Date(backend.now.getTime() + minuteMs) }
+    await workers.refresh(key)
+    expect(workers.serving(model)).toHaveLength(2)
+    backend.advance(minuteMs)
+    expect(keeper.usable).toBe(false)
+    expect(workers.serving(model)).toEqual([])
+    const stale = new AttestationError('log_stale', 'nobody signs')
+    recorded.load = () => Promise.reject(stale)
+    const error = await workers.require(key, model).catch((caught) => caught)
+    expect(error).toMatchObject({ code: 'attestation_refused', retryable: false, cause: stale })
+  })
 })

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { AttestationError, type Manifest } from '@privatemode/attestation'
 import { ManifestKeeper } from './manifest-keeper.ts'
+import type { ClientEvent } from './options.ts'
 import { FakeBackend } from './testing/fake-backend.ts'
 import { type TestSource, testSource } from './testing/test-client.ts'
 
@@ -8,11 +9,17 @@ const minuteMs = 60_000
 let backend: FakeBackend
 let source: TestSource
 let keeper: ManifestKeeper
+const events: ClientEvent[] = []
 
 beforeEach(async () => {
   backend = await FakeBackend.start()
   source = testSource(backend)
-  keeper = new ManifestKeeper(source, () => backend.now)
+  events.length = 0
+  keeper = new ManifestKeeper(
+    source,
+    () => backend.now,
+    (event) => events.push(event),
+  )
 })
 
 const publish = async (): Promise<Manifest> => {
@@ -113,4 +120,89 @@ test('a record that failed is an error for all who waited, and is tried again', 
   Object.assign(source, { enforced })
   await keeper.markEnforced(manifest)
   expect(source.enforcedManifests.length).toBe(1)
+})
+
+const hourMs = 60 * minuteMs
+const unreachable = () => Promise.reject(new AttestationError('log_unreachable', 'status 503'))
+/** The log as it is signed now, good for three days. */
+const signNow = () => {
+  const staleAt = new Date(backend.now.getTime() + 72 * hourMs)
+  source.fresh = { asOf: backend.now, staleAt }
+  return staleAt
+}
+const kinds = () => events.map(({ kind }) => kind)
+
+test('a log out of reach keeps the manifest until its last word is too old, and says so each time', async () => {
+  const staleAt = signNow()
+  const asOf = backend.now
+  await keeper.get()
+  source.load = unreachable
+  backend.advance(72 * hourMs - 1)
+  await keeper.getCurrent()
+  expect(keeper.usable).toBe(true)
+  expect(events).toContainEqual({
+    kind: 'log-unreachable',
+    reason: 'status 503',
+    asOf,
+    until: staleAt,
+  })
+  backend.advance(1)
+  expect(keeper.usable).toBe(false)
+  const stale = { code: 'log_stale', message: expect.stringContaining('status 503') }
+  await expect(keeper.getCurrent()).rejects.toMatchObject(stale)
+  await expect(keeper.get()).rejects.toMatchObject({ code: 'log_unreachable' })
+})
+
+test('a log that is signed anew goes on without a gap', async () => {
+  signNow()
+  const { load } = source
+  source.load = () => {
+    signNow()
+    return load()
+  }
+  await keeper.get()
+  for (let day = 0; day < 10; day++) {
+    backend.advance(24 * hourMs)
+    await keeper.getCurrent()
+    expect(keeper.usable).toBe(true)
+  }
+  expect(kinds()).toEqual(['manifest-changed'])
+})
+
+test('the end of the log’s word is announced after half of its time, once an hour', async () => {
+  const until = signNow()
+  const asOf = backend.now
+  await keeper.get()
+  backend.advance(36 * hourMs - 1)
+  await keeper.getCurrent()
+  expect(kinds()).toEqual(['manifest-changed'])
+  backend.advance(5 * minuteMs)
+  await keeper.getCurrent()
+  backend.advance(5 * minuteMs)
+  await keeper.getCurrent()
+  expect(events.slice(1)).toEqual([{ kind: 'manifest-aging', what: 'log', asOf, until }])
+  backend.advance(hourMs)
+  await keeper.getCurrent()
+  expect(events.slice(2)).toHaveLength(1)
+})
+
+test('a manifest ends when it says so, whoever manages it, and that is announced a week before', async () => {
+  const until = new Date(backend.draft.expiresAt!)
+  for (const fixed of [false, true]) {
+    events.length = 0
+    const one = new ManifestKeeper(
+      testSource(backend, fixed),
+      () => backend.now,
+      (event) => events.push(event),
+    )
+    backend.now = new Date(until.getTime() - 7 * 24 * hourMs)
+    await one.get()
+    expect(kinds()).toEqual(['manifest-changed'])
+    backend.advance(1)
+    await one.load()
+    expect(events.at(-1)).toMatchObject({ kind: 'manifest-aging', what: 'manifest', until })
+    backend.now = until
+    expect(one.usable).toBe(false)
+    await expect(one.getCurrent()).rejects.toMatchObject({ code: 'manifest_expired' })
+  }
 })

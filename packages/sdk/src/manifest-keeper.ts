@@ -1,11 +1,20 @@
 /** Holds the manifest in force: loads it once for all who wait, and again when told or due. */
-import { AttestationError, type Manifest, type ManifestSource } from '@privatemode/attestation'
+import {
+  AttestationError,
+  type LogFreshness,
+  type Manifest,
+  type ManifestSource,
+} from '@privatemode/attestation'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import type { ClientEvent } from './options.ts'
 
 const reloadAfterMs = 5 * 60_000
 /** A manifest host that is out of reach is asked again after this. */
 const retryAfterMs = 60_000
+/** After this part of its time, and for an expiry within a week, an end that nobody put off is announced. */
+const warnAfter = 0.5
+const expiryWarningMs = 7 * 24 * 60 * 60_000
+const warnEveryMs = 60 * 60_000
 
 export class ManifestKeeper {
   readonly #source: ManifestSource
@@ -14,6 +23,7 @@ export class ManifestKeeper {
   #current: Manifest | undefined
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
+  #warnedAtMs = Number.NEGATIVE_INFINITY
   #enforced:
     | { readonly digest: string; readonly at: Date; readonly done: Promise<void> }
     | undefined
@@ -37,24 +47,51 @@ export class ManifestKeeper {
     return this.#enforced?.at
   }
 
+  /** As of when the log, and its witnesses, said that nothing newer exists, and until when that counts. */
+  get freshness(): LogFreshness | undefined {
+    return this.#current === undefined ? undefined : this.#source.freshness()
+  }
+
+  /** When the manifest in force ends unless the log is signed anew; undefined where nothing ends it. */
+  get usableUntil(): Date | undefined {
+    const ends = [this.freshness?.staleAt, this.#current?.expiresAt].filter(
+      (end) => end !== undefined,
+    )
+    return ends.length === 0 ? undefined : new Date(Math.min(...ends.map((end) => end.getTime())))
+  }
+
+  /** Whether there is a manifest that may be used at this moment. */
+  get usable(): boolean {
+    const { usableUntil } = this
+    return this.#current !== undefined && !(usableUntil !== undefined && this.#now() >= usableUntil)
+  }
+
   async get(): Promise<Manifest> {
-    return this.#current ?? (await this.load())
+    return this.#current !== undefined && this.usable ? this.#current : await this.load()
   }
 
   /**
    * The manifest, loaded anew where that is due. A host that is merely out of reach does not end
-   * the use of the manifest in force; a log that is wrong does.
+   * the use of the manifest in force before its time is over; a log that is wrong does.
    */
   async getCurrent(): Promise<Manifest> {
-    const { due } = this
-    if (this.#current === undefined || !due) return await this.get()
+    const before = this.#current
+    if (before === undefined || (!this.due && this.usable)) return await this.get()
     try {
       return await this.load()
     } catch (error) {
-      const unreachable = error instanceof AttestationError && error.code === 'log_unreachable'
-      if (!unreachable || this.#current === undefined) throw error
+      if (!(error instanceof AttestationError) || error.code !== 'log_unreachable') throw error
+      const { usableUntil: until, freshness } = this
+      this.#onEvent({
+        kind: 'log-unreachable',
+        reason: error.message,
+        asOf: freshness?.asOf,
+        until,
+      })
+      if (!this.usable) throw endedError(before, freshness, error)
       this.#loadedAtMs = this.#now().getTime() - reloadAfterMs + retryAfterMs
-      return this.#current
+      this.#warnWhereOld(before)
+      return before
     }
   }
 
@@ -85,12 +122,35 @@ export class ManifestKeeper {
           this.#onEvent({ kind: 'manifest-changed', digest, serial, from: before?.digest })
         }
         this.#loadedAtMs = this.#now().getTime()
+        if (!this.usable) throw endedError(manifest, this.freshness)
+        this.#warnWhereOld(manifest)
         return manifest
       })
       .finally(() => {
         this.#loading = undefined
       })
     return this.#loading
+  }
+
+  /** Says so in good time, at most once an hour, where nobody has renewed what will end. */
+  #warnWhereOld(manifest: Manifest): void {
+    const nowMs = this.#now().getTime()
+    const isOld = (from: Date, to: Date) =>
+      nowMs - from.getTime() >= (to.getTime() - from.getTime()) * warnAfter
+    const { freshness } = this
+    const { issuedAt, expiresAt } = manifest
+    const logIsOld = freshness !== undefined && isOld(freshness.asOf, freshness.staleAt)
+    const expiresSoon =
+      expiresAt !== undefined &&
+      expiresAt.getTime() - nowMs < expiryWarningMs &&
+      isOld(issuedAt, expiresAt)
+    if (!logIsOld && !expiresSoon) return
+    if (nowMs - this.#warnedAtMs < warnEveryMs && nowMs >= this.#warnedAtMs) return
+    this.#warnedAtMs = nowMs
+    const [what, until] = logIsOld
+      ? (['log', freshness.staleAt] as const)
+      : (['manifest', expiresAt ?? new Date(nowMs)] as const)
+    this.#onEvent({ kind: 'manifest-aging', what, asOf: freshness?.asOf, until })
   }
 
   /** c2sp.org/tlog-proof of the manifest that was loaded last, where it came from a log. */
@@ -116,4 +176,19 @@ export class ManifestKeeper {
       throw error
     }
   }
+}
+
+function endedError(
+  manifest: Manifest,
+  freshness: LogFreshness | undefined,
+  cause?: AttestationError,
+): AttestationError {
+  const reason = cause === undefined ? '' : `; it cannot be read now: ${cause.message}`
+  const { serial, expiresAt } = manifest
+  if (freshness !== undefined && (expiresAt === undefined || freshness.staleAt <= expiresAt)) {
+    const message = `the manifest log was last seen signed at ${freshness.asOf.toISOString()}, which counted until ${freshness.staleAt.toISOString()}${reason}`
+    return new AttestationError('log_stale', message, { cause })
+  }
+  const ended = `manifest ${serial} expired at ${expiresAt?.toISOString()}, and there is no newer one`
+  return new AttestationError('manifest_expired', `${ended}${reason}`, { cause })
 }

@@ -23,6 +23,23 @@ export type ClientEvent =
       readonly serial: number
       readonly from: string | undefined
     }
+  /**
+   * The manifest log could not be read. The manifest in force is kept, until `until` at most; then
+   * calls fail. `asOf` is when the log was last known to have nothing newer.
+   */
+  | {
+      readonly kind: 'log-unreachable'
+      readonly reason: string
+      readonly asOf: Date | undefined
+      readonly until: Date | undefined
+    }
+  /** Nobody has signed the log, or issued a new manifest, for a while; calls fail from `until` on. */
+  | {
+      readonly kind: 'manifest-aging'
+      readonly what: 'log' | 'manifest'
+      readonly asOf: Date | undefined
+      readonly until: Date
+    }
   | { readonly kind: 'verified'; readonly workerId: string; readonly hardware: boolean }
   | { readonly kind: 'refused'; readonly workerId: string; readonly code: string }
   | { readonly kind: 'unreachable'; readonly workerId: string; readonly code: string }

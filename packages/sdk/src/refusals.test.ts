@@ -70,6 +70,8 @@ describe('a refusal', () => {
   test('for papers that are out of date is not final: they are looked at again', async () => {
     first.measurement = backend.world.measurement
     const { workers } = testWorkers(backend)
+    const { expiresAt: _, ...lasting } = backend.draft
+    backend.draft = lasting
     const rightTime = backend.now
     backend.advance(10 * 365 * 24 * 60 * minuteMs)
     await expect(workers.require(key, model)).rejects.toMatchObject({ code: 'attestation_refused' })

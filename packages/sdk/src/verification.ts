@@ -30,6 +30,12 @@ export type Verification = {
         readonly digest: string
         readonly serial: number
         readonly issued_at: string
+        /** Null where the manifest does not say. */
+        readonly expires_at: string | null
+        /** When log and witnesses last said that it is the latest; null for one managed by hand. */
+        readonly log_signed_at: string | null
+        /** From then on nothing is sealed under it unless it is renewed; null where nothing ends it. */
+        readonly usable_until: string | null
         readonly evidence: 'hardware' | 'software'
         /** Null until a worker was verified against it. */
         readonly enforced_since: string | null
@@ -49,6 +55,9 @@ export function formatVerification(keeper: ManifestKeeper, workers: VerifiedWork
             digest: manifest.digest,
             serial: manifest.serial,
             issued_at: manifest.issuedAt.toISOString(),
+            expires_at: manifest.expiresAt?.toISOString() ?? null,
+            log_signed_at: keeper.freshness?.asOf.toISOString() ?? null,
+            usable_until: keeper.usableUntil?.toISOString() ?? null,
             evidence: manifest.evidence,
             enforced_since: keeper.enforcedAt?.toISOString() ?? null,
           },

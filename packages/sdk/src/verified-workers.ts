@@ -45,8 +45,9 @@ export class VerifiedWorkers {
 
   /** Verified and listed workers of a model, at this moment; never waits. */
   serving(model: string): AttestedWorker[] {
-    const now = this.#options.now()
     const serving: AttestedWorker[] = []
+    if (!this.#manifest.usable) return serving // nobody knows any more what holds
+    const now = this.#options.now()
     for (const worker of this.#verified.values()) {
       if (!isAttestedWorker(worker) || !holdsAt(worker, now)) continue
       if (!this.#listed.has(worker.workerId)) continue

@@ -17,6 +17,8 @@ export const logFields = [
   'attempts',
   'worker',
   'manifest',
+  'asOf',
+  'until',
   'host',
   'port',
   'url',

@@ -28,6 +28,21 @@ export function explainRefusal(refusal: string | undefined, code: string): Expla
       next: tellOperator,
     }
   }
+  if (refusal === 'log_stale' || refusal === 'manifest_expired') {
+    return {
+      step: refusal === 'log_stale' ? 'log' : 'manifest',
+      meaning:
+        'Nobody has confirmed for days that this manifest is the latest: newer ones may be withheld.',
+      next: 'Ask the operator to sign the manifest log anew or to publish a new manifest. Until then nothing is sent.',
+    }
+  }
+  if (refusal === 'clock_untrusted') {
+    return {
+      step: 'log',
+      meaning: 'The clock of this machine is behind: how old the manifest is cannot be judged.',
+      next: 'Set the clock, then verify again.',
+    }
+  }
   if (refusal.startsWith('log_')) {
     return {
       step: 'log',

@@ -58,6 +58,9 @@ test('a sign-in that failed elsewhere is told in our words, whatever the address
 test.each<[AttestationErrorCode, string]>([
   ['log_signature_invalid', 'log'],
   ['log_rolled_back', 'log'],
+  ['log_stale', 'log'],
+  ['clock_untrusted', 'log'],
+  ['manifest_expired', 'manifest'],
   ['log_inclusion_invalid', 'log'],
   ['manifest_refused', 'manifest'],
   ['software_refused', 'machine'],

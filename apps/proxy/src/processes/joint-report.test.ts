@@ -9,14 +9,18 @@ const ready: Readiness = {
   reason: 'backend verified',
   manifest: 'm',
   verified_workers: 2,
+  log_age_seconds: 10,
+  usable_until: null,
 }
 
 /** A process that has answered so many requests, each in 20 ms. */
-function report(requests: number, readiness: Readiness = ready): Report {
+function report(requests: number, readiness: Readiness = ready, signedAt = 1_000): Report {
   const metrics = createProxyMetrics({
     openRequests: () => 3,
     verifiedWorkers: () => readiness.verified_workers,
     ready: () => readiness.ready,
+    logSignedAt: () => signedAt,
+    usableUntil: () => signedAt + 500,
   })
   for (let count = 0; count < requests; count++) {
     metrics.requestDone('/v1/models', 200, 'complete', 20, 10)
@@ -51,6 +55,14 @@ test('what processes that are gone have counted stays, their gauges do not', () 
   expect(sampleOf(metrics, 'privatemode_proxy_open_requests')).toBe(3)
 })
 
+test('the log is as old as it is for the process that knows least', () => {
+  const reports = [report(0, ready, 2_000), report(0, ready, 1_000)]
+  const { metrics } = joinReports({ reports, departed: '', ownBytes: 0 })
+  expect(sampleOf(metrics, 'privatemode_proxy_log_signed_timestamp_seconds')).toBe(1_000)
+  const until = 'privatemode_proxy_manifest_usable_until_timestamp_seconds'
+  expect(sampleOf(metrics, until)).toBe(1_500)
+})
+
 test('memory is that of all, the supervisor included', () => {
   const { metrics } = joinReports({ reports: [report(0)], departed: '', ownBytes: 2 ** 40 })
   expect(sampleOf(metrics, 'process_resident_memory_bytes')).toBeGreaterThan(2 ** 40)
@@ -61,6 +73,8 @@ const cold: Readiness = {
   reason: 'no manifest yet',
   manifest: null,
   verified_workers: 0,
+  log_age_seconds: null,
+  usable_until: null,
 }
 
 test.each([

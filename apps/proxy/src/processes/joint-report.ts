@@ -1,10 +1,15 @@
 /** The state of several processes as one: ready where all are, and counted together. */
-import type { Readiness } from '../readiness.ts'
+import { type Readiness, unknownReadiness } from '../readiness.ts'
 import { MetricsSum } from './metrics-sum.ts'
 import type { Report } from './questions.ts'
 
 /** Of these the least counts: what one process cannot do, the proxy cannot promise. */
-const least = ['privatemode_proxy_verified_workers', 'privatemode_proxy_ready']
+const least = [
+  'privatemode_proxy_verified_workers',
+  'privatemode_proxy_ready',
+  'privatemode_proxy_log_signed_timestamp_seconds',
+  'privatemode_proxy_manifest_usable_until_timestamp_seconds',
+]
 
 export type JointParts = {
   /** Of those that take connections; undefined for one that does not answer. */
@@ -41,12 +46,7 @@ function joinReadiness(reports: readonly (Report | undefined)[]): Readiness {
   return { ...worst, verified_workers: Number.isFinite(verified) ? verified : 0 }
 }
 
-const silent: Readiness = {
-  ready: false,
-  reason: 'a process does not answer',
-  manifest: null,
-  verified_workers: 0,
-}
+const silent: Readiness = { ...unknownReadiness, reason: 'a process does not answer' }
 
 const gauge = (name: string, help: string, value: number) =>
   `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`

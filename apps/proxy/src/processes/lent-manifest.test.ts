@@ -8,6 +8,7 @@ import type { ToServing, ToSupervisor } from './questions.ts'
 
 const at = new Date('2026-01-01T00:00:00Z')
 const proof = Uint8Array.of(1, 2, 3)
+const fresh = { asOf: at, staleAt: new Date('2026-01-04T00:00:00Z') }
 
 const manifestOf = (serial: number): Promise<Manifest> => {
   const rule = { kind: 'software', measurements: ['ab'.repeat(48)], root: 'cd'.repeat(32) }
@@ -34,6 +35,7 @@ function source() {
   const made: ManifestSource = {
     fixed: false,
     logProof: () => proof,
+    freshness: () => fresh,
     load() {
       state.loads++
       return state.current
@@ -82,6 +84,7 @@ test('processes get the manifest and its proof, exactly, from one load', async (
   }
   expect(state.loads).toBe(1)
   expect(one.logProof(loaded[0] as Manifest)).toEqual(proof)
+  expect(one.freshness()).toEqual(fresh)
 })
 
 test('a manifest is on record once it is enforced, and an older one that comes late is not', async () => {

@@ -2,7 +2,12 @@
  * One manifest for all processes: the supervisor loads and checks it, remembers the log and keeps the record;
  * the others ask for it. Two of them with a memory of the log each could take it back for each other.
  */
-import { createStaticSource, type Manifest, type ManifestSource } from '@privatemode/sdk'
+import {
+  createStaticSource,
+  type LogFreshness,
+  type Manifest,
+  type ManifestSource,
+} from '@privatemode/sdk'
 import type { Channel } from './channel.ts'
 import type { LentManifest, ToServing, ToSupervisor } from './questions.ts'
 
@@ -30,9 +35,14 @@ export function createManifestLender(source: ManifestSource): ManifestLender {
     const [oldest] = lent.keys()
     if (lent.size > 2 && oldest !== undefined) lent.delete(oldest)
     const proof = source.logProof(manifest)
+    const fresh = source.freshness()
     return {
       bytesBase64: Buffer.from(manifest.bytes).toString('base64'),
       proofBase64: proof === undefined ? null : Buffer.from(proof).toString('base64'),
+      freshness:
+        fresh === undefined
+          ? null
+          : { asOfMs: fresh.asOf.getTime(), staleAtMs: fresh.staleAt.getTime() },
     }
   }
 
@@ -65,13 +75,20 @@ export function borrowManifest(
   fixed: boolean,
 ): ManifestSource {
   let proven: { readonly digest: string; readonly proof: Uint8Array<ArrayBuffer> } | undefined
+  let fresh: LogFreshness | undefined
   return {
     fixed,
+    freshness: () => fresh,
     logProof: ({ digest }) => (digest === proven?.digest ? proven.proof : undefined),
     async load() {
-      const { bytesBase64, proofBase64 } = await channel.ask('manifest', null, loadWithinMs)
+      const lent = await channel.ask('manifest', null, loadWithinMs)
+      const { bytesBase64, proofBase64, freshness } = lent
       const manifest = await createStaticSource(decode(bytesBase64), async () => {}).load()
       if (proofBase64 !== null) proven = { digest: manifest.digest, proof: decode(proofBase64) }
+      if (freshness !== null) {
+        const { asOfMs, staleAtMs } = freshness
+        fresh = { asOf: new Date(asOfMs), staleAt: new Date(staleAtMs) }
+      }
       return manifest
     },
     async enforced({ digest }, at) {

@@ -14,6 +14,8 @@ export type LentManifest = {
   readonly bytesBase64: string
   /** c2sp.org/tlog-proof, where the manifest is from a log. */
   readonly proofBase64: string | null
+  /** When log and witnesses signed it as the latest, and until when that counts; null without a log. */
+  readonly freshness: { readonly asOfMs: number; readonly staleAtMs: number } | null
 }
 
 /** Asked of the supervisor. */

@@ -60,7 +60,11 @@ test('software evidence is refused unless its root is named', async () => {
 })
 
 test('another time, another log and another body are refused', async () => {
-  expect(await verify('--at', '2027-01-01T00:00:00Z', ...log, ...software)).toBe(1)
+  const later = ['--at', '2027-01-01T00:00:00Z']
+  expect(await verify(...later, ...log, ...software)).toBe(1)
+  expect(printed).toContain('log_stale')
+  const patient = ['--max-log-age-hours', '10000']
+  expect(await verify(...later, ...log, ...software, ...patient)).toBe(1)
   expect(printed).toContain('certificate_expired')
   const digest = `sha256:${await digestHex(new Uint8Array())}`
   expect(await verify(...at, '--manifest-digest', digest, ...software)).toBe(1)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import {
   AttestationError,
   type Check,
+  defaultMaxLogAgeHours,
   type ManifestTrust,
   type VerifiedBundle,
   vendorRoots,
@@ -17,6 +18,10 @@ const options = {
   'log-key': { value: 'KEY', help: 'the key of the manifest log' },
   witness: { value: 'KEY', help: 'the key of a witness of the log', repeatable: true },
   quorum: { value: 'N', help: 'how many witnesses must have cosigned; 0 unless given' },
+  'max-log-age-hours': {
+    value: 'N',
+    help: 'how long before --at log and witnesses may have signed; 72 unless given',
+  },
   'manifest-digest': { value: 'DIGEST', help: 'in place of a log: sha256: and 64 hex digits' },
   'software-root': {
     value: 'HEX',
@@ -94,6 +99,7 @@ type Given = {
   readonly 'manifest-digest'?: readonly string[]
   readonly witness?: readonly string[]
   readonly quorum?: readonly string[]
+  readonly 'max-log-age-hours'?: readonly string[]
 }
 
 function parseTrust(given: Given): ManifestTrust {
@@ -101,7 +107,9 @@ function parseTrust(given: Given): ManifestTrust {
   const [digest] = given['manifest-digest'] ?? []
   if (logKey !== undefined && digest === undefined) {
     const quorum = parseCount(given.quorum?.[0])
-    return { kind: 'log', trust: { logKey, witnesses: given.witness ?? [], quorum } }
+    const [hours] = given['max-log-age-hours'] ?? []
+    const maxAgeHours = hours === undefined ? defaultMaxLogAgeHours : parseCount(hours)
+    return { kind: 'log', trust: { logKey, witnesses: given.witness ?? [], quorum }, maxAgeHours }
   }
   if (digest === undefined || logKey !== undefined) {
     throw new UsageError('give either --log-key or --manifest-digest: anyone can write a manifest')

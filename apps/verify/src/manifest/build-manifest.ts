@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { parseManifest } from '@privatemode/attestation'
+import { formatInstant, parseManifest } from '@privatemode/attestation'
 import { type Command, formatOptions, parseOptions, UsageError } from '../command.ts'
 import { readBytes, readManifest, takeFiles } from './read-manifest.ts'
 
@@ -11,6 +11,8 @@ const options = {
   previous: { value: 'FILE', help: 'the manifest before: the serial is the next one' },
   serial: { value: 'N', help: 'the serial, where there is no manifest before' },
   at: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now unless given' },
+  days: { value: 'N', help: 'how long the manifest is valid; 90 days unless given' },
+  'no-expiry': { help: 'leaves expires_at out, for clients that do not know it yet' },
   out: { value: 'FILE', help: 'where the manifest is written; standard output unless given' },
 } as const
 
@@ -28,9 +30,11 @@ ${formatOptions(options)}`,
     const given = parseOptions(options, rest)
     const path = files[0] ?? ''
     const reference = parseReference(await readBytes(path), path)
+    const issuedAt = given.at?.[0] ?? formatInstant(new Date())
     const document = {
       version: 1,
-      issued_at: given.at?.[0] ?? `${new Date().toISOString().slice(0, 19)}Z`,
+      issued_at: issuedAt,
+      expires_at: given['no-expiry'] === undefined ? expiry(issuedAt, given.days?.[0]) : undefined,
       serial: await chooseSerial(given.previous?.[0], given.serial?.[0]),
       evidence: reference.evidence,
       roles: {
@@ -71,6 +75,13 @@ function parseReference(bytes: Uint8Array, path: string): Reference {
   const { models = [] } = reference
   if (!Array.isArray(models)) throw new UsageError(`${path}: models is not a list`)
   return { ...reference, models }
+}
+
+function expiry(issuedAt: string, days = '90'): string {
+  const issued = Date.parse(issuedAt)
+  if (!/^[1-9]\d{0,3}$/.test(days)) throw new UsageError(`--days is ${days}, expected 1 to 9999`)
+  if (Number.isNaN(issued)) throw new UsageError(`--at is ${issuedAt}, expected a time`)
+  return formatInstant(new Date(issued + Number(days) * 24 * 3_600_000))
 }
 
 async function chooseSerial(previous: string | undefined, serial: string | undefined) {

@@ -31,6 +31,9 @@ function explainDocument(manifest: Manifest): string[] {
       : 'accepts SOFTWARE evidence: nothing protects prompts from the operator of the machine'
   return [
     `has serial ${manifest.serial} and was issued at ${manifest.issuedAt.toISOString()}`,
+    manifest.expiresAt === undefined
+      ? 'does not say when it expires'
+      : `expires at ${manifest.expiresAt.toISOString()}`,
     nature,
     `lets a verification count for ${manifest.sessionMinutes} minutes`,
     manifest.logKey === undefined

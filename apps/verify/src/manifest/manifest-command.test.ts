@@ -66,8 +66,27 @@ test('a manifest is built from reference values, with the digest of the weights'
   const digest = createHash('sha256').update(weights).digest('hex')
   expect(manifest.models[0].digest).toBe(`sha256:${digest}`)
   expect(manifest.models[0].file).toBeUndefined()
-  expect(await run('check', path('first'))).toBe(0)
+  expect(manifest.expires_at).toBe('2026-05-01T12:00:00Z')
+  expect(await run('check', path('first'), '--at', '2026-05-01T11:59:59Z')).toBe(0)
   expect(printed).toContain('good: serial 1, hardware evidence, sha256:')
+})
+
+test('a manifest says when it expires; one that does not is warned about, or refused', async () => {
+  await build('short', {}, '--days', '7')
+  const at = (time: string) => ['--at', time, '--strict']
+  expect(await run('check', path('short'), ...at('2026-02-07T11:59:59Z'))).toBe(0)
+  expect(await run('check', path('short'), ...at('2026-02-07T12:00:00Z'))).toBe(1)
+  expect(complained).toContain('manifest_expired')
+  await build('endless', {}, '--no-expiry')
+  expect(await run('check', path('endless'))).toBe(0)
+  expect(printed).toContain('warning: it does not expire')
+  expect(await run('check', path('endless'), '--strict')).toBe(1)
+  expect(complained).toContain('refused: it does not expire')
+  await build('long', {}, '--days', '367')
+  expect(await run('check', path('long'), ...at('2026-03-01T12:00:00Z'))).toBe(1)
+  await expect(build('none', {}, '--days', '0')).rejects.toBeInstanceOf(UsageError)
+  expect(await run('diff', path('short'), path('endless'))).toBe(1)
+  expect(printed).toContain('no longer: expires at 2026-02-07T12:00:00.000Z')
 })
 
 test('the serial follows the manifest before', async () => {
@@ -181,6 +200,25 @@ test('manifests are published one after the other, and serials must grow', async
   expect(checkpoint).toContain('\n— w1 ')
   expect(existsSync(path('log/tile/entries/000.p/2'))).toBe(true)
   expect(existsSync(path('log/.publishing'))).toBe(false)
+})
+
+test('a log is signed anew without a new entry, for a timer to run', async () => {
+  await run('key', '--name', 'log.example', '--out', path('timer.key'))
+  const where = ['--log', path('timed'), '--key', path('timer.key')]
+  expect(await run('publish', '--refresh', ...where)).toBe(1)
+  expect(complained).toContain('publish a manifest first')
+  await build('first')
+  await run('publish', path('first'), ...where)
+  const before = readFileSync(path('timed/checkpoint'), 'utf8')
+  await Bun.sleep(1_001) // a signature has whole seconds
+  expect(await run('publish', '--refresh', ...where)).toBe(0)
+  expect(printed).toContain('log.example: entry with serial 1 signed anew at 2')
+  expect(printed).toContain('warning: that manifest expires at 2026-05-01')
+  const after = readFileSync(path('timed/checkpoint'), 'utf8')
+  expect(after.split('\n').slice(0, 5)).toEqual(before.split('\n').slice(0, 5))
+  expect(after).not.toBe(before)
+  expect(existsSync(path('timed/tile/entries/000.p/2'))).toBe(false)
+  await expect(run('publish', '--refresh', path('first'), ...where)).rejects.toThrow('unknown')
 })
 
 test('a second publisher is kept out, and a manifest for another log is not published', async () => {

@@ -1,5 +1,6 @@
-/** `manifest publish`: appends a manifest to the log in a folder. */
+/** `manifest publish`: appends a manifest to the log in a folder, or signs the log anew. */
 import {
+  type Cosign,
   cosignCheckpoint,
   formatVerifierKey,
   type LogStore,
@@ -8,63 +9,98 @@ import {
   parseManifest,
   parseNoteSigner,
   publishEntry,
-  verifyLatest,
+  readLatestEntry,
+  refreshCheckpoint,
 } from '@privatemode/attestation'
 import { type Command, formatOptions, parseOptions, required, UsageError } from '../command.ts'
 import { logFolder, withLock } from './log-folder.ts'
 import { readBytes, readManifest, takeFiles } from './read-manifest.ts'
 
 const options = {
-  log: { value: 'FOLDER', help: 'where the log lies; made where it does not' },
+  log: { value: 'FOLDER', help: 'log directory, created if missing' },
   key: { value: 'FILE', help: "the log's signing key, as `manifest key` makes it" },
   'witness-key': {
     value: 'FILE',
     help: 'cosigns with a witness key that is at hand',
     repeatable: true,
   },
+  refresh: { help: 'appends nothing: signs the latest state anew, with the present time' },
 } as const
 
 export const publishManifest: Command = {
-  summary: 'appends a manifest to the log in a folder',
-  help: `manifest publish FILE --log FOLDER --key FILE\n\n${formatOptions(options)}`,
-  run: async (args, { out }) => {
-    const { files, rest } = takeFiles(args, 'FILE')
+  summary: 'appends a manifest to the log in a folder, or signs the log anew',
+  help: `manifest publish FILE --log FOLDER --key FILE
+manifest publish --refresh --log FOLDER --key FILE
+
+Clients refuse a log that was last signed more than 72 hours ago: have a timer run --refresh once a day.
+
+${formatOptions(options)}`,
+  run: async (args, output) => {
+    const refresh = args.includes('--refresh')
+    const { files, rest } = refresh ? { files: [], rest: args } : takeFiles(args, 'FILE')
     const given = parseOptions(options, rest)
     const folder = required(given.log, 'log')
-    const manifest = await readManifest(files[0] ?? '')
     const signer = await readSigner(required(given.key, 'key'))
     const witnesses = await Promise.all((given['witness-key'] ?? []).map(readSigner))
-    const logKey = formatVerifierKey(signer.key)
-    if (manifest.logKey !== undefined && manifest.logKey !== logKey) {
-      throw new UsageError(`the manifest is for the log ${manifest.logKey}, this one is ${logKey}`)
+    const cosign: Cosign = async (checkpoint) => {
+      let cosigned = checkpoint
+      for (const witness of witnesses) {
+        cosigned = await cosignCheckpoint(cosigned, witness, new Date())
+      }
+      return cosigned
     }
-    const published = await withLock(folder, async () => {
-      const store = logFolder(folder)
-      requireSuccessor(await latestManifest(store, logKey), manifest)
-      return publishEntry(store, signer, manifest.bytes, async (checkpoint) => {
-        let cosigned = checkpoint
-        for (const witness of witnesses) {
-          cosigned = await cosignCheckpoint(cosigned, witness, new Date())
-        }
-        return cosigned
-      })
-    })
-    const what = published.appended ? 'published as' : 'is already'
-    out(`serial ${manifest.serial} ${what} entry ${published.index} of ${signer.key.name}`)
-    out(`clients verify it with --logKey ${logKey}`)
-    return 0
+    const store = logFolder(folder)
+    if (refresh) return withLock(folder, () => signAnew(store, signer, cosign, output.out))
+    const manifest = await readManifest(files[0] ?? '')
+    return withLock(folder, () => append(store, signer, manifest, cosign, output.out))
   },
 }
+
+async function append(
+  store: LogStore,
+  signer: NoteSigner,
+  manifest: Manifest,
+  cosign: Cosign,
+  out: (text: string) => void,
+): Promise<number> {
+  const logKey = formatVerifierKey(signer.key)
+  if (manifest.logKey !== undefined && manifest.logKey !== logKey) {
+    throw new UsageError(`the manifest is for the log ${manifest.logKey}, this one is ${logKey}`)
+  }
+  requireSuccessor(await latestManifest(store, signer), manifest)
+  const published = await publishEntry(store, signer, manifest.bytes, { cosign })
+  const what = published.appended ? 'published as' : 'is already'
+  out(`serial ${manifest.serial} ${what} entry ${published.index} of ${signer.key.name}`)
+  out(`clients verify it with --manifestLogKey ${logKey}`)
+  return 0
+}
+
+async function signAnew(
+  store: LogStore,
+  signer: NoteSigner,
+  cosign: Cosign,
+  out: (text: string) => void,
+): Promise<number> {
+  const at = new Date()
+  await refreshCheckpoint(store, signer, { at, cosign })
+  const latest = await latestManifest(store, signer)
+  out(`${signer.key.name}: entry with serial ${latest?.serial} signed anew at ${at.toISOString()}`)
+  const { expiresAt } = latest ?? {}
+  if (expiresAt !== undefined && expiresAt.getTime() - at.getTime() < expiryWarningMs) {
+    out(`warning: that manifest expires at ${expiresAt.toISOString()}; publish a new one before`)
+  }
+  return 0
+}
+
+const expiryWarningMs = 14 * 24 * 3_600_000
 
 async function readSigner(path: string): Promise<NoteSigner> {
   return parseNoteSigner(new TextDecoder().decode(await readBytes(path)))
 }
 
-async function latestManifest(store: LogStore, logKey: string): Promise<Manifest | undefined> {
-  if ((await store.read('checkpoint', 65_536)) === undefined) return undefined
-  const trust = { logKey, witnesses: [], quorum: 0 }
-  const { entry } = await verifyLatest({ ...trust, read: store.read, remembered: undefined })
-  return parseManifest(entry)
+async function latestManifest(store: LogStore, signer: NoteSigner): Promise<Manifest | undefined> {
+  const latest = await readLatestEntry(store, signer)
+  return latest === undefined ? undefined : parseManifest(latest.entry)
 }
 
 // Clients that run through the change would refuse a serial that does not grow.

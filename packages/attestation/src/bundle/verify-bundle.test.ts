@@ -1,10 +1,15 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { concatBytes, utf8 } from '../bytes.ts'
+import { openCheckpoint } from '../log/checkpoint.ts'
+import { formatLogProof } from '../log/log-proof.ts'
+import { publishEntry } from '../log/publish.ts'
+import { TileTree } from '../log/tile-tree.ts'
 import { parseReceipt } from '../receipt.ts'
 import { vendorRoots } from '../roots.ts'
+import { MemoryLog, newSigner } from '../testing/memory-log.ts'
 import { digestHex, type SoftwareBundle, softwareBundle } from '../testing/software-bundle.ts'
-import { chatModel, type SoftwareWorld, softwareWorld } from '../testing/software-world.ts'
+import { chatModel, noon, type SoftwareWorld, softwareWorld } from '../testing/software-world.ts'
 import type { AttestationErrorCode } from '../verdict.ts'
 import { type Bundle, formatEvidenceBundle, parseEvidenceBundle } from './bundle.ts'
 import { type VerifyBundleInputs, verifyBundle } from './verify-bundle.ts'
@@ -65,8 +70,31 @@ test('a manifest that is named by its digest needs no log, and no other will do'
 
 test('another nonce, another time and other roots are refused', async () => {
   await refused(verify({ nonce: new Uint8Array(32) }), 'binding_mismatch')
-  await refused(verify({}, { at: new Date('2027-01-01T00:00:00Z') }), 'certificate_expired')
+  const atNight = new Date('2026-03-03T00:00:00Z')
+  await refused(verify({}, { at: atNight }), 'certificate_expired')
   await refused(verify({}, { roots: vendorRoots }), 'software_refused')
+})
+
+test('a manifest that its log had replaced, or vouched for too long ago, is refused', async () => {
+  const signer = await newSigner('log.example')
+  const log = new MemoryLog()
+  const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
+  const manifestTrust = { kind: 'log', trust, maxAgeHours: 1 } as const
+  const publish = (entry: Uint8Array, at: Date) => publishEntry(log, signer, entry, { at })
+  const proof = async (index: number) => {
+    const checkpoint = log.files.get('checkpoint')!
+    const { size } = await openCheckpoint(checkpoint, signer.key, { witnesses: [], quorum: 0 })
+    const hashes = await new TileTree(log.read, size).inclusionProof(index)
+    return formatLogProof({ index, hashes, checkpoint })
+  }
+  await publish(good.bundle.manifest, noon)
+  const logProof = await proof(0)
+  const verified = await verify({ logProof }, { manifestTrust })
+  expect(verified.checks.map(({ id }) => id)).toContain('log/latest')
+  const later = new Date(noon.getTime() + 3_600_000)
+  await refused(verify({ logProof }, { manifestTrust, at: later }), 'log_stale')
+  await publish(utf8('a newer manifest'), noon)
+  await refused(verify({ logProof: await proof(0) }, { manifestTrust }), 'manifest_superseded')
 })
 
 test('software evidence in a bundle passes the same gates', async () => {

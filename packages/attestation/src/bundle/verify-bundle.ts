@@ -3,6 +3,8 @@ import type { AttestedWorker } from '../attested-worker.ts'
 import { formatHex } from '../bytes.ts'
 import { namedSha256 } from '../digest.ts'
 import type { RevocationPolicy, Roots } from '../evidence.ts'
+import { formatInstant } from '../fields.ts'
+import { requireFreshLog } from '../log/freshness.ts'
 import { verifyLogProof } from '../log/log-proof.ts'
 import type { LogTrust } from '../log/log-trust.ts'
 import { type Manifest, parseManifest } from '../manifest/manifest.ts'
@@ -15,7 +17,7 @@ import { type Bundle, parseEvidenceBundle } from './bundle.ts'
 
 /** Why the manifest in a bundle is to be believed: anyone can write one. */
 export type ManifestTrust =
-  | { readonly kind: 'log'; readonly trust: LogTrust }
+  | { readonly kind: 'log'; readonly trust: LogTrust; readonly maxAgeHours: number }
   /** `sha256:` and 64 hex digits. */
   | { readonly kind: 'digest'; readonly digest: string }
 
@@ -47,7 +49,7 @@ export async function verifyBundle(
   const transcript = new Transcript()
   const bundle = transcript.attempt('bundle/form', () => parseEvidenceBundle(bytes))
   transcript.pass('bundle/form', `${bytes.length} bytes, nonce ${formatHex(bundle.nonce)}`)
-  await requireTrustedManifest(bundle, inputs.manifestTrust, transcript)
+  await requireTrustedManifest(bundle, inputs, transcript)
   const manifest = await parseManifest(bundle.manifest).catch((cause) => rethrow(cause, transcript))
   transcript.pass('manifest/form', `serial ${manifest.serial}, ${manifest.digest}`)
   const { roots, revocation, at } = inputs
@@ -64,7 +66,7 @@ export async function verifyBundle(
 
 async function requireTrustedManifest(
   bundle: Bundle,
-  trust: ManifestTrust,
+  { manifestTrust: trust, at }: VerifyBundleInputs,
   transcript: Transcript,
 ): Promise<void> {
   switch (trust.kind) {
@@ -83,6 +85,8 @@ async function requireTrustedManifest(
         'log/proof',
         `entry ${index} of ${checkpoint.size} in ${checkpoint.origin}, cosigned by ${witnesses}`,
       )
+      requireLatest(index, checkpoint.size, transcript)
+      requireFreshProof(checkpoint.asOf, at, trust.maxAgeHours, transcript)
       return
     }
     case 'digest': {
@@ -96,6 +100,27 @@ async function requireTrustedManifest(
       transcript.skip('log/proof', 'the manifest was named by its digest')
     }
   }
+}
+
+// A client enforces the last entry only; an earlier one was in force before, and is not any more.
+function requireLatest(index: number, size: number, transcript: Transcript): void {
+  transcript.require(
+    index === size - 1,
+    'log/latest',
+    'manifest_superseded',
+    `manifest is entry ${index}, the latest of that checkpoint is ${size - 1}`,
+  )
+}
+
+function requireFreshProof(
+  asOf: Date | undefined,
+  at: Date,
+  maxAgeHours: number,
+  transcript: Transcript,
+): void {
+  const id = 'log/age'
+  const fresh = transcript.attempt(id, () => requireFreshLog(asOf, at, maxAgeHours))
+  transcript.pass(id, `signed as the latest state at ${formatInstant(fresh.asOf)}`)
 }
 
 async function verifyBundledReceipt(

@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test'
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import { formatBase64, utf8 } from '../bytes.ts'
 import { newSigner } from '../testing/memory-log.ts'
-import { cosignCheckpoint, openCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { cosignCheckpoint, dateCheckpoint, openCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { requireFreshLog } from './freshness.ts'
 import { createNoteSigner, parseNoteSigner } from './note-signer.ts'
 import {
   formatSignedNote,
@@ -64,7 +65,7 @@ test('a signing key whose id is not its own, or of an unknown form, is refused',
 
 test('a checkpoint opens with the key of its log and with no other', async () => {
   const log = await newSigner('log.example')
-  const note = await signCheckpoint(head('log.example'), log)
+  const note = await signCheckpoint(head('log.example'), log, at)
   const opened = await openCheckpoint(note, log.key, noWitnesses)
   expect(opened).toMatchObject({ origin: 'log.example', size: 7, witnesses: [] })
   const other = await newSigner('log.example')
@@ -74,22 +75,26 @@ test('a checkpoint opens with the key of its log and with no other', async () =>
 
 test('a checkpoint for another origin is refused, although the right key signed it', async () => {
   const log = await newSigner('log.example')
-  const note = await signCheckpoint(head('other.example'), log)
+  const note = await signCheckpoint(head('other.example'), log, at)
   const opened = openCheckpoint(note, log.key, noWitnesses)
   await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })
 })
 
 test('a flip of any bit of a checkpoint is refused', async () => {
   const log = await newSigner('log.example')
-  const note = await signCheckpoint(head('log.example'), log)
+  const note = await signCheckpoint(head('log.example'), log, at)
   let refused = 0
   for (let bit = 0; bit < note.length * 8; bit++) {
     const flipped = note.slice()
     flipped[bit >> 3]! ^= 1 << (bit & 7)
-    await openCheckpoint(flipped, log.key, noWitnesses).then(
-      () => expect.unreachable(`bit ${bit} was not noticed`),
-      (error) => expect(error.name).toBe('AttestationError'),
-    )
+    // Where the line with the date is damaged it may be a stranger's; then there is no date.
+    const opened = openCheckpoint(flipped, log.key, noWitnesses)
+    await opened
+      .then(({ asOf }) => requireFreshLog(asOf, at, 72))
+      .then(
+        () => expect.unreachable(`bit ${bit} was not noticed`),
+        (error) => expect(error.name).toBe('AttestationError'),
+      )
     refused += 1
   }
   expect(refused).toBe(note.length * 8)
@@ -99,7 +104,7 @@ test('a cosignature is the one that the specification describes', async () => {
   const { text, verifierKey } = await createNoteSigner('witness.example', 'cosignature/v1')
   const witness = await parseNoteSigner(text)
   const log = await newSigner('log.example')
-  const note = await signCheckpoint(head('log.example'), log)
+  const note = await signCheckpoint(head('log.example'), log, at)
   const cosigned = await cosignCheckpoint(note, witness, at)
   const { signatures, text: body } = parseSignedNote(cosigned)
   const seed = Buffer.from(text.split('+').slice(4).join('+'), 'base64').subarray(1)
@@ -112,7 +117,7 @@ test('a cosignature is the one that the specification describes', async () => {
   const timestamp = Buffer.alloc(8)
   timestamp.writeBigUInt64BE(BigInt(at.getTime() / 1000))
   const expected = Buffer.concat([timestamp, sign(null, Buffer.from(message), privateKey)])
-  expect(Buffer.from(signatures[1]!.signature).equals(expected)).toBe(true)
+  expect(Buffer.from(signatures.at(-1)!.signature).equals(expected)).toBe(true)
   const raw = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
   const id = await noteKeyId('witness.example', 'cosignature/v1', raw)
   expect(verifierKey).toBe(
@@ -126,7 +131,7 @@ test('as many witnesses as the rule says must have cosigned', async () => {
     ['w1', 'w2', 'w3'].map((name) => newSigner(name, 'cosignature/v1')),
   )
   const witnesses = [one!.key, two!.key, three!.key]
-  const signed = await signCheckpoint(head('log.example'), log)
+  const signed = await signCheckpoint(head('log.example'), log, at)
   const cosigned = await cosignCheckpoint(await cosignCheckpoint(signed, one!, at), three!, at)
   const open = (quorum: number, note = cosigned) =>
     openCheckpoint(note, log.key, { witnesses, quorum })
@@ -136,10 +141,49 @@ test('as many witnesses as the rule says must have cosigned', async () => {
   await expect(open(1, signed)).rejects.toMatchObject(missing)
 })
 
+test('a checkpoint is as old as the oldest word that is demanded of the log and its witnesses', async () => {
+  const log = await newSigner('log.example')
+  const [one, two] = await Promise.all(
+    ['w1', 'w2'].map((name) => newSigner(name, 'cosignature/v1')),
+  )
+  const witnesses = [one!.key, two!.key]
+  const hours = (count: number) => new Date(at.getTime() + count * 3_600_000)
+  const asOf = async (note: Uint8Array, quorum: number) =>
+    (await openCheckpoint(note, log.key, { witnesses, quorum })).asOf
+  const signed = await signCheckpoint(head('log.example'), log, hours(5))
+  const cosigned = await cosignCheckpoint(await cosignCheckpoint(signed, one!, at), two!, hours(3))
+  expect(await asOf(signed, 0)).toEqual(hours(5))
+  expect(await asOf(cosigned, 0)).toEqual(hours(5))
+  expect(await asOf(cosigned, 1)).toEqual(hours(3))
+  expect(await asOf(cosigned, 2)).toEqual(at)
+  // Signed anew, each line takes the place of the one before it.
+  const anew = await cosignCheckpoint(cosigned, one!, hours(9))
+  expect(await asOf(anew, 2)).toEqual(hours(3))
+  expect(await asOf(await dateCheckpoint(anew, log, hours(1)), 2)).toEqual(hours(1))
+  expect(parseSignedNote(anew).signatures).toHaveLength(4)
+})
+
+test('a checkpoint from before logs dated theirs has no time, and a false date condemns it', async () => {
+  const log = await newSigner('log.example')
+  const { text, signatures } = parseSignedNote(await signCheckpoint(head('log.example'), log, at))
+  const [own, dated] = signatures
+  const undated = formatSignedNote({ text, signatures: [own!] })
+  expect((await openCheckpoint(undated, log.key, noWitnesses)).asOf).toBeUndefined()
+  const later = dated!.signature.slice()
+  later[7]! ^= 1
+  const redated = formatSignedNote({ text, signatures: [own!, { ...dated!, signature: later }] })
+  const opened = openCheckpoint(redated, log.key, noWitnesses)
+  await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })
+  const never = await dateCheckpoint(undated, log, new Date(8.64e15))
+  await expect(openCheckpoint(never, log.key, noWitnesses)).rejects.toMatchObject({
+    code: 'log_malformed',
+  })
+})
+
 test('one witness does not count twice: neither its line nor its key under two names', async () => {
   const log = await newSigner('log.example')
   const witness = await newSigner('w1', 'cosignature/v1')
-  const signed = await signCheckpoint(head('log.example'), log)
+  const signed = await signCheckpoint(head('log.example'), log, at)
   const twice = await cosignCheckpoint(await cosignCheckpoint(signed, witness, at), witness, at)
   const { publicKey } = witness.key
   const id = await noteKeyId('w2', 'cosignature/v1', publicKey)
@@ -153,9 +197,9 @@ test('one witness does not count twice: neither its line nor its key under two n
 test('a false cosignature by a known witness condemns the checkpoint', async () => {
   const log = await newSigner('log.example')
   const witness = await newSigner('w1', 'cosignature/v1')
-  const other = await signCheckpoint({ ...head('log.example'), size: 8 }, log)
-  const line = parseSignedNote(await cosignCheckpoint(other, witness, at)).signatures[1]!
-  const note = parseSignedNote(await signCheckpoint(head('log.example'), log))
+  const other = await signCheckpoint({ ...head('log.example'), size: 8 }, log, at)
+  const line = parseSignedNote(await cosignCheckpoint(other, witness, at)).signatures.at(-1)!
+  const note = parseSignedNote(await signCheckpoint(head('log.example'), log, at))
   const forged = formatSignedNote({ ...note, signatures: [...note.signatures, line] })
   const opened = openCheckpoint(forged, log.key, { witnesses: [witness.key], quorum: 0 })
   await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })
@@ -164,10 +208,10 @@ test('a false cosignature by a known witness condemns the checkpoint', async () 
 test('the log cannot cosign for a witness, nor a witness sign for the log', async () => {
   const log = await newSigner('log.example')
   const witness = await newSigner('log.example', 'cosignature/v1')
-  const text = new TextDecoder().decode(await signCheckpoint(head('log.example'), log))
+  const text = new TextDecoder().decode(await signCheckpoint(head('log.example'), log, at))
   const { signatures, ...note } = parseSignedNote(utf8(text))
   const only = await cosignCheckpoint(formatSignedNote({ ...note, signatures }), witness, at)
-  const line = parseSignedNote(only).signatures[1]!
+  const line = parseSignedNote(only).signatures.at(-1)!
   const unsigned = formatSignedNote({ ...note, signatures: [line] })
   const opened = openCheckpoint(unsigned, log.key, noWitnesses)
   await expect(opened).rejects.toMatchObject({ code: 'log_signature_invalid' })

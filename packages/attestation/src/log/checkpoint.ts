@@ -1,16 +1,28 @@
 /** Checkpoints (c2sp.org/tlog-checkpoint): a log's signed size and root, and who has seen them. */
-import { type Bytes, concatBytes, formatBase64, formatHex, parseBase64, utf8 } from '../bytes.ts'
+import {
+  type Bytes,
+  concatBytes,
+  equalBytes,
+  formatBase64,
+  formatHex,
+  parseBase64,
+  utf8,
+} from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { type NoteSigner, signEd25519 } from './note-signer.ts'
 import {
   formatSignedNote,
   type NoteSignature,
+  noteKeyId,
   parseSignedNote,
   type SignedNote,
   type VerifierKey,
   verifiedSignature,
   verifyEd25519,
 } from './signed-note.ts'
+
+/** Of the year 9999: later ones have no date that all parts can write. */
+const lastSecond = 253_402_300_799n
 
 export type TreeHead = { readonly origin: string; readonly size: number; readonly root: Bytes }
 
@@ -22,7 +34,14 @@ export type Checkpoint = TreeHead & {
   readonly note: Bytes
   /** Names of the witnesses whose cosignatures were verified. */
   readonly witnesses: readonly string[]
+  /**
+   * When the log, and as many witnesses as the rule demands, have all said that this is the latest
+   * state: the oldest of these times. Undefined where the log itself gives none.
+   */
+  readonly asOf: Date | undefined
 }
+
+type Cosignature = { readonly name: string; readonly at: Date }
 
 /** Opens a checkpoint: signed by the log, and cosigned as the rule demands. */
 export async function openCheckpoint(
@@ -47,18 +66,41 @@ export async function openCheckpoint(
       `checkpoint is of log ${JSON.stringify(head.origin)}, expected ${logKey.name}`,
     )
   }
-  const witnesses = await verifyCosignatures(note, rule)
-  return { ...head, note: new Uint8Array(bytes), witnesses }
+  const own = await verifyCosignature(note, await datingKey(logKey))
+  const cosignatures = await verifyCosignatures(note, rule)
+  return {
+    ...head,
+    note: new Uint8Array(bytes),
+    witnesses: cosignatures.map(({ name }) => name),
+    asOf: oldestDemanded(own, cosignatures, rule.quorum),
+  }
 }
 
-export async function signCheckpoint(head: TreeHead, signer: NoteSigner): Promise<Bytes> {
+/** Signed, and dated: without a time nobody could tell an old state from the latest. */
+export async function signCheckpoint(head: TreeHead, signer: NoteSigner, at: Date): Promise<Bytes> {
   const text = `${head.origin}\n${head.size}\n${formatBase64(head.root)}\n`
   const signature = await signEd25519(signer.privateKey, utf8(text))
   const { name, id } = signer.key
-  return formatSignedNote({ text, signatures: [{ name, id, signature }] })
+  return dateCheckpoint(
+    formatSignedNote({ text, signatures: [{ name, id, signature }] }),
+    signer,
+    at,
+  )
 }
 
-/** Adds a witness's signature line (c2sp.org/tlog-cosignature, the Ed25519 form). */
+/**
+ * Says anew that this is the log's latest state. A checkpoint has no time of its own and extension
+ * lines are advised against, so the log cosigns itself: a line that older clients pass over.
+ */
+export async function dateCheckpoint(
+  bytes: Uint8Array,
+  signer: NoteSigner,
+  at: Date,
+): Promise<Bytes> {
+  return cosignCheckpoint(bytes, { ...signer, key: await datingKey(signer.key) }, at)
+}
+
+/** Adds a witness's signature line (c2sp.org/tlog-cosignature, the Ed25519 form) in place of its last. */
 export async function cosignCheckpoint(
   bytes: Uint8Array,
   witness: NoteSigner,
@@ -70,28 +112,62 @@ export async function cosignCheckpoint(
   const signed = await signEd25519(witness.privateKey, cosignedMessage(timestamp, note.text))
   const { name, id } = witness.key
   const line: NoteSignature = { name, id, signature: concatBytes(timestamp, signed) }
-  return formatSignedNote({ text: note.text, signatures: [...note.signatures, line] })
+  const others = note.signatures.filter((one) => one.name !== name || !equalBytes(one.id, id))
+  return formatSignedNote({ text: note.text, signatures: [...others, line] })
 }
 
-async function verifyCosignatures(note: SignedNote, rule: WitnessRule): Promise<readonly string[]> {
-  const names: string[] = []
+async function verifyCosignatures(
+  note: SignedNote,
+  rule: WitnessRule,
+): Promise<readonly Cosignature[]> {
+  const found: Cosignature[] = []
   // By key, not by name: one key under two names is one witness.
   const seen = new Set<string>()
   for (const key of rule.witnesses) {
-    const signature = await verifiedSignature(note, key, ({ signature }) => {
-      const message = cosignedMessage(signature.subarray(0, 8), note.text)
-      return verifyEd25519(key.publicKey, signature.slice(8), message)
-    })
-    if (signature === undefined || key.type !== 'cosignature/v1') continue
-    if (seen.has(formatHex(key.publicKey))) continue
+    const at = await verifyCosignature(note, key)
+    if (at === undefined || seen.has(formatHex(key.publicKey))) continue
     seen.add(formatHex(key.publicKey))
-    names.push(key.name)
+    found.push({ name: key.name, at })
   }
-  if (names.length >= rule.quorum) return names
+  if (found.length >= rule.quorum) return found
   throw new AttestationError(
     'log_witnesses_missing',
-    `${names.length} of ${rule.witnesses.length} witnesses have cosigned, expected ${rule.quorum} at least`,
+    `${found.length} of ${rule.witnesses.length} witnesses have cosigned, expected ${rule.quorum} at least`,
   )
+}
+
+/** When `key` has cosigned; undefined where it has not. */
+async function verifyCosignature(note: SignedNote, key: VerifierKey): Promise<Date | undefined> {
+  const line = await verifiedSignature(note, key, ({ signature }) => {
+    const message = cosignedMessage(signature.subarray(0, 8), note.text)
+    return verifyEd25519(key.publicKey, signature.slice(8), message)
+  })
+  if (line === undefined || key.type !== 'cosignature/v1') return undefined
+  const { buffer, byteOffset } = line.signature
+  const seconds = new DataView(buffer, byteOffset, 8).getBigUint64(0)
+  if (seconds > lastSecond) {
+    throw new AttestationError(
+      'log_malformed',
+      `cosignature of ${key.name} is of second ${seconds}`,
+    )
+  }
+  return new Date(Number(seconds) * 1000)
+}
+
+/** The log's own key in its second use; the header line of cosignatures keeps the two apart. */
+async function datingKey({ name, publicKey }: VerifierKey): Promise<VerifierKey> {
+  const type = 'cosignature/v1'
+  return { name, type, publicKey, id: await noteKeyId(name, type, publicKey) }
+}
+
+function oldestDemanded(
+  own: Date | undefined,
+  cosignatures: readonly Cosignature[],
+  quorum: number,
+): Date | undefined {
+  if (own === undefined) return undefined
+  const newestFirst = cosignatures.map(({ at }) => at.getTime()).sort((one, other) => other - one)
+  return new Date(Math.min(own.getTime(), ...newestFirst.slice(0, quorum)))
 }
 
 function cosignedMessage(timestamp: Uint8Array, text: string): Bytes {

@@ -1,6 +1,7 @@
 /** The publisher's side of a log: appends an entry to the tiles and signs the new checkpoint. */
 import { type Bytes, concatBytes, equalBytes } from '../bytes.ts'
-import { openCheckpoint, signCheckpoint } from './checkpoint.ts'
+import { AttestationError } from '../verdict.ts'
+import { dateCheckpoint, openCheckpoint, signCheckpoint } from './checkpoint.ts'
 import { completeRoot, leafHash } from './merkle.ts'
 import type { NoteSigner } from './note-signer.ts'
 import { maxNoteBytes } from './signed-note.ts'
@@ -33,36 +34,84 @@ export type Published = {
 /** Asks witnesses for their signature lines, before anyone sees the checkpoint. */
 export type Cosign = (checkpoint: Bytes) => Promise<Bytes>
 
+export type PublishOptions = {
+  /** The time that the checkpoint is signed for; now unless given. */
+  readonly at?: Date
+  readonly cosign?: Cosign
+}
+
 /**
- * Appends `entry`, unless it is the last entry already. One publisher at a time: two at once could
- * sign two histories, which is what clients refuse for good.
+ * Appends `entry`; where it is the last entry already, the checkpoint is only dated anew. One
+ * publisher at a time: two at once could sign two histories, which is what clients refuse for good.
  */
 export async function publishEntry(
   store: LogStore,
   signer: NoteSigner,
   entry: Uint8Array,
-  cosign: Cosign = async (checkpoint) => checkpoint,
+  options: PublishOptions = {},
 ): Promise<Published> {
-  const origin = signer.key.name
-  const existing = await readFile(store.read, checkpointPath, maxNoteBytes)
-  const size =
-    existing === undefined
-      ? 0
-      : (await openCheckpoint(existing, signer.key, { witnesses: [], quorum: 0 })).size
-  if (existing !== undefined && size > 0) {
-    const latest = await new TileTree(store.read, size).entry(size - 1)
-    if (equalBytes(latest, entry)) {
-      return { index: size - 1, checkpoint: new Uint8Array(existing), appended: false }
-    }
+  const latest = await readLatestEntry(store, signer)
+  if (latest !== undefined && equalBytes(latest.entry, entry)) {
+    const checkpoint = await refreshCheckpoint(store, signer, options)
+    return { index: latest.index, checkpoint, appended: false }
   }
+  const size = latest === undefined ? 0 : latest.index + 1
   await appendToBundle(store, size, entry)
   await appendToTile(store, 0, size, await leafHash(entry))
   // Last of all: until the checkpoint is there, nothing refers to the new files.
   const root = await new TileTree(store.read, size + 1).root()
-  const checkpoint = await cosign(await signCheckpoint({ origin, size: size + 1, root }, signer))
+  const head = { origin: signer.key.name, size: size + 1, root }
+  const { at = new Date(), cosign = unchanged } = options
+  const checkpoint = await cosign(await signCheckpoint(head, signer, at))
   await store.write(checkpointPath, checkpoint)
   return { index: size, checkpoint, appended: true }
 }
+
+/**
+ * Says of the latest checkpoint that it still is: clients refuse a log that nobody has signed for
+ * days. Nothing is appended, and lines of witnesses that are not asked again stay as they are.
+ */
+export async function refreshCheckpoint(
+  store: LogStore,
+  signer: NoteSigner,
+  { at = new Date(), cosign = unchanged }: PublishOptions = {},
+): Promise<Bytes> {
+  const existing = await readFile(store.read, checkpointPath, maxNoteBytes)
+  if (existing === undefined) {
+    throw new AttestationError(
+      'log_malformed',
+      'log has no checkpoint yet; publish a manifest first',
+    )
+  }
+  const { size, root } = await openOwn(existing, signer)
+  // A publisher signs only what it has: files that were changed or lost since are not vouched for again.
+  if (!equalBytes(await new TileTree(store.read, size).root(), root)) {
+    throw new AttestationError(
+      'log_inclusion_invalid',
+      `tiles do not hash to the root that the checkpoint of size ${size} signs`,
+    )
+  }
+  const checkpoint = await cosign(await dateCheckpoint(existing, signer, at))
+  await store.write(checkpointPath, checkpoint)
+  return checkpoint
+}
+
+/** The last entry of a log of one's own, at whatever time it was signed; undefined in a new log. */
+export async function readLatestEntry(
+  store: LogStore,
+  signer: NoteSigner,
+): Promise<{ readonly entry: Bytes; readonly index: number } | undefined> {
+  const existing = await readFile(store.read, checkpointPath, maxNoteBytes)
+  if (existing === undefined) return undefined
+  const { size } = await openOwn(existing, signer)
+  if (size === 0) return undefined
+  return { entry: await new TileTree(store.read, size).entry(size - 1), index: size - 1 }
+}
+
+const unchanged: Cosign = async (checkpoint) => checkpoint
+
+const openOwn = (checkpoint: Uint8Array, signer: NoteSigner) =>
+  openCheckpoint(checkpoint, signer.key, { witnesses: [], quorum: 0 })
 
 async function appendToBundle(store: LogStore, size: number, entry: Uint8Array): Promise<void> {
   const index = Math.floor(size / tileWidth)

@@ -24,8 +24,9 @@ test('our tiles hash to the roots that another implementation computed', async (
   }
 })
 
-test('our checkpoint is, byte for byte, the one that another implementation signed', async () => {
-  expect(new TextDecoder().decode(log.files.get('checkpoint'))).toBe(vectors.checkpoint)
+test('our checkpoint is the one that another implementation signed, with a date added', async () => {
+  const lines = new TextDecoder().decode(log.files.get('checkpoint')).split('\n')
+  expect(lines.toSpliced(-2, 1).join('\n')).toBe(vectors.checkpoint)
   const key = await parseVerifierKey(vectors.verifier_key)
   const opened = await openCheckpoint(utf8(vectors.checkpoint), key, { witnesses: [], quorum: 0 })
   expect(opened.size).toBe(600)

@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { utf8 } from '../bytes.ts'
 import { entries, MemoryLog, newSigner } from '../testing/memory-log.ts'
+import { noon } from '../testing/software-world.ts'
 import type { AttestationErrorCode } from '../verdict.ts'
 import { cosignCheckpoint, openCheckpoint, signCheckpoint } from './checkpoint.ts'
 import { formatLogProof, parseLogProof, verifyLogProof } from './log-proof.ts'
-import { publishEntry } from './publish.ts'
+import { publishEntry, refreshCheckpoint } from './publish.ts'
 import { verifyLatest } from './verify-latest.ts'
 
 let signer: Awaited<ReturnType<typeof newSigner>>
@@ -20,6 +21,7 @@ beforeAll(async () => {
   }
 })
 
+const later = new Date(noon.getTime() + 86_400_000)
 const latest = (log: MemoryLog, remembered?: Uint8Array) =>
   verifyLatest({
     read: log.read,
@@ -139,7 +141,7 @@ test('missing files, an empty log and a checkpoint by a stranger are refused', a
   await refused(latest(strange), 'log_signature_invalid')
   const empty = new MemoryLog()
   const head = { origin: 'log.example', size: 0, root: new Uint8Array(32) }
-  empty.files.set('checkpoint', await signCheckpoint(head, signer))
+  empty.files.set('checkpoint', await signCheckpoint(head, signer, noon))
   await refused(latest(empty), 'log_malformed')
 })
 
@@ -147,7 +149,7 @@ test('a checkpoint that promises more entries than there are tiles is refused', 
   const lying = honest.copy()
   const { root } = await openCheckpoint(history.get(300)!, signer.key, { witnesses: [], quorum: 0 })
   const head = { origin: 'log.example', size: 2 ** 40, root }
-  lying.files.set('checkpoint', await signCheckpoint(head, signer))
+  lying.files.set('checkpoint', await signCheckpoint(head, signer, noon))
   await refused(latest(lying, history.get(300)!), 'log_unreachable')
 })
 
@@ -156,6 +158,7 @@ test('a remembered checkpoint that the log did not sign is refused', async () =>
   const forged = await signCheckpoint(
     { origin: 'log.example', size: 1, root: new Uint8Array(32) },
     stranger,
+    noon,
   )
   await refused(latest(honest, forged), 'log_signature_invalid')
 })
@@ -187,11 +190,34 @@ test('trust that cannot be used is refused before the log is read', async () => 
   await refused(verifyLatest({ ...trust, read, remembered: undefined }), 'log_malformed')
 })
 
-test('the same entry is not published twice in a row', async () => {
+test('the same entry is not published twice in a row: its checkpoint is dated anew', async () => {
   const log = honest.copy()
-  const again = await publishEntry(log, signer, utf8('entry 299'))
+  const again = await publishEntry(log, signer, utf8('entry 299'), { at: later })
   expect(again).toMatchObject({ index: 299, appended: false })
-  expect(log.files.get('checkpoint')).toEqual(history.get(300)!)
+  expect((await latest(log, history.get(300)!)).asOf).toEqual(later)
+})
+
+test('a refreshed log says its latest state anew, keeps witnesses, and appends nothing', async () => {
+  const witness = await newSigner('w1', 'cosignature/v1')
+  const log = honest.copy()
+  log.files.set('checkpoint', await cosignCheckpoint(history.get(300)!, witness, noon))
+  const trust = { logKey: signer.verifierKey, witnesses: [witness.verifierKey], quorum: 1 }
+  const find = () => verifyLatest({ ...trust, read: log.read, remembered: history.get(300) })
+  await refreshCheckpoint(log, signer, { at: later })
+  expect(await find()).toMatchObject({ index: 299, asOf: noon, witnesses: ['w1'] })
+  const cosign = (note: Uint8Array) => cosignCheckpoint(note, witness, later)
+  await refreshCheckpoint(log, signer, { at: later, cosign })
+  expect(await find()).toMatchObject({ index: 299, asOf: later, rememberedAsOf: noon })
+})
+
+test('a publisher does not vouch again for a log that is empty, not its own, or was changed', async () => {
+  await refused(refreshCheckpoint(new MemoryLog(), signer), 'log_malformed')
+  const stranger = await newSigner('log.example')
+  await refused(refreshCheckpoint(honest.copy(), stranger), 'log_signature_invalid')
+  const changed = honest.copy()
+  changed.files.set('tile/0/001.p/44', (await fork(256, 300)).files.get('tile/0/001.p/44')!)
+  await refused(refreshCheckpoint(changed, signer), 'log_inclusion_invalid')
+  expect(changed.files.get('checkpoint')).toEqual(history.get(300)!)
 })
 
 test('a publisher that died before the checkpoint goes on as if nothing had been', async () => {

@@ -23,6 +23,10 @@ export type LatestEntry = {
   /** c2sp.org/tlog-proof: shows to others, with no network, that the log has this entry. */
   readonly proof: Bytes
   readonly witnesses: readonly string[]
+  /** As {@link Checkpoint.asOf}. To be bounded by `requireFreshLog` before the entry is used. */
+  readonly asOf: Date | undefined
+  /** The same of the remembered checkpoint: a time that has certainly passed. */
+  readonly rememberedAsOf: Date | undefined
 }
 
 export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEntry> {
@@ -32,10 +36,12 @@ export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEn
   if (bytes === undefined) throw new AttestationError('log_unreachable', 'log has no checkpoint')
   const checkpoint = await openCheckpoint(bytes, logKey, rule)
   const tree = new TileTree(read, checkpoint.size)
+  let rememberedAsOf: Date | undefined
   if (remembered !== undefined) {
     // Who has cosigned may have changed since; that the log has signed may not.
     const known = await openCheckpoint(remembered, logKey, { witnesses: [], quorum: 0 })
     await requireConsistency(known, checkpoint, tree)
+    rememberedAsOf = known.asOf
   }
   if (checkpoint.size === 0) throw new AttestationError('log_malformed', 'log has no entry yet')
   const index = checkpoint.size - 1
@@ -49,7 +55,8 @@ export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEn
     )
   }
   const proof = formatLogProof({ index, hashes, checkpoint: checkpoint.note })
-  return { entry, index, checkpoint: checkpoint.note, proof, witnesses: checkpoint.witnesses }
+  const { note, witnesses, asOf } = checkpoint
+  return { entry, index, checkpoint: note, proof, witnesses, asOf, rememberedAsOf }
 }
 
 async function requireConsistency(

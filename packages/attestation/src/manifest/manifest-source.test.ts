@@ -1,8 +1,11 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import { utf8 } from '../bytes.ts'
+import { cosignCheckpoint } from '../log/checkpoint.ts'
 import { fetchLog } from '../log/fetch-log.ts'
+import { defaultMaxLogAgeHours } from '../log/freshness.ts'
 import { verifyLogProof } from '../log/log-proof.ts'
-import { publishEntry } from '../log/publish.ts'
+import { publishEntry, refreshCheckpoint } from '../log/publish.ts'
+import { formatSignedNote, parseSignedNote } from '../log/signed-note.ts'
 import { MemoryLog, newSigner } from '../testing/memory-log.ts'
 import { noon, type SoftwareWorld, softwareWorld } from '../testing/software-world.ts'
 import { formatManifest, type ManifestDraft, parseManifest } from './manifest.ts'
@@ -11,6 +14,7 @@ import {
   createStaticSource,
   type EnforcedManifest,
   enforcementLine,
+  type LogSourceOptions,
   manifestFileName,
 } from './manifest-source.ts'
 
@@ -19,6 +23,7 @@ let signer: Awaited<ReturnType<typeof newSigner>>
 let log: MemoryLog
 let kept: Uint8Array | undefined
 let records: EnforcedManifest[]
+let now: Date
 
 beforeAll(async () => {
   world = await softwareWorld()
@@ -28,12 +33,13 @@ beforeEach(() => {
   log = new MemoryLog()
   kept = undefined
   records = []
+  now = noon
 })
 
 const record = async (enforced: EnforcedManifest) => void records.push(enforced)
 const publish = (draft: Partial<ManifestDraft>) =>
-  publishEntry(log, signer, formatManifest({ ...world.draft, ...draft }))
-const source = () =>
+  publishEntry(log, signer, formatManifest({ ...world.draft, ...draft }), { at: noon })
+const source = (change: Partial<LogSourceOptions> = {}) =>
   createLogSource({
     trust: { logKey: signer.verifierKey, witnesses: [], quorum: 0 },
     read: log.read,
@@ -44,6 +50,9 @@ const source = () =>
       },
     },
     record,
+    now: () => now,
+    maxAgeHours: defaultMaxLogAgeHours,
+    ...change,
   })
 
 test('the latest manifest is loaded, and the checkpoint is kept', async () => {
@@ -77,7 +86,7 @@ test('a log that went back is refused after a restart too', async () => {
 })
 
 test('the log is remembered even where its latest manifest cannot be read', async () => {
-  await publishEntry(log, signer, utf8('{"version":2}'))
+  await publishEntry(log, signer, utf8('{"version":2}'), { at: noon })
   await expect(source().load()).rejects.toMatchObject({ code: 'manifest_unsupported' })
   expect(kept).toEqual(log.files.get('checkpoint')!)
 })
@@ -157,4 +166,62 @@ test('a log is read over HTTP with limits, and only 404 means that a file is not
   expect(await read('tile/0/000', 10)).toEqual(utf8('0123456789'))
   await expect(read('tile/0/000', 10)).rejects.toMatchObject({ code: 'log_malformed' })
   await expect(read('tile/0/000', 10)).rejects.toMatchObject({ code: 'log_unreachable' })
+})
+
+const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000)
+
+test('a log that nobody has signed for 72 hours is refused, and signed anew it is taken again', async () => {
+  await publish({})
+  const running = source()
+  now = new Date(hours(72).getTime() - 1)
+  await running.load()
+  expect(running.freshness()).toEqual({ asOf: noon, staleAt: hours(72) })
+  now = hours(72)
+  await expect(running.load()).rejects.toMatchObject({
+    code: 'log_stale',
+    message: expect.stringContaining('72 hours ago (2026-03-01T12:00:00Z), at most 72 are allowed'),
+  })
+  await refreshCheckpoint(log, signer, { at: now })
+  await running.load()
+  expect(running.freshness()).toEqual({ asOf: hours(72), staleAt: hours(144) })
+})
+
+test('cosignatures are bounded like the signature of the log', async () => {
+  const witness = await newSigner('w1', 'cosignature/v1')
+  const trust = { logKey: signer.verifierKey, witnesses: [witness.verifierKey], quorum: 1 }
+  const cosign = (note: Uint8Array) => cosignCheckpoint(note, witness, new Date('2001-01-01'))
+  await publishEntry(log, signer, formatManifest(world.draft), { at: noon, cosign })
+  await expect(source({ trust }).load()).rejects.toMatchObject({ code: 'log_stale' })
+  await source().load() // who trusts the log alone asks no witness
+})
+
+test('a log that does not say when it was signed is refused with the remedy', async () => {
+  await publish({})
+  const { text, signatures } = parseSignedNote(log.files.get('checkpoint')!)
+  log.files.set('checkpoint', formatSignedNote({ text, signatures: signatures.slice(0, 1) }))
+  await expect(source().load()).rejects.toMatchObject({
+    code: 'log_stale',
+    message: expect.stringContaining('manifest publish --refresh'),
+  })
+})
+
+test('a clock that is behind what has happened is not trusted to judge any age', async () => {
+  await publish({ issuedAt: '2026-03-01T12:00:00Z' })
+  const clock = { code: 'clock_untrusted', message: expect.stringContaining('set the clock') }
+  now = hours(-1)
+  await source().load()
+  now = new Date(hours(-1).getTime() - 1)
+  await expect(source().load()).rejects.toMatchObject(clock)
+  now = new Date('1970-01-01')
+  await expect(source().load()).rejects.toMatchObject(clock)
+  // The log may be dated back to fit a clock that was turned back: what was seen before tells.
+  now = hours(10)
+  await refreshCheckpoint(log, signer, { at: now })
+  await source().load()
+  await refreshCheckpoint(log, signer, { at: noon })
+  now = noon
+  await expect(source().load()).rejects.toMatchObject(clock)
+  kept = undefined
+  await publish({ issuedAt: '2026-03-02T12:00:00Z' })
+  await expect(source().load()).rejects.toMatchObject(clock)
 })

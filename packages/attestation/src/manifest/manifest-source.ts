@@ -1,6 +1,6 @@
 /** Where the manifest in force comes from: a verified log, or one document managed by hand. */
 import type { Bytes } from '../bytes.ts'
-
+import { type LogFreshness, requireClock, requireFreshLog } from '../log/freshness.ts'
 import type { LogTrust } from '../log/log-trust.ts'
 import type { ReadLog } from '../log/tile-tree.ts'
 import { verifyLatest } from '../log/verify-latest.ts'
@@ -16,6 +16,8 @@ export type ManifestSource = {
   readonly fixed: boolean
   /** c2sp.org/tlog-proof of the manifest that was loaded last, for an evidence bundle. */
   readonly logProof: (manifest: Manifest) => Bytes | undefined
+  /** As of when the manifest that was loaded last was the latest; undefined where no log says so. */
+  readonly freshness: () => LogFreshness | undefined
 }
 
 /** What a manifest leaves behind where it is enforced: its file, and since when. */
@@ -39,15 +41,20 @@ export type LogSourceOptions = {
   readonly read: ReadLog
   readonly checkpoints: CheckpointStore
   readonly record: RecordEnforced
+  readonly now: () => Date
+  /** How long ago the log and its witnesses may have signed; {@link defaultMaxLogAgeHours} is the usual bound. */
+  readonly maxAgeHours: number
 }
 
 /** Loads the latest manifest of a log and remembers the log's state, so that it cannot go back. */
 export function createLogSource(options: LogSourceOptions): ManifestSource {
-  const { trust, read, checkpoints } = options
+  const { trust, read, checkpoints, now, maxAgeHours } = options
   let serial = 0
   let proven: { readonly digest: string; readonly proof: Bytes } | undefined
+  let freshness: LogFreshness | undefined
   return {
     fixed: false,
+    freshness: () => freshness,
     logProof: ({ digest }) => (digest === proven?.digest ? proven.proof : undefined),
     enforced: recordChanges(options.record),
     async load() {
@@ -55,8 +62,14 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
       const latest = await verifyLatest({ ...trust, read, remembered })
       // Before the manifest is read: what the log has signed counts, whatever it contains.
       await checkpoints.save(latest.checkpoint)
+      const at = now()
+      const { asOf, rememberedAsOf } = latest
+      if (rememberedAsOf !== undefined)
+        requireClock(at, rememberedAsOf, 'the log was signed before')
+      const fresh = requireFreshLog(asOf, at, maxAgeHours)
       const manifest = await parseManifest(latest.entry)
       requireLogKey(manifest, trust.logKey)
+      requireClock(at, manifest.issuedAt, 'the manifest was issued')
       if (manifest.serial < serial) {
         throw new AttestationError(
           'log_rolled_back',
@@ -64,6 +77,7 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
         )
       }
       serial = manifest.serial
+      freshness = fresh
       proven = { digest: manifest.digest, proof: latest.proof }
       return manifest
     },
@@ -75,6 +89,7 @@ export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): M
   let parsed: Promise<Manifest> | undefined
   return {
     fixed: true,
+    freshness: () => undefined,
     logProof: () => undefined,
     enforced: recordChanges(record),
     load() {

@@ -85,11 +85,20 @@ test('values outside their range are refused', async () => {
   }
 })
 
-test('every field is needed, except the length of a session and the second role', async () => {
-  const optional = ['session_minutes']
+test('every field is needed, except the length of a session, the end and the second role', async () => {
+  const optional = ['session_minutes', 'expires_at']
   for (const name of Object.keys(document())) {
     const { [name]: _, ...rest } = document()
     if (optional.includes(name)) await parseManifest(utf8(JSON.stringify(rest)))
     else await refused(rest, 'manifest_malformed')
   }
+})
+
+test('a manifest ends after it begins, and one from before it said when is read', async () => {
+  const { expires_at, ...old } = document()
+  expect((await parseManifest(utf8(JSON.stringify(old)))).expiresAt).toBeUndefined()
+  const manifest = await parseManifest(formatManifest(draft))
+  expect(manifest.expiresAt).toEqual(new Date(expires_at))
+  await refused({ ...document(), expires_at: document().issued_at }, 'manifest_malformed')
+  await refused({ ...document(), expires_at: 'never' }, 'manifest_malformed')
 })

@@ -15,6 +15,8 @@ export type Manifest = {
   readonly digest: string
   readonly bytes: Bytes
   readonly issuedAt: Date
+  /** From then on nobody may use it; absent in manifests made before this field. */
+  readonly expiresAt: Date | undefined
   /** Grows with every manifest of one log. */
   readonly serial: number
   /** Decides for the whole document: software and hardware never mix. */
@@ -31,6 +33,7 @@ export type Manifest = {
 /** What {@link formatManifest} writes; `accept` has rules in their wire form. */
 export type ManifestDraft = {
   readonly issuedAt: string
+  readonly expiresAt?: string
   readonly serial: number
   readonly evidence: 'hardware' | 'software'
   readonly roles: {
@@ -74,6 +77,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
     digest: await namedSha256(bytes),
     bytes: new Uint8Array(bytes),
     issuedAt: fields.instant('issued_at'),
+    expiresAt: fields.optional('expires_at', (name) => fields.instant(name)),
     serial: fields.integer('serial', { min: 1, max: Number.MAX_SAFE_INTEGER }),
     evidence: fields.choice('evidence', ['hardware', 'software']),
     roles: fields.object('roles', (roles) => ({
@@ -88,6 +92,10 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
     logKey: fields.optional('log_key', (name) => fields.matching(name, vkeyForm, 'a verifier key')),
   } satisfies Omit<Manifest, typeof parsed>
   fields.end()
+  const { issuedAt, expiresAt } = manifest
+  if (expiresAt !== undefined && expiresAt <= issuedAt) {
+    fields.refuse('expires_at', 'not after issued_at')
+  }
   refuseMixedEvidence(manifest)
   return manifest as unknown as Manifest
 }
@@ -97,6 +105,7 @@ export function formatManifest(draft: ManifestDraft): Bytes {
   const document = {
     version: 1,
     issued_at: draft.issuedAt,
+    expires_at: draft.expiresAt,
     serial: draft.serial,
     evidence: draft.evidence,
     roles: draft.roles,

@@ -29,11 +29,12 @@ const undecisive = [
   'models[0].created',
   'log_key',
 ]
-const optional = ['roles.proxyless', 'session_minutes', 'log_key']
+const optional = ['roles.proxyless', 'session_minutes', 'log_key', 'expires_at']
 
 /** Values that are valid in their place and other than the good ones. */
 const otherValues: { readonly [path: string]: JsonValue } = {
   issued_at: '2026-02-01T00:00:00Z',
+  expires_at: '2026-03-01T12:00:00Z',
   evidence: 'hardware',
   session_minutes: 5,
   'models[0].id': 'other',

@@ -3,6 +3,7 @@ import { utf8 } from '../bytes.ts'
 import { createNoteSigner, type NoteSigner, parseNoteSigner } from '../log/note-signer.ts'
 import { type LogStore, publishEntry } from '../log/publish.ts'
 import type { NoteKeyType } from '../log/signed-note.ts'
+import { noon } from './software-world.ts'
 
 export class MemoryLog implements LogStore {
   readonly files = new Map<string, Uint8Array>()
@@ -24,7 +25,7 @@ export class MemoryLog implements LogStore {
   }
 
   async publish(signer: NoteSigner, ...entries: readonly string[]): Promise<Uint8Array> {
-    for (const entry of entries) await publishEntry(this, signer, utf8(entry))
+    for (const entry of entries) await publishEntry(this, signer, utf8(entry), { at: noon })
     return this.files.get('checkpoint') ?? new Uint8Array()
   }
 }

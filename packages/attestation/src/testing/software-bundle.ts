@@ -4,6 +4,7 @@ import type { Bundle } from '../bundle/bundle.ts'
 import type { VerifyBundleInputs } from '../bundle/verify-bundle.ts'
 import { concatBytes, formatHex, utf8 } from '../bytes.ts'
 import { sha256 } from '../digest.ts'
+import { defaultMaxLogAgeHours } from '../log/freshness.ts'
 import { publishEntry } from '../log/publish.ts'
 import { verifyLatest } from '../log/verify-latest.ts'
 import type { SignedReceipt } from '../receipt.ts'
@@ -44,7 +45,7 @@ export async function softwareBundle(world: SoftwareWorld): Promise<SoftwareBund
   const signer = await newSigner('log.example')
   const log = new MemoryLog()
   for (const entry of [utf8('an older manifest'), good.manifest.bytes]) {
-    await publishEntry(log, signer, entry)
+    await publishEntry(log, signer, entry, { at: noon })
   }
   const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
   const latest = await verifyLatest({ ...trust, read: log.read, remembered: undefined })
@@ -75,7 +76,7 @@ export async function softwareBundle(world: SoftwareWorld): Promise<SoftwareBund
       receipt: await signReceipt(),
     },
     inputs: {
-      manifestTrust: { kind: 'log', trust },
+      manifestTrust: { kind: 'log', trust, maxAgeHours: defaultMaxLogAgeHours },
       roots,
       revocation,
       at: noon,

@@ -79,6 +79,7 @@ export async function softwareWorld(): Promise<SoftwareWorld> {
   }
   const draft: ManifestDraft = {
     issuedAt: '2026-03-01T00:00:00Z',
+    expiresAt: '2026-05-30T00:00:00Z',
     serial: 1,
     evidence: 'software',
     roles: { worker: { accept: [rule] }, proxyless: { accept: [rule] } },

@@ -1,5 +1,5 @@
 /** A client of the fake backend; every option can be another. */
-import type { Manifest, ManifestSource } from '@privatemode/attestation'
+import type { LogFreshness, Manifest, ManifestSource } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
 import { webCryptoProvider } from '@privatemode/protocol/envelope'
 import { chatModel } from '../../../attestation/src/testing/software-world.ts'
@@ -13,6 +13,7 @@ import type { FakeBackend } from './fake-backend.ts'
 export type TestSource = Omit<ManifestSource, 'load'> & {
   load: () => Promise<Manifest>
   loads: number
+  fresh: LogFreshness | undefined
   readonly enforcedManifests: { digest: string; at: Date }[]
 }
 
@@ -20,8 +21,10 @@ export function testSource(backend: FakeBackend, fixed = false): TestSource {
   const source: TestSource = {
     fixed,
     loads: 0,
+    fresh: undefined,
     enforcedManifests: [],
     logProof: () => undefined,
+    freshness: () => source.fresh,
     load(): Promise<Manifest> {
       source.loads += 1
       return backend.manifest()

@@ -105,6 +105,22 @@ function VerifiedView({ current }: { readonly current: Verified }) {
             <dd>
               <Moment iso={manifest.issued_at} />
             </dd>
+            {manifest.log_signed_at !== null && (
+              <>
+                <dt>Log signed</dt>
+                <dd>
+                  <Moment iso={manifest.log_signed_at} />
+                </dd>
+              </>
+            )}
+            {manifest.usable_until !== null && (
+              <>
+                <dt>Usable until</dt>
+                <dd>
+                  <Moment iso={manifest.usable_until} />, unless renewed
+                </dd>
+              </>
+            )}
             <dt>Evidence it asks for</dt>
             <dd>{manifest.evidence === 'software' ? 'software (trial)' : 'hardware'}</dd>
           </dl>
