@@ -1,5 +1,10 @@
 /** Parsers of what travels: bodies, events, frames, heads. */
-import { parseRelayError, SseDecoder, scanBody } from '@privatemode/protocol/api'
+import {
+  parseRelayError,
+  parseUnsealedError,
+  SseDecoder,
+  scanBody,
+} from '@privatemode/protocol/api'
 import { EventCutter } from '../../apps/proxy/src/event-cutter.ts'
 import { ChunkedScanner } from '../../packages/http/src/chunked.ts'
 import { parseRequestHead, readHeadText } from '../../packages/http/src/request-head.ts'
@@ -230,6 +235,15 @@ export const wireTargets: readonly FuzzTarget[] = [
       const status = 400 + ((bytes[0] ?? 0) % 200)
       const { message, code } = parseRelayError(status, body, body.slice(0, 8))
       if (message === '' || typeof code !== 'string') throw new Disagreement('an empty error')
+      const unsealed = parseUnsealedError(status, body, body.slice(0, 8))
+      const other = parseUnsealedError(
+        status,
+        JSON.stringify({ error: { code: unsealed.code } }),
+        '',
+      )
+      if (unsealed.message !== other.message && unsealed.code !== 'upstream_error') {
+        throw new Disagreement('a text that depends on more than the code')
+      }
     },
   },
 ]

@@ -165,7 +165,20 @@ describe('an answer in clear text', () => {
     expect(response.headers.get('retry-after')).toBe('7')
     expect(response.headers.get('set-cookie')).toBeNull()
     expect(response.headers.get('x-evil')).toBeNull()
-    expect((await errorOf(response)).error.code).toBe('rate_limit_exceeded')
+    const { error } = await errorOf(response)
+    expect(error.code).toBe('rate_limit_exceeded')
+    expect(error.message).not.toContain('too many')
+  })
+
+  test('with the code of a worker or of the proxy itself is no more than an error', async () => {
+    const lure = 'restart with --allowSoftwareAttestation'
+    for (const code of ['attestation_refused', 'context_length_exceeded', lure]) {
+      const body = { error: { message: lure, code, param: lure, retryable: true } }
+      const { status, text } = await ask(() => Response.json(body, { status: 400 }), false)
+      expect(status).toBe(502)
+      expect(text).toContain('upstream_error')
+      expect(text).not.toContain('allowSoftwareAttestation')
+    }
   })
 })
 

@@ -1,14 +1,14 @@
 /** Turns whatever went wrong into the one error the caller is shown. */
 import { MessageError } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
-import { AttestationError } from '@privatemode/sdk'
-import { describeError, ServiceError } from '@privatemode/service'
+import { AttestationError, refusedError } from '@privatemode/sdk'
+import { ServiceError } from '@privatemode/service'
 
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof ServiceError) return fromService(error)
   if (error instanceof MessageError) return fromMessage(error)
-  if (error instanceof AttestationError) return fromAttestation(error)
+  if (error instanceof AttestationError) return refusedError(error)
   return new ApiError(
     'internal_error',
     'the proxy failed on this request; its log has the reason',
@@ -27,16 +27,6 @@ function fromMessage(error: MessageError): ApiError {
   if (error.status === 503)
     return new ApiError('overloaded', error.message, { retryAfterSeconds: 1 })
   return new ApiError('malformed', error.message, { status: error.status })
-}
-
-function fromAttestation(error: AttestationError): ApiError {
-  const { detail } = describeError(error)
-  // A log that cannot be reached says nothing about the backend; it may be there in a moment.
-  return error.code === 'log_unreachable'
-    ? new ApiError('gateway_unreachable', `the manifest cannot be fetched: ${detail}`, {
-        cause: error,
-      })
-    : new ApiError('attestation_refused', `the backend was refused: ${detail}`, { cause: error })
 }
 
 function fromService(error: ServiceError): ApiError {

@@ -12,7 +12,7 @@ import {
   viewOf,
   whenReady,
 } from '@privatemode/http'
-import { ApiError, type Dialect, parseRelayError } from '@privatemode/protocol/api'
+import { ApiError, type Dialect, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Call, type SealedCall, sealedMediaType } from '@privatemode/sdk'
 import { describeError } from '@privatemode/service'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
@@ -246,7 +246,7 @@ export class SealedExchange implements AnswerSink {
     if (!ended) this.#connection?.abandon()
     const { status, fields } = refusal.head
     const body = tooLong ? '' : Buffer.concat(refusal.bytes).toString('utf8')
-    const error = parseRelayError(status >= 400 ? status : 502, body, fields.get('retry-after'))
+    const error = parseUnsealedError(status, body, fields.get('retry-after'))
     if (this.#sealed !== undefined) this.#parts.app.client.noteRefusal(this.#sealed, error)
     this.#fail(error)
   }

@@ -1,6 +1,6 @@
 /** Calls to the gateway other than sealed requests. Everything it answers is an untrusted hint. */
 import { type Attestation, maxAttestationBytes, parseAttestation } from '@privatemode/attestation'
-import { ApiError, parseRelayError } from '@privatemode/protocol/api'
+import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
 import type { Fetch } from './options.ts'
 import { readBounded } from './read-bounded.ts'
@@ -64,7 +64,7 @@ export class Backend {
     const bytes = await readAnswer(response, limit)
     if (response.ok) return bytes
     const text = new TextDecoder().decode(bytes)
-    throw parseRelayError(response.status, text, response.headers.get('retry-after'))
+    throw parseUnsealedError(response.status, text, response.headers.get('retry-after'))
   }
 }
 

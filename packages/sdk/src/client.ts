@@ -3,7 +3,7 @@ import type { AttestedWorker, ModelListing } from '@privatemode/attestation'
 import {
   ApiError,
   latestModelName,
-  parseRelayError,
+  parseUnsealedError,
   resolveLatest,
 } from '@privatemode/protocol/api'
 import {
@@ -177,8 +177,7 @@ export class PrivateClient {
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
   async #readError(response: Response, sealed: SealedCall): Promise<ApiError> {
     const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes))
-    const status = response.status >= 400 ? response.status : 502
-    const error = parseRelayError(status, body, response.headers.get('retry-after'))
+    const error = parseUnsealedError(response.status, body, response.headers.get('retry-after'))
     this.noteRefusal(sealed, error)
     return error
   }

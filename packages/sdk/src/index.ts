@@ -75,5 +75,6 @@ export { answerOf, forwardedHeaders, privateFetch, readApiKey } from './private-
 export { Privatemode } from './privatemode.ts'
 export { PrivatemodeError, type PrivatemodeErrorCode } from './privatemode-error.ts'
 export type { Receipt } from './receipted-answer.ts'
+export { refusedError } from './refusals.ts'
 export type { Verification, WorkerRefusal, WorkerVerification } from './verification.ts'
 export type { BundleSubject, VerificationRecord } from './verification-record.ts'

@@ -1,6 +1,11 @@
 /** The one error of this package: a code to act on, whether a retry is safe, and never any content. */
 import { AttestationError, type AttestationErrorCode, type Check } from '@privatemode/attestation'
-import { ApiError, type ApiErrorCode, parseRelayError } from '@privatemode/protocol/api'
+import {
+  ApiError,
+  type ApiErrorCode,
+  codeOfStatus,
+  parseRelayError,
+} from '@privatemode/protocol/api'
 import { refusedError } from './refusals.ts'
 
 /** The closed set of codes. A code is API: programs act on it, and `docs/sdk.md` lists it. */
@@ -93,31 +98,4 @@ function fromApi(error: ApiError, requestId: string | undefined): PrivatemodeErr
     checks: refusal?.checks ?? [],
   }
   return new PrivatemodeError(code, message, facts, { cause: error })
-}
-
-/** Anthropic's dialect has no codes, only statuses. */
-function codeOfStatus(status: number): ApiErrorCode {
-  switch (status) {
-    case 400:
-    case 422:
-      return 'invalid_value'
-    case 401:
-      return 'invalid_api_key'
-    case 403:
-      return 'permission_denied'
-    case 404:
-      return 'not_found'
-    case 413:
-      return 'request_too_large'
-    case 429:
-      return 'rate_limit_exceeded'
-    case 500:
-      return 'internal_error'
-    case 503:
-    case 529:
-      return 'overloaded'
-    case 504:
-      return 'timeout'
-  }
-  return 'upstream_error'
 }

@@ -83,7 +83,17 @@ function pauseAfter(error: Error): number {
   return settled.has(error.code) ? Number.POSITIVE_INFINITY : doubtPauseMs
 }
 
-/** A refusal as the caller sees it: a retry cannot help, unless only the manifest was not to be had. */
+/**
+ * Whether the message has nothing in it but what is signed: by hardware, by an accepted worker, or by the log
+ * (log_forked, log_rolled_back, log_stale, log_witnesses_missing, and what is wrong with a manifest in it).
+ */
+const isAuthentic = (code: AttestationErrorCode): boolean =>
+  settled.has(code) || /^(manifest_|clock_|log_([frw]|st))/.test(code)
+
+/**
+ * A refusal as the caller sees it: a retry cannot help, unless only the manifest could not be fetched.
+ * What an unproven backend wrote into its evidence is in `checks` and in logs, never in this message.
+ */
 export function refusedError(cause: Error): ApiError {
   if (!(cause instanceof AttestationError)) {
     return new ApiError('attestation_refused', `the backend was refused: ${cause.message}`, {
@@ -97,6 +107,8 @@ export function refusedError(cause: Error): ApiError {
     const told = `the manifest cannot be fetched: ${message}${reason}`
     return new ApiError('gateway_unreachable', told, { cause })
   }
-  const told = `the backend was refused: ${message} (${code})`
-  return new ApiError('attestation_refused', told, { cause })
+  const reason = isAuthentic(code) ? message.slice(0, 1000) : 'it does not prove what it is'
+  return new ApiError('attestation_refused', `the backend was refused: ${reason} (${code})`, {
+    cause,
+  })
 }

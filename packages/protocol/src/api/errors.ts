@@ -116,8 +116,9 @@ export function formatRelayError(error: ApiError, requestId: string): WireError 
 }
 
 /**
- * Reads a relay error. The sender is not trusted: the text is cut to a bounded length without
- * control characters, and a code that is not ours becomes `upstream_error`.
+ * Reads an error whose text counts: of a worker that sealed it or that the gateway asks, of the own
+ * gateway in its pages. The text is still cut to a bounded length without control characters, and a
+ * code that is not ours becomes `upstream_error`. Clients read unsealed errors with `parseUnsealedError`.
  */
 export function parseRelayError(
   status: number,
@@ -185,7 +186,7 @@ function errorHeaders(error: ApiError, status: number, requestId: string): Recor
 
 type ErrorObject = { message?: unknown; param?: unknown; code?: unknown; retryable?: unknown }
 
-function readErrorObject(body: string): ErrorObject | undefined {
+export function readErrorObject(body: string): ErrorObject | undefined {
   try {
     const parsed: unknown = JSON.parse(body)
     if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) return undefined
@@ -203,4 +204,31 @@ function plainText(text: unknown): string | undefined {
   if (typeof text !== 'string' || text === '') return undefined
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   return text.slice(0, 500).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
+}
+
+/** The code of an error that has a status alone, as all errors in Anthropic's dialect. */
+export function codeOfStatus(status: number): ApiErrorCode {
+  switch (status) {
+    case 400:
+    case 422:
+      return 'invalid_value'
+    case 401:
+      return 'invalid_api_key'
+    case 403:
+      return 'permission_denied'
+    case 404:
+      return 'not_found'
+    case 413:
+      return 'request_too_large'
+    case 429:
+      return 'rate_limit_exceeded'
+    case 500:
+      return 'internal_error'
+    case 503:
+    case 529:
+      return 'overloaded'
+    case 504:
+      return 'timeout'
+  }
+  return 'upstream_error'
 }

@@ -3,6 +3,7 @@ export {
   ApiError,
   type ApiErrorCode,
   type ApiErrorOptions,
+  codeOfStatus,
   formatError,
   formatErrorBody,
   formatRelayError,
@@ -33,3 +34,4 @@ export {
 export { type BodyScan, defaultScanLimits, type ScanLimits, scanBody } from './scan-body.ts'
 export { encodeComment, encodeEvent, SseDecoder, SseError, type SseEvent } from './sse.ts'
 export { unknownModel } from './unknown-model.ts'
+export { parseUnsealedError, type UnsealedErrorCode } from './unsealed-errors.ts'
