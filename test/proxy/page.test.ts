@@ -41,6 +41,11 @@ const facts: PageFacts = {
       {
         worker_id: 'w_1',
         hardware: true,
+        revocation: 'not checked',
+        machine: [
+          { kind: 'chip', id: 'c1', listed: true },
+          { kind: 'gpu', id: 'g1', listed: false },
+        ],
         seal_key_id: 'k'.repeat(64),
         verified_at: now.toISOString(),
         valid_until: new Date(now.getTime() + 3_000_000).toISOString(),

@@ -5,6 +5,7 @@ import {
   hardwareVerifiers,
   type ManifestSource,
   PrivateClient,
+  revocationWords,
   vendorRoots,
 } from '@privatemode/sdk'
 import type { Log, OutboundFetch } from '@privatemode/service'
@@ -75,8 +76,10 @@ function logEvent(log: Log, event: ClientEvent): void {
       break
     }
     case 'verified':
-      if (event.hardware) log.info('worker verified', { worker: event.workerId })
-      else log.warn(softwareWarning, { worker: event.workerId })
+      if (event.hardware) {
+        const detail = revocationWords[event.revocation]
+        log.info('worker verified', { worker: event.workerId, detail })
+      } else log.warn(softwareWarning, { worker: event.workerId })
       break
     case 'refused':
       log.error('worker refused', { worker: event.workerId, code: event.code })

@@ -29,6 +29,11 @@ const facts: PageFacts = {
       {
         worker_id: '<script>alert(1)</script>',
         hardware: true,
+        revocation: 'not checked',
+        machine: [
+          { kind: 'chip', id: 'c1', listed: true },
+          { kind: 'gpu', id: 'g1', listed: false },
+        ],
         seal_key_id: 'k1',
         verified_at: '2026-01-01T00:20:00.000Z',
         valid_until: '2026-01-01T01:00:00.000Z',
@@ -53,6 +58,9 @@ test('the page says which manifest is enforced since when, which checks passed a
     '2026-04-01 00:00:00 UTC',
     'snp/report-signature',
     'debug_enabled',
+    'revocation not checked',
+    '<code>c1</code> (listed in the manifest)',
+    '<code>g1</code> (any genuine one is accepted)',
   ]) {
     expect(page).toContain(text)
   }

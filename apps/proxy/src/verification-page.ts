@@ -1,6 +1,13 @@
 /** The page at `/`: what was verified, for people. Made on the server, without a script. */
 import { createHash } from 'node:crypto'
-import type { Check, Verification, WorkerRefusal, WorkerVerification } from '@privatemode/sdk'
+import {
+  type Check,
+  type MachineIdentity,
+  revocationWords,
+  type Verification,
+  type WorkerRefusal,
+  type WorkerVerification,
+} from '@privatemode/sdk'
 import type { CacheCheck } from './cache-watch.ts'
 import type { Readiness } from './readiness.ts'
 import { pageStyle } from './verification-style.ts'
@@ -108,6 +115,8 @@ function formatWorker(worker: WorkerVerification, now: Date): string {
   const rows: [string, string][] = [
     ['Models', worker.models.map((id) => `<code>${escapeHtml(id)}</code>`).join(' ')],
     ['Hardware', worker.hardware ? 'yes' : 'no, software attestation'],
+    ['Revocation', escapeHtml(revocationWords[worker.revocation])],
+    ...worker.machine.map(formatIdentity),
     ['Verified', formatTime(worker.verified_at)],
     ['Session ends', `${formatTime(worker.valid_until)} (${minutes} min)`],
     ['Software', `${escapeHtml(worker.engine)}, build <code>${escapeHtml(worker.build)}</code>`],
@@ -116,6 +125,13 @@ function formatWorker(worker: WorkerVerification, now: Date): string {
   const body = rows.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')
   return `<article><h3>${escapeHtml(worker.worker_id)}</h3><dl>${body}</dl>${formatChecks(worker)}</article>`
 }
+
+function formatIdentity({ kind, id, listed }: MachineIdentity): [string, string] {
+  const note = listed ? 'listed in the manifest' : 'any genuine one is accepted'
+  return [identityNames[kind], `<code>${escapeHtml(id)}</code> (${note})`]
+}
+
+const identityNames = { chip: 'Chip', platform: 'Platform', gpu: 'GPU', switch: 'Switch' } as const
 
 function formatRefusals(refused: readonly WorkerRefusal[]): string {
   const items = refused.map(

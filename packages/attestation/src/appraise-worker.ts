@@ -5,20 +5,20 @@ import type { RolePolicy, Rule } from './manifest/rule.ts'
 import { AttestationError, Transcript } from './verdict.ts'
 import type { Verifiers } from './verifiers.ts'
 
-/** Accepts where one rule accepts everything; refuses with the reason of the rule that came near. */
+/** Accepts where one rule accepts everything, and returns it; refuses with the reason of the rule that came near. */
 export function appraiseEvidence(
   evidence: AuthenticEvidence,
   policy: RolePolicy,
   verifiers: Verifiers,
   transcript: Transcript,
-): void {
+): Rule {
   let refusal: AttestationError | undefined
   for (const rule of policy.accept) {
     const attempt = new Transcript()
     try {
       appraiseByRule(evidence, rule, verifiers, attempt)
       transcript.append(attempt.checks)
-      return
+      return rule
     } catch (error) {
       if (!(error instanceof AttestationError)) throw error
       // That a rule is about other machines is told only where all are.

@@ -1,6 +1,8 @@
 /** The proof that a worker was verified: the only thing that a request can be sealed to. */
 import type { Bytes } from './bytes.ts'
+import type { MachineIdentity } from './machine-identity.ts'
 import type { ModelListing } from './model-listing.ts'
+import type { RevocationState } from './revocation-state.ts'
 import type { Role, SealKey } from './statement.ts'
 import type { Check } from './verdict.ts'
 
@@ -20,6 +22,10 @@ export type WorkerFacts = {
   readonly build: string
   /** False for the software TEE, which protects nothing. */
   readonly hardware: boolean
+  /** What the hardware says it is, and whether the manifest means this very machine. */
+  readonly machine: readonly MachineIdentity[]
+  /** Whether any certificate may be revoked without anyone having asked. */
+  readonly revocation: RevocationState
   readonly verifiedAt: Date
   /** No request may be sealed to this worker at or after this time. */
   readonly validUntil: Date

@@ -68,6 +68,8 @@ export type RevocationPolicy = {
   readonly allowUnknown: boolean
   /** Tolerate "revoked" for this long after the time of revocation; 0 refuses at once. */
   readonly revokedGraceHours: number
+  /** Take an older "good" for unknown; a manifest may set it, no flag does. */
+  readonly maxAgeHours?: number
 }
 
 /** SHA-256 fingerprints (hex) of the DER root certificates that are trusted, by vendor. */

@@ -66,6 +66,7 @@ export {
 export { formatVerifierKey, parseVerifierKey, type VerifierKey } from './log/signed-note.ts'
 export type { ReadLog } from './log/tile-tree.ts'
 export { type LatestEntry, type VerifyLatestInputs, verifyLatest } from './log/verify-latest.ts'
+export type { MachineIdentity } from './machine-identity.ts'
 export {
   formatManifest,
   type Manifest,
@@ -83,6 +84,7 @@ export {
   manifestFileName,
   type RecordEnforced,
 } from './manifest/manifest-source.ts'
+export { type RevocationRule, tightenRevocation } from './manifest/revocation-rule.ts'
 export type { RolePolicy, Rule } from './manifest/rule.ts'
 export type { ModelListing, ModelTask } from './model-listing.ts'
 export { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
@@ -104,6 +106,7 @@ export {
   type SignedReceipt,
   verifyReceipt,
 } from './receipt.ts'
+export { type RevocationState, readRevocationState, revocationWords } from './revocation-state.ts'
 export { vendorRoots } from './roots.ts'
 export { appraiseSnp, appraiseSnpWithoutManifest } from './snp/appraise.ts'
 export { authenticateSnp, authenticateSnpReport } from './snp/authenticate.ts'

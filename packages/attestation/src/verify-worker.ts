@@ -6,8 +6,11 @@ import { sha256 } from './digest.ts'
 import type { Evidence, RevocationPolicy, Roots } from './evidence.ts'
 import { formatInstant } from './fields.ts'
 import { hardwareVerifiers } from './hardware-verifiers.ts'
+import { readMachine } from './machine-identity.ts'
 import type { Manifest } from './manifest/manifest.ts'
+import { tightenRevocation } from './manifest/revocation-rule.ts'
 import type { ModelListing } from './model-listing.ts'
+import { readRevocationState } from './revocation-state.ts'
 import type { SoftwareVerifier } from './software/verifier.ts'
 import { parseStatement, type Role, type Statement } from './statement.ts'
 import { AttestationError, Transcript } from './verdict.ts'
@@ -70,14 +73,14 @@ async function verify(
   if (policy === undefined) {
     return transcript.fail('manifest/role', 'manifest_refused', `manifest has no role ${role}`)
   }
-  const context = { roots, revocation, at }
+  const context = { roots, revocation: tightenRevocation(revocation, manifest.revocation), at }
   const { nonce, statement: bytes } = inputs
   const authentic = await authenticateEvidence(
     { nonce, statement: bytes, evidence, context, verifiers },
     transcript,
   )
   requireUnexpired(manifest, at, transcript)
-  appraiseEvidence(authentic, policy, verifiers, transcript)
+  const rule = appraiseEvidence(authentic, policy, verifiers, transcript)
 
   const statement = await parseStatement(bytes)
   transcript.pass('statement/form', `worker ${statement.workerId}, build ${statement.build}`)
@@ -107,6 +110,8 @@ async function verify(
     engine: statement.engine,
     build: statement.build,
     hardware,
+    machine: readMachine(authentic, rule),
+    revocation: readRevocationState(transcript.checks),
     verifiedAt: at,
     validUntil: new Date(Math.min(...ends)),
     manifestDigest: manifest.digest,

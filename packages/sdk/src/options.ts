@@ -6,6 +6,7 @@ import type {
   Manifest,
   ManifestSource,
   RevocationPolicy,
+  RevocationState,
   Roots,
   SoftwareVerifier,
 } from '@privatemode/attestation'
@@ -40,7 +41,13 @@ export type ClientEvent =
       readonly asOf: Date | undefined
       readonly until: Date
     }
-  | { readonly kind: 'verified'; readonly workerId: string; readonly hardware: boolean }
+  | {
+      readonly kind: 'verified'
+      readonly workerId: string
+      readonly hardware: boolean
+      /** `not checked`: an answer was left out, and nothing demanded it. */
+      readonly revocation: RevocationState
+    }
   | { readonly kind: 'refused'; readonly workerId: string; readonly code: string }
   | { readonly kind: 'unreachable'; readonly workerId: string; readonly code: string }
 

@@ -1,5 +1,10 @@
 /** What was verified, for people and programs to read: manifest, workers, every check. */
-import type { AttestedWorker, Check } from '@privatemode/attestation'
+import type {
+  AttestedWorker,
+  Check,
+  MachineIdentity,
+  RevocationState,
+} from '@privatemode/attestation'
 import { AttestationError } from '@privatemode/attestation'
 import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { RefusedWorker } from './refusals.ts'
@@ -8,6 +13,9 @@ import type { VerifiedWorkers } from './verified-workers.ts'
 export type WorkerVerification = {
   readonly worker_id: string
   readonly hardware: boolean
+  readonly revocation: RevocationState
+  /** Identities of the hardware; `listed` where the manifest names this very one. */
+  readonly machine: readonly MachineIdentity[]
   readonly seal_key_id: string
   readonly verified_at: string
   readonly valid_until: string
@@ -70,6 +78,8 @@ function formatWorker(worker: AttestedWorker): WorkerVerification {
   return {
     worker_id: worker.workerId,
     hardware: worker.hardware,
+    revocation: worker.revocation,
+    machine: worker.machine,
     seal_key_id: worker.sealKey.id,
     verified_at: worker.verifiedAt.toISOString(),
     valid_until: worker.validUntil.toISOString(),

@@ -229,7 +229,8 @@ export class VerifiedWorkers {
       await this.#manifest.markEnforced(manifest)
       this.#verified.set(workerId, worker)
       for (const look of this.#waiting) look()
-      onEvent({ kind: 'verified', workerId, hardware: worker.hardware })
+      const { hardware, revocation } = worker
+      onEvent({ kind: 'verified', workerId, hardware, revocation })
       return 'verified'
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error('unknown', { cause })

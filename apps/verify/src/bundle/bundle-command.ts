@@ -5,6 +5,7 @@ import {
   type Check,
   defaultMaxLogAgeHours,
   type ManifestTrust,
+  revocationWords,
   type VerifiedBundle,
   vendorRoots,
   verifyBundle,
@@ -83,6 +84,11 @@ function summarize({ worker, manifest, receipt, madeAt }: VerifiedBundle, at: Da
   const lines = [
     `\nVERIFIED for ${at.toISOString()} (bundle made at ${madeAt.toISOString()})`,
     `worker ${worker.workerId} on ${nature}, manifest serial ${manifest.serial}`,
+    revocationWords[worker.revocation],
+    ...worker.machine.map(
+      ({ kind, id, listed }) =>
+        `${kind} ${id}, ${listed ? 'listed' : 'not listed'} in the manifest`,
+    ),
     `models ${worker.models.map(({ id }) => id).join(', ') || 'none'}`,
   ]
   if (receipt !== undefined) {

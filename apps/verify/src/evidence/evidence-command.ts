@@ -4,6 +4,7 @@ import {
   AttestationError,
   type Manifest,
   parseManifest,
+  tightenRevocation,
   vendorRoots,
 } from '@privatemode/attestation'
 import {
@@ -48,7 +49,8 @@ export const evidenceCommand: Command = {
     formatOptions(options),
     '',
     'Files may be DER, PEM, hex, base64, raw, or JSON that has one of these in it.',
-    'Prints one line of JSON: authentic, code, message, claims, checks and, with a manifest,',
+    'Prints one line of JSON: authentic, code, message, claims, checks, revocation (checked,',
+    'not checked or tolerated) and, with a manifest,',
     'appraisal. Exit code 0 where authentic (and accepted), 1 where not, 2 for a wrong call.',
     'Without a manifest, what holds for every manifest is still asked: no debug mode, and for TDX',
     'a TCB that is up to date.',
@@ -78,7 +80,9 @@ export const evidenceCommand: Command = {
       return 1
     }
     const nonce = readNonce(given.nonce?.[0])
-    const verdict = await dispatch(type, readInputs(files, { context, nonce, manifest }))
+    const revocation = tightenRevocation(context.revocation, manifest?.revocation)
+    const judgement = { context: { ...context, revocation }, nonce, manifest }
+    const verdict = await dispatch(type, readInputs(files, judgement))
     output.out(formatVerdict(verdict))
     return isYes(verdict) ? 0 : 1
   },
@@ -126,7 +130,7 @@ async function readManifest(
 }
 
 function refusedManifest({ code, message }: AttestationError): Verdict {
-  return { authentic: false, code, message, claims: {}, checks: [] }
+  return { authentic: false, code, message, claims: {}, checks: [], revocation: 'not checked' }
 }
 
 function readNonce(text: string | undefined): Bytes | undefined {

@@ -1,5 +1,5 @@
 /** The answer of `evidence`: one line of JSON. */
-import type { AttestationErrorCode, Check } from '@privatemode/attestation'
+import type { AttestationErrorCode, Check, RevocationState } from '@privatemode/attestation'
 
 export type Appraisal =
   | { readonly accepted: true; readonly manifest: string }
@@ -13,6 +13,8 @@ export type Verdict = {
   /** What the report says. Where `authentic` is false, nobody vouches for it. */
   readonly claims: unknown
   readonly checks: readonly Check[]
+  /** `not checked` where a certificate of an authentic report was not asked for. */
+  readonly revocation: RevocationState
   readonly appraisal?: Appraisal
 }
 

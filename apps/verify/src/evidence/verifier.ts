@@ -1,5 +1,11 @@
 /** Runs one kind of evidence through authentication, the rules that always hold, and a manifest. */
-import { AttestationError, type Check, Transcript } from '@privatemode/attestation'
+import {
+  AttestationError,
+  type Check,
+  type RevocationState,
+  readRevocationState,
+  Transcript,
+} from '@privatemode/attestation'
 import { UsageError } from '../command.ts'
 import { maxReports } from '../files/find-reports.ts'
 import type { Bytes } from '../files/piece.ts'
@@ -76,7 +82,15 @@ function nothingFound({ report }: Inputs): Verdict {
       ? 'the file holds no report in any form that is known'
       : `the file holds ${[...others].join(' and ')}, not a report of this --type`
   const check = { id: 'evidence/file', result: 'failed', detail: message } as const
-  return { authentic: false, code: 'evidence_malformed', message, claims: {}, checks: [check] }
+  const revocation = 'not checked'
+  return {
+    authentic: false,
+    code: 'evidence_malformed',
+    message,
+    claims: {},
+    checks: [check],
+    revocation,
+  }
 }
 
 const reportNames: { readonly [kind: string]: string } = {
@@ -160,12 +174,24 @@ function summarize<Claims>(outcomes: readonly Outcome<Claims>[], inputs: Inputs)
   const appraisals = outcomes.map(({ appraisal }) => appraisal)
   const appraisal = appraisals.find((one) => one?.accepted === false) ?? appraisals[0]
   const claims = outcomes.map((outcome) => outcome.claims).filter((one) => one !== undefined)
+  const checks = outcomes.flatMap((outcome) => outcome.checks)
   return {
     authentic: refusal === undefined,
     code: refusal?.code ?? (appraisal?.accepted === false ? appraisal.code : null),
     message: refusal?.message ?? (appraisal?.accepted === false ? appraisal.message : null),
     claims: claims.length === 1 ? claims[0] : { reports: claims },
-    checks: outcomes.flatMap(({ checks }) => checks),
+    checks,
+    revocation: refusal === undefined ? worstRevocation(outcomes) : 'not checked',
     ...(inputs.manifest !== undefined && appraisal !== undefined && { appraisal }),
   }
+}
+
+/** Of several reports, what holds for the worst of them. */
+function worstRevocation<Claims>(outcomes: readonly Outcome<Claims>[]): RevocationState {
+  const states = outcomes
+    .filter(({ claims }) => claims !== undefined)
+    .map(({ checks }) => readRevocationState(checks))
+  return (
+    (['tolerated', 'not checked'] as const).find((state) => states.includes(state)) ?? 'checked'
+  )
 }

@@ -21,7 +21,7 @@ export const buildManifest: Command = {
   help: `manifest build REFERENCE [options]
 
 REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
-wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key". A model has either
+wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A model has either
 "digest" or "file", the path of its weights beside REFERENCE, whose digest is then computed.
 
 ${formatOptions(options)}`,
@@ -44,6 +44,7 @@ ${formatOptions(options)}`,
       models: await Promise.all(reference.models.map((model) => withDigest(model, dirname(path)))),
       session_minutes: reference.session_minutes,
       log_key: reference.log_key,
+      revocation: reference.revocation,
     }
     const bytes = Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
     // What clients would refuse is not written in the first place.
@@ -60,7 +61,15 @@ ${formatOptions(options)}`,
 
 type Reference = { readonly [name: string]: unknown } & { readonly models: readonly unknown[] }
 
-const known = ['evidence', 'worker', 'proxyless', 'models', 'session_minutes', 'log_key']
+const known = [
+  'evidence',
+  'worker',
+  'proxyless',
+  'models',
+  'session_minutes',
+  'log_key',
+  'revocation',
+]
 
 function parseReference(bytes: Uint8Array, path: string): Reference {
   let json: unknown

@@ -36,10 +36,23 @@ function explainDocument(manifest: Manifest): string[] {
       : `expires at ${manifest.expiresAt.toISOString()}`,
     nature,
     `lets a verification count for ${manifest.sessionMinutes} minutes`,
+    explainRevocation(manifest.revocation),
     manifest.logKey === undefined
       ? 'names no log: it may be shown in any'
       : `belongs to the log ${manifest.logKey}`,
   ]
+}
+
+function explainRevocation(rule: Manifest['revocation']): string {
+  if (rule === undefined) {
+    return 'demands no OCSP answers about GPUs: a client may accept one without asking whether it is revoked'
+  }
+  const age = rule.maxAgeHours === undefined ? '' : `, at most ${rule.maxAgeHours} hours old`
+  const grace =
+    rule.revokedGraceHours === undefined
+      ? ''
+      : `, and tolerates a revoked certificate for ${rule.revokedGraceHours} hours at most`
+  return `demands an OCSP answer for every certificate of a GPU${age}${grace}, whatever a client's flags say`
 }
 
 function explainRole(title: string, policy: RolePolicy): Section[] {

@@ -5,6 +5,7 @@ import { Fields } from '../fields.ts'
 import { formatModel, type ModelListing, readModels } from '../model-listing.ts'
 import { type JsonObject, parseJson } from '../strict-json.ts'
 import { AttestationError } from '../verdict.ts'
+import { type RevocationRule, readRevocationRule } from './revocation-rule.ts'
 import { isHardwareRule, type RolePolicy, readRolePolicy } from './rule.ts'
 
 declare const parsed: unique symbol
@@ -27,6 +28,8 @@ export type Manifest = {
   readonly sessionMinutes: number
   /** The key of the log that this manifest is meant for; absent where it may be used by hand. */
   readonly logKey: string | undefined
+  /** Absent: a client's flags decide what an unknown revocation status is worth. */
+  readonly revocation: RevocationRule | undefined
   readonly [parsed]: true
 }
 
@@ -43,6 +46,8 @@ export type ManifestDraft = {
   readonly models: readonly ModelListing[]
   readonly sessionMinutes?: number
   readonly logKey?: string
+  /** In its wire form. */
+  readonly revocation?: JsonObject
 }
 
 /** One entry of a log in the tlog-tiles format, whose length has two bytes. */
@@ -89,6 +94,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
       fields.optional('session_minutes', (name) =>
         fields.integer(name, { min: 1, max: maxSessionMinutes }),
       ) ?? maxSessionMinutes,
+    revocation: fields.optional('revocation', (name) => fields.object(name, readRevocationRule)),
     logKey: fields.optional('log_key', (name) => fields.matching(name, vkeyForm, 'a verifier key')),
   } satisfies Omit<Manifest, typeof parsed>
   fields.end()
@@ -112,6 +118,7 @@ export function formatManifest(draft: ManifestDraft): Bytes {
     models: draft.models.map(formatModel),
     session_minutes: draft.sessionMinutes ?? maxSessionMinutes,
     log_key: draft.logKey,
+    revocation: draft.revocation,
   }
   return utf8(`${JSON.stringify(document, null, 2)}\n`)
 }

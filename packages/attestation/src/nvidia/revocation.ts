@@ -48,6 +48,7 @@ export class StapledOcsp {
       certificate,
       issuer,
       this.#context.at,
+      this.#context.revocation.maxAgeHours,
     )
     this.#statuses.set(key, status)
     return status

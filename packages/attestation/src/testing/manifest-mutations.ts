@@ -29,7 +29,7 @@ const undecisive = [
   'models[0].created',
   'log_key',
 ]
-const optional = ['roles.proxyless', 'session_minutes', 'log_key', 'expires_at']
+const optional = ['roles.proxyless', 'session_minutes', 'log_key', 'expires_at', 'revocation']
 
 /** Values that are valid in their place and other than the good ones. */
 const otherValues: { readonly [path: string]: JsonValue } = {

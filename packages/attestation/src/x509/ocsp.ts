@@ -2,6 +2,7 @@
 import { type Bytes, equalBytes } from '../bytes.ts'
 import { parseDer } from '../der/der-reader.ts'
 import type { RevocationPolicy } from '../evidence.ts'
+import { notChecked, revokedInGrace } from '../revocation-state.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
 import type { Certificate } from './certificate.ts'
 import { describe, formatTime, isSignedBy, isWithin, unknownCriticalExtensions } from './chain.ts'
@@ -32,9 +33,12 @@ export async function readRevocationStatus(
   certificate: Certificate,
   issuer: Certificate,
   at: Date,
+  maxAgeHours?: number,
 ): Promise<RevocationStatus> {
   const statuses: RevocationStatus[] = []
-  for (const der of responses) statuses.push(await readOneStatus(der, certificate, issuer, at))
+  for (const der of responses) {
+    statuses.push(await readOneStatus(der, certificate, issuer, at, maxAgeHours))
+  }
   const reasons = statuses.flatMap((status) => (status.kind === 'unknown' ? [status.reason] : []))
   return (
     statuses.find((status) => status.kind === 'revoked') ??
@@ -64,7 +68,9 @@ export function judgeRevocation(
       return { accepted: true, tolerated: false, detail: 'good' }
     case 'unknown': {
       const detail = `unknown: ${status.reason}`
-      if (policy.allowUnknown) return { accepted: true, tolerated: true, detail }
+      if (policy.allowUnknown) {
+        return { accepted: true, tolerated: true, detail: `${notChecked}: ${status.reason}` }
+      }
       return { accepted: false, code: 'revocation_unknown', detail }
     }
     case 'revoked': {
@@ -73,7 +79,9 @@ export function judgeRevocation(
       const end = status.at.getTime() + hours * 3_600_000
       // Written so that zero, a negative or an odd number of hours, and an invalid time all refuse.
       const inGrace = Number.isFinite(hours) && hours > 0 && at.getTime() < end
-      if (inGrace) return { accepted: true, tolerated: true, detail }
+      if (inGrace) {
+        return { accepted: true, tolerated: true, detail: `${revokedInGrace}: ${detail}` }
+      }
       return { accepted: false, code: 'certificate_revoked', detail }
     }
   }
@@ -89,7 +97,7 @@ export function requireNotRevoked(
 ): void {
   const verdict = judgeRevocation(status, policy, at)
   if (!verdict.accepted) transcript.fail(id, verdict.code, verdict.detail)
-  if (verdict.tolerated) transcript.skip(id, `tolerated by policy: ${verdict.detail}`)
+  if (verdict.tolerated) transcript.skip(id, verdict.detail)
   else transcript.pass(id, verdict.detail)
 }
 
@@ -98,6 +106,7 @@ async function readOneStatus(
   certificate: Certificate,
   issuer: Certificate,
   at: Date,
+  maxAgeHours: number | undefined,
 ): Promise<RevocationStatus> {
   try {
     const response = parseOcspResponse(der)
@@ -106,14 +115,18 @@ async function readOneStatus(
     if (answers.length === 0) return unknown(`response is not about ${describe(certificate)}`)
     const refusal = await findSignatureFault(response, issuer, at)
     if (refusal) return unknown(refusal)
-    return combineAnswers(answers, at)
+    return combineAnswers(answers, at, maxAgeHours)
   } catch (cause) {
     if (!(cause instanceof AttestationError)) throw cause
     return unknown(cause.message)
   }
 }
 
-function combineAnswers(answers: readonly OcspAnswer[], at: Date): RevocationStatus {
+function combineAnswers(
+  answers: readonly OcspAnswer[],
+  at: Date,
+  maxAgeHours = Number.POSITIVE_INFINITY,
+): RevocationStatus {
   const fresh = answers.filter(
     ({ thisUpdate, nextUpdate }) => nextUpdate && isWithin(at, thisUpdate, nextUpdate),
   )
@@ -127,6 +140,12 @@ function combineAnswers(answers: readonly OcspAnswer[], at: Date): RevocationSta
   if (revoked) return revoked
   if (fresh.some(({ status }) => status.kind === 'unknown')) {
     return unknown('responder does not know the certificate')
+  }
+  // "Revoked" stays true however old it is; "good" does not.
+  const ageHours = (thisUpdate: Date) => (at.getTime() - thisUpdate.getTime()) / 3_600_000
+  const least = Math.min(...fresh.map(({ thisUpdate }) => ageHours(thisUpdate)))
+  if (least > maxAgeHours) {
+    return unknown(`response is ${least.toFixed(1)} hours old, manifest accepts ${maxAgeHours}`)
   }
   return { kind: 'good' }
 }

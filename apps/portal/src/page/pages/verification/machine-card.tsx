@@ -1,5 +1,6 @@
 /** One machine: what it is, and every check it passed or did not. */
-import type { WorkerRefusal, WorkerVerification } from '@privatemode/sdk'
+import { revocationWords, type WorkerRefusal, type WorkerVerification } from '@privatemode/sdk'
+import { Fragment } from 'preact'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Moment } from '../../view/moment.tsx'
@@ -27,6 +28,17 @@ export function MachineCard({ worker }: { readonly worker: WorkerVerification })
         <dd>
           <code>{worker.seal_key_id}</code>
         </dd>
+        <dt>Revocation</dt>
+        <dd>{revocationWords[worker.revocation]}</dd>
+        {worker.machine.map(({ kind, id, listed }) => (
+          <Fragment key={id}>
+            <dt>{identityNames[kind]}</dt>
+            <dd>
+              <code>{id}</code> ({listed ? 'listed in the manifest' : 'any genuine one is accepted'}
+              )
+            </dd>
+          </Fragment>
+        ))}
         <dt>Verified</dt>
         <dd>
           <Moment iso={worker.verified_at} />, counts until <Moment iso={worker.valid_until} />
@@ -36,6 +48,8 @@ export function MachineCard({ worker }: { readonly worker: WorkerVerification })
     </section>
   )
 }
+
+const identityNames = { chip: 'Chip', platform: 'Platform', gpu: 'GPU', switch: 'Switch' } as const
 
 /** Nothing is ever sealed to such a machine. */
 export function RefusedCard({ refused }: { readonly refused: WorkerRefusal }) {
