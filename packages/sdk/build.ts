@@ -20,6 +20,7 @@ const folders: Readonly<Record<string, string>> = {
   '@privatemode/attestation/software': 'attestation/software/index',
   '@privatemode/protocol/api': 'protocol/api/index',
   '@privatemode/protocol/envelope': 'protocol/envelope/index',
+  '@privatemode/protocol/fleet': 'protocol/fleet/index',
 }
 
 type PackageFile = {

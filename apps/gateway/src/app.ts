@@ -7,6 +7,7 @@ import {
   serveRequest,
 } from '@privatemode/http'
 import { ApiError, formatRelayError } from '@privatemode/protocol/api'
+import { fleetBase, fleetPaths, requestIdShape, sealedHeaders } from '@privatemode/protocol/fleet'
 import {
   describeError,
   type Log,
@@ -64,8 +65,6 @@ export type App = {
   running(): number
 }
 
-const base = '/privatemode/v1/'
-const sealedPath = `${base}sealed`
 /** All bodies but sealed ones are small. */
 const maxBodyBytes = 1024 * 1024
 
@@ -85,7 +84,7 @@ export function createApp(parts: AppParts): App {
       if (running > parts.maxRequests) {
         const message = 'too many requests at once'
         done(exchange, new ApiError('overloaded', message, { retryAfterSeconds: 1 }))
-      } else if (target === sealedPath && method !== 'OPTIONS') {
+      } else if (target === fleetPaths.sealed && method !== 'OPTIONS') {
         relaySealed(exchange, parts.relay, done)
       } else {
         const path = target.split('?', 1)[0] ?? ''
@@ -121,9 +120,9 @@ async function route(
     )
   }
   if (path === '/metrics') return answerMetrics(request, parts.watching)
-  if (!path.startsWith(base))
+  if (!path.startsWith(fleetBase))
     return servePortal(parts.portal, onlyGet(request, path), request.headers.get('accept-encoding'))
-  const rest = path.slice(base.length)
+  const rest = path.slice(fleetBase.length)
   if (request.method === 'OPTIONS' && isForBrowsers(rest)) return preflight()
   if (rest.startsWith('log/')) {
     return serveLogFile(parts.manifestLog, rest.slice('log/'.length))
@@ -174,8 +173,8 @@ function answerError(
   if (exchange.over) return Promise.resolve()
   if (exchange.begun) return Promise.reject(error)
   const shown = showError(error)
-  const given = exchange.head.fields.get('privatemode-request-id') ?? ''
-  const requestId = /^[0-9a-f]{32}$/.test(given) ? given : newRequestId()
+  const given = exchange.head.fields.get(sealedHeaders.requestId) ?? ''
+  const requestId = requestIdShape.test(given) ? given : newRequestId()
   const fields = { requestId, status: shown.status }
   watching.metrics.refusals.add(1, { status: String(shown.status), code: shown.code })
   if (shown.status < 500) log.debug('refused', { ...fields, code: shown.code })
@@ -210,8 +209,10 @@ function preflight(): Response {
     headers: {
       'access-control-allow-origin': '*',
       'access-control-allow-methods': 'GET, POST',
-      'access-control-allow-headers':
-        'authorization, content-type, privatemode-request-id, privatemode-model, privatemode-path, privatemode-workers',
+      'access-control-allow-headers': [
+        ...['authorization', 'content-type'],
+        ...Object.values(sealedHeaders),
+      ].join(', '),
       'access-control-max-age': '86400',
     },
   })

@@ -1,5 +1,6 @@
 /** The connection to the backend over which sealed requests go. */
 import type { UpstreamConnection, UpstreamMessage } from '@privatemode/http'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { SealedCall } from '@privatemode/sdk'
 import { explainOutboundError, type Outbound } from '@privatemode/service'
 
@@ -40,7 +41,7 @@ export function openBackendLink(
 /** Makes the request of a sealed call; the head's constant part is made once for a backend. */
 export function createMessageFormat(apiUrl: string): (sealed: SealedCall) => UpstreamMessage {
   const url = new URL(apiUrl)
-  const path = `${url.pathname.replace(/\/+$/, '')}/privatemode/v1/sealed`
+  const path = url.pathname.replace(/\/+$/, '') + fleetPaths.sealed
   const start = `POST ${path} HTTP/1.1\r\nhost: ${url.host}\r\n`
   return ({ headers, request }) => {
     const { lengthBytes, first } = request

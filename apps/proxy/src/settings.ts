@@ -1,4 +1,5 @@
 /** Reads flags, environment and files into frozen settings; a contradiction stops the start and says the remedy. */
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { LogTrust } from '@privatemode/sdk'
 import {
   type FlagSources,
@@ -126,7 +127,7 @@ function readManifest(values: Values, apiUrl: string): ManifestSetting {
   }
   const url = values.manifestEndpoint
     ? readEndpoint('--manifestEndpoint', values.manifestEndpoint)
-    : `${apiUrl}/privatemode/v1/log`
+    : apiUrl + fleetPaths.log
   const maxAgeHours = values.manifestMaxAgeHours
   return { kind: 'log', url, trust: parseLogPolicy(key), maxAgeHours }
 }

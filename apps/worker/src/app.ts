@@ -2,7 +2,7 @@
 import { formatAttestation } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
-import { relayHeaders } from '@privatemode/protocol/fleet'
+import { fleetPaths, relayHeaders, requestIdShape } from '@privatemode/protocol/fleet'
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import type { RelayGuard } from './relay/accept-relay.ts'
@@ -24,7 +24,6 @@ export type WorkerApp = {
 }
 
 const nonceShape = /^[0-9a-f]{64}$/
-const requestIdShape = /^[0-9a-f]{32}$/
 
 export function workerHandler(app: WorkerApp): (request: Request) => Promise<Response> {
   let attesting = 0
@@ -65,8 +64,8 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
     try {
       if (pathname === '/health') return Response.json({ status: 'ok' })
       if (request.method !== 'POST') throw new ApiError('not_found', 'no such route')
-      if (pathname === '/privatemode/v1/sealed') return await sealed(request)
-      if (pathname === '/privatemode/v1/attestation') return await attest(request)
+      if (pathname === fleetPaths.sealed) return await sealed(request)
+      if (pathname === fleetPaths.attestation) return await attest(request)
       throw new ApiError('not_found', 'no such route')
     } catch (error) {
       const shown = asApiError(error, app.log, requestId)

@@ -2,6 +2,7 @@
 import { type Attestation, maxAttestationBytes, parseAttestation } from '@privatemode/attestation'
 import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
+import { type DirectoryWorker, fleetPaths, isWorkerId } from '@privatemode/protocol/fleet'
 import type { Fetch } from './options.ts'
 import { readBounded } from './read-bounded.ts'
 
@@ -25,12 +26,12 @@ export class Backend {
   }
 
   async directory(apiKey: string): Promise<ListedWorker[]> {
-    const bytes = await this.#call('/privatemode/v1/directory', 'GET', apiKey, maxDirectoryBytes)
+    const bytes = await this.#call(fleetPaths.directory, 'GET', apiKey, maxDirectoryBytes)
     return parseDirectory(bytes)
   }
 
   async attestation(workerId: string, nonce: Bytes, apiKey: string): Promise<Attestation> {
-    const path = `/privatemode/v1/workers/${encodeURIComponent(workerId)}/attestation`
+    const path = fleetPaths.workerAttestation(workerId)
     const body = JSON.stringify({ nonce: formatHex(nonce) })
     return parseAttestation(await this.#call(path, 'POST', apiKey, maxAttestationBytes, body))
   }
@@ -38,7 +39,7 @@ export class Backend {
   /** Sends a sealed request; the caller judges the response. */
   async send(headers: Record<string, string>, body: Bytes, signal?: AbortSignal) {
     try {
-      return await this.#fetch(`${this.endpoint}/privatemode/v1/sealed`, {
+      return await this.#fetch(this.endpoint + fleetPaths.sealed, {
         method: 'POST',
         headers,
         body,
@@ -102,8 +103,10 @@ function parseDirectory(bytes: Bytes): ListedWorker[] {
 }
 
 function parseListedWorker(value: unknown): ListedWorker[] {
-  const { id, models, seal_key_id } = (value ?? {}) as { [field: string]: unknown }
-  if (typeof id !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(id)) return []
+  const { id, models, seal_key_id } = (value ?? {}) as {
+    [field in keyof DirectoryWorker]?: unknown
+  }
+  if (typeof id !== 'string' || !isWorkerId(id)) return []
   if (typeof seal_key_id !== 'string' || !Array.isArray(models)) return []
   const names = models.filter((model): model is string => typeof model === 'string')
   return [{ id, models: names, sealKeyId: seal_key_id }]

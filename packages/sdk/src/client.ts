@@ -17,6 +17,7 @@ import {
   type SealingRequest,
   type Session,
 } from '@privatemode/protocol/envelope'
+import { sealedHeaders, sealedMediaType } from '@privatemode/protocol/fleet'
 import { Answer } from './answer.ts'
 import { Backend, readAnswer } from './backend.ts'
 import { readWhole, streamSource, wholeSource } from './byte-source.ts'
@@ -52,7 +53,6 @@ export type SealedCall = {
   readonly workers: readonly AttestedWorker[]
 }
 
-export const sealedMediaType = 'application/privatemode-sealed'
 const maxErrorBytes = 64 * 1024
 const maxAttempts = 4
 /** Clients leave at the last event; its end may come so much later and is then not cut. */
@@ -234,10 +234,10 @@ export class PrivateClient {
       headers: {
         authorization: `Bearer ${call.apiKey}`,
         'content-type': sealedMediaType,
-        'privatemode-request-id': id,
-        'privatemode-model': call.model,
-        'privatemode-path': call.path,
-        'privatemode-workers': workers.map(({ workerId }) => workerId).join(','),
+        [sealedHeaders.requestId]: id,
+        [sealedHeaders.model]: call.model,
+        [sealedHeaders.path]: call.path,
+        [sealedHeaders.workers]: workers.map(({ workerId }) => workerId).join(','),
       },
     }))
   }

@@ -11,6 +11,7 @@ import {
   vendorRoots,
 } from '@privatemode/attestation'
 import type { Bytes, TrafficShape } from '@privatemode/protocol/envelope'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { CacheSaltPolicy } from './cache-salt.ts'
 import { clientCrypto } from './client-crypto.ts'
 import { checkpointsIn, type LogStorage, memoryStorage } from './log-storage.ts'
@@ -115,7 +116,7 @@ function manifestSource(
   const { logKey, witnesses = [], quorum = witnesses.length } = manifest
   requireText(logKey, 'manifest.logKey')
   const { maxAgeHours = defaultMaxLogAgeHours } = manifest
-  const url = manifest.url ?? `${endpoint}/privatemode/v1/log`
+  const url = manifest.url ?? endpoint + fleetPaths.log
   return createLogSource({
     trust: { logKey, witnesses, quorum },
     read: fetchLog(requireUrl(url, 'manifest.url'), fetch),

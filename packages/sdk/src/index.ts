@@ -28,6 +28,7 @@ export {
 } from '@privatemode/attestation'
 export { ApiError, type ApiErrorCode, type ModelObject } from '@privatemode/protocol/api'
 export { type TrafficShape, webCryptoProvider } from '@privatemode/protocol/envelope'
+export { sealedMediaType } from '@privatemode/protocol/fleet'
 export { Answer } from './answer.ts'
 export type {
   BlockDelta,
@@ -48,7 +49,6 @@ export {
   isRetrySafe,
   PrivateClient,
   type SealedCall,
-  sealedMediaType,
 } from './client.ts'
 export type { ConnectOptions, ManifestOption } from './connect-options.ts'
 export { indexedDbStorage } from './indexed-db-storage.ts'

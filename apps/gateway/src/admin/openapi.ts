@@ -1,4 +1,5 @@
 /** The OpenAPI document of the admin API, made from its routes. */
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { AdminRoute } from './admin-route.ts'
 import type { FieldTable, Schema } from './fields.ts'
 import { auditEventSchema } from './routes/audit-routes.ts'
@@ -6,7 +7,7 @@ import { auditEventSchema } from './routes/audit-routes.ts'
 export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
   for (const route of routes) {
-    const path = `/privatemode/v1/admin${route.path}`
+    const path = `${fleetPaths.admin}${route.path}`
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: formatOperation(route) }
   }
   return {

@@ -1,5 +1,6 @@
 /** Runs one command: a call of the admin API of a running gateway, or an audit of a bill. */
 import { readFileSync } from 'node:fs'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
 import { GatewayError } from '../gateway-error.ts'
 import { auditBill, formatFindings } from './audit.ts'
@@ -99,7 +100,7 @@ export async function runCommand(
 }
 
 function send(gateway: string, token: string, call: AdminRequest): Promise<Response> {
-  const url = new URL(`/privatemode/v1/admin/${call.path}`, gateway)
+  const url = new URL(`${fleetPaths.admin}/${call.path}`, gateway)
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value)
   }

@@ -1,7 +1,14 @@
 /** A worker's signed word about one request, checked. */
 import { createHash } from 'node:crypto'
-import { admissionShape } from '@privatemode/protocol/fleet'
-import { isWorkerId } from '../registry/registration.ts'
+import {
+  admissionShape,
+  isWorkerId,
+  modelShape,
+  receiptLabel,
+  requestIdShape,
+  type UsageRecord as WireRecord,
+  type SignedUsage as WireUsage,
+} from '@privatemode/protocol/fleet'
 
 export type Outcome = 'complete' | 'aborted' | 'failed' | 'lost'
 
@@ -40,7 +47,7 @@ const maxDurationMs = 30 * 86_400_000
 /** Takes the wire form apart; undefined if it is none. */
 export function parseSignedUsage(value: unknown): SignedUsage | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const { record, rest_digest, signature } = value as Record<string, unknown>
+  const { record, rest_digest, signature } = value as { [field in keyof WireUsage]?: unknown }
   if (typeof record !== 'string' || record.length > 8192) return undefined
   if (typeof rest_digest !== 'string' || !/^[0-9a-f]{64}$/.test(rest_digest)) return undefined
   if (typeof signature !== 'string' || !/^[A-Za-z0-9+/]{86}==$/.test(signature)) return undefined
@@ -54,9 +61,7 @@ export function parseSignedUsage(value: unknown): SignedUsage | undefined {
 /** What the worker's receipt key signs: the same bytes as in the client's receipt. */
 export function signedMessage({ recordBytes, restDigest }: SignedUsage): Uint8Array<ArrayBuffer> {
   const digest = createHash('sha256').update(recordBytes).digest()
-  return new Uint8Array(
-    Buffer.concat([Buffer.from('privatemode/v1/receipt\0'), digest, restDigest]),
-  )
+  return new Uint8Array(Buffer.concat([Buffer.from(receiptLabel), digest, restDigest]))
 }
 
 /** Reads the record; undefined if a field is missing or out of all bounds. */
@@ -68,13 +73,13 @@ export function parseUsageRecord(bytes: Uint8Array): ReportedUsage | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const wire = value as Record<string, unknown>
+  const wire = value as { readonly [field in keyof WireRecord]?: unknown }
   if (wire.version !== 2) return undefined
   const admission = matching(wire.admission, admissionShape)
-  const requestId = matching(wire.request_id, /^[0-9a-f]{32}$/)
+  const requestId = matching(wire.request_id, requestIdShape)
   const workerId = matching(wire.worker_id, /^/)
   const keyId = matching(wire.key_ref, /^[A-Za-z0-9_]{1,64}$/)
-  const model = matching(wire.model, /^[\x21-\x7e]{1,256}$/)
+  const model = matching(wire.model, modelShape)
   const path = matching(wire.path, /^\/[a-z0-9_/-]{1,80}$/)
   const outcome = outcomeOf(wire.outcome)
   const status = count(wire.status, 999)

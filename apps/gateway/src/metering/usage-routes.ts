@@ -1,5 +1,6 @@
 /** `POST /privatemode/v1/registry/usage`: workers report what requests cost. */
 import { ApiError } from '@privatemode/protocol/api'
+import { maxUsageRecords } from '@privatemode/protocol/fleet'
 import type { Log } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
 import type { Database } from '../state/database.ts'
@@ -18,7 +19,6 @@ export type UsageParts = {
 }
 
 const maxBodyBytes = 1024 * 1024
-const maxRecords = 1_000
 
 /**
  * Acknowledges what is stored or can never be. What a worker did not sign, or no gateway admitted, is
@@ -27,8 +27,8 @@ const maxRecords = 1_000
 export async function answerUsage(request: Request, parts: UsageParts): Promise<Response> {
   const body = await readJson(request, maxBodyBytes)
   const wire = typeof body === 'object' && body !== null && 'records' in body ? body.records : []
-  if (!Array.isArray(wire) || wire.length > maxRecords) {
-    throw new ApiError('invalid_value', `records must be a list of at most ${maxRecords}`, {
+  if (!Array.isArray(wire) || wire.length > maxUsageRecords) {
+    throw new ApiError('invalid_value', `records must be a list of at most ${maxUsageRecords}`, {
       param: 'records',
     })
   }

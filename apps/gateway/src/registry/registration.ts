@@ -1,6 +1,6 @@
 /** What a worker says about itself when it registers, checked once at the edge. */
 import { ApiError, type ModelObject, parseModel } from '@privatemode/protocol/api'
-import { relayKeyBytes } from '@privatemode/protocol/fleet'
+import { isWorkerId, type RegistrationBody, relayKeyBytes } from '@privatemode/protocol/fleet'
 
 export type Registration = {
   readonly id: string
@@ -16,18 +16,12 @@ export type Registration = {
   readonly draining: boolean
 }
 
-const idShape = /^[A-Za-z0-9_-]{1,80}$/
 const maxModels = 64
-
-/** A worker id that is safe in a path, a header and a log line. */
-export function isWorkerId(text: string): boolean {
-  return idShape.test(text)
-}
 
 export function parseRegistration(id: string, body: unknown): Registration {
   if (!isWorkerId(id)) throw refuse('id', 'letters, digits, "_" and "-"')
   if (typeof body !== 'object' || body === null) throw refuse('body', 'a JSON object')
-  const wire = body as { [field: string]: unknown }
+  const wire = body as { readonly [field in keyof RegistrationBody]?: unknown }
   return {
     id,
     url: parseUrl(wire.url),

@@ -1,8 +1,9 @@
 /** `/privatemode/v1/registry/workers/{id}`: workers register, renew and leave. */
 import { ApiError } from '@privatemode/protocol/api'
+import { isWorkerId, type RegistrationAnswer } from '@privatemode/protocol/fleet'
 import { readJson } from '../http/read-json.ts'
 import type { Database } from '../state/database.ts'
-import { isWorkerId, parseRegistration } from './registration.ts'
+import { parseRegistration } from './registration.ts'
 import { endLease, renewLease } from './worker-store.ts'
 import type { WorkerView } from './worker-view.ts'
 
@@ -26,7 +27,8 @@ export async function answerRegistry(
       const drain = await renewLease(parts.database, worker, parts.leaseSeconds)
       // This gateway takes a new worker at once, the others with their next refresh.
       if (parts.view.find(workerId) === undefined) await parts.view.refresh()
-      return Response.json({ lease_seconds: parts.leaseSeconds, drain })
+      const answer: RegistrationAnswer = { lease_seconds: parts.leaseSeconds, drain }
+      return Response.json(answer)
     }
     case 'DELETE':
       await endLease(parts.database, workerId)

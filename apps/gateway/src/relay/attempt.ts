@@ -10,8 +10,8 @@ import {
   viewOf,
 } from '@privatemode/http'
 import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
+import { sealedMediaType } from '@privatemode/protocol/fleet'
 import type { ViewedWorker } from '../registry/worker-view.ts'
-import { sealedContentType } from './sealed-request.ts'
 
 export type StreamEnd = 'complete' | 'aborted' | 'broken'
 
@@ -61,7 +61,7 @@ export class Attempt implements AnswerSink {
   }
 
   head(head: ResponseHead, first: Span, ended: boolean): void {
-    if (head.status !== 200 || head.fields.get('content-type') !== sealedContentType) {
+    if (head.status !== 200 || head.fields.get('content-type') !== sealedMediaType) {
       this.#state = 'refusal'
       this.#refusal = { head, parts: [], bytes: 0 }
       this.#readRefusal(viewOf(first), ended)
@@ -141,7 +141,7 @@ export class Attempt implements AnswerSink {
   }
 }
 
-const answerStart = `HTTP/1.1 200 OK\r\ncontent-type: ${sealedContentType}\r\naccess-control-allow-origin: *\r\n`
+const answerStart = `HTTP/1.1 200 OK\r\ncontent-type: ${sealedMediaType}\r\naccess-control-allow-origin: *\r\n`
 
 function bodyText(head: ResponseHead, framed: Buffer): string {
   if (head.framing !== 'chunked') return framed.toString('utf8')

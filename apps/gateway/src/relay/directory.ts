@@ -1,11 +1,7 @@
 /** `GET /privatemode/v1/directory`: which workers and models there are, as a hint to clients. */
 import type { ModelObject } from '@privatemode/protocol/api'
+import type { Directory } from '@privatemode/protocol/fleet'
 import type { LiveWorker } from '../registry/worker-store.ts'
-
-export type Directory = {
-  readonly workers: readonly { id: string; models: string[]; seal_key_id: string }[]
-  readonly models: readonly ModelObject[]
-}
 
 /** Workers that are being drained are left out: no session should begin there. */
 export function listDirectory(live: readonly LiveWorker[]): Directory {

@@ -1,5 +1,6 @@
 /** `POST /privatemode/v1/workers/{id}/attestation`: hands a nonce to a worker and its evidence back. */
 import { ApiError } from '@privatemode/protocol/api'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { OutboundFetch } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
@@ -24,7 +25,7 @@ export async function relayAttestation(
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(parts.timeoutMs)])
   let response: Response
   try {
-    response = await parts.fetch(`${entry.worker.url}/privatemode/v1/attestation`, {
+    response = await parts.fetch(entry.worker.url + fleetPaths.attestation, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ nonce }),

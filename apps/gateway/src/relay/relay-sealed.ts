@@ -1,7 +1,7 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
 import { type Exchange, emptySpan, type Span, type UpstreamConnection } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
-import { relayHeaders as names } from '@privatemode/protocol/fleet'
+import { fleetPaths, relayHeaders as names, sealedMediaType } from '@privatemode/protocol/fleet'
 import type { OpenSpan } from '@privatemode/service'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
@@ -13,7 +13,7 @@ import { Attempt, type AttemptOwner, type Outcome, type StreamEnd } from './atte
 import { findCandidates } from './find-candidates.ts'
 import type { RelayDone, RelayParts } from './relay-parts.ts'
 import { reportRelayed } from './report-relayed.ts'
-import { readSealedRequest, type SealedRequest, sealedContentType } from './sealed-request.ts'
+import { readSealedRequest, type SealedRequest } from './sealed-request.ts'
 import { signRelay } from './sign-relay.ts'
 import { streamBody } from './stream-body.ts'
 import { traceLine, traceRefused } from './trace-relay.ts'
@@ -253,8 +253,8 @@ class Relay implements AttemptOwner {
     const relayed = { ...ids, keyRef: this.#keyId, admission, sentAtMs, lengthBytes }
     const mac = worker.relayKey === undefined ? '' : signRelay(worker.relayKey, relayed)
     return (
-      `POST /privatemode/v1/sealed HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
-      `content-type: ${sealedContentType}\r\ncontent-length: ${lengthBytes}\r\n` +
+      `POST ${fleetPaths.sealed} HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
+      `content-type: ${sealedMediaType}\r\ncontent-length: ${lengthBytes}\r\n` +
       `${names.requestId}: ${requestId}\r\n${names.model}: ${model}\r\n${names.path}: ${path}\r\n` +
       `${names.keyRef}: ${this.#keyId}\r\n${names.admission}: ${admission}\r\n` +
       `${names.sentAt}: ${sentAtMs}\r\n${names.mac}: ${mac}\r\n${traceLine(this.#span)}\r\n`

@@ -1,9 +1,15 @@
 /** What the gateway can see of a sealed request: its head, checked once. */
 import type { RequestHead } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
-import { isWorkerId } from '../registry/registration.ts'
-
-export const sealedContentType = 'application/privatemode-sealed'
+import {
+  endpointShape,
+  isWorkerId,
+  maxCandidates,
+  modelShape,
+  requestIdShape,
+  sealedHeaders,
+  sealedMediaType,
+} from '@privatemode/protocol/fleet'
 
 export type SealedRequest = {
   readonly requestId: string
@@ -15,17 +21,12 @@ export type SealedRequest = {
   readonly lengthBytes: number
 }
 
-const maxCandidates = 8
-const requestIdShape = /^[0-9a-f]{32}$/
-const modelShape = /^[\x21-\x7e]{1,256}$/
-const pathShape = /^\/v1\/[a-z0-9_/-]{1,64}$/
-
 export function readSealedRequest(head: RequestHead): SealedRequest {
   if (head.method !== 'POST') {
     throw new ApiError('method_not_allowed', 'sealed requests are sent with POST')
   }
-  if (head.fields.get('content-type') !== sealedContentType) {
-    throw new ApiError('unsupported_media_type', `content-type must be ${sealedContentType}`)
+  if (head.fields.get('content-type') !== sealedMediaType) {
+    throw new ApiError('unsupported_media_type', `content-type must be ${sealedMediaType}`)
   }
   if (typeof head.framing !== 'number' || head.minorVersion !== 1) {
     throw new ApiError('malformed', 'a sealed request declares its content-length, in HTTP/1.1', {
@@ -33,10 +34,10 @@ export function readSealedRequest(head: RequestHead): SealedRequest {
     })
   }
   return {
-    requestId: read(head, 'privatemode-request-id', requestIdShape, '32 hex digits'),
-    model: read(head, 'privatemode-model', modelShape, 'a model id'),
-    path: read(head, 'privatemode-path', pathShape, 'the path of an endpoint'),
-    workerIds: readWorkerIds(head.fields.get('privatemode-workers')),
+    requestId: read(head, sealedHeaders.requestId, requestIdShape, '32 hex digits'),
+    model: read(head, sealedHeaders.model, modelShape, 'a model id'),
+    path: read(head, sealedHeaders.path, endpointShape, 'the path of an endpoint'),
+    workerIds: readWorkerIds(head.fields.get(sealedHeaders.workers)),
     lengthBytes: head.framing,
   }
 }
@@ -47,7 +48,7 @@ function readWorkerIds(value: string | undefined): string[] {
   for (const [index, id] of ids.entries()) ids[index] = id.trim()
   const good = ids.every((id, index) => isWorkerId(id) && ids.indexOf(id) === index)
   if (!good || ids.length > maxCandidates) {
-    throw refuse('privatemode-workers', `1 to ${maxCandidates} distinct worker ids`)
+    throw refuse(sealedHeaders.workers, `1 to ${maxCandidates} distinct worker ids`)
   }
   return ids
 }

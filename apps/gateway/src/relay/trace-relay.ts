@@ -1,9 +1,10 @@
 /** Spans of relayed and refused requests: names, codes and sizes, never content. */
 import { ApiError } from '@privatemode/protocol/api'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import { formatTraceparent, type OpenSpan, type Tracer } from '@privatemode/service'
 import type { Relayed } from './relayed.ts'
 
-const spanName = 'POST /privatemode/v1/sealed'
+const spanName = `POST ${fleetPaths.sealed}`
 
 /** A header line for the worker. A caller's own is never passed on: without tracing there is none. */
 export function traceLine(span: OpenSpan | undefined): string {

@@ -1,4 +1,4 @@
 /** What every page is given. */
-import type { Member } from './api/wire.ts'
+import type { Member } from '@privatemode/protocol/fleet'
 
 export type PageProps = { readonly member: Member }

@@ -1,8 +1,8 @@
 /** What surrounds every page: navigation, who is signed in, colours. */
+import type { Member } from '@privatemode/protocol/fleet'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { signOut } from './api/session.ts'
-import type { Member } from './api/wire.ts'
 import { forgetVisitor } from './forget-visitor.ts'
 import { pages } from './pages.tsx'
 import { Link } from './router.tsx'

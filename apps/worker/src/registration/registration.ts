@@ -1,9 +1,16 @@
 /** Keeps this worker listed at its gateways: registers, renews the lease, leaves. */
 import type { EngineModel } from '@privatemode/inference'
 import { formatModel } from '@privatemode/protocol/api'
+import {
+  fleetPaths,
+  type RegistrationAnswer,
+  type RegistrationBody,
+  renewAfterMs,
+  type SignedUsage,
+  type UsageReport,
+} from '@privatemode/protocol/fleet'
 import { type Log, type OutboundFetch, type Secret, ServiceError } from '@privatemode/service'
 import type { RelayKeys } from '../relay/relay-keys.ts'
-import type { SignedUsage } from '../sealed/receipts.ts'
 
 export type RegistrationOptions = {
   readonly gatewayUrl: string
@@ -25,8 +32,7 @@ export type RegistrationOptions = {
   }>
 }
 
-const renewMs = 2_000
-/** Between two attempts of which the first took longer than that: the lease runs out meanwhile. */
+/** Between two attempts of which the first took longer than the pause: the lease runs out meanwhile. */
 const leastPauseMs = 100
 const timeoutMs = 5_000
 
@@ -34,6 +40,8 @@ export class Registration {
   readonly #options: RegistrationOptions
   #timer: ReturnType<typeof setTimeout> | undefined
   #listed = false
+  /** As the registry last said; it may differ from one answer to the next. */
+  #leaseSeconds: number | undefined
   #stopped = false
 
   constructor(options: RegistrationOptions) {
@@ -45,6 +53,7 @@ export class Registration {
     const startedMs = performance.now()
     await this.renew()
     if (this.#stopped) return
+    const renewMs = renewAfterMs(this.#leaseSeconds)
     const pauseMs = Math.max(leastPauseMs, renewMs - (performance.now() - startedMs))
     this.#timer = setTimeout(() => void this.start(), pauseMs)
   }
@@ -52,7 +61,7 @@ export class Registration {
   async renew(): Promise<void> {
     const { log, gatewayUrl } = this.#options
     try {
-      await this.#call('PUT', this.#path(), await this.#body())
+      this.#leaseSeconds = readLease(await this.#call('PUT', this.#path(), await this.#body()))
       if (!this.#listed) log.info('registered at the gateway', { url: gatewayUrl })
       this.#listed = true
     } catch (error) {
@@ -72,14 +81,15 @@ export class Registration {
   }
 
   postUsage = async (records: readonly SignedUsage[]): Promise<void> => {
-    await this.#call('POST', '/privatemode/v1/registry/usage', { records })
+    const report: UsageReport = { records }
+    await this.#call('POST', fleetPaths.usage, report)
   }
 
   #path(): string {
-    return `/privatemode/v1/registry/workers/${this.#options.workerId}`
+    return fleetPaths.registeredWorker(this.#options.workerId)
   }
 
-  async #body() {
+  async #body(): Promise<RegistrationBody> {
     const { url, receiptKey, relayKeys, capacity, state } = this.#options
     const { sealKeyId, models, active, draining } = await state()
     return {
@@ -94,7 +104,7 @@ export class Registration {
     }
   }
 
-  async #call(method: string, path: string, body: object | undefined): Promise<void> {
+  async #call(method: string, path: string, body: object | undefined): Promise<string> {
     const { gatewayUrl, operatorToken, fetch } = this.#options
     const response = await fetch(gatewayUrl + path, {
       method,
@@ -107,6 +117,18 @@ export class Registration {
     })
     const text = await response.text()
     if (!response.ok) throw new Error(`status ${response.status}: ${text.slice(0, 200)}`)
+    return text
+  }
+}
+
+/** The lease of an answer; an answer without one leaves the usual pause. */
+function readLease(text: string): number | undefined {
+  try {
+    const answer = JSON.parse(text) as { [field in keyof RegistrationAnswer]?: unknown } | null
+    const seconds = answer?.lease_seconds
+    return typeof seconds === 'number' ? seconds : undefined
+  } catch {
+    return undefined
   }
 }
 

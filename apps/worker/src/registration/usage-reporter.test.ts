@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import type { SignedUsage } from '@privatemode/protocol/fleet'
 import { createLog } from '@privatemode/service'
-import type { SignedUsage } from '../sealed/receipts.ts'
 import { UsageReporter } from './usage-reporter.ts'
 
 const log = createLog({ format: 'json', level: 100, write: () => {} })

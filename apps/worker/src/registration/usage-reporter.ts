@@ -1,6 +1,6 @@
 /** Reports signed usage to the gateway, in batches, again and again until each is acknowledged. */
+import type { SignedUsage } from '@privatemode/protocol/fleet'
 import type { Log } from '@privatemode/service'
-import type { SignedUsage } from '../sealed/receipts.ts'
 
 export type PostUsage = (records: readonly SignedUsage[]) => Promise<void>
 

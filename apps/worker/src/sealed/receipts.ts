@@ -7,13 +7,7 @@ import {
   receiptMessage,
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
-
-/** The usage as the gateway gets it: signed, and with a digest in place of the rest. */
-export type SignedUsage = {
-  readonly record: string
-  readonly rest_digest: string
-  readonly signature: string
-}
+import type { SignedUsage } from '@privatemode/protocol/fleet'
 
 export type SignedReceipt = { readonly receipt: Bytes; readonly usage: SignedUsage }
 

@@ -17,9 +17,10 @@ import {
   type TrafficShape,
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
+import { type SignedUsage, sealedMediaType } from '@privatemode/protocol/fleet'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
-import type { ReceiptSigner, SignedUsage } from './receipts.ts'
+import type { ReceiptSigner } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealFromStart, sealShaped } from './seal-shaped.ts'
 import { type Outgoing, type Sink, sealPieces, sealWhole } from './seal-stream.ts'
@@ -50,8 +51,6 @@ export type GatewayView = {
   /** The gateway's own number of the request: its word, to be repeated in the report. */
   readonly admission: string
 }
-
-export const sealedMediaType = 'application/privatemode-sealed'
 
 export type Served = { readonly context: RequestContext; readonly response: Response }
 

@@ -1,4 +1,19 @@
-/** The contract between the machines of a deployment: what gateway and workers say to each other. */
+/** The contract between the machines of a deployment and its clients: every path, header and shape once. */
+export type {
+  Account,
+  Invitation,
+  IssuedKey,
+  Key,
+  Limits,
+  Member,
+  Role,
+  ServedModel,
+  SessionAnswer,
+  Worker,
+} from './admin.ts'
+export type { Directory, DirectoryWorker } from './directory.ts'
+export { fleetBase, fleetPaths } from './paths.ts'
+export { type RegistrationAnswer, type RegistrationBody, renewAfterMs } from './registration.ts'
 export {
   admissionShape,
   type RelayedRequest,
@@ -8,3 +23,19 @@ export {
   relayMaxAheadMs,
   relayText,
 } from './relayed-request.ts'
+export {
+  endpointShape,
+  isWorkerId,
+  maxCandidates,
+  modelShape,
+  requestIdShape,
+  sealedHeaders,
+  sealedMediaType,
+} from './sealed-request.ts'
+export {
+  maxUsageRecords,
+  receiptLabel,
+  type SignedUsage,
+  type UsageRecord,
+  type UsageReport,
+} from './usage-report.ts'

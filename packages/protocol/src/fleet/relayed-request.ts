@@ -1,13 +1,14 @@
 /** What a gateway says to a worker beside a sealed request, and the text that authenticates it. */
+import { sealedHeaders } from './sealed-request.ts'
 
 /**
  * Headers of a relayed request. The first three are the client's own and are sealed as well; the
  * others are the gateway's. No other header of a client reaches a worker.
  */
 export const relayHeaders = {
-  requestId: 'privatemode-request-id',
-  model: 'privatemode-model',
-  path: 'privatemode-path',
+  requestId: sealedHeaders.requestId,
+  model: sealedHeaders.model,
+  path: sealedHeaders.path,
   /** The gateway's opaque name of the API key. */
   keyRef: 'privatemode-key-ref',
   /** What the usage report of this request must name. */

@@ -25,13 +25,13 @@ import {
   type SealKeyPair,
   webCryptoProvider,
 } from '@privatemode/protocol/envelope'
+import { sealedMediaType } from '@privatemode/protocol/fleet'
 import {
   chatModel,
   noon,
   type SoftwareWorld,
   softwareWorld,
 } from '../../../attestation/src/testing/software-world.ts'
-import { sealedMediaType } from '../client.ts'
 
 const hourMs = 3_600_000
 

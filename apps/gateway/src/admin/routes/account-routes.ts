@@ -1,5 +1,6 @@
 /** Accounts, their limits, and workers and models of the deployment. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { Account as WireAccount, Worker as WireWorker } from '@privatemode/protocol/fleet'
 import {
   type Account,
   changeAccount,
@@ -128,7 +129,7 @@ function aboutAccount(found: Account, details: Record<string, unknown>): AuditSu
   return { accountId: found.id, id: found.id, name: found.name, details }
 }
 
-function formatAccount(found: Account): Record<string, unknown> {
+function formatAccount(found: Account): WireAccount {
   return {
     id: found.id,
     name: found.name,
@@ -139,7 +140,7 @@ function formatAccount(found: Account): Record<string, unknown> {
   }
 }
 
-function formatWorker(found: AdminWorker): Record<string, unknown> {
+function formatWorker(found: AdminWorker): WireWorker {
   return {
     id: found.id,
     url: found.url,

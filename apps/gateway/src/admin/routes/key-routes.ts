@@ -1,4 +1,5 @@
 /** API keys. */
+import type { Key as WireKey } from '@privatemode/protocol/fleet'
 import type { AuditSubject } from '../../audit/audit-log.ts'
 import {
   type ApiKey,
@@ -142,7 +143,7 @@ function aboutKey(found: ApiKey, details: Record<string, unknown> = {}): AuditSu
   return { accountId: found.accountId, id: found.id, name: found.name, details }
 }
 
-function formatKey(found: ApiKey): Record<string, unknown> {
+function formatKey(found: ApiKey): WireKey {
   return {
     id: found.id,
     account_id: found.accountId,

@@ -1,4 +1,5 @@
 /** Members of accounts. */
+import type { Member as WireMember } from '@privatemode/protocol/fleet'
 import type { AuditSubject } from '../../audit/audit-log.ts'
 import { changeMember, findMember, listMembers, type Member } from '../../members/member-store.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
@@ -70,7 +71,7 @@ export function aboutMember(found: Member, details: Record<string, unknown> = {}
   return { accountId: found.accountId, id: found.id, name: found.email, details }
 }
 
-export function formatMember(found: Member): Record<string, unknown> {
+export function formatMember(found: Member): WireMember {
   return {
     id: found.id,
     account_id: found.accountId,

@@ -1,5 +1,7 @@
 /** Signing in and out. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { SessionAnswer as WireSessionAnswer } from '@privatemode/protocol/fleet'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import { recordEvent, recordStranger } from '../../audit/audit-log.ts'
 import { networkOf } from '../../http/client-address.ts'
 import { acceptInvitation } from '../../members/invitations.ts'
@@ -146,7 +148,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
       orBackToSignIn(async () => {
         const { parts, request, address } = call
         const { search } = new URL(request.url)
-        const callback = new URL(`/privatemode/v1/admin/oidc/callback${search}`, parts.publicUrl)
+        const callback = new URL(`${fleetPaths.admin}/oidc/callback${search}`, parts.publicUrl)
         const begunState = oidcStateOf(request, parts.publicUrl)
         const memberId = await oidcOf(parts)
           .finish(parts.database, callback, begunState)
@@ -230,6 +232,6 @@ function withCookies(response: Response, begun: NewSession, { publicUrl }: Admin
   return response
 }
 
-function formatSession(found: Session): Record<string, unknown> {
+function formatSession(found: Session): WireSessionAnswer {
   return { member: formatMember(found.member), csrf_token: csrfTokenOf(found.token) }
 }

@@ -1,8 +1,9 @@
 /** Calls the gateway's admin API under the session cookie. */
 import { ApiError, parseRelayError } from '@privatemode/protocol/api'
+import { fleetPaths } from '@privatemode/protocol/fleet'
 import { session } from './session-store.ts'
 
-export const adminPath = '/privatemode/v1/admin'
+export const adminPath = fleetPaths.admin
 
 /** Longer than any answer takes: who waits in vain is told so. */
 const timeoutMs = 60_000

@@ -1,6 +1,6 @@
 /** Who is signed in, as this page knows it. */
+import type { Member } from '@privatemode/protocol/fleet'
 import { createStore } from '../store.ts'
-import type { Member } from './wire.ts'
 
 export type Session =
   | { readonly kind: 'unknown' }

@@ -1,8 +1,8 @@
 /** Signing in and out, and one-time links. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { SessionAnswer } from '@privatemode/protocol/fleet'
 import { callApi } from './call-api.ts'
 import { session } from './session-store.ts'
-import type { SessionAnswer } from './wire.ts'
 
 /** Asks once, when the page opens. */
 export async function findSession(): Promise<void> {

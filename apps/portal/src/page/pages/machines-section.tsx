@@ -1,6 +1,6 @@
 /** The machines behind the gateway, for those who operate it. */
+import type { Worker } from '@privatemode/protocol/fleet'
 import { callApi } from '../api/call-api.ts'
-import type { Worker } from '../api/wire.ts'
 import { useLoad } from '../load.ts'
 import { useSubmit } from '../submit.ts'
 import { Badge } from '../view/badge.tsx'

@@ -1,8 +1,8 @@
 /** The models: what the gateway serves, and whether this browser has verified it. */
+import type { ServedModel } from '@privatemode/protocol/fleet'
 import { useEffect } from 'preact/hooks'
 import { formatCount } from '../../words/format-time.ts'
 import { callApi } from '../api/call-api.ts'
-import type { ServedModel } from '../api/wire.ts'
 import { useLoad } from '../load.ts'
 import type { PageProps } from '../page-props.ts'
 import { Link } from '../router.tsx'

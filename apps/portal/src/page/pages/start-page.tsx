@@ -1,10 +1,10 @@
 /** Quick start: snippets that work when pasted. */
+import type { IssuedKey, ServedModel } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import type { PortalConfig } from '../../config/portal-config.ts'
 import { formatProxyCommand } from '../../snippets/proxy-command.ts'
 import { formatSnippet, type SnippetId, snippets } from '../../snippets/snippets.ts'
 import { callApi } from '../api/call-api.ts'
-import type { IssuedKey, ServedModel } from '../api/wire.ts'
 import { useLoad } from '../load.ts'
 import { Link } from '../router.tsx'
 import { useSubmit } from '../submit.ts'

@@ -1,7 +1,7 @@
 /** The API key of these pages: short-lived, one for each member, its secret in memory only. */
+import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { callApi } from '../api/call-api.ts'
 import { session } from '../api/session-store.ts'
-import type { IssuedKey, Key } from '../api/wire.ts'
 
 /** The name tells it from keys that people made. */
 export const portalKeyName = 'Portal: playground and verification'

@@ -1,8 +1,8 @@
 /** The form that makes or changes a key. */
+import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { type LimitNumbers, limitNames } from '../../../words/format-limits.ts'
 import { callApi } from '../../api/call-api.ts'
-import type { IssuedKey, Key } from '../../api/wire.ts'
 import { useSubmit } from '../../submit.ts'
 import { Choice, Field } from '../../view/field.tsx'
 import { FormDialog } from '../../view/form-dialog.tsx'

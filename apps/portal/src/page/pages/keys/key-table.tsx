@@ -1,7 +1,7 @@
 /** The table of keys. */
+import type { IssuedKey, Key, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { formatLimitList } from '../../../words/format-limits.ts'
-import type { IssuedKey, Key, Member } from '../../api/wire.ts'
 import { isPortalKey } from '../../trust/portal-key.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Button } from '../../view/button.tsx'

@@ -1,7 +1,7 @@
 /** API keys: create, look, change, rotate, revoke. */
+import type { IssuedKey, Key, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
-import type { IssuedKey, Key, Member } from '../../api/wire.ts'
 import { useLoad } from '../../load.ts'
 import type { PageProps } from '../../page-props.ts'
 import { Button } from '../../view/button.tsx'

@@ -1,6 +1,6 @@
 /** Asks before a key is revoked: that cannot be taken back. */
+import type { Key } from '@privatemode/protocol/fleet'
 import { callApi } from '../../api/call-api.ts'
-import type { Key } from '../../api/wire.ts'
 import { useSubmit } from '../../submit.ts'
 import { FormDialog } from '../../view/form-dialog.tsx'
 

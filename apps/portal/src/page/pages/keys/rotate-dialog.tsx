@@ -1,7 +1,7 @@
 /** Gives a key a new secret; the old one can go on for a while. */
+import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
-import type { IssuedKey, Key } from '../../api/wire.ts'
 import { useSubmit } from '../../submit.ts'
 import { Choice } from '../../view/field.tsx'
 import { FormDialog } from '../../view/form-dialog.tsx'

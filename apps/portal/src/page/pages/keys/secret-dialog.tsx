@@ -1,5 +1,5 @@
 /** Shows the secret of a key, this one time. */
-import type { IssuedKey } from '../../api/wire.ts'
+import type { IssuedKey } from '@privatemode/protocol/fleet'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'
 import { Dialog } from '../../view/dialog.tsx'

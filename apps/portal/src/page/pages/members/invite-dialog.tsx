@@ -1,7 +1,7 @@
 /** Makes a one-time link and shows it, this one time. */
+import type { Invitation, Role } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
-import type { Invitation, Role } from '../../api/wire.ts'
 import { useSubmit } from '../../submit.ts'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'

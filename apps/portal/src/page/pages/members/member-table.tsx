@@ -1,6 +1,6 @@
 /** The table of members. */
+import type { Member, Role } from '@privatemode/protocol/fleet'
 import { callApi } from '../../api/call-api.ts'
-import type { Member, Role } from '../../api/wire.ts'
 import { useSubmit } from '../../submit.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Button } from '../../view/button.tsx'

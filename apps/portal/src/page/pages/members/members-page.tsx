@@ -1,7 +1,7 @@
 /** Members and their roles. */
+import type { Invitation, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
-import type { Invitation, Member } from '../../api/wire.ts'
 import { useLoad } from '../../load.ts'
 import type { PageProps } from '../../page-props.ts'
 import { Button } from '../../view/button.tsx'

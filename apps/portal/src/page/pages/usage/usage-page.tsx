@@ -1,9 +1,9 @@
 /** Usage: how much, of what, by whom, how fast. */
+import type { Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { type RangeName, type TimeRange, timeRange } from '../../../usage/time-range.ts'
 import type { UsageSum } from '../../../usage/usage-series.ts'
 import { adminPath, callApi } from '../../api/call-api.ts'
-import type { Key } from '../../api/wire.ts'
 import { useLoad } from '../../load.ts'
 import type { PageProps } from '../../page-props.ts'
 import { Link } from '../../router.tsx'

@@ -1,4 +1,4 @@
-/** What the admin API answers, as far as the pages use it. */
+/** What the admin API answers: times are ISO 8601, and `null` means no limit or not yet. */
 
 export type Limits = {
   readonly requests_per_minute: number | null
@@ -45,7 +45,10 @@ export type Invitation = { readonly url: string; readonly expires_at: string }
 export type Account = {
   readonly id: string
   readonly name: string
+  readonly operates: boolean
+  readonly created_at: string
   readonly disabled_at: string | null
+  readonly limits: Limits
 }
 
 export type ServedModel = {
@@ -65,4 +68,5 @@ export type Worker = {
   readonly active: number
   readonly draining: boolean
   readonly registered_at: string
+  readonly lease_until: string
 }

@@ -1,0 +1,13 @@
+/** Which workers and models there are, as the gateway tells clients. It is a hint: clients verify each worker. */
+import type { ModelObject } from '../api/index.ts'
+
+export type Directory = {
+  readonly workers: readonly DirectoryWorker[]
+  readonly models: readonly ModelObject[]
+}
+
+export type DirectoryWorker = {
+  readonly id: string
+  readonly models: readonly string[]
+  readonly seal_key_id: string
+}
