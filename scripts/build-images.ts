@@ -20,10 +20,11 @@ for (const name of names as ImageName[]) {
   const images = await Promise.all(architectures.map((each) => buildImage(name, each, facts)))
   const index = makeIndex(images, { 'org.opencontainers.image.version': facts.version })
   const { digest } = index.descriptor
-  const named: Named[] = [{ image: index, name: facts.version }]
+  const named: Named[] = [{ image: index, name: { repository: name, tag: facts.version } }]
   if (keyPath !== undefined) {
     const made = signDigest(name, digest, readFileSync(keyPath, 'utf8'))
-    named.push({ image: signatureImage(made), name: signatureTag(digest) })
+    const signature = { repository: name, tag: signatureTag(digest) }
+    named.push({ image: signatureImage(made), name: signature })
     writeFileSync(join(out, `${name}.sig.json`), made.payload)
     writeFileSync(join(out, `${name}.sig`), Buffer.from(made.signature).toString('base64'))
   }

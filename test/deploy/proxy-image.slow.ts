@@ -96,7 +96,7 @@ unlessMissing(noSkopeo).test('skopeo reads the archive for both architectures', 
   for (const architecture of ['amd64', 'arm64']) {
     const { exitCode, stdout, stderr } = Bun.spawnSync([
       ...['skopeo', 'inspect', '--override-arch', architecture, '--override-os', 'linux'],
-      `oci-archive:${archivePath('privatemode-proxy')}:${version}`,
+      `oci-archive:${archivePath('privatemode-proxy')}:privatemode-proxy:${version}`,
     ])
     expect(stderr.toString()).toBe('')
     expect(exitCode).toBe(0)

@@ -69,7 +69,8 @@ function storedSignature(name: string, digest: string): string {
     JSON.parse(run(['tar', '-xOf', archivePath(name), path], { cwd: folder }))
   const named = read('index.json').manifests.find(
     (entry: { annotations?: Record<string, string> }) =>
-      entry.annotations?.['org.opencontainers.image.ref.name'] === signatureTag(digest),
+      entry.annotations?.['org.opencontainers.image.ref.name'] ===
+      `${name}:${signatureTag(digest)}`,
   )
   const manifest = read(`blobs/${named.digest.replace(':', '/')}`)
   return manifest.layers[0].annotations['dev.cosignproject.cosign/signature']

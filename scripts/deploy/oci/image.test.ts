@@ -71,14 +71,31 @@ test('an index names the images of both architectures', () => {
 
 test('a layout has every blob once and the name of each image', () => {
   const image = makeImage(content, 1)
-  const entries = layoutEntries([{ image, name: '1.0' }, { image }])
+  const entries = layoutEntries([{ image, name: { repository: 'proxy', tag: '1.0' } }, { image }])
   const paths = entries.map((entry) => entry.path)
   expect(paths.filter((path) => path.startsWith('blobs/'))).toHaveLength(image.blobs.length)
   const index = entries.find((entry) => entry.path === 'index.json')
   if (index?.kind !== 'file') throw new Error('no index')
   expect(json(index.content).manifests[0].annotations).toEqual({
-    'org.opencontainers.image.ref.name': '1.0',
+    'org.opencontainers.image.ref.name': 'proxy:1.0',
+    'io.containerd.image.name': 'docker.io/library/proxy:1.0',
   })
+})
+
+test('docker finds the image for amd64 by the paths of its blobs', () => {
+  const images = [makeImage(content, 1), makeImage({ ...content, architecture: 'amd64' }, 1)]
+  const name = { repository: 'proxy', tag: '1.0' }
+  const entries = layoutEntries([{ image: makeIndex(images, {}), name }])
+  const listed = entries.find((entry) => entry.path === 'manifest.json')
+  if (listed?.kind !== 'file') throw new Error('no manifest.json')
+  const [only, ...others] = json(listed.content)
+  expect(others).toEqual([])
+  expect(only.RepoTags).toEqual(['proxy:1.0'])
+  const paths = entries.map((entry) => entry.path)
+  for (const path of [only.Config, ...only.Layers]) expect(paths).toContain(path)
+  const config = entries.find((entry) => entry.path === only.Config)
+  if (config?.kind !== 'file') throw new Error('no configuration')
+  expect(json(config.content).architecture).toBe('amd64')
 })
 
 for (const kind of ['ed25519', 'ec'] as const) {

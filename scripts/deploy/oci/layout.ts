@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { type Descriptor, type Image, mediaTypes } from './image.ts'
 import { type TarEntry, writeTar } from './tar.ts'
 
-/** One image under a name, such as a tag; artifacts that only point at others have none. */
-export type Named = { readonly image: Image; readonly name?: string }
+/** One image under a name; artifacts that only point at others have none. */
+export type Named = { readonly image: Image; readonly name?: ImageReference }
+
+export type ImageReference = { readonly repository: string; readonly tag: string }
 
 export function writeArchive(path: string, named: readonly Named[], mtimeSeconds: number): void {
   writeFileSync(path, writeTar(layoutEntries(named), mtimeSeconds))
@@ -22,6 +24,7 @@ export function layoutEntries(named: readonly Named[]): TarEntry[] {
   return [
     jsonEntry('oci-layout', { imageLayoutVersion: '1.0.0' }),
     jsonEntry('index.json', index),
+    ...dockerManifest(named),
     ...[...blobs].map(
       ([digest, content]): TarEntry => ({
         kind: 'file',
@@ -33,9 +36,35 @@ export function layoutEntries(named: readonly Named[]): TarEntry[] {
   ]
 }
 
-function withName(descriptor: Descriptor, name: string | undefined): Descriptor {
+const format = ({ repository, tag }: ImageReference) => `${repository}:${tag}`
+
+/** podman and skopeo read the first name, containerd the second. */
+function withName(descriptor: Descriptor, name: ImageReference | undefined): Descriptor {
   if (name === undefined) return descriptor
-  return { ...descriptor, annotations: { 'org.opencontainers.image.ref.name': name } }
+  return {
+    ...descriptor,
+    annotations: {
+      'org.opencontainers.image.ref.name': format(name),
+      'io.containerd.image.name': `docker.io/library/${format(name)}`,
+    },
+  }
+}
+
+/** What `docker load` reads unless docker keeps its images in containerd: one architecture, by the paths of its blobs. */
+function dockerManifest(named: readonly Named[]): TarEntry[] {
+  const manifests = named.flatMap(({ image, name }) => {
+    const read = (digest: string) => {
+      const bytes = image.blobs.find((blob) => blob.digest === digest)?.bytes
+      return bytes && JSON.parse(new TextDecoder().decode(bytes))
+    }
+    const platforms: readonly Descriptor[] = read(image.descriptor.digest)?.manifests ?? []
+    const amd64 = platforms.find(({ platform }) => platform?.architecture === 'amd64')
+    if (name === undefined || amd64 === undefined) return []
+    const { config, layers } = read(amd64.digest) as { config: Descriptor; layers: Descriptor[] }
+    const path = ({ digest }: Descriptor) => `blobs/${digest.replace(':', '/')}`
+    return [{ Config: path(config), RepoTags: [format(name)], Layers: layers.map(path) }]
+  })
+  return manifests.length === 0 ? [] : [jsonEntry('manifest.json', manifests)]
 }
 
 function jsonEntry(path: string, value: object): TarEntry {
