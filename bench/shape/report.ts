@@ -1,8 +1,9 @@
 /** Writes docs/traffic-shape.md and its plot from the results of the study. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type LengthLeak, lengthCurve } from './length-curve.ts'
 import { plotTopics } from './plot.ts'
-import { introduction, remains } from './report-text.ts'
+import { curveChoice, curveText, introduction, remains } from './report-text.ts'
 import type { Interval, Judged, Recording, Results, SetResult } from './results.ts'
 
 const modes = ['off', 'default', 'strict'] as const
@@ -15,7 +16,8 @@ export function writeReport(results: Results, folder: string): void {
 }
 
 export function formatReport({ note, recording, scripted = {}, embedded }: Results): string {
-  const parts = [introduction, ...(note === undefined ? [] : [`**${note}**\n`])]
+  const parts = [introduction, curveText, curveTable(), curveChoice]
+  if (note !== undefined) parts.push(`**${note}**\n`)
   if (recording !== undefined) parts.push(recordingLine(recording, scripted))
   parts.push('## Topics\n', topicsTable(scripted))
   const bill = scripted.off?.topics.bill
@@ -43,6 +45,21 @@ function recordingLine(recording: Recording, scripted: SetResult): string {
   return (
     `Recorded on ${startedAt.slice(0, 10)} in ${minutes} minutes with seed ${seed}: ${cores} ${cores === 1 ? 'core' : 'cores'}, load ` +
     `${loadBefore} before and ${loadAfter} at the end${kept} (off).\n`
+  )
+}
+
+function curveTable(): string {
+  const row = ({ leastSeconds, growth, ...leak }: LengthLeak) => [
+    ...[`${leastSeconds} s`, growth, leak.areaAboveBase.toFixed(3), leak.worstTopic.toFixed(2)],
+    ...[leak.explained.toFixed(2), leak.meanSeconds.toFixed(1), Math.round(leak.meanSeconds * 20)],
+  ]
+  const curve = lengthCurve({ topics: 7, tokensPerSecond: 50 })
+  return table(
+    [
+      ...['shortest', 'growth', 'topics, above the base rate', 'worst topic (base 0.14)'],
+      ...['explained', 'mean s on the wire', 'KiB'],
+    ],
+    curve.map(row),
   )
 }
 

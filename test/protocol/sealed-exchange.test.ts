@@ -200,7 +200,7 @@ describe('a hostile gateway', () => {
   test('cannot reflect the request as its own answer', async () => {
     const { bytes, frames } = await recorded(1)
     await expect(readAnswer((await reopen(1)).opener, [bytes])).rejects.toEqual(refused)
-    const requestFrame = bytes.slice(-(2048 + 21))
+    const requestFrame = bytes.slice(-(4096 + 21))
     const reflected = joinBytes([frames[0] ?? new Uint8Array(), requestFrame])
     await expect(readAnswer((await reopen(1)).opener, [reflected])).rejects.toMatchObject({
       code: 'authentication_failed',

@@ -15,7 +15,7 @@ export class RequestRecord {
   dump: DumpedRequest | undefined
   bytesIn = 0
   bytesOut = 0
-  readonly #startedMs = performance.now()
+  readonly startedMs = performance.now()
   #firstByteMs: number | undefined
   #closed = false
 
@@ -26,7 +26,7 @@ export class RequestRecord {
   }
 
   sent(bytes: number): void {
-    this.#firstByteMs ??= performance.now() - this.#startedMs
+    this.#firstByteMs ??= performance.now() - this.startedMs
     this.bytesOut += bytes
   }
 
@@ -34,7 +34,7 @@ export class RequestRecord {
   close(outcome: RequestOutcome, code: string | undefined, log: Log, metrics: ProxyMetrics): void {
     if (this.#closed) return
     this.#closed = true
-    const elapsedMs = performance.now() - this.#startedMs
+    const elapsedMs = performance.now() - this.startedMs
     metrics.requestDone(this.route, this.status, outcome, elapsedMs, this.#firstByteMs)
     metrics.bytes(this.bytesIn, this.bytesOut)
     const fields = {

@@ -10,6 +10,8 @@ export type ShapedLeg = {
   readonly leastStreamBytes: number
   /** The end of a stream is not told before the end of the padding that comes from the worker. */
   readonly waitsForEnd: boolean
+  /** The first bytes of a stream come so long after the request, or this times a power of two; 0: at once. */
+  readonly firstByteAfterMs: number
   /** The last events of a stream, and answers that are not streamed, have these lengths. */
   readonly leastTailBytes: number
   readonly leastWholeBytes: number
@@ -25,6 +27,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return {
         leastStreamBytes: 64 * 1024,
         waitsForEnd: false,
+        firstByteAfterMs: 0,
         leastTailBytes: 16 * 1024,
         leastWholeBytes: 8 * 1024,
         wholeGrowth: 4,
@@ -33,6 +36,8 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return {
         leastStreamBytes: 0,
         waitsForEnd: true,
+        // Longer than most prompts take to be read: whether one was cached does not show.
+        firstByteAfterMs: 4_000,
         leastTailBytes: 64 * 1024,
         leastWholeBytes: 256 * 1024,
         wholeGrowth: 4,

@@ -20,6 +20,10 @@ export function createShapedWriter(
   let ready: Uint8Array[] = []
   let sentBytes = 0
   let endAtBytes: number | undefined
+  const { startedMs } = record
+  const waitedMs = performance.now() - startedMs
+  const { firstByteAfterMs: leastMs } = leg
+  const beginAtMs = leastMs === 0 ? 0 : startedMs + classOf(waitedMs, leastMs, timeGrowth)
 
   function send(pieces: readonly Uint8Array[], size: number): boolean {
     sentBytes += size
@@ -61,6 +65,11 @@ export function createShapedWriter(
   return {
     write(pieces, openedBytes) {
       queue(pieces)
+      if (performance.now() < beginAtMs) {
+        ready = ready.map((piece) => piece.slice())
+        for (const piece of pieces) releaseOwnBytes(piece)
+        return true
+      }
       // What was taken whole ends with an event, so there a comment may stand.
       const { taken, size } = isEvents ? take(openedBytes) : nothing
       const isOpen = send([...taken, ...filler(openedBytes - size)], openedBytes)
@@ -91,6 +100,7 @@ export function createShapedWriter(
 
 const streamGrowth = 2
 const tailGrowth = 4
+const timeGrowth = 2
 const nothing = { taken: [], size: 0 } as const
 const longestFiller = 256 * 1024
 const spaces = new Uint8Array(longestFiller).fill(0x20)

@@ -12,22 +12,28 @@ test('Padmé lengths are at most 12 % longer and far fewer', () => {
   expect(lengths.size).toBeLessThan(150)
 })
 
-test('requests of conversations have few lengths: powers of two by default, of four if strict', () => {
+test('requests of conversations have few lengths: growth by four, then steps of one size', () => {
   const lengthsOf = (shape: 'default' | 'strict') => {
     const lengths = new Set<number>()
-    for (let length = 1; length < 60_000; length += 11) {
+    for (let length = 1; length < 700_000; length += 97) {
       expect(paddedRequestLength(length, shape)).toBeGreaterThanOrEqual(length)
-      lengths.add(paddedRequestLength(length, shape))
+      lengths.add(paddedRequestLength(length, shape) / 1024)
     }
     return [...lengths]
   }
-  expect(lengthsOf('default')).toEqual([2048, 4096, 8192, 16384, 32768, 65536])
-  expect(lengthsOf('strict')).toEqual([16384, 65536])
+  expect(lengthsOf('default')).toEqual([4, 16, 64, 256, 512, 768])
+  expect(lengthsOf('strict')).toEqual([64, 256, 1024])
 })
 
-test('requests that are not shaped, or very long, have Padmé lengths', () => {
+test('a conversation at a long context grows for many turns without another length', () => {
+  const turns = Array.from({ length: 20 }, (_, turn) => 80_000 + turn * 4_000)
+  const lengths = new Set(turns.map((length) => paddedRequestLength(length, 'default')))
+  expect(lengths.size).toBe(1)
+})
+
+test('requests that are not shaped have Padmé lengths, and very long ones cost little more', () => {
   expect(paddedRequestLength(10, 'off')).toBe(1024)
   expect(paddedRequestLength(1025, 'off')).toBe(padmeLength(1025))
-  expect(paddedRequestLength(10_000_001, 'strict')).toBe(padmeLength(10_000_001))
-  expect(paddedRequestLength(70_000, 'default')).toBe(padmeLength(70_000))
+  expect(paddedRequestLength(10_000_001, 'default') / 10_000_001).toBeLessThan(1.03)
+  expect(paddedRequestLength(10_000_001, 'strict') / 10_000_001).toBeLessThan(1.11)
 })

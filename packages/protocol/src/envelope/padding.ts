@@ -13,21 +13,19 @@ export function padmeLength(length: number): number {
 }
 
 const steps = {
-  off: { least: 1024, growth: 1, most: 1024 },
-  default: { least: 2048, growth: 2, most: 64 * 1024 },
-  strict: { least: 16 * 1024, growth: 4, most: 1024 * 1024 },
+  default: { least: 4 * 1024, growth: 4, most: 256 * 1024 },
+  strict: { least: 64 * 1024, growth: 4, most: 1024 * 1024 },
 } as const
+const leastUnshaped = 1024
 
 /**
  * How long the plaintext of a request is made. A request holds the conversation so far, so finer
- * steps would tell how long the last answer was. Beyond the last step bytes are dear and lengths
- * differ for many reasons: Padmé is used there.
+ * steps would tell how long the last answer was. Beyond the last step lengths are multiples of it:
+ * a long conversation takes many turns from one to the next, and a long prompt costs little more.
  */
 export function paddedRequestLength(length: number, shape: TrafficShape): number {
+  if (shape === 'off') return padmeLength(Math.max(length, leastUnshaped))
   const { least, growth, most } = steps[shape]
-  for (let step: number = least; step <= most; step *= growth) {
-    if (length <= step) return step
-    if (growth === 1) break
-  }
-  return padmeLength(length)
+  for (let step: number = least; step <= most; step *= growth) if (length <= step) return step
+  return Math.ceil(length / most) * most
 }
