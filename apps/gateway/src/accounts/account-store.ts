@@ -17,15 +17,28 @@ export type Account = {
   readonly disabledAt: Date | null
   readonly operates: boolean
   readonly limits: Limits
+  readonly memberPolicy: MemberPolicy
+}
+
+/** What bounds the keys of members who are not admins. */
+export type MemberPolicy = {
+  /** Of all keys of one member together. */
+  readonly limits: Limits
+  /** How long a key lasts at most; null is no limit. */
+  readonly keyDays: number | null
 }
 
 export type AccountChange = {
   readonly name?: string | undefined
   readonly disabled?: boolean | undefined
   readonly limits?: Limits | undefined
+  readonly memberLimits?: Limits | undefined
+  /** Null takes the limit away. */
+  readonly memberKeyDays?: number | null | undefined
 }
 
-const columns = `id, name, created_at, disabled_at, operates, ${limitColumns}`
+const memberColumns = limitColumns.replaceAll(/(\w+)/g, 'member_$1')
+const columns = `id, name, created_at, disabled_at, operates, ${limitColumns}, ${memberColumns}, member_key_days`
 
 export async function createAccount(
   database: Queries,
@@ -63,6 +76,7 @@ export async function changeAccount(
   change: AccountChange,
 ): Promise<Account> {
   const wire = change.limits && formatLimits(change.limits)
+  const members = change.memberLimits && formatLimits(change.memberLimits)
   const [row] = await database.query<AccountRow>(
     `update accounts set name = coalesce($2, name),
        disabled_at = case $3::boolean when true then coalesce(disabled_at, now())
@@ -70,7 +84,12 @@ export async function changeAccount(
        requests_per_minute = case when $4 then $5 else requests_per_minute end,
        tokens_per_minute = case when $4 then $6 else tokens_per_minute end,
        tokens_per_month = case when $4 then $7 else tokens_per_month end,
-       concurrent_streams = case when $4 then $8 else concurrent_streams end
+       concurrent_streams = case when $4 then $8 else concurrent_streams end,
+       member_requests_per_minute = case when $9 then $10 else member_requests_per_minute end,
+       member_tokens_per_minute = case when $9 then $11 else member_tokens_per_minute end,
+       member_tokens_per_month = case when $9 then $12 else member_tokens_per_month end,
+       member_concurrent_streams = case when $9 then $13 else member_concurrent_streams end,
+       member_key_days = case when $14 then $15 else member_key_days end
      where id = $1 returning ${columns}`,
     [
       id,
@@ -81,6 +100,13 @@ export async function changeAccount(
       wire?.tokens_per_minute ?? null,
       wire?.tokens_per_month ?? null,
       wire?.concurrent_streams ?? null,
+      members !== undefined,
+      members?.requests_per_minute ?? null,
+      members?.tokens_per_minute ?? null,
+      members?.tokens_per_month ?? null,
+      members?.concurrent_streams ?? null,
+      change.memberKeyDays !== undefined,
+      change.memberKeyDays ?? null,
     ],
   )
   if (change.disabled === true) await endInvitations(database, id)
@@ -102,7 +128,11 @@ type AccountRow = Row &
     created_at: Date
     disabled_at: Date | null
     operates: boolean
-  }
+  } & MemberLimitRow
+
+type MemberLimitRow = { [Name in keyof LimitsWire as `member_${Name}`]: number | null } & {
+  member_key_days: number | null
+}
 
 function existing(row: AccountRow | undefined): AccountRow {
   if (row === undefined) throw new ApiError('not_found', 'there is no such account')
@@ -117,5 +147,14 @@ function readAccount(row: AccountRow): Account {
     disabledAt: row.disabled_at,
     operates: row.operates,
     limits: readLimits(row),
+    memberPolicy: {
+      limits: {
+        requestsPerMinute: row.member_requests_per_minute,
+        tokensPerMinute: row.member_tokens_per_minute,
+        tokensPerMonth: row.member_tokens_per_month,
+        concurrentStreams: row.member_concurrent_streams,
+      },
+      keyDays: row.member_key_days,
+    },
   }
 }

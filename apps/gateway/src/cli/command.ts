@@ -24,6 +24,7 @@ const flags = {
   },
   expiresAt: { type: 'string', help: 'time at which a key ends, or never' },
   overlapSeconds: { type: 'integer', help: 'how long the old secret works after a rotation' },
+  keyDays: { type: 'integer', help: 'days after which keys of members end', group: 'Limits' },
   requestsPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
   tokensPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
   tokensPerMonth: { type: 'integer', help: 'limit', group: 'Limits' },

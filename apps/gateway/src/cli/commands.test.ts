@@ -72,6 +72,8 @@ test('accounts are created, renamed, limited, disabled and enabled', async () =>
   expect(await done(`accounts limit --id ${id} --tokensPerMonth 9`)).toMatchObject({
     limits: { tokens_per_month: 9 },
   })
+  const bound = await done(`members limit --account ${id} --tokensPerMonth 5 --keyDays 30`)
+  expect(bound).toMatchObject({ member_limits: { tokens_per_month: 5 }, member_key_days: 30 })
   expect((await done(`accounts disable --id ${id}`)).disabled_at).toBeString()
   expect((await done(`accounts enable --id ${id}`)).disabled_at).toBeNull()
   expect(JSON.stringify(await done('accounts list'))).toContain('second')

@@ -9,6 +9,7 @@ export type CommandValues = {
   readonly expiresAt: string | undefined
   readonly id: string | undefined
   readonly overlapSeconds: number | undefined
+  readonly keyDays: number | undefined
   readonly requestsPerMinute: number | undefined
   readonly tokensPerMinute: number | undefined
   readonly tokensPerMonth: number | undefined
@@ -91,6 +92,14 @@ export const commands: Readonly<Record<string, Command>> = {
       method: 'PATCH',
       path: `accounts/${idOf(values)}`,
       body: { limits: limitsOf(values) ?? null },
+    }),
+  },
+  'members limit': {
+    help: 'bound the keys of each member (--account, limits, --keyDays); what is not given is unlimited',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `accounts/${encodeURIComponent(values.account ?? 'acct_default')}`,
+      body: { member_limits: limitsOf(values) ?? null, member_key_days: values.keyDays ?? null },
     }),
   },
   'accounts rename': {

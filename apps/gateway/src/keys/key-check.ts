@@ -16,6 +16,8 @@ export type Caller = {
   readonly accountId: string
   readonly keyLimits: Limits
   readonly accountLimits: Limits
+  /** The member who made the key, and what all keys of that member may use together. */
+  readonly member?: { readonly id: string; readonly limits: Limits } | undefined
   readonly [checked]: true
 }
 declare const checked: unique symbol
@@ -126,8 +128,12 @@ const lookUpSql = `
 select k.id, k.account_id,
   k.requests_per_minute, k.tokens_per_minute, k.tokens_per_month, k.concurrent_streams,
   a.requests_per_minute as account_rpm, a.tokens_per_minute as account_tpm,
-  a.tokens_per_month as account_month, a.concurrent_streams as account_streams
+  a.tokens_per_month as account_month, a.concurrent_streams as account_streams,
+  m.id as member_id, a.member_requests_per_minute as member_rpm,
+  a.member_tokens_per_minute as member_tpm, a.member_tokens_per_month as member_month,
+  a.member_concurrent_streams as member_streams
 from api_keys k join accounts a on a.id = k.account_id
+  left join members m on m.id = k.created_by and m.role = 'member'
 where (k.hash = $1 or (k.previous_hash = $1 and k.previous_until > now()))
   and k.revoked_at is null and a.disabled_at is null
   and (k.expires_at is null or k.expires_at > now())`
@@ -140,6 +146,11 @@ type CallerRow = Row &
     account_tpm: number | null
     account_month: number | null
     account_streams: number | null
+    member_id: string | null
+    member_rpm: number | null
+    member_tpm: number | null
+    member_month: number | null
+    member_streams: number | null
   }
 
 function readCaller(row: CallerRow): Caller {
@@ -153,6 +164,18 @@ function readCaller(row: CallerRow): Caller {
       tokensPerMonth: row.account_month,
       concurrentStreams: row.account_streams,
     },
+    member:
+      row.member_id === null
+        ? undefined
+        : {
+            id: row.member_id,
+            limits: {
+              requestsPerMinute: row.member_rpm,
+              tokensPerMinute: row.member_tpm,
+              tokensPerMonth: row.member_month,
+              concurrentStreams: row.member_streams,
+            },
+          },
   } as Caller
 }
 

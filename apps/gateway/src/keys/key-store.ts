@@ -15,6 +15,8 @@ export type ApiKey = {
   readonly createdAt: Date
   readonly rotatedAt: Date | null
   readonly expiresAt: Date | null
+  /** The expiry that an admin set; null where none did. */
+  readonly latestExpiry: Date | null
   readonly revokedAt: Date | null
   readonly lastUsedAt: Date | null
   readonly limits: Limits
@@ -26,19 +28,21 @@ export type NewKeyWish = {
   readonly expiresAt: Date | null
   readonly limits: Limits
   readonly createdBy?: string | null
+  /** An admin sets the expiry: a member cannot move it further. */
+  readonly isExpiryFixed?: boolean
 }
 
 /** The secret beside its key; this is the only time that anyone sees it. */
 export type IssuedKey = { readonly key: ApiKey; readonly secret: string }
 
-const columns = `id, account_id, name, prefix, created_by, created_at, rotated_at, expires_at, revoked_at, last_used_at, ${limitColumns}`
+const columns = `id, account_id, name, prefix, created_by, created_at, rotated_at, expires_at, latest_expiry, revoked_at, last_used_at, ${limitColumns}`
 
 export async function createKey(database: Queries, wish: NewKeyWish): Promise<IssuedKey> {
   const { secret, prefix, hash } = issueApiKey()
   const wire = formatLimits(wish.limits)
   const [row] = await database.query<KeyRow>(
-    `insert into api_keys (id, account_id, name, prefix, hash, expires_at, ${limitColumns}, created_by)
-     select $1, a.id, $3, $4, $5, $6, $7, $8, $9, $10, $11 from accounts a where a.id = $2
+    `insert into api_keys (id, account_id, name, prefix, hash, expires_at, ${limitColumns}, created_by, latest_expiry)
+     select $1, a.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, case when $12 then $6::timestamptz end from accounts a where a.id = $2
      returning ${columns}`,
     [
       newId('key'),
@@ -52,6 +56,7 @@ export async function createKey(database: Queries, wish: NewKeyWish): Promise<Is
       wire.tokens_per_month,
       wire.concurrent_streams,
       wish.createdBy ?? null,
+      wish.isExpiryFixed === true,
     ],
   )
   if (row === undefined) throw new ApiError('not_found', `no account ${wish.accountId}`)
@@ -104,6 +109,8 @@ export type KeyChange = {
   readonly name?: string
   readonly expiresAt?: Date | null
   readonly limits?: Limits
+  /** Whether an admin sets the expiry. */
+  readonly isExpiryFixed?: boolean
 }
 
 export async function changeKey(database: Queries, id: string, change: KeyChange): Promise<ApiKey> {
@@ -115,7 +122,8 @@ export async function changeKey(database: Queries, id: string, change: KeyChange
        requests_per_minute = case when $5 then $6 else requests_per_minute end,
        tokens_per_minute = case when $5 then $7 else tokens_per_minute end,
        tokens_per_month = case when $5 then $8 else tokens_per_month end,
-       concurrent_streams = case when $5 then $9 else concurrent_streams end
+       concurrent_streams = case when $5 then $9 else concurrent_streams end,
+       latest_expiry = case when $3 and $10 then $4::timestamptz else latest_expiry end
      where id = $1 returning ${columns}`,
     [
       id,
@@ -127,9 +135,20 @@ export async function changeKey(database: Queries, id: string, change: KeyChange
       wire?.tokens_per_minute ?? null,
       wire?.tokens_per_month ?? null,
       wire?.concurrent_streams ?? null,
+      change.isExpiryFixed === true,
     ],
   )
   return readKey(existing(row, id))
+}
+
+/** Keys of a member that still work, or may again. */
+export async function countLiveKeys(database: Queries, memberId: string): Promise<number> {
+  const [row] = await database.query<{ count: number } & Row>(
+    `select count(*) as count from api_keys where created_by = $1 and revoked_at is null
+       and (expires_at is null or expires_at > now())`,
+    [memberId],
+  )
+  return row?.count ?? 0
 }
 
 type KeyRow = Row &
@@ -142,6 +161,7 @@ type KeyRow = Row &
     created_at: Date
     rotated_at: Date | null
     expires_at: Date | null
+    latest_expiry: Date | null
     revoked_at: Date | null
     last_used_at: Date | null
   }
@@ -161,6 +181,7 @@ function readKey(row: KeyRow): ApiKey {
     createdAt: row.created_at,
     rotatedAt: row.rotated_at,
     expiresAt: row.expires_at,
+    latestExpiry: row.latest_expiry,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
     limits: readLimits(row),

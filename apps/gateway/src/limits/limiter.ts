@@ -61,8 +61,7 @@ export class Limiter {
 
   /** At once for callers without limits; throws a `LimitError` where a limit is reached. */
   admit(request: LimitedRequest): Permit | Promise<Permit> {
-    const { keyLimits, accountLimits } = request.caller
-    if (!isLimited(keyLimits) && !isLimited(accountLimits)) return unlimited
+    if (!subjectsOf(request.caller).some(([, limits]) => isLimited(limits))) return unlimited
     return this.#admitLimited(request).catch((cause: unknown) => {
       if (cause instanceof LimitError) throw cause
       const message = 'limits cannot be checked at the moment'
@@ -240,6 +239,7 @@ function subjectsOf(caller: Caller): readonly (readonly [string, Limits])[] {
   return [
     [caller.keyId, caller.keyLimits],
     [caller.accountId, caller.accountLimits],
+    ...(caller.member === undefined ? [] : [[caller.member.id, caller.member.limits] as const]),
   ]
 }
 

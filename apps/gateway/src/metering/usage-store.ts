@@ -120,11 +120,12 @@ hourly as (
 monthly as (
   insert into usage_monthly as m
   select subject, month, ${sign} * sum(tokens), max(tokens) from (
-    select unnest(array[account_id, key_id]) as subject,
+    select unnest(array[account_id, key_id,
+        (select created_by from api_keys where id = key_id)]) as subject,
       date_trunc('month', started_at at time zone 'UTC')::date as month,
       prompt_tokens::bigint + completion_tokens as tokens
     from changed) as each_subject
-  group by 1, 2 order by 1, 2
+  where subject is not null group by 1, 2 order by 1, 2
   on conflict (subject, month) do update set
     tokens = m.tokens + excluded.tokens, largest = greatest(m.largest, excluded.largest))`
 
@@ -163,7 +164,8 @@ charged as (
     select subject, sum(tokens)::bigint as tokens from (
       select unnest(array[
           case when k.tokens_per_minute is not null then c.key_id end,
-          case when a.tokens_per_minute is not null then c.account_id end]) as subject,
+          case when a.tokens_per_minute is not null then c.account_id end,
+          case when a.member_tokens_per_minute is not null then k.created_by end]) as subject,
         c.prompt_tokens::bigint + c.completion_tokens as tokens
       from changed c join api_keys k on k.id = c.key_id join accounts a on a.id = c.account_id
       where c.started_at + make_interval(secs => c.duration_ms / 1000.0) > now() - interval '2 minutes'

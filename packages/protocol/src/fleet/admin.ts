@@ -16,6 +16,8 @@ export type Key = {
   readonly created_at: string
   readonly rotated_at: string | null
   readonly expires_at: string | null
+  /** The expiry that an admin set: members can bring it forward only. */
+  readonly latest_expiry: string | null
   readonly revoked_at: string | null
   readonly last_used_at: string | null
   readonly limits: Limits
@@ -40,7 +42,41 @@ export type Member = {
 
 export type SessionAnswer = { readonly member: Member; readonly csrf_token: string }
 
-export type Invitation = { readonly url: string; readonly expires_at: string }
+/** A one-time link that still works: for a new member, or for a member's new password. */
+export type Invitation = {
+  readonly id: string
+  readonly account_id: string
+  readonly role: Role
+  readonly email: string | null
+  /** Set where it gives an existing member a new password. */
+  readonly member_id: string | null
+  /** Null for the operator token. */
+  readonly created_by: string | null
+  readonly created_at: string
+  readonly expires_at: string
+}
+
+/** The link itself is in one answer only. */
+export type IssuedInvitation = Invitation & { readonly url: string }
+
+/** An entry of the audit log. */
+export type AuditEntry = {
+  readonly id: number
+  readonly at: string
+  readonly action: string
+  readonly account_id: string | null
+  /** A member, `operator`, or null for somebody who is not signed in. */
+  readonly actor_id: string | null
+  readonly actor_name: string | null
+  readonly subject_id: string | null
+  readonly subject_name: string
+  readonly details: Readonly<Record<string, unknown>>
+  /** Null for operators of the deployment, to others. */
+  readonly address: string | null
+  /** How often it happened until `last_at`. */
+  readonly times: number
+  readonly last_at: string
+}
 
 export type Account = {
   readonly id: string
@@ -49,6 +85,9 @@ export type Account = {
   readonly created_at: string
   readonly disabled_at: string | null
   readonly limits: Limits
+  /** Of all keys of one member together. */
+  readonly member_limits: Limits
+  readonly member_key_days: number | null
 }
 
 export type ServedModel = {

@@ -1,7 +1,9 @@
 /** The contract between the machines of a deployment and its clients: every path, header and shape once. */
 export type {
   Account,
+  AuditEntry,
   Invitation,
+  IssuedInvitation,
   IssuedKey,
   Key,
   Limits,

@@ -11,9 +11,9 @@ import type { AuditSubject } from '../../audit/audit-log.ts'
 import { formatLimits, noLimits } from '../../keys/limits.ts'
 import { requestDrain } from '../../registry/worker-store.ts'
 import type { Actor } from '../actor.ts'
-import { accountOf, insist, mayOperate } from '../actor.ts'
+import { accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
 import { type AdminCall, type AdminRoute, type AdminWorker, route } from '../admin-route.ts'
-import { flag, limitsField, nullable, optional, text } from '../fields.ts'
+import { flag, limitsField, nullable, optional, text, wholeNumber } from '../fields.ts'
 import { given, recorded } from '../recorded.ts'
 
 const account = { $ref: '#/components/schemas/Account' }
@@ -45,17 +45,25 @@ export const accountRoutes: readonly AdminRoute[] = [
     },
   }),
   route('PATCH /accounts/{id}', {
-    summary: 'Rename, limit, disable or enable an account',
+    summary:
+      'Rename, limit, disable or enable an account; admins of it set what its members may use',
     body: {
       name: optional(text(1, 100)),
       disabled: optional(flag()),
       limits: nullable(limitsField()),
+      member_limits: nullable(limitsField()),
+      member_key_days: nullable(wholeNumber(1, 3650)),
     },
     answer: account,
     async handle(call) {
       const { actor, params, body } = call
-      insist(mayOperate(actor))
       const { id = '' } = params
+      const isOperators =
+        body.name !== undefined || body.disabled !== undefined || body.limits !== undefined
+      insist(
+        isOperators ? mayOperate(actor) : mayAdminister(actor, id),
+        maySee(actor, id) || isOperators,
+      )
       if (body.disabled === true && actor.kind === 'member') {
         const own = actor.session.member.accountId
         if (own === id) throw new ApiError('invalid_value', 'you cannot disable your own account')
@@ -65,12 +73,18 @@ export const accountRoutes: readonly AdminRoute[] = [
           name: body.name,
           disabled: body.disabled,
           limits: body.limits === null ? noLimits : body.limits,
+          memberLimits: body.member_limits === null ? noLimits : body.member_limits,
+          memberKeyDays: body.member_key_days,
         })
         return {
           value,
           about: aboutAccount(
             value,
-            given({ ...body, limits: body.limits && formatLimits(body.limits) }),
+            given({
+              ...body,
+              limits: body.limits && formatLimits(body.limits),
+              member_limits: body.member_limits && formatLimits(body.member_limits),
+            }),
           ),
         }
       })
@@ -137,6 +151,8 @@ function formatAccount(found: Account): WireAccount {
     created_at: found.createdAt.toISOString(),
     disabled_at: found.disabledAt?.toISOString() ?? null,
     limits: formatLimits(found.limits),
+    member_limits: formatLimits(found.memberPolicy.limits),
+    member_key_days: found.memberPolicy.keyDays,
   }
 }
 

@@ -1,9 +1,12 @@
 /** API keys. */
+import { ApiError } from '@privatemode/protocol/api'
 import type { Key as WireKey } from '@privatemode/protocol/fleet'
+import { listAccounts } from '../../accounts/account-store.ts'
 import type { AuditSubject } from '../../audit/audit-log.ts'
 import {
   type ApiKey,
   changeKey,
+  countLiveKeys,
   createKey,
   findKey,
   type IssuedKey,
@@ -12,6 +15,8 @@ import {
   rotateKey,
 } from '../../keys/key-store.ts'
 import { formatLimits, noLimits } from '../../keys/limits.ts'
+import { memberExpiry } from '../../keys/member-expiry.ts'
+import type { Queries } from '../../state/database.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayChangeKey, maySee } from '../actor.ts'
 import { type AdminParts, type AdminRoute, route } from '../admin-route.ts'
 import { limitsField, nullable, optional, text, time, wholeNumber } from '../fields.ts'
@@ -48,11 +53,15 @@ export const keyRoutes: readonly AdminRoute[] = [
       // A member who could set limits could also lift them.
       const limits = body.limits ?? noLimits
       insist(limits === noLimits || mayAdminister(actor, accountId))
+      const administers = mayAdminister(actor, accountId)
       const made = await recorded(call, 'key.created', async (queries) => {
+        if (actor.kind === 'member') await refuseTooManyKeys(queries, actor.session.member.id)
         const issued = await createKey(queries, {
           accountId,
           name: body.name,
-          expiresAt: body.expires_at ?? null,
+          expiresAt: administers
+            ? (body.expires_at ?? null)
+            : await expiryFor(queries, accountId, body.expires_at, null),
           limits,
           createdBy: actor.kind === 'member' ? actor.session.member.id : null,
         })
@@ -81,9 +90,15 @@ export const keyRoutes: readonly AdminRoute[] = [
       const found = await findChangeable(parts, actor, params.id)
       insist(body.limits === undefined || mayAdminister(actor, found.accountId))
       const changed = await recorded(call, 'key.changed', async (queries) => {
+        const administers = mayAdminister(actor, found.accountId)
+        const { expires_at: wish } = body
+        const expiresAt =
+          wish === undefined || administers
+            ? wish
+            : await expiryFor(queries, found.accountId, wish, found.latestExpiry)
         const value = await changeKey(queries, found.id, {
           ...(body.name === undefined ? {} : { name: body.name }),
-          ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
+          ...(expiresAt === undefined ? {} : { expiresAt, isExpiryFixed: administers }),
           ...(body.limits === undefined ? {} : { limits: body.limits ?? noLimits }),
         })
         return {
@@ -127,6 +142,26 @@ export const keyRoutes: readonly AdminRoute[] = [
   }),
 ]
 
+/** A member's wish within what admins allow. */
+async function expiryFor(
+  queries: Queries,
+  accountId: string,
+  wish: Date | null | undefined,
+  latestExpiry: Date | null,
+): Promise<Date | null> {
+  const [account] = await listAccounts(queries, accountId)
+  const keyDays = account?.memberPolicy.keyDays ?? null
+  return memberExpiry(wish, { latestExpiry, keyDays }, new Date())
+}
+
+const maxLiveKeys = 100
+
+async function refuseTooManyKeys(queries: Queries, memberId: string): Promise<void> {
+  if ((await countLiveKeys(queries, memberId)) < maxLiveKeys) return
+  const message = `you have ${maxLiveKeys} keys that work; revoke some first`
+  throw new ApiError('invalid_value', message, { status: 409 })
+}
+
 async function findVisible(parts: AdminParts, actor: Actor, id = ''): Promise<ApiKey> {
   const found = await findKey(parts.database, id)
   insist(maySee(actor, found.accountId), false)
@@ -153,6 +188,7 @@ function formatKey(found: ApiKey): WireKey {
     created_at: found.createdAt.toISOString(),
     rotated_at: found.rotatedAt?.toISOString() ?? null,
     expires_at: found.expiresAt?.toISOString() ?? null,
+    latest_expiry: found.latestExpiry?.toISOString() ?? null,
     revoked_at: found.revokedAt?.toISOString() ?? null,
     last_used_at: found.lastUsedAt?.toISOString() ?? null,
     limits: formatLimits(found.limits),

@@ -9,6 +9,7 @@ import { auditLog } from './0007-audit-log.ts'
 import { admissions } from './0008-admissions.ts'
 import { knownBrowsers } from './0009-known-browsers.ts'
 import { reservations } from './0010-reservations.ts'
+import { memberLimits } from './0011-member-limits.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   admissions,
   knownBrowsers,
   reservations,
+  memberLimits,
 ]

@@ -1,5 +1,5 @@
 /** Makes a one-time link and shows it, this one time. */
-import type { Invitation, Role } from '@privatemode/protocol/fleet'
+import type { IssuedInvitation, Role } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
 import { useSubmit } from '../../submit.ts'
@@ -12,7 +12,7 @@ import { Moment } from '../../view/moment.tsx'
 import { Notice } from '../../view/notice.tsx'
 
 export type ShownLink = {
-  readonly invitation: Invitation
+  readonly invitation: IssuedInvitation
   readonly title: string
   /** For the page that the link opens: what it asks for. */
   readonly hint: 'reset' | { readonly email: string | undefined }
@@ -29,7 +29,7 @@ export function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const submission = useSubmit(async () => {
     const invited = email.trim() === '' ? undefined : email.trim()
     const body = { role, email: invited ?? null }
-    const invitation = await callApi<Invitation>('POST', '/invitations', body)
+    const invitation = await callApi<IssuedInvitation>('POST', '/invitations', body)
     onInvited({ invitation, hint: { email: invited }, title: 'Invitation' })
   })
   return (

@@ -1,5 +1,5 @@
 /** Members and their roles. */
-import type { Invitation, Member } from '@privatemode/protocol/fleet'
+import type { IssuedInvitation, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
@@ -18,7 +18,7 @@ export function MembersPage({ member }: PageProps) {
   const [link, setLink] = useState<ShownLink>()
   const administers = member.role === 'admin'
   const reset = async (subject: Member) => {
-    const invitation = await callApi<Invitation>('POST', `/members/${subject.id}/reset`)
+    const invitation = await callApi<IssuedInvitation>('POST', `/members/${subject.id}/reset`)
     setLink({ invitation, hint: 'reset', title: `New password for ${subject.name}` })
   }
   const show = (shown: ShownLink) => {

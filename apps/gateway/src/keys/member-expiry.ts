@@ -1,0 +1,37 @@
+/** How long a key lasts that a member makes or changes: no longer than admins allow. */
+import { ApiError } from '@privatemode/protocol/api'
+
+export type ExpiryBounds = {
+  /** The expiry that an admin gave this key. */
+  readonly latestExpiry: Date | null
+  /** What the account allows its members. */
+  readonly keyDays: number | null
+}
+
+const dayMs = 86_400_000
+
+/** The expiry for a new key: what the member wishes, or as late as possible. Throws where it would be too late. */
+export function memberExpiry(
+  wish: Date | null | undefined,
+  { latestExpiry, keyDays }: ExpiryBounds,
+  now: Date,
+): Date | null {
+  const byPolicy = keyDays === null ? null : new Date(now.getTime() + keyDays * dayMs)
+  const latest = earlier(latestExpiry, byPolicy)
+  if (latest === null) return wish ?? null
+  if (wish === undefined) return latest
+  if (wish !== null && wish <= latest) return wish
+  const day = latest.toISOString().slice(0, 10)
+  throw new ApiError(
+    'permission_denied',
+    `an admin limited this key: it ends on ${day} at the latest`,
+    {
+      param: 'expires_at',
+    },
+  )
+}
+
+function earlier(one: Date | null, other: Date | null): Date | null {
+  if (one === null || other === null) return one ?? other
+  return one < other ? one : other
+}
