@@ -5,6 +5,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { privateFetch } from '@privatemode/sdk'
+import { unlessMissing } from '@privatemode/service/testing'
 import OpenAI from 'openai'
 import type { EngineCall } from '../../packages/inference/src/engine.ts'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
@@ -156,7 +157,8 @@ for (const shape of ['default', 'strict'] as const) {
 }
 
 const python = findPython()
-test.skipIf(python === undefined)(
+const noPython = python === undefined ? 'no Python with the openai package' : undefined
+unlessMissing(noPython).test(
   'strict, openai for Python: nobody sees when the answer was whole',
   async () => {
     await expectLengthOfShape(askFromPython(python ?? ''), proxies.strict.url, growths.strict)
