@@ -1,12 +1,12 @@
 /**
  * The embedded engine against the bare library, in one run: what our layer costs and what it gains.
  *
- *     npm run bench:engine                 TinyLlama and MiniLM, some minutes
- *     npm run bench:engine -- --quick      the story model, about a minute; its prompts are short
- *     npm run bench:engine -- --cpu        counts processor time instead of the clock's, for busy machines
- *     npm run bench:engine -- --rounds=9   more rounds (5)
- *     npm run bench:engine -- --only=streams   or prefix, embeddings, memory
- *     THREADS=2 npm run bench:engine       with another number of threads
+ *     npm run task -- bench:engine                 TinyLlama and MiniLM, some minutes
+ *     npm run task -- bench:engine --quick      the story model, about a minute; its prompts are short
+ *     npm run task -- bench:engine --cpu        counts processor time instead of the clock's, for busy machines
+ *     npm run task -- bench:engine --rounds=9   more rounds (5)
+ *     npm run task -- bench:engine --only=streams   or prefix, embeddings, memory
+ *     THREADS=2 npm run task -- bench:engine       with another number of threads
  *
  * Both sides take turns, and who begins alternates; each round gives one ratio. Shown are the medians, the ratios'
  * range, and whether the goal is met.

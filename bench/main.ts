@@ -1,5 +1,5 @@
 /**
- * What encryption costs, side by side: `npm run bench -- [--quick] [--report] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
+ * What encryption costs, side by side: `npm run task -- bench [--quick] [--report] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
  *
  * Brings up peers and ourselves on this machine, asks all of them the same in turns, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three

@@ -1,4 +1,4 @@
-/** What the SDK costs in a browser, beside plain `fetch` in the same run: npm run bench:sdk. */
+/** What the SDK costs in a browser, beside plain `fetch` in the same run: npm run task -- bench:sdk. */
 import { browsers, runPage } from '../test/sdk/browsers.ts'
 import { startSuiteStack } from '../test/sdk/stack-config.ts'
 import type { PageTimes } from './sdk-page.ts'

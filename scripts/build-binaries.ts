@@ -1,4 +1,4 @@
-/** `npm run build:binaries [-- NAME…]`: the proxy as single files in dist/bin. */
+/** `npm run task -- build:binaries [NAME…]`: the proxy as single files in dist/bin. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { compileProxy } from './deploy/compile-proxy.ts'

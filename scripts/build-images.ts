@@ -1,4 +1,4 @@
-/** `npm run build:images [-- NAME…]`: images of the programs as OCI archives in dist/images. */
+/** `npm run task -- build:images [NAME…]`: images of the programs as OCI archives in dist/images. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readBuildFacts } from './deploy/build-facts.ts'

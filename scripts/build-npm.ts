@@ -1,4 +1,4 @@
-/** `npm run build:npm`: the npm packages, of the proxy and of the SDK, in dist/npm. */
+/** `npm run task -- build:npm`: the npm packages, of the proxy and of the SDK, in dist/npm. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Fuzzes every parser of the attestation package: npm run fuzz:attestation -- --inputs N --seed S. */
+/** Fuzzes every parser of the attestation package: npm run task -- fuzz:attestation --inputs N --seed S. */
 import { parseArgs } from 'node:util'
 import { formatFuzzReport, fuzz } from '../packages/attestation/src/testing/fuzz.ts'
 import { fuzzTargets } from '../packages/attestation/src/testing/fuzz-targets.ts'

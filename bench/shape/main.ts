@@ -1,5 +1,5 @@
 /**
- * `npm run study:shape`: what the shape of sealed traffic tells a watcher, and what hiding it costs.
+ * `npm run task -- study:shape`: what the shape of sealed traffic tells a watcher, and what hiding it costs.
  *
  * Plays conversations through the whole system for each traffic shape, records sizes and times of
  * all frames between proxy and gateway, lets classifiers guess from them, and writes

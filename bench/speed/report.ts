@@ -19,7 +19,7 @@ const isDirect = (name: TargetName) => name.startsWith('direct')
 export function writeReport(given?: Results, isWhole = true): void {
   const path = join(folder, 'results.json')
   if (given === undefined && !existsSync(path))
-    throw new Error('there are no results: npm run bench')
+    throw new Error('there are no results: npm run task -- bench')
   const results = given ?? (JSON.parse(readFileSync(path, 'utf8')) as Results)
   const figures = new Figures(results)
   const goals = [...formatGoals(figures, results.twoCores), '', ...explainMissed(results)]
@@ -56,7 +56,7 @@ function introduce(results: Results): string[] {
   return [
     '# Performance',
     '',
-    'What encryption costs, measured side by side with gateways that encrypt nothing. This page is made by `npm run bench` from',
+    'What encryption costs, measured side by side with gateways that encrypt nothing. This page is made by `npm run task -- bench` from',
     '[performance/results.json](performance/results.json); do not edit it.',
     '',
     `Run of ${at} on ${machine.cores} cores (${machine.cpu}), ${minutes} minutes. ${named.join(', ')}.`,

@@ -31,6 +31,6 @@ test('a check is shown with the furthest that it is tested', () => {
   expect(table).toContain('| 1 | a bearer key works on every endpoint | system |')
   expect(table).toMatch(/\| 2 \|.*\| core \|/)
   expect(table).toMatch(/\| 3 \|.*\| cannot run here: no GPU \|/)
-  expect(table).toMatch(/\| 85 \|.*\| system, by `npm run test:agents` \|/)
+  expect(table).toMatch(/\| 85 \|.*\| system, by `npm run task -- test:agents` \|/)
   expect(table).toMatch(/\| 4 \|.*\| not yet \|/)
 })

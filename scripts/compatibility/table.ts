@@ -27,7 +27,7 @@ export function formatTable(tests: readonly NamedTest[]): string {
     'What real clients rely on, and where it is tested. This page is made by `npm run docs` from the',
     'names of the tests; do not edit it. *core* means the API core alone, *system* through the proxy',
     'and the proxyless endpoint of a running stack. The agents are installed from npm and are not part',
-    'of `npm test`; `npm run test:agents` runs them through both, with a scripted model. Suites that others wrote',
+    'of `npm test`; `npm run task -- test:agents` runs them through both, with a scripted model. Suites that others wrote',
     'are told of in [compatibility-suites.md](compatibility-suites.md).',
     '',
     'Where clients leave a choice, it is this: `stream_options` without a stream are 400; a token limit',
@@ -52,7 +52,7 @@ function stateOf(tests: readonly NamedTest[]): string {
   const runs = tests.filter((test) => test.reason === undefined)
   const system = runs.filter((test) => test.file.startsWith('test/'))
   if (system.some((test) => !test.file.startsWith('test/agents/'))) return 'system'
-  if (system.length > 0) return 'system, by `npm run test:agents`'
+  if (system.length > 0) return 'system, by `npm run task -- test:agents`'
   if (runs.length > 0) return 'core'
   const reason = tests[0]?.reason
   return reason === undefined ? 'not yet' : `cannot run here: ${reason}`

@@ -37,7 +37,9 @@ export function findTool(name: GoTool): Obtained {
   const path = cachedPath(name)
   const found = existsSync(path) ? path : Bun.which(name)
   if (found !== null) return { kind: 'found', path: found }
-  return missing(`there is no ${name}; \`npm run setup:deploy\` builds it where Go is installed`)
+  return missing(
+    `there is no ${name}; \`npm run task -- setup:deploy\` builds it where Go is installed`,
+  )
 }
 
 /** A program from the cache, or built into it; where Go or the network is missing, the reason. */

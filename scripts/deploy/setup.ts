@@ -1,4 +1,4 @@
-/** `npm run setup:deploy`: builds and fetches what the tests of the charts need, into the user's cache. */
+/** `npm run task -- setup:deploy`: builds and fetches what the tests of the charts need, into the user's cache. */
 import { obtainSchema } from '../../test/chart/kubernetes-schema.ts'
 import { type GoModule, type GoTool, goModules, goTools, obtainTool } from './go-tools.ts'
 

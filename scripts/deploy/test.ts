@@ -1,4 +1,4 @@
-/** `npm run test:deploy`: obtains the tools, builds everything that is published, and tests it for real. */
+/** `npm run task -- test:deploy`: obtains the tools, builds everything that is published, and tests it for real. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from './locked-package.ts'

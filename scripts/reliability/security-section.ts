@@ -56,7 +56,7 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
     ],
     [
       '[protocol](docs/protocol-model.md)',
-      `two models searched completely${mutants === 0 ? '' : `, ${mutants} mutants that must fail do`}; \`npm run model\``,
+      `two models searched completely${mutants === 0 ? '' : `, ${mutants} mutants that must fail do`}; \`npm run task -- model\``,
     ],
     [
       '[traffic shape](docs/traffic-shape.md)',
@@ -64,7 +64,7 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
     ],
     [
       '[supply chain](docs/dependencies.md)',
-      'pins, licences, install scripts, advisories: `npm run supply`',
+      'pins, licences, install scripts, advisories: `npm run task -- supply`',
     ],
   ]
   return rows.map(([what, result]) => `| ${what} | ${result} |`)

@@ -3,7 +3,7 @@
 export const faultsText: readonly string[] = [
   '## Fault campaign',
   '',
-  '`npm run faults -- --seed N [--only TEXT] [--minutes M] [--list]`. One proxy, two gateways, three workers, a model',
+  '`npm run task -- faults --seed N [--only TEXT] [--minutes M] [--list]`. One proxy, two gateways, three workers, a model',
   'server and PostgreSQL run as processes of their own. Clients ask in both dialects, streamed and not, with short and',
   'long prompts; some go away, some ask what the model refuses; keys are made and revoked. Each fault is made under that',
   'load and undone, in an order and with choices that the seed decides.',
@@ -67,7 +67,7 @@ export const limitsText: readonly string[] = [
 export const soakText: readonly string[] = [
   '## Soak',
   '',
-  '`npm run soak -- --minutes 120 [--share 0.7]`. Two gateways, two workers, a proxy whose clients bring their own keys, a new key',
+  '`npm run task -- soak --minutes 120 [--share 0.7]`. Two gateways, two workers, a proxy whose clients bring their own keys, a new key',
   'every second. The capacity is measured first; then requests come at random times at a share of it, whether answers come or',
   'not. Slopes are least squares over the means of every minute after the first quarter, with a 95% interval that takes into',
   'account that neighbouring minutes are alike. *Growth*: the whole interval lies above 1% of the mean an hour. *No growth*: it lies',
@@ -78,11 +78,11 @@ export const soakText: readonly string[] = [
 export const fuzzText: readonly string[] = [
   '## Fuzzing',
   '',
-  '`npm run fuzz -- [part of a name] [--inputs N] [--seed S] [--keep] [--record] [--missing]`. Good inputs of every parser are damaged, by',
+  '`npm run task -- fuzz [part of a name] [--inputs N] [--seed S] [--keep] [--record] [--missing]`. Good inputs of every parser are damaged, by',
   'their bytes and, where they are JSON, by their structure; inputs that reach code that none before had reached join the good ones',
   "(Node's block coverage, watched until 50000 inputs in a row have reached nothing new). Each must be read, or refused with a typed",
   'error, within 2 s; where there are two ways of reading (whole and in pieces, our scanner and a full JSON parser), they must agree.',
-  '`npm run fuzz:http` compares the HTTP server with `node:http`, `npm run fuzz:attestation` also watches memory. `npm test` has a short',
+  '`npm run task -- fuzz:http` compares the HTTP server with `node:http`, `npm run task -- fuzz:attestation` also watches memory. `npm test` has a short',
   'run of each, with the inputs in `test/fuzz/corpus`.',
   '',
   'Found and mended, each with an input in the corpus: an event of a model server without its piece, a file of tensors whose header is',

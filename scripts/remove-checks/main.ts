@@ -1,7 +1,7 @@
 /**
  * Removes security checks one at a time and runs the tests that guard them: each removal must make
- * a test fail, whose name is shown. Works on a copy; `npm run checks:remove
- * [-- NAME [PART …]]`, where a name is one of targets.ts and a part one of `path:line`.
+ * a test fail, whose name is shown. Works on a copy; `npm run task -- checks:remove
+ * [NAME [PART …]]`, where a name is one of targets.ts and a part one of `path:line`.
  */
 import {
   cpSync,

@@ -1,5 +1,5 @@
 /**
- * `npm run supply`: pins, hashes, install scripts, licences, and known advisories. These are asked of the registry or,
+ * `npm run task -- supply`: pins, hashes, install scripts, licences, and known advisories. These are asked of the registry or,
  * where it does not answer, read from the snapshot in this folder; `--snapshot` writes that from the registry's answer.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

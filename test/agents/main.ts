@@ -1,5 +1,5 @@
 /**
- * `npm run test:agents [-- NAME… | proxy | proxyless]`: coding agents from npm finish a task through
+ * `npm run task -- test:agents [NAME… | proxy | proxyless]`: coding agents from npm finish a task through
  * the real proxy and through the proxyless endpoint.
  */
 import { join } from 'node:path'

@@ -31,7 +31,8 @@ const added = [findSchema('prometheus'), findSchema('leaderworkerset')].filter(
 
 for (const { version, schema } of found) {
   const noSchema = schema === undefined || added.length < 2
-  const missing = withoutHelm ?? (noSchema ? 'no schemas; run npm run setup:deploy' : undefined)
+  const missing =
+    withoutHelm ?? (noSchema ? 'no schemas; run npm run task -- setup:deploy' : undefined)
   unlessMissing(missing).describe(`Kubernetes ${version} knows every field of`, () => {
     const minor = Number(version.slice(2))
     for (const { name, chart, values, options } of scenarios.filter(
@@ -46,7 +47,8 @@ for (const { version, schema } of found) {
   })
 }
 
-const noLatest = found[2]?.schema === undefined ? 'no schemas; run npm run setup:deploy' : undefined
+const noLatest =
+  found[2]?.schema === undefined ? 'no schemas; run npm run task -- setup:deploy' : undefined
 unlessMissing(noLatest).test('the check of schemas finds faults', () => {
   const schema = found[2]?.schema as KubernetesSchema
   const service = (spec: object) => ({ apiVersion: 'v1', kind: 'Service', metadata: {}, spec })

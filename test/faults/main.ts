@@ -1,5 +1,5 @@
 /**
- * `npm run faults -- [--seed N] [--only TEXT] [--minutes M] [--note TEXT] [--out FOLDER] [--list]`: the fault campaign.
+ * `npm run task -- faults [--seed N] [--only TEXT] [--minutes M] [--note TEXT] [--out FOLDER] [--list]`: the fault campaign.
  *
  * Without `--minutes` every fault is made once, in an order that the seed decides; with it, faults are
  * drawn until the time is over. Ends with 1 where anything was violated.

@@ -1,4 +1,4 @@
-/** A short run of every target with its corpus; the long one, guided by coverage, is `npm run fuzz`. */
+/** A short run of every target with its corpus; the long one, guided by coverage, is `npm run task -- fuzz`. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { readCorpus } from './corpus.ts'

@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [part of a name] [--inputs 1000000] [--seed 1] [--keep] [--record] [--missing]`: fuzzes
+ * `npm run task -- fuzz [part of a name] [--inputs 1000000] [--seed 1] [--keep] [--record] [--missing]`: fuzzes
  * every parser, guided by coverage under Node.
  *
  * `--keep` adds inputs that reached new code to the corpus. `--record` writes figures into

@@ -1,4 +1,4 @@
-/** Hostile clients against the real programs; the long form with figures is `npm run hostile`. */
+/** Hostile clients against the real programs; the long form with figures is `npm run task -- hostile`. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ClientStack, startLimitMs } from '../clients/client-stack.ts'
 import { attacks } from './attacks.ts'

@@ -1,4 +1,4 @@
-/** `npm run hostile -- [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every door, as a table. */
+/** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every door, as a table. */
 import { resolve } from 'node:path'
 import { ClientStack } from '../clients/client-stack.ts'
 import { attacks } from './attacks.ts'
@@ -96,7 +96,7 @@ async function lastingTricks(targets: readonly Target[]): Promise<void> {
 async function writeTables(): Promise<void> {
   const document = resolve(import.meta.dir, '../../docs/hostile-clients.md')
   const text = await Bun.file(document).text()
-  const marker = '<!-- written by npm run hostile -- --write -->\n'
+  const marker = '<!-- written by npm run task -- hostile --write -->\n'
   const kept = text.slice(0, text.indexOf(marker) + marker.length)
   await Bun.write(document, `${kept}\n${lines.join('\n')}\n`)
 }

@@ -1,4 +1,4 @@
-/** `npm run model`: checks the models of the protocol and their mutants; --write puts the tables into the document. */
+/** `npm run task -- model`: checks the models of the protocol and their mutants; --write puts the tables into the document. */
 import { resolve } from 'node:path'
 import {
   behavesAsExpected,
@@ -62,7 +62,7 @@ process.exitCode = failures === 0 ? 0 : 1
 
 async function writeTables(): Promise<void> {
   const text = await Bun.file(document).text()
-  const marker = '<!-- written by npm run model -- --write -->\n'
+  const marker = '<!-- written by npm run task -- model --write -->\n'
   const before = text.slice(0, text.indexOf(marker) + marker.length)
   await Bun.write(document, `${before}\n${lines.join('\n')}\n`)
 }

@@ -23,7 +23,7 @@ test('every mutant leaves out something that its model knows', () => {
   }
 })
 
-// All mutants: npm run model.
+// All mutants: npm run task -- model.
 unlessMissing(needed).describe('the model of the protocol', () => {
   test('has every property in every state, and exchanges come to their end in it', async () => {
     expect(await checkWhole('session')).toMatchObject({ violated: false })

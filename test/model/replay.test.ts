@@ -46,7 +46,7 @@ test("the code's memory of requests decides as the model's, at every step of dra
 })
 
 unlessMissing(needed).describe('traces as Spin makes them now', () => {
-  test('are the ones that are kept: else npm run model -- --write writes them', async () => {
+  test('are the ones that are kept: else npm run task -- model --write writes them', async () => {
     const [mutant] = brokenSessions.filter(({ without }) => without.join() === 'NO_NONCE')
     const kept = attacks.find(({ means }) => means === mutant?.means)
     expect(kept?.steps).toEqual(await findAttack(mutant!))

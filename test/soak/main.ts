@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- [--minutes 120] [--share 0.7] [--capacity N] [--note TEXT] [--out FOLDER]`: mixed load for a long time.
+ * `npm run task -- soak [--minutes 120] [--share 0.7] [--capacity N] [--note TEXT] [--out FOLDER]`: mixed load for a long time.
  *
  * Measures the capacity first, then asks at that share of it, whether or not answers come; samples every
  * process and says for each series whether it grows. Ends with 1 where something grew or was violated.

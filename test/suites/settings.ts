@@ -15,7 +15,7 @@ export type SuiteSettings = {
   readonly verbose: boolean
 }
 
-export const usage = `npm run test:suites -- [--openai DIR] [--anthropic DIR] [--llama DIR] [--python FILE]
+export const usage = `npm run task -- test:suites [--openai DIR] [--anthropic DIR] [--llama DIR] [--python FILE]
                        [--prism DIR --openapi FILE] [--verbose]
 
 Runs suites that others wrote against a running stack. Each DIR is a checkout with its packages installed;

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { formatFuzzReport, fuzz } from './testing/fuzz.ts'
 import { fuzzTargets } from './testing/fuzz-targets.ts'
 
-// `npm run fuzz:attestation` goes on for as long as wanted.
+// `npm run task -- fuzz:attestation` goes on for as long as wanted.
 test('every parser reads damaged inputs or refuses them with a typed error, and soon', async () => {
   const report = await fuzz(await fuzzTargets(), { inputs: 30_000, seed: 1, maxMs: 2000 })
   console.log(formatFuzzReport(report))

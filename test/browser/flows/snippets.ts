@@ -44,7 +44,7 @@ export function snippetFlow({ admin }: Flow): void {
     60_000,
   )
 
-  // `npm run test:agents` runs the agents themselves with them.
+  // `npm run task -- test:agents` runs the agents themselves with them.
   test('the settings for Claude Code and opencode can be read by a shell and as JSON', async () => {
     const { page } = admin()
     const [way] = ways
