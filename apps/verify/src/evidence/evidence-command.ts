@@ -10,6 +10,7 @@ import {
 import {
   type Command,
   formatOptions,
+  type Options,
   type OptionTable,
   parseOptions,
   required,
@@ -24,7 +25,7 @@ import { nvidiaVerifier } from './verify-nvidia.ts'
 import { snpVerifier } from './verify-snp.ts'
 import { tdxVerifier } from './verify-tdx.ts'
 
-const options = {
+export const evidenceOptions = {
   type: { value: 'KIND', help: 'snp, tdx or nvidia-gpu' },
   file: { value: 'REPORT', help: 'the report; JSON may bring certificates with it' },
   cert: { value: 'FILE', help: 'certificates, in any order', repeatable: true },
@@ -46,7 +47,7 @@ export const evidenceCommand: Command = {
   help: [
     'npm run -s verify -- evidence --type KIND --file REPORT --at TIME [options]',
     '',
-    formatOptions(options),
+    formatOptions(evidenceOptions),
     '',
     'Files may be DER, PEM, hex, base64, raw, or JSON that has one of these in it.',
     'Prints one line of JSON: authentic, code, message, claims, checks, revocation (checked,',
@@ -56,36 +57,34 @@ export const evidenceCommand: Command = {
     'a TCB that is up to date.',
   ].join('\n'),
   run: async (args, output) => {
-    const given = parseOptions(options, args)
-    const type = required(given.type, 'type')
-    const files = {
-      report: readFile(required(given.file, 'file')),
-      certificates: readFiles(given.cert),
-      crls: readFiles(given.crl),
-      collateral: readFiles(given.collateral),
-      rims: readFiles(given.rim),
-      ocsp: readFiles(given.ocsp),
-    }
-    const context = {
-      roots: vendorRoots,
-      revocation: {
-        allowUnknown: readBoolean(given.vendorOCSPAllowUnknown?.[0] ?? 'true'),
-        revokedGraceHours: readHours(given.vendorOCSPRevokedGracePeriod?.[0] ?? '48'),
-      },
-      at: readTime(required(given.at, 'at')),
-    }
-    const manifest = await readManifest(given.manifest?.[0])
-    if (manifest instanceof AttestationError) {
-      output.out(formatVerdict(refusedManifest(manifest)))
-      return 1
-    }
-    const nonce = readNonce(given.nonce?.[0])
-    const revocation = tightenRevocation(context.revocation, manifest?.revocation)
-    const judgement = { context: { ...context, revocation }, nonce, manifest }
-    const verdict = await dispatch(type, readInputs(files, judgement))
+    const verdict = await judgeEvidence(parseOptions(evidenceOptions, args))
     output.out(formatVerdict(verdict))
     return isYes(verdict) ? 0 : 1
   },
+}
+
+/** Reads the files of a call and judges them. */
+export async function judgeEvidence(given: Options<typeof evidenceOptions>): Promise<Verdict> {
+  const type = required(given.type, 'type')
+  const files = {
+    report: readFile(required(given.file, 'file')),
+    certificates: readFiles(given.cert),
+    crls: readFiles(given.crl),
+    collateral: readFiles(given.collateral),
+    rims: readFiles(given.rim),
+    ocsp: readFiles(given.ocsp),
+  }
+  const policy = {
+    allowUnknown: readBoolean(given.vendorOCSPAllowUnknown?.[0] ?? 'true'),
+    revokedGraceHours: readHours(given.vendorOCSPRevokedGracePeriod?.[0] ?? '48'),
+  }
+  const at = readTime(required(given.at, 'at'))
+  const manifest = await readManifest(given.manifest?.[0])
+  if (manifest instanceof AttestationError) return refusedManifest(manifest)
+  const revocation = tightenRevocation(policy, manifest?.revocation)
+  const context = { roots: vendorRoots, revocation, at }
+  const nonce = readNonce(given.nonce?.[0])
+  return dispatch(type, readInputs(files, { context, nonce, manifest }))
 }
 
 function dispatch(type: string, inputs: Inputs): Promise<Verdict> {

@@ -3,15 +3,21 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { formatInstant, parseManifest } from '@privatemode/attestation'
+import { formatInstant, type Manifest, parseManifest } from '@privatemode/attestation'
 import { type Command, formatOptions, parseOptions, UsageError } from '../command.ts'
 import { readBytes, readManifest, takeFiles } from './read-manifest.ts'
+import { chooseTcbEvaluation, knownTcbEvaluation, withTcbEvaluation } from './tcb-evaluation.ts'
 
 const options = {
   previous: { value: 'FILE', help: 'the manifest before: the serial is the next one' },
   serial: { value: 'N', help: 'the serial, where there is no manifest before' },
   at: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now unless given' },
   days: { value: 'N', help: 'how long the manifest is valid; 90 days unless given' },
+  'tcb-info': {
+    value: 'FILE',
+    help: "TCB info of Intel's: TDX rules demand its TCB recovery or a later one",
+    repeatable: true,
+  },
   'no-expiry': { help: 'leaves expires_at out, for clients that do not know it yet' },
   out: { value: 'FILE', help: 'where the manifest is written; standard output unless given' },
 } as const
@@ -21,8 +27,10 @@ export const buildManifest: Command = {
   help: `manifest build REFERENCE [options]
 
 REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
-wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A model has either
-"digest" or "file", the path of its weights beside REFERENCE, whose digest is then computed.
+wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A model
+has either "digest" or "file", the path of its weights beside REFERENCE, whose digest is then
+computed. TDX rules without "min_tcb_evaluation_data_number" get the highest number that is known:
+${knownTcbEvaluation}, that of the manifest before, or that of --tcb-info.
 
 ${formatOptions(options)}`,
   run: async (args, { out }) => {
@@ -30,16 +38,21 @@ ${formatOptions(options)}`,
     const given = parseOptions(options, rest)
     const path = files[0] ?? ''
     const reference = parseReference(await readBytes(path), path)
+    const previous = given.previous?.[0]
+    const before = previous === undefined ? undefined : await readManifest(previous)
+    const evaluation = await chooseTcbEvaluation(before, given['tcb-info'] ?? [])
     const issuedAt = given.at?.[0] ?? formatInstant(new Date())
     const document = {
       version: 1,
       issued_at: issuedAt,
       expires_at: given['no-expiry'] === undefined ? expiry(issuedAt, given.days?.[0]) : undefined,
-      serial: await chooseSerial(given.previous?.[0], given.serial?.[0]),
+      serial: chooseSerial(before, given.serial?.[0]),
       evidence: reference.evidence,
       roles: {
-        worker: { accept: reference.worker },
-        ...(reference.proxyless !== undefined && { proxyless: { accept: reference.proxyless } }),
+        worker: { accept: withTcbEvaluation(reference.worker, evaluation) },
+        ...(reference.proxyless !== undefined && {
+          proxyless: { accept: withTcbEvaluation(reference.proxyless, evaluation) },
+        }),
       },
       models: await Promise.all(reference.models.map((model) => withDigest(model, dirname(path)))),
       session_minutes: reference.session_minutes,
@@ -93,11 +106,11 @@ function expiry(issuedAt: string, days = '90'): string {
   return formatInstant(new Date(issued + Number(days) * 24 * 3_600_000))
 }
 
-async function chooseSerial(previous: string | undefined, serial: string | undefined) {
+function chooseSerial(previous: Manifest | undefined, serial: string | undefined): number {
   if ((previous === undefined) === (serial === undefined)) {
     throw new UsageError('give either --previous or --serial')
   }
-  return previous === undefined ? Number(serial) : (await readManifest(previous)).serial + 1
+  return previous === undefined ? Number(serial) : previous.serial + 1
 }
 
 async function withDigest(model: unknown, folder: string): Promise<object> {

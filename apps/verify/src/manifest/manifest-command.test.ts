@@ -11,8 +11,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { hardwareWorld } from '../../../../packages/attestation/src/testing/hardware-world.ts'
+import { testTcbInfo } from '../../../../packages/attestation/src/testing/test-intel.ts'
 import { UsageError } from '../command.ts'
+import { vectorCases } from '../testing/vector-cases.ts'
 import { manifestCommand } from './manifest-command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'manifest-command-'))
@@ -236,5 +239,113 @@ test('a second publisher is kept out, and a manifest for another log is not publ
 })
 
 test('an unknown subcommand is a wrong call', async () => {
-  await expect(run('burn')).rejects.toThrow('build|check|explain|diff|key|publish')
+  await expect(run('burn')).rejects.toThrow('build|check|explain|diff|enroll|key|publish')
+})
+
+test('TDX rules get the highest TCB recovery that is known, and keep their own', async () => {
+  const minimumOf = (name: string) =>
+    JSON.parse(readFileSync(path(name), 'utf8')).roles.worker.accept.map(
+      (rule: { min_tcb_evaluation_data_number?: number }) => rule.min_tcb_evaluation_data_number,
+    )
+  await build('filled')
+  expect(minimumOf('filled')).toEqual([undefined, 19])
+  const own = { worker: [{ ...world.tdxRule, min_tcb_evaluation_data_number: 7 }] }
+  await build('own', own)
+  expect(minimumOf('own')).toEqual([7])
+  const info = { ...testTcbInfo(), tcbEvaluationDataNumber: 23 }
+  writeFileSync(path('tcb-info'), JSON.stringify({ tcbInfo: info, signature: '00' }))
+  await build('told', {}, '--tcb-info', path('tcb-info'))
+  expect(minimumOf('told')).toEqual([undefined, 23])
+  await build('after', {}, '--previous', path('told'))
+  expect(minimumOf('after')).toEqual([undefined, 23])
+  await expect(build('none', {}, '--tcb-info', path('weights.bin'))).rejects.toThrow('no TCB info')
+})
+
+test('a TDX rule without a minimum TCB recovery is warned about, or refused', async () => {
+  await build('first')
+  expect(await run('check', path('first'), '--at', '2026-02-01T00:00:00Z', '--strict')).toBe(0)
+  const manifest = JSON.parse(readFileSync(path('first'), 'utf8'))
+  delete manifest.roles.worker.accept[1].min_tcb_evaluation_data_number
+  writeFileSync(path('open'), JSON.stringify(manifest))
+  const check = ['check', path('open'), '--at', '2026-02-01T00:00:00Z']
+  expect(await run(...check)).toBe(0)
+  expect(printed).toContain('warning: rule 2 of role worker has no min_tcb_evaluation_data_number')
+  expect(await run(...check, '--strict')).toBe(1)
+  expect(complained).toContain('refused: rule 2 of role worker')
+})
+
+const vectors = fileURLToPath(new URL('../../../../test/vectors', import.meta.url))
+const enroll = (evidence: string, type: string, at: string, ...options: string[]) =>
+  run('enroll', join(vectors, evidence), '--type', type, '--at', at, ...options)
+const milan = [
+  ...['--cert', join(vectors, 'snp/virtee-milan/vcek.der')],
+  ...['--cert', join(vectors, 'snp/amd-roots/ask_ark_milan.pem')],
+]
+
+test('a machine is enrolled by its evidence, and the change is shown', async () => {
+  await build('first')
+  const next = (from: string, to: string) => ['--previous', path(from), '--out', path(to)]
+  const report = 'snp/virtee-milan/report.hex'
+  const issued = ['--issued', '2026-02-10T12:00:00Z']
+  expect(
+    await enroll(
+      report,
+      'snp',
+      '2025-06-15T00:00:00Z',
+      ...milan,
+      ...next('first', 'e2'),
+      ...issued,
+    ),
+  ).toBe(0)
+  const second = JSON.parse(readFileSync(path('e2'), 'utf8'))
+  expect(second).toMatchObject({
+    serial: 2,
+    issued_at: '2026-02-10T12:00:00Z',
+    expires_at: '2026-05-11T12:00:00Z',
+  })
+  const [chip] = second.roles.worker.accept[0].chip_ids
+  expect(chip).toMatch(/^[0-9a-f]{128}$/)
+  expect(second.roles.worker.accept[1].chip_ids).toBeUndefined()
+  expect(printed).toContain(`added to chip_ids: ${chip}`)
+  expect(await run('diff', path('first'), path('e2'))).toBe(1)
+  expect(printed).toContain(`new:       may have the chip ${chip}`)
+  expect(printed).toContain('no longer: may have ANY genuine chip in the world')
+  await enroll(report, 'snp', '2025-06-15T00:00:00Z', ...milan, ...next('e2', 'e3'))
+  expect(printed).toContain(`already in chip_ids: ${chip}`)
+
+  const device = 'nvidia/attestation-sdk/switch_evidence_ls10.json'
+  const at = '2026-06-01T00:00:00Z'
+  await expect(enroll(device, 'nvidia-gpu', at, ...next('e2', 'e4'))).rejects.toThrow('give --rule')
+  expect(await enroll(device, 'nvidia-gpu', at, ...next('e2', 'e4'), '--rule', '2')).toBe(0)
+  const fourth = JSON.parse(readFileSync(path('e4'), 'utf8'))
+  const { switch_serials } = fourth.roles.worker.accept[1].devices['nvidia-gpu']
+  expect(switch_serials).toHaveLength(1)
+  expect(fourth.roles.worker.accept[0].devices['nvidia-gpu'].switch_serials).toBeUndefined()
+})
+
+test('a TDX machine is enrolled by its PPID', async () => {
+  await build('first')
+  const one = vectorCases.find(({ file, code }) => file === 'tdx/phala/tdx_quote' && code === null)!
+  const given = one.given.flatMap(([option, file]) => [`--${option}`, join(vectors, file)])
+  const next = ['--previous', path('first'), '--out', path('e5')]
+  expect(await enroll(one.file, 'tdx', one.at, ...given, ...next)).toBe(0)
+  const [, tdx] = JSON.parse(readFileSync(path('e5'), 'utf8')).roles.worker.accept
+  expect(tdx.platform_ids[0]).toMatch(/^[0-9a-f]{32}$/)
+})
+
+test('a machine that is not authentic, or that no rule is for, is not enrolled', async () => {
+  await build('first')
+  const next = ['--previous', path('first'), '--out', path('e6')]
+  const report = 'snp/google-milan-vcek/report.bin'
+  const files = ['google-milan-vcek/vcek.der', 'amd-roots/ask_ark_milan.pem']
+  const chain = files.flatMap((name) => ['--cert', join(vectors, 'snp', name)])
+  expect(await enroll(report, 'snp', '2025-06-15T00:00:00Z', ...chain, ...next)).toBe(1)
+  expect(complained).toContain('debug_enabled')
+  expect(existsSync(path('e6'))).toBe(false)
+  const good = ['snp/virtee-milan/report.hex', 'snp', '2025-06-15T00:00:00Z', ...milan] as const
+  await expect(enroll(...good, ...next, '--rule', '2')).rejects.toThrow('rule 2 is not for snp')
+  await expect(enroll(...good, ...next, '--role', 'proxyless')).rejects.toThrow('no role proxyless')
+  await build('tdx', { worker: [world.tdxRule] })
+  const other = ['--previous', path('tdx'), '--out', path('e6')]
+  await expect(enroll(...good, ...other)).rejects.toThrow('no rule for snp')
 })

@@ -4,6 +4,7 @@ import { type Command, UsageError } from '../command.ts'
 import { buildManifest } from './build-manifest.ts'
 import { checkManifest } from './check-manifest.ts'
 import { diffManifests } from './diff-manifests.ts'
+import { enrollMachine } from './enroll-machine.ts'
 import { explainManifestFile } from './explain-manifest.ts'
 import { makeLogKey } from './make-log-key.ts'
 import { publishManifest } from './publish-manifest.ts'
@@ -13,12 +14,13 @@ const commands: Readonly<Record<string, Command>> = {
   check: checkManifest,
   explain: explainManifestFile,
   diff: diffManifests,
+  enroll: enrollMachine,
   key: makeLogKey,
   publish: publishManifest,
 }
 
 export const manifestCommand: Command = {
-  summary: 'builds, checks, explains, compares and publishes manifests',
+  summary: 'builds, checks, explains, compares and publishes manifests, enrolls machines',
   help: Object.values(commands)
     .map(({ summary, help }) => `${summary}\n\n${help}`)
     .join('\n\n\n'),

@@ -2,7 +2,20 @@
 import type { Manifest } from '@privatemode/attestation'
 
 export function findWeaknesses(manifest: Manifest): string[] {
-  return [...lifetime(manifest)]
+  return [...lifetime(manifest), ...tcbRecoveries(manifest)]
+}
+
+/** TCB info stays valid for weeks after Intel's next recovery, and a machine brings its own. */
+function tcbRecoveries({ roles }: Manifest): string[] {
+  return Object.entries(roles).flatMap(([role, policy]) =>
+    (policy?.accept ?? []).flatMap((one, index) =>
+      one.kind === 'tdx' && one.rule.minTcbEvaluationDataNumber === undefined
+        ? [
+            `rule ${index + 1} of role ${role} has no min_tcb_evaluation_data_number: the machine picks by which of Intel's TCB recoveries it is judged`,
+          ]
+        : [],
+    ),
+  )
 }
 
 const dayMs = 24 * 3_600_000
