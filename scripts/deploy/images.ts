@@ -21,7 +21,11 @@ import { findTarget } from './targets.ts'
 
 export const architectures = ['amd64', 'arm64'] as const satisfies readonly Architecture[]
 
-export type ImageName = 'privatemode-proxy' | 'privatemode-gateway' | 'privatemode-worker'
+export type ImageName =
+  | 'privatemode-proxy'
+  | 'privatemode-gateway'
+  | 'privatemode-worker'
+  | 'privatemode-verify'
 
 /** The gateway is blind, so its image lacks even the code that seals, opens and verifies. */
 const gateway: AppTree = {
@@ -42,12 +46,14 @@ export const imageTrees: { readonly [name in ImageName]: AppTree } = {
   'privatemode-proxy': { room: 'apps/proxy', leaveOut: [], leaveOutFolders: [] },
   'privatemode-gateway': gateway,
   'privatemode-worker': worker,
+  'privatemode-verify': { room: 'apps/verify', leaveOut: [], leaveOutFolders: [] },
 }
 
 const purposes: { readonly [name in ImageName]: string } = {
   'privatemode-proxy': 'Verifies the backend, encrypts prompts and decrypts responses',
   'privatemode-gateway': 'The blind edge: keys, quotas, metering, routing of sealed requests',
   'privatemode-worker': 'Attests, opens sealed requests and drives a model server',
+  'privatemode-verify': 'Commands for auditors and operators: evidence, manifests, logs, bundles',
 }
 
 export async function buildImage(
@@ -94,8 +100,18 @@ function proxy(architecture: Architecture): ProgramPart {
   }
 }
 
-function fromSources(name: ImageName, architecture: Architecture): ProgramPart {
-  const isGateway = name === 'privatemode-gateway'
+type SourceImage = Exclude<ImageName, 'privatemode-proxy'>
+
+/** Where a program listens in a container; the commands listen nowhere. */
+const services: {
+  readonly [name in SourceImage]: Partial<Pick<ImageContent, 'env' | 'port'>>
+} = {
+  'privatemode-gateway': { env: { PRIVATEMODE_GATEWAY_HOST: '0.0.0.0' }, port: 8090 },
+  'privatemode-worker': { env: { PRIVATEMODE_WORKER_HOST: '0.0.0.0' }, port: 8095 },
+  'privatemode-verify': {},
+}
+
+function fromSources(name: SourceImage, architecture: Architecture): ProgramPart {
   const { room } = imageTrees[name]
   const runtime = architecture === 'amd64' ? '@oven/bun-linux-x64' : '@oven/bun-linux-aarch64'
   return {
@@ -104,11 +120,11 @@ function fromSources(name: ImageName, architecture: Architecture): ProgramPart {
       appTreeEntries(imageTrees[name]),
     ],
     entrypoint: ['/usr/bin/bun', '--no-install', '--no-env-file', `/app/${room}/src/main.ts`],
+    ...services[name],
     env: {
-      [isGateway ? 'PRIVATEMODE_GATEWAY_HOST' : 'PRIVATEMODE_WORKER_HOST']: '0.0.0.0',
+      ...services[name].env,
       BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0', // the root file system is read-only
     },
-    port: isGateway ? 8090 : 8095,
   }
 }
 

@@ -92,6 +92,21 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect(without.some((object) => object.kind === 'Job')).toBe(false)
   })
 
+  test('the log is signed anew by a job that has the key, a network to nobody, and no twin', () => {
+    const all = objectsOf(complete)
+    const job = find(all, 'CronJob')
+    expect(job.spec.concurrencyPolicy).toBe('Forbid')
+    const { args } = job.spec.jobTemplate.spec.template.spec.containers[0]
+    expect(args.slice(0, 3)).toEqual(['manifest', 'publish', '--refresh'])
+    const policies = all.filter(({ kind }) => kind === 'NetworkPolicy')
+    const own = policies.find(({ metadata }) => metadata.name.includes('manifest-refresh'))
+    expect(own.spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] })
+    expect(own.spec).not.toHaveProperty('egress')
+    const key = complete.manifestRefresh as { secretName: string }
+    const holders = all.filter((object) => JSON.stringify(object).includes(key.secretName))
+    expect(holders.map(({ kind }) => kind)).toEqual(['CronJob'])
+  })
+
   test('a model server is reached by its own worker alone', () => {
     for (const values of [backend, confidential]) {
       const pod = podOf(objectsOf(values), 'Deployment', 'privatemode-worker-chat-demo')

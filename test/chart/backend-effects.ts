@@ -8,6 +8,7 @@ import {
   migrations,
   monitor,
   policy,
+  refresh,
   secretOf,
   worker,
   workerName,
@@ -19,6 +20,10 @@ import { find, type Values } from './render.ts'
 const monitored: Values = { monitoring: { serviceMonitors: true } }
 const hosting: Values = {
   manifestHost: { enabled: true, image: 'registry.internal/web', volumeClaimName: 'log' },
+}
+const refreshing: Values = {
+  images: { ...(backend.images as Values), verify: 'r/verify' },
+  manifestRefresh: { secretName: 'log-key', volumeClaimName: 'log' },
 }
 const peer = { podSelector: { matchLabels: { app: 'prometheus' } } }
 
@@ -120,6 +125,35 @@ export const backendEffects: { readonly [path: string]: Effect } = {
     and: hosting,
     value: 'other',
     holds: (all) => host(all).template.spec.volumes[0].persistentVolumeClaim.claimName === 'other',
+  },
+  'images.verify': {
+    and: refreshing,
+    value: 'r/other',
+    holds: (all) => refresh(all).containers[0].image === 'r/other:0.1.0',
+  },
+  'manifestRefresh.secretName': {
+    and: { ...refreshing, manifestRefresh: { volumeClaimName: 'log' } },
+    value: 'key',
+    holds: (all) => secretOf(refresh(all), 'log-key') === 'key',
+  },
+  'manifestRefresh.witnessSecretName': {
+    and: refreshing,
+    value: 'witness',
+    holds: (all) =>
+      secretOf(refresh(all), 'witness-key') === 'witness' &&
+      refresh(all).containers[0].args.includes(
+        '--witness-key=/etc/privatemode/witness-key/witnessKey',
+      ),
+  },
+  'manifestRefresh.volumeClaimName': {
+    and: refreshing,
+    value: 'other',
+    holds: (all) => refresh(all).volumes[0].persistentVolumeClaim.claimName === 'other',
+  },
+  'manifestRefresh.schedule': {
+    and: refreshing,
+    value: '0 3 * * *',
+    holds: (all) => find(all, 'CronJob').spec.schedule === '0 3 * * *',
   },
   'networkPolicy.enabled': { value: false, holds: (all) => !has(all, 'NetworkPolicy') },
   'networkPolicy.dnsPorts': {

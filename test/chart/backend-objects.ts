@@ -8,6 +8,7 @@ export const workerName = 'privatemode-worker-chat-demo'
 export const gateway = (all: Objects) => find(all, 'Deployment', gatewayName).spec.template.spec
 export const worker = (all: Objects) => find(all, 'Deployment', workerName).spec.template.spec
 export const migrations = (all: Objects) => find(all, 'Job').spec.template.spec
+export const refresh = (all: Objects) => find(all, 'CronJob').spec.jobTemplate.spec.template.spec
 export const service = (all: Objects) => find(all, 'Service', gatewayName)
 export const scaler = (all: Objects) => find(all, 'HorizontalPodAutoscaler').spec
 export const host = (all: Objects) => find(all, 'Deployment', 'privatemode-manifests-demo').spec

@@ -23,6 +23,11 @@ const refusals: readonly [Values, string][] = [
   [withValue(backend, 'gateway.limits.maxRequest', 1), 'maxRequest'],
   [withValue(backend, 'database.secretName', ''), 'set database.secretName'],
   [withValue(backend, 'manifestHost.enabled', true), 'needs manifestHost.image'],
+  [withValue(backend, 'manifestRefresh.secretName', 'key'), 'set images.verify'],
+  [
+    withValue(backend, 'manifestRefresh.volumeClaimName', 'log'),
+    'without manifestRefresh.secretName',
+  ],
   [{ ...backend, workers: [chat, chat] }, 'two workers are called chat'],
   [{ ...backend, workers: [{ name: 'x' }] }, '/workers/0'],
   [{ ...backend, workers: [{ ...chat, flags: { surprise: 1 } }] }, 'surprise'],

@@ -39,6 +39,7 @@ export const manyNodes: Values = {
 
 export const complete: Values = {
   ...backend,
+  images: { ...(backend.images as Values), verify: 'registry.internal/verify' },
   components: { proxyless: true },
   proxyless: {
     image: { repository: 'registry.internal/proxy' },
@@ -59,5 +60,6 @@ export const complete: Values = {
     limits: { maxRequests: 4096, drainMs: 60000 },
   },
   manifestHost: { enabled: true, image: 'registry.internal/web', volumeClaimName: 'manifest-log' },
+  manifestRefresh: { secretName: 'manifest-log-key', volumeClaimName: 'manifest-log' },
   monitoring: { serviceMonitors: true, rules: true, dashboard: true, labels: { a: 'b' } },
 }

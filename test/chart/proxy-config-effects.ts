@@ -76,6 +76,7 @@ export const configEffects: { readonly [path: string]: Effect } = {
       outwardPorts(all).includes(9443),
   },
   'config.manifestLogKey': { value: 'k+1+AA', holds: flag('--manifestLogKey=k+1+AA') },
+  'config.manifestMaxAgeHours': { value: 24, holds: flag('--manifestMaxAgeHours=24') },
   'config.manifest.enabled': {
     and: { config: { manifestLogKey: '', manifest: { configMapName: 'm' } } },
     value: true,

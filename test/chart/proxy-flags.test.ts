@@ -19,6 +19,7 @@ const everything: Values = {
     apiEndpoint: 'api.internal:8443',
     manifestEndpoint: 'https://log.internal/manifests',
     manifestLogKey: 'log.internal+8d4a+AQID',
+    manifestMaxAgeHours: 48,
     sharedPromptCache: { enabled: true },
     promptCacheSalt: { enabled: true, secretName: 'salt' },
     tls: { enabled: true, secretName: 'tls' },
@@ -60,7 +61,7 @@ unlessMissing(withoutHelm).describe('the command line of the chart', () => {
     expect(settingsOf(minimal).apiKey?.reveal()).toBe(secretText)
     expect(settingsOf(everything)).toMatchObject({
       apiUrl: 'https://api.internal:8443',
-      manifest: { kind: 'log', url: 'https://log.internal/manifests' },
+      manifest: { kind: 'log', url: 'https://log.internal/manifests', maxAgeHours: 48 },
       listen: { address: '::', port: 9000 },
       mode: { kind: 'local', allowedHosts: ['llm.internal', 'proxy'] },
       revocation: { allowUnknown: false, graceHours: 0 },

@@ -1,4 +1,4 @@
-/** A whole system out of the three images, each in a bare root: proxy, gateway and worker over a model server. */
+/** A whole system out of three images, each in a bare root: proxy, gateway and worker over a model server. */
 import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -11,7 +11,12 @@ import { archivePath, imageDigest } from './unpacked-image.ts'
 const changed = run(['git', 'status', '--porcelain'], { cwd: repository }).trim() !== ''
 const unclean = changed ? 'the working tree differs from its commit' : undefined
 
-const names = ['privatemode-proxy', 'privatemode-gateway', 'privatemode-worker']
+const names = [
+  'privatemode-proxy',
+  'privatemode-gateway',
+  'privatemode-worker',
+  'privatemode-verify',
+]
 // An archive with a signature in it is another file each time: ECDSA draws a random number.
 const isSigned = existsSync(join(repository, 'dist', 'images', 'privatemode-proxy.sig'))
 const what = isSigned ? 'have the same digests' : 'are the same files'

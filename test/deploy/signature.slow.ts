@@ -14,7 +14,12 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const keyPath = process.env.PRIVATEMODE_SIGNING_KEY
 const images = join(repository, 'dist', 'images')
 const reason = whyNot()
-const names = ['privatemode-proxy', 'privatemode-gateway', 'privatemode-worker']
+const names = [
+  'privatemode-proxy',
+  'privatemode-gateway',
+  'privatemode-worker',
+  'privatemode-verify',
+]
 
 for (const name of names) {
   unlessMissing(reason).test(`openssl verifies what signs ${name}`, () => {

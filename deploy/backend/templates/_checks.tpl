@@ -27,6 +27,10 @@
 {{- if and $values.monitoring.from (not (and $values.monitoring.serviceMonitors $values.workerMetrics.enabled)) -}}
 {{- fail "monitoring.from has no effect without monitoring.serviceMonitors and workerMetrics.enabled" -}}
 {{- end -}}
+{{- $refresh := $values.manifestRefresh -}}
+{{- if and (or $refresh.volumeClaimName $refresh.witnessSecretName) (not $refresh.secretName) -}}
+{{- fail "manifestRefresh.volumeClaimName and .witnessSecretName have no effect without manifestRefresh.secretName" -}}
+{{- end -}}
 {{- $names := dict -}}
 {{- range $values.workers -}}
 {{- if hasKey $names .name -}}

@@ -38,6 +38,9 @@
 {{- with $config.manifestLogKey }}
 - {{ printf "--manifestLogKey=%s" . | toJson }}
 {{- end }}
+{{- if ne (int $config.manifestMaxAgeHours) 72 }}
+- '--manifestMaxAgeHours={{ int $config.manifestMaxAgeHours }}'
+{{- end }}
 - '--trafficShape={{ $config.trafficShape }}'
 {{- if ne (int $config.workers) 1 }}
 - '--workers={{ int $config.workers }}'

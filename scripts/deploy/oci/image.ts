@@ -24,7 +24,8 @@ export type ImageContent = {
   readonly workingDir: string
   /** Numeric, so that Kubernetes can see that it is not root. */
   readonly user: string
-  readonly port: number
+  /** Undefined where the program listens nowhere. */
+  readonly port?: number | undefined
   readonly labels: Readonly<Record<string, string>>
 }
 
@@ -46,7 +47,7 @@ export function makeImage(content: ImageContent, createdSeconds: number): Image 
     config: {
       Entrypoint: content.entrypoint,
       Env: Object.entries(content.env).map(([name, value]) => `${name}=${value}`),
-      ExposedPorts: { [`${content.port}/tcp`]: {} },
+      ...(content.port === undefined ? {} : { ExposedPorts: { [`${content.port}/tcp`]: {} } }),
       Labels: content.labels,
       User: content.user,
       WorkingDir: content.workingDir,

@@ -1,5 +1,5 @@
 /** A manifest log in a folder: any static web server that shows it is a manifest host. */
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { LogStore } from '@privatemode/attestation'
 import { UsageError } from '../command.ts'
@@ -16,15 +16,22 @@ export const logFolder = (folder: string): LogStore => ({
   write: (path, bytes) => writeWhole(join(folder, path), bytes),
 })
 
+/** Publishing takes moments; whoever left a lock this old has died, and a timer must not stop for ever. */
+const deadAfterMs = 10 * 60_000
+
 /** Runs `work` while no other publisher may: two at once could sign two histories. */
 export async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true })
   const path = join(folder, '.publishing')
+  const lockedAt = await stat(path).catch(() => undefined)
+  if (lockedAt !== undefined && Date.now() - lockedAt.mtimeMs > deadAfterMs) {
+    await rm(path, { force: true })
+  }
   try {
     await (await open(path, 'wx')).close()
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
-    throw new UsageError(`${path} exists: another publisher is at work, or one died; remove it`)
+    throw new UsageError(`${path} exists: another publisher is at work; try again in ten minutes`)
   }
   try {
     return await work()

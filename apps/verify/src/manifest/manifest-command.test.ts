@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -224,7 +225,7 @@ test('a log is signed anew without a new entry, for a timer to run', async () =>
   await expect(run('publish', '--refresh', path('first'), ...where)).rejects.toThrow('unknown')
 })
 
-test('a second publisher is kept out, and a manifest for another log is not published', async () => {
+test('a second publisher is kept out unless the first has died, and a manifest for another log is not published', async () => {
   await run('key', '--name', 'log.example', '--out', path('other.key'))
   await build('first')
   const busy = join(folder, 'busy')
@@ -232,6 +233,9 @@ test('a second publisher is kept out, and a manifest for another log is not publ
   writeFileSync(join(busy, '.publishing'), '')
   const second = run('publish', path('first'), '--log', busy, '--key', path('other.key'))
   await expect(second).rejects.toThrow('another publisher is at work')
+  const longAgo = new Date(Date.now() - 11 * 60_000)
+  utimesSync(join(busy, '.publishing'), longAgo, longAgo)
+  expect(await run('publish', path('first'), '--log', busy, '--key', path('other.key'))).toBe(0)
   const logKey = `log.example+00000000+${'A'.repeat(44)}`
   await build('elsewhere', { log_key: logKey })
   const other = run('publish', path('elsewhere'), '--log', path('x'), '--key', path('other.key'))
