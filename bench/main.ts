@@ -4,7 +4,7 @@
  * Brings up peers and ourselves on this machine, asks all of them the same in turns, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
  * minutes and writes to bench/quick-results.json only; `--report` writes the document again from
- * the results that are there; `--record` records the ratios that the test beside it compares. Peers that cannot be had are skipped, and the tables say so.
+ * the results that are there; `--record` records the ratios that `bench:stages` compares. Peers that cannot be had are skipped, and the tables say so.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'

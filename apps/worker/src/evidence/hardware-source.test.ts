@@ -164,10 +164,11 @@ test('answers that are not what was asked for are not stapled', async () => {
 test('a vendor that does not answer is given up in time', async () => {
   machine.vendors.instead.set('/kds/', () => new Promise<Response>(() => {}))
   const before = performance.now()
-  const timeout = ['--attestationTimeoutMs', '300']
+  // Far more than the processor's report takes on a busy core.
+  const timeout = ['--attestationTimeoutMs', '2000']
   const source = await machine.choose(machine.kernel('snp'), ...timeout)
   expect((await ask(source)).evidence.cpu).toMatchObject({ certificates: [], crls: [] })
-  expect(performance.now() - before).toBeLessThan(8_000)
+  expect(performance.now() - before).toBeLessThan(20_000)
 })
 
 test('an endless answer of a vendor is given up', async () => {

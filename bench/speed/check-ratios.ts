@@ -1,0 +1,24 @@
+/**
+ * `npm run task -- bench:stages`: whether a small chat, a chunk and a long prompt cost more beside bare ciphers than
+ * recorded. It wants a machine that does little else, so it is no unit test; `npm run task -- bench --record` records.
+ *
+ * On two busy cores a single measurement was off by a factor of up to two, upwards where one of our stages was
+ * disturbed and downwards where the bare cipher was; the least costs of several repeat. What this has to find, a copy
+ * or a parse too many on the hot path, is a factor of its own. Ends with 1 where a ratio is beyond its bound.
+ */
+import { leastRatios, type Ratios, readRecorded } from './recorded-ratios.ts'
+import { checkStages } from './stage-costs.ts'
+
+const tolerance = 1.6
+const tries = 8
+
+await checkStages()
+const recorded = readRecorded()
+const parts = Object.keys(recorded) as (keyof Ratios)[]
+const isWithin = (seen: Ratios, part: keyof Ratios) => seen[part] < recorded[part] * tolerance
+const least = await leastRatios(tries, (seen) => parts.every((part) => isWithin(seen, part)))
+for (const part of parts) {
+  const verdict = isWithin(least, part) ? 'good' : 'too much'
+  console.log(`${part}: ${least[part].toFixed(2)} of ${recorded[part]} recorded: ${verdict}`)
+}
+process.exit(parts.every((part) => isWithin(least, part)) ? 0 : 1)
