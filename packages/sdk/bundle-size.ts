@@ -22,12 +22,12 @@ export type Imported = keyof typeof imports
 
 /** Bytes, compressed: the budget, and what it was at the last deliberate change. */
 export const limits: Readonly<Record<Imported, { budget: number; recorded: number }>> = {
-  core: { budget: 45_000, recorded: 42_781 },
-  'core and software': { budget: 50_000, recorded: 47_313 },
-  'core and SEV-SNP': { budget: 60_000, recorded: 51_552 },
-  'core and TDX': { budget: 60_000, recorded: 53_750 },
-  'all hardware': { budget: 120_000, recorded: 67_065 },
-  'all hardware and software': { budget: 120_000, recorded: 67_828 },
+  core: { budget: 45_000, recorded: 43_894 },
+  'core and software': { budget: 50_000, recorded: 48_415 },
+  'core and SEV-SNP': { budget: 60_000, recorded: 52_673 },
+  'core and TDX': { budget: 60_000, recorded: 54_870 },
+  'all hardware': { budget: 120_000, recorded: 68_235 },
+  'all hardware and software': { budget: 120_000, recorded: 68_989 },
 }
 
 /** Why a size is refused: beyond the budget, or grown by 3 % unnoticed. */

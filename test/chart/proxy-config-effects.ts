@@ -172,6 +172,8 @@ export const configEffects: { readonly [path: string]: Effect } = {
   'config.trafficShape': { value: 'strict', holds: flag('--trafficShape=strict') },
   'config.workers': { value: 2, holds: flag('--workers=2') },
   'config.bodyLimitMib': { value: 64, holds: flag('--bodyLimitMib=64') },
+  'config.answerSilenceSeconds': { value: 30, holds: flag('--answerSilenceSeconds=30') },
+  'config.answerLimitMinutes': { value: 240, holds: flag('--answerLimitMinutes=240') },
   'config.drainSeconds': {
     value: 90,
     holds: (all) =>

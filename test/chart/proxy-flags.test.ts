@@ -34,6 +34,8 @@ const everything: Values = {
     trafficShape: 'strict',
     workers: 2,
     bodyLimitMib: 64,
+    answerSilenceSeconds: 30,
+    answerLimitMinutes: 240,
     drainSeconds: 5,
     metrics: true,
     cacheCheckMinutes: 60,
@@ -73,6 +75,7 @@ unlessMissing(withoutHelm).describe('the command line of the chart', () => {
       cacheCheckMs: 3_600_000,
       processes: 2,
       bodyLimitBytes: 64 * 1024 * 1024,
+      answers: { silentMs: 30_000, totalMs: 14_400_000 },
       drainMs: 5000,
     })
     expect(settingsOf(proxyless)).toMatchObject({

@@ -47,7 +47,7 @@ beforeAll(async () => {
   gateway = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: relay, development: false })
   const endpoint = ['--apiEndpoint', `http://127.0.0.1:${gateway.port}`]
   proxy = await startProxy(scripted.system, {
-    args: [...endpoint, '--apiKey', scripted.system.apiKey],
+    args: [...endpoint, '--apiKey', scripted.system.apiKey, '--answerSilenceSeconds', '5'],
   })
 }, 150_000)
 
@@ -127,6 +127,36 @@ describe('an answer that was changed', () => {
     expect(status).toBe(502)
     expect(text).toContain('response_not_authentic')
   })
+})
+
+describe('an answer that does not come to its end', () => {
+  const stopsShort: Tamper = (sealed) =>
+    new Response(
+      new ReadableStream({
+        start: (controller) => controller.enqueue(sealed.subarray(0, sealed.length - 1)),
+      }),
+      { headers: sealedType },
+    )
+  const drips: Tamper = (sealed) => {
+    let at = 0
+    const body = new ReadableStream({
+      async pull(controller) {
+        await Bun.sleep(50)
+        controller.enqueue(sealed.subarray(at, ++at))
+      },
+    })
+    return new Response(body, { headers: sealedType })
+  }
+
+  test('because it stops short or drips is given up', async () => {
+    const tricks = [stopsShort, drips]
+    tamper = (sealed) => (tricks.shift() ?? honest)(sealed)
+    const asked = await Promise.all(
+      [true, true].map((stream) => post(proxy, chatPath, chat({ stream }))),
+    )
+    for (const response of asked) expect(await response.text()).toContain('timeout')
+    tamper = honest
+  }, 60_000)
 })
 
 describe('an answer in clear text', () => {

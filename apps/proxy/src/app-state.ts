@@ -2,6 +2,7 @@
 import type { UpstreamMessage } from '@privatemode/http'
 import type { PrivateClient, SealedCall } from '@privatemode/sdk'
 import type { Log, Secret } from '@privatemode/service'
+import type { AnswerWatch } from './answer-watch.ts'
 import type { BackendLink } from './backend-link.ts'
 import type { DefaultSalt } from './cache-salt.ts'
 import type { Dump } from './dump-requests.ts'
@@ -28,5 +29,6 @@ export type App = {
   readonly log: Log
   readonly metrics: ProxyMetrics
   readonly silence: Silence
+  readonly answers: AnswerWatch
   readonly dump: Dump | undefined
 }

@@ -135,6 +135,22 @@ const flags = {
     group: ours,
     help: 'largest request body',
   },
+  answerSilenceSeconds: {
+    type: 'integer',
+    default: 60,
+    min: 1,
+    max: 3600,
+    group: ours,
+    help: 'an answer that has begun and then brings nothing for so long is given up; healthy streams always send',
+  },
+  answerLimitMinutes: {
+    type: 'integer',
+    default: 120,
+    min: 1,
+    max: 10_080,
+    group: ours,
+    help: 'longest time from the first byte of an answer to its last',
+  },
   drainSeconds: {
     type: 'integer',
     default: 30,

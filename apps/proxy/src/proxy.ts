@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { serveHttp } from '@privatemode/http'
 import type { PrivateClient } from '@privatemode/sdk'
 import { describeError, type Log, type Outbound } from '@privatemode/service'
+import { createAnswerWatch } from './answer-watch.ts'
 import { type AppParts, handle, refuse } from './app.ts'
 import type { App } from './app-state.ts'
 import { createMessageFormat, openBackendLink } from './backend-link.ts'
@@ -73,6 +74,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     usableUntil: () => seconds(client.verification().manifest?.usable_until),
   })
   const silence = createSilence()
+  const answers = createAnswerWatch(settings.answers)
   const drains = createPaddingDrains()
   const dump = settings.dumpRequests
     ? createDump(settings.workspace, (error) => log.error('dump failed', describeError(error)))
@@ -92,6 +94,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     log,
     metrics,
     silence,
+    answers,
     dump,
   }
   const { cacheCheckMs: everyMs, salt } = settings
@@ -164,6 +167,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       const { cut } = await server.stop(settings.drainMs)
       if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })
       silence.stop()
+      answers.stop()
       drains.stop()
       backend.close()
       await dump?.settled()

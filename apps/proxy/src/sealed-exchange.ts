@@ -15,6 +15,7 @@ import {
 import { ApiError, type Dialect, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Call, type SealedCall, sealedMediaType } from '@privatemode/sdk'
 import { describeError } from '@privatemode/service'
+import type { WatchedAnswer } from './answer-watch.ts'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
 import { notAuthentic, toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
@@ -57,6 +58,7 @@ export class SealedExchange implements AnswerSink {
   #over = false
   #lingering: Timer | undefined
   #drain: Drain | undefined
+  #watched: WatchedAnswer | undefined
 
   constructor(parts: SealedParts) {
     this.#parts = parts
@@ -75,6 +77,7 @@ export class SealedExchange implements AnswerSink {
   }
 
   head(head: ResponseHead, first: Span, ended: boolean): void {
+    if (!ended) this.#watched = this.#parts.app.answers.watch((error) => this.#cut(error))
     if (head.status === 200 && head.fields.get('content-type') === sealedMediaType) {
       this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
       this.#take(first.bytes, first.start, ended)
@@ -202,6 +205,7 @@ export class SealedExchange implements AnswerSink {
     const allBytes = this.#sealed?.request.opener.openedBytes ?? 0
     const openedBytes = allBytes - this.#openedBytes
     this.#openedBytes = allBytes
+    if (openedBytes > 0) this.#watched?.progress()
     if (writer === undefined) return
     const pieces = this.#opened
     this.#opened = []
@@ -212,7 +216,11 @@ export class SealedExchange implements AnswerSink {
     } else if (!writer.write(pieces, openedBytes)) {
       // The client's pace is the worker's pace.
       this.#connection?.pause()
-      exchange.whenDrained(() => this.#connection?.resume())
+      this.#watched?.pause()
+      exchange.whenDrained(() => {
+        this.#watched?.progress()
+        this.#connection?.resume()
+      })
     }
   }
 
@@ -269,6 +277,7 @@ export class SealedExchange implements AnswerSink {
     const shown = toApiError(error)
     const pauseMs = this.#writer === undefined ? this.#retries.pauseAfter(shown) : undefined
     if (pauseMs !== undefined) {
+      this.#watched?.end()
       setTimeout(() => this.start(), pauseMs)
       return
     }
@@ -285,7 +294,14 @@ export class SealedExchange implements AnswerSink {
   /** Nothing is sent or tried again from here on, so nobody needs the prompt. */
   #leave(): void {
     this.#over = true
+    this.#watched?.end()
     releaseBytes(this.#parts.call.body)
+  }
+
+  /** The backend has not sent the rest of its answer in time. */
+  #cut(error: ApiError): void {
+    this.#connection?.abandon()
+    this.#fail(error)
   }
 
   #clientGone(): void {

@@ -12,6 +12,7 @@ import {
   type Secret,
   ServiceError,
 } from '@privatemode/service'
+import type { AnswerLimits } from './answer-watch.ts'
 import type { SaltPolicy } from './cache-salt.ts'
 import { program } from './flag-table.ts'
 import { parseLogPolicy } from './log-policy.ts'
@@ -52,6 +53,7 @@ export type Settings = {
   /** How many processes serve. */
   readonly processes: number
   readonly bodyLimitBytes: number
+  readonly answers: AnswerLimits
   readonly drainMs: number
   readonly log: { readonly format: LogFormat; readonly level: number }
 }
@@ -93,6 +95,10 @@ export function readSettings(sources: FlagSources): ParsedSettings<Settings> {
       cacheCheckMs: readCacheCheck(values),
       processes: values.workers,
       bodyLimitBytes: values.bodyLimitMib * 1024 * 1024,
+      answers: {
+        silentMs: values.answerSilenceSeconds * 1000,
+        totalMs: values.answerLimitMinutes * 60_000,
+      },
       drainMs: values.drainSeconds * 1000,
       log: { format: values['log-format'], level: readLevel(values['log-level']) },
     }),

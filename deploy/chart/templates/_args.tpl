@@ -46,6 +46,12 @@
 - '--workers={{ int $config.workers }}'
 {{- end }}
 - '--bodyLimitMib={{ int $config.bodyLimitMib }}'
+{{- with $config.answerSilenceSeconds }}
+- '--answerSilenceSeconds={{ int . }}'
+{{- end }}
+{{- with $config.answerLimitMinutes }}
+- '--answerLimitMinutes={{ int . }}'
+{{- end }}
 - '--drainSeconds={{ int $config.drainSeconds }}'
 {{- if $config.metrics }}
 - '--metrics'

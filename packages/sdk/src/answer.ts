@@ -259,7 +259,9 @@ const maxPaddingBytes = 64 * 1024 * 1024
 
 async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
   try {
-    return await opener.push(chunk)
+    const parts = await opener.push(chunk)
+    source.heard?.(opener.openedBytes)
+    return parts
   } catch (cause) {
     void source.cancel() // who forges an answer is not listened to any longer
     throw notAuthentic(cause)

@@ -4,6 +4,7 @@ import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
 import { type DirectoryWorker, fleetPaths, isWorkerId } from '@privatemode/protocol/fleet'
 import type { Fetch } from './options.ts'
+import type { Patience } from './patience.ts'
 import { readBounded } from './read-bounded.ts'
 
 export type ListedWorker = {
@@ -70,12 +71,16 @@ export class Backend {
 }
 
 /** The bytes of an answer in clear text, whose sender is not trusted to stop. */
-export async function readAnswer(response: Response, limit: number): Promise<Bytes> {
+export async function readAnswer(
+  response: Response,
+  limit: number,
+  patience?: Patience,
+): Promise<Bytes> {
   try {
-    const bytes = await readBounded(response, limit)
+    const bytes = await readBounded(response, limit, patience)
     if (bytes !== undefined) return bytes
   } catch (cause) {
-    throw unreachable(cause)
+    throw cause instanceof ApiError ? cause : unreachable(cause)
   }
   throw new ApiError('upstream_error', `the backend answered more than ${limit} bytes`)
 }

@@ -1,29 +1,36 @@
 /** Where the bytes of an answer come from, and what is said when they do not come. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
+import type { Patience } from './patience.ts'
 import { readBounded } from './read-bounded.ts'
 
 /** Bytes as they come from the network; `undefined` at their end. */
 export interface ByteSource {
   read(): Promise<Bytes | undefined>
+  /** Told how much of what was read is authentic. */
+  heard?(openedBytes: number): void
   cancel(): Promise<void>
 }
 
 export function streamSource(
   stream: ReadableStream<Bytes> | null,
   signal?: AbortSignal,
+  patience?: Patience,
 ): ByteSource {
   const reader = stream?.getReader()
   return {
     async read() {
       if (reader === undefined) return undefined
       try {
-        const { done, value } = await reader.read()
+        const reading = reader.read()
+        const { done, value } = await (patience?.next(reading) ?? reading)
         return done ? undefined : value
       } catch (cause) {
+        if (cause instanceof ApiError) void reader.cancel().catch(() => {})
         throw broken(cause, signal)
       }
     },
+    heard: (openedBytes) => patience?.heard(openedBytes),
     async cancel() {
       await reader?.cancel().catch(() => {})
     },
@@ -35,10 +42,11 @@ export async function readWhole(
   response: Response,
   maxBytes: number,
   signal?: AbortSignal,
+  patience?: Patience,
 ): Promise<Bytes> {
   let bytes: Bytes | undefined
   try {
-    bytes = await readBounded(response, maxBytes)
+    bytes = await readBounded(response, maxBytes, patience)
   } catch (cause) {
     throw broken(cause, signal)
   }
@@ -65,7 +73,9 @@ export function wholeSource(bytes: Bytes): ByteSource {
 
 /** An abort is the caller's own, and stays what the platform made it. */
 const broken = (cause: unknown, signal: AbortSignal | undefined) =>
-  signal?.aborted ? cause : lost(cause, 'the connection to the backend broke')
+  signal?.aborted || cause instanceof ApiError
+    ? cause
+    : lost(cause, 'the connection to the backend broke')
 
 export const tooLarge = (maxBytes: number) =>
   new ApiError('answer_too_large', `the answer is longer than ${maxBytes} bytes`)

@@ -23,7 +23,8 @@ import { Backend, readAnswer } from './backend.ts'
 import { readWhole, streamSource, wholeSource } from './byte-source.ts'
 import { chooseCandidates } from './candidates.ts'
 import { ManifestKeeper } from './manifest-keeper.ts'
-import type { ClientOptions } from './options.ts'
+import { type ClientOptions, defaultTimeouts } from './options.ts'
+import { Patience, within } from './patience.ts'
 import { Sessions } from './sessions.ts'
 import { formatVerification, type Verification } from './verification.ts'
 import { VerifiedWorkers } from './verified-workers.ts'
@@ -153,12 +154,18 @@ export class PrivateClient {
     const isPadded = call.stream && shape === 'default'
     const sending = isPadded && signal !== undefined ? new FollowedAbort(signal) : undefined
     const sendSignal = sending?.signal ?? signal
-    const response = await this.#backend.send(sealed.headers, body, sendSignal)
+    const { timeouts = defaultTimeouts } = this.#options
+    const sent = this.#backend.send(sealed.headers, body, sendSignal)
+    const response = await within(sent, timeouts.firstByteMs).catch((error) => {
+      void sent.then((late) => late.body?.cancel()).catch(() => {})
+      throw error
+    })
+    const patience = new Patience(timeouts)
     if (response.status !== 200 || response.headers.get('content-type') !== sealedMediaType) {
-      throw await this.#readError(response, sealed)
+      throw await this.#readError(response, sealed, patience)
     }
     if (!call.stream) {
-      const bytes = await readWhole(response, maxBytes, signal)
+      const bytes = await readWhole(response, maxBytes, signal, patience)
       return Answer.start({ ...sealed, opener, maxBytes }, wholeSource(bytes))
     }
     const stream = response.body as ReadableStream<Bytes> | null
@@ -168,15 +175,15 @@ export class PrivateClient {
         holdsEnding: shape === 'strict',
         lingerMs: isPadded ? lingerMs : 0,
       },
-      streamSource(stream, sendSignal),
+      streamSource(stream, sendSignal, patience),
     )
     if (sending !== undefined) sending.handOver(answer)
     return answer
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
-  async #readError(response: Response, sealed: SealedCall): Promise<ApiError> {
-    const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes))
+  async #readError(response: Response, sealed: SealedCall, patience: Patience): Promise<ApiError> {
+    const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes, patience))
     const error = parseUnsealedError(response.status, body, response.headers.get('retry-after'))
     this.noteRefusal(sealed, error)
     return error

@@ -18,6 +18,10 @@ test.each([
   ['no endpoint', { endpoint: '' }],
   ['an endpoint that is no URL', { endpoint: 'gateway' }],
   ['an endpoint with another scheme', { endpoint: 'ftp://gateway.example' }],
+  ['an endpoint over plain http', { endpoint: 'http://gateway.example' }],
+  ['an endpoint over plain http, nearly here', { endpoint: 'http://127.0.0.1.example' }],
+  ['an endpoint over plain http in the same network', { endpoint: 'http://10.0.0.7:8090' }],
+  ['a time limit of nothing', { timeouts: { silenceMs: 0 } }],
   ['an endpoint with a query', { endpoint: 'https://gateway.example/?a=1' }],
   ['no log key', { manifest: { logKey: '' } }],
   ['a limit of no bytes', { maxAnswerBytes: 0 }],
@@ -36,6 +40,12 @@ test('without a word, only the pinned roots of vendors are trusted, and no softw
   expect(options.maxAnswerBytes).toBe(256 * 1024 * 1024)
   expect(clientOptions({ ...good, maxAnswerBytes: 1000 }).maxAnswerBytes).toBe(1000)
   expect(options.endpoint).toBe('https://gateway.example/base')
+})
+
+test('plain http is for endpoints on this machine', () => {
+  for (const endpoint of ['http://localhost:8090', 'http://127.0.0.1:8090', 'http://[::1]:8090']) {
+    expect(clientOptions({ ...good, endpoint }).endpoint).toBe(endpoint)
+  }
 })
 
 test('software is accepted with its verifier and its roots together, never by roots alone', () => {

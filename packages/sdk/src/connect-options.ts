@@ -20,7 +20,9 @@ import {
   type ClientOptions,
   defaultMaxAnswerBytes,
   defaultRevocation,
+  defaultTimeouts,
   type Fetch,
+  type Timeouts,
 } from './options.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
 import type { SoftwareAttestation } from './software.ts'
@@ -60,6 +62,8 @@ export type ConnectOptions = {
   readonly shape?: TrafficShape
   /** How many bytes of an answer that is not streamed are taken; 256 MiB unless told. */
   readonly maxAnswerBytes?: number
+  /** How long answers may take; 10 minutes to begin, one without progress, two hours in all unless told. */
+  readonly timeouts?: Partial<Timeouts>
   /** Where the state of the log is remembered; in memory unless told. */
   readonly storage?: LogStorage
   /** From `@privatemode/sdk/software`: accepts workers without protected hardware. */
@@ -82,7 +86,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
   requireText(options.apiKey, 'apiKey')
   const { software } = options
   const fetch = options.fetch ?? platformFetch
-  const endpoint = requireUrl(options.endpoint, 'endpoint')
+  const endpoint = requirePrivate(requireUrl(options.endpoint, 'endpoint'))
   const { random = clientCrypto.random } = options
   return {
     endpoint,
@@ -99,6 +103,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
     maxAnswerBytes: requireCount(options.maxAnswerBytes ?? defaultMaxAnswerBytes, 'maxAnswerBytes'),
     candidates,
     retryBudgetMs,
+    timeouts: requireTimes({ ...defaultTimeouts, ...options.timeouts }),
   }
 }
 
@@ -138,6 +143,11 @@ function requireCount(value: number, name: string): number {
   return Number.isSafeInteger(value) && value > 0 ? value : invalid(`${name} is no positive number`)
 }
 
+function requireTimes(timeouts: Timeouts): Timeouts {
+  for (const [name, ms] of Object.entries(timeouts)) requireCount(ms, `timeouts.${name}`)
+  return timeouts
+}
+
 function requireUrl(value: unknown, name: string): string {
   requireText(value, name)
   try {
@@ -149,6 +159,16 @@ function requireUrl(value: unknown, name: string): string {
     if (cause instanceof PrivatemodeError) throw cause
     return invalid(`${name} is no URL`)
   }
+}
+
+/** The API key goes there with every call. */
+function requirePrivate(endpoint: string): string {
+  const { protocol, hostname } = new URL(endpoint)
+  const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+  if (protocol === 'https:' || isHere) return endpoint
+  return invalid(
+    'endpoint is plain http to another machine, which would show the API key; use https',
+  )
 }
 
 function invalid(message: string): never {

@@ -72,6 +72,7 @@ export {
   defaultMaxAnswerBytes,
   defaultRevocation,
   type Fetch,
+  type Timeouts,
   type WorkerProof,
 } from './options.ts'
 export { answerOf, forwardedHeaders, privateFetch, readApiKey } from './private-fetch.ts'

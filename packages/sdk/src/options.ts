@@ -60,6 +60,22 @@ export type WorkerProof = {
   readonly logProof: Bytes | undefined
 }
 
+/** How long an answer may take; a healthy stream sends something all the time. */
+export type Timeouts = {
+  /** Until the answer begins, which an answer that is not streamed does when it is complete. */
+  readonly firstByteMs: number
+  /** Without an authentic frame, once it has begun. */
+  readonly silenceMs: number
+  /** From its first byte to its last. */
+  readonly totalMs: number
+}
+
+export const defaultTimeouts: Timeouts = {
+  firstByteMs: 600_000,
+  silenceMs: 60_000,
+  totalMs: 7_200_000,
+}
+
 export type ClientOptions = {
   /** Base URL of the gateway, without a path. */
   readonly endpoint: string
@@ -83,6 +99,7 @@ export type ClientOptions = {
   readonly maxAnswerBytes: number
   /** How long one call may keep trying before its first byte. */
   readonly retryBudgetMs: number
+  readonly timeouts?: Timeouts
 }
 
 /** Room for the largest batch of embeddings that model servers take, as JSON. */

@@ -1,18 +1,27 @@
 /** Reads a body whose sender is not trusted to stop. */
 import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
+import type { Patience } from './patience.ts'
 
 /**
  * The whole body, or `undefined` where it is longer than `limit`; then the rest is not read. What
  * the sender declares is believed only where it is too much: a body can be longer than it says,
  * where it was compressed on its way.
  */
-export async function readBounded(response: Response, limit: number): Promise<Bytes | undefined> {
+export async function readBounded(
+  response: Response,
+  limit: number,
+  patience?: Patience,
+): Promise<Bytes | undefined> {
   if (response.body === null) return new Uint8Array()
   const reader = (response.body as ReadableStream<Bytes>).getReader()
   const pieces: Bytes[] = []
   let length = Number(response.headers.get('content-length') ?? 0) > limit ? Infinity : 0
   while (length <= limit) {
-    const { done, value } = await reader.read()
+    const reading = reader.read()
+    const { done, value } = await (patience?.next(reading) ?? reading).catch((error) => {
+      void reader.cancel().catch(() => {})
+      throw error
+    })
     if (done) return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : joinBytes(pieces)
     length += value.length
     pieces.push(value)

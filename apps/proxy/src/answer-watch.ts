@@ -1,0 +1,62 @@
+/** Gives up answers that stop making progress, or that never end. */
+import { ApiError } from '@privatemode/protocol/api'
+
+export type AnswerLimits = {
+  /** The longest time without an authentic frame: healthy streams send some all the time. */
+  readonly silentMs: number
+  /** The longest time from the first byte to the last. */
+  readonly totalMs: number
+}
+
+export type WatchedAnswer = {
+  /** An authentic frame came. */
+  progress(): void
+  /** Nothing is read for now, since the client is slow. */
+  pause(): void
+  end(): void
+}
+
+export type AnswerWatch = {
+  watch(giveUp: (error: ApiError) => void): WatchedAnswer
+  stop(): void
+}
+
+/** One timer for all answers. */
+export function createAnswerWatch(
+  { silentMs, totalMs }: AnswerLimits,
+  now = () => performance.now(),
+): AnswerWatch {
+  type Entry = {
+    readonly startedMs: number
+    readonly giveUp: (error: ApiError) => void
+    lastMs: number
+  }
+  const open = new Set<Entry>()
+  const look = () => {
+    const nowMs = now()
+    for (const entry of open) {
+      const isSilent = nowMs - entry.lastMs > silentMs
+      if (!isSilent && nowMs - entry.startedMs <= totalMs) continue
+      open.delete(entry)
+      const what = isSilent ? 'the backend fell silent' : 'the answer took too long'
+      entry.giveUp(new ApiError('timeout', `${what} before the answer was complete`))
+    }
+  }
+  const timer = setInterval(look, Math.min(silentMs / 4, 5_000)).unref()
+  return {
+    watch(giveUp) {
+      const entry: Entry = { startedMs: now(), lastMs: now(), giveUp }
+      open.add(entry)
+      return {
+        progress() {
+          entry.lastMs = now()
+        },
+        pause() {
+          entry.lastMs = Number.POSITIVE_INFINITY
+        },
+        end: () => void open.delete(entry),
+      }
+    },
+    stop: () => clearInterval(timer),
+  }
+}

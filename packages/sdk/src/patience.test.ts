@@ -1,0 +1,93 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { encodeText } from '@privatemode/protocol/envelope'
+import { chatModel } from '../../attestation/src/testing/software-world.ts'
+import { defaultTimeouts } from './options.ts'
+import { FakeBackend } from './testing/fake-backend.ts'
+import { testClient } from './testing/test-client.ts'
+
+let backend: FakeBackend
+beforeEach(async () => {
+  backend = await FakeBackend.start('w_1')
+})
+
+/** The answer of the worker, given by a gateway as it likes. */
+async function ask(
+  stream: boolean,
+  give: (bytes: Uint8Array) => ReadableStream | Promise<never>,
+  silenceMs = 300,
+) {
+  const fetch: typeof backend.fetch = async (url, init) => {
+    const response = await backend.fetch(url, init)
+    if (!url.endsWith('/sealed')) return response
+    return new Response(await give(await response.bytes()), response)
+  }
+  const timeouts = { ...defaultTimeouts, firstByteMs: 2_000, silenceMs }
+  const { client } = testClient(backend, { fetch, timeouts })
+  const call = { path: '/v1/chat/completions', model: chatModel.id, apiKey: 'key' }
+  const body = encodeText('a prompt')
+  const answer = await client.exchange({ ...call, body, stream })
+  return new TextDecoder().decode(await answer.whole())
+}
+
+let cancelled = 0
+const cancel = () => void cancelled++
+
+const stopsShort = (bytes: Uint8Array) =>
+  new ReadableStream({
+    start: (controller) => controller.enqueue(bytes.slice(0, bytes.length - 1)),
+    cancel,
+  })
+
+const drips = (bytes: Uint8Array) => {
+  let at = 0
+  return new ReadableStream({
+    async pull(controller) {
+      await Bun.sleep(5)
+      controller.enqueue(bytes.slice(at, ++at))
+    },
+    cancel,
+  })
+}
+
+test.each([true, false])(
+  'an answer that stops short or drips is given up, and its connection closed (stream: %p)',
+  async (stream) => {
+    for (const give of [stopsShort, drips]) {
+      cancelled = 0
+      await expect(ask(stream, give)).rejects.toMatchObject({ code: 'timeout', retryable: true })
+      expect(cancelled).toBe(1)
+    }
+  },
+  30_000,
+)
+
+test('an answer that does not begin is given up', async () => {
+  const never = () => new Promise<never>(() => {})
+  await expect(ask(true, never)).rejects.toMatchObject({ code: 'timeout' })
+}, 30_000)
+
+test('a stream whose frames keep coming outlasts the limit of silence', async () => {
+  const frames = (bytes: Uint8Array) => {
+    const rest = cutFrames(bytes)
+    return new ReadableStream({
+      async pull(controller) {
+        await Bun.sleep(700)
+        const frame = rest.shift()
+        if (frame === undefined) controller.close()
+        else controller.enqueue(frame)
+      },
+    })
+  }
+  expect(await ask(true, frames, 2_500)).toContain('answer to a prompt')
+}, 30_000)
+
+/** The clear start, then frame by frame. */
+function cutFrames(answer: Uint8Array): Uint8Array[] {
+  const frames = [answer.slice(0, 52)]
+  for (let at = 52; at < answer.length; ) {
+    const end = at + 5 + new DataView(answer.buffer, answer.byteOffset + at).getUint32(0)
+    frames.push(answer.slice(at, end))
+    at = end
+  }
+  return frames
+}

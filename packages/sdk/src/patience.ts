@@ -1,0 +1,42 @@
+/** Bounds how long an answer may take, and how long it may bring nothing. */
+import { ApiError } from '@privatemode/protocol/api'
+import type { Timeouts } from './options.ts'
+
+export class Patience {
+  readonly #timeouts: Timeouts
+  readonly #startedMs = performance.now()
+  /** Time spent waiting since the last progress; a reader that pauses is not held against the backend. */
+  #silentMs = 0
+  #openedBytes = 0
+
+  constructor(timeouts: Timeouts) {
+    this.#timeouts = timeouts
+  }
+
+  /** Told how much is authentic by now: bytes alone are no progress. */
+  heard(openedBytes: number): void {
+    if (openedBytes > this.#openedBytes) this.#silentMs = 0
+    this.#openedBytes = openedBytes
+  }
+
+  /** Waits for what comes next, no longer than the limits allow. */
+  async next<T>(coming: Promise<T>): Promise<T> {
+    const { silenceMs, totalMs } = this.#timeouts
+    const nowMs = performance.now()
+    const leftMs = Math.min(silenceMs - this.#silentMs, this.#startedMs + totalMs - nowMs)
+    try {
+      return await within(coming, leftMs)
+    } finally {
+      this.#silentMs += performance.now() - nowMs
+    }
+  }
+}
+
+export function within<T>(coming: Promise<T>, ms: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    const giveUp = () => reject(new ApiError('timeout', 'the backend did not answer in time'))
+    timer = setTimeout(giveUp, ms)
+  })
+  return Promise.race([coming, late]).finally(() => clearTimeout(timer))
+}
