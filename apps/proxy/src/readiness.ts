@@ -23,12 +23,12 @@ export const unknownReadiness: Readiness = {
 }
 
 export function readReadiness(
-  client: PrivateClient,
+  client: Pick<PrivateClient, 'verification'>,
   hasOwnKey: boolean,
   draining: boolean,
+  at = new Date(),
 ): Readiness {
   const { manifest, workers, refused } = client.verification()
-  const at = new Date()
   const now = at.toISOString()
   const verified = workers.filter((worker) => worker.valid_until > now).length
   const signedAt = manifest?.log_signed_at ?? null

@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import type { Verification } from '@privatemode/sdk'
+import { readReadiness } from './readiness.ts'
+
+const at = new Date('2026-03-04T12:00:00Z')
+const manifest: NonNullable<Verification['manifest']> = {
+  digest: 'sha256:aa',
+  serial: 1,
+  issued_at: '2026-03-01T00:00:00.000Z',
+  expires_at: '2026-05-30T00:00:00.000Z',
+  log_signed_at: '2026-03-01T12:00:01.000Z',
+  usable_until: '2026-03-04T12:00:01.000Z',
+  evidence: 'hardware',
+  enforced_since: null,
+}
+const read = (change: Partial<typeof manifest>, when = at) => {
+  const verification = { manifest: { ...manifest, ...change }, workers: [], refused: [] }
+  return readReadiness({ verification: () => verification }, false, false, when)
+}
+
+test('readiness tells how old the log is and until when the manifest may be used', () => {
+  expect(read({})).toMatchObject({
+    ready: true,
+    log_age_seconds: 72 * 3600 - 1,
+    usable_until: manifest.usable_until,
+  })
+  const byHand = read({ log_signed_at: null, usable_until: null })
+  expect(byHand).toMatchObject({ ready: true, log_age_seconds: null, usable_until: null })
+})
+
+test('a proxy whose manifest is out of date is not ready, and a log signed ahead has no age', () => {
+  const late = read({}, new Date('2026-03-04T12:00:01Z'))
+  expect(late).toMatchObject({ ready: false, reason: 'manifest out of date' })
+  expect(read({ log_signed_at: '2026-03-04T12:30:00.000Z' }).log_age_seconds).toBe(0)
+})
