@@ -93,9 +93,11 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
         return new EngineError('engine_failed', 'the model server sent an event without end')
       const failure = connectionFailure(error, this.#request.signal)
       await this.#reading.onFailure(failure)
-      // Some refusals of native endpoints come as an event, or as an end, after a status of 200.
-      if (failure.code === 'engine_failed' && isNative(this.#call.endpoint) && this.#counts.isEmpty)
-        return new EngineError(failure.code, failure.message, { isEarly: true })
+      // vLLM refuses some native streams after a status of 200: by an event, or by hanging up.
+      const isBroken = failure.code === 'engine_failed' || failure.code === 'engine_unavailable'
+      const isOurs = this.#request.signal.aborted
+      if (isBroken && !isOurs && isNative(this.#call.endpoint) && this.#counts.isEmpty)
+        return new EngineError('engine_failed', failure.message, { isEarly: true })
       // A connection that breaks inside an answer is a failed answer, not a server that is away.
       return failure.code === 'engine_unavailable'
         ? new EngineError('engine_failed', 'the model server broke off in mid-stream')

@@ -46,7 +46,10 @@ export async function answerNatively(
     for await (const event of nativeEvents(endpoint, context, signal))
       yield typeof event.raw === 'string' ? event.raw : JSON.stringify(event)
   }
-  return streamReply(context, signal, events())
+  // vLLM hangs up on a response that it refuses late, without a word.
+  const hangsUp = endpoint === 'responses' && context.reply.lateError !== undefined
+  const reply = hangsUp ? { ...context.reply, dieAfter: 2 } : context.reply
+  return streamReply({ ...context, reply }, signal, events())
 }
 
 /** Every event of an answer; a whole answer is read off the same events. */
@@ -61,7 +64,7 @@ async function* nativeEvents(
     // What vLLM 0.32 does: an error that quotes another one, or no word after the beginning.
     const error = { type: 'internal_error', message: `2 validation errors: ${lateError.message}` }
     if (endpoint === 'messages') yield { type: 'error', error }
-    else yield* events.slice(0, 1)
+    else yield* events.slice(0, 2)
     return
   }
   let pieces = 0
@@ -152,6 +155,7 @@ function* responseEvents(context: ReplyContext): Generator<JsonObject> {
   const head = { id: 'resp_scripted', object: 'response', created_at: 1_750_000_000 }
   const begun = { ...head, model: `path/${body.model}`, status: 'in_progress', output: [] }
   yield { type: 'response.created', response: { ...begun, usage: null } }
+  yield { type: 'response.in_progress', response: { ...begun, usage: null } }
   const words = pieces.flatMap(({ delta }) => (delta.content as string | undefined) ?? [])
   const text = { type: 'output_text', text: words.join(''), annotations: [] }
   const message = { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed' }
@@ -161,6 +165,7 @@ function* responseEvents(context: ReplyContext): Generator<JsonObject> {
     yield { type: 'response.output_item.added', output_index: 0, item }
     yield { type: 'response.content_part.added', ...at, part: { ...text, text: '' } }
     for (const delta of words) yield { type: 'response.output_text.delta', ...at, delta }
+    yield { type: 'response.output_text.done', ...at, text: text.text }
     yield { type: 'response.content_part.done', ...at, part: text }
     const done = { ...message, content: [text] }
     yield { type: 'response.output_item.done', output_index: 0, item: done }
