@@ -1,0 +1,205 @@
+/** What one request and its answer cannot show: salts, many streams, calls given up, servers that die. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RunningStack } from '../e2e/running-stack.ts'
+import type { Entrance, Json } from './entrances.ts'
+import { modelName as model, type VllmServer } from './vllm-server.ts'
+
+export type Scene = {
+  readonly server: VllmServer
+  readonly stack: RunningStack
+  readonly entrance: Entrance
+  readonly chats: number
+}
+
+/** What was found, in a few words; throws where it is wrong. */
+export type Behaviour = { readonly name: string; readonly run: (scene: Scene) => Promise<string> }
+
+const longText = () => `${randomBytes(400).toString('hex').match(/.{4}/g)?.join(' ')}`
+const user = (content: string) => [{ role: 'user', content }]
+
+const paths: readonly (readonly [string, (text: string, tokens: number) => Json])[] = [
+  ['/v1/chat/completions', (text, n) => ({ model, messages: user(text), max_tokens: n })],
+  ['/v1/completions', (prompt, n) => ({ model, prompt, max_tokens: n })],
+  ['/v1/messages', (text, n) => ({ model, messages: user(text), max_tokens: n })],
+  ['/v1/responses', (input, n) => ({ model, input, max_output_tokens: Math.max(16, n) })],
+]
+
+function require(isTrue: boolean, what: string): void {
+  if (!isTrue) throw new Error(what)
+}
+
+/** Salts A, B, A: only the last may find what the first left, by the server's own count of hits. */
+const salts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
+  name: `salts A, B, A at ${path}`,
+  async run({ server, entrance }) {
+    const [a, b] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+    const almost = `${a.slice(0, -2)}${a.at(-2) === 'A' ? 'B' : 'A'}=`
+    const body = bodyOf(longText(), 1)
+    const hits = async (cache_salt: string | undefined) => {
+      const before = await server.metric('prefix_cache_hits_total')
+      const { status } = await entrance.ask(path, { ...body, cache_salt })
+      require(status === 200, `status ${status}`)
+      return (await server.metric('prefix_cache_hits_total')) - before
+    }
+    const found = [await hits(a), await hits(b), await hits(almost), await hits(a)]
+    const [first, other, near, again = 0] = found
+    require(first === 0 && other === 0 && near === 0, `hits of ${found.join(', ')} tokens`)
+    require(again > 0, 'the same salt found nothing')
+    return `hits: ${found.join(', ')} tokens`
+  },
+}))
+
+const odd = [
+  ...[
+    '@',
+    '/',
+    '\\',
+    '\0',
+    '\n',
+    "'",
+    '"',
+    '%00',
+    '../',
+    '{{7*7}}',
+    '世',
+    '🧂',
+    '\u202e',
+    '\ud800',
+    '\udfff',
+  ],
+]
+
+function hostileSalt(index: number): string {
+  const kind = index % 4
+  if (kind === 0) return randomBytes(32).toString('base64')
+  if (kind === 1) return randomBytes(768).toString('base64').slice(0, 1024)
+  if (kind === 2) return (odd[Math.floor(index / 4) % odd.length] ?? '@').repeat(40).slice(0, 1024)
+  const points = Array.from({ length: 64 }, (_, i) => (index * 64 + i) % 0x110000)
+  return String.fromCodePoint(...points)
+}
+
+const hostile: Behaviour = {
+  name: 'chats with random and hostile salts',
+  async run({ entrance, chats }) {
+    const body = { model, messages: user('Say hello.'), max_tokens: 1 }
+    const statuses = new Map<number, number>()
+    let next = 0
+    const lane = async () => {
+      for (let index = next++; index < chats; index = next++) {
+        const cache_salt = hostileSalt(index)
+        const { status } = await entrance.ask('/v1/chat/completions', { ...body, cache_salt })
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, lane))
+    require(statuses.get(200) === chats, `statuses: ${JSON.stringify([...statuses])}`)
+    for (const cache_salt of ['', 'short']) {
+      const { status, json } = await entrance.ask('/v1/chat/completions', { ...body, cache_salt })
+      const isOurs = status === 400 && json.error.param === 'cache_salt'
+      require(isOurs, `a salt of ${cache_salt.length} characters has status ${status}`)
+    }
+    return `${chats} of ${chats} answered; an empty and a short salt are refused by our rule`
+  },
+}
+
+const manyStreams: Behaviour = {
+  name: '64 streams at once',
+  async run({ entrance }) {
+    const body = { model, messages: user('Say hello.'), temperature: 0, stream: true }
+    const all = await Promise.all(
+      Array.from({ length: 64 }, () => entrance.ask('/v1/chat/completions', body)),
+    )
+    const texts = all.map(({ events }) =>
+      events.map((event) => event.choices?.[0]?.delta?.content ?? '').join(''),
+    )
+    const isSame = texts.every((text) => text !== '' && text === texts[0])
+    require(isSame && all.every(({ events }) => events.at(-1) === '[DONE]'), 'streams differ')
+    return '64 whole and equal answers'
+  },
+}
+
+const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
+  name: `a stream given up at ${path}`,
+  async run({ server, entrance, stack }) {
+    const aborter = new AbortController()
+    const counts = () =>
+      Promise.all(
+        ['prompt_tokens_total', 'generation_tokens_total'].map((name) => server.metric(name)),
+      )
+    const before = await counts()
+    const question = path === '/v1/completions' ? 'Count' : 'Count to one hundred and twenty.'
+    const body = { ...bodyOf(question, 600), temperature: 0, stream: true }
+    const long = path === '/v1/completions' ? { ignore_eos: true } : {}
+    const response = await entrance.open(path, { ...body, ...long }, aborter.signal)
+    const id = response.headers.get('x-request-id') ?? ''
+    const reader = response.body?.getReader()
+    let bytes = 0
+    while (bytes < 3000) bytes += (await reader?.read())?.value?.length ?? 3000
+    aborter.abort()
+    const started = performance.now()
+    while ((await server.metric('num_requests_running')) > 0) {
+      require(performance.now() - started < 30_000, 'the server goes on')
+      await Bun.sleep(20)
+    }
+    const idleMs = Math.round(performance.now() - started)
+    const bill = await metered(stack, id)
+    const after = await counts()
+    const [prompt = 0, output = 0] = after.map((value, index) => value - (before[index] ?? 0))
+    const told = `idle after ${idleMs} ms; billed ${bill.prompt_tokens} + ${bill.completion_tokens}, the server counts ${prompt} + ${output}`
+    require(bill.prompt_tokens === prompt, told)
+    // What the server makes between its last word and the news of the abort, nobody has seen.
+    require(bill.completion_tokens >= 0.6 * output && bill.completion_tokens <= output + 2, told)
+    return told
+  },
+}))
+
+async function metered(stack: RunningStack, id: string): Promise<Json> {
+  const token = readFileSync(join(stack.home, 'keys', 'operator-token'), 'utf8').trim()
+  const query = 'from=2020-01-01&to=2100-01-01&limit=1000'
+  const url = `${stack.gatewayUrl}/privatemode/v1/admin/usage/requests?${query}`
+  for (let turn = 0; turn < 400; turn++, await Bun.sleep(100)) {
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+    const { requests } = (await answer.json()) as Json
+    const found = requests.find((one: Json) => one.request_id === id)
+    if (found !== undefined) return found
+  }
+  throw new Error('the request was never metered')
+}
+
+/** The server, or its engine alone, is killed in a stream; then it is started again, and nothing else is. */
+const deaths: readonly Behaviour[] = (['engine', 'server'] as const).map((which) => ({
+  name: `SIGKILL of the ${which} in mid-stream, then a restart`,
+  async run({ server, entrance }) {
+    const messages = user('Count to one hundred and twenty.')
+    const body = { model, messages, max_tokens: 4000, ignore_eos: true, stream: true }
+    const response = await entrance.open('/v1/chat/completions', body)
+    const reader = response.body?.getReader()
+    await reader?.read()
+    await server.kill(which)
+    let text = ''
+    for (;;) {
+      const read = await reader?.read().catch(() => undefined)
+      if (read === undefined || read.done) break
+      text += new TextDecoder().decode(read.value)
+    }
+    require(!text.includes('[DONE]'), 'a cut answer looks whole')
+    require(text.includes('"error"'), 'a cut answer tells no error')
+    await server.stop()
+    await server.start()
+    const started = performance.now()
+    const chat = { model, messages: user('Say hello.'), temperature: 0, max_tokens: 20 }
+    for (;;) {
+      const { status } = await entrance.ask('/v1/chat/completions', chat)
+      if (status === 200) break
+      require(performance.now() - started < 120_000, `still status ${status}`)
+      await Bun.sleep(500)
+    }
+    const seconds = ((performance.now() - started) / 1000).toFixed(1)
+    return `an error event, no good end; answers again ${seconds} s after the server is up`
+  },
+}))
+
+export const behaviours: readonly Behaviour[] = [...salts, hostile, manyStreams, ...aborts]
+export const deadlyBehaviours: readonly Behaviour[] = deaths

@@ -1,0 +1,76 @@
+/** What the stack costs against the bare server: time to the first token, and tokens a second, asked in turns. */
+import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { type Entrance, straight, throughProxy } from './entrances.ts'
+import { modelName as model, type VllmServer } from './vllm-server.ts'
+
+const tokensEach = 100
+const rounds = 3
+
+type Measure = { readonly firstMs: number; readonly perSecond: number }
+
+/** Prints a table; the ways take turns in every round, so that a busy machine is so for all. */
+export async function measureCost(server: VllmServer): Promise<void> {
+  const stacks: RunningStack[] = []
+  try {
+    for (const shape of ['off', 'default'])
+      stacks.push(await runStack(['--engineUrl', server.url, '--trafficShape', shape]))
+    const [off, usual] = stacks as [RunningStack, RunningStack]
+    const ways: readonly (readonly [string, Entrance])[] = [
+      ['bare server', straight(server.url)],
+      ['proxy, shape off', throughProxy(off)],
+      ['proxy, shape default', throughProxy(usual)],
+    ]
+    for (const [, way] of ways) await measure(way, 1)
+    console.log('streams  way                    first token  tokens/s  of bare')
+    for (const streams of [1, 8, 32]) {
+      const found = new Map<string, Measure[]>(ways.map(([name]) => [name, []]))
+      for (let round = 0; round < rounds; round++)
+        for (const [name, way] of ways) found.get(name)?.push(await measure(way, streams))
+      const bare = middle(found.get('bare server') ?? [], 'perSecond')
+      for (const [name, measures] of found) {
+        const perSecond = middle(measures, 'perSecond')
+        console.log(
+          `${String(streams).padStart(7)}  ${name.padEnd(21)} ${middle(measures, 'firstMs').toFixed(1).padStart(8)} ms ${perSecond.toFixed(0).padStart(9)} ${(perSecond / bare).toFixed(2).padStart(8)}`,
+        )
+      }
+    }
+    console.log(`middle of ${rounds} rounds, ${tokensEach} tokens a stream`)
+  } finally {
+    for (const stack of stacks) await stack.stop()
+  }
+}
+
+async function measure(way: Entrance, streams: number): Promise<Measure> {
+  const started = performance.now()
+  const firsts = await Promise.all(Array.from({ length: streams }, () => streamOnce(way)))
+  const seconds = (performance.now() - started) / 1000
+  return { firstMs: median(firsts), perSecond: (streams * tokensEach) / seconds }
+}
+
+/** Milliseconds to the first piece of text. */
+async function streamOnce(way: Entrance): Promise<number> {
+  const messages = [{ role: 'user', content: 'Count to one hundred and twenty.' }]
+  const length = { max_tokens: tokensEach, ignore_eos: true, temperature: 0 }
+  const started = performance.now()
+  const response = await way.open('/v1/chat/completions', {
+    model,
+    messages,
+    stream: true,
+    ...length,
+  })
+  let firstMs: number | undefined
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += new TextDecoder().decode(chunk)
+    if (firstMs === undefined && /"content":"[^"]/.test(text)) firstMs = performance.now() - started
+  }
+  if (firstMs === undefined || !text.includes('[DONE]')) throw new Error('a stream was cut')
+  return firstMs
+}
+
+const middle = (measures: readonly Measure[], of: keyof Measure) =>
+  median(measures.map((measure) => measure[of]))
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
