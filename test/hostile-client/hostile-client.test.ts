@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ClientStack, startLimitMs } from '../clients/client-stack.ts'
 import { attacks } from './attacks.ts'
 import { onceTricks } from './once-tricks.ts'
+import { People, peopleTricks } from './people-tricks.ts'
 import { type Target, type TargetName, targetsOf } from './target.ts'
 import { tryOnce } from './try-once.ts'
 import { withstand } from './withstand.ts'
@@ -32,6 +33,14 @@ describe.each(doors)('a hostile client of the %s', (name) => {
     60_000,
   )
 })
+
+test.each(peopleTricks)(
+  '$name: in vain',
+  async ({ play }) => {
+    expect((await play(new People(place))).problems).toEqual([])
+  },
+  120_000,
+)
 
 // Small and short, and lenient about times: the machine has other things to do.
 const limits = { scale: 0.05, seconds: 1, baselineAnswers: 10, floorMs: 10_000, grownMiB: 600 }

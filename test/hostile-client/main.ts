@@ -4,6 +4,7 @@ import { ClientStack } from '../clients/client-stack.ts'
 import { attacks } from './attacks.ts'
 import { billTricks } from './bill-tricks.ts'
 import { onceTricks } from './once-tricks.ts'
+import { People, peopleTricks } from './people-tricks.ts'
 import { type Target, targetsOf } from './target.ts'
 import { tryOnce } from './try-once.ts'
 import { maxGrownMiB, ms, withstand } from './withstand.ts'
@@ -48,6 +49,7 @@ try {
     say(`| ${trick.group}: ${trick.name} | ${cells.join(' | ')} |`)
   }
   await tricksWithBills()
+  await tricksOfPeople()
   if (!isOnce) await lastingTricks(targets)
 } finally {
   await place.stop()
@@ -65,6 +67,18 @@ async function tricksWithBills(): Promise<void> {
     failures += problems.length
     const bad = problems.length === 0 ? '' : ` **${problems.join('; ')}**`
     say(`| ${trick.name} | ${used} | ${billed}${bad} |`)
+  }
+}
+
+async function tricksOfPeople(): Promise<void> {
+  say('')
+  say('| trick of people | the attacker got |')
+  say('|---|---|')
+  const people = new People(place)
+  for (const trick of peopleTricks.filter(({ name }) => name.includes(only))) {
+    const { got, problems } = await trick.play(people)
+    failures += problems.length
+    say(`| ${trick.name} | ${problems.length === 0 ? got : `**${got}: ${problems.join('; ')}**`} |`)
   }
 }
 

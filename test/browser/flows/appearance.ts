@@ -29,6 +29,7 @@ const paths = [
   '/keys',
   '/usage',
   '/members',
+  '/audit',
   '/account',
 ]
 /** A folder to put pictures of every page into, for people who look at them. */
@@ -53,6 +54,11 @@ export function appearanceFlow({ world, admin }: Flow): void {
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.getByRole('dialog').waitFor()
       await judge(page, `${look} dialog`)
+      await page.keyboard.press('Escape')
+      await goTo(page, '/models')
+      await page.getByRole('button', { name: /^Drain/ }).click()
+      await page.getByText('No machine remains in service').waitFor()
+      await judge(page, `${look} drain dialog`)
       await context.close()
       const stranger = await world().visitor(looks[look])
       await stranger.page.goto('/')

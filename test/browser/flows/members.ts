@@ -38,11 +38,44 @@ export function memberFlow({ world, admin }: Flow): void {
     member = await join(world(), link, person)
   }, 60_000)
 
+  test('an open invitation is listed, revoked, and in the audit log', async () => {
+    const { page } = admin()
+    const asked = { body: { email: 'later@example.com', role: 'admin' } }
+    await callAdmin(page, 'POST', '/invitations', asked)
+    await open(page, 'Members')
+    const row = page.getByRole('row', { name: 'later@example.com' })
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await row.waitFor({ state: 'detached' })
+    await open(page, 'Audit log')
+    const entry = page.getByRole('row', { name: 'Revoked invitation' }).first()
+    await entry.getByText('later@example.com').waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Export CSV' }).click(),
+    ])
+    expect(await Bun.file(await download.path()).text()).toContain('invitation.revoked')
+  }, 60_000)
+
+  test('draining the only machine asks first, and needs a second yes', async () => {
+    const { page } = admin()
+    await open(page, 'Models')
+    await page.getByRole('button', { name: /^Drain/ }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('No machine remains in service').waitFor()
+    await dialog.getByRole('button', { name: 'Drain' }).click() // the box is not checked
+    await dialog.getByLabel('Drain it anyway').check()
+    await dialog.getByRole('button', { name: 'Drain' }).click()
+    await page.getByText('draining', { exact: true }).waitFor()
+    await page.getByRole('button', { name: /back into service/ }).click()
+    await page.getByText('serving', { exact: true }).waitFor()
+  }, 60_000)
+
   test('a member sees others but changes nothing of theirs', async () => {
     const page = await atStart()
     await open(page, 'Members')
     await page.getByText('ask an admin').waitFor()
     expect(await page.getByRole('button', { name: 'Invite' }).count()).toBe(0)
+    expect(await page.getByRole('link', { name: 'Audit log' }).count()).toBe(0)
     await open(page, 'API keys')
     await page.getByRole('row', { name: 'first key of this machine' }).waitFor()
     expect(await page.getByRole('button', { name: /^Revoke first key/ }).count()).toBe(0)

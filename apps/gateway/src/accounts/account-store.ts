@@ -9,6 +9,7 @@ import {
   readLimits,
 } from '../keys/limits.ts'
 import type { Queries, Row } from '../state/database.ts'
+import { setDomains } from './email-domains.ts'
 
 export type Account = {
   readonly id: string
@@ -18,6 +19,8 @@ export type Account = {
   readonly operates: boolean
   readonly limits: Limits
   readonly memberPolicy: MemberPolicy
+  /** Addresses in these are for members of this account only. */
+  readonly emailDomains: readonly string[]
 }
 
 /** What bounds the keys of members who are not admins. */
@@ -35,10 +38,13 @@ export type AccountChange = {
   readonly memberLimits?: Limits | undefined
   /** Null takes the limit away. */
   readonly memberKeyDays?: number | null | undefined
+  readonly emailDomains?: readonly string[] | undefined
 }
 
 const memberColumns = limitColumns.replaceAll(/(\w+)/g, 'member_$1')
-const columns = `id, name, created_at, disabled_at, operates, ${limitColumns}, ${memberColumns}, member_key_days`
+const columns = `id, name, created_at, disabled_at, operates, ${limitColumns}, ${memberColumns}, member_key_days,
+  (select coalesce(jsonb_agg(d.domain order by d.domain), '[]') from account_domains d
+   where d.account_id = accounts.id) as email_domains`
 
 export async function createAccount(
   database: Queries,
@@ -75,6 +81,7 @@ export async function changeAccount(
   id: string,
   change: AccountChange,
 ): Promise<Account> {
+  if (change.emailDomains !== undefined) await setDomains(database, id, change.emailDomains)
   const wire = change.limits && formatLimits(change.limits)
   const members = change.memberLimits && formatLimits(change.memberLimits)
   const [row] = await database.query<AccountRow>(
@@ -128,6 +135,7 @@ type AccountRow = Row &
     created_at: Date
     disabled_at: Date | null
     operates: boolean
+    email_domains: string[]
   } & MemberLimitRow
 
 type MemberLimitRow = { [Name in keyof LimitsWire as `member_${Name}`]: number | null } & {
@@ -156,5 +164,6 @@ function readAccount(row: AccountRow): Account {
       },
       keyDays: row.member_key_days,
     },
+    emailDomains: row.email_domains,
   }
 }

@@ -42,7 +42,7 @@ test('what operates or administers is refused to members', async () => {
     ['PATCH', 'accounts/acct_default', { limits: null }],
     ['POST', 'invitations', { role: 'admin' }],
     ['GET', 'workers'],
-    ['POST', 'workers/w_one/drain'],
+    ['POST', 'workers/w_one/drain', {}],
   ]
   for (const [method, path, body] of forbidden) {
     expect((await member.request(method, path, body)).status).toBe(403)
@@ -98,14 +98,39 @@ test('a disabled account stops its keys', async () => {
   expect(response.status).toBe(401)
 })
 
+test('the last worker of a model is not drained unless that is wanted', async () => {
+  const [one, two] = [scriptedWorker('w_first'), scriptedWorker('w_second')]
+  await gateway.register(one)
+  await gateway.register(two)
+  const both = await Promise.all(
+    ['w_first', 'w_second'].map((id) => admin.request('POST', `workers/${id}/drain`, {})),
+  )
+  // Whoever comes second would turn all traffic into 503.
+  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+  const drained = both[0]?.status === 200 ? 'w_first' : 'w_second'
+  const last = drained === 'w_first' ? 'w_second' : 'w_first'
+  expect(await admin.json('GET', `workers/${last}/drain`)).toEqual({
+    ...{ remaining: 0, unserved_models: ['test-model'] },
+  })
+  await admin.json('DELETE', `workers/${drained}/drain`)
+  expect(await admin.json('GET', `workers/${last}/drain`)).toEqual({
+    ...{ remaining: 1, unserved_models: [] },
+  })
+  expect((await member.request('GET', `workers/${last}/drain`)).status).toBe(403)
+  for (const worker of [one, two]) {
+    await gateway.operate('DELETE', `registry/workers/${worker.id}`)
+    await worker.stop()
+  }
+})
+
 test('workers can be drained and models are listed', async () => {
   const worker = scriptedWorker('w_drained')
   await gateway.register(worker)
-  await admin.json('POST', 'workers/w_drained/drain')
+  await admin.json('POST', 'workers/w_drained/drain', { override: true })
   expect(await admin.json('GET', 'workers')).toMatchObject({
     workers: [{ id: 'w_drained', draining: true, models: ['test-model'] }],
   })
-  expect((await admin.request('POST', 'workers/w_nobody/drain')).status).toBe(404)
+  expect((await admin.request('POST', 'workers/w_nobody/drain', {})).status).toBe(404)
   await admin.json('DELETE', 'workers/w_drained/drain')
   expect(await member.json('GET', 'models')).toMatchObject({
     models: [{ id: 'test-model', workers: 1 }],

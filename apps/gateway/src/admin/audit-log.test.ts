@@ -65,7 +65,12 @@ test('every route that changes something leaves an entry: who, what, whom, when,
       'account.changed',
       'Other',
     ],
-    'POST /workers/{id}/drain': ['workers/w_audited/drain', {}, 'worker.drained', 'w_audited'],
+    'POST /workers/{id}/drain': [
+      'workers/w_audited/drain',
+      { override: true },
+      'worker.drained',
+      'w_audited',
+    ],
     'DELETE /workers/{id}/drain': [
       ...['workers/w_audited/drain', undefined, 'worker.undrained', 'w_audited'],
     ] as never,

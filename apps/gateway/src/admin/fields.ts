@@ -67,11 +67,35 @@ export function email(): Field<string> {
     required: true,
     schema: { type: 'string', format: 'email', maxLength: 254 },
     parse(value, name) {
-      const good = typeof value === 'string' && value.length <= 254 && emailShape.test(value)
-      if (good) return value
+      const text = typeof value === 'string' && value.length <= 254 ? value.normalize('NFC') : ''
+      const at = text.lastIndexOf('@')
+      const domain = emailShape.test(text) ? asciiDomain(text.slice(at + 1)) : undefined
+      if (domain !== undefined) return `${text.slice(0, at)}@${domain}`
       throw refuse(name, 'an e-mail address')
     },
   }
+}
+
+/** Names of the domain part of addresses, such as `example.com`. */
+export function domainList(maxItems: number): Field<readonly string[]> {
+  return {
+    required: true,
+    schema: { type: 'array', items: { type: 'string', format: 'hostname' }, maxItems },
+    parse(value, name) {
+      const domains = Array.isArray(value)
+        ? value.map((each: unknown) => (typeof each === 'string' ? asciiDomain(each) : undefined))
+        : []
+      const good = Array.isArray(value) && domains.length <= maxItems
+      if (good && domains.every((domain) => domain !== undefined)) return domains
+      throw refuse(name, `at most ${maxItems} domains such as example.com`)
+    },
+  }
+}
+
+/** In the one form that is compared: two spellings of a domain are one domain (RFC 5891). */
+function asciiDomain(text: string): string | undefined {
+  const url = /^[^\s/?#@:[\]\\%]{1,253}$/u.test(text) ? URL.parse(`http://${text}`) : null
+  return url === null || url.hostname === '' ? undefined : url.hostname.replace(/\.$/, '')
 }
 const emailShape = /^[^\s@"<>\p{Cc}]+@[^\s@"<>\p{Cc}]+$/u
 

@@ -143,6 +143,7 @@ const schemas: Schema = {
     limits,
     member_limits: limits,
     member_key_days: maybe(count),
+    email_domains: { type: 'array', items: text },
   }),
   Member: member,
   Session: object({ member, csrf_token: text }),
@@ -159,6 +160,7 @@ const schemas: Schema = {
     registered_at: moment,
     lease_until: moment,
   }),
+  DrainEffect: object({ remaining: count, unserved_models: { type: 'array', items: text } }),
   UsageSum: object({
     time: maybe(moment),
     key_id: text,

@@ -23,6 +23,9 @@ const flags = {
     help: 'role of a member; a new one is a member without',
   },
   expiresAt: { type: 'string', help: 'time at which a key ends, or never' },
+  domains: { type: 'string', help: 'e-mail domains, separated by commas' },
+  yes: { type: 'boolean', default: false, help: 'do it without asking' },
+  override: { type: 'boolean', default: false, help: 'drain a worker although its models need it' },
   overlapSeconds: { type: 'integer', help: 'how long the old secret works after a rotation' },
   keyDays: { type: 'integer', help: 'days after which keys of members end', group: 'Limits' },
   requestsPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
@@ -93,11 +96,14 @@ export async function runCommand(
   if (token === undefined) {
     throw new GatewayError('settings_contradict', '--operatorToken is missing')
   }
-  const response = await send(values.gateway, token.reveal(), command.call(values))
+  const asks = command.ask !== undefined && !values.yes
+  const call = asks ? command.ask(values) : command.call(values)
+  const response = await send(values.gateway, token.reveal(), call)
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
   const text = await response.text()
   print(isJson ? `${JSON.stringify(JSON.parse(text), null, 2)}\n` : text)
-  return response.ok ? 0 : 1
+  if (asks && response.ok) print('Nothing is changed yet: repeat this with --yes.\n')
+  return response.ok && !asks ? 0 : 1
 }
 
 function send(gateway: string, token: string, call: AdminRequest): Promise<Response> {

@@ -74,6 +74,12 @@ test('accounts are created, renamed, limited, disabled and enabled', async () =>
   })
   const bound = await done(`members limit --account ${id} --tokensPerMonth 5 --keyDays 30`)
   expect(bound).toMatchObject({ member_limits: { tokens_per_month: 5 }, member_key_days: 30 })
+  expect(await done(`accounts domains --id ${id} --domains a.example,B.example`)).toMatchObject({
+    email_domains: ['a.example', 'b.example'],
+  })
+  expect(await done(`accounts domains --id ${id} --domains none`)).toMatchObject({
+    email_domains: [],
+  })
   expect((await done(`accounts disable --id ${id}`)).disabled_at).toBeString()
   expect((await done(`accounts enable --id ${id}`)).disabled_at).toBeNull()
   expect(JSON.stringify(await done('accounts list'))).toContain('second')
@@ -119,7 +125,15 @@ test('usage, workers and models are shown, and workers drained', async () => {
   expect(await done(`usage sum ${range} --by key,model --key key_none`)).toEqual({ rows: [] })
   const exported = await run(`usage export ${range} --account acct_default`)
   expect(exported).toMatchObject({ code: 0, text: expect.stringContaining('request_id,') })
-  expect(await done('workers drain --id w_one')).toEqual({ draining: true })
+  const asked = await run('workers drain --id w_one')
+  expect(asked.code).toBe(1)
+  expect(asked.text).toContain('"unserved_models": [\n    "test-model"')
+  expect(asked.text).toContain('repeat this with --yes')
+  const last = await run('workers drain --id w_one --yes')
+  expect(last).toMatchObject({ code: 1, text: expect.stringContaining('no other machine serves') })
+  expect(await done('workers drain --id w_one --yes --override')).toEqual({
+    ...{ remaining: 0, unserved_models: ['test-model'] },
+  })
   expect(await done('workers list')).toMatchObject({ workers: [{ id: 'w_one', draining: true }] })
   await done('workers undrain --id w_one')
   expect(await done('models list')).toMatchObject({ models: [{ id: 'test-model' }] })
@@ -136,13 +150,13 @@ test('what is missing, unknown or changes nothing is said before anything is sen
 test('everything that the admin API does has a command, which was tried here', () => {
   used.delete('keys burn')
   expect([...used].toSorted()).toEqual(Object.keys(commands).toSorted())
-  const values = { id: 'x', name: 'x', from: '2026-01-01', to: '2026-01-02' }
+  const values = { id: 'x', name: 'x', domains: 'x', from: '2026-01-01', to: '2026-01-02' }
   const covered = Object.values(commands).map(({ call }) => {
     const { method, path } = call(values as unknown as CommandValues)
     return findAdminRoute(method, `/${path}`).route
   })
-  // A single key is in the list, single requests are in the export; sessions are for people.
-  const others = /^GET \/(keys\/\{id\}|usage\/requests)$|\/session/
+  // A single key is in the list, single requests are in the export, draining asks first; sessions are for people.
+  const others = /^GET \/(keys\/\{id\}|usage\/requests|workers\/\{id\}\/drain)$|\/session/
   const without = adminRoutes
     .filter((route) => route.access === 'signed_in' && !covered.includes(route))
     .map(({ method, path }) => `${method} ${path}`)

@@ -20,6 +20,8 @@ export type CommandValues = {
   readonly step: string
   readonly by: string | undefined
   readonly format: string
+  readonly domains: string | undefined
+  readonly override: boolean
 }
 
 export type AdminRequest = {
@@ -29,7 +31,12 @@ export type AdminRequest = {
   readonly body?: Readonly<Record<string, unknown>>
 }
 
-type Command = { readonly help: string; readonly call: (values: CommandValues) => AdminRequest }
+type Command = {
+  readonly help: string
+  readonly call: (values: CommandValues) => AdminRequest
+  /** Says what the call would do; made instead of it until `--yes` is given. */
+  readonly ask?: (values: CommandValues) => AdminRequest
+}
 
 export const commands: Readonly<Record<string, Command>> = {
   'keys create': {
@@ -100,6 +107,18 @@ export const commands: Readonly<Record<string, Command>> = {
       method: 'PATCH',
       path: `accounts/${encodeURIComponent(values.account ?? 'acct_default')}`,
       body: { member_limits: limitsOf(values) ?? null, member_key_days: values.keyDays ?? null },
+    }),
+  },
+  'accounts domains': {
+    help: 'give an account the e-mail domains of its people (--id, --domains a.example,b.example or none)',
+    call: (values) => ({
+      method: 'PATCH',
+      path: `accounts/${idOf(values)}`,
+      body: {
+        email_domains: needed('domains', values.domains)
+          .split(',')
+          .filter((domain) => domain !== 'none'),
+      },
     }),
   },
   'accounts rename': {
@@ -188,8 +207,13 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   'workers list': { help: 'list workers', call: () => ({ method: 'GET', path: 'workers' }) },
   'workers drain': {
-    help: 'give a worker no more requests (--id)',
-    call: (values) => ({ method: 'POST', path: `workers/${idOf(values)}/drain` }),
+    help: 'give a worker no more requests (--id, --yes); --override where no other one serves its models',
+    ask: (values) => ({ method: 'GET', path: `workers/${idOf(values)}/drain` }),
+    call: (values) => ({
+      method: 'POST',
+      path: `workers/${idOf(values)}/drain`,
+      body: { override: values.override },
+    }),
   },
   'workers undrain': {
     help: 'undo drain (--id)',

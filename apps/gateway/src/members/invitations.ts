@@ -1,5 +1,6 @@
 /** One-time links: with one, somebody sets a password and becomes a member, or is one again. */
 import { ApiError } from '@privatemode/protocol/api'
+import { refuseForeignDomain } from '../accounts/email-domains.ts'
 import { newId } from '../keys/api-key.ts'
 import type { Database, Queries, Row } from '../state/database.ts'
 import { createMember, findMember, type Member, type Role, setPassword } from './member-store.ts'
@@ -37,6 +38,7 @@ export async function invite(
     `delete from invitations where expires_at < now() - make_interval(days => ${keptDays})`,
   )
   await refuseTooMany(queries, wish)
+  if (wish.email !== null) await refuseForeignDomain(queries, wish.accountId, wish.email)
   const token = newToken()
   const [row] = await queries.query<InvitationRow>(
     `insert into invitations as i
@@ -129,7 +131,9 @@ export async function acceptInvitation(
     if (ended !== undefined) await record.refused(ended)
     throw refuseLink()
   }
-  if (open.member_id === null) emailFor(open, given)
+  if (open.member_id === null) {
+    await refuseForeignDomain(database, open.account_id, emailFor(open, given))
+  }
   const passwordHash = await hashFor(open.id, given.password)
   return database.transaction(async (queries) => {
     const [row] = await queries.query<InvitationRow>(

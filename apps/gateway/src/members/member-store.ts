@@ -1,5 +1,6 @@
 /** Members of accounts. */
 import { ApiError } from '@privatemode/protocol/api'
+import { refuseForeignDomain } from '../accounts/email-domains.ts'
 import { newId } from '../keys/api-key.ts'
 import type { Queries, Row } from '../state/database.ts'
 
@@ -36,6 +37,7 @@ const columns = `m.id, m.account_id, m.email, m.name, m.role, m.created_at, m.di
   m.password_hash is not null as has_password, a.operates`
 
 export async function createMember(database: Queries, wish: NewMember): Promise<Member> {
+  await refuseForeignDomain(database, wish.accountId, wish.email)
   const id = newId('mem')
   const rows = await database.query(
     `insert into members (id, account_id, email, name, role, password_hash)
@@ -43,7 +45,7 @@ export async function createMember(database: Queries, wish: NewMember): Promise<
     [id, wish.accountId, wish.email, wish.name, wish.role, wish.passwordHash],
   )
   if (rows.length === 0) {
-    throw new ApiError('invalid_value', 'there is a member with this address already', {
+    throw new ApiError('invalid_value', 'the account has a member with this address already', {
       param: 'email',
       status: 409,
     })

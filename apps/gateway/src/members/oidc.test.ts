@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { createLog, Secret } from '@privatemode/service'
+import { setDomains } from '../accounts/email-domains.ts'
 import type { Database } from '../state/database.ts'
 import { type IdentityProvider, identityProvider } from '../testing/identity-provider.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
@@ -127,4 +128,22 @@ test('a disabled member stays out', async () => {
   await finish(await callback())
   await changeMember(database, member.id, { disabled: true })
   await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
+})
+
+test('an identity is never bound to a member that another organisation made under its address', async () => {
+  const email = 'ceo@victim.example'
+  const make = async (accountId: string) => {
+    await database.query('insert into accounts (id, name) values ($1, $1) on conflict do nothing', [
+      accountId,
+    ])
+    const wish = { accountId, email, name: 'CEO', role: 'member', passwordHash: null } as const
+    return (await createMember(database, wish)).id
+  }
+  await make('acct_squatter')
+  provider.person = { sub: 'ceo', email, email_verified: true }
+  await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_member' })
+  const own = await make('acct_victim')
+  await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_member' })
+  await setDomains(database, 'acct_victim', ['victim.example'])
+  expect(await finish(await callback())).toBe(own)
 })

@@ -15,6 +15,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
+import { domainOf } from '../accounts/email-domains.ts'
 import type { Database, Row } from '../state/database.ts'
 import { hashToken } from './token.ts'
 
@@ -161,7 +162,11 @@ async function readClaims(
   }
 }
 
-/** Known by the provider's subject; the first time by an address that the provider has verified. */
+/**
+ * Known by the provider's subject; the first time by an address that the provider has verified. Any
+ * account can have a member under any address, so only two accounts count: the one that has the
+ * domain, or else the one that operates the deployment.
+ */
 async function findByClaims(database: Database, issuer: string, claims: Claims): Promise<string> {
   const subject = `${issuer} ${claims.subject}`
   const [known] = await database.query<{ id: string } & Row>(
@@ -173,8 +178,13 @@ async function findByClaims(database: Database, issuer: string, claims: Claims):
   const [invited] = await database.query<{ id: string } & Row>(
     `update members m set oidc_subject = $1 from accounts a
      where a.id = m.account_id and a.disabled_at is null and lower(m.email) = lower($2)
-       and m.oidc_subject is null and m.disabled_at is null returning m.id`,
-    [subject, claims.verifiedEmail ?? ''],
+       and m.oidc_subject is null and m.disabled_at is null
+       and case when exists (select 1 from account_domains d where d.domain = lower($3))
+         then exists (select 1 from account_domains d
+           where d.domain = lower($3) and d.account_id = m.account_id)
+         else a.operates end
+     returning m.id`,
+    [subject, claims.verifiedEmail ?? '', domainOf(claims.verifiedEmail ?? '')],
   )
   if (invited === undefined) {
     throw new OidcError('not_member', 'nobody with this identity is a member here', {

@@ -1,9 +1,10 @@
 /** Signs people in by password, and slows down whoever guesses. */
 import { ApiError } from '@privatemode/protocol/api'
+import { domainOf } from '../accounts/email-domains.ts'
 import { recordStranger } from '../audit/audit-log.ts'
 import { networkOf } from '../http/client-address.ts'
 import type { Database, Row } from '../state/database.ts'
-import type { HashLane } from './hash-queue.ts'
+import type { HashLane, HashTurn } from './hash-queue.ts'
 import { isKnownBrowser } from './known-browsers.ts'
 import { findMember, type Member } from './member-store.ts'
 import { enterHashing, verifyPassword } from './password.ts'
@@ -25,6 +26,7 @@ export type SignInAttempt = {
   readonly browserToken: string | undefined
 }
 
+const maxCandidates = 4
 /** An address may be shared, so it gets more. */
 const freeFailures = { person: 5, address: 50 } as const
 
@@ -40,6 +42,7 @@ export async function signIn(database: Database, attempt: SignInAttempt): Promis
   if (known !== undefined) return check(database, attempt, known)
   return check(database, attempt, {
     lane: { name: `address ${network}`, isKnown: false },
+    memberId: undefined,
     counted: [
       { name: `address ${network}`, free: freeFailures.address },
       { name: `person ${attempt.email.toLowerCase()}`, free: freeFailures.person },
@@ -57,38 +60,51 @@ export async function confirmPassword(
   await check(
     database,
     { ...attempt, email: member.email, browserToken: undefined },
-    { lane: { name, isKnown: true }, counted: [{ name, free: freeFailures.person }] },
+    {
+      lane: { name, isKnown: true },
+      counted: [{ name, free: freeFailures.person }],
+      memberId: member.id,
+    },
   )
 }
 
-type Standing = { readonly lane: HashLane; readonly counted: readonly CountedSubject[] }
+type Standing = {
+  readonly lane: HashLane
+  readonly counted: readonly CountedSubject[]
+  /** Set where only this member can be meant. */
+  readonly memberId: string | undefined
+}
 
 async function findKnown(
   database: Database,
   email: string,
   browserToken: string,
 ): Promise<Standing | undefined> {
-  const candidate = await findCandidate(database, email)
-  if (candidate === undefined) return undefined
-  if (!(await isKnownBrowser(database, browserToken, candidate.id))) return undefined
-  const name = `browser ${hashToken(browserToken).toString('base64url')}`
-  return { lane: { name, isKnown: true }, counted: [{ name, free: freeFailures.person }] }
+  for (const { id } of await findCandidates(database, email)) {
+    if (!(await isKnownBrowser(database, browserToken, id))) continue
+    const name = `browser ${hashToken(browserToken).toString('base64url')}`
+    const counted = [{ name, free: freeFailures.person }]
+    return { lane: { name, isKnown: true }, counted, memberId: id }
+  }
+  return undefined
 }
 
 async function check(
   database: Database,
   attempt: SignInAttempt,
-  { lane, counted }: Standing,
+  { lane, counted, memberId }: Standing,
 ): Promise<Member> {
   const turn = enterHashing(lane)
   try {
     await admitAttempt(database, counted)
-    const row = await findCandidate(database, attempt.email)
-    if (!(await verifyPassword(attempt.password, row?.password_hash, turn)) || row === undefined) {
+    const candidates = await findCandidates(database, attempt.email, memberId)
+    const row = await findRight(candidates, attempt.password, turn)
+    if (row === undefined) {
+      const [first] = candidates
       await keepFailure(database, counted)
       await recordStranger(database, 'sign_in.failed', networkOf(attempt.address), {
-        accountId: row?.account_id ?? null,
-        id: row?.id ?? null,
+        accountId: first?.account_id ?? null,
+        id: first?.id ?? null,
         name: attempt.email,
       })
       throw wrong()
@@ -106,14 +122,34 @@ async function check(
 
 type Candidate = Row & { id: string; account_id: string; password_hash: string | null }
 
-async function findCandidate(database: Database, email: string): Promise<Candidate | undefined> {
-  const [row] = await database.query<Candidate>(
+/** Nearly always one. Several accounts can have a member under one address, each with a password. */
+async function findCandidates(
+  database: Database,
+  email: string,
+  memberId?: string,
+): Promise<Candidate[]> {
+  return database.query<Candidate>(
     `select m.id, m.account_id, m.password_hash
      from members m join accounts a on a.id = m.account_id
-     where lower(m.email) = lower($1) and m.disabled_at is null and a.disabled_at is null`,
-    [email],
+       left join account_domains d on d.domain = lower($3) and d.account_id = m.account_id
+     where lower(m.email) = lower($1) and m.disabled_at is null and a.disabled_at is null
+       and ($2::text is null or m.id = $2)
+     order by d.domain is null, m.created_at, m.id limit ${maxCandidates}`,
+    [email, memberId ?? null, domainOf(email)],
   )
-  return row
+}
+
+/** An address that nobody has takes as long as one. */
+async function findRight(
+  candidates: readonly Candidate[],
+  password: string,
+  turn: HashTurn,
+): Promise<Candidate | undefined> {
+  if (candidates.length === 0) await verifyPassword(password, undefined, turn)
+  for (const candidate of candidates) {
+    if (await verifyPassword(password, candidate.password_hash, turn)) return candidate
+  }
+  return undefined
 }
 
 /** One answer for a wrong password, an unknown address, and a member or account that is disabled. */

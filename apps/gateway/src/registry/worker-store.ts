@@ -1,5 +1,5 @@
 /** Leases of workers in the database, so that every gateway knows every worker. */
-import type { ModelObject } from '@privatemode/protocol/api'
+import { ApiError, type ModelObject } from '@privatemode/protocol/api'
 import type { Database, Queries, Row } from '../state/database.ts'
 import type { Registration } from './registration.ts'
 
@@ -50,6 +50,28 @@ export async function renewLease(
 
 export async function endLease(database: Queries, id: string): Promise<void> {
   await database.query('delete from workers where id = $1', [id])
+}
+
+/** What is left when a worker takes no more requests. */
+export type DrainEffect = {
+  /** Machines that still serve. */
+  readonly remaining: number
+  /** Models that this one serves and no other. */
+  readonly unservedModels: readonly string[]
+}
+
+/** The rows are locked: two operators who drain two machines at once do not leave none. */
+export async function judgeDrain(queries: Queries, id: string): Promise<DrainEffect> {
+  const rows = await queries.query<{ id: string; models: ModelObject[]; draining: boolean } & Row>(
+    `select id, models, draining or drain_requested as draining from workers
+     where lease_until > now() order by id for update`,
+  )
+  const own = rows.find((row) => row.id === id)
+  if (own === undefined) throw new ApiError('not_found', 'there is no such worker')
+  const others = rows.filter((row) => row.id !== id && !row.draining)
+  const served = new Set(others.flatMap(({ models }) => models.map((model) => model.id)))
+  const lost = own.draining ? [] : own.models.filter((model) => !served.has(model.id))
+  return { remaining: others.length, unservedModels: lost.map((model) => model.id) }
 }
 
 /** Asks a worker to take no more requests; undone with `wanted` false. False if it is not there. */

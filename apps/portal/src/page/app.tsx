@@ -6,7 +6,7 @@ import { forgetVisitor } from './forget-visitor.ts'
 import { takeInvitation } from './invitation.ts'
 import { AcceptPage } from './pages/accept-page.tsx'
 import { SignInPage } from './pages/sign-in-page.tsx'
-import { pages } from './pages.tsx'
+import { mayOpen, pages } from './pages.tsx'
 import { navigate, usePath } from './router.tsx'
 import { Shell } from './shell.tsx'
 import { takeSignInFailure } from './sign-in-failure.ts'
@@ -62,7 +62,8 @@ export function App() {
     case 'signed-out':
       return <SignInPage ended={current.ended} failure={signInFailure} />
     case 'signed-in': {
-      const page = pages.find((one) => one.path === path) ?? pages[0]
+      const page =
+        pages.find((one) => one.path === path && mayOpen(one, current.member)) ?? pages[0]
       return (
         <Shell member={current.member} path={page.path}>
           <page.View key={page.path} member={current.member} />

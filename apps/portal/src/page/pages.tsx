@@ -2,6 +2,7 @@
 import type { ComponentType } from 'preact'
 import type { PageProps } from './page-props.ts'
 import { AccountPage } from './pages/account-page.tsx'
+import { AuditPage } from './pages/audit/audit-page.tsx'
 import { KeysPage } from './pages/keys/keys-page.tsx'
 import { MembersPage } from './pages/members/members-page.tsx'
 import { ModelsPage } from './pages/models-page.tsx'
@@ -16,7 +17,12 @@ export type Page = {
   readonly name: string
   readonly icon: IconName
   readonly View: ComponentType<PageProps>
+  /** Others neither see it nor may load what it shows. */
+  readonly forAdmins?: true
 }
+
+export const mayOpen = (page: Page, { role }: PageProps['member']): boolean =>
+  page.forAdmins !== true || role === 'admin'
 
 /** The first one also answers addresses that name no page. */
 export const pages: readonly [Page, ...Page[]] = [
@@ -27,5 +33,6 @@ export const pages: readonly [Page, ...Page[]] = [
   { path: '/keys', name: 'API keys', icon: 'key', View: KeysPage },
   { path: '/usage', name: 'Usage', icon: 'chart', View: UsagePage },
   { path: '/members', name: 'Members', icon: 'people', View: MembersPage },
+  { path: '/audit', name: 'Audit log', icon: 'list', View: AuditPage, forAdmins: true },
   { path: '/account', name: 'Your account', icon: 'person', View: AccountPage },
 ]

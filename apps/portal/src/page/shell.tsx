@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { signOut } from './api/session.ts'
 import { forgetVisitor } from './forget-visitor.ts'
-import { pages } from './pages.tsx'
+import { mayOpen, pages } from './pages.tsx'
 import { Link } from './router.tsx'
 import { useSubmit } from './submit.ts'
 import { ThemeButton } from './theme.tsx'
@@ -50,14 +50,16 @@ export function Shell({ member, path, children }: ShellProps) {
         <div class="side-body" id="menu">
           <nav aria-label="Pages">
             <ul>
-              {pages.map((page) => (
-                <li key={page.path}>
-                  <Link to={page.path} current={page.path === path} onFollow={close}>
-                    <Icon name={page.icon} />
-                    <span>{page.name}</span>
-                  </Link>
-                </li>
-              ))}
+              {pages
+                .filter((page) => mayOpen(page, member))
+                .map((page) => (
+                  <li key={page.path}>
+                    <Link to={page.path} current={page.path === path} onFollow={close}>
+                      <Icon name={page.icon} />
+                      <span>{page.name}</span>
+                    </Link>
+                  </li>
+                ))}
             </ul>
           </nav>
           <div class="side-foot">

@@ -88,6 +88,8 @@ export type Account = {
   /** Of all keys of one member together. */
   readonly member_limits: Limits
   readonly member_key_days: number | null
+  /** Addresses in these are for members of this account only. */
+  readonly email_domains: readonly string[]
 }
 
 export type ServedModel = {
@@ -108,4 +110,12 @@ export type Worker = {
   readonly draining: boolean
   readonly registered_at: string
   readonly lease_until: string
+}
+
+/** What draining a worker leaves. */
+export type DrainEffect = {
+  /** Machines that still serve. */
+  readonly remaining: number
+  /** Models that no other machine serves. */
+  readonly unserved_models: readonly string[]
 }

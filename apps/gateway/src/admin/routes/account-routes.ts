@@ -1,6 +1,10 @@
 /** Accounts, their limits, and workers and models of the deployment. */
 import { ApiError } from '@privatemode/protocol/api'
-import type { Account as WireAccount, Worker as WireWorker } from '@privatemode/protocol/fleet'
+import type {
+  Account as WireAccount,
+  DrainEffect as WireDrainEffect,
+  Worker as WireWorker,
+} from '@privatemode/protocol/fleet'
 import {
   type Account,
   changeAccount,
@@ -9,15 +13,15 @@ import {
 } from '../../accounts/account-store.ts'
 import type { AuditSubject } from '../../audit/audit-log.ts'
 import { formatLimits, noLimits } from '../../keys/limits.ts'
-import { requestDrain } from '../../registry/worker-store.ts'
-import type { Actor } from '../actor.ts'
+import { type DrainEffect, judgeDrain, requestDrain } from '../../registry/worker-store.ts'
 import { accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
-import { type AdminCall, type AdminRoute, type AdminWorker, route } from '../admin-route.ts'
-import { flag, limitsField, nullable, optional, text, wholeNumber } from '../fields.ts'
+import { type AdminRoute, type AdminWorker, route } from '../admin-route.ts'
+import { domainList, flag, limitsField, nullable, optional, text, wholeNumber } from '../fields.ts'
 import { given, recorded } from '../recorded.ts'
 
 const account = { $ref: '#/components/schemas/Account' }
 const worker = { $ref: '#/components/schemas/Worker' }
+const drainEffect = { $ref: '#/components/schemas/DrainEffect' }
 
 export const accountRoutes: readonly AdminRoute[] = [
   route('GET /accounts', {
@@ -53,13 +57,17 @@ export const accountRoutes: readonly AdminRoute[] = [
       limits: nullable(limitsField()),
       member_limits: nullable(limitsField()),
       member_key_days: nullable(wholeNumber(1, 3650)),
+      email_domains: optional(domainList(100)),
     },
     answer: account,
     async handle(call) {
       const { actor, params, body } = call
       const { id = '' } = params
       const isOperators =
-        body.name !== undefined || body.disabled !== undefined || body.limits !== undefined
+        body.name !== undefined ||
+        body.disabled !== undefined ||
+        body.limits !== undefined ||
+        body.email_domains !== undefined
       insist(
         isOperators ? mayOperate(actor) : mayAdminister(actor, id),
         maySee(actor, id) || isOperators,
@@ -75,6 +83,7 @@ export const accountRoutes: readonly AdminRoute[] = [
           limits: body.limits === null ? noLimits : body.limits,
           memberLimits: body.member_limits === null ? noLimits : body.member_limits,
           memberKeyDays: body.member_key_days,
+          emailDomains: body.email_domains,
         })
         return {
           value,
@@ -99,13 +108,48 @@ export const accountRoutes: readonly AdminRoute[] = [
       return Response.json({ workers: parts.workers().map(formatWorker) })
     },
   }),
+  route('GET /workers/{id}/drain', {
+    summary: 'Say what draining a worker would leave',
+    answer: drainEffect,
+    async handle({ parts, actor, params }) {
+      insist(mayOperate(actor))
+      return Response.json(formatEffect(await judgeDrain(parts.database, params.id ?? '')))
+    },
+  }),
   route('POST /workers/{id}/drain', {
-    summary: 'Give a worker no more requests; those it has go on',
-    handle: (call) => drain(call, true),
+    summary:
+      'Give a worker no more requests; those it has go on. Refused where a model would be left without a worker, unless override is true',
+    body: { override: optional(flag()) },
+    answer: drainEffect,
+    async handle(call) {
+      const { parts, actor, params, body } = call
+      insist(mayOperate(actor))
+      const { id = '' } = params
+      const effect = await recorded(call, 'worker.drained', async (queries) => {
+        const value = await judgeDrain(queries, id)
+        if (value.unservedModels.length > 0 && body.override !== true) throw refuseDrain(id, value)
+        await requestDrain(queries, id, true)
+        const about = { accountId: null, id, name: id, details: formatEffect(value) }
+        return { value, about }
+      })
+      await parts.refreshWorkers()
+      return Response.json(formatEffect(effect))
+    },
   }),
   route('DELETE /workers/{id}/drain', {
     summary: 'Give a worker requests again',
-    handle: (call) => drain(call, false),
+    async handle(call) {
+      const { parts, actor, params } = call
+      insist(mayOperate(actor))
+      const { id = '' } = params
+      await recorded(call, 'worker.undrained', async (queries) => {
+        const found = await requestDrain(queries, id, false)
+        if (!found) throw new ApiError('not_found', 'there is no such worker')
+        return { value: undefined, about: { accountId: null, id, name: id } }
+      })
+      await parts.refreshWorkers()
+      return Response.json({ draining: false })
+    },
   }),
   route('GET /models', {
     summary: 'List the models that workers have',
@@ -126,17 +170,14 @@ export const accountRoutes: readonly AdminRoute[] = [
   }),
 ]
 
-async function drain(call: AdminCall<unknown, unknown, Actor>, wanted: boolean): Promise<Response> {
-  const { parts, actor, params } = call
-  insist(mayOperate(actor))
-  const { id = '' } = params
-  await recorded(call, wanted ? 'worker.drained' : 'worker.undrained', async (queries) => {
-    const found = await requestDrain(queries, id, wanted)
-    if (!found) throw new ApiError('not_found', 'there is no such worker')
-    return { value: undefined, about: { accountId: null, id, name: id } }
-  })
-  await parts.refreshWorkers()
-  return Response.json({ draining: wanted })
+function refuseDrain(id: string, { unservedModels }: DrainEffect): ApiError {
+  const models = unservedModels.join(', ')
+  const message = `no other machine serves ${models}; start one first, or drain ${id} with override`
+  return new ApiError('invalid_value', message, { status: 409, param: 'override' })
+}
+
+function formatEffect({ remaining, unservedModels }: DrainEffect): WireDrainEffect {
+  return { remaining, unserved_models: unservedModels }
 }
 
 function aboutAccount(found: Account, details: Record<string, unknown>): AuditSubject {
@@ -153,6 +194,7 @@ function formatAccount(found: Account): WireAccount {
     limits: formatLimits(found.limits),
     member_limits: formatLimits(found.memberPolicy.limits),
     member_key_days: found.memberPolicy.keyDays,
+    email_domains: found.emailDomains,
   }
 }
 

@@ -10,6 +10,7 @@ import { admissions } from './0008-admissions.ts'
 import { knownBrowsers } from './0009-known-browsers.ts'
 import { reservations } from './0010-reservations.ts'
 import { memberLimits } from './0011-member-limits.ts'
+import { emailDomains } from './0012-email-domains.ts'
 import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   knownBrowsers,
   reservations,
   memberLimits,
+  emailDomains,
 ]

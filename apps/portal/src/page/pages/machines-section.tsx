@@ -1,5 +1,6 @@
 /** The machines behind the gateway, for those who operate it. */
 import type { Worker } from '@privatemode/protocol/fleet'
+import { useState } from 'preact/hooks'
 import { callApi } from '../api/call-api.ts'
 import { useLoad } from '../load.ts'
 import { useSubmit } from '../submit.ts'
@@ -9,6 +10,7 @@ import { Failure } from '../view/failure.tsx'
 import { FoldTable } from '../view/fold-table.tsx'
 import { Moment } from '../view/moment.tsx'
 import { Waiting } from '../view/waiting.tsx'
+import { DrainDialog } from './drain-dialog.tsx'
 
 export function MachinesSection() {
   const [workers, reload] = useLoad(loadWorkers, [])
@@ -39,10 +41,15 @@ const loadWorkers = async () =>
 type RowProps = { readonly worker: Worker; readonly onChange: () => Promise<void> }
 
 function MachineRow({ worker, onChange }: RowProps) {
+  const [asking, setAsking] = useState(false)
   const { busy, error, submit } = useSubmit(async () => {
-    await callApi(worker.draining ? 'DELETE' : 'POST', `/workers/${worker.id}/drain`)
+    await callApi('DELETE', `/workers/${worker.id}/drain`)
     await onChange()
   })
+  const drained = async () => {
+    setAsking(false)
+    await onChange()
+  }
   return (
     <tr>
       <th scope="row">
@@ -64,9 +71,18 @@ function MachineRow({ worker, onChange }: RowProps) {
         </div>
       </td>
       <td class="end">
-        <Button busy={busy} onClick={submit}>
-          {worker.draining ? 'Serve again' : 'Drain'}
-        </Button>
+        {worker.draining ? (
+          <Button busy={busy} label={`Put ${worker.id} back into service`} onClick={submit}>
+            Put back into service
+          </Button>
+        ) : (
+          <Button label={`Drain ${worker.id}`} onClick={() => setAsking(true)}>
+            Drain
+          </Button>
+        )}
+        {asking && (
+          <DrainDialog worker={worker} onClose={() => setAsking(false)} onDrained={drained} />
+        )}
       </td>
     </tr>
   )

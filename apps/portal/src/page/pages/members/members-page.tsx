@@ -1,5 +1,5 @@
 /** Members and their roles. */
-import type { IssuedInvitation, Member } from '@privatemode/protocol/fleet'
+import type { Invitation, IssuedInvitation, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
@@ -9,21 +9,27 @@ import { Failure } from '../../view/failure.tsx'
 import { Notice } from '../../view/notice.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
+import { InvitationTable } from './invitation-table.tsx'
 import { InviteDialog, LinkDialog, type ShownLink } from './invite-dialog.tsx'
 import { MemberTable } from './member-table.tsx'
 
 export function MembersPage({ member }: PageProps) {
-  const [members, reload] = useLoad(() => loadMembers(member.account_id), [member.account_id])
+  const administers = member.role === 'admin'
+  const [members, reload] = useLoad(
+    () => loadMembers(member.account_id, administers),
+    [member.account_id, administers],
+  )
   const [inviting, setInviting] = useState(false)
   const [link, setLink] = useState<ShownLink>()
-  const administers = member.role === 'admin'
   const reset = async (subject: Member) => {
     const invitation = await callApi<IssuedInvitation>('POST', `/members/${subject.id}/reset`)
     setLink({ invitation, hint: 'reset', title: `New password for ${subject.name}` })
+    void reload()
   }
   const show = (shown: ShownLink) => {
     setInviting(false)
     setLink(shown)
+    void reload()
   }
   return (
     <>
@@ -48,20 +54,29 @@ export function MembersPage({ member }: PageProps) {
       )}
       {members.kind === 'ready' && (
         <MemberTable
-          members={members.value}
+          members={members.value.members}
           self={member}
           administers={administers}
           onChanged={reload}
           onReset={reset}
         />
       )}
+      {members.kind === 'ready' && <InvitationTable {...members.value} onChanged={reload} />}
       {inviting && <InviteDialog onClose={() => setInviting(false)} onInvited={show} />}
       {link !== undefined && <LinkDialog shown={link} onClose={() => setLink(undefined)} />}
     </>
   )
 }
 
-async function loadMembers(accountId: string): Promise<readonly Member[]> {
-  const path = `/members?account=${encodeURIComponent(accountId)}`
-  return (await callApi<{ members: readonly Member[] }>('GET', path)).members
+type Loaded = { readonly members: readonly Member[]; readonly invitations: readonly Invitation[] }
+
+async function loadMembers(accountId: string, administers: boolean): Promise<Loaded> {
+  const query = `account=${encodeURIComponent(accountId)}`
+  const [{ members }, { invitations }] = await Promise.all([
+    callApi<Pick<Loaded, 'members'>>('GET', `/members?${query}`),
+    administers
+      ? callApi<Pick<Loaded, 'invitations'>>('GET', `/invitations?${query}`)
+      : { invitations: [] },
+  ])
+  return { members, invitations }
 }

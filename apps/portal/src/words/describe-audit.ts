@@ -1,0 +1,48 @@
+/** Says in words what an entry of the audit log is about. */
+import type { AuditEntry } from '@privatemode/protocol/fleet'
+
+const actions: Readonly<Record<string, string>> = {
+  'sign_in.succeeded': 'Signed in',
+  'sign_in.failed': 'Failed sign-in',
+  'password.changed': 'Changed password',
+  'password.reset': 'Set a new password',
+  'password.reset_requested': 'Created password link',
+  'invitation.created': 'Created invitation',
+  'invitation.revoked': 'Revoked invitation',
+  'invitation.accepted': 'Accepted invitation',
+  'invitation.refused': 'Used an invalid invitation',
+  'member.changed': 'Changed member',
+  'key.created': 'Created API key',
+  'key.changed': 'Changed API key',
+  'key.rotated': 'Rotated API key',
+  'key.revoked': 'Revoked API key',
+  'account.created': 'Created account',
+  'account.changed': 'Changed account',
+  'worker.drained': 'Drained machine',
+  'worker.undrained': 'Put machine back into service',
+}
+
+/** A newer gateway may know actions that this page does not. */
+export const describeAction = (action: string): string => actions[action] ?? action
+
+/** Whether it is something to look at. */
+export const isWarning = (action: string): boolean =>
+  action === 'sign_in.failed' || action === 'invitation.refused'
+
+/** What changed, such as `role: admin, disabled: yes`; empty where there is nothing to say. */
+export function describeDetails(details: AuditEntry['details']): string {
+  return Object.entries(details)
+    .flatMap(([name, value]) => describeValue(name.replaceAll('_', ' '), value))
+    .join(', ')
+}
+
+function describeValue(name: string, value: unknown): string[] {
+  if (value === null || value === undefined) return [`${name}: none`]
+  if (Array.isArray(value)) return value.length === 0 ? [] : [`${name}: ${value.join(' ')}`]
+  if (typeof value === 'object') {
+    const set = Object.entries(value).filter(([, each]) => each !== null)
+    return set.flatMap(([inner, each]) => describeValue(inner.replaceAll('_', ' '), each))
+  }
+  if (typeof value === 'boolean') return [`${name}: ${value ? 'yes' : 'no'}`]
+  return [`${name}: ${value}`]
+}
