@@ -107,3 +107,29 @@ test('on Linux the newest listener is preferred by the kernel', async () => {
   expect(preferNewestListener(1)).toBe(false)
   await server.stop(0)
 })
+
+/** What a client of TLS 1.2 with these suites alone agrees on. */
+function agreedOn(port: number, ciphers: string): Promise<string> {
+  const agreed = Promise.withResolvers<string>()
+  const offer = { ca: authority.certPem, maxVersion: 'TLSv1.2', ciphers } as const
+  const socket = connect({ host: hostname, port, ...offer }, () => {
+    agreed.resolve(`${socket.getProtocol()} ${socket.getCipher().name}`)
+    socket.destroy()
+  })
+  socket.once('error', () => agreed.resolve('refused'))
+  socket.once('close', () => agreed.resolve('refused'))
+  return agreed.promise
+}
+
+test('TLS 1.2 has authenticated encryption only, no CBC with SHA-1', async () => {
+  const server = start((exchange) => void echo(exchange), 'suites')
+  const either = (suite: string) => `ECDHE-ECDSA-${suite}:ECDHE-RSA-${suite}`
+  for (const suite of ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']) {
+    expect(await agreedOn(server.port, either(suite))).toMatch(`TLSv1.2 ECDHE-`)
+  }
+  for (const suite of ['AES128-SHA', 'AES256-SHA']) {
+    expect([suite, await agreedOn(server.port, either(suite))]).toEqual([suite, 'refused'])
+    expect([suite, await agreedOn(server.port, suite)]).toEqual([suite, 'refused'])
+  }
+  await server.stop(0)
+})

@@ -166,6 +166,15 @@ function openFirst(
   return listener
 }
 
+// Of TLS 1.2: forward secrecy and authenticated encryption, no CBC with SHA-1. TLS 1.3 has no others.
+const ciphers = ['ECDSA', 'RSA']
+  .flatMap((key) =>
+    ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map(
+      (suite) => `ECDHE-${key}-${suite}`,
+    ),
+  )
+  .join(':')
+
 function openListener(
   hostname: string,
   port: number,
@@ -178,7 +187,7 @@ function openListener(
     if (tls === undefined) return Bun.listen<ClientConnection>({ ...place, socket: handlers })
     return Bun.listen<ClientConnection>({
       ...place,
-      tls: { cert: tls.certPem, key: tls.keyPem },
+      tls: { cert: tls.certPem, key: tls.keyPem, ciphers },
       // With this handler a connection is open, and counted, before its handshake is done.
       socket: { ...handlers, handshake: () => undefined },
     })
