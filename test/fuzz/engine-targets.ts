@@ -14,7 +14,7 @@ import { GrammarBuilder } from '../../packages/inference/src/llama/grammar/gbnf.
 import { addSchema } from '../../packages/inference/src/llama/grammar/json-schema-grammar.ts'
 import { readMessages } from '../../packages/inference/src/llama/prompt/chat-messages.ts'
 import { readToolChoice } from '../../packages/inference/src/llama/prompt/tool-choice.ts'
-import { readSampling } from '../../packages/inference/src/llama/sampling.ts'
+import { readSampling } from '../../packages/inference/src/llama/scheduling/sampling.ts'
 import { message, messageEvents, model, response, responseEvents } from './samples.ts'
 import { Disagreement, type FuzzTarget, json, parseOr, text } from './target.ts'
 

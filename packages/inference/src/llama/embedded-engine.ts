@@ -9,16 +9,16 @@ import {
   type EngineModel,
   type JsonObject,
 } from '../engine.ts'
-import { answerChat, countChatTokens } from './chat-call.ts'
-import { answerCompletion } from './completion-call.ts'
-import { answerEmbeddings, type EmbeddingModel } from './embedding-call.ts'
+import { PrefixStore } from './cache/prefix-store.ts'
+import { SealedMemory } from './cache/sealed-memory.ts'
+import { isMemoryFolder } from './cache/state-file.ts'
+import { answerChat, countChatTokens } from './calls/chat-call.ts'
+import { answerCompletion } from './calls/completion-call.ts'
+import { answerEmbeddings, type EmbeddingModel } from './calls/embedding-call.ts'
 import { type EmbeddedEngineOptions, engineDefaults } from './engine-options.ts'
-import type { GenerativeModel } from './generative-model.ts'
-import { loadEmbedding, loadGenerative, type SharedParts } from './load-model.ts'
-import { PrefixStore } from './prefix-store.ts'
-import { SealedMemory } from './sealed-memory.ts'
-import { isMemoryFolder } from './state-file.ts'
-import { ThreadShare } from './thread-share.ts'
+import type { GenerativeModel } from './model/generative-model.ts'
+import { loadEmbedding, loadGenerative, type SharedParts } from './model/load-model.ts'
+import { ThreadShare } from './model/thread-share.ts'
 
 /** The version of node-llama-cpp that this was written against; package.json pins the same. */
 export const libraryVersion = '3.22.1'

@@ -1,5 +1,5 @@
 /** What the embedded engine can be told. */
-import type { SamplingDefaults } from './sampling.ts'
+import type { SamplingDefaults } from './scheduling/sampling.ts'
 
 export type EmbeddedModelOptions = {
   /** Path of a GGUF file. */

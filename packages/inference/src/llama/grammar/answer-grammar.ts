@@ -1,6 +1,6 @@
 /** The grammar of a whole answer: a schema, forced function calls, and the thoughts before them. */
 import { EngineError, type JsonObject } from '../../engine.ts'
-import type { NativeModel } from '../native-binding.ts'
+import type { NativeModel } from '../model/native-binding.ts'
 import type { ToolStyle } from '../prompt/chat-template.ts'
 import type { Tool, ToolChoice } from '../prompt/tool-choice.ts'
 import { GrammarBuilder, literal } from './gbnf.ts'

@@ -1,7 +1,7 @@
 /** What a schema's grammar lets through, judged by llama.cpp's own matcher. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { nativeModelOf } from '../native-binding.ts'
+import { nativeModelOf } from '../model/native-binding.ts'
 import { loadStories } from '../testing/story-model.ts'
 import { GrammarBuilder } from './gbnf.ts'
 import { integerRange } from './integer-range.ts'

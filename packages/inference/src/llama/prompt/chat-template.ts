@@ -1,5 +1,5 @@
 /** A model's chat template: what it can render, found out by trying, and the text it makes. */
-import type { NativeModel, NativeTemplate } from '../native-binding.ts'
+import type { NativeModel, NativeTemplate } from '../model/native-binding.ts'
 
 /** How the model is told about functions, and how it calls them. */
 export type ToolStyle =

@@ -1,7 +1,7 @@
 /** Turns prompts into tokens: rendered chats, plain text, and token ids that a caller gives. */
 import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp'
 import { EngineError } from '../../engine.ts'
-import type { TokenText } from '../token-text.ts'
+import type { TokenText } from '../scheduling/token-text.ts'
 import { foreignPattern, type TextPiece } from './foreign-text.ts'
 
 /** Hardly any text has more characters to a token; one that is longer is looked at before it is read. */

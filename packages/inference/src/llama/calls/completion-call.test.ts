@@ -1,0 +1,91 @@
+/** Legacy completions on a real model. */
+import { afterAll, expect, test } from 'bun:test'
+import { type Answer, ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
+
+const engine = await storyEngine()
+afterAll(() => engine.close())
+
+const prompt = 'Once upon a time, there was a'
+const complete = (body: object = {}) => ask(engine, 'completions', { prompt, ...body })
+
+test('a completion is 16 tokens long unless told', async () => {
+  const answer = await complete()
+  expect(answer).toMatchObject({ object: 'text_completion', usage: { completion_tokens: 16 } })
+  expect(answer.choices[0].text).toStartWith(' little')
+})
+
+test('token ids give the same as the text they stand for', async () => {
+  const ids = [1, 9038, 2501, 263, 931]
+  const [fromIds] = (await complete({ prompt: ids })).choices
+  const [fromText] = (await complete({ prompt: 'Once upon a time' })).choices
+  expect(fromIds.text).toBe(fromText.text)
+})
+
+test('token ids outside the vocabulary are 400', async () => {
+  await expect(complete({ prompt: [1, 32_000] })).rejects.toMatchObject({
+    status: 400,
+    param: 'prompt',
+  })
+})
+
+test('several prompts and choices are indexed prompt by prompt', async () => {
+  const body = {
+    prompt: ['The cat', 'The dog', [1, 450]],
+    n: 2,
+    max_tokens: 2,
+    temperature: 1,
+    seed: 1,
+  }
+  const { choices, usage } = await complete(body)
+  expect(choices.map((choice: Answer) => choice.index)).toEqual([0, 1, 2, 3, 4, 5])
+  expect(usage.completion_tokens).toBe(12)
+  const [cat] = (await complete({ ...body, prompt: 'The cat' })).choices
+  expect(choices[0].text).toBe(cat.text)
+})
+
+test('logprobs tell tokens, their places and the likeliest others', async () => {
+  const [choice] = (await complete({ logprobs: 2, max_tokens: 4 })).choices
+  const { tokens, token_logprobs, top_logprobs, text_offset } = choice.logprobs
+  expect(tokens.join('')).toBe(choice.text)
+  expect(text_offset).toEqual(
+    tokens.map((_: string, at: number) => tokens.slice(0, at).join('').length),
+  )
+  expect(token_logprobs.every((value: number) => value <= 0)).toBe(true)
+  expect(Object.keys(top_logprobs[0])).toHaveLength(2)
+})
+
+test('echo gives the prompt back, with logprobs also how likely it was', async () => {
+  const [choice] = (await complete({ echo: true, logprobs: 0, max_tokens: 2 })).choices
+  expect(choice.text).toStartWith(`${prompt} little`)
+  expect(choice.logprobs.token_logprobs[0]).toBeNull()
+  const known = choice.logprobs.token_logprobs.slice(1)
+  expect(known.every((value: number) => value <= 0 && value > -30)).toBe(true)
+  expect(choice.logprobs.tokens).toHaveLength(9 + 2)
+})
+
+test('echo with no new token only scores the prompt', async () => {
+  const answer = await complete({ echo: true, logprobs: 1, max_tokens: 0 })
+  expect(answer.choices[0].text).toBe(prompt)
+  expect(answer.usage.completion_tokens).toBe(0)
+})
+
+test('a stream says what the whole answer says', async () => {
+  const body = { prompt, echo: true, logprobs: 1, max_tokens: 6 }
+  const whole = (await complete(body)).choices[0]
+  const chunks = await collect(await askStream(engine, 'completions', body))
+  const parts = chunks.flatMap((chunk) => chunk.choices)
+  expect(parts.map((part) => part.text).join('')).toBe(whole.text)
+  expect(parts.flatMap((part) => part.logprobs?.tokens ?? [])).toEqual(whole.logprobs.tokens)
+  expect(parts.at(-1).finish_reason).toBe('length')
+  expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 6 } })
+})
+
+test.each([
+  [{ suffix: 'x' }, 'suffix'],
+  [{ best_of: 3 }, 'best_of'],
+  [{ prompt: [] }, 'prompt'],
+  [{ prompt: { a: 1 } }, 'prompt'],
+  [{ max_tokens: 0 }, 'max_tokens'],
+])('%j is 400 and names %s', async (body, param) => {
+  await expect(complete(body)).rejects.toMatchObject({ status: 400, param })
+})

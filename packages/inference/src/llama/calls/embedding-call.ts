@@ -1,0 +1,80 @@
+/** Answers an embeddings call. */
+import type { LlamaModel } from 'node-llama-cpp'
+import {
+  type EngineAnswer,
+  type EngineCall,
+  EngineError,
+  type EngineModel,
+  type JsonObject,
+} from '../../engine.ts'
+import { type Embedder, normalised } from '../model/embedder.ts'
+import { type PromptTokens, tooLong } from '../prompt/prompt-tokens.ts'
+import { integer } from '../scheduling/sampling.ts'
+import { UsageCount } from './usage-count.ts'
+
+export type EmbeddingModel = {
+  readonly info: EngineModel
+  readonly model: LlamaModel
+  readonly tokenizer: PromptTokens
+  readonly embedder: Embedder
+  /** The first numbers of a vector are a vector of their own (Matryoshka models). */
+  readonly canShorten: boolean
+  close(): Promise<void>
+}
+
+const maxInputs = 2048
+
+/** Vectors come as Float32Array; how they travel is not the engine's business. */
+export async function answerEmbeddings(
+  model: EmbeddingModel,
+  { body, stream, signal, onUsage }: EngineCall,
+): Promise<EngineAnswer> {
+  if (stream)
+    throw new EngineError('unsupported_value', 'embeddings are not streamed', { param: 'stream' })
+  const size = readDimensions(body, model)
+  const inputs = readInputs(body, model)
+  const usage = new UsageCount(onUsage)
+  const vectors = await model.embedder.embed(inputs, signal, (tokens) => usage.addPrompt(tokens, 0))
+  const total = inputs.reduce((sum, tokens) => sum + tokens.length, 0)
+  const data = vectors.map((vector, index) => ({
+    object: 'embedding',
+    index,
+    embedding: size < vector.length ? normalised(vector.subarray(0, size)) : vector,
+  }))
+  const counts = { prompt_tokens: total, total_tokens: total }
+  return { kind: 'complete', body: { object: 'list', model: model.info.id, data, usage: counts } }
+}
+
+function readDimensions(body: JsonObject, { model, canShorten }: EmbeddingModel): number {
+  const size = model.embeddingVectorSize
+  const wanted = integer(body, 'dimensions', 1, size) ?? size
+  if (wanted !== size && !canShorten)
+    throw new EngineError('unsupported_value', `this model's vectors have ${size} dimensions`, {
+      param: 'dimensions',
+    })
+  return wanted
+}
+
+function readInputs(body: JsonObject, model: EmbeddingModel): number[][] {
+  const { input } = body
+  const isOne = typeof input === 'string' || (Array.isArray(input) && typeof input[0] === 'number')
+  const inputs: unknown[] = isOne ? [input] : Array.isArray(input) ? input : []
+  if (inputs.length === 0 || inputs.length > maxInputs)
+    throw invalid(`input must be text, token ids, or a list of 1 to ${maxInputs} of these`)
+  return inputs.map((one) => readInput(one, model))
+}
+
+function readInput(input: unknown, { tokenizer, info }: EmbeddingModel): number[] {
+  const tokens =
+    typeof input === 'string' && input !== ''
+      ? tokenizer.ofEmbedding(input)
+      : Array.isArray(input)
+        ? tokenizer.ofIds(input, 'input')
+        : []
+  if (tokens.length === 0) throw invalid('an input must not be empty')
+  if (tokens.length > info.contextLength) throw tooLong(tokens.length, info.contextLength, 'input')
+  return tokens
+}
+
+const invalid = (message: string): EngineError =>
+  new EngineError('invalid_value', message, { param: 'input' })
