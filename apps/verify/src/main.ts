@@ -5,11 +5,13 @@ import { cacheCommand } from './cache/cache-command.ts'
 import { type Command, type Output, UsageError } from './command.ts'
 import { evidenceCommand } from './evidence/evidence-command.ts'
 import { manifestCommand } from './manifest/manifest-command.ts'
+import { scoreCommand } from './score/score-command.ts'
 
 const commands: Readonly<Record<string, Command>> = {
   evidence: evidenceCommand,
   manifest: manifestCommand,
   bundle: bundleCommand,
+  score: scoreCommand,
   cache: cacheCommand,
 }
 

@@ -7,14 +7,22 @@ import {
   type ManifestTrust,
   revocationWords,
   type VerifiedBundle,
+  type VerifyBundleInputs,
   vendorRoots,
   verifyBundle,
 } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
-import { type Command, formatOptions, parseOptions, required, UsageError } from '../command.ts'
+import {
+  type Command,
+  formatOptions,
+  type Options,
+  parseOptions,
+  required,
+  UsageError,
+} from '../command.ts'
 import { readBytes, takeFiles } from '../manifest/read-manifest.ts'
 
-const options = {
+export const bundleOptions = {
   at: { value: 'TIME', help: 'the time to verify for, such as 2026-01-31T12:00:00Z' },
   'log-key': { value: 'KEY', help: 'the key of the manifest log' },
   witness: { value: 'KEY', help: 'the key of a witness of the log', repeatable: true },
@@ -41,30 +49,16 @@ const options = {
 
 export const bundleCommand: Command = {
   summary: 'verifies an evidence bundle: worker, manifest, log proof, receipt',
-  help: `bundle verify FILE --at TIME (--log-key KEY | --manifest-digest DIGEST)\n\n${formatOptions(options)}`,
+  help: `bundle verify FILE --at TIME (--log-key KEY | --manifest-digest DIGEST)\n\n${formatOptions(bundleOptions)}`,
   run: async ([name, ...args], { out }) => {
     if (name !== 'verify') throw new UsageError('expected bundle verify')
     const { files, rest } = takeFiles(args, 'FILE')
-    const given = parseOptions(options, rest)
-    const at = parseTime(required(given.at, 'at'))
-    const roots = given['software-root'] ?? []
-    const inputs = {
-      at,
-      manifestTrust: parseTrust(given),
-      roots: { ...vendorRoots, software: roots },
-      revocation: {
-        allowUnknown: parseBoolean(given['allow-unknown']?.[0]),
-        revokedGraceHours: parseCount(given['revoked-grace-hours']?.[0]),
-      },
-      ...(roots.length > 0 && { software: softwareVerifier }),
-      ...(given.role !== undefined && { role: parseRole(given.role[0]) }),
-      ...(given.request !== undefined && { requestDigest: await digest(given.request) }),
-      ...(given.response !== undefined && { responseDigest: await digest(given.response) }),
-    }
+    const given = parseOptions(bundleOptions, rest)
+    const inputs = await bundleInputs(given)
     try {
       const verified = await verifyBundle(await readBytes(files[0] ?? ''), inputs)
       for (const check of verified.checks) out(formatCheck(check))
-      for (const line of summarize(verified, at)) out(line)
+      for (const line of summarize(verified, inputs.at)) out(line)
       return 0
     } catch (error) {
       if (!(error instanceof AttestationError)) throw error
@@ -73,6 +67,26 @@ export const bundleCommand: Command = {
       return 1
     }
   },
+}
+
+/** What the options of a call say about how to verify. */
+export async function bundleInputs(
+  given: Options<typeof bundleOptions>,
+): Promise<VerifyBundleInputs> {
+  const roots = given['software-root'] ?? []
+  return {
+    at: parseTime(required(given.at, 'at')),
+    manifestTrust: parseTrust(given),
+    roots: { ...vendorRoots, software: roots },
+    revocation: {
+      allowUnknown: parseBoolean(given['allow-unknown']?.[0]),
+      revokedGraceHours: parseCount(given['revoked-grace-hours']?.[0]),
+    },
+    ...(roots.length > 0 && { software: softwareVerifier }),
+    ...(given.role !== undefined && { role: parseRole(given.role[0]) }),
+    ...(given.request !== undefined && { requestDigest: await digest(given.request) }),
+    ...(given.response !== undefined && { responseDigest: await digest(given.response) }),
+  }
 }
 
 function formatCheck({ id, result, detail }: Check): string {

@@ -50,7 +50,10 @@ export type HardwareWorld = {
   readonly inputs: (request?: HardwareRequest) => Promise<VerifyWorkerInputs>
 }
 
-export async function hardwareWorld(): Promise<HardwareWorld> {
+/** `receiptKey` is the public key in the worker's statement. */
+export async function hardwareWorld(
+  receiptKey: Uint8Array<ArrayBuffer> = new Uint8Array(32).fill(9),
+): Promise<HardwareWorld> {
   const amd = await snpWorld()
   const intel = await makeTestIntel()
   const gpu = await makeNvidiaWorld()
@@ -60,7 +63,7 @@ export async function hardwareWorld(): Promise<HardwareWorld> {
     extensions: [{ oid: '2.5.29.20', value: integer(7) }],
   })
   const nonce = crypto.getRandomValues(new Uint8Array(32))
-  const statement = formatStatement(await testStatement())
+  const statement = formatStatement(await testStatement(receiptKey))
   const roots = {
     amd: amd.context.roots.amd,
     intel: intel.context.roots.intel,
@@ -174,7 +177,7 @@ async function secondGpu(first: NvidiaWorld): Promise<NvidiaWorld> {
   return { ...first, deviceChain: [...above, device], leaf }
 }
 
-async function testStatement(): Promise<Statement> {
+async function testStatement(receiptKey: Uint8Array<ArrayBuffer>): Promise<Statement> {
   const publicKey = new Uint8Array(1216).fill(7)
   return {
     workerId: 'w_hardware',
@@ -185,7 +188,7 @@ async function testStatement(): Promise<Statement> {
       publicKey,
       expiresAt: new Date(testNow.getTime() + 86_400_000),
     },
-    receiptKey: new Uint8Array(32).fill(9),
+    receiptKey,
     models: [chatModel],
     engine: 'vllm 1',
     build: 'a build',

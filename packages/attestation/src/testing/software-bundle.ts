@@ -49,21 +49,7 @@ export async function softwareBundle(world: SoftwareWorld): Promise<SoftwareBund
   }
   const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
   const latest = await verifyLatest({ ...trust, read: log.read, remembered: undefined })
-  const signReceipt: SoftwareBundle['sign'] = async (changes, restChanges, key) => {
-    const recordBytes = utf8(JSON.stringify({ ...record, ...changes }))
-    const rest = {
-      request_digest: await digestHex(utf8('request')),
-      response_digest: await digestHex(utf8('response')),
-      statement_digest: await digestHex(statement),
-      salt: Buffer.alloc(32).toString('base64'),
-      ...restChanges,
-    }
-    const restBytes = utf8(JSON.stringify(rest))
-    const digests = [await sha256(recordBytes), await sha256(restBytes)]
-    const message = concatBytes(utf8('privatemode/v1/receipt\0'), ...digests)
-    const signature = new Uint8Array(sign(null, message, key ?? pair.privateKey))
-    return { record: recordBytes, rest: restBytes, signature }
-  }
+  const signReceipt = receiptSigner(statement, pair.privateKey)
   const { evidence, manifest, roots, revocation, nonce } = good
   return {
     bundle: {
@@ -85,3 +71,22 @@ export async function softwareBundle(world: SoftwareWorld): Promise<SoftwareBund
     sign: signReceipt,
   }
 }
+
+/** Signs receipts of exchanges with the worker that made `statement`. */
+export const receiptSigner =
+  (statement: Uint8Array<ArrayBuffer>, ownKey: KeyObject): SoftwareBundle['sign'] =>
+  async (changes, restChanges, key) => {
+    const recordBytes = utf8(JSON.stringify({ ...record, ...changes }))
+    const rest = {
+      request_digest: await digestHex(utf8('request')),
+      response_digest: await digestHex(utf8('response')),
+      statement_digest: await digestHex(statement),
+      salt: Buffer.alloc(32).toString('base64'),
+      ...restChanges,
+    }
+    const restBytes = utf8(JSON.stringify(rest))
+    const digests = [await sha256(recordBytes), await sha256(restBytes)]
+    const message = concatBytes(utf8('privatemode/v1/receipt\0'), ...digests)
+    const signature = new Uint8Array(sign(null, message, key ?? ownKey))
+    return { record: recordBytes, rest: restBytes, signature }
+  }
