@@ -147,3 +147,20 @@ test('an identity is never bound to a member that another organisation made unde
   await setDomains(database, 'acct_victim', ['victim.example'])
   expect(await finish(await callback())).toBe(own)
 })
+
+test('one network has a bounded number of sign-ins begun: its oldest makes way', async () => {
+  const count = async () => {
+    const [row] = await database.query<{ count: number }>(
+      `select count(*) as count from oidc_requests where network = '192.0.2.9'`,
+    )
+    return row?.count
+  }
+  await database.query(
+    `insert into oidc_requests (state_hash, nonce, code_verifier, network, expires_at)
+     select decode(lpad(to_hex(n), 64, '0'), 'hex'), '', '', '192.0.2.9', now() + interval '1 hour'
+     from generate_series(1, 60) as n`,
+  )
+  await oidc.begin(database, '192.0.2.9')
+  expect(await count()).toBe(50)
+  await database.query(`delete from oidc_requests where network = '192.0.2.9'`)
+})

@@ -1,5 +1,6 @@
 /** Says in words what an entry of the audit log is about. */
 import type { AuditEntry } from '@privatemode/protocol/fleet'
+import { formatMoment } from './format-time.ts'
 
 const actions: Readonly<Record<string, string>> = {
   'sign_in.succeeded': 'Signed in',
@@ -29,9 +30,10 @@ export const describeAction = (action: string): string => actions[action] ?? act
 export const isWarning = (action: string): boolean =>
   action === 'sign_in.failed' || action === 'invitation.refused'
 
-/** What changed, such as `role: admin, disabled: yes`; empty where there is nothing to say. */
+/** What changed, such as `role: admin, disabled: yes`; ids are for the export. */
 export function describeDetails(details: AuditEntry['details']): string {
   return Object.entries(details)
+    .filter(([name]) => !name.endsWith('_id') && name !== 'invited_by')
     .flatMap(([name, value]) => describeValue(name.replaceAll('_', ' '), value))
     .join(', ')
 }
@@ -42,6 +44,9 @@ function describeValue(name: string, value: unknown): string[] {
   if (typeof value === 'object') {
     const set = Object.entries(value).filter(([, each]) => each !== null)
     return set.flatMap(([inner, each]) => describeValue(inner.replaceAll('_', ' '), each))
+  }
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) {
+    return [`${name}: ${formatMoment(value)}`]
   }
   if (typeof value === 'boolean') return [`${name}: ${value ? 'yes' : 'no'}`]
   return [`${name}: ${value}`]

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { ApiError, type AttestationErrorCode } from '@privatemode/sdk'
+import { describeAction, describeDetails } from './describe-audit.ts'
 import { describeFailure } from './describe-failure.ts'
 import { describeSignInFailure } from './describe-sign-in.ts'
 import { explainRefusal } from './explain-refusal.ts'
@@ -73,4 +74,15 @@ test.each<[AttestationErrorCode, string]>([
 test('what could not be checked is never called verified', () => {
   expect(explainRefusal(undefined, 'gateway_unreachable').next).toContain('not verified')
   expect(explainRefusal(undefined, 'no_worker').step).toBe('machine')
+})
+
+test('an entry of the audit log is told in words, and an unknown action by its name', () => {
+  expect(describeAction('key.revoked')).toBe('Revoked API key')
+  expect(describeAction('key.invented')).toBe('key.invented')
+  expect(
+    describeDetails({
+      ...{ role: 'admin', disabled: true, expires_at: null, invitation_id: 'inv_x' },
+      limits: { requests_per_minute: 60, tokens_per_minute: null },
+    }),
+  ).toBe('role: admin, disabled: yes, expires at: none, requests per minute: 60')
 })

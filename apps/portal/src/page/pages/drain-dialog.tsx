@@ -33,7 +33,7 @@ export function DrainDialog({ worker, onClose, onDrained }: DrainDialogProps) {
       onClose={onClose}
     >
       <p>
-        It gets no new requests; the {worker.active} it is working on will finish. You can put it
+        New requests go to the other machines; running ones finish here. You can put the machine
         back into service at any time.
       </p>
       {effect.kind === 'loading' && <Waiting what="the other machines" lines={1} />}

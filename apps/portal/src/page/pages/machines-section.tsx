@@ -14,6 +14,7 @@ import { DrainDialog } from './drain-dialog.tsx'
 
 export function MachinesSection() {
   const [workers, reload] = useLoad(loadWorkers, [])
+  const [drained, setDrained] = useState<Worker>()
   return (
     <section class="card" aria-labelledby="machines">
       <h2 id="machines">Machines</h2>
@@ -27,9 +28,19 @@ export function MachinesSection() {
       {workers.kind === 'ready' && workers.value.length > 0 && (
         <FoldTable columns={['Machine', 'Load', 'Joined', 'State']} withActions>
           {workers.value.map((worker) => (
-            <MachineRow key={worker.id} worker={worker} onChange={reload} />
+            <MachineRow key={worker.id} worker={worker} onChange={reload} onDrain={setDrained} />
           ))}
         </FoldTable>
+      )}
+      {drained !== undefined && (
+        <DrainDialog
+          worker={drained}
+          onClose={() => setDrained(undefined)}
+          onDrained={async () => {
+            setDrained(undefined)
+            await reload()
+          }}
+        />
       )}
     </section>
   )
@@ -38,18 +49,17 @@ export function MachinesSection() {
 const loadWorkers = async () =>
   (await callApi<{ workers: readonly Worker[] }>('GET', '/workers')).workers
 
-type RowProps = { readonly worker: Worker; readonly onChange: () => Promise<void> }
+type RowProps = {
+  readonly worker: Worker
+  readonly onChange: () => Promise<void>
+  readonly onDrain: (worker: Worker) => void
+}
 
-function MachineRow({ worker, onChange }: RowProps) {
-  const [asking, setAsking] = useState(false)
+function MachineRow({ worker, onChange, onDrain }: RowProps) {
   const { busy, error, submit } = useSubmit(async () => {
     await callApi('DELETE', `/workers/${worker.id}/drain`)
     await onChange()
   })
-  const drained = async () => {
-    setAsking(false)
-    await onChange()
-  }
   return (
     <tr>
       <th scope="row">
@@ -76,12 +86,9 @@ function MachineRow({ worker, onChange }: RowProps) {
             Put back into service
           </Button>
         ) : (
-          <Button label={`Drain ${worker.id}`} onClick={() => setAsking(true)}>
+          <Button label={`Drain ${worker.id}`} onClick={() => onDrain(worker)}>
             Drain
           </Button>
-        )}
-        {asking && (
-          <DrainDialog worker={worker} onClose={() => setAsking(false)} onDrained={drained} />
         )}
       </td>
     </tr>

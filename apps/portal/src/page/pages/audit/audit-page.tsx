@@ -47,7 +47,7 @@ export function AuditPage({ member }: PageProps) {
             onValue={setScope}
             options={[
               ['own', 'Your account'],
-              ['all', 'All accounts'],
+              ['all', 'Whole deployment'],
             ]}
           />
         </div>
