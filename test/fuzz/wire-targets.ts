@@ -5,7 +5,7 @@ import {
   SseDecoder,
   scanBody,
 } from '@privatemode/protocol/api'
-import { EventCutter } from '../../apps/proxy/src/event-cutter.ts'
+import { EventCutter } from '../../apps/proxy/src/exchange/event-cutter.ts'
 import { ChunkedScanner } from '../../packages/http/src/chunked.ts'
 import { parseRequestHead, readHeadText } from '../../packages/http/src/request-head.ts'
 import { parseResponseHead } from '../../packages/http/src/response-head.ts'

@@ -9,7 +9,7 @@ import {
   type InspectionAppliance,
   startInspectionAppliance,
 } from '@privatemode/service/testing'
-import type { Readiness } from '../../apps/proxy/src/readiness.ts'
+import type { Readiness } from '../../apps/proxy/src/trust/readiness.ts'
 import { MemoryLog, newSigner } from '../../packages/attestation/src/testing/memory-log.ts'
 import { type ManifestHost, startManifestHost } from './manifest-host.ts'
 import { openSockets } from './open-sockets.ts'

@@ -2,7 +2,11 @@
 import { afterAll, expect } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
 import { unlessMissing } from '@privatemode/service/testing'
-import { formatPage, type PageFacts, pageHeaders } from '../../apps/proxy/src/verification-page.ts'
+import {
+  formatPage,
+  type PageFacts,
+  pageHeaders,
+} from '../../apps/proxy/src/inbound/verification-page.ts'
 import { launchChromium } from '../browser/chromium.ts'
 
 const browser = await launchChromium()

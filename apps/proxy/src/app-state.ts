@@ -2,15 +2,15 @@
 import type { UpstreamMessage } from '@privatemode/http'
 import type { PrivateClient, SealedCall } from '@privatemode/sdk'
 import type { Log, Secret } from '@privatemode/service'
-import type { AnswerWatch } from './answer-watch.ts'
-import type { BackendLink } from './backend-link.ts'
-import type { DefaultSalt } from './cache-salt.ts'
-import type { Dump } from './dump-requests.ts'
-import type { PaddingDrains } from './padding-drains.ts'
+import type { AnswerWatch } from './exchange/answer-watch.ts'
+import type { BackendLink } from './exchange/backend-link.ts'
+import type { PaddingDrains } from './exchange/padding-drains.ts'
+import type { ShapedLeg } from './exchange/shaped-leg.ts'
+import type { Silence } from './exchange/silence.ts'
+import type { DefaultSalt } from './inbound/cache-salt.ts'
+import type { Dump } from './inbound/dump-requests.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
 import type { TrafficShape } from './settings.ts'
-import type { ShapedLeg } from './shaped-leg.ts'
-import type { Silence } from './silence.ts'
 
 export type App = {
   readonly client: PrivateClient

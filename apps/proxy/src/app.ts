@@ -9,16 +9,16 @@ import {
   formatError,
 } from '@privatemode/protocol/api'
 import { describeError, newRequestId, requestIdHeaders } from '@privatemode/service'
-import { padWhole } from './answer-writer.ts'
-import { toApiError } from './api-error.ts'
 import type { App } from './app-state.ts'
-import { answerPreflight } from './cross-origin.ts'
-import type { Guard } from './guard.ts'
-import type { LocalRoutes } from './local-routes.ts'
-import { RequestRecord } from './request-record.ts'
-import { formatResponseHead } from './response-head.ts'
-import { serveModels } from './serve-models.ts'
-import { serveSealed } from './serve-sealed.ts'
+import { padWhole } from './exchange/answer-writer.ts'
+import { toApiError } from './exchange/api-error.ts'
+import { formatResponseHead } from './exchange/response-head.ts'
+import { serveModels } from './exchange/serve-models.ts'
+import { serveSealed } from './exchange/serve-sealed.ts'
+import { answerPreflight } from './inbound/cross-origin.ts'
+import type { Guard } from './inbound/guard.ts'
+import type { LocalRoutes } from './inbound/local-routes.ts'
+import { RequestRecord } from './inbound/request-record.ts'
 
 export type AppParts = {
   readonly app: App

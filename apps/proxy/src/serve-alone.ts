@@ -1,10 +1,10 @@
 /** Serves in this process: client, proxy, and an orderly end. */
 import { createLog, createOutbound, type Log, onShutdown } from '@privatemode/service'
-import { connect } from './connect.ts'
-import { openManifestSource } from './manifest-source.ts'
 import { startProxy } from './proxy.ts'
 import { refuseStart } from './refuse-start.ts'
 import type { Settings } from './settings.ts'
+import { connect } from './trust/connect.ts'
+import { openManifestSource } from './trust/manifest-source.ts'
 import { openWorkspace } from './workspace.ts'
 
 /** How long after the drain time the process may take to end. */

@@ -12,11 +12,11 @@ import {
   type Secret,
   ServiceError,
 } from '@privatemode/service'
-import type { AnswerLimits } from './answer-watch.ts'
-import type { SaltPolicy } from './cache-salt.ts'
+import type { AnswerLimits } from './exchange/answer-watch.ts'
 import { program } from './flag-table.ts'
-import { parseLogPolicy } from './log-policy.ts'
+import type { SaltPolicy } from './inbound/cache-salt.ts'
 import { withoutServiceLinks } from './service-links.ts'
+import { parseLogPolicy } from './trust/log-policy.ts'
 
 export type TrafficShape = 'off' | 'default' | 'strict'
 

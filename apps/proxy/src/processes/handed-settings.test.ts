@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createDefaultSalt } from '../cache-salt.ts'
+import { createDefaultSalt } from '../inbound/cache-salt.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { handSettings, receiveSettings } from './handed-settings.ts'
 

@@ -1,7 +1,7 @@
 /** Settings on their way to a serving process: read once by the supervisor, so that all processes have the same. */
 import { randomBytes } from 'node:crypto'
 import { Secret } from '@privatemode/service'
-import type { SaltPolicy } from '../cache-salt.ts'
+import type { SaltPolicy } from '../inbound/cache-salt.ts'
 import type { Settings } from '../settings.ts'
 
 type HandedSalt =

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createProxyMetrics } from '../proxy-metrics.ts'
-import type { Readiness } from '../readiness.ts'
+import type { Readiness } from '../trust/readiness.ts'
 import { joinReports, sumCounted } from './joint-report.ts'
 import type { Report } from './questions.ts'
 

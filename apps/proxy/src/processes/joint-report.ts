@@ -1,5 +1,5 @@
 /** The state of several processes as one: ready where all are, and counted together. */
-import { type Readiness, unknownReadiness } from '../readiness.ts'
+import { type Readiness, unknownReadiness } from '../trust/readiness.ts'
 import { MetricsSum } from './metrics-sum.ts'
 import type { Report } from './questions.ts'
 

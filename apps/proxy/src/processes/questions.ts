@@ -1,5 +1,5 @@
 /** What the supervisor and its serving processes ask each other. */
-import type { Readiness } from '../readiness.ts'
+import type { Readiness } from '../trust/readiness.ts'
 import type { Failure } from './failure.ts'
 import type { HandedSettings } from './handed-settings.ts'
 

@@ -1,8 +1,8 @@
 /** A serving process: gets its settings from the supervisor, verifies and serves as a proxy alone does. */
 import { createLog, createOutbound } from '@privatemode/service'
-import { connect } from '../connect.ts'
 import { startProxy } from '../proxy.ts'
 import { backendIdleMs } from '../serve-alone.ts'
+import { connect } from '../trust/connect.ts'
 import { Channel } from './channel.ts'
 import { toFailure } from './failure.ts'
 import { receiveSettings } from './handed-settings.ts'

@@ -2,10 +2,10 @@
 import { type Exchange, viewOf, whenReady } from '@privatemode/http'
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
 import { decodeBody } from '@privatemode/service'
-import type { App } from './app-state.ts'
-import { chooseApiKey } from './credentials.ts'
-import { pickOutward } from './outward-headers.ts'
-import type { RequestRecord } from './request-record.ts'
+import type { App } from '../app-state.ts'
+import { chooseApiKey } from '../inbound/credentials.ts'
+import { pickOutward } from '../inbound/outward-headers.ts'
+import type { RequestRecord } from '../inbound/request-record.ts'
 import { SealedExchange } from './sealed-exchange.ts'
 
 export function serveSealed(

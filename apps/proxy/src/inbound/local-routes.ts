@@ -1,7 +1,7 @@
 /** The proxy's own pages: health, readiness, metrics, verification. None of them needs a key. */
 import { metricsContentType } from '@privatemode/service'
-import type { Report } from './processes/questions.ts'
-import { type Readiness, unknownReadiness } from './readiness.ts'
+import type { Report } from '../processes/questions.ts'
+import { type Readiness, unknownReadiness } from '../trust/readiness.ts'
 import { pageHeaders } from './verification-page.ts'
 
 /** The answer to a request for one of these paths, or `undefined` for any other. */

@@ -1,7 +1,7 @@
 /** What is known of one request for the log and the metrics: ids, sizes and times, never content. */
 import type { Log } from '@privatemode/service'
+import type { ProxyMetrics, RequestOutcome } from '../proxy-metrics.ts'
 import type { DumpedRequest } from './dump-requests.ts'
-import type { ProxyMetrics, RequestOutcome } from './proxy-metrics.ts'
 
 export class RequestRecord {
   requestId: string

@@ -8,8 +8,8 @@ import {
   type WorkerRefusal,
   type WorkerVerification,
 } from '@privatemode/sdk'
-import type { CacheCheck } from './cache-watch.ts'
-import type { Readiness } from './readiness.ts'
+import type { CacheCheck } from '../trust/cache-watch.ts'
+import type { Readiness } from '../trust/readiness.ts'
 import { pageStyle } from './verification-style.ts'
 
 const styleHash = createHash('sha256').update(pageStyle).digest('base64')

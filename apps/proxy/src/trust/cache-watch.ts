@@ -8,8 +8,8 @@ import {
   runCanary,
 } from '@privatemode/sdk/canary'
 import { describeError, type Log, type Secret } from '@privatemode/service'
-import type { DefaultSalt, SaltPolicy } from './cache-salt.ts'
-import type { ProxyMetrics } from './proxy-metrics.ts'
+import type { DefaultSalt, SaltPolicy } from '../inbound/cache-salt.ts'
+import type { ProxyMetrics } from '../proxy-metrics.ts'
 
 /** The latest check of one model, as programs read it. */
 export type CacheCheck = {

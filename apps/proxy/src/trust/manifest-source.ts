@@ -9,8 +9,8 @@ import {
   parseLogTrust,
 } from '@privatemode/sdk'
 import { type Log, type OutboundFetch, readNamedFile, ServiceError } from '@privatemode/service'
-import type { ManifestSetting } from './settings.ts'
-import type { Workspace } from './workspace.ts'
+import type { ManifestSetting } from '../settings.ts'
+import type { Workspace } from '../workspace.ts'
 
 /** Throws what no second try can mend: a file that cannot be read or is no manifest, a key that is none. */
 export async function openManifestSource(

@@ -10,7 +10,7 @@ import {
 } from '@privatemode/sdk'
 import type { Log, OutboundFetch } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
-import type { Settings } from './settings.ts'
+import type { Settings } from '../settings.ts'
 
 export type ConnectOptions = {
   readonly settings: Settings

@@ -1,5 +1,5 @@
 /** How answers look on the way to a client that knows HTTPS only, where the proxy is hosted. */
-import type { TrafficShape } from './settings.ts'
+import type { TrafficShape } from '../settings.ts'
 
 /**
  * A plain client cannot be told that an answer is whole while padding still comes: it has to wait for

@@ -8,9 +8,9 @@ import {
   formatErrorBody,
   HeldEnding,
 } from '@privatemode/protocol/api'
-import type { App } from './app-state.ts'
+import type { App } from '../app-state.ts'
+import type { RequestRecord } from '../inbound/request-record.ts'
 import { EventCutter } from './event-cutter.ts'
-import type { RequestRecord } from './request-record.ts'
 import { formatResponseHead } from './response-head.ts'
 import { classOf, type ShapedLeg } from './shaped-leg.ts'
 
