@@ -24,7 +24,6 @@ export type LengthLeak = LengthChoice & {
 }
 
 const [leastTokens, mostTokens, middleTokens] = [12, 2_563, 175]
-const perTopic = 2_000
 
 /** The choices that were compared. Growth of 1.02 stands for hardly any classes. */
 export const choices: readonly LengthChoice[] = [
@@ -40,28 +39,38 @@ export const choices: readonly LengthChoice[] = [
 ]
 
 export function lengthCurve(population: Population, seed = 1): LengthLeak[] {
-  const answers = drawAnswers(population, seededRandom(seed))
+  const answers = drawAnswers(population, seededRandom(seed), 2_000)
   return choices.map((choice) => judge(answers, population.topics, choice))
 }
 
-type Answer = { readonly topic: number; readonly tokens: number; readonly seconds: number }
+export type DrawnAnswer = {
+  readonly topic: number
+  readonly tokens: number
+  readonly seconds: number
+  readonly paceMs: number
+}
 
-function drawAnswers({ topics, tokensPerSecond }: Population, random: Random): Answer[] {
-  const answers: Answer[] = []
+export function drawAnswers(
+  { topics, tokensPerSecond }: Population,
+  random: Random,
+  perTopic: number,
+): DrawnAnswer[] {
+  const answers: DrawnAnswer[] = []
+  const paceMs = 1000 / tokensPerSecond
   for (let topic = 0; topic < topics; topic++) {
     const place = topics === 1 ? 0 : (2 * topic) / (topics - 1) - 1
     for (let index = 0; index < perTopic; index++) {
       const drawn = middleTokens * Math.exp(1.6 * place + 0.9 * random.normal())
       const tokens = Math.min(mostTokens, Math.max(leastTokens, drawn))
-      answers.push({ topic, tokens, seconds: tokens / tokensPerSecond })
+      answers.push({ topic, tokens, seconds: tokens / tokensPerSecond, paceMs })
     }
   }
   return answers
 }
 
-function judge(answers: readonly Answer[], topics: number, choice: LengthChoice): LengthLeak {
+function judge(answers: readonly DrawnAnswer[], topics: number, choice: LengthChoice): LengthLeak {
   const { leastSeconds, growth } = choice
-  const classes = new Map<number, Answer[]>()
+  const classes = new Map<number, DrawnAnswer[]>()
   let sum = 0
   for (const answer of answers) {
     const steps = Math.ceil(
@@ -84,22 +93,23 @@ function judge(answers: readonly Answer[], topics: number, choice: LengthChoice)
 }
 
 /** The best order of classes is that of their share of the topic; precision counts all of a class at once. */
-function areaOf(groups: readonly (readonly Answer[])[], topic: number): number {
+function areaOf(groups: readonly (readonly DrawnAnswer[])[], topic: number): number {
   const counted = groups.map((group) => {
     const hits = group.filter((answer) => answer.topic === topic).length
     return { hits, size: group.length }
   })
   counted.sort((a, b) => b.hits / b.size - a.hits / a.size)
   let [hits, size, area] = [0, 0, 0]
+  const total = counted.reduce((sum, one) => sum + one.hits, 0)
   for (const one of counted) {
     hits += one.hits
     size += one.size
-    area += (one.hits / perTopic) * (hits / size)
+    area += (one.hits / total) * (hits / size)
   }
   return area
 }
 
-function explainedBy(groups: readonly (readonly Answer[])[]): number {
+function explainedBy(groups: readonly (readonly DrawnAnswer[])[]): number {
   const logs = groups.map((group) => group.map(({ tokens }) => Math.log(tokens)))
   const all = logs.flat()
   const middle = mean(all)

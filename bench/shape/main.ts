@@ -5,12 +5,15 @@
  * all frames between proxy and gateway, lets classifiers guess from them, and writes
  * docs/traffic-shape.md. See there for what the figures mean. `--record FOLDER` only records, which
  * wants a quiet machine; `--train FOLDER` does the rest, whenever and wherever there is time.
+ * `--wire FOLDER` is the study of both legs with the official client: packets instead of frames.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { preparePython } from './python-environment.ts'
 import { type RecordOptions, recordAll } from './record-all.ts'
+import { recordWire } from './record-wire.ts'
 import { writeReport } from './report.ts'
 import type { Recording, Results } from './results.ts'
 import { topics } from './topics.ts'
@@ -32,6 +35,12 @@ const { values: options } = parseArgs({
     record: { type: 'string' },
     /** Only train and judge, on what this folder has, and write the document. */
     train: { type: 'string' },
+    /** Only the study of packets on both legs, recorded into this folder. */
+    wire: { type: 'string' },
+    /** For it: answers of each topic in each cell, topics, and the speed of the engine. */
+    perTopic: { type: 'string', default: '45' },
+    topics: { type: 'string', default: '7' },
+    tokensPerSecond: { type: 'string', default: '50' },
     /** Only write the document, from the results of the last training. */
     report: { type: 'boolean', default: false },
   },
@@ -40,7 +49,8 @@ const { values: options } = parseArgs({
 /** Fewer could not be judged: each topic must be in all folds and in what training sets aside. */
 const leastPerTopic = 10
 
-if (options.record !== undefined) await record(options.record)
+if (options.wire !== undefined) await studyWire(options.wire)
+else if (options.record !== undefined) await record(options.record)
 else if (options.train !== undefined) await trainAll(options.train)
 else if (!options.report) {
   const folder = join(cache, 'recording')
@@ -70,10 +80,37 @@ async function record(folder: string): Promise<void> {
   await recordAll(wanted)
 }
 
+/** Records unless the folder has a recording; its figures are kept beside those of the frames. */
+async function studyWire(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  const samplesPath = join(folder, 'wire.jsonl')
+  const judgedPath = join(folder, 'wire-judged.json')
+  const facts = {
+    perTopic: Number(options.perTopic),
+    topics: Number(options.topics),
+    tokensPerSecond: Number(options.tokensPerSecond),
+    concurrency: Number(options.concurrency),
+    seed: Number(options.seed),
+  }
+  const factsPath = join(folder, 'wire.json')
+  if (!existsSync(factsPath)) {
+    await recordWire({ ...facts, path: samplesPath })
+    const recorded = { ...facts, at: new Date().toISOString(), load: loadavg()[0] ?? 0 }
+    writeFileSync(factsPath, `${JSON.stringify(recorded, null, 2)}\n`)
+  }
+  await attack('wire_attack.py', [samplesPath, judgedPath])
+  const wire = {
+    ...JSON.parse(readFileSync(factsPath, 'utf8')),
+    cells: JSON.parse(readFileSync(judgedPath, 'utf8')),
+  }
+  writeFileSync(resultsPath, `${JSON.stringify({ ...readResults(), wire }, null, 2)}\n`)
+}
+
 /** What is not in the folder keeps no result: figures of two recordings would not belong together. */
 async function trainAll(folder: string): Promise<void> {
   const recording = JSON.parse(readFileSync(join(folder, 'recording.json'), 'utf8')) as Recording
-  let results: Results = { recording }
+  const { wire } = readResults()
+  let results: Results = { recording, ...(wire === undefined ? {} : { wire }) }
   for (const set of ['scripted', 'embedded'] as const) {
     const observedPath = join(folder, `${set}.jsonl`)
     if (!existsSync(observedPath)) continue
@@ -83,16 +120,18 @@ async function trainAll(folder: string): Promise<void> {
 }
 
 async function train(observedPath: string, judgedPath: string): Promise<unknown> {
+  await attack('main.py', [observedPath, judgedPath, 'off', 'default', 'strict'])
+  return JSON.parse(readFileSync(judgedPath, 'utf8'))
+}
+
+async function attack(name: string, args: readonly string[]): Promise<void> {
   mkdirSync(cache, { recursive: true })
   const python = await preparePython(join(cache, 'python'))
-  const program = join(import.meta.dir, 'attack', 'main.py')
-  const modes = ['off', 'default', 'strict']
-  const child = Bun.spawn([python, program, observedPath, judgedPath, ...modes], {
+  const child = Bun.spawn([python, join(import.meta.dir, 'attack', name), ...args], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1' },
   })
   if ((await child.exited) !== 0) throw new Error('the attack could not be carried out')
-  return JSON.parse(readFileSync(judgedPath, 'utf8'))
 }
 
 function readResults(): Results {

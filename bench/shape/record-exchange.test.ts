@@ -76,6 +76,6 @@ test('an exchange that is cut off is given as far as it came', () => {
   const { seen, connection } = recorder()
   connection.up(request('ef', 'abc'), 0)
   connection.down(Buffer.concat([responseHead, chunk(Buffer.alloc(52), frame(30, false))]), 3)
-  connection.close()
-  expect(seen[0]?.frames).toEqual([[3, 30]])
+  connection.close(5)
+  expect(seen[0]).toMatchObject({ frames: [[3, 30]], cutMs: 5 })
 })

@@ -6,6 +6,8 @@ export type SeenExchange = {
   readonly requestId: string
   upBytes: number
   downBytes: number
+  /** When the connection was closed, if that was before the last frame. */
+  cutMs: number | null
   /** Length of the sealed request. */
   requestLength: number
   /** Time and length of every sealed frame of the answer; lengths stand in clear before frames. */
@@ -63,6 +65,7 @@ export class ConnectionRecorder {
     if (requestId === undefined) return
     this.#exchange = {
       ...{ requestId, upBytes: head.length + 4, downBytes: 0, requestLength: length },
+      cutMs: null,
       frames: [],
       packets: [],
     }
@@ -91,7 +94,8 @@ export class ConnectionRecorder {
     }
   }
 
-  close(): void {
+  close(nowMs: number): void {
+    if (this.#exchange !== undefined) this.#exchange.cutMs = nowMs - this.#startedMs
     this.#finish()
   }
 

@@ -41,7 +41,7 @@ export function startRecordingRelay(
       open(client) {
         client.setNoDelay(true)
         const recorder = new ConnectionRecorder(onExchange)
-        const close = () => recorder.close()
+        const close = () => recorder.close(performance.now())
         const up = (bytes: Buffer) => recorder.up(bytes, performance.now())
         const down = (bytes: Buffer) => recorder.down(bytes, performance.now())
         client.data = { peer: undefined, waiting: [], note: up, close }

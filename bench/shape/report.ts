@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LengthLeak, lengthCurve } from './length-curve.ts'
 import { plotTopics } from './plot.ts'
-import { curveChoice, curveText, introduction, remains } from './report-text.ts'
-import type { Interval, Judged, Recording, Results, SetResult } from './results.ts'
+import { curveChoice, curveText, introduction, remains, wireText } from './report-text.ts'
+import type { Interval, Judged, Recording, Results, SetResult, WireResult } from './results.ts'
 
 const modes = ['off', 'default', 'strict'] as const
 
@@ -15,11 +15,13 @@ export function writeReport(results: Results, folder: string): void {
   }
 }
 
-export function formatReport({ note, recording, scripted = {}, embedded }: Results): string {
+export function formatReport({ note, recording, scripted = {}, embedded, wire }: Results): string {
   const parts = [introduction, curveText, curveTable(), curveChoice]
+  if (wire !== undefined) parts.push(wireText, wireLine(wire), wireTable(wire))
+  parts.push('## Conversations, frame by frame\n')
   if (note !== undefined) parts.push(`**${note}**\n`)
   if (recording !== undefined) parts.push(recordingLine(recording, scripted))
-  parts.push('## Topics\n', topicsTable(scripted))
+  parts.push('### Topics\n', topicsTable(scripted))
   const bill = scripted.off?.topics.bill
   if (bill !== undefined) {
     parts.push(
@@ -27,15 +29,44 @@ export function formatReport({ note, recording, scripted = {}, embedded }: Resul
     )
   }
   parts.push('![area under the curve for each topic](traffic-shape.svg)\n')
-  parts.push('## Lengths of tokens\n', tokensTable(scripted))
-  parts.push('## Cost\n', costTable(scripted))
+  parts.push('### Lengths of tokens\n', tokensTable(scripted))
+  parts.push('### Cost\n', costTable(scripted))
   if (embedded !== undefined) {
-    parts.push("## The embedded model's own answers\n", topicsTable(embedded))
+    parts.push("### The embedded model's own answers\n", topicsTable(embedded))
     parts.push(tokensTable(embedded))
   }
   parts.push(remains, '## Each topic\n', eachTopic(scripted))
   return parts.join('\n')
 }
+
+function wireLine({ at, load, perTopic, topics, tokensPerSecond }: WireResult): string {
+  return (
+    `Recorded on ${at.slice(0, 10)}: ${topics} topics, ${perTopic} answers of each in every row, ${tokensPerSecond} tokens a second, ` +
+    `load ${load.toFixed(1)} at the end.\n`
+  )
+}
+
+function wireTable({ cells }: WireResult): string {
+  const rows = cells.map(({ leg, kind, shape, ...cell }) => {
+    const { trees, forest, logistic } = cell.topics
+    return [
+      ...[legNames[leg], kind === 'stream' ? 'stream' : 'not streamed', shape, cell.samples],
+      ...[cell.blind.toFixed(3), shown(trees), shown(forest), shown(logistic)],
+      ...[shown(cell.tokens), cell.byLengthClass.toFixed(2), cell.resets],
+      ...[kib(cell.downBytes), seconds(cell.totalMs)],
+    ]
+  })
+  return table(
+    [
+      ...['leg', 'answers', 'shape', 'number', 'blind guesses'],
+      ...['boosted trees', 'random forest', 'logistic regression'],
+      ...['R² of tokens', 'R² by length class alone', 'cut', 'KiB', 'application waits, s'],
+    ],
+    rows,
+  )
+}
+
+const legNames = { sealed: 'proxy to gateway', proxyless: 'client to proxyless' }
 
 function recordingLine(recording: Recording, scripted: SetResult): string {
   const { startedAt, minutes, cores, loadBefore, loadAfter, seed } = recording

@@ -70,4 +70,35 @@ export type Results = {
   readonly recording?: Recording
   readonly scripted?: SetResult
   readonly embedded?: SetResult
+  readonly wire?: WireResult
+}
+
+/** The study of packets on both legs, with the official client. */
+export type WireResult = {
+  readonly at: string
+  /** Of the machine, at the end. */
+  readonly load: number
+  readonly perTopic: number
+  readonly topics: number
+  readonly tokensPerSecond: number
+  readonly cells: readonly WireCell[]
+}
+
+export type WireCell = {
+  readonly leg: 'sealed' | 'proxyless'
+  readonly kind: 'stream' | 'whole'
+  readonly shape: 'off' | 'default' | 'strict'
+  readonly samples: number
+  readonly baseRate: number
+  /** What guesses that know nothing reach on as many samples. */
+  readonly blind: number
+  readonly topics: { readonly [classifier in 'trees' | 'forest' | 'logistic']: Interval }
+  /** R² of the logarithm of the number of tokens. */
+  readonly tokens: Interval
+  /** The same from the class of the answer's length alone. */
+  readonly byLengthClass: number
+  /** Answers whose connection was closed before their end. */
+  readonly resets: number
+  readonly downBytes: number
+  readonly totalMs: number
 }

@@ -22,9 +22,16 @@ import { statementFacts } from '../testing/statement-facts.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
 import { type SealedService, serveSealed } from './serve-sealed.ts'
+import { type Shape, shapeOf } from './traffic-shape.ts'
 
 const minuteMs = 60_000
 const path = '/v1/chat/completions'
+
+/** The real shapes in short ticks. */
+function short(name: TrafficShape): Shape {
+  const { stream, whole } = shapeOf(name)
+  return { stream: stream && { ...stream, tickMs: 5, leastUnits: 60 }, whole }
+}
 
 /** A worker without its listener: its clock is the test's, and what it books can be looked at. */
 class TestService {
@@ -41,7 +48,17 @@ class TestService {
     const guard = new ReplayGuard(undefined, () => this.nowMs)
     const meter = (_: unknown, record: UsageRecord) => void this.booked.push(record)
     const held = (record: Promise<void>) => void this.held.push(record)
-    this.service = { workerId: 'w_1', engine, keys, guard, signer, meter, held, now }
+    this.service = {
+      workerId: 'w_1',
+      engine,
+      keys,
+      guard,
+      signer,
+      meter,
+      held,
+      now,
+      shapeOf: short,
+    }
   }
 
   /** A session with the key of this moment. It was not attested: this is about serving alone. */
@@ -147,4 +164,38 @@ test('a worker whose clock was turned back serves, under a new key, what comes n
   const old = worker.ask('off', undefined, before)
   await expect(old).rejects.toMatchObject({ code: 'unknown_key' })
   expect(await readUntil(await worker.ask('off'), 'end')).toContain('all of it')
+})
+
+async function lengthOf({ body }: Awaited<ReturnType<TestService['ask']>>): Promise<number> {
+  return (await new Response(body).arrayBuffer()).byteLength
+}
+
+test('an error in place of a stream looks like the shortest stream', async () => {
+  for (const shape of ['default', 'strict'] as const) {
+    const before = () => {
+      throw new Error('broken')
+    }
+    const failing = new TestService(new ScriptedEngine({ before }))
+    const asked = await failing.ask(shape)
+    const good = await lengthOf(await new TestService().ask(shape))
+    // Ticks that a late clock owes share a chunk, not a frame: lengths agree to the byte.
+    expect(await lengthOf(asked)).toBe(good)
+    expect(failing.booked).toMatchObject([{ outcome: 'failed' }])
+  }
+})
+
+test('a strict stream begins before the engine answers, and is booked if it is given up then', async () => {
+  const held = Promise.withResolvers<void>()
+  const worker = new TestService(new ScriptedEngine({ before: () => held.promise }))
+  const client = new AbortController()
+  const asked = await worker.ask('strict', client.signal)
+  const reader = asked.body.getReader()
+  for (let read = 0; read < 3; read++) {
+    const { value } = await reader.read()
+    expect(await asked.opener.push(value as Bytes)).toEqual([]) // padding, and no head yet
+  }
+  client.abort()
+  held.resolve()
+  await until(() => worker.booked.length > 0)
+  expect(worker.booked).toMatchObject([{ outcome: 'aborted' }])
 })

@@ -121,7 +121,9 @@ async function untilRelease(
   if (shape === undefined) return
   const leastMs = otherPaths.has(path) ? shape.otherAfterMs : shape.textAfterMs
   if (leastMs === 0 || signal.aborted) return
-  const dueMs = startMs + classOf(performance.now() - startMs, leastMs, shape.growth)
+  const afterMs = classOf(performance.now() - startMs, leastMs, shape.growth)
+  if (afterMs > longestSilenceMs) return
+  const dueMs = startMs + afterMs
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, dueMs - performance.now())
     const stop = () => {
@@ -131,6 +133,9 @@ async function untilRelease(
     signal.addEventListener('abort', stop, { once: true })
   })
 }
+
+/** Nothing on the way takes a connection for dead so soon; an answer that is late anyway does not wait longer. */
+const longestSilenceMs = 240_000
 
 /** Where no text is generated. */
 const otherPaths = new Set(['/v1/embeddings', '/v1/messages/count_tokens'])

@@ -53,7 +53,7 @@ const shapes: { readonly [name in TrafficShape]: Shape } = {
       ...{ tickMs: 50, unitBytes: 1024, leastUnits: 1280, growth: 4 },
       ...{ marksWhole: false, startsAtOnce: true, patienceTicks: 48, burstTicks: 64 },
     },
-    whole: { leastBytes: 256 * 1024, growth: 4, textAfterMs: 64_000, otherAfterMs: 1_000 },
+    whole: { leastBytes: 256 * 1024, growth: 4, textAfterMs: 60_000, otherAfterMs: 1_000 },
   },
 }
 

@@ -1,0 +1,140 @@
+"""wire_attack.py SAMPLES RESULTS: guesses topic and number of tokens from packets on the network.
+
+Three kinds of classifier (boosted trees, random forest, logistic regression), five folds, intervals by
+resampling. Beside each figure stands what the class of length alone tells: all that an ideal attacker has
+if nothing but the number of bytes, rounded to a kibibyte, shows.
+"""
+
+import json
+import sys
+
+import numpy as np
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+FOLDS = 5
+RESAMPLES = 300
+
+
+def features(sample):
+    packets = np.array(sample["packets"], dtype=float).reshape(-1, 3)
+    answer = packets[packets[:, 2] == 1]
+    if len(answer) == 0:
+        answer = np.zeros((1, 3))
+    times, sizes = answer[:, 0], answer[:, 1]
+    gaps = np.diff(times, prepend=times[:1])
+    reset = sample["resetMs"]
+    return np.concatenate([
+        [len(answer), sizes.sum(), np.log1p(sizes.sum()), times[0], times[-1], np.log1p(times[-1])],
+        [times[-1] - times[0], packets[packets[:, 2] == 0][:, 1].sum(), sizes.max()],
+        [-1 if reset is None else reset, -1 if reset is None else np.log1p(reset)],
+        np.percentile(sizes, [5, 25, 50, 75, 95]),
+        np.percentile(gaps, [5, 25, 50, 75, 95]),
+        np.histogram(sizes, bins=[0, 64, 128, 192, 224, 240, 256, 320, 512, 1024, 2048, 1e9])[0] / len(sizes),
+    ])
+
+
+def classifiers():
+    return {
+        "trees": lambda: HistGradientBoostingClassifier(
+            max_iter=120, max_leaf_nodes=6, min_samples_leaf=6, l2_regularization=1.0
+        ),
+        "forest": lambda: RandomForestClassifier(400, min_samples_leaf=3, random_state=1, n_jobs=2),
+        "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=2000)),
+    }
+
+
+def area(labels, scores):
+    return np.mean([
+        average_precision_score(labels == topic, scores[:, topic]) for topic in range(scores.shape[1])
+    ])
+
+
+def interval(measure, count, rng):
+    values = []
+    for _ in range(RESAMPLES):
+        try:
+            values.append(measure(rng.integers(0, count, count)))
+        except ValueError:
+            continue
+    low, high = np.nanpercentile(values, [2.5, 97.5])
+    return {"low": float(low), "high": float(high)}
+
+
+def guess_topics(rows, labels, make):
+    scores = np.zeros((len(labels), labels.max() + 1))
+    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=1).split(rows, labels):
+        scores[test] = make().fit(rows[train], labels[train]).predict_proba(rows[test])
+    return scores
+
+
+def guess_tokens(rows, logs):
+    guessed = np.zeros(len(logs))
+    for train, test in KFold(FOLDS, shuffle=True, random_state=1).split(rows):
+        model = ExtraTreesRegressor(400, min_samples_leaf=2, random_state=1, n_jobs=2)
+        guessed[test] = model.fit(rows[train], logs[train]).predict(rows[test])
+    return guessed
+
+
+def explained_by_class(samples, logs):
+    """Share of the variance between samples whose answers have the same length to a kibibyte or a tenth of it."""
+    sums = np.array([sum(size for _, size, down in one["packets"] if down) for one in samples])
+    classes = np.round(np.log2(np.maximum(sums, 1)) * 4)
+    total = ((logs - logs.mean()) ** 2).sum()
+    between = sum(
+        (classes == one).sum() * (logs[classes == one].mean() - logs.mean()) ** 2
+        for one in np.unique(classes)
+    )
+    return float(between / total)
+
+
+def judge(samples, rng):
+    rows = np.array([features(one) for one in samples])
+    labels = np.array([one["topic"] for one in samples])
+    logs = np.log([one["tokens"] for one in samples])
+    blind = np.mean([area(labels, rng.random((len(labels), labels.max() + 1))) for _ in range(100)])
+    topics = {}
+    for name, make in classifiers().items():
+        scores = guess_topics(rows, labels, make)
+        spread = interval(lambda chosen: area(labels[chosen], scores[chosen]), len(labels), rng)
+        topics[name] = {"mean": float(area(labels, scores)), **spread}
+    guessed = guess_tokens(rows, logs)
+    spread = interval(lambda chosen: r2_score(logs[chosen], guessed[chosen]), len(logs), rng)
+    downs = [sum(size for _, size, down in one["packets"] if down) for one in samples]
+    return {
+        "samples": len(samples),
+        "baseRate": 1 / (int(labels.max()) + 1),
+        "blind": float(blind),
+        "topics": topics,
+        "tokens": {"mean": float(r2_score(logs, guessed)), **spread},
+        "byLengthClass": explained_by_class(samples, logs),
+        "resets": sum(one["resetMs"] is not None for one in samples),
+        "downBytes": float(np.mean(downs)),
+        "totalMs": float(np.median([one["totalMs"] for one in samples])),
+    }
+
+
+def main(path, results):
+    with open(path, encoding="utf-8") as lines:
+        samples = [json.loads(line) for line in lines]
+    rng = np.random.default_rng(1)
+    report = []
+    cells = sorted({(one["leg"], one["kind"], one["shape"]) for one in samples})
+    for leg, kind, shape in cells:
+        own = [one for one in samples if (one["leg"], one["kind"], one["shape"]) == (leg, kind, shape)]
+        report.append({"leg": leg, "kind": kind, "shape": shape, **judge(own, rng)})
+        print(leg, kind, shape, json.dumps(report[-1]["tokens"]), flush=True)
+    with open(results, "w", encoding="utf-8") as file:
+        json.dump(report, file, indent=2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
