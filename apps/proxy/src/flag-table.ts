@@ -117,7 +117,7 @@ const flags = {
     default: 'default',
     choices: ['off', 'default', 'strict'],
     group: ours,
-    help: 'how strongly the sizes and times of encrypted messages are levelled out',
+    help: 'how strongly the sizes and times of encrypted messages are levelled out; strict calls take a minute or more',
   },
   workers: {
     type: 'integer',

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 FOLDS = 5
-RESAMPLES = 300
+RESAMPLES = 200
 
 
 def features(sample):
@@ -45,9 +45,9 @@ def features(sample):
 def classifiers():
     return {
         "trees": lambda: HistGradientBoostingClassifier(
-            max_iter=120, max_leaf_nodes=6, min_samples_leaf=6, l2_regularization=1.0
+            max_iter=80, max_leaf_nodes=6, min_samples_leaf=6, l2_regularization=1.0
         ),
-        "forest": lambda: RandomForestClassifier(400, min_samples_leaf=3, random_state=1, n_jobs=2),
+        "forest": lambda: RandomForestClassifier(200, min_samples_leaf=3, random_state=1),
         "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=2000)),
     }
 
@@ -79,7 +79,7 @@ def guess_topics(rows, labels, make):
 def guess_tokens(rows, logs):
     guessed = np.zeros(len(logs))
     for train, test in KFold(FOLDS, shuffle=True, random_state=1).split(rows):
-        model = ExtraTreesRegressor(400, min_samples_leaf=2, random_state=1, n_jobs=2)
+        model = ExtraTreesRegressor(200, min_samples_leaf=2, random_state=1)
         guessed[test] = model.fit(rows[train], logs[train]).predict(rows[test])
     return guessed
 
