@@ -46,16 +46,16 @@ export const curveText = `## How lengths were chosen
 
 Within one length nothing was found; which length an answer has is what remains. The table is computed, not recorded: what the length
 alone tells an ideal attacker. Answers have 12 to 2,563 tokens at 50 tokens a second, 7 topics whose medians are spread over a factor
-of 25. "Explained" is the share of the variance of the logarithm of the number of tokens (R²). Bytes are those of the clock, 20 KiB a
-second. \`bench/shape/length-curve.ts\` computes it.
+of 25. "Explained" is the share of the variance of the logarithm of the number of tokens (R²). Bytes are those of the default clock, 25 KiB
+a second. \`bench/shape/length-curve.ts\` computes it.
 `
 
 export const curveChoice = `\`default\` is 6.4 s and growth by two between client and worker: below the goal of 0.1 for topics at 12 % more bytes than 3.2 s. It
 misses the goal of 0.5 for R²: 12.8 s would reach it, but streams keep their place in a worker's capacity while they are padded,
 so that short answers would take four times the places that they took with 3.2 s. \`strict\` is 64 s and growth by four: one length for
 all answers here. Proxyless clients have to wait for the padding, so their \`default\` is 3.2 s; their \`strict\` is that of the worker.
-At 10 tokens a second 64 s are 640 tokens, and longer answers show; engines faster than 80 tokens a second get a faster clock, and the
-first length then holds as many bytes.
+At 10 tokens a second 64 s are 640 tokens, and longer answers show; engines faster than 100 tokens a second (160 if strict) get
+a faster clock, and the first length then holds as many bytes.
 `
 
 export const remains = `## What stays visible
@@ -65,8 +65,9 @@ export const remains = `## What stays visible
   strict. The conversation so far is in it, but it takes many turns from one class to the next.
 - By default, the time to the first frame: how long the prompt took to be read, and so whether it was cached. If strict, frames begin with
   the request; on the way to a proxyless client the first byte comes 4 s × 2ⁿ after it.
-- The class of an answer's length: 128 × 2ⁿ units of 1 KiB by default, 1280 × 4ⁿ if strict.
-- The pace class: an engine with more than some 80 tokens a second gets twice the bytes, from the moment when that shows.
+- The class of an answer's length: 128 × 2ⁿ units of 1.25 KiB by default, 1280 × 4ⁿ of 2 KiB if strict.
+- The pace class: an engine with more than some 100 tokens a second (160 if strict) gets twice the bytes, from the moment when that
+  shows. Near that speed, or on a machine without time, long answers double the pace and short ones do not: lengths show.
 - By default, what an application does once it has its answer: an agent that asks again at once shows when the answer was whole.
   \`strict\` holds back everything from the finish reason on, so every streamed call takes 64 s or more; the text itself is not held back.
 - By default, the time of an answer that is not streamed; its length is one of 8, 32, 128, 256 KiB and so on. If strict, it is released
@@ -76,5 +77,5 @@ export const remains = `## What stays visible
   the SDK read the padding on, up to 4,096 answers, 64 MiB and 15 minutes each in one process of the proxy.
 - To the gateway, exact counts of tokens: it writes the bill. They tell more than the shaped frames do.
 - On the way from a plain HTTPS client to the proxyless endpoint: the lengths of requests, and by default a finer class of the answer's
-  length (64 KiB × 2ⁿ).
+  length (80 KiB × 2ⁿ).
 `

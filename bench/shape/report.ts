@@ -82,7 +82,7 @@ function recordingLine(recording: Recording, scripted: SetResult): string {
 function curveTable(): string {
   const row = ({ leastSeconds, growth, ...leak }: LengthLeak) => [
     ...[`${leastSeconds} s`, growth, leak.areaAboveBase.toFixed(3), leak.worstTopic.toFixed(2)],
-    ...[leak.explained.toFixed(2), leak.meanSeconds.toFixed(1), Math.round(leak.meanSeconds * 20)],
+    ...[leak.explained.toFixed(2), leak.meanSeconds.toFixed(1), Math.round(leak.meanSeconds * 25)],
   ]
   const curve = lengthCurve({ topics: 7, tokensPerSecond: 50 })
   return table(

@@ -42,7 +42,6 @@ afterAll(async () => {
 /** `fetch` is that of the SDK where no proxy is asked. */
 type Ask = (url: string, words: number, fetch?: typeof globalThis.fetch) => Promise<string>
 const model = 'org/chat-1'
-const growths = { default: 2, strict: 4 }
 const messages = (words: number) => [{ role: 'user' as const, content: `say ${words} words` }]
 
 const clients: Record<string, Ask> = {
@@ -126,10 +125,15 @@ async function answerBytes(ask: Ask, url: string, words: number): Promise<number
 }
 
 /** A busy machine may need the next length; an answer that was cut would have none of them. */
-async function expectLengthOfShape(ask: Ask, url: string, growth: number): Promise<void> {
+async function expectLengthOfShape(
+  ask: Ask,
+  url: string,
+  name: 'default' | 'strict',
+): Promise<void> {
+  const { unitBytes = 0, growth = 0 } = shortShapes(name).stream ?? {}
   for (const words of [2, 40]) {
     const bytes = await answerBytes(ask, url, words)
-    const lengths = [0, 1, 2, 3].map((power) => shortUnits * growth ** power * 1045)
+    const lengths = [0, 1, 2, 3].map((power) => shortUnits * growth ** power * (unitBytes + 21))
     const over = lengths.map((length) => bytes - length)
     expect(over.some((rest) => rest > 0 && rest < otherBytes)).toBe(true)
   }
@@ -138,7 +142,7 @@ async function expectLengthOfShape(ask: Ask, url: string, growth: number): Promi
 for (const shape of ['default', 'strict'] as const) {
   for (const [name, ask] of Object.entries(clients)) {
     test(`${shape}, ${name}: nobody sees when the answer was whole`, async () => {
-      await expectLengthOfShape(ask, proxies[shape].url, growths[shape])
+      await expectLengthOfShape(ask, proxies[shape].url, shape)
     }, 60_000)
   }
 }
@@ -151,7 +155,7 @@ for (const shape of ['default', 'strict'] as const) {
     for (const name of ['openai, chat', 'openai, responses', 'anthropic']) {
       const ask: Ask = async (url, words) =>
         (await clients[name]?.(url, words, fetch as typeof globalThis.fetch)) ?? ''
-      await expectLengthOfShape(ask, tapUrl, growths[shape])
+      await expectLengthOfShape(ask, tapUrl, shape)
     }
   }, 60_000)
 }
@@ -161,7 +165,7 @@ const noPython = python === undefined ? 'no Python with the openai package' : un
 unlessMissing(noPython).test(
   'strict, openai for Python: nobody sees when the answer was whole',
   async () => {
-    await expectLengthOfShape(askFromPython(python ?? ''), proxies.strict.url, growths.strict)
+    await expectLengthOfShape(askFromPython(python ?? ''), proxies.strict.url, 'strict')
   },
   120_000,
 )

@@ -132,7 +132,7 @@ for (const shape of ['default', 'strict'] as const) {
       sums.push(tap.answerBytes() - before)
     }
     const [short = 0, long = 0] = sums
-    // 64 KiB and the last events, or as much as came from the worker: in either case the same.
+    // 80 KiB and the last events, or as much as came from the worker: in either case the same.
     expect(short).toBeGreaterThan(60 * 1024)
     const classes = [1, 2, 4].map((factor) => Math.abs(long - short * factor))
     expect(Math.min(...classes)).toBeLessThan(20 * 1024)

@@ -25,7 +25,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return undefined
     case 'default':
       return {
-        leastStreamBytes: 64 * 1024,
+        leastStreamBytes: 80 * 1024,
         waitsForEnd: false,
         firstByteAfterMs: 0,
         leastTailBytes: 16 * 1024,

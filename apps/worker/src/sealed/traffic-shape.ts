@@ -42,7 +42,8 @@ const shapes: { readonly [name in TrafficShape]: Shape } = {
   off: { stream: undefined, whole: undefined },
   default: {
     stream: {
-      ...{ tickMs: 50, unitBytes: 1024, leastUnits: 128, growth: 2 },
+      // Some 100 tokens a second.
+      ...{ tickMs: 50, unitBytes: 1280, leastUnits: 128, growth: 2 },
       ...{ marksWhole: true, startsAtOnce: false, patienceTicks: 24, burstTicks: 20 },
     },
     whole: { leastBytes: 8 * 1024, growth: 4, textAfterMs: 0, otherAfterMs: 0 },
@@ -50,7 +51,8 @@ const shapes: { readonly [name in TrafficShape]: Shape } = {
   // What an application does once it has its answer can be seen, too: it gets the end late.
   strict: {
     stream: {
-      ...{ tickMs: 50, unitBytes: 1024, leastUnits: 1280, growth: 4 },
+      // Some 160 tokens a second.
+      ...{ tickMs: 50, unitBytes: 2048, leastUnits: 1280, growth: 4 },
       ...{ marksWhole: false, startsAtOnce: true, patienceTicks: 48, burstTicks: 64 },
     },
     whole: { leastBytes: 256 * 1024, growth: 4, textAfterMs: 60_000, otherAfterMs: 1_000 },
