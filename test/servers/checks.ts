@@ -304,7 +304,15 @@ const chatChecks: readonly Check[] = [
       ...{ tools, max_tokens: 120 },
       tool_choice: { type: 'function', function: { name: 'get_weather' } },
     },
-    (value) => value.choices[0].calls[0][0] === 'get_weather',
+    undefined,
+    {
+      ours: {
+        holds: (value) =>
+          value.choices[0].calls[0][0] === 'get_weather' &&
+          value.choices[0].finish_reason === 'tool_calls',
+        why: 'vLLM says stop after a named tool; clients wait for tool_calls',
+      },
+    },
   ),
   chat(
     'no tool allowed',

@@ -84,7 +84,7 @@ export async function completeReply(context: ReplyContext, signal: AbortSignal):
     role: 'assistant',
     content: calls.length > 0 ? null : join('content'),
     reasoning: join('reasoning') || null,
-    tool_calls: calls,
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
   }
   const said = context.isChat ? { message } : { text: join('content') }
   const choices = Array.from({ length: Number(context.body.n ?? 1) }, (_, index) => ({

@@ -154,7 +154,7 @@ function respond(
   const { path, body } = record
   const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
   if (lacksPaths.includes(path)) return refuse(404, 'not found')
-  if (kind === 'vllm' && !isSaltAccepted(body.cache_salt)) return refuse(400, saltRefusal)
+  if (kind === 'vllm' && !isSaltAccepted(body.cache_salt)) return refuse(400, saltRefusal, path)
   const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':
@@ -202,9 +202,9 @@ function generate(
   const body = native === undefined ? record.body : asChat(native, record.body)
   const asked = readAsked(body)
   const reply = options.reply?.(asked) ?? orderedReply(asked)
-  if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message)
+  if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message, path)
   if (reply.lateError !== undefined && body.stream !== true)
-    return refuse(reply.lateError.status, reply.lateError.message)
+    return refuse(reply.lateError.status, reply.lateError.message, path)
   const prompt = promptTokens(body)
   if (prompt.length > 50 && options.refusesLongOn?.includes(path))
     return refuse(400, 'it does not like this')
@@ -213,7 +213,7 @@ function generate(
   const prompts = Array.isArray(body.prompt) ? body.prompt : [body.prompt]
   const longest = Math.max(...prompts.map((one) => promptTokens({ ...body, prompt: one }).length))
   if (longest + output > limit) {
-    return refuse(400, overflow(prompt.length, output, limit, native))
+    return refuse(400, overflow(prompt.length, output, limit, native), path)
   }
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
   const isDropped = options.dropsSaltOn?.includes(path) ?? false
@@ -258,7 +258,10 @@ function overflow(
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
 }
 
-function refuse(status: number, message: string): Response {
+/** Messages have the error form of their dialect, all else OpenAI's. */
+function refuse(status: number, message: string, path = ''): Response {
   const type = status < 500 ? 'BadRequestError' : 'InternalServerError'
+  if (path === '/v1/messages')
+    return Response.json({ type: 'error', error: { type, message } }, { status })
   return Response.json({ error: { message, type, param: null, code: status } }, { status })
 }
