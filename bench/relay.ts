@@ -18,7 +18,8 @@ const seconds = Number(optionOf('seconds') ?? 5)
 const rounds = Number(optionOf('rounds') ?? 3)
 const warmUpSeconds = Number(optionOf('warmUp') ?? 8)
 const connections = 32
-const operatorToken = 'operator-token-of-the-benchmark-0123456789'
+const adminToken = 'admin-token-of-the-benchmark-0123456789'
+const registerToken = 'register-token-of-the-benchmark-0123456789'
 const kinds = ['small', 'stream'] as const
 const goals = { small: 0.5, stream: 0.7 } as const
 const directory = mkdtempSync(join(tmpdir(), 'bench-relay-'))
@@ -126,7 +127,7 @@ function gatewayArgs(port: number): string[] {
   return [
     ['--port', String(port)],
     ['--dataDir', join(directory, 'gateway')],
-    ['--operatorToken', operatorToken],
+    ['--adminToken', adminToken, '--registerToken', registerToken],
     ['--leaseSeconds', '3600'],
     // The upstream reports no usage; what is awaited would be booked as lost in the middle of it all.
     ['--usageGraceMs', '3600000'],
@@ -137,7 +138,9 @@ async function prepareGateway(port: number, upstream: number): Promise<string> {
   const call = async (method: string, path: string, body: unknown) => {
     const response = await fetch(`http://127.0.0.1:${port}/privatemode/v1/${path}`, {
       method,
-      headers: { authorization: `Bearer ${operatorToken}` },
+      headers: {
+        authorization: `Bearer ${path.startsWith('registry/') ? registerToken : adminToken}`,
+      },
       body: JSON.stringify(body),
     })
     if (!response.ok) throw new Error(await response.text())

@@ -15,7 +15,8 @@ import { startScriptedServer } from '../packages/inference/src/testing/scripted-
 import { startProgram } from '../test/deploy/running-program.ts'
 import { listProcesses } from '../test/process-table.ts'
 
-const token = 'operator-token-for-tests-0123456789abcdef'
+const token = 'admin-token-for-tests-0123456789abcdef'
+const registerToken = 'register-token-for-tests-0123456789abcdef'
 const chunks = 128
 const wholes = Number(process.argv[2] ?? 1500)
 const streams = Math.ceil(wholes / 10)
@@ -31,14 +32,14 @@ const gatewayPort = freePort()
 const gatewayUrl = `http://127.0.0.1:${gatewayPort}`
 const gateway = startProgram([
   ...[...app('gateway'), '--port', `${gatewayPort}`, '--databaseUrl', database.url],
-  ...['--operatorToken', token],
+  ...['--adminToken', token, '--registerToken', registerToken],
 ])
 await gateway.until(/gateway is ready/)
 const engine = ['--engineUrl', server.url, '--softwareIdentity', join(folder, 'leaf.json')]
 const [described] = await startProgram([...app('worker'), 'describe', ...engine]).until(/^\{.*\}$/m)
 const worker = startProgram([
   ...[...app('worker'), '--port', `${freePort()}`, '--gatewayUrl', gatewayUrl],
-  ...['--operatorToken', token, ...engine],
+  ...['--registerToken', registerToken, ...engine],
 ])
 await worker.until(/worker is ready/)
 const proxyPort = freePort()

@@ -16,7 +16,8 @@ import { jsonType, partOf, type Target, type TargetName } from './target.ts'
 export type Shape = 'off' | 'default'
 
 const startWithinMs = 60_000
-const operatorToken = 'operator-token-of-the-benchmark-0123456789'
+const adminToken = 'admin-token-of-the-benchmark-0123456789'
+const registerToken = 'register-token-of-the-benchmark-0123456789'
 const program = (name: string) => [process.execPath, `apps/${name}/src/main.ts`]
 
 /** Where a proxy finds and how it trusts its backend. */
@@ -99,7 +100,7 @@ export async function startPath(place: Place): Promise<Path> {
   const tap = tapRegistration(url)
   const worker = startChild('worker', 'measured', [
     ...[...program('worker'), '--port', String(workerPort), '--gatewayUrl', tap.url],
-    ...['--operatorToken', operatorToken, ...engine],
+    ...['--registerToken', registerToken, ...engine],
   ])
   await untilAnswers(`http://127.0.0.1:${workerPort}/health`, startWithinMs, 200)
   while (tap.relayKey() === undefined) await Bun.sleep(20)
@@ -146,7 +147,8 @@ export async function startGateway(
 ): Promise<{ readonly url: string; readonly child: Child }> {
   const port = String(freePort())
   const child = startChild('gateway', 'measured', [
-    ...[...program('gateway'), '--port', port, '--operatorToken', operatorToken],
+    ...[...program('gateway'), '--port', port, '--adminToken', adminToken],
+    ...['--registerToken', registerToken],
     // One key is all there is, and 256 at once are all that the worker takes.
     ...['--dataDir', dataDir, '--keySharePercent', '100', ...more],
   ])
@@ -167,7 +169,10 @@ export async function askGateway(
   path: string,
   body: unknown,
 ): Promise<Record<string, unknown>> {
-  const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' }
+  const headers = {
+    authorization: `Bearer ${path.startsWith('registry/') ? registerToken : adminToken}`,
+    'content-type': 'application/json',
+  }
   const init = { method, headers, body: JSON.stringify(body) }
   const response = await fetch(`${url}/privatemode/v1/${path}`, init)
   if (!response.ok) throw new Error(`the gateway refused ${path}: ${response.status}`)

@@ -74,7 +74,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
       .map(([name]) => name)
     expect(Object.keys(schema.gateway.properties.limits.properties).sort()).toEqual(limits.sort())
     const managed = [
-      ...['port', 'host', 'publicUrl', 'gatewayUrl', 'operatorToken', 'engineUrl', 'logFormat'],
+      ...['port', 'host', 'publicUrl', 'gatewayUrl', 'registerToken', 'engineUrl', 'logFormat'],
       ...['softwareIdentity', 'gpus', 'metricsPort', 'gatewayCaPath', 'allowPlainGateway'],
       // Of the embedded engine, which the image of the worker does not have.
       ...['modelsFile', 'engineThreads', 'promptCacheMib', 'maxWaiting'],

@@ -87,7 +87,7 @@ export class ClientStack {
   }
 
   async #administer(path: string, body?: object): Promise<unknown> {
-    const token = readFileSync(join(this.stack.home, 'keys', 'operator-token'), 'utf8')
+    const token = readFileSync(join(this.stack.home, 'keys', 'admin-token'), 'utf8')
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const posted = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
     const url = `${this.stack.gatewayUrl}/privatemode/v1/admin/${path}`

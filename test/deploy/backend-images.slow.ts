@@ -16,7 +16,8 @@ import { startScriptedServer } from '../../packages/inference/src/testing/script
 import { type RunningProgram, startProgram } from './running-program.ts'
 import { bareCommand, cannotRunBare, unpackImage } from './unpacked-image.ts'
 
-const token = 'operator-token-for-tests-0123456789abcdef'
+const token = 'admin-token-for-tests-0123456789abcdef'
+const registerToken = 'register-token-for-tests-0123456789abcdef'
 const images = {
   proxy: unpackImage('privatemode-proxy', 'amd64'),
   gateway: unpackImage('privatemode-gateway', 'amd64'),
@@ -41,7 +42,8 @@ unlessMissing(cannotRunBare).describe('the images together', () => {
     const gatewayPort = freePort()
     const gatewayUrl = `http://127.0.0.1:${gatewayPort}`
     await start('gateway', /gateway is ready/, [
-      ...['--host', '127.0.0.1', '--port', `${gatewayPort}`, '--operatorToken', token],
+      ...['--host', '127.0.0.1', '--port', `${gatewayPort}`, '--adminToken', token],
+      ...['--registerToken', registerToken],
       ...['--dataDir', '/workspace/database', '--portalDir', '/usr/share/privatemode/portal'],
     ])
     const engine = ['--engineUrl', server.url, '--softwareIdentity', '/workspace/leaf.json']
@@ -49,7 +51,7 @@ unlessMissing(cannotRunBare).describe('the images together', () => {
     const metricsPort = freePort()
     await start('worker', /worker is ready/, [
       ...['--host', '127.0.0.1', '--port', `${freePort()}`, '--gatewayUrl', gatewayUrl],
-      ...['--operatorToken', token, '--metricsPort', `${metricsPort}`, ...engine],
+      ...['--registerToken', registerToken, '--metricsPort', `${metricsPort}`, ...engine],
     ])
     const fingerprint = await softwareRootFingerprint(root)
     writeManifest(fingerprint, described)

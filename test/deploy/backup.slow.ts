@@ -7,7 +7,8 @@ import { type Gateway, parseSettings, startGateway } from '@privatemode/gateway'
 import { unlessMissing } from '@privatemode/service/testing'
 import { findPostgres, startPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 
-const token = 'operator-token-for-tests-0123456789abcdef'
+const token = 'admin-token-for-tests-0123456789abcdef'
+const registerToken = 'register-token-for-tests-0123456789abcdef'
 
 test('a copy of the folder of the embedded database is a backup', () =>
   inFolder(async (folder) => {
@@ -53,7 +54,8 @@ unlessMissing(noDump).test('pg_dump of a running server, restored into another, 
 )
 
 async function withGateway<T>(args: string[], use: (gateway: Gateway) => Promise<T>): Promise<T> {
-  const all = ['--port', '0', '--operatorToken', token, '--logLevel', 'error', ...args]
+  const tokens = ['--adminToken', token, '--registerToken', registerToken]
+  const all = ['--port', '0', ...tokens, '--logLevel', 'error', ...args]
   const parsed = parseSettings({ args: all, env: {} })
   if (parsed.kind !== 'settings') throw new Error('no settings')
   const gateway = await startGateway(parsed.settings)

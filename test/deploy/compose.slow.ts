@@ -107,7 +107,7 @@ async function createKey(): Promise<string> {
   const program = startProgram([
     ...[process.execPath, main, 'keys', 'create', '--name', 'first'],
     ...['--gateway', `http://127.0.0.1:${ports.gateway}`],
-    ...['--operatorToken', `@${secretPath('operator-token')}`],
+    ...['--adminToken', `@${secretPath('admin-token')}`],
   ])
   const [, secret = ''] = await program.until(/"secret": "([^"]+)"/)
   return secret

@@ -25,7 +25,10 @@ import { startProgram } from './running-program.ts'
 import { openServiceDoor } from './service-door.ts'
 import { startTraffic } from './traffic.ts'
 
-const token = 'operator-token-for-tests-0123456789abcdef'
+const adminToken = 'admin-token-for-tests-0123456789abcdef'
+/** The one token of an older build, which workers go on registering with. */
+const token = 'register-token-for-tests-0123456789abcdef'
+const oneToken = ['--operatorToken', token]
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-upgrade-'))
 const logDir = join(folder, 'log')
 const ends: (() => unknown)[] = []
@@ -66,7 +69,10 @@ unlessMissing(missingPostgres()).test(
       const port = freePort()
       const gateway = startProgram([
         ...[...build.command('gateway'), '--port', `${port}`, '--databaseUrl', database.url],
-        ...['--logDir', logDir, '--operatorToken', token],
+        ...['--logDir', logDir],
+        ...(splitsTokens(build)
+          ? ['--adminToken', adminToken, '--registerToken', token]
+          : oneToken),
       ])
       ends.push(() => gateway.stop())
       await gateway.until(/gateway is ready/)
@@ -76,7 +82,8 @@ unlessMissing(missingPostgres()).test(
     const startWorker = async (build: ProgramBuild) => {
       const worker = startProgram([
         ...[...build.command('worker'), '--engineUrl', server.url, '--port', `${freePort()}`],
-        ...['--gatewayUrl', door.url, '--operatorToken', token],
+        ...['--gatewayUrl', door.url],
+        ...(splitsTokens(build) ? ['--registerToken', token] : oneToken),
         ...['--softwareIdentity', join(folder, 'leaf.json')],
       ])
       ends.push(() => worker.stop())
@@ -96,7 +103,7 @@ unlessMissing(missingPostgres()).test(
 
     const oldGateway = await startGateway(old)
     const oldWorker = await startWorker(old)
-    const key = await createKey(door.url)
+    const key = await createKey(door.url, splitsTokens(old) ? adminToken : token)
     const oldProxy = await startProxy(old, key)
     const traffic = startTraffic()
     traffic.through(oldProxy.url)
@@ -160,10 +167,16 @@ function makePublisher(signerText: string, root: string) {
   }
 }
 
-async function createKey(gatewayUrl: string): Promise<string> {
+/** Older builds have one token for everything. */
+function splitsTokens(build: ProgramBuild): boolean {
+  const help = Bun.spawnSync([...build.command('gateway'), '--help'])
+  return help.stdout.toString().includes('--registerToken')
+}
+
+async function createKey(gatewayUrl: string, bearer: string): Promise<string> {
   const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
     body: '{"name":"upgrade"}',
   })
   return ((await response.json()) as { secret: string }).secret

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { answerOf, privateFetch } from '@privatemode/sdk'
-import { operatorToken, startSystem } from './system.ts'
+import { adminToken, startSystem } from './system.ts'
 
 const system = await startSystem()
 afterAll(() => system.stop(), 90_000)
@@ -28,7 +28,7 @@ async function ask(path: string, stream: boolean): Promise<string> {
 async function exportBill(rows: number): Promise<string> {
   const url = `${system.gatewayUrl}/privatemode/v1/admin/usage/export.csv?from=2020-01-01&to=2100-01-01`
   for (let tries = 0; ; tries++) {
-    const response = await fetch(url, { headers: { authorization: `Bearer ${operatorToken}` } })
+    const response = await fetch(url, { headers: { authorization: `Bearer ${adminToken}` } })
     const csv = await response.text()
     if (csv.trimEnd().split('\r\n').length === rows + 1) return csv
     if (tries === 200) throw new Error(`the bill has not ${rows} rows: ${csv}`)

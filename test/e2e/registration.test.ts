@@ -15,7 +15,8 @@ import {
 } from '../../packages/inference/src/testing/scripted-server.ts'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
 
-const token = 'operator-token-over-tls-0123456789abcdef'
+const token = 'register-token-over-tls-0123456789abcdef'
+const adminToken = 'admin-token-over-tls-0123456789abcdef'
 const authority = createTestAuthority('Operator CA')
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-registration-'))
 const inFolder = (name: string) => join(folder, name)
@@ -40,7 +41,8 @@ beforeAll(async () => {
   engine = startScriptedServer()
   const gateway = start('gateway', [
     ...['--tlsCertPath', inFolder('cert.pem'), '--tlsKeyPath', inFolder('key.pem')],
-    ...['--dataDir', inFolder('gateway'), '--operatorToken', token],
+    ...['--dataDir', inFolder('gateway'), '--registerToken', token],
+    ...['--adminToken', adminToken],
   ])
   const ready = await gateway.until(/gateway is ready.*?(https:\/\/127\.0\.0\.1:\d+)/)
   gatewayUrl = ready[1] ?? ''
@@ -58,16 +60,16 @@ function start(name: string, args: readonly string[]): RunningProgram {
   return program
 }
 
-function startWorker(args: readonly string[], operatorToken = token): RunningProgram {
+function startWorker(args: readonly string[], registerToken = token): RunningProgram {
   return start('worker', [
-    ...['--gatewayUrl', gatewayUrl, '--operatorToken', operatorToken],
+    ...['--gatewayUrl', gatewayUrl, '--registerToken', registerToken],
     ...['--engineUrl', engine.url, '--softwareIdentity', inFolder('leaf.json'), ...args],
   ])
 }
 
 async function listed(): Promise<{ id: string; lease_until: string }[]> {
   const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/workers`, {
-    headers: { authorization: `Bearer ${token}` },
+    headers: { authorization: `Bearer ${adminToken}` },
     tls: { ca: authority.certPem },
   })
   return ((await response.json()) as { workers: { id: string; lease_until: string }[] }).workers

@@ -196,7 +196,13 @@ test('a busy port is one clear sentence and a failed start', async () => {
 }, 90_000)
 
 test('keys, tokens and the database are readable by their owner only', () => {
-  for (const name of ['api-key', 'keys/operator-token', 'keys/software-root.json', 'tls/key.pem']) {
+  for (const name of [
+    'api-key',
+    'keys/admin-token',
+    'keys/register-token',
+    'keys/software-root.json',
+    'tls/key.pem',
+  ]) {
     const { stdout } = Bun.spawnSync(['stat', '-c', '%a', `${stack.home}/${name}`])
     expect(stdout.toString().trim()).toBe('600')
   }

@@ -30,7 +30,8 @@ import type { shapeOf } from '../../apps/worker/src/sealed/traffic-shape.ts'
 import type { Engine } from '../../packages/inference/src/engine.ts'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 
-export const operatorToken = 'operator-token-for-tests-0123456789abcdef'
+export const adminToken = 'admin-token-for-tests-0123456789abcdef'
+const registerToken = 'register-token-for-tests-0123456789abcdef'
 
 export type System = {
   readonly gatewayUrl: string
@@ -147,7 +148,10 @@ function gatewaySettings(dataDir: string) {
   args.push('--logLevel', 'debug') // what a log may say is searched for what it must not
   // All share one thread: where a test keeps it for seconds, nobody renews a lease meanwhile.
   args.push('--leaseSeconds', '600')
-  const env = { PRIVATEMODE_GATEWAY_OPERATOR_TOKEN: operatorToken }
+  const env = {
+    PRIVATEMODE_GATEWAY_ADMIN_TOKEN: adminToken,
+    PRIVATEMODE_GATEWAY_REGISTER_TOKEN: registerToken,
+  }
   const parsed = parseGatewaySettings({ args, env })
   if (parsed.kind !== 'settings') throw new Error('no settings')
   return parsed.settings
@@ -165,7 +169,7 @@ function workerSettings(
   const args = ['--port', String(port), '--gatewayUrl', gatewayUrl, '--modelsFile', modelsFile]
   if (tap !== undefined) args.push('--publicUrl', tap(`http://127.0.0.1:${port}`))
   args.push('--softwareIdentity', identityPath, '--drainMs', '500')
-  const env = { PRIVATEMODE_WORKER_OPERATOR_TOKEN: operatorToken }
+  const env = { PRIVATEMODE_WORKER_REGISTER_TOKEN: registerToken }
   const parsed = parseWorkerSettings({ args, env })
   if (parsed.kind !== 'settings') throw new Error('no settings')
   return parsed.settings
@@ -209,14 +213,14 @@ function relayAs(
 async function billedRequests(gatewayUrl: string): Promise<BilledRequest[]> {
   const range = 'from=2020-01-01&to=2100-01-01&limit=1000'
   const url = `${gatewayUrl}/privatemode/v1/admin/usage/requests?${range}`
-  const response = await fetch(url, { headers: { authorization: `Bearer ${operatorToken}` } })
+  const response = await fetch(url, { headers: { authorization: `Bearer ${adminToken}` } })
   return ((await response.json()) as { requests: BilledRequest[] }).requests
 }
 
 async function newKey(gatewayUrl: string, name: string, limits: object = {}): Promise<string> {
   const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
     body: JSON.stringify({ name, limits }),
   })
   return ((await response.json()) as { secret: string }).secret

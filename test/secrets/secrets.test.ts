@@ -22,7 +22,7 @@ let server: ScriptedServer
 let stack: RunningStack
 let proxy: Entrance
 let proxyless: Entrance
-let operatorToken: string
+let tokens: string[]
 
 beforeAll(async () => {
   server = startScriptedServer()
@@ -30,7 +30,9 @@ beforeAll(async () => {
   const { proxyUrl, proxylessUrl, apiKey, ca } = stack
   proxy = new Entrance('proxy', () => ({ url: proxyUrl, apiKey: undefined, ca: undefined }))
   proxyless = new Entrance('proxyless', () => ({ url: proxylessUrl, apiKey, ca }))
-  operatorToken = readFileSync(join(home, 'keys', 'operator-token'), 'utf8')
+  tokens = ['admin-token', 'register-token'].map((name) =>
+    readFileSync(join(home, 'keys', name), 'utf8'),
+  )
 }, startLimitMs)
 
 afterAll(async () => {
@@ -59,7 +61,7 @@ async function outputsOfStack(): Promise<Output[]> {
 
 /** The whole key would be found by its end as well; the beginning is public. */
 const secretPartOf = (apiKey: string) => apiKey.slice(apiKey.lastIndexOf('_') + 1)
-const allSecrets = () => [...Object.values(marked), secretPartOf(stack.apiKey), operatorToken]
+const allSecrets = () => [...Object.values(marked), secretPartOf(stack.apiKey), ...tokens]
 
 test('no output of any part has content, keys or salts, whatever goes wrong', async () => {
   for (const entrance of [proxy, proxyless]) {
@@ -152,10 +154,10 @@ test('a command line that is wrong is not repeated with its secrets', async () =
     await runProxy(['--port', 'none'], { PRIVATEMODE_PROXY_API_KEY: secret }),
   ].map(({ stdout, stderr }) => stdout + stderr)
   const programs: [string, string[]][] = [
-    ['gateway', ['--operatorToken', secret, '--no-such-flag']],
-    ['gateway', ['--operatorToken', secret, '--databaseUrl', `postgres://u:${secret}@[bad`]],
-    ['worker', ['--operatorToken', secret, '--no-such-flag']],
-    ['worker', [`--operatorToken=${secret}`, '--port', 'none']],
+    ['gateway', ['--adminToken', secret, '--no-such-flag']],
+    ['gateway', ['--adminToken', secret, '--databaseUrl', `postgres://u:${secret}@[bad`]],
+    ['worker', ['--registerToken', secret, '--no-such-flag']],
+    ['worker', [`--registerToken=${secret}`, '--port', 'none']],
   ]
   for (const [app, args] of programs) {
     const main = join(root, `apps/${app}/src/main.ts`)

@@ -14,7 +14,6 @@ import {
   metricsContentType,
   newRequestId,
   type OutboundFetch,
-  type Secret,
 } from '@privatemode/service'
 import type { AdminParts } from './admin/admin-route.ts'
 import { answerAdmin } from './admin/admin-router.ts'
@@ -24,12 +23,12 @@ import { bearerOf } from './http/bearer.ts'
 import { clientAddress } from './http/client-address.ts'
 import { LimitError } from './limits/limit-error.ts'
 import { answerUsage, type UsageParts } from './metering/usage-routes.ts'
-import { type CheckOperator, operatorCheck } from './operator/operator-token.ts'
 import { answerRegistry, type RegistryParts } from './registry/registry-routes.ts'
 import { listDirectory } from './relay/directory.ts'
 import { relayAttestation } from './relay/relay-attestation.ts'
 import type { RelayParts } from './relay/relay-parts.ts'
 import { relaySealed } from './relay/relay-sealed.ts'
+import type { CheckToken } from './tokens/token-check.ts'
 import type { GatewayMetrics } from './watching/gateway-metrics.ts'
 
 export type AppParts = {
@@ -38,7 +37,7 @@ export type AppParts = {
   readonly usage: UsageParts
   /** To workers. */
   readonly fetch: OutboundFetch
-  readonly checkOperator: CheckOperator
+  readonly tokens: Tokens
   readonly admin: AdminParts
   readonly manifestLog: StaticFiles | undefined
   readonly portal: StaticFiles | undefined
@@ -51,11 +50,16 @@ export type AppParts = {
   readonly log: Log
 }
 
+export type Tokens = {
+  readonly admin: CheckToken
+  readonly register: CheckToken
+  /** Undefined: whoever reaches the port may read metrics. */
+  readonly metrics: CheckToken | undefined
+}
+
 export type Watching = {
   readonly metrics: GatewayMetrics
   readonly enabled: boolean
-  /** Who reads the metrics sends this as a Bearer token, if it is set. */
-  readonly token: Secret | undefined
 }
 
 export type App = {
@@ -119,7 +123,7 @@ async function route(
       'the gateway has no inference API, because it cannot read prompts: send this request to your privatemode-proxy or to the proxyless endpoint',
     )
   }
-  if (path === '/metrics') return answerMetrics(request, parts.watching)
+  if (path === '/metrics') return answerMetrics(request, parts)
   if (!path.startsWith(fleetBase))
     return servePortal(parts.portal, onlyGet(request, path), request.headers.get('accept-encoding'))
   const rest = path.slice(fleetBase.length)
@@ -129,13 +133,7 @@ async function route(
   }
   if (rest.startsWith('admin/')) {
     const adminPath = rest.slice('admin'.length)
-    const response = await answerAdmin(
-      request,
-      adminPath,
-      address,
-      parts.admin,
-      parts.checkOperator,
-    )
+    const response = await answerAdmin(request, adminPath, address, parts.admin, parts.tokens.admin)
     response.headers.set('cache-control', 'no-store')
     return response
   }
@@ -155,11 +153,11 @@ async function route(
     return openToBrowsers(response)
   }
   if (rest === 'registry/usage') {
-    parts.checkOperator(bearer)
+    parts.tokens.register(bearer)
     return answerUsage(onlyPost(request), parts.usage)
   }
   if (rest.startsWith('registry/workers/')) {
-    parts.checkOperator(bearer)
+    parts.tokens.register(bearer)
     return answerRegistry(request, rest.slice('registry/workers/'.length), parts.registry)
   }
   throw new ApiError('not_found', 'no such path')
@@ -235,11 +233,9 @@ function openToBrowsers(response: Response): Response {
   return response
 }
 
-function answerMetrics(request: Request, watching: Watching): Response {
-  if (!watching.enabled) throw new ApiError('not_found', 'no such path')
-  if (watching.token !== undefined) {
-    operatorCheck(watching.token)(bearerOf(request.headers.get('authorization')))
-  }
+function answerMetrics(request: Request, { watching, tokens }: AppParts): Response {
+  if (!watching.enabled) throw new ApiError('not_found', 'there is nothing here')
+  tokens.metrics?.(bearerOf(request.headers.get('authorization')))
   return new Response(watching.metrics.format(), {
     headers: { 'content-type': metricsContentType },
   })

@@ -35,9 +35,14 @@ const flags = {
     help: 'connections to PostgreSQL',
     group: 'State',
   },
-  operatorToken: {
+  adminToken: {
     type: 'secret',
-    help: 'token of workers and of the admin API, or @path of a file that has it; at least 32 characters',
+    help: 'token of the admin API, or @path of a file that has it; at least 32 characters',
+    group: 'Access',
+  },
+  registerToken: {
+    type: 'secret',
+    help: 'token that workers register and report usage with, or @path of a file that has it; at least 32 characters',
     group: 'Access',
   },
   publicUrl: {

@@ -1,6 +1,7 @@
 /** The one error class of the gateway's own failures; what callers see is an `ApiError`. */
 export type GatewayErrorCode =
   | 'data_dir_in_use'
+  | 'data_dir_unsafe'
   | 'database_unreachable'
   | 'database_newer'
   | 'settings_contradict'

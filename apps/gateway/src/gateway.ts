@@ -19,13 +19,13 @@ import { oidcSignIn } from './members/oidc.ts'
 import { openAdmissions } from './metering/admissions.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
 import { ReceiptKeys } from './metering/receipt-keys.ts'
-import { operatorCheck } from './operator/operator-token.ts'
 import { LostWorkers } from './registry/lost-workers.ts'
 import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './state/database.ts'
 import { openDatabase } from './state/open-database.ts'
+import { tokenCheck } from './tokens/token-check.ts'
 import { createGatewayMetrics } from './watching/gateway-metrics.ts'
 
 export type Gateway = {
@@ -144,7 +144,11 @@ async function assemble(
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
     usage: { database, receiptKeys: new ReceiptKeys(database), admissions, log, metrics },
     fetch: toWorkers.fetch,
-    checkOperator: operatorCheck(settings.operatorToken),
+    tokens: {
+      admin: tokenCheck('admin', settings.adminToken),
+      register: tokenCheck('register', settings.registerToken),
+      metrics: settings.metricsToken && tokenCheck('metrics', settings.metricsToken),
+    },
     admin: {
       database,
       get publicUrl() {
@@ -156,7 +160,7 @@ async function assemble(
       oidc: settings.oidc && oidcSignIn(settings.oidc, log),
     },
     portal: settings.portalDir === undefined ? undefined : staticFiles(settings.portalDir),
-    watching: { metrics, enabled: settings.metrics, token: settings.metricsToken },
+    watching: { metrics, enabled: settings.metrics },
     manifestLog: settings.logDir === undefined ? undefined : staticFiles(settings.logDir),
     forwardedHops: settings.limits.forwardedHops,
     attestationTimeoutMs: settings.limits.attestationTimeoutMs,

@@ -17,13 +17,17 @@ import { GatewayError } from './gateway-error.ts'
 import type { OidcSettings } from './members/oidc.ts'
 import type { BodyLimits } from './relay/body-budget.ts'
 import type { DatabaseHome } from './state/database.ts'
+import { refuseOperatorToken } from './tokens/refuse-operator-token.ts'
 
 export type Settings = {
   readonly host: string
   readonly port: number
   readonly tls: Tls | undefined
   readonly database: DatabaseHome
-  readonly operatorToken: Secret
+  /** For the admin API. */
+  readonly adminToken: Secret
+  /** For workers: to register and to report usage. */
+  readonly registerToken: Secret
   /** Authorities of workers with https, where they are not the system's. */
   readonly workerCa: CaBundle | undefined
   /** Directory of the manifest log, served as it is; none is served without. */
@@ -59,6 +63,7 @@ export type Limits = {
 }
 
 export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
+  refuseOperatorToken(sources)
   const parsed = parseFlags(program, sources)
   if (parsed.kind === 'text') return parsed
   const { values, given } = parsed
@@ -77,7 +82,8 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
       databaseUrl === undefined || databaseUrl === ''
         ? { kind: 'embedded', directory: values.dataDir }
         : { kind: 'server', url: databaseUrl, connections: values.databaseConnections },
-    operatorToken: checkToken(values.operatorToken),
+    adminToken: checkToken('adminToken', values.adminToken),
+    registerToken: checkToken('registerToken', values.registerToken),
     workerCa:
       values.workerCaPath === undefined
         ? undefined
@@ -122,6 +128,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
       drainMs: values.drainMs,
     },
   }
+  checkDistinct(settings)
   return { kind: 'settings', settings: Object.freeze(settings) }
 }
 
@@ -167,12 +174,20 @@ function readText(path: string): string {
   }
 }
 
-function checkToken(token: Secret | undefined): Secret {
+function checkToken(name: string, token: Secret | undefined): Secret {
   if (token === undefined) {
-    throw contradiction('operatorToken is missing; give one, or @path of a file that has it')
+    throw contradiction(`${name} is missing; give one, or @path of a file that has it`)
   }
-  if (token.reveal().length < 32) throw contradiction('operatorToken has fewer than 32 characters')
+  if (token.reveal().length < 32) throw contradiction(`${name} has fewer than 32 characters`)
   return new Secret(token.reveal())
+}
+
+/** One token for two purposes would be as good as one for everything. */
+function checkDistinct({ adminToken, registerToken, metricsToken }: Settings): void {
+  const tokens = [adminToken, registerToken, metricsToken].flatMap((token) => token?.reveal() ?? [])
+  if (new Set(tokens).size < tokens.length) {
+    throw contradiction('adminToken, registerToken and metricsToken must differ')
+  }
 }
 
 function contradiction(message: string): GatewayError {

@@ -2,7 +2,7 @@
 import type { Home } from './home.ts'
 import { StackError } from './stack-error.ts'
 
-export type GatewayAdmin = { readonly url: string; readonly operatorToken: string }
+export type GatewayAdmin = { readonly url: string; readonly adminToken: string }
 
 /** The first API key; its secret is shown once by the gateway and kept in the home. */
 export async function ensureApiKey(home: Home, gateway: GatewayAdmin): Promise<void> {
@@ -25,14 +25,14 @@ export async function firstAccountLink(gateway: GatewayAdmin): Promise<string | 
 }
 
 async function callAdmin<T>(
-  { url, operatorToken }: GatewayAdmin,
+  { url, adminToken }: GatewayAdmin,
   method: 'GET' | 'POST',
   path: string,
   body?: unknown,
 ): Promise<T> {
   const response = await fetch(`${url}/privatemode/v1/admin${path}`, {
     method,
-    headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   if (response.ok) return (await response.json()) as T

@@ -50,7 +50,8 @@ export async function startStack(
   await publish(new Date())
   keepPublished(publish, say, signal)
   const tls = ensureTlsFiles(home, new Date())
-  const operatorToken = await home.once(randomToken, 'keys', 'operator-token')
+  const adminToken = await home.once(randomToken, 'keys', 'admin-token')
+  await home.once(randomToken, 'keys', 'register-token')
   await home.once(randomToken, 'keys', 'hosted-salt')
 
   const portalDir = await preparePortal(home, {
@@ -60,7 +61,7 @@ export async function startStack(
     caPath: tls.caPath,
   })
   const gatewayUrl = `http://127.0.0.1:${settings.ports.gateway}`
-  const gateway = { url: gatewayUrl, operatorToken }
+  const gateway = { url: gatewayUrl, adminToken }
   supervisor.start(gatewayPart(home, settings, portalDir))
   await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
   await ensureApiKey(home, gateway)
@@ -98,7 +99,8 @@ function gatewayPart(home: Home, settings: Settings, portalDir: string): Part {
   const args = [
     ['--port', String(ports.gateway)],
     ['--dataDir', home.at('gateway')],
-    ['--operatorToken', `@${home.at('keys', 'operator-token')}`],
+    ['--adminToken', `@${home.at('keys', 'admin-token')}`],
+    ['--registerToken', `@${home.at('keys', 'register-token')}`],
     ['--logDir', home.at('manifest-log')],
     ['--portalDir', portalDir],
     ['--logLevel', logLevel],
@@ -115,7 +117,7 @@ function workerPart(
   const args = [
     ['--port', '0'],
     ['--gatewayUrl', gatewayUrl],
-    ['--operatorToken', `@${home.at('keys', 'operator-token')}`],
+    ['--registerToken', `@${home.at('keys', 'register-token')}`],
     ['--softwareIdentity', home.at('keys', 'software-leaf.json')],
     ['--logLevel', settings.logLevel],
     engineArgs,

@@ -7,7 +7,14 @@ function gatewayUrl(...args: string[]): string {
   return parsed.settings.gatewayUrl
 }
 
-test('the operator token goes over TLS to other machines, or on this one', () => {
+test('a token that administers is refused, with what to set instead', () => {
+  const refused = "operatorToken was split: set --registerToken to the gateway's"
+  expect(() => parseSettings({ args: ['--operatorToken', 'x'], env: {} })).toThrow(refused)
+  const env = { PRIVATEMODE_WORKER_OPERATOR_TOKEN: 'x' }
+  expect(() => parseSettings({ args: [], env })).toThrow(refused)
+})
+
+test('the register token goes over TLS to other machines, or on this one', () => {
   for (const url of [
     'https://gateway.example',
     'http://127.0.0.1:8090',
@@ -25,7 +32,7 @@ test('the operator token goes over TLS to other machines, or on this one', () =>
     'http://[::ffff:10.0.0.7]:8090',
     'HTTP://gateway:8090',
   ]) {
-    expect(() => gatewayUrl('--gatewayUrl', url)).toThrow('would show the operator token')
+    expect(() => gatewayUrl('--gatewayUrl', url)).toThrow('would show the register token')
   }
 })
 

@@ -27,7 +27,7 @@ export type Settings = {
   /** Authorities of the gateway, where they are not the system's. */
   readonly gatewayCaPath: string | undefined
   /** Needed to register; `describe` does without. */
-  readonly operatorToken: Secret | undefined
+  readonly registerToken: Secret | undefined
   readonly engine: EngineChoice
   readonly attestation: AttestationSettings
   readonly maxBodyBytes: number
@@ -68,12 +68,12 @@ const flags = {
   allowPlainGateway: {
     type: 'boolean',
     default: false,
-    help: 'send the operator token over plain http to another machine: only in a network that encrypts by itself or that nobody else is in',
+    help: 'send the register token over plain http to another machine: only in a network that encrypts by itself or that nobody else is in',
     group: 'Gateway',
   },
-  operatorToken: {
+  registerToken: {
     type: 'secret',
-    help: "the gateway's operator token, or @path of a file that has it",
+    help: "the gateway's register token, or @path of a file that has it",
     group: 'Gateway',
   },
   ...engineFlags,
@@ -126,6 +126,7 @@ export const program: Program<typeof flags> = {
 }
 
 export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
+  refuseOperatorToken(sources)
   const parsed = parseFlags(program, sources)
   if (parsed.kind === 'text') return parsed
   const { values } = parsed
@@ -139,7 +140,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
     publicUrl: values.publicUrl,
     gatewayUrl: readGatewayUrl(values.gatewayUrl, values.allowPlainGateway),
     gatewayCaPath: values.gatewayCaPath,
-    operatorToken: values.operatorToken,
+    registerToken: values.registerToken,
     engine: readEngineSettings(values),
     attestation: readAttestationSettings(values),
     maxBodyBytes: values.maxBodyBytes,
@@ -160,7 +161,15 @@ function readTotal(maxBodyBytes: number, total: number): number {
   )
 }
 
-/** Whoever reads the operator token can register machines and make keys. */
+/** A worker is given nothing any more that administers the gateway. */
+function refuseOperatorToken({ args, env }: FlagSources): void {
+  const isGiven =
+    args.some((arg) => /^--operatorToken(=|$)/.test(arg)) ||
+    env.PRIVATEMODE_WORKER_OPERATOR_TOKEN !== undefined
+  if (isGiven) throw contradiction("operatorToken was split: set --registerToken to the gateway's")
+}
+
+/** Whoever reads the register token can list machines and report usage. */
 function readGatewayUrl(text: string, allowPlain: boolean): string {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
@@ -168,7 +177,7 @@ function readGatewayUrl(text: string, allowPlain: boolean): string {
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowPlain) {
     throw contradiction(
-      `gatewayUrl is plain http to ${url.host}, which would show the operator token to the network; ` +
+      `gatewayUrl is plain http to ${url.host}, which would show the register token to the network; ` +
         'use https, or set --allowPlainGateway where the network is protected',
     )
   }

@@ -51,9 +51,9 @@ export type Surroundings = {
 }
 
 export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
-  const { operatorToken } = settings
-  if (operatorToken === undefined) {
-    throw contradiction('set --operatorToken to the token that the gateway was given')
+  const { registerToken } = settings
+  if (registerToken === undefined) {
+    throw contradiction('set --registerToken to the register token that the gateway was given')
   }
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
@@ -112,7 +112,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   let draining = false
   const registration = new Registration({
     gatewayUrl: settings.gatewayUrl,
-    operatorToken,
+    registerToken,
     workerId,
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,

@@ -3,7 +3,7 @@
 {{- define "backend.check" -}}
 {{- $values := .Values -}}
 {{- $_ := required "set database.secretName: a secret with the key databaseUrl" $values.database.secretName -}}
-{{- $_ := required "set operator.secretName: a secret with the key operatorToken" $values.operator.secretName -}}
+{{- $_ := required "set operator.secretName: a secret with the keys adminToken and registerToken" $values.operator.secretName -}}
 {{- if and $values.gateway.tls.enabled (not $values.gateway.tls.secretName) -}}
 {{- fail "gateway.tls.enabled needs gateway.tls.secretName: a secret of type kubernetes.io/tls" -}}
 {{- end -}}

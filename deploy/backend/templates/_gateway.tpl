@@ -6,7 +6,8 @@
 - '--host=0.0.0.0'
 - '--databaseUrl=@/etc/privatemode/database/databaseUrl'
 - '--databaseConnections={{ int .Values.database.connections }}'
-- '--operatorToken=@/etc/privatemode/operator/operatorToken'
+- '--adminToken=@/etc/privatemode/operator/adminToken'
+- '--registerToken=@/etc/privatemode/register/registerToken'
 - '--logFormat={{ $gateway.logFormat }}'
 - '--logLevel={{ $gateway.logLevel }}'
 {{- with $gateway.publicUrl }}

@@ -70,8 +70,8 @@ containers:
     resources:
       {{- toYaml ($worker.workerResources | default (dict "requests" (dict "cpu" "500m" "memory" "256Mi"))) | nindent 6 }}
     volumeMounts:
-      - name: operator
-        mountPath: /etc/privatemode/operator
+      - name: register
+        mountPath: /etc/privatemode/register
         readOnly: true
       {{- if $root.Values.gateway.tls.caSecretName }}
       - name: gateway-ca
@@ -88,7 +88,7 @@ containers:
         mountPath: /sys/kernel/config/tsm
       {{- end }}
 volumes:
-  {{- include "backend.secretVolume" (list "operator" $root.Values.operator.secretName "operatorToken") | nindent 2 }}
+  {{- include "backend.secretVolume" (list "register" $root.Values.operator.secretName "registerToken") | nindent 2 }}
   {{- with $root.Values.gateway.tls.caSecretName }}
   {{- include "backend.secretVolume" (list "gateway-ca" . "ca.crt") | nindent 2 }}
   {{- end }}
@@ -117,7 +117,7 @@ volumes:
 {{- else if $root.Values.gateway.tls.caSecretName }}
 - '--gatewayCaPath=/etc/privatemode/gateway-ca/ca.crt'
 {{- end }}
-- '--operatorToken=@/etc/privatemode/operator/operatorToken'
+- '--registerToken=@/etc/privatemode/register/registerToken'
 - '--engineUrl=http://127.0.0.1:8000'
 - '--logFormat=json'
 {{- if $root.Values.workerMetrics.enabled }}

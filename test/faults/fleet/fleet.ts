@@ -12,7 +12,8 @@ import type { Wire } from './wire.ts'
 
 export type Disks = { readonly logs: Disk; readonly workspace: Disk; readonly database: Disk }
 
-export const operatorToken = 'operator-token-of-the-fleet-0123456789abcdef'
+export const adminToken = 'admin-token-of-the-fleet-0123456789abcdef'
+export const registerToken = 'register-token-of-the-fleet-0123456789abcdef'
 
 export class Fleet {
   readonly folder: string
@@ -109,7 +110,7 @@ export function callAdmin(
 ): Promise<Response> {
   return fetch(`${url}/privatemode/v1/admin${path}`, {
     method,
-    headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...soon(),
     keepalive: false,

@@ -12,7 +12,7 @@ import type { Chance } from '../random.ts'
 import { findClocks } from './clocks.ts'
 import { mountDisk } from './disks.ts'
 import { Ears } from './ears.ts'
-import { callAdmin, type Disks, Fleet, operatorToken, soon, unmount } from './fleet.ts'
+import { adminToken, callAdmin, type Disks, Fleet, registerToken, soon, unmount } from './fleet.ts'
 import { type Address, Link } from './link.ts'
 import { createTrust } from './manifests.ts'
 import { Part } from './part.ts'
@@ -90,7 +90,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
         `gateway-${index + 1}`,
         [
           ...[...app('gateway'), '--host', host, '--port', `${port}`, '--databaseUrl', databaseUrl],
-          ...['--operatorToken', operatorToken, '--logDir', trust.logDir, '--logFormat', 'json'],
+          ...['--adminToken', adminToken, '--registerToken', registerToken],
+          ...['--logDir', trust.logDir, '--logFormat', 'json'],
           ...(options.gatewayArgs ?? []),
         ],
         answers(`http://${host}:${port}/health`),
@@ -113,7 +114,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
         `worker-${index + 1}`,
         [
           ...[...app('worker'), '--host', host, '--port', `${port}`, '--publicUrl', back.url],
-          ...['--gatewayUrl', front.url, '--operatorToken', operatorToken, ...engineArgs],
+          ...['--gatewayUrl', front.url, '--registerToken', registerToken, ...engineArgs],
           ...['--logFormat', 'json'],
         ],
         answers(`http://${host}:${port}/health`),

@@ -6,7 +6,7 @@ import { createLocalAuthority } from '@privatemode/service'
 import { freePort } from '@privatemode/service/testing'
 import { makeBuild } from '../../deploy/worker-builds.ts'
 import type { Fault } from '../fault.ts'
-import { type Fleet, operatorToken, soon } from '../fleet/fleet.ts'
+import { type Fleet, registerToken, soon } from '../fleet/fleet.ts'
 import { otherMeasurement } from '../fleet/manifests.ts'
 import { Part } from '../fleet/part.ts'
 import { makeQuestion } from '../load/question.ts'
@@ -26,7 +26,7 @@ const manifestChange: Fault = {
     note(`manifest ${await trust.publish([measurement, build.measurement], models)}`)
     const worker = await build.start([
       ...['--port', `${freePort()}`, '--gatewayUrl', fleet.front.url],
-      ...['--operatorToken', operatorToken, '--softwareIdentity', trust.identityPath],
+      ...['--registerToken', registerToken, '--softwareIdentity', trust.identityPath],
     ])
     await Promise.all(fleet.workers.map((part) => part.end()))
     return async () => {

@@ -3,7 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { Session } from '../members/session-store.ts'
 
 export type Actor =
-  /** Has the operator token: a shell, the stack. */
+  /** Has the admin token: a shell, the stack. */
   { readonly kind: 'operator' } | { readonly kind: 'member'; readonly session: Session }
 
 /** May administer the whole deployment: accounts, workers, limits. */

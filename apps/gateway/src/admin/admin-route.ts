@@ -72,7 +72,7 @@ type RouteWish<Query extends FieldTable, Body extends FieldTable, Who> = {
   readonly handle: (call: AdminCall<Parsed<Query>, Parsed<Body>, Who>) => Promise<Response>
 }
 
-/** A route for people with a session and for the operator token. */
+/** A route for people with a session and for the admin token. */
 export function route<
   const Query extends FieldTable = Record<never, never>,
   const Body extends FieldTable = Record<never, never>,

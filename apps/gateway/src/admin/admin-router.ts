@@ -3,7 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import { bearerOf } from '../http/bearer.ts'
 import { readJson } from '../http/read-json.ts'
 import { checkCsrfToken, findSession } from '../members/session-store.ts'
-import type { CheckOperator } from '../operator/operator-token.ts'
+import type { CheckToken } from '../tokens/token-check.ts'
 import type { Actor } from './actor.ts'
 import type { AdminParts, AdminRoute } from './admin-route.ts'
 import { adminRoutes } from './admin-routes.ts'
@@ -18,7 +18,7 @@ export async function answerAdmin(
   path: string,
   address: string,
   parts: AdminParts,
-  checkOperator: CheckOperator,
+  checkAdmin: CheckToken,
 ): Promise<Response> {
   const { route, params } = findAdminRoute(request.method, path)
   const query = parseFieldTable(
@@ -36,7 +36,7 @@ export async function answerAdmin(
       checkOrigin(request, parts.publicUrl)
       return route.handle({ ...call, actor: undefined })
     case 'signed_in': {
-      const actor = await findActor(request, parts, checkOperator)
+      const actor = await findActor(request, parts, checkAdmin)
       const response = await route.handle({ ...call, actor })
       if (request.method !== 'GET') parts.forgetKeys()
       return response
@@ -77,11 +77,11 @@ function matchPath(pattern: string, path: string): Record<string, string> | unde
 async function findActor(
   request: Request,
   parts: AdminParts,
-  checkOperator: CheckOperator,
+  checkAdmin: CheckToken,
 ): Promise<Actor> {
   const bearer = bearerOf(request.headers.get('authorization'))
   if (bearer !== undefined) {
-    checkOperator(bearer)
+    checkAdmin(bearer)
     return { kind: 'operator' }
   }
   const token = sessionTokenOf(request, parts.publicUrl)

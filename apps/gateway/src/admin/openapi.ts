@@ -16,7 +16,7 @@ export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
       title: 'Privatemode gateway: admin API',
       version: '1',
       description:
-        'Keys, accounts, members, invitations, usage, workers and the audit log. Shells send the operator token; pages have a session cookie and send its CSRF token with every change.',
+        'Keys, accounts, members, invitations, usage, workers and the audit log. Shells send the admin token; pages have a session cookie and send its CSRF token with every change.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     paths,
@@ -204,7 +204,7 @@ const schemas: Schema = {
 }
 
 const securitySchemes: Schema = {
-  operator: { type: 'http', scheme: 'bearer', description: 'the operator token' },
+  operator: { type: 'http', scheme: 'bearer', description: 'the admin token' },
   session: { type: 'apiKey', in: 'cookie', name: '__Host-privatemode' },
   csrf: { type: 'apiKey', in: 'header', name: 'x-csrf-token' },
 }

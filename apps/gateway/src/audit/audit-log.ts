@@ -53,8 +53,8 @@ export type AuditEvent = {
   readonly address: string
 }
 
-/** The operator token acts under this name. */
-export const operatorActor: AuditActor = { id: 'operator', name: 'operator token', accountId: null }
+/** The admin token acts under this name. */
+export const operatorActor: AuditActor = { id: 'operator', name: 'admin token', accountId: null }
 
 const keptDays = 400
 /** Strangers cannot push out what admins did: their entries have a room of their own. */

@@ -27,5 +27,5 @@ test('a command that does not exist is answered with those that do', async () =>
 })
 
 test('a command without the operator’s token says what is missing', async () => {
-  await expect(run('keys', 'list')).rejects.toThrow('--operatorToken is missing')
+  await expect(run('keys', 'list')).rejects.toThrow('--adminToken is missing')
 })

@@ -12,7 +12,7 @@ const auditHelp = 'compare receipts (--receipts) with a bill (--bill) and print 
 
 const flags = {
   gateway: { type: 'string', default: 'http://127.0.0.1:8090', help: 'address of the gateway' },
-  operatorToken: { type: 'secret', help: 'operator token, or @path of a file that has it' },
+  adminToken: { type: 'secret', help: 'admin token, or @path of a file that has it' },
   id: { type: 'string', help: 'id of the key, account, member, invitation or worker' },
   name: { type: 'string', help: 'name of what is created' },
   account: { type: 'string', help: 'id of an account' },
@@ -92,9 +92,9 @@ export async function runCommand(
     const message = `there is no command "${name}"; there are ${known}`
     throw new GatewayError('settings_contradict', message)
   }
-  const token = values.operatorToken
+  const token = values.adminToken
   if (token === undefined) {
-    throw new GatewayError('settings_contradict', '--operatorToken is missing')
+    throw new GatewayError('settings_contradict', '--adminToken is missing')
   }
   const asks = command.ask !== undefined && !values.yes
   const call = asks ? command.ask(values) : command.call(values)

@@ -4,7 +4,7 @@ import { findAdminRoute } from '../admin/admin-router.ts'
 import { adminRoutes } from '../admin/admin-routes.ts'
 import { openBrowser } from '../testing/browser.ts'
 import { scriptedWorker } from '../testing/scripted-worker.ts'
-import { operatorToken, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
+import { adminToken, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
 import { runCommand } from './command.ts'
 import { type CommandValues, commands } from './commands.ts'
 
@@ -29,7 +29,7 @@ async function run(line: string, ...values: string[]): Promise<{ code: number; t
   const args = [...line.split(' '), ...values]
   used.add(args.slice(0, 2).join(' '))
   let text = ''
-  const place = ['--gateway', gateway.gateway.url, '--operatorToken', operatorToken]
+  const place = ['--gateway', gateway.gateway.url, '--adminToken', adminToken]
   const code = await runCommand([...args, ...place], {}, (printed) => {
     text += printed
   })

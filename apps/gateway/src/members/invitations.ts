@@ -14,7 +14,7 @@ export type NewInvitation = {
   readonly email: string | null
   /** Set where an existing member gets a new password. */
   readonly memberId: string | null
-  /** The member who invites; null for the operator token. */
+  /** The member who invites; null for the admin token. */
   readonly createdBy: string | null
 }
 

@@ -101,7 +101,7 @@ test('a report is a list, and no longer than a worker makes it', async () => {
   expect(await report(...many.slice(1))).toMatchObject({ status: 200, rejected: 1000 })
 })
 
-test('reporting needs the operator token', async () => {
+test('reporting needs the register token', async () => {
   const response = await fetch(`${gateway.gateway.url}/privatemode/v1/registry/usage`, {
     method: 'POST',
     headers: { authorization: 'Bearer something-else' },

@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startTraceCollector, type TraceCollector } from '@privatemode/service/testing'
 import { type ScriptedWorker, scriptedWorker } from '../testing/scripted-worker.ts'
-import { operatorToken, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
+import {
+  adminToken,
+  registerToken,
+  startTestGateway,
+  type TestGateway,
+} from '../testing/test-gateway.ts'
 
 const parent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const args = ['--leaseSeconds', '600']
@@ -66,7 +71,16 @@ test('spans tell model, worker and sizes; the worker gets the span; no secret le
     { stringValue: 'invalid_api_key' },
   ])
   const everything = collector.received.join('\n')
-  for (const kept of [secret, id, operatorToken, 'marked', 'name-of-the-key', 'abab', 'answers']) {
+  for (const kept of [
+    secret,
+    id,
+    adminToken,
+    registerToken,
+    'marked',
+    'name-of-the-key',
+    'abab',
+    'answers',
+  ]) {
     expect(everything).not.toContain(kept)
   }
 })

@@ -1,5 +1,15 @@
 import { expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { freshDataDir } from '../testing/test-data-dir.ts'
 import { openDatabase } from './open-database.ts'
 
@@ -53,3 +63,38 @@ test('a transaction that fails leaves nothing behind', async () => {
   await expect(later).rejects.toMatchObject({ code: 'database_newer' })
   rmSync(directory, { recursive: true, force: true })
 })
+
+test('its files are for their owner alone, also those that were open before and those that come later', async () => {
+  const directory = await freshDataDir()
+  const elsewhere = mkdtempSync(join(tmpdir(), 'gateway-elsewhere-'))
+  writeFileSync(join(elsewhere, 'file'), '', { mode: 0o644 })
+  chmodSync(join(elsewhere, 'file'), 0o644)
+  symlinkSync(join(elsewhere, 'file'), join(directory, 'link'))
+  for (const path of entriesOf(directory)) chmodSync(path, lstatSync(path).isFile() ? 0o666 : 0o777)
+  chmodSync(directory, 0o777)
+  const before = process.umask(0o000)
+  const database = await openDatabase({ kind: 'embedded', directory })
+  await database.script('create table later (id integer); insert into later values (1)')
+  await database.query('checkpoint')
+  expect(modesIn(directory)).toEqual(['file 600', 'folder 700'])
+  expect(lstatSync(join(elsewhere, 'file')).mode & 0o777).toBe(0o644)
+  await database.close()
+  expect(modesIn(directory)).toEqual(['file 600', 'folder 700'])
+  process.umask(before)
+  for (const path of [directory, elsewhere]) rmSync(path, { recursive: true, force: true })
+})
+
+function modesIn(directory: string): string[] {
+  const modes = [directory, ...entriesOf(directory)].map((path) => {
+    const entry = lstatSync(path)
+    return [entry.isFile() ? 'file' : 'folder', (entry.mode & 0o777).toString(8)].join(' ')
+  })
+  return [...new Set(modes)].toSorted()
+}
+
+function entriesOf(directory: string): string[] {
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  return names
+    .map((name) => join(directory, name))
+    .filter((path) => !lstatSync(path).isSymbolicLink())
+}

@@ -5,25 +5,28 @@
  * PGlite cannot flush a disk's cache, so a power failure may lose the last writes; operators who
  * need more run PostgreSQL.
  */
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite, types } from '@electric-sql/pglite'
+import { closeToOthers } from './close-to-others.ts'
 import { lockDataDirectory } from './data-lock.ts'
 import type { Database, Queries, Row } from './database.ts'
 
 export async function openEmbeddedDatabase(directory: string): Promise<Database> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  closeToOthers(directory)
   const lock = lockDataDirectory(directory)
   try {
     const pglite = await PGlite.create(join(directory, 'pglite'), {
       relaxedDurability: false,
       parsers: { [types.INT8]: Number, [types.NUMERIC]: Number },
     })
+    // PGlite gives a few files it makes at start and end rights of their own, whatever the process's mask.
+    closeToOthers(directory)
     return {
       ...queriesOf(pglite),
       transaction: (work) => pglite.transaction((inner) => work(queriesOf(inner))),
       close: async () => {
         await pglite.close()
+        closeToOthers(directory)
         lock.release()
       },
     }

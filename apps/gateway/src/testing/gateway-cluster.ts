@@ -3,7 +3,7 @@ import { freePorts } from '@privatemode/service/testing'
 import type { Database } from '../state/database.ts'
 import { openDatabase } from '../state/open-database.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { operatorToken } from './test-gateway.ts'
+import { adminToken, tokenArgs } from './test-gateway.ts'
 
 export type Child = { kill(): Promise<void>; restart(): void }
 export type ClusterKey = { readonly id: string; readonly secret: string }
@@ -39,7 +39,7 @@ export async function startGatewayCluster(): Promise<GatewayCluster> {
   const operate = (method: string, path: string, body?: unknown) =>
     fetch(`${urls[1]}/privatemode/v1/${path}`, {
       method,
-      headers: { authorization: `Bearer ${operatorToken}` },
+      headers: { authorization: `Bearer ${adminToken}` },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   const createKey = async (more: object) =>
@@ -98,7 +98,7 @@ function gatewayArgs(port: number, databaseUrl: string): string[] {
   return [
     ['--port', String(port)],
     ['--databaseUrl', databaseUrl],
-    ['--operatorToken', operatorToken],
+    tokenArgs,
     ['--leaseSeconds', '3'],
     ['--usageGraceMs', '1500'],
     ['--logLevel', 'error'],

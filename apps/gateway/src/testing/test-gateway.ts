@@ -6,12 +6,13 @@ import { parseSettings, type Settings } from '../settings.ts'
 import type { ScriptedWorker } from './scripted-worker.ts'
 import { freshDataDir } from './test-data-dir.ts'
 
-export const operatorToken = 'operator-token-for-tests-0123456789abcdef'
+export const adminToken = 'admin-token-for-tests-0123456789abcdef'
+export const registerToken = 'register-token-for-tests-0123456789abcdef'
 
 export type TestGateway = {
   readonly gateway: Gateway
   readonly logLines: string[]
-  /** A request with the operator token. */
+  /** A request of a worker, or else of an admin, with the token that it needs. */
   operate(method: string, path: string, body?: unknown): Promise<Response>
   register(worker: ScriptedWorker, changes?: Record<string, unknown>): Promise<void>
   createKey(name?: string, more?: Record<string, unknown>): Promise<{ id: string; secret: string }>
@@ -55,7 +56,9 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const operate = (method: string, path: string, body?: unknown) =>
     fetch(`${gateway.url}/privatemode/v1/${path}`, {
       method,
-      headers: { authorization: `Bearer ${operatorToken}` },
+      headers: {
+        authorization: `Bearer ${path.startsWith('registry/') ? registerToken : adminToken}`,
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   return {
@@ -94,13 +97,15 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   }
 }
 
+export const tokenArgs = ['--adminToken', adminToken, '--registerToken', registerToken]
+
 /** Settings as the flags make them, on a free port. */
 export function testSettings(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Settings {
   const parsed = parseSettings({
-    args: ['--port', '0', '--operatorToken', operatorToken, ...args],
+    args: ['--port', '0', ...tokenArgs, ...args],
     env,
   })
   if (parsed.kind !== 'settings') throw new Error('expected settings')

@@ -2,7 +2,7 @@
 
 import { testModel } from './scripted-worker.ts'
 import { receiptKeyPair, signUsage, usageRecord } from './signed-usage.ts'
-import { operatorToken } from './test-gateway.ts'
+import { registerToken } from './test-gateway.ts'
 
 const id = process.env.WORKER_ID ?? 'w_test'
 const gateways = (process.env.GATEWAYS ?? '').split(',')
@@ -41,7 +41,7 @@ async function call(method: string, path: string, body: unknown): Promise<boolea
     try {
       const response = await fetch(`${gateway}/privatemode/v1/${path}`, {
         method,
-        headers: { authorization: `Bearer ${operatorToken}` },
+        headers: { authorization: `Bearer ${registerToken}` },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(2_000),
       })

@@ -14,7 +14,7 @@ import type { RelayKeys } from '../relay/relay-keys.ts'
 
 export type RegistrationOptions = {
   readonly gatewayUrl: string
-  readonly operatorToken: Secret
+  readonly registerToken: Secret
   readonly workerId: string
   /** The address at which the gateway reaches this worker. */
   readonly url: string
@@ -105,11 +105,11 @@ export class Registration {
   }
 
   async #call(method: string, path: string, body: object | undefined): Promise<string> {
-    const { gatewayUrl, operatorToken, fetch } = this.#options
+    const { gatewayUrl, registerToken, fetch } = this.#options
     const response = await fetch(gatewayUrl + path, {
       method,
       headers: {
-        authorization: `Bearer ${operatorToken.reveal()}`,
+        authorization: `Bearer ${registerToken.reveal()}`,
         'content-type': 'application/json',
       },
       signal: AbortSignal.timeout(timeoutMs),

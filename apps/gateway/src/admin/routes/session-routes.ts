@@ -109,7 +109,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
     async handle(call) {
       const { parts, actor, body, address } = call
       if (actor.kind === 'operator') {
-        throw new ApiError('invalid_value', 'the operator token has no password')
+        throw new ApiError('invalid_value', 'the admin token has no password')
       }
       const { member } = actor.session
       checkPassword(body.new_password)

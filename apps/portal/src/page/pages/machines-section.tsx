@@ -23,7 +23,7 @@ export function MachinesSection() {
         <Failure error={workers.error} what="The machines could not be loaded" onRetry={reload} />
       )}
       {workers.kind === 'ready' && workers.value.length === 0 && (
-        <p>No machine has joined. Start a worker with this gateway's address and operator token.</p>
+        <p>No machine has joined. Start a worker with this gateway's address and register token.</p>
       )}
       {workers.kind === 'ready' && workers.value.length > 0 && (
         <FoldTable columns={['Machine', 'Load', 'Joined', 'State']} withActions>

@@ -103,7 +103,7 @@ test('a tool that floods is given up at the limit', async () => {
 })
 
 test('the tool sees the paths it needs and none of our secrets', async () => {
-  const env = { PATH: '/usr/bin', PRIVATEMODE_WORKER_OPERATOR_TOKEN: 'secret' }
+  const env = { PATH: '/usr/bin', PRIVATEMODE_WORKER_REGISTER_TOKEN: 'secret' }
   await reportsOf({ env }, 'print', `${server.url}gpu?{nonce}`).read(nonce)
   expect(variables).toBe('PATH')
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import { Secret } from '@privatemode/service'
-import { operatorCheck } from './operator-token.ts'
+import { tokenCheck } from './token-check.ts'
 
-test("the operator's token is accepted, and nothing else is", () => {
-  const check = operatorCheck(new Secret('the token'))
+test('a token is accepted, and nothing else is', () => {
+  const check = tokenCheck('admin', new Secret('the token'))
   expect(() => check('the token')).not.toThrow()
   const refused = expect.objectContaining({ code: 'invalid_api_key' })
   for (const token of [undefined, '', 'the toke', 'the token ', 'The token']) {

@@ -1,0 +1,15 @@
+/** The one token that did everything is gone: whoever still gives it is told what took its place. */
+import type { FlagSources } from '@privatemode/service'
+import { GatewayError } from '../gateway-error.ts'
+
+export function refuseOperatorToken({ args, env }: FlagSources): void {
+  const isGiven =
+    args.some((arg) => /^--operatorToken(=|$)/.test(arg)) ||
+    env.PRIVATEMODE_GATEWAY_OPERATOR_TOKEN !== undefined
+  if (!isGiven) return
+  throw new GatewayError(
+    'settings_contradict',
+    'operatorToken was split: set --adminToken for the admin API and --registerToken for workers, which must differ; ' +
+      'the old token can stay as the register token',
+  )
+}
