@@ -35,7 +35,9 @@ export async function relayAttestation(
     return new Response(evidence, {
       status: response.status,
       headers: {
-        'content-type': response.headers.get('content-type') ?? 'application/json',
+        // Whatever a worker says it is: a page of this origin it must not be.
+        'content-type': 'application/json',
+        'x-content-type-options': 'nosniff',
         'cache-control': 'no-store',
       },
     })

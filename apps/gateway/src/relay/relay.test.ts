@@ -214,6 +214,14 @@ test('a nonce reaches the worker and its evidence comes back as it is', async ()
   expect(await response.text()).toBe(`evidence for {"nonce":"${nonce}"}`)
 })
 
+test('evidence is JSON to browsers, whatever its worker says it is', async () => {
+  const page = { 'content-type': 'text/html' }
+  one.attest = () => new Response('<script>1</script>', { headers: page })
+  const { headers } = await askEvidence('w_one', { nonce })
+  expect(headers.get('content-type')).toBe('application/json')
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+})
+
 test('evidence is asked of workers that are here, with a nonce, and has a limit', async () => {
   const refusal = async (id: string, body: unknown) => {
     const response = await askEvidence(id, body)
