@@ -30,7 +30,7 @@ export class People {
 
   /** What the operator's token asks for. */
   async operate(method: string, path: string, body: object): Promise<Record<string, unknown>> {
-    const token = readFileSync(join(this.#stack.home, 'keys', 'operator-token'), 'utf8')
+    const token = readFileSync(join(this.#stack.home, 'keys', 'admin-token'), 'utf8')
     const response = await fetch(`${this.#stack.gatewayUrl}/privatemode/v1/admin/${path}`, {
       ...{ method, headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(body) },
     })
