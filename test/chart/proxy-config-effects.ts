@@ -162,6 +162,7 @@ export const configEffects: { readonly [path: string]: Effect } = {
   },
   'config.logFormat': { value: 'text', holds: flag('--log-format=text') },
   'config.logLevel': { value: -4, holds: flag('--log-level=-4') },
+  'config.receipts': { value: true, holds: flag('--receipts=/workspace/receipts.jsonl') },
   'config.dumpRequests': { value: true, holds: flag('--dumpRequests') },
   'config.port': {
     value: 9000,

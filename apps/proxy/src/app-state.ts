@@ -5,6 +5,7 @@ import type { Log, Secret } from '@privatemode/service'
 import type { AnswerWatch } from './exchange/answer-watch.ts'
 import type { BackendLink } from './exchange/backend-link.ts'
 import type { PaddingDrains } from './exchange/padding-drains.ts'
+import type { ReceiptFile } from './exchange/receipt-file.ts'
 import type { ShapedLeg } from './exchange/shaped-leg.ts'
 import type { Silence } from './exchange/silence.ts'
 import type { DefaultSalt } from './inbound/cache-salt.ts'
@@ -31,4 +32,5 @@ export type App = {
   readonly silence: Silence
   readonly answers: AnswerWatch
   readonly dump: Dump | undefined
+  readonly receipts: ReceiptFile | undefined
 }

@@ -158,6 +158,11 @@ const flags = {
     group: ours,
     help: 'how long requests in flight may take to end after SIGTERM or SIGINT',
   },
+  receipts: {
+    type: 'string',
+    group: ours,
+    help: 'file to which the signed receipt of every answer is appended, without content, to audit bills; put aside at 64 MiB, eight are kept',
+  },
   metrics: { type: 'boolean', group: ours, help: 'serve /metrics in Prometheus format' },
   cacheCheckMinutes: {
     type: 'integer',

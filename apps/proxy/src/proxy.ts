@@ -8,6 +8,7 @@ import type { App } from './app-state.ts'
 import { createAnswerWatch } from './exchange/answer-watch.ts'
 import { createMessageFormat, openBackendLink } from './exchange/backend-link.ts'
 import { createPaddingDrains } from './exchange/padding-drains.ts'
+import { openReceiptFile } from './exchange/receipt-file.ts'
 import { shapedLeg } from './exchange/shaped-leg.ts'
 import { createSilence } from './exchange/silence.ts'
 import { program } from './flag-table.ts'
@@ -79,6 +80,12 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
   const dump = settings.dumpRequests
     ? createDump(settings.workspace, (error) => log.error('dump failed', describeError(error)))
     : undefined
+  const receipts =
+    settings.receipts === undefined
+      ? undefined
+      : openReceiptFile(settings.receipts, (error) =>
+          log.error('receipts were lost', describeError(error)),
+        )
   const backend = openBackendLink(settings.apiUrl, parts.outbound, parts.env)
   const app: App = {
     client,
@@ -96,6 +103,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     silence,
     answers,
     dump,
+    receipts,
   }
   const { cacheCheckMs: everyMs, salt } = settings
   const caches =
@@ -168,6 +176,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })
       silence.stop()
       answers.stop()
+      receipts?.stop()
       drains.stop()
       backend.close()
       await dump?.settled()

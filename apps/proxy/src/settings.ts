@@ -47,6 +47,8 @@ export type Settings = {
   readonly shape: TrafficShape
   readonly workspace: string
   readonly dumpRequests: boolean
+  /** Where signed receipts are kept. */
+  readonly receipts: string | undefined
   readonly metrics: boolean
   /** How often prompt caches are probed; `undefined` for never. */
   readonly cacheCheckMs: number | undefined
@@ -91,6 +93,7 @@ export function readSettings(sources: FlagSources): ParsedSettings<Settings> {
       shape: values.trafficShape,
       workspace: values.workspace,
       dumpRequests: values.dumpRequests,
+      receipts: values.receipts || undefined,
       metrics: values.metrics,
       cacheCheckMs: readCacheCheck(values),
       processes: values.workers,
@@ -206,6 +209,11 @@ function readMode(values: Values): ModeSetting {
   if (values.dumpRequests) {
     throw stop(
       "--dumpRequests would write other people's prompts to disk; leave it out with --hosted",
+    )
+  }
+  if (values.receipts) {
+    throw stop(
+      "--receipts would keep records of other people's requests; leave it out with --hosted",
     )
   }
   if (allowedHosts.length > 0) {

@@ -53,6 +53,9 @@
 - '--answerLimitMinutes={{ int . }}'
 {{- end }}
 - '--drainSeconds={{ int $config.drainSeconds }}'
+{{- if $config.receipts }}
+- '--receipts=/workspace/receipts.jsonl'
+{{- end }}
 {{- if $config.metrics }}
 - '--metrics'
 {{- end }}

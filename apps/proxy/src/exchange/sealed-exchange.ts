@@ -142,6 +142,7 @@ export class SealedExchange implements AnswerSink {
   /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
   #take(bytes: Buffer, from: number, ended: boolean): void {
     if (this.#over) {
+      if (this.#drain !== undefined) this.#openReceipt(bytes, from)
       if (ended) this.#drain?.end()
       else this.#drain?.read(bytes.length)
       releaseBytes(bytes)
@@ -176,6 +177,21 @@ export class SealedExchange implements AnswerSink {
       if (part.kind === 'data') this.#opened.push(part.bytes)
       else if (part.kind === 'head') this.#begin(part.head.status, part.head.headers)
       else if (part.kind === 'whole') this.#isWhole = true
+      else this.#parts.app.receipts?.add(part.receipt)
+    }
+  }
+
+  /** The receipt comes behind the padding, when the application has its answer. */
+  #openReceipt(bytes: Buffer, from: number): void {
+    const opener = this.#sealed?.request.opener
+    if (this.#parts.app.receipts === undefined || opener === undefined) return
+    // Frames are put together from parts, which must not be given back with the rest.
+    const copy = Buffer.from(bytes.subarray(from))
+    try {
+      if (this.#scanner === undefined) this.#open(copy)
+      else this.#scanner.scan(copy, 0, (start, end) => this.#open(copy.subarray(start, end)))
+    } catch {
+      // The answer was whole and authentic; only its receipt is lost.
     }
   }
 

@@ -21,13 +21,14 @@ export function handSettings(settings: Settings): HandedSettings {
 }
 
 export function receiveSettings(handed: HandedSettings): Settings {
-  const { apiKey, salt, tls, softwareRoot, cacheCheckMs, ...rest } = handed
+  const { apiKey, salt, tls, softwareRoot, cacheCheckMs, receipts, ...rest } = handed
   return Object.freeze({
     ...rest,
     // What is not set does not travel.
     tls: tls ?? undefined,
     softwareRoot: softwareRoot ?? undefined,
     cacheCheckMs: cacheCheckMs ?? undefined,
+    receipts: receipts ?? undefined,
     apiKey: apiKey === null ? undefined : new Secret(apiKey),
     salt: receiveSalt(salt),
   })

@@ -1,0 +1,102 @@
+/** Keeps the signed receipts of answers, one a line, so that bills can be audited. They have no content. */
+import { chmodSync, closeSync, fstatSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
+import { ServiceError } from '@privatemode/service'
+
+export type ReceiptFile = {
+  /** Takes the receipt of one answer: JSON as the worker sealed it. */
+  add(receipt: Uint8Array): void
+  /** Writes what is still held. */
+  flush(): void
+  stop(): void
+}
+
+export type ReceiptFileLimits = {
+  /** A file is put aside when it has grown to this. */
+  readonly bytes: number
+  /** How many are kept besides the one that is written: `path.1` is the newest. */
+  readonly kept: number
+}
+
+export const defaultReceiptLimits: ReceiptFileLimits = { bytes: 64 * 1024 * 1024, kept: 8 }
+const flushMs = 250
+/** Beyond this a disk that takes nothing costs receipts, not memory. */
+const heldChars = 1024 * 1024
+const longestReceipt = 16 * 1024
+const utf8 = new TextDecoder()
+
+/** Opens the file, for its owner alone; throws where it cannot be written. */
+export function openReceiptFile(
+  path: string,
+  onError: (error: unknown) => void,
+  limits: ReceiptFileLimits = defaultReceiptLimits,
+): ReceiptFile {
+  let held = ''
+  let descriptor = open()
+  const timer = setInterval(flush, flushMs).unref()
+
+  function open(): number {
+    try {
+      const opened = openSync(path, 'a', 0o600)
+      chmodSync(path, 0o600) // it may have been there before
+      return opened
+    } catch (cause) {
+      const message = `cannot write receipts to ${path}; choose another file with --receipts`
+      throw new ServiceError('file_unwritable', message, { cause })
+    }
+  }
+
+  function reopen(): void {
+    const next = open()
+    closeSync(descriptor)
+    descriptor = next
+  }
+
+  function rotate(): void {
+    // Another process of this proxy may have put the file aside.
+    const isOurs = statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(descriptor).ino
+    if (!isOurs) reopen()
+    if (fstatSync(descriptor).size < limits.bytes) return
+    for (let age = limits.kept; age > 0; age--) {
+      const newer = age === 1 ? path : `${path}.${age - 1}`
+      const isThere = statSync(newer, { throwIfNoEntry: false }) !== undefined
+      if (isThere) renameSync(newer, `${path}.${age}`)
+    }
+    reopen()
+  }
+
+  function flush(): void {
+    if (held === '') return
+    const lines = held
+    held = ''
+    try {
+      rotate()
+      writeSync(descriptor, lines)
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  return {
+    add(receipt) {
+      if (receipt.length > longestReceipt || held.length > heldChars) return
+      const line = oneLine(receipt)
+      if (line !== undefined) held += `${line}\n`
+    },
+    flush,
+    stop() {
+      clearInterval(timer)
+      flush()
+    },
+  }
+}
+
+/** Only the members of a receipt, whatever else a worker may have put there. */
+function oneLine(receipt: Uint8Array): string | undefined {
+  try {
+    const { record, rest, signature } = JSON.parse(utf8.decode(receipt))
+    const isReceipt = [record, rest, signature].every((text) => typeof text === 'string')
+    return isReceipt ? JSON.stringify({ record, rest, signature }) : undefined
+  } catch {
+    return undefined
+  }
+}
