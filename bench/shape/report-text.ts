@@ -23,7 +23,7 @@ guesses reach a little more than the base rate, and more in resamples; "above bl
 resamples, and says "at chance" where its interval reaches zero. For the lengths of tokens the attacker is told how many there are, and
 guesses each from the frames around its place; chance is what can be said without frames.
 
-\`npm run study:shape -- --wire FOLDER\` is another study: packets instead of frames, on both legs, with the official client, streams and
+\`npm run task -- study:shape --wire FOLDER\` is another study: packets instead of frames, on both legs, with the official client, streams and
 whole answers of 12 to 2,563 tokens. \`npm test\` has a short form of the worst attack: official clients, which close their connection at the last event, against resets and
 sizes on the wire (\`test/shape\`).
 
@@ -34,7 +34,7 @@ are for \`default\` no more than 0.1 above the base rate, lengths of tokens at c
 
 export const wireText = `## Both legs, with the official client
 
-\`npm run study:shape -- --wire FOLDER\` records packets: the official OpenAI client asks, answers have 12 to 2,563 tokens, and a relay on
+\`npm run task -- study:shape --wire FOLDER\` records packets: the official OpenAI client asks, answers have 12 to 2,563 tokens, and a relay on
 TCP notes time and size of every piece and when connections close, between proxy and gateway and between a plain HTTPS client and the
 proxyless endpoint. Three kinds of classifier guess the topic (area under the precision-recall curve, mean of all topics), extremely
 randomized trees the number of tokens (R² of its logarithm; below zero is worse than always guessing the mean), all in five folds with
