@@ -6,6 +6,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { ChatOpenAI, OpenAIEmbeddings } from '@langchain/openai'
 import { embedMany, generateText, jsonSchema, stepCountIs, streamText, type ToolSet } from 'ai'
 import Anthropic0 from 'anthropic-sdk-0'
+import { serverSalt } from '../../../packages/inference/src/servers/server-salt.ts'
 import {
   type ClientStack,
   chat,
@@ -29,7 +30,7 @@ export function officialClientChecks(place: ClientStack): void {
       // A field beyond the client's types is what its extra body is.
       const whole = await client.chat.completions.create(chat(words, { cache_salt: saltOf('n') }))
       expect(whole.choices[0]?.message.content).toBe(`You said: ${words}`)
-      expect(place.seen(words)?.body.cache_salt).toBe(saltOf('n'))
+      expect(place.seen(words)?.body.cache_salt).toBe(serverSalt(saltOf('n')))
       const tools = [{ type: 'function' as const, function: { name: 'look', parameters: schema } }]
       const stream = client.chat.completions.stream({ ...chat(order), tools })
       const [call] = (await stream.finalChatCompletion()).choices[0]?.message.tool_calls ?? []
@@ -51,7 +52,7 @@ export function officialClientChecks(place: ClientStack): void {
         const words = freshWords(3)
         const whole = await client.messages.create(message(words, { cache_salt: saltOf('k') }))
         expect(whole.content).toMatchObject([{ type: 'text', text: `You said: ${words}` }])
-        expect(place.seen(words)?.body.cache_salt).toBe(saltOf('k'))
+        expect(place.seen(words)?.body.cache_salt).toBe(serverSalt(saltOf('k')))
         const tools = [{ name: 'look', input_schema: schema }]
         const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
         const asked = { ...message(`[[reason]] ${order}`), max_tokens: 2000, tools, thinking }
@@ -80,7 +81,7 @@ export function officialClientChecks(place: ClientStack): void {
         const whole = await generateText({ ...asked, prompt: words, providerOptions })
         expect(whole.text).toBe(`You said: ${words}`)
         if (name === 'openai-compatible') {
-          expect(place.seen(words)?.body.cache_salt).toBe(saltOf('v'))
+          expect(place.seen(words)?.body.cache_salt).toBe(serverSalt(saltOf('v')))
         }
         const stream = streamText({ ...asked, prompt: 'one two' })
         expect(await stream.text).toBe('You said: one two')
@@ -123,7 +124,7 @@ export function officialClientChecks(place: ClientStack): void {
       const client = new ChatOpenAI({ model, apiKey, configuration, modelKwargs })
       const words = freshWords(3)
       expect((await client.invoke(words)).content).toBe(`You said: ${words}`)
-      expect(place.seen(words)?.body.cache_salt).toBe(saltOf('l'))
+      expect(place.seen(words)?.body.cache_salt).toBe(serverSalt(saltOf('l')))
       let text = ''
       for await (const chunk of await client.stream('one two')) text += chunk.content
       expect(text).toBe('You said: one two')

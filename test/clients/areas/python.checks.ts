@@ -2,6 +2,7 @@
 import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { unlessMissing } from '@privatemode/service/testing'
+import { serverSalt } from '../../../packages/inference/src/servers/server-salt.ts'
 import {
   type ClientStack,
   embedModel,
@@ -35,7 +36,9 @@ export function pythonChecks(place: ClientStack, python: Python): void {
           ...{ message: said, message_stream: said, counted: true },
         })
         expect(seen.embedding_error as number).toBeLessThan(1e-6)
-        const salted = place.server.requests.filter(({ body }) => body.cache_salt === salt)
+        const salted = place.server.requests.filter(
+          ({ body }) => body.cache_salt === serverSalt(salt),
+        )
         expect(salted).toHaveLength(2)
       },
       180_000,
