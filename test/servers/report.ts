@@ -34,7 +34,7 @@ export function formatDocument(runs: readonly Run[]): string {
     'and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page. What the',
     'servers sent is recorded in `test/servers/recordings`; `npm test` holds the scripted servers of the unit tests against it.',
     '',
-    'Only vLLM is run so far. Builds of llama-server, Ollama and SGLang for processors are not in the package registries; the worker supports',
+    'Only vLLM has been run so far. llama-server, Ollama and SGLang have not been tried: the worker supports',
     'them by their documentation and by scripted servers alone. Times below are of a machine that was busy with other work.',
     '',
     ...runs.flatMap(formatSection),
