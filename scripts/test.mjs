@@ -42,21 +42,29 @@ function step(name, args) {
 
 /** Tests of whole programs mostly wait, so they run beside the others; their output comes after. */
 async function runLanes() {
-  const waiting = ['test/browser/', 'test/clients/', 'test/sdk/']
-  let held = ''
-  const beside = runTests(waiting, (chunk) => {
-    held += chunk
+  const waiting = [
+    ['test/browser/', 'test/clients/', 'test/sdk/'],
+    ['test/e2e/', 'test/hostile-client/', 'test/proxy/', 'test/secrets/', 'test/shape/'],
+  ]
+  const beside = waiting.map((paths) => {
+    let held = ''
+    const keep = (chunk) => {
+      held += chunk
+    }
+    return runTests(paths, keep).then((counted) => ({ ...counted, held }))
   })
-  const others = await runTests(waiting.flatMap((path) => ['--path-ignore-patterns', `${path}**`]))
-  const besides = await beside
-  process.stderr.write(held)
+  const ignored = waiting.flat().flatMap((path) => ['--path-ignore-patterns', `${path}**`])
+  const others = await runTests(ignored)
+  const lanes = [others, ...(await Promise.all(beside))]
+  for (const { held } of lanes) if (held !== undefined) process.stderr.write(held)
+  const sum = (name) => lanes.reduce((total, lane) => total + lane[name], 0)
   return {
-    status: others.status || besides.status,
-    passed: others.passed + besides.passed,
-    failed: others.failed + besides.failed,
-    skipped: others.skipped + besides.skipped,
-    failures: [...others.failures, ...besides.failures],
-    output: `${others.output}\n${besides.output}`,
+    status: lanes.find(({ status }) => status !== 0)?.status ?? 0,
+    passed: sum('passed'),
+    failed: sum('failed'),
+    skipped: sum('skipped'),
+    failures: lanes.flatMap(({ failures }) => [...failures]),
+    output: lanes.map(({ output }) => output).join(''),
   }
 }
 

@@ -73,7 +73,8 @@ export const backendEffects: { readonly [path: string]: Effect } = {
   'operator.secretName': {
     value: 'op',
     holds: (all) =>
-      secretOf(gateway(all), 'operator') === 'op' && secretOf(worker(all), 'operator') === 'op',
+      ['operator', 'register'].every((name) => secretOf(gateway(all), name) === 'op') &&
+      secretOf(worker(all), 'register') === 'op',
   },
   'migrations.enabled': { value: false, holds: (all) => !has(all, 'Job') },
   'migrations.backoffLimit': {
