@@ -1,6 +1,8 @@
 /** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every door, as a table. */
 import { resolve } from 'node:path'
 import { ClientStack } from '../clients/client-stack.ts'
+import { gatewayWords } from '../hostile/gateway-words.ts'
+import { startHostileWorld } from '../hostile/hostile-world.ts'
 import { attacks } from './attacks.ts'
 import { billTricks } from './bill-tricks.ts'
 import { onceTricks } from './once-tricks.ts'
@@ -50,6 +52,7 @@ try {
   }
   await tricksWithBills()
   await tricksOfPeople()
+  await wordsOfGateways()
   if (!isOnce) await lastingTricks(targets)
 } finally {
   await place.stop()
@@ -79,6 +82,23 @@ async function tricksOfPeople(): Promise<void> {
     const { got, problems } = await trick.play(people)
     failures += problems.length
     say(`| ${trick.name} | ${problems.length === 0 ? got : `**${got}: ${problems.join('; ')}**`} |`)
+  }
+}
+
+async function wordsOfGateways(): Promise<void> {
+  say('')
+  say('| a gateway that | applications were told |')
+  say('|---|---|')
+  const world = await startHostileWorld()
+  try {
+    for (const trick of gatewayWords.filter(({ name }) => name.includes(only))) {
+      const { told, problems } = await trick.play(world)
+      failures += problems.length
+      const bad = problems.length === 0 ? '' : ` **${problems.join('; ')}**`
+      say(`| ${trick.name} | ${told.join(', ')}${bad} |`)
+    }
+  } finally {
+    await world.stop()
   }
 }
 

@@ -1,5 +1,4 @@
 /** A whole system behind a gateway that plays tricks, and clients that are to notice them. */
-import { expect } from 'bun:test'
 import type { PrivateClient } from '@privatemode/sdk'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { type System, startSystem } from '../e2e/system.ts'
@@ -41,7 +40,7 @@ export async function startHostileWorld(): Promise<HostileWorld> {
     ask,
     async warmClient(over = {}) {
       const client = newClient(over)
-      expect(await ask(client)).toContain('time')
+      if (!(await ask(client)).includes('time')) throw new Error('no answer before the trick')
       return client
     },
     async stop() {
