@@ -1,5 +1,6 @@
-/** `npm test`: set-up, types, lint, then every test; the last lines name what was skipped and count. */
+/** `npm test`: set-up, types, lint, then every test; the last lines count, and name what was skipped or failed at first. */
 import { spawn, spawnSync } from 'node:child_process'
+import { failedFiles } from './failed-tests.mjs'
 import { bunPath, install, root } from './setup.mjs'
 import { explainSkipped } from './skipped-tests.mjs'
 
@@ -16,7 +17,7 @@ if (wanted.length === 0) {
   step('types: programs and tests', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])
   step('lint and forbidden imports', ['node_modules/@biomejs/biome/bin/biome', 'check', '.'])
 }
-const counted = wanted.length === 0 ? await runLanes() : await runTests(wanted)
+const counted = wanted.length === 0 ? await tryAgain(await runLanes()) : await runTests(wanted)
 for (const failure of counted.failures) console.log(failure)
 const { lines, unexplained, count } = explainSkipped(counted.output)
 for (const line of lines) console.log(line)
@@ -26,6 +27,8 @@ const unnamed = Math.max(0, counted.skipped - count)
 if (unnamed > 0) console.log(`(fail) ${unnamed} tests were skipped without being named`)
 const failed = counted.failed + unexplained.length + unnamed
 const skipped = counted.skipped - unexplained.length - unnamed
+for (const name of counted.unsteady ?? [])
+  console.log(`unsteady (failed beside the others, passed alone): ${name}`)
 console.log(`${counted.passed} passed, ${failed} failed, ${skipped} skipped`)
 process.exit(failed === 0 && counted.passed > 0 && counted.status === 0 ? 0 : 1)
 
@@ -66,6 +69,27 @@ async function runLanes() {
     failures: lanes.flatMap(({ failures }) => [...failures]),
     output: lanes.map(({ output }) => output).join(''),
   }
+}
+
+/**
+ * Runs a few failed files once more, each alone: three lanes on a small machine can starve a test that is right.
+ * The run says so at its end; a test that fails alone has failed, and many failures are no accident.
+ */
+async function tryAgain(first) {
+  const files = failedFiles(first.output)
+  const count = [...files.values()].flat().length
+  if (count === 0 || count !== first.failed || files.has('') || files.size > 4) return first
+  const unsteady = []
+  const failures = []
+  for (const [file, names] of files) {
+    console.error(`\nonce more, alone: ${file}`)
+    const again = await runTests([file])
+    if (again.status === 0) unsteady.push(...names.map((name) => `${file}: ${name}`))
+    else failures.push(...names.map((name) => `(fail) ${file}: ${name}`))
+  }
+  const passed = first.passed + unsteady.length
+  const failed = failures.length
+  return { ...first, passed, failed, failures, unsteady, status: failed === 0 ? 0 : first.status }
 }
 
 /** Bun prints its own summary to standard error; the counts in it are the ones reported. */

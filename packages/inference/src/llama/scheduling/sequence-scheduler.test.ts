@@ -34,17 +34,13 @@ test('more requests than sequences wait their turn', async () => {
 test('a full queue is refused with a time to come back, and drains again', async () => {
   engine = await storyEngine({ sequences: 1 }, { maxWaiting: 1 })
   const stop = new AbortController()
-  const first = askStream(engine, 'completions', long, { signal: stop.signal })
-  const chunks = (await first)[Symbol.asyncIterator]()
-  await chunks.next()
+  // All three are asked in one turn: nothing depends on how long the first one takes.
+  const first = askStream(engine, 'completions', long, { signal: stop.signal }).then(collect)
   const second = ask(engine, 'completions', { prompt, max_tokens: 1 })
-  await expect(ask(engine, 'completions', { prompt })).rejects.toMatchObject({
-    code: 'overloaded',
-    status: 503,
-    retryAfterSeconds: 2,
-  })
+  const refused = await ask(engine, 'completions', { prompt }).catch((error) => error)
+  expect(refused).toMatchObject({ code: 'overloaded', status: 503, retryAfterSeconds: 2 })
   stop.abort()
-  await expect(chunks.next().then(() => chunks.next())).rejects.toMatchObject({ code: 'aborted' })
+  expect(await first.catch((error) => error)).toMatchObject({ code: 'aborted' })
   expect((await second).usage.completion_tokens).toBe(1)
 })
 
@@ -55,8 +51,8 @@ test('a waiting request that is aborted leaves at once and costs nothing', async
   const reports: unknown[] = []
   const options = { signal: stop.signal, onUsage: (usage: unknown) => reports.push(usage) }
   const waiting = ask(engine, 'completions', { prompt }, options)
-  setTimeout(() => stop.abort(), 5)
-  await expect(waiting).rejects.toMatchObject({ code: 'aborted' })
+  queueMicrotask(() => stop.abort())
+  expect(await waiting.catch((error) => error)).toMatchObject({ code: 'aborted' })
   expect(reports).toEqual([])
   await busy
 })
@@ -70,7 +66,7 @@ test('an abort while generating ends within a token or two', async () => {
     if (tokens === 10) stop.abort()
   }
   const asked = ask(engine, 'completions', long, { signal: stop.signal, onUsage })
-  await expect(asked).rejects.toMatchObject({ code: 'aborted' })
+  expect(await asked.catch((error) => error)).toMatchObject({ code: 'aborted' })
   expect(tokens).toBeLessThanOrEqual(11)
 })
 
@@ -84,7 +80,7 @@ test('an abort inside a long prompt does not wait for its end', async () => {
   }
   const body = { prompt: 'One day a cat sat on a mat. '.repeat(20), max_tokens: 5 }
   const asked = ask(engine, 'completions', body, { signal: stop.signal, onUsage })
-  await expect(asked).rejects.toMatchObject({ code: 'aborted' })
+  expect(await asked.catch((error) => error)).toMatchObject({ code: 'aborted' })
   expect(usage.completionTokens).toBe(0)
   expect(usage.promptTokens).toBeGreaterThan(100)
 })
@@ -92,7 +88,7 @@ test('an abort inside a long prompt does not wait for its end', async () => {
 test('a call that is aborted before it begins does not begin', async () => {
   engine = await storyEngine()
   const asked = ask(engine, 'completions', { prompt }, { signal: AbortSignal.abort() })
-  await expect(asked).rejects.toMatchObject({ code: 'aborted' })
+  expect(await asked.catch((error) => error)).toMatchObject({ code: 'aborted' })
 })
 
 test('closing ends what runs and what waits, and refuses what comes', async () => {

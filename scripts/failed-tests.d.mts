@@ -1,0 +1,1 @@
+export function failedFiles(output: string): Map<string, string[]>

@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { failedFiles } from './failed-tests.mjs'
+
+test('what failed in a run of Bun is named once, by its file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'privatemode-failed-'))
+  try {
+    const some = `import { describe, expect, test } from 'bun:test'
+       test('right', () => {})
+       describe('numbers', () => { test('wrong', () => expect(1).toBe(2)) })
+       for (let at = 0; at < 30; at++) test('one of many ' + at, () => {})`
+    writeFileSync(join(folder, 'some.test.ts'), some)
+    writeFileSync(join(folder, 'other.test.ts'), some.replace('toBe(2)', 'toBe(1)'))
+    const { stderr } = Bun.spawnSync([process.execPath, 'test'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '' },
+    })
+    expect([...failedFiles(stderr.toString())]).toEqual([['some.test.ts', ['numbers > wrong']]])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
