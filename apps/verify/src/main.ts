@@ -5,11 +5,13 @@ import { cacheCommand } from './cache/cache-command.ts'
 import { type Command, type Output, UsageError } from './command.ts'
 import { evidenceCommand } from './evidence/evidence-command.ts'
 import { manifestCommand } from './manifest/manifest-command.ts'
+import { measureCommand } from './measure/measure-command.ts'
 import { scoreCommand } from './score/score-command.ts'
 
 const commands: Readonly<Record<string, Command>> = {
   evidence: evidenceCommand,
   manifest: manifestCommand,
+  measure: measureCommand,
   bundle: bundleCommand,
   score: scoreCommand,
   cache: cacheCommand,
@@ -47,8 +49,8 @@ function formatHelp(): string {
     ([name, { summary }]) => `  ${name.padEnd(12)} ${summary}`,
   )
   return [
-    'Checks what Privatemode relies on: evidence, manifests and bundles without a network and',
-    'at a time you name, prompt caches by asking a running endpoint.',
+    'Checks what Privatemode relies on: evidence, manifests, measurements and bundles without a',
+    'network and at a time you name, prompt caches by asking a running endpoint.',
     '',
     'npm run -s verify -- SUBCOMMAND [options]',
     '',
