@@ -219,6 +219,10 @@ describe('the manifest log', () => {
       const strict = [...args, '--manifestMaxAgeHours', '39']
       const proxy = await spawnProxy(strict, { env: inspected(), cold: true })
       await proxy.logged('the backend is not verified', 'log_stale', 'at most 39 are allowed')
+      // The cause is where people look first, not only in the log.
+      const waiting = (await (await fetch(`${proxy.url}/ready`)).json()) as Readiness
+      expect(waiting.cause).toContain('at most 39 are allowed')
+      expect(await (await fetch(proxy.url)).text()).toContain('at most 39 are allowed')
       await proxy.stop()
     }))
 

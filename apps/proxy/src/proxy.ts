@@ -66,7 +66,13 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
   const { client, log, joint } = parts
   const { mode, apiKey, processes } = settings
   let draining = false
-  const readiness = () => readReadiness(client, apiKey !== undefined, draining)
+  // A public endpoint shows strangers the code alone: the details may name machines of the operator.
+  const cause = () => {
+    const known = keeper.cause()
+    if (known?.detail === undefined || mode.kind === 'hosted') return known?.code
+    return `${known.detail} (${known.code})`
+  }
+  const readiness = () => readReadiness(client, apiKey !== undefined, draining, cause())
   const metrics = createProxyMetrics({
     openRequests: () => server.busy(),
     verifiedWorkers: () => readiness().verified_workers,

@@ -109,3 +109,8 @@ test('software attestation is said in plain words', () => {
   }
   expect(formatPage({ ...facts, verification })).toContain('whoever runs them can read prompts')
 })
+
+test('a proxy that is not ready shows the cause, escaped', () => {
+  const readiness = { ...facts.readiness, ready: false, reason: 'no manifest yet', cause: 'a < b' }
+  expect(formatPage({ ...facts, readiness })).toContain('Not ready: no manifest yet. a &lt; b')
+})

@@ -63,7 +63,8 @@ Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOStrin
 function formatState({ readiness, verification }: PageFacts): string {
   const software = verification.manifest?.evidence === 'software'
   if (!readiness.ready) {
-    return `<p class="state bad" role="status">Not ready: ${escapeHtml(readiness.reason)}.</p>`
+    const cause = readiness.cause === undefined ? '' : ` ${escapeHtml(readiness.cause)}`
+    return `<p class="state bad" role="status">Not ready: ${escapeHtml(readiness.reason)}.${cause}</p>`
   }
   if (readiness.verified_workers === 0) {
     return `<p class="state" role="status">The manifest is verified. Machines are verified with the first request.</p>`

@@ -2,7 +2,11 @@
 import type { PrivateClient } from '@privatemode/sdk'
 import { describeError, type Log, type Secret } from '@privatemode/service'
 
-export type Keeper = { stop(): void }
+export type Keeper = {
+  /** Why the last round failed; undefined after one that succeeded. */
+  cause(): { readonly code: string; readonly detail?: string } | undefined
+  stop(): void
+}
 
 const firstPauseMs = 500
 const longestPauseMs = 30_000
@@ -19,6 +23,7 @@ export function keepVerified(
   let stopped = false
   let pauseMs = firstPauseMs
   let wasReady = false
+  let cause: ReturnType<typeof describeError> | undefined
 
   async function round(): Promise<void> {
     try {
@@ -26,11 +31,13 @@ export function keepVerified(
       if (apiKey !== undefined) await verifyAndWarm(client, apiKey.reveal())
       if (!wasReady) onReady(apiKey === undefined ? 'manifest' : 'verified')
       wasReady = true
+      cause = undefined
       pauseMs = firstPauseMs
       again(freshenMs)
     } catch (error) {
       wasReady = false
-      log.error('the backend is not verified', describeError(error))
+      cause = describeError(error)
+      log.error('the backend is not verified', cause)
       again(pauseMs)
       pauseMs = Math.min(pauseMs * 2, longestPauseMs)
     }
@@ -42,6 +49,7 @@ export function keepVerified(
 
   void round()
   return {
+    cause: () => cause,
     stop() {
       stopped = true
       clearTimeout(timer)

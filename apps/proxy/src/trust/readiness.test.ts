@@ -15,7 +15,7 @@ const manifest: NonNullable<Verification['manifest']> = {
 }
 const read = (change: Partial<typeof manifest>, when = at) => {
   const verification = { manifest: { ...manifest, ...change }, workers: [], refused: [] }
-  return readReadiness({ verification: () => verification }, false, false, when)
+  return readReadiness({ verification: () => verification }, false, false, undefined, when)
 }
 
 test('readiness tells how old the log is and until when the manifest may be used', () => {
@@ -32,4 +32,17 @@ test('a proxy whose manifest is out of date is not ready, and a log signed ahead
   const late = read({}, new Date('2026-03-04T12:00:01Z'))
   expect(late).toMatchObject({ ready: false, reason: 'manifest out of date' })
   expect(read({ log_signed_at: '2026-03-04T12:30:00.000Z' }).log_age_seconds).toBe(0)
+})
+
+test('a proxy that is not ready says why the last attempt failed, and one that is ready does not', () => {
+  const cause = 'failed to connect to api.test:443 (network)'
+  const none = { manifest: undefined, workers: [], refused: [] } as unknown as Verification
+  expect(readReadiness({ verification: () => none }, true, false, cause, at)).toMatchObject({
+    ready: false,
+    cause,
+  })
+  const known = { manifest, workers: [], refused: [] }
+  expect(readReadiness({ verification: () => known }, false, false, cause, at)).toEqual({
+    ...readReadiness({ verification: () => known }, false, false, undefined, at),
+  })
 })

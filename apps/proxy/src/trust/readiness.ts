@@ -4,6 +4,8 @@ import type { PrivateClient } from '@privatemode/sdk'
 export type Readiness = {
   readonly ready: boolean
   readonly reason: string
+  /** Why the last attempt to verify the backend failed, as in the log; absent if it did not. */
+  readonly cause?: string
   readonly manifest: string | null
   readonly verified_workers: number
   /** How long ago the manifest log was signed; null before it is known, or with a manifest from a file. */
@@ -26,6 +28,7 @@ export function readReadiness(
   client: Pick<PrivateClient, 'verification'>,
   hasOwnKey: boolean,
   draining: boolean,
+  cause?: string,
   at = new Date(),
 ): Readiness {
   const { manifest, workers, refused } = client.verification()
@@ -33,6 +36,7 @@ export function readReadiness(
   const verified = workers.filter((worker) => worker.valid_until > now).length
   const signedAt = manifest?.log_signed_at ?? null
   const state = {
+    ...(cause === undefined ? {} : { cause }),
     manifest: manifest?.digest ?? null,
     verified_workers: verified,
     log_age_seconds: signedAt === null ? null : ageSeconds(signedAt, at),
@@ -43,12 +47,17 @@ export function readReadiness(
   if (state.usable_until !== null && state.usable_until <= now) {
     return { ready: false, reason: 'manifest out of date', ...state }
   }
-  if (verified > 0) return { ready: true, reason: 'backend verified', ...state }
+  if (verified > 0) return { ready: true, reason: 'backend verified', ...withoutCause(state) }
   // Without a key of its own the proxy meets the backend with the first client's.
   if (!hasOwnKey && refused.length === 0) {
-    return { ready: true, reason: 'manifest verified, no client yet', ...state }
+    return { ready: true, reason: 'manifest verified, no client yet', ...withoutCause(state) }
   }
   return { ready: false, reason: 'no verified worker', ...state }
+}
+
+/** A failed refresh does not matter while an earlier verification still counts. */
+function withoutCause<State extends { cause?: string }>({ cause: _, ...state }: State) {
+  return state
 }
 
 const ageSeconds = (since: string, at: Date): number =>
