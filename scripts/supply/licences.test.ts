@@ -1,14 +1,12 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { toolLocks } from './check-lock.ts'
 import { formatLicences } from './licences.ts'
 
 const read = (path: string) => readFileSync(join(import.meta.dir, '../..', path), 'utf8')
 const locks = () =>
-  [
-    JSON.parse(read('package-lock.json')),
-    JSON.parse(read('test/sdk/runtimes/package-lock.json')),
-  ] as const
+  [JSON.parse(read('package-lock.json')), toolLocks.map((path) => JSON.parse(read(path)))] as const
 
 test('the list of licences is the one of the lock files: else npm run docs writes it', () => {
   expect(read('docs/licences.md')).toBe(formatLicences(...locks()))

@@ -1,8 +1,8 @@
 /** The list of licences, docs/licences.md, made from the lock files. */
 import { type Lock, nameOf, strangers, toolsLock } from './check-lock.ts'
 
-export function formatLicences(main: Lock, tools: Lock): string {
-  const both = [...strangers(main), ...strangers(toolsLock(tools))]
+export function formatLicences(main: Lock, tools: readonly Lock[]): string {
+  const both = [...strangers(main), ...tools.flatMap((lock) => strangers(toolsLock(lock)))]
   const runTime = both.filter(([, { dev }]) => dev !== true)
   const development = both.filter(([, { dev }]) => dev === true)
   return [

@@ -11,6 +11,7 @@ import {
   findLoosePins,
   packageFiles,
   strangers,
+  toolLocks,
   toolsLock,
 } from './check-lock.ts'
 
@@ -21,7 +22,7 @@ const lock = readJson('package-lock.json')
 const problems = [
   ...packageFiles(root).flatMap((file) => findLoosePins(file, readJson(file))),
   ...findLockProblems(lock),
-  ...findLockProblems(toolsLock(readJson('test/sdk/runtimes/package-lock.json'))),
+  ...toolLocks.flatMap((path) => findLockProblems(toolsLock(readJson(path)))),
 ]
 console.log(`${strangers(lock).length} packages in the lock file, each with a hash`)
 for (const [licence, count] of countLicences(lock)) console.log(`  ${licence}: ${count}`)
