@@ -3,7 +3,7 @@
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { endWithParent } from '@privatemode/service/end-with-parent'
 import { manyRequests, startOverWith } from '@privatemode/service/start-over'
-import { servingWord } from './processes/serving-word.ts'
+import { servingWord } from './processes/questions.ts'
 import { runtimeVariables } from './runtime-variables.ts'
 
 startOverWith({ ...manyRequests, ...runtimeVariables })

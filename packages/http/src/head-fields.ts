@@ -30,6 +30,9 @@ const single = new Set([
 
 const framing = new Set(['content-length', 'transfer-encoding'])
 
+/** Header fields by lower-case name: those of a connection, or the platform's `Headers`. */
+export type HeaderLookup = { get(name: string): string | null | undefined }
+
 /** A few fields, names in lower case. For so few a list is quicker than a Map. */
 export class Fields {
   readonly #names: string[] = []

@@ -5,13 +5,14 @@ import {
   isAttestedWorker,
   type Manifest,
   type ModelListing,
+  verifyWorkerWith,
 } from '@privatemode/attestation'
 import { ApiError, unknownModel } from '@privatemode/protocol/api'
+import type { Bytes } from '@privatemode/protocol/envelope'
 import type { Backend, ListedWorker } from './backend.ts'
 import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { ClientOptions } from './options.ts'
 import { Refusals, type RefusedWorker, refusedError } from './refusals.ts'
-import { holdsAt, verifyListed } from './verify-listed.ts'
 
 const directoryMaxAgeMs = 10_000
 /** After a refresh that failed, requests start the next one not before this has passed. */
@@ -250,4 +251,44 @@ const codeOf = (error: Error): string =>
 /** What the gateway says about one key says nothing about another. */
 function isAboutKey(error: unknown): boolean {
   return error instanceof ApiError && [401, 403, 429].includes(error.status)
+}
+
+type ListedRequest = {
+  readonly apiKey: string
+  readonly manifest: Manifest
+  readonly workerId: string
+  readonly logProof: Bytes | undefined
+}
+
+/** Verifies one worker that the directory lists: a fresh nonce, its evidence, the decision. */
+async function verifyListed(
+  options: ClientOptions,
+  backend: Backend,
+  { apiKey, manifest, workerId, logProof }: ListedRequest,
+): Promise<AttestedWorker> {
+  const { crypto, roots, revocation, hardware = {}, software, now } = options
+  const nonce = crypto.random(32)
+  const { statement, evidence } = await backend.attestation(workerId, nonce, apiKey)
+  const inputs = { nonce, statement, evidence, manifest, roots, revocation, at: now() }
+  const worker = await verifyWorkerWith(
+    hardware,
+    software === undefined ? inputs : { ...inputs, software },
+  )
+  if (worker.workerId !== workerId) {
+    throw new AttestationError(
+      'binding_mismatch',
+      `asked for worker ${workerId}, the evidence is of worker ${worker.workerId}`,
+      { checks: worker.checks },
+    )
+  }
+  options.onEvidence?.(worker, { nonce, statement, evidence, manifest, logProof })
+  return worker
+}
+
+/** Clocks are adjusted by seconds now and then; that is no reason to verify again. */
+const clockSlackMs = 60_000
+
+/** Whether a verification is good at a time: a clock that was turned back does not make it last longer. */
+function holdsAt({ verifiedAt, validUntil }: AttestedWorker, now: Date): boolean {
+  return validUntil > now && verifiedAt.getTime() <= now.getTime() + clockSlackMs
 }

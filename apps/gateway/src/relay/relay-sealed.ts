@@ -1,5 +1,11 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
-import { type Exchange, emptySpan, type Span, type UpstreamConnection } from '@privatemode/http'
+import {
+  type Exchange,
+  emptySpan,
+  type RequestBody,
+  type Span,
+  type UpstreamConnection,
+} from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { fleetPaths, relayHeaders as names, sealedMediaType } from '@privatemode/protocol/fleet'
 import type { OpenSpan } from '@privatemode/service'
@@ -12,11 +18,9 @@ import type { ViewedWorker } from '../registry/worker-view.ts'
 import { Attempt, type AttemptOwner, type Outcome, type StreamEnd } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
 import type { RelayDone, RelayParts } from './relay-parts.ts'
-import { reportRelayed } from './report-relayed.ts'
+import { reportRelayed, traceLine, traceRefused } from './report-relayed.ts'
 import { readSealedRequest, type SealedRequest } from './sealed-request.ts'
 import { signRelay } from './sign-relay.ts'
-import { streamBody } from './stream-body.ts'
-import { traceLine, traceRefused } from './trace-relay.ts'
 
 export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDone): void {
   new Relay(exchange, parts, done).start()
@@ -260,6 +264,18 @@ class Relay implements AttemptOwner {
       `${names.sentAt}: ${sentAtMs}\r\n${names.mac}: ${mac}\r\n${traceLine(this.#span)}\r\n`
     )
   }
+}
+
+/** Sends a body to a worker as it arrives from the client, no faster than the worker reads it. */
+function streamBody(body: RequestBody, connection: UpstreamConnection): void {
+  body.stream({
+    data(bytes) {
+      if (connection.write(bytes)) return true
+      connection.whenDrained(() => body.resume())
+      return false
+    },
+    end: () => undefined,
+  })
 }
 
 function contextOf(candidates: readonly ViewedWorker[], { model }: SealedRequest) {

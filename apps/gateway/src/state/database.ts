@@ -23,3 +23,6 @@ export interface Database extends Queries {
 export type DatabaseHome =
   | { readonly kind: 'embedded'; readonly directory: string }
   | { readonly kind: 'server'; readonly url: string; readonly connections: number }
+
+/** One change of the schema. */
+export type Migration = { readonly name: string; readonly sql: string }

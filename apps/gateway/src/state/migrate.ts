@@ -1,8 +1,7 @@
 /** Brings a database to the schema this program knows. */
 import { GatewayError } from '../gateway-error.ts'
-import type { Database } from './database.ts'
+import type { Database, Migration } from './database.ts'
 import { migrations } from './migrations/index.ts'
-import type { Migration } from './migrations/migration.ts'
 
 /** Any constant that nothing else on the server uses as an advisory lock. */
 const lockKey = 7_081_421_506

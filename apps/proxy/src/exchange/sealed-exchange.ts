@@ -13,7 +13,7 @@ import {
   whenReady,
 } from '@privatemode/http'
 import { ApiError, type Dialect, parseUnsealedError } from '@privatemode/protocol/api'
-import { type Call, type SealedCall, sealedMediaType } from '@privatemode/sdk'
+import { type Call, isRetrySafe, type SealedCall, sealedMediaType } from '@privatemode/sdk'
 import { describeError } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { pickInward } from '../inbound/outward-headers.ts'
@@ -22,7 +22,6 @@ import type { WatchedAnswer } from './answer-watch.ts'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
 import { notAuthentic, toApiError } from './api-error.ts'
 import type { Drain } from './padding-drains.ts'
-import { RetryBudget } from './retry-budget.ts'
 import { createShapedWriter } from './shaped-writer.ts'
 
 export type SealedParts = {
@@ -344,5 +343,29 @@ export class SealedExchange implements AnswerSink {
     const { app, record } = this.#parts
     record.status = 499
     record.close('aborted', 'client_gone', app.log, app.metrics)
+  }
+}
+
+const maxAttempts = 4
+const budgetMs = 15_000
+const firstPauseMs = 100
+
+/** Decides whether a failed call is made again, and after which pause. */
+class RetryBudget {
+  readonly #untilMs = performance.now() + budgetMs
+  #attempts = 0
+
+  /** An attempt begins. */
+  begin(): void {
+    this.#attempts++
+  }
+
+  /** Milliseconds to wait before the next attempt; `undefined` where none can help. */
+  pauseAfter(error: ApiError): number | undefined {
+    if (this.#attempts >= maxAttempts || performance.now() >= this.#untilMs) return undefined
+    if (isRetrySafe(error)) return 0
+    // A backend that is being restarted is there again in a moment.
+    const mayReturn = error.code === 'gateway_unreachable' && error.retryable
+    return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined
   }
 }

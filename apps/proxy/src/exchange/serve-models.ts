@@ -1,9 +1,9 @@
 /** Answers the model list from what the manifest lists and the backend serves. */
+import type { HeaderLookup } from '@privatemode/http'
 import { formatModel, formatModelList, unknownModel } from '@privatemode/protocol/api'
 import { requestIdHeaders } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { chooseApiKey } from '../inbound/credentials.ts'
-import type { HeaderLookup } from '../inbound/header-lookup.ts'
 import type { RequestRecord } from '../inbound/request-record.ts'
 
 export async function serveModels(

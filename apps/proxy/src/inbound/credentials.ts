@@ -1,7 +1,7 @@
 /** Decides under whose API key a request goes out. */
+import type { HeaderLookup } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Secret } from '@privatemode/service'
-import type { HeaderLookup } from './header-lookup.ts'
 
 /** The proxy's own key where it has one; then the client's never leaves. Else the client's, by either header. */
 export function chooseApiKey(headers: HeaderLookup, own: Secret | undefined): string {

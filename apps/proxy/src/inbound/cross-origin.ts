@@ -1,5 +1,5 @@
 /** Lets web pages of any origin use the proxyless endpoint, with the key they send and nothing implied. */
-import type { HeaderLookup } from './header-lookup.ts'
+import type { HeaderLookup } from '@privatemode/http'
 
 const exposed =
   'x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, deprecation, sunset, link, warning'

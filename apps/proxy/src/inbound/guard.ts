@@ -1,7 +1,7 @@
 /** Refuses requests that a foreign web page could have made: unknown Host headers and foreign origins. */
+import type { HeaderLookup } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { ipVersion, isLoopback } from '@privatemode/service'
-import type { HeaderLookup } from './header-lookup.ts'
 
 /** The reason to refuse a request, or `undefined`. */
 export type Guard = (headers: HeaderLookup) => ApiError | undefined

@@ -1,6 +1,5 @@
 /** Which headers pass the proxy, in either direction; all others stay where they are. */
-
-import type { HeaderLookup } from './header-lookup.ts'
+import type { HeaderLookup } from '@privatemode/http'
 
 /** What an application may say beyond the body. Agents put paths and user data into other headers. */
 const outward = ['anthropic-version', 'anthropic-beta'] as const

@@ -3,6 +3,9 @@ import type { Readiness } from '../trust/readiness.ts'
 import type { Failure } from './failure.ts'
 import type { HandedSettings } from './handed-settings.ts'
 
+/** The command-line word that makes this program a serving process of another. */
+export const servingWord = 'serving-process'
+
 /** The state of one process, or of all together. */
 export type Report = {
   readonly readiness: Readiness

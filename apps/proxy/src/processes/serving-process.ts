@@ -1,7 +1,6 @@
 /** One serving process, as the supervisor sees it. */
 import { type Answers, Channel } from './channel.ts'
-import type { Report, ToServing, ToSupervisor } from './questions.ts'
-import { servingWord } from './serving-word.ts'
+import { type Report, servingWord, type ToServing, type ToSupervisor } from './questions.ts'
 
 const reportWithinMs = 1_000
 const stopWithinMs = 5_000

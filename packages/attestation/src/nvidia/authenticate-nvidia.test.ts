@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { concatBytes, formatBase64, utf8 } from '../bytes.ts'
+import { integer, objectIdentifier, octetString, sequence } from '../der/der-writer.ts'
 import type { NvidiaGpuEvidence } from '../evidence.ts'
-import { integer, octetString, oid, sequence } from '../testing/der-writer.ts'
 import {
   authenticate,
   contextOf,
@@ -103,7 +103,7 @@ describe('the report', () => {
 })
 
 const fwid = (length: number, hash = '2.16.840.1.101.3.4.2.2') =>
-  sequence(oid(hash), octetString(new Uint8Array(length)))
+  sequence(objectIdentifier(hash), octetString(new Uint8Array(length)))
 
 describe('the device chain', () => {
   const issued = world.deviceChain.map(({ certificate }) => certificate).toReversed()

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { formatBase64 } from '../bytes.ts'
+import { integer } from '../der/der-writer.ts'
 import { Fields } from '../fields.ts'
 import type { JsonValue } from '../strict-json.ts'
-import { integer } from '../testing/der-writer.ts'
 import { authenticate } from '../testing/snp-refusal.ts'
 import {
   packTcb,

@@ -2,7 +2,8 @@
 import { type Bytes, formatBase64, utf8 } from '../bytes.ts'
 import {
   bitString,
-  booleanTrue,
+  boolean,
+  ecdsaSignature,
   explicit,
   integer,
   objectIdentifier,
@@ -101,7 +102,7 @@ async function issue(
   const notBefore = new Date(at.getTime() - 3_600_000)
   const notAfter = new Date(at.getTime() + days * 86_400_000)
   const tbs = sequence(
-    explicit(0, integer(Uint8Array.of(2))),
+    explicit(0, integer(2)),
     integer(serialNumber()),
     ecdsaWithSha384,
     issuerName,
@@ -111,14 +112,13 @@ async function issue(
     explicit(3, sequence(...extensions(isCa))),
   )
   const raw = new Uint8Array(await crypto.subtle.sign(signParameters, signer, tbs))
-  const signature = sequence(integer(raw.subarray(0, 48)), integer(raw.subarray(48)))
-  return sequence(tbs, ecdsaWithSha384, bitString(signature))
+  return sequence(tbs, ecdsaWithSha384, bitString(ecdsaSignature(raw)))
 }
 
 function extensions(isCa: boolean): Bytes[] {
   const extension = (oid: string, value: Bytes) =>
-    sequence(objectIdentifier(oid), booleanTrue(), octetString(value))
-  const basicConstraints = isCa ? sequence(booleanTrue(), integer(Uint8Array.of(0))) : sequence()
+    sequence(objectIdentifier(oid), boolean(true), octetString(value))
+  const basicConstraints = isCa ? sequence(boolean(true), integer(0)) : sequence()
   // Bit 5 is keyCertSign, bit 0 digitalSignature (RFC 5280, 4.2.1.3).
   const keyUsage = isCa ? bitString(Uint8Array.of(0x04), 2) : bitString(Uint8Array.of(0x80), 7)
   return [extension('2.5.29.19', basicConstraints), extension('2.5.29.15', keyUsage)]

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
-import { integer, octetString, oid, sequence } from '../testing/der-writer.ts'
+import { integer, objectIdentifier, octetString, sequence } from '../der/der-writer.ts'
 import type { Certificate } from '../x509/certificate.ts'
 import { readPckPlatform, sgxExtensionOid } from './pck-certificate.ts'
 
-const member = (arc: string, value: Uint8Array) => sequence(oid(`${sgxExtensionOid}.${arc}`), value)
+const member = (arc: string, value: Uint8Array) =>
+  sequence(objectIdentifier(`${sgxExtensionOid}.${arc}`), value)
 const svns = (count: number, svn = 1) =>
   Array.from({ length: count }, (_, index) => member(`2.${index + 1}`, integer(svn)))
 const tcb = (...members: Uint8Array[]) => member('2', sequence(...members))

@@ -1,13 +1,13 @@
 /** Machines of test vendors with GPUs of a test vendor, and a manifest that accepts them. */
 import { deviceNonce, reportData } from '../binding.ts'
 import { formatBase64, formatHex, parseBase64 } from '../bytes.ts'
+import { integer } from '../der/der-writer.ts'
 import type { CpuEvidence, NvidiaGpuEvidence } from '../evidence.ts'
 import { formatManifest, type ManifestDraft, parseManifest } from '../manifest/manifest.ts'
 import { formatStatement, type Statement, sealKeyId } from '../statement.ts'
 import type { JsonObject } from '../strict-json.ts'
 import type { VerifyWorkerInputs } from '../verify-worker.ts'
 import { parseCertificate } from '../x509/certificate.ts'
-import { integer } from './der-writer.ts'
 import {
   certify,
   compositeDeviceId,

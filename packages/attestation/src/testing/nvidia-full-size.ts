@@ -1,8 +1,8 @@
 /** Collateral as large as a real GPU's: RIMs of 64 entries, OCSP answers by delegated responders. */
 import { type Bytes, formatBase64 } from '../bytes.ts'
+import { objectIdentifier, sequence } from '../der/der-writer.ts'
 import type { NvidiaGpuEvidence } from '../evidence.ts'
 import { parseCertificate } from '../x509/certificate.ts'
-import { oid, sequence } from './der-writer.ts'
 import { type Authority, certify, driverRim, type NvidiaWorld, vbiosRim } from './nvidia-world.ts'
 import { type RimParts, signRim, writeRim } from './rim-writer.ts'
 import { keyUsageBits } from './test-authority.ts'
@@ -39,7 +39,7 @@ async function answerFor(chain: readonly Authority[]): Promise<Bytes[]> {
     if (!issuer) continue
     const responder = await certify(issuer, 'Test OCSP Responder', 0x7000 + index, {
       keyUsage: keyUsageBits.digitalSignature,
-      extensions: [{ oid: '2.5.29.37', value: sequence(oid('1.3.6.1.5.5.7.3.9')) }],
+      extensions: [{ oid: '2.5.29.37', value: sequence(objectIdentifier('1.3.6.1.5.5.7.3.9')) }],
     })
     responses.push(
       await issueOcspResponse({

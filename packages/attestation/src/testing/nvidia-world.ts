@@ -1,8 +1,15 @@
 /** A GPU vendor for tests: device and RIM authorities, one device, its reports and its RIMs. */
 import { type Bytes, concatBytes, formatBase64, utf8 } from '../bytes.ts'
+import {
+  element,
+  explicit,
+  integer,
+  objectIdentifier,
+  octetString,
+  sequence,
+} from '../der/der-writer.ts'
 import type { NvidiaGpuEvidence, Roots } from '../evidence.ts'
 import { fingerprint, parseCertificate } from '../x509/certificate.ts'
-import { element, explicit, integer, octetString, oid, sequence } from './der-writer.ts'
 import { type RimEntry, type RimParts, type RimSigner, signRim, writeRim } from './rim-writer.ts'
 import { type OpaquePart, writeReport } from './spdm-writer.ts'
 import { issueCertificate, issueRoot, keyUsageBits, type TestSubject } from './test-authority.ts'
@@ -77,7 +84,7 @@ export const tcbInfo = (firmwareId: Uint8Array, flags: number): Bytes =>
   )
 
 const fwid = (digest: Uint8Array): Bytes =>
-  sequence(oid('2.16.840.1.101.3.4.2.2'), octetString(digest))
+  sequence(objectIdentifier('2.16.840.1.101.3.4.2.2'), octetString(digest))
 
 export async function certify(
   issuer: Authority,

@@ -1,10 +1,10 @@
 /** A vendor of SEV-SNP machines for tests: own root, same formats, so the same code verifies it. */
 import { type Bytes, concatBytes, formatBase64 } from '../bytes.ts'
+import { ia5String, integer, octetString } from '../der/der-writer.ts'
 import type { AuthenticityContext, SnpEvidence } from '../evidence.ts'
 import type { SnpProduct, TcbComponent } from '../snp/product.ts'
 import type { SnpSigner } from '../snp/report.ts'
 import { fingerprint } from '../x509/certificate.ts'
-import { ia5String, integer, octetString } from './der-writer.ts'
 import {
   issueCertificate,
   issueCrl,

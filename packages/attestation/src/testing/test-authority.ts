@@ -5,13 +5,13 @@ import {
   boolean,
   explicit,
   integer,
+  objectIdentifier,
   octetString,
-  oid,
   sequence,
   set,
   time,
   utf8String,
-} from './der-writer.ts'
+} from '../der/der-writer.ts'
 import type { TestKey } from './test-key.ts'
 
 export type TestExtension = {
@@ -45,7 +45,7 @@ export const testNotAfter = new Date('2034-01-01T00:00:00Z')
 export const testNow = new Date('2026-01-01T12:00:00Z')
 
 export const nameOf = (commonName: string): Bytes =>
-  sequence(set(sequence(oid('2.5.4.3'), utf8String(commonName))))
+  sequence(set(sequence(objectIdentifier('2.5.4.3'), utf8String(commonName))))
 
 export async function issueCertificate(request: CertificateRequest): Promise<Bytes> {
   const { subject, issuer = subject } = request
@@ -120,7 +120,7 @@ export const formatExtensions = (extensions: readonly TestExtension[]): Bytes =>
   sequence(
     ...extensions.map((extension) =>
       sequence(
-        oid(extension.oid),
+        objectIdentifier(extension.oid),
         ...(extension.critical ? [boolean(true)] : []),
         octetString(extension.value),
       ),

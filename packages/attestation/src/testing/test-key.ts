@@ -1,6 +1,13 @@
 /** Key pairs of every kind the verifiers meet, with their X.509 algorithm identifiers. */
 import type { Bytes } from '../bytes.ts'
-import { ecdsaSignature, explicit, integer, nullValue, oid, sequence } from './der-writer.ts'
+import {
+  ecdsaSignature,
+  explicit,
+  integer,
+  nullValue,
+  objectIdentifier,
+  sequence,
+} from '../der/der-writer.ts'
 
 export type KeyKind = 'p256' | 'p384' | 'rsa-pss' | 'rsa-pkcs1'
 
@@ -15,10 +22,10 @@ export type TestKey = {
   signRaw(data: Uint8Array): Promise<Bytes>
 }
 
-const sha384 = sequence(oid('2.16.840.1.101.3.4.2.2'), nullValue())
+const sha384 = sequence(objectIdentifier('2.16.840.1.101.3.4.2.2'), nullValue())
 const pssParameters = sequence(
   explicit(0, sha384),
-  explicit(1, sequence(oid('1.2.840.113549.1.1.8'), sha384)),
+  explicit(1, sequence(objectIdentifier('1.2.840.113549.1.1.8'), sha384)),
   explicit(2, integer(48)),
   explicit(3, integer(1)),
 )
@@ -28,22 +35,22 @@ const kinds = {
   p256: {
     generate: { name: 'ECDSA', namedCurve: 'P-256' },
     sign: { name: 'ECDSA', hash: 'SHA-256' },
-    algorithm: sequence(oid('1.2.840.10045.4.3.2')),
+    algorithm: sequence(objectIdentifier('1.2.840.10045.4.3.2')),
   },
   p384: {
     generate: { name: 'ECDSA', namedCurve: 'P-384' },
     sign: { name: 'ECDSA', hash: 'SHA-384' },
-    algorithm: sequence(oid('1.2.840.10045.4.3.3')),
+    algorithm: sequence(objectIdentifier('1.2.840.10045.4.3.3')),
   },
   'rsa-pss': {
     generate: { name: 'RSA-PSS', hash: 'SHA-384', ...rsa },
     sign: { name: 'RSA-PSS', saltLength: 48 },
-    algorithm: sequence(oid('1.2.840.113549.1.1.10'), pssParameters),
+    algorithm: sequence(objectIdentifier('1.2.840.113549.1.1.10'), pssParameters),
   },
   'rsa-pkcs1': {
     generate: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256', ...rsa },
     sign: { name: 'RSASSA-PKCS1-v1_5' },
-    algorithm: sequence(oid('1.2.840.113549.1.1.11'), nullValue()),
+    algorithm: sequence(objectIdentifier('1.2.840.113549.1.1.11'), nullValue()),
   },
 } as const
 

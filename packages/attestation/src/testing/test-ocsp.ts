@@ -2,7 +2,6 @@
 import type { Bytes } from '../bytes.ts'
 import { parseHex } from '../bytes.ts'
 import { parseDer } from '../der/der-reader.ts'
-import type { Certificate } from '../x509/certificate.ts'
 import {
   bitString,
   element,
@@ -11,10 +10,11 @@ import {
   generalizedTime,
   integer,
   nullValue,
+  objectIdentifier,
   octetString,
-  oid,
   sequence,
-} from './der-writer.ts'
+} from '../der/der-writer.ts'
+import type { Certificate } from '../x509/certificate.ts'
 import { formatExtensions, nameOf, type TestExtension, type TestSubject } from './test-authority.ts'
 
 export type TestAnswer = {
@@ -70,14 +70,14 @@ export async function issueOcspResponse(request: OcspRequest): Promise<Bytes> {
     bitString(await signer.key.sign(tbs)),
     ...(certificates.length > 0 ? [explicit(0, sequence(...certificates))] : []),
   )
-  const type = oid(request.responseType ?? '1.3.6.1.5.5.7.48.1.1')
+  const type = objectIdentifier(request.responseType ?? '1.3.6.1.5.5.7.48.1.1')
   return sequence(enumerated(0), explicit(0, sequence(type, octetString(basic))))
 }
 
 async function formatAnswer(answer: TestAnswer): Promise<Bytes> {
   const { certificate, issuer, status = 'good', hash = 'SHA-1', extensions = [] } = answer
   const certId = sequence(
-    sequence(oid(hashOids[hash]), nullValue()),
+    sequence(objectIdentifier(hashOids[hash]), nullValue()),
     octetString(await digest(hash, issuer.subject)),
     octetString(await digest(hash, keyBits(issuer.spki))),
     integer(parseHex(certificate.serialHex)!),

@@ -1,8 +1,8 @@
 /** A TDX machine for tests, and the quotes it makes. */
 import { type Bytes, concatBytes, utf8 } from '../bytes.ts'
+import { integer, objectIdentifier, octetString, sequence } from '../der/der-writer.ts'
 import { sha256 } from '../digest.ts'
 import { sgxExtensionOid } from '../tdx/pck-certificate.ts'
-import { integer, octetString, oid, sequence } from './der-writer.ts'
 import type { TestKey } from './test-key.ts'
 
 /** What the machine is like; a test changes one thing and expects one refusal. */
@@ -59,7 +59,8 @@ export const testMachine: TdxMachine = {
 }
 
 export function pckExtension(machine: TdxMachine) {
-  const member = (arc: string, value: Bytes) => sequence(oid(`${sgxExtensionOid}.${arc}`), value)
+  const member = (arc: string, value: Bytes) =>
+    sequence(objectIdentifier(`${sgxExtensionOid}.${arc}`), value)
   const svns = machine.components.map((svn, index) => member(`2.${index + 1}`, integer(svn)))
   // The same numbers once more, as one string; other verifiers read this form.
   const cpuSvn = member('2.18', octetString(Uint8Array.from(machine.components)))

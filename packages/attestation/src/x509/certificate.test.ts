@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Bytes, formatBase64, formatHex } from '../bytes.ts'
-import { element, integer, sequence } from '../testing/der-writer.ts'
+import { element, integer, sequence } from '../der/der-writer.ts'
 import { issueCertificate, issueRoot, keyUsageBits, nameOf } from '../testing/test-authority.ts'
 import { makeKey } from '../testing/test-key.ts'
 import { fingerprint, parseCertificate, parsePem } from './certificate.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Bytes } from '../bytes.ts'
-import { enumerated, integer, sequence } from '../testing/der-writer.ts'
+import { enumerated, integer, sequence } from '../der/der-writer.ts'
 import {
   type CrlRequest,
   issueCertificate,

@@ -4,10 +4,10 @@ import {
   element,
   generalizedTime,
   integer,
+  objectIdentifier,
   octetString,
-  oid,
   sequence,
-} from '../testing/der-writer.ts'
+} from '../der/der-writer.ts'
 import { issueRoot } from '../testing/test-authority.ts'
 import { makeKey } from '../testing/test-key.ts'
 import { answerStart, issueOcspResponse } from '../testing/test-ocsp.ts'
@@ -37,7 +37,7 @@ test('a response with more than eight certificates is refused', async () => {
 
 test('a response with more than 4096 answers is refused', async () => {
   // As small as an answer can be, so that the limit on bytes is not met first.
-  const hash = sequence(oid('1.3.14.3.2.26'))
+  const hash = sequence(objectIdentifier('1.3.14.3.2.26'))
   const certId = sequence(hash, octetString(none), octetString(none), integer(1))
   const answer = sequence(certId, element(0x80), generalizedTime(answerStart))
   const respond = (count: number) =>

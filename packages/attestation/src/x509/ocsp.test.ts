@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Bytes } from '../bytes.ts'
-import { element, enumerated, oid, sequence } from '../testing/der-writer.ts'
+import { element, enumerated, objectIdentifier, sequence } from '../der/der-writer.ts'
 import {
   type CertificateRequest,
   issueCertificate,
@@ -27,7 +27,7 @@ const certificate = parseCertificate(
   await issueCertificate({ subject: member, issuer: authority, serial: 0x1234 }),
 )
 const responder = { name: 'Responder', key: await makeKey('rsa-pkcs1') }
-const ocspSigning = { oid: '2.5.29.37', value: sequence(oid('1.3.6.1.5.5.7.3.9')) }
+const ocspSigning = { oid: '2.5.29.37', value: sequence(objectIdentifier('1.3.6.1.5.5.7.3.9')) }
 const revokedAt = new Date('2026-01-01T06:00:00Z')
 
 const respond = (answer: Partial<TestAnswer> = {}, request: Partial<OcspRequest> = {}) =>

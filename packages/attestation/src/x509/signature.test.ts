@@ -1,7 +1,14 @@
 import { expect, test } from 'bun:test'
 import { type Bytes, utf8 } from '../bytes.ts'
 import { parseDer } from '../der/der-reader.ts'
-import { element, explicit, integer, nullValue, oid, sequence } from '../testing/der-writer.ts'
+import {
+  element,
+  explicit,
+  integer,
+  nullValue,
+  objectIdentifier,
+  sequence,
+} from '../der/der-writer.ts'
 import { type KeyKind, makeKey } from '../testing/test-key.ts'
 import { readSignatureAlgorithm, type SignatureAlgorithm, verifySignature } from './signature.ts'
 
@@ -64,7 +71,8 @@ test('a key for key agreement, or on another curve, verifies nothing', async () 
   const key = await makeKey('p256')
   const raw: SignatureAlgorithm = { kind: 'ecdsa', hash: 'SHA-256', encoding: 'raw' }
   const point = key.spki.subarray(-68) // the BIT STRING: tag, length, unused bits, 65 octets
-  const spkiOf = (kind: string, curve: string) => sequence(sequence(oid(kind), oid(curve)), point)
+  const spkiOf = (kind: string, curve: string) =>
+    sequence(sequence(objectIdentifier(kind), objectIdentifier(curve)), point)
   const signature = await key.signRaw(data)
   const verifies = (kind: string, curve: string) =>
     verifySignature(spkiOf(kind, curve), raw, data, signature)
@@ -75,7 +83,7 @@ test('a key for key agreement, or on another curve, verifies nothing', async () 
 })
 
 test('a signature of an algorithm we do not support verifies nothing', async () => {
-  const algorithm = parseAlgorithm(sequence(oid('1.2.840.113549.1.1.5'), nullValue()))
+  const algorithm = parseAlgorithm(sequence(objectIdentifier('1.2.840.113549.1.1.5'), nullValue()))
   expect(algorithm).toEqual({ kind: 'unsupported', oid: '1.2.840.113549.1.1.5' })
   const key = await makeKey('rsa-pkcs1')
   expect(await verifySignature(key.spki, algorithm, data, await key.sign(data))).toBe(false)
@@ -95,10 +103,12 @@ test('an rsa key under 2048 bits verifies nothing', async () => {
   expect(await verifySignature(spki, algorithm, data, new Uint8Array(signature))).toBe(false)
 })
 
-const hash = (last: number) => sequence(oid(`2.16.840.1.101.3.4.2.${last}`), nullValue())
-const mask = (inner: Uint8Array, mgf = '1.2.840.113549.1.1.8') => sequence(oid(mgf), inner)
+const hash = (last: number) =>
+  sequence(objectIdentifier(`2.16.840.1.101.3.4.2.${last}`), nullValue())
+const mask = (inner: Uint8Array, mgf = '1.2.840.113549.1.1.8') =>
+  sequence(objectIdentifier(mgf), inner)
 const pss = (...parameters: Uint8Array[]) =>
-  parseAlgorithm(sequence(oid('1.2.840.113549.1.1.10'), sequence(...parameters)))
+  parseAlgorithm(sequence(objectIdentifier('1.2.840.113549.1.1.10'), sequence(...parameters)))
 
 test('rsa-pss parameters are read, with or without the default trailer', () => {
   const parameters = [explicit(0, hash(2)), explicit(1, mask(hash(2))), explicit(2, integer(48))]
@@ -134,6 +144,10 @@ test.each<[string, Uint8Array[]]>([
 })
 
 test('parameters where there must be none are refused', () => {
-  expect(() => parseAlgorithm(sequence(oid('1.2.840.10045.4.3.3'), nullValue()))).toThrow()
-  expect(() => parseAlgorithm(sequence(oid('1.2.840.113549.1.1.11'), integer(1)))).toThrow()
+  expect(() =>
+    parseAlgorithm(sequence(objectIdentifier('1.2.840.10045.4.3.3'), nullValue())),
+  ).toThrow()
+  expect(() =>
+    parseAlgorithm(sequence(objectIdentifier('1.2.840.113549.1.1.11'), integer(1))),
+  ).toThrow()
 })

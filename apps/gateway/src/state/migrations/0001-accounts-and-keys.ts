@@ -1,5 +1,5 @@
 /** Accounts own API keys; both may carry limits, and NULL means no limit. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const accountsAndKeys: Migration = {
   name: 'accounts and keys',

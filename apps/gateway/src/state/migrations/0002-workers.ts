@@ -1,5 +1,5 @@
 /** Workers under lease, and every receipt key they ever signed usage with. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const workers: Migration = {
   name: 'workers',

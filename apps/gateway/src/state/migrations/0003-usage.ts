@@ -1,5 +1,5 @@
 /** One row per metered request, and sums by the hour that are kept with every row. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const usage: Migration = {
   name: 'usage',

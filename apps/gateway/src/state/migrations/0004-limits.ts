@@ -1,5 +1,5 @@
 /** What limits are counted in: allowances of the last minute, and streams that gateways hold. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const limits: Migration = {
   name: 'limits',

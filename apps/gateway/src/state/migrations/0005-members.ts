@@ -1,5 +1,5 @@
 /** People: members of accounts, their sessions, invitations and failed attempts to sign in. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const members: Migration = {
   name: 'members',

@@ -1,5 +1,5 @@
 /** An index for who looks at the requests of all accounts: the operator's list and export. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const usageTime: Migration = {
   name: 'usage-time',

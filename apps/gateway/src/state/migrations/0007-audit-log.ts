@@ -1,5 +1,5 @@
 /** Invitations know who made them and can be revoked; what admins do is written down. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const auditLog: Migration = {
   name: 'audit log',

@@ -1,5 +1,5 @@
 /** Usage goes by the gateway's own number of a request; workers have keys that relays are signed with. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const admissions: Migration = {
   name: 'admissions',

@@ -1,5 +1,5 @@
 /** Browsers in which somebody signed in before: strangers who guess do not lock them out. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const knownBrowsers: Migration = {
   name: 'known browsers',

@@ -1,5 +1,5 @@
 /** Tokens of a month that running requests have reserved, until their usage is stored. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const reservations: Migration = {
   name: 'reservations',

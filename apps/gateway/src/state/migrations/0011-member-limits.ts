@@ -1,5 +1,5 @@
 /** What the keys of an account's members may use and how long they last, whatever members wish. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const memberLimits: Migration = {
   name: 'member limits',

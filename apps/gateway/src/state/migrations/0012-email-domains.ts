@@ -1,5 +1,5 @@
 /** Whose e-mail addresses are whose: an address in one account says nothing about another. */
-import type { Migration } from './migration.ts'
+import type { Migration } from '../database.ts'
 
 export const emailDomains: Migration = {
   name: 'e-mail domains',

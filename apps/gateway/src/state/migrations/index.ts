@@ -1,4 +1,5 @@
 /** Every change of the schema in order; the position is the version. A landed one never changes. */
+import type { Migration } from '../database.ts'
 import { accountsAndKeys } from './0001-accounts-and-keys.ts'
 import { workers } from './0002-workers.ts'
 import { usage } from './0003-usage.ts'
@@ -11,7 +12,6 @@ import { knownBrowsers } from './0009-known-browsers.ts'
 import { reservations } from './0010-reservations.ts'
 import { memberLimits } from './0011-member-limits.ts'
 import { emailDomains } from './0012-email-domains.ts'
-import type { Migration } from './migration.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
