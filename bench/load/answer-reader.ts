@@ -15,7 +15,7 @@ export class AnswerReader {
   status = 0
   /** Bytes of the payload so far, framing not counted. */
   payloadBytes = 0
-  /** Chunks of the transfer so far; one that spans two reads counts twice. */
+  /** Chunks of the transfer so far; one that ranges two reads counts twice. */
   pieces = 0
   /** Whether the server wants the connection closed after this answer. */
   closes = false

@@ -6,7 +6,7 @@ import { bundle, type Imported, imports, limits, sizeFault } from './bundle-size
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '..', '..')
-const rooms = ['sdk', 'protocol', 'attestation'] as const
+const packages = ['sdk', 'protocol', 'attestation'] as const
 /** What may be imported: the entry's name, and its file in `dist`. */
 const entries = {
   '.': 'index',
@@ -35,7 +35,7 @@ export async function buildPackage(target = join(here, 'dist')): Promise<string>
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
   compile(target)
-  for (const room of rooms) liftSources(target, room)
+  for (const name of packages) liftSources(target, name)
   for (const path of listFiles(target)) rewriteImports(target, path)
   await bundleForBrowsers(join(target, 'browser'))
   const description = JSON.stringify(describePackage(), null, 2)
@@ -57,8 +57,8 @@ function compile(target: string): void {
 }
 
 /** `sdk/src/x.js` becomes `sdk/x.js`. */
-function liftSources(target: string, room: string): void {
-  const folder = join(target, room)
+function liftSources(target: string, name: string): void {
+  const folder = join(target, name)
   const lifted = `${folder}.lifted`
   renameSync(join(folder, 'src'), lifted)
   rmSync(folder, { recursive: true })
@@ -133,8 +133,8 @@ function describePackage(): object {
   }
 }
 
-function readPackage(room: string): PackageFile {
-  return JSON.parse(readFileSync(join(root, 'packages', room, 'package.json'), 'utf8'))
+function readPackage(name: string): PackageFile {
+  return JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8'))
 }
 
 function listFiles(folder: string): string[] {

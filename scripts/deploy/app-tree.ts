@@ -6,17 +6,17 @@ import { type Lock, lockedFolder, readLock, repository, run } from './locked-pac
 import type { TarEntry } from './oci/tar.ts'
 
 export type AppTree = {
-  readonly room: string
+  readonly folder: string
   /** Packages that this program declares, or is linked with, and does not load in this form. */
   readonly leaveOut: readonly string[]
   /** Folders of our own that it must not have. */
   readonly leaveOutFolders: readonly string[]
-  /** The room whose pages, built for browsers, it serves; what they are made of is not beside it. */
-  readonly pagesRoom?: string
+  /** The folder whose pages, built for browsers, it serves; what they are made of is not beside it. */
+  readonly pagesFolder?: string
 }
 
 export function closureOf(tree: AppTree, lock: Lock = readLock()): string[] {
-  return dependencyClosure(lock, tree.room, tree.leaveOut)
+  return dependencyClosure(lock, tree.folder, tree.leaveOut)
 }
 
 /** Everything under `app/`, as the layer of an image. */
@@ -27,10 +27,10 @@ export function appTreeEntries(tree: AppTree): TarEntry[] {
   const others = closure.filter((path) => path.startsWith('node_modules/'))
   return [
     fileEntry('app/package-lock.json', join(repository, 'package-lock.json')),
-    ...ours.flatMap((room) => roomEntries(room, tree.leaveOutFolders)),
-    ...ours.map((room): TarEntry => {
-      const name = roomName(room)
-      return { kind: 'link', path: `app/node_modules/${name}`, mode: 0o777, to: `../../${room}` }
+    ...ours.flatMap((folder) => sourceEntries(folder, tree.leaveOutFolders)),
+    ...ours.map((folder): TarEntry => {
+      const name = nameInPackage(folder)
+      return { kind: 'link', path: `app/node_modules/${name}`, mode: 0o777, to: `../../${folder}` }
     }),
     ...others.flatMap((path) =>
       folderEntries(`app/${path}`, lockedFolder(packageName(path), lock, path)),
@@ -39,8 +39,8 @@ export function appTreeEntries(tree: AppTree): TarEntry[] {
 }
 
 /** Tests stay out; what they are made with stays in, since the worker measures it as part of its sources. */
-function roomEntries(room: string, leaveOutFolders: readonly string[]): TarEntry[] {
-  return run(['git', 'ls-files', '-z', '--', `${room}/src`, `${room}/package.json`], {
+function sourceEntries(folder: string, leaveOutFolders: readonly string[]): TarEntry[] {
+  return run(['git', 'ls-files', '-z', '--', `${folder}/src`, `${folder}/package.json`], {
     cwd: repository,
   })
     .split('\0')
@@ -49,8 +49,8 @@ function roomEntries(room: string, leaveOutFolders: readonly string[]): TarEntry
     .map((path) => fileEntry(`app/${path}`, join(repository, path)))
 }
 
-function roomName(room: string): string {
-  const text = readFileSync(join(repository, room, 'package.json'), 'utf8')
+function nameInPackage(folder: string): string {
+  const text = readFileSync(join(repository, folder, 'package.json'), 'utf8')
   return (JSON.parse(text) as { name: string }).name
 }
 

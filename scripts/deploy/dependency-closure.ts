@@ -1,10 +1,10 @@
 /** Which packages of the lock file a program needs at run time, resolved as Node does. */
 import type { Lock, LockEntry } from './locked-package.ts'
 
-/** Paths in the lock file (`node_modules/pg`, `packages/service`), sorted; the program's own room included. */
+/** Paths in the lock file (`node_modules/pg`, `packages/service`), sorted; the program's own folder included. */
 export function dependencyClosure(
   lock: Lock,
-  room: string,
+  folder: string,
   leaveOut: readonly string[] = [],
 ): string[] {
   const found = new Set<string>()
@@ -17,7 +17,7 @@ export function dependencyClosure(
       if (!leaveOut.includes(name)) visit(resolve(lock, path, name))
     }
   }
-  visit(room)
+  visit(folder)
   return [...found].sort()
 }
 

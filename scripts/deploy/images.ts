@@ -29,24 +29,24 @@ export type ImageName =
 
 /** The gateway is blind, so its image lacks even the code that seals, opens and verifies. */
 const gateway: AppTree = {
-  room: 'apps/gateway',
+  folder: 'apps/gateway',
   leaveOut: [
     '@privatemode/attestation',
     ...['@noble/ciphers', '@noble/curves', '@noble/hashes', '@noble/post-quantum'],
   ],
   leaveOutFolders: ['packages/protocol/src/envelope'],
   // Visitors' browsers verify and seal with these; the gateway hands them out as files.
-  pagesRoom: 'apps/portal',
+  pagesFolder: 'apps/portal',
 }
 
 /** The worker of the image drives a model server; the embedded engine and its native code are left out. */
-const worker: AppTree = { room: 'apps/worker', leaveOut: ['node-llama-cpp'], leaveOutFolders: [] }
+const worker: AppTree = { folder: 'apps/worker', leaveOut: ['node-llama-cpp'], leaveOutFolders: [] }
 
 export const imageTrees: { readonly [name in ImageName]: AppTree } = {
-  'privatemode-proxy': { room: 'apps/proxy', leaveOut: [], leaveOutFolders: [] },
+  'privatemode-proxy': { folder: 'apps/proxy', leaveOut: [], leaveOutFolders: [] },
   'privatemode-gateway': gateway,
   'privatemode-worker': worker,
-  'privatemode-verify': { room: 'apps/verify', leaveOut: [], leaveOutFolders: [] },
+  'privatemode-verify': { folder: 'apps/verify', leaveOut: [], leaveOutFolders: [] },
 }
 
 const purposes: { readonly [name in ImageName]: string } = {
@@ -112,14 +112,14 @@ const services: {
 }
 
 function fromSources(name: SourceImage, architecture: Architecture): ProgramPart {
-  const { room } = imageTrees[name]
+  const { folder } = imageTrees[name]
   const runtime = architecture === 'amd64' ? '@oven/bun-linux-x64' : '@oven/bun-linux-aarch64'
   return {
     layers: [
       [executable('usr/bin/bun', join(lockedFolder(runtime), 'bin', 'bun'))],
       appTreeEntries(imageTrees[name]),
     ],
-    entrypoint: ['/usr/bin/bun', '--no-install', '--no-env-file', `/app/${room}/src/main.ts`],
+    entrypoint: ['/usr/bin/bun', '--no-install', '--no-env-file', `/app/${folder}/src/main.ts`],
     ...services[name],
     env: {
       ...services[name].env,
@@ -130,7 +130,7 @@ function fromSources(name: SourceImage, architecture: Architecture): ProgramPart
 
 /** The portal, without `portal.json`: that is the operator's. */
 async function pagesOf(name: ImageName): Promise<TarEntry[][]> {
-  if (imageTrees[name].pagesRoom === undefined) return []
+  if (imageTrees[name].pagesFolder === undefined) return []
   const work = mkdtempSync(join(tmpdir(), 'privatemode-pages-'))
   try {
     const { folder, files } = await buildPortal(work)

@@ -60,9 +60,9 @@ export function formatSbom(
 
 /** Also what is bundled into pages. */
 function allPackages(tree: AppTree, lock: Lock): string[] {
-  const { pagesRoom: room } = tree
+  const { pagesFolder: folder } = tree
   const bundled =
-    room === undefined ? [] : closureOf({ room, leaveOut: [], leaveOutFolders: [] }, lock)
+    folder === undefined ? [] : closureOf({ folder, leaveOut: [], leaveOutFolders: [] }, lock)
   return [...new Set([...closureOf(tree, lock), ...bundled])].sort()
 }
 

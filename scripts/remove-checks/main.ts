@@ -121,9 +121,9 @@ function makeCopy(): string {
     if (name !== '@privatemode')
       symlinkSync(join(modules, name), join(folder, 'node_modules', name))
   }
-  for (const room of ['packages', 'apps']) {
-    for (const name of readdirSync(join(folder, room))) {
-      symlinkSync(join(folder, room, name), join(folder, 'node_modules', '@privatemode', name))
+  for (const parent of ['packages', 'apps']) {
+    for (const name of readdirSync(join(folder, parent))) {
+      symlinkSync(join(folder, parent, name), join(folder, 'node_modules', '@privatemode', name))
     }
   }
   return folder

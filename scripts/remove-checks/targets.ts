@@ -7,7 +7,7 @@ export type Target = {
   readonly short?: readonly string[]
 }
 
-const gatewayRooms = [
+const gatewayFolders = [
   'admin',
   'keys',
   'limits',
@@ -16,7 +16,7 @@ const gatewayRooms = [
   'operator',
   'registry',
   'relay',
-].map((room) => `apps/gateway/src/${room}`)
+].map((folder) => `apps/gateway/src/${folder}`)
 
 export const targets: readonly Target[] = [
   {
@@ -125,7 +125,7 @@ export const targets: readonly Target[] = [
   },
   {
     name: 'gateway',
-    sources: gatewayRooms,
-    tests: [...gatewayRooms, 'apps/gateway/src/app.test.ts'],
+    sources: gatewayFolders,
+    tests: [...gatewayFolders, 'apps/gateway/src/app.test.ts'],
   },
 ]

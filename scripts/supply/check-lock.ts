@@ -48,10 +48,10 @@ export const toolLocks = ['test/sdk/runtimes/package-lock.json', 'docs/package-l
 
 /** Every package file of the repository. */
 export function packageFiles(root: string): string[] {
-  const rooms = ['packages', 'apps'].flatMap((room) =>
-    readdirSync(join(root, room)).map((name) => `${room}/${name}/package.json`),
+  const workspaces = ['packages', 'apps'].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}/package.json`),
   )
-  return ['package.json', 'docs/package.json', ...rooms]
+  return ['package.json', 'docs/package.json', ...workspaces]
 }
 
 /** Marks every package as a tool: these lock files list nothing else and do not say so themselves. */

@@ -216,9 +216,9 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
 
 /** Where each program names its metrics. */
 const metricSources: Readonly<Record<string, readonly string[]>> = {
-  gateway: ['gateway/src/watching/gateway-metrics.ts', 'gateway/src/gateway.ts'],
+  gateway: ['gateway/src/metrics/gateway-metrics.ts', 'gateway/src/gateway.ts'],
   worker: [
-    ...['worker/src/watching/worker-metrics.ts', 'worker/src/watching/watched-engine.ts'],
+    ...['worker/src/metrics/worker-metrics.ts', 'worker/src/metrics/metered-engine.ts'],
     'worker/src/worker.ts',
   ],
   proxy: ['proxy/src/proxy-metrics.ts'],

@@ -30,7 +30,7 @@ test('its types are right for every way to resolve them as ES modules', async ()
   }
 }, 120_000)
 
-test('it has its licence, no test, no source of another room, and two run-time dependencies', () => {
+test('it has its licence, no test, no source of another package, and two run-time dependencies', () => {
   const files = readdirSync(installed.dist, { recursive: true, encoding: 'utf8' })
   expect(files).toContain('LICENSE')
   expect(files.filter((name) => /\.test\.|testing|gateway|proxy/.test(name))).toEqual([])

@@ -1,6 +1,6 @@
 /** The one place that routes requests and turns errors into answers. */
 import {
-  type Exchange,
+  type HttpExchange,
   MessageError,
   parseFields,
   sendResponse,
@@ -23,13 +23,13 @@ import { bearerOf } from './http/bearer.ts'
 import { clientAddress } from './http/client-address.ts'
 import { LimitError } from './limits/limit-error.ts'
 import { answerUsage, type UsageParts } from './metering/usage-routes.ts'
+import type { GatewayMetrics } from './metrics/gateway-metrics.ts'
 import { answerRegistry, type RegistryParts } from './registry/registry-routes.ts'
 import { listDirectory } from './relay/directory.ts'
 import { relayAttestation } from './relay/relay-attestation.ts'
 import type { RelayParts } from './relay/relay-parts.ts'
 import { relaySealed } from './relay/relay-sealed.ts'
 import type { CheckToken } from './tokens/token-check.ts'
-import type { GatewayMetrics } from './watching/gateway-metrics.ts'
 
 export type AppParts = {
   readonly relay: RelayParts
@@ -63,8 +63,8 @@ export type Watching = {
 }
 
 export type App = {
-  begin(exchange: Exchange): void
-  refuse(exchange: Exchange, error: MessageError): void
+  begin(exchange: HttpExchange): void
+  refuse(exchange: HttpExchange, error: MessageError): void
   /** Requests that are being answered. */
   running(): number
 }
@@ -74,10 +74,10 @@ const maxBodyBytes = 1024 * 1024
 
 export function createApp(parts: AppParts): App {
   let running = 0
-  const fail = (exchange: Exchange, error: unknown) => {
+  const fail = (exchange: HttpExchange, error: unknown) => {
     answerError(exchange, error, parts).catch(() => exchange.cut())
   }
-  const done = (exchange: Exchange, error: unknown) => {
+  const done = (exchange: HttpExchange, error: unknown) => {
     running--
     if (error !== undefined) fail(exchange, error)
   }
@@ -164,7 +164,7 @@ async function route(
 }
 
 function answerError(
-  exchange: Exchange,
+  exchange: HttpExchange,
   error: unknown,
   { log, watching }: AppParts,
 ): Promise<void> {

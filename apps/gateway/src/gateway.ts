@@ -19,6 +19,7 @@ import { oidcSignIn } from './members/oidc.ts'
 import { openAdmissions } from './metering/admissions.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
 import { ReceiptKeys } from './metering/receipt-keys.ts'
+import { createGatewayMetrics } from './metrics/gateway-metrics.ts'
 import { LostWorkers } from './registry/lost-workers.ts'
 import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
@@ -26,7 +27,6 @@ import type { Settings } from './settings.ts'
 import type { Database } from './state/database.ts'
 import { openDatabase } from './state/open-database.ts'
 import { tokenCheck } from './tokens/token-check.ts'
-import { createGatewayMetrics } from './watching/gateway-metrics.ts'
 
 export type Gateway = {
   readonly url: string
@@ -190,11 +190,11 @@ async function assemble(
     await close()
     throw error
   }
-  metrics.watch('running', 'requests being answered', app.running)
-  metrics.watch('connections', 'connections of clients', server.connections)
-  metrics.watch('worker_connections', 'connections to workers', () => pool.connections)
-  metrics.watch('workers', 'workers that are alive', () => view.list().length)
-  metrics.watch('awaited_usage', 'relayed requests not yet reported', () => expected.waiting)
+  metrics.gauge('running', 'requests being answered', app.running)
+  metrics.gauge('connections', 'connections of clients', server.connections)
+  metrics.gauge('worker_connections', 'connections to workers', () => pool.connections)
+  metrics.gauge('workers', 'workers that are alive', () => view.list().length)
+  metrics.gauge('awaited_usage', 'relayed requests not yet reported', () => expected.waiting)
   log.info('gateway is ready', { url: server.url })
   return {
     url: server.url,

@@ -85,7 +85,7 @@ function readStamp(folder: string): string | undefined {
 function digestSources(): string {
   const files = [
     join(repository, 'package-lock.json'),
-    ...sources.flatMap((room) => filesBelow(join(repository, room, 'src'))),
+    ...sources.flatMap((folder) => filesBelow(join(repository, folder, 'src'))),
   ]
   const hash = createHash('sha256')
   for (const file of files.sort()) {

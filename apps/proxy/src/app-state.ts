@@ -2,12 +2,12 @@
 import type { UpstreamMessage } from '@privatemode/http'
 import type { PrivateClient, SealedCall } from '@privatemode/sdk'
 import type { Log, Secret } from '@privatemode/service'
-import type { AnswerWatch } from './exchange/answer-watch.ts'
+import type { AnswerTimeouts } from './exchange/answer-timeouts.ts'
 import type { BackendLink } from './exchange/backend-link.ts'
 import type { PaddingDrains } from './exchange/padding-drains.ts'
 import type { ReceiptFile } from './exchange/receipt-file.ts'
 import type { ShapedLeg } from './exchange/shaped-leg.ts'
-import type { Silence } from './exchange/silence.ts'
+import type { Heartbeats } from './exchange/stream-heartbeat.ts'
 import type { DefaultSalt } from './inbound/cache-salt.ts'
 import type { Dump } from './inbound/dump-requests.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
@@ -29,8 +29,8 @@ export type App = {
   readonly drains: PaddingDrains
   readonly log: Log
   readonly metrics: ProxyMetrics
-  readonly silence: Silence
-  readonly answers: AnswerWatch
+  readonly heartbeats: Heartbeats
+  readonly answers: AnswerTimeouts
   readonly dump: Dump | undefined
   readonly receipts: ReceiptFile | undefined
 }

@@ -1,5 +1,5 @@
 /** Routes requests and turns errors into answers in the caller's dialect: the one place that does. */
-import { type Exchange, type MessageError, sendResponse, whenReady } from '@privatemode/http'
+import { type HttpExchange, type MessageError, sendResponse, whenReady } from '@privatemode/http'
 import {
   ApiError,
   type Dialect,
@@ -28,7 +28,7 @@ export type AppParts = {
 }
 
 /** Answers one request. */
-export function handle({ app, guard, localRoutes }: AppParts, exchange: Exchange): void {
+export function handle({ app, guard, localRoutes }: AppParts, exchange: HttpExchange): void {
   const { method, target, fields } = exchange.head
   const path = pathOf(target)
   const refusal = guard?.(fields)
@@ -59,14 +59,14 @@ export function handle({ app, guard, localRoutes }: AppParts, exchange: Exchange
 }
 
 /** Answers what was no request: there is no path, so there is no dialect but the common one. */
-export function refuse(app: App, exchange: Exchange, error: MessageError): void {
+export function refuse(app: App, exchange: HttpExchange, error: MessageError): void {
   const record = new RequestRecord(newRequestId(), exchange.head.method, '(none)')
   sendError(app, exchange, 'openai', error, record, undefined)
 }
 
 function answer(
   app: App,
-  exchange: Exchange,
+  exchange: HttpExchange,
   found: FoundRoute,
   record: RequestRecord,
   answerError: (error: unknown) => void,
@@ -95,7 +95,7 @@ function nameOf(found: FoundRoute): string {
 
 function sendError(
   app: App,
-  exchange: Exchange,
+  exchange: HttpExchange,
   dialect: Dialect,
   error: unknown,
   record: RequestRecord,
@@ -129,7 +129,7 @@ const isOperators = ({ code }: ApiError) =>
   code === 'internal_error' || code === 'workspace_unwritable'
 
 /** Sends a small response of our own. */
-function send(app: App, exchange: Exchange, response: Response): void {
+function send(app: App, exchange: HttpExchange, response: Response): void {
   const id = response.headers.get('x-request-id') ?? newRequestId()
   for (const [name, value] of Object.entries({ ...app.everyHeader, ...requestIdHeaders(id) })) {
     response.headers.set(name, value)
@@ -137,7 +137,7 @@ function send(app: App, exchange: Exchange, response: Response): void {
   sendResponse(exchange, response).catch((error: unknown) => failInside(app, exchange, error))
 }
 
-function failInside(app: App, exchange: Exchange, error: unknown): void {
+function failInside(app: App, exchange: HttpExchange, error: unknown): void {
   app.log.error('request failed inside the proxy', describeError(error))
   exchange.cut()
 }

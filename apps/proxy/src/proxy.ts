@@ -5,12 +5,12 @@ import type { PrivateClient } from '@privatemode/sdk'
 import { describeError, type Log, type Outbound } from '@privatemode/service'
 import { type AppParts, handle, refuse } from './app.ts'
 import type { App } from './app-state.ts'
-import { createAnswerWatch } from './exchange/answer-watch.ts'
+import { createAnswerTimeouts } from './exchange/answer-timeouts.ts'
 import { createMessageFormat, openBackendLink } from './exchange/backend-link.ts'
 import { createPaddingDrains } from './exchange/padding-drains.ts'
 import { openReceiptFile } from './exchange/receipt-file.ts'
 import { shapedLeg } from './exchange/shaped-leg.ts'
-import { createSilence } from './exchange/silence.ts'
+import { createHeartbeats } from './exchange/stream-heartbeat.ts'
 import { program } from './flag-table.ts'
 import { createDefaultSalt } from './inbound/cache-salt.ts'
 import { crossOriginHeaders } from './inbound/cross-origin.ts'
@@ -80,8 +80,8 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     logSignedAt: () => seconds(client.verification().manifest?.log_signed_at),
     usableUntil: () => seconds(client.verification().manifest?.usable_until),
   })
-  const silence = createSilence()
-  const answers = createAnswerWatch(settings.answers)
+  const heartbeats = createHeartbeats()
+  const answers = createAnswerTimeouts(settings.answers)
   const drains = createPaddingDrains()
   const dump = settings.dumpRequests
     ? createDump(settings.workspace, (error) => log.error('dump failed', describeError(error)))
@@ -106,7 +106,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     drains,
     log,
     metrics,
-    silence,
+    heartbeats,
     answers,
     dump,
     receipts,
@@ -180,7 +180,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       stopTlsWatch()
       const { cut } = await server.stop(settings.drainMs)
       if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })
-      silence.stop()
+      heartbeats.stop()
       answers.stop()
       receipts?.stop()
       drains.stop()

@@ -12,7 +12,7 @@ import {
   type Secret,
   ServiceError,
 } from '@privatemode/service'
-import type { AnswerLimits } from './exchange/answer-watch.ts'
+import type { AnswerLimits } from './exchange/answer-timeouts.ts'
 import { program } from './flag-table.ts'
 import type { SaltPolicy } from './inbound/cache-salt.ts'
 import { withoutServiceLinks } from './service-links.ts'

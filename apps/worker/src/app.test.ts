@@ -3,7 +3,7 @@ import { createLog, type Log } from '@privatemode/service'
 import { type WorkerApp, workerHandler } from './app.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
 import { RelayKeys } from './relay/relay-keys.ts'
-import { RequestRoom } from './sealed/request-room.ts'
+import { RequestMemory } from './sealed/request-memory.ts'
 import type { GatewayView } from './sealed/serve-sealed.ts'
 import { WorkerError } from './worker-error.ts'
 
@@ -24,8 +24,17 @@ function handlerWith(
   const service = { keys: { current: async () => ({ statement }) } }
   const evidence = { description: 'none', produce }
   const metrics = { refused: () => {} }
-  const room = new RequestRoom(maxBodyBytes)
-  const app = { service, evidence, relays, log, metrics, maxBodyBytes, room, attestAtOnce: 2 }
+  const requestMemory = new RequestMemory(maxBodyBytes)
+  const app = {
+    service,
+    evidence,
+    relays,
+    log,
+    metrics,
+    maxBodyBytes,
+    requestMemory,
+    attestAtOnce: 2,
+  }
   return workerHandler(app as unknown as WorkerApp)
 }
 
@@ -116,7 +125,7 @@ const endless = (headers: Record<string, string>) =>
     body: new ReadableStream({}),
   })
 
-test('room for a request is taken before it is read, also where its length is not declared', async () => {
+test('memory for a request is reserved before it is read, also where its length is not declared', async () => {
   for (const first of [{ 'content-length': String(maxBodyBytes) }, {}]) {
     const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
     void handle(endless(first))
@@ -126,7 +135,7 @@ test('room for a request is taken before it is read, also where its length is no
   }
 })
 
-test('a request that is refused gives its room back', async () => {
+test('a request that is refused returns its memory', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
   const sealed = () =>
     new Request('http://worker/privatemode/v1/sealed', {

@@ -5,10 +5,10 @@ import type { Bytes } from '@privatemode/protocol/envelope'
 import { fleetPaths, relayHeaders, requestIdShape } from '@privatemode/protocol/fleet'
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
+import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 import type { RelayGuard } from './relay/accept-relay.ts'
-import type { RequestRoom } from './sealed/request-room.ts'
+import type { RequestMemory } from './sealed/request-memory.ts'
 import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
-import type { WorkerMetrics } from './watching/worker-metrics.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type WorkerApp = {
@@ -18,7 +18,7 @@ export type WorkerApp = {
   readonly log: Log
   readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
-  readonly room: RequestRoom
+  readonly requestMemory: RequestMemory
   /** Evidence costs a hypercall and signatures: only this many are made at once. */
   readonly attestAtOnce: number
 }
@@ -47,7 +47,7 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
   async function sealed(request: Request): Promise<Response> {
     const { headers } = request
     const view = app.relays.accept(headers)
-    const leave = app.room.take(bytesToRead(headers, app.maxBodyBytes))
+    const leave = app.requestMemory.take(bytesToRead(headers, app.maxBodyBytes))
     try {
       const bytes = await readBody(request, app.maxBodyBytes)
       return await serveSealed(app.service, bytes, view, request.signal, leave)

@@ -15,18 +15,18 @@ import { workerHandler } from './app.ts'
 import { type EngineChoice, engineCapacity } from './engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
+import { MeteredEngine } from './metrics/metered-engine.ts'
+import { serveMetrics } from './metrics/serve-metrics.ts'
+import { createWorkerMetrics } from './metrics/worker-metrics.ts'
 import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
 import { RelayKeys } from './relay/relay-keys.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
-import { RequestRoom } from './sealed/request-room.ts'
+import { RequestMemory } from './sealed/request-memory.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
 import type { SealedService } from './sealed/serve-sealed.ts'
 import { contradiction, program, type Settings } from './settings.ts'
-import { serveMetrics } from './watching/serve-metrics.ts'
-import { WatchedEngine } from './watching/watched-engine.ts'
-import { createWorkerMetrics } from './watching/worker-metrics.ts'
 
 export type Worker = {
   readonly workerId: string
@@ -73,8 +73,8 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const reporter = new UsageReporter((records) => registration.postUsage(records), log)
   const guard = new ReplayGuard()
   const metrics = createWorkerMetrics(models.map(({ id }) => id))
-  const watched = new WatchedEngine(engine, metrics)
-  metrics.watchIsolation(() => watched.isolation())
+  const watched = new MeteredEngine(engine, metrics)
+  metrics.gaugeIsolation(() => watched.isolation())
   const unsigned = new Set<Promise<void>>()
   const service: SealedService = {
     ...{ workerId, engine: watched, keys, guard, signer, now },
@@ -89,25 +89,29 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     },
   }
   const { maxBodyBytes } = settings
-  const room = new RequestRoom(settings.maxBodyBytesTotal)
+  const requestMemory = new RequestMemory(settings.maxBodyBytesTotal)
   const relayKeys = surroundings.relayKeys ?? new RelayKeys()
   const relays = new RelayGuard(workerId, relayKeys, now)
   const listener = listen({
     hostname: settings.host,
     port: settings.port,
     handler: workerHandler({
-      ...{ service, evidence, relays, log, metrics, maxBodyBytes, room },
+      ...{ service, evidence, relays, log, metrics, maxBodyBytes, requestMemory },
       attestAtOnce: 32,
     }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
   })
-  metrics.watch('active_requests', 'requests and streams now', () => listener.pendingRequests())
+  metrics.gauge('active_requests', 'requests and streams now', () => listener.pendingRequests())
   const { nativeLines } = surroundings
   if (nativeLines !== undefined) {
-    metrics.watch('native_lines', 'lines printed by native code, dropped', nativeLines)
+    metrics.gauge('native_lines', 'lines printed by native code, dropped', nativeLines)
   }
-  metrics.watch('request_bytes', 'bytes of large requests in progress', () => room.takenBytes)
-  metrics.watch('usage_waiting', 'usage records to report', () => reporter.waiting)
+  metrics.gauge(
+    'request_bytes',
+    'bytes of large requests in progress',
+    () => requestMemory.takenBytes,
+  )
+  metrics.gauge('usage_waiting', 'usage records to report', () => reporter.waiting)
   const metricsListener = serveMetrics(settings, metrics)
   let draining = false
   const registration = new Registration({

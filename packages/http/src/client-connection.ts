@@ -1,8 +1,8 @@
 /** One connection of a client: requests in, one at a time, answers out. */
 import type { Socket } from 'bun'
-import type { ConnectionLimits, ConnectionPlace } from './connection-place.ts'
-import { Exchange, type ExchangeHost } from './exchange.ts'
+import type { ConnectionContext, ConnectionLimits } from './connection-context.ts'
 import { Fields } from './head-fields.ts'
+import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 import { MessageError } from './message-error.ts'
 import { largePieceBytes, type Sender } from './reading-turns.ts'
 import { releaseBytes } from './release-bytes.ts'
@@ -20,9 +20,9 @@ const maxLingerSeconds = 10
 export class ClientConnection implements ExchangeHost, Sender {
   readonly writer: SocketWriter
   readonly #socket: Socket<ClientConnection>
-  readonly #place: ConnectionPlace
+  readonly #context: ConnectionContext
   #input: Buffer | undefined
-  #exchange: Exchange | undefined
+  #exchange: HttpExchange | undefined
   #paused = false
   #awaitsTurn = false
   #advancing = false
@@ -33,13 +33,13 @@ export class ClientConnection implements ExchangeHost, Sender {
   #takenTick: number
   #headTick: number
 
-  constructor(socket: Socket<ClientConnection>, place: ConnectionPlace) {
+  constructor(socket: Socket<ClientConnection>, context: ConnectionContext) {
     this.#socket = socket
-    this.#place = place
+    this.#context = context
     this.writer = new SocketWriter(socket)
-    this.#touchedTick = place.tick
-    this.#takenTick = place.tick
-    this.#headTick = place.tick
+    this.#touchedTick = context.tick
+    this.#takenTick = context.tick
+    this.#headTick = context.tick
   }
 
   get address(): string {
@@ -47,7 +47,7 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   get stopping(): boolean {
-    return this.#place.stopping
+    return this.#context.stopping
   }
 
   /** Whether a request is being answered. */
@@ -56,11 +56,11 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   data(bytes: Buffer): void {
-    this.#touchedTick = this.#place.tick
+    this.#touchedTick = this.#context.tick
     const { length } = bytes
     if (this.#closing) {
       releaseBytes(bytes)
-      if (length >= largePieceBytes) this.#place.turns.took(this)
+      if (length >= largePieceBytes) this.#context.turns.took(this)
       return
     }
     try {
@@ -74,8 +74,8 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   drain(): void {
-    this.#touchedTick = this.#place.tick
-    this.#takenTick = this.#place.tick
+    this.#touchedTick = this.#context.tick
+    this.#takenTick = this.#context.tick
     this.writer.drain()
   }
 
@@ -92,12 +92,12 @@ export class ClientConnection implements ExchangeHost, Sender {
 
   /** What is streamed has a pace of its own: that of whoever takes it. */
   #takeTurn(): void {
-    if (this.#exchange?.body.isLong === true) this.#place.turns.took(this)
-    else this.#place.turns.leave(this)
+    if (this.#exchange?.body.isLong === true) this.#context.turns.took(this)
+    else this.#context.turns.leave(this)
   }
 
   closed(): void {
-    this.#place.turns.leave(this)
+    this.#context.turns.leave(this)
     const exchange = this.#exchange
     this.#exchange = undefined
     exchange?.lost()
@@ -122,7 +122,7 @@ export class ClientConnection implements ExchangeHost, Sender {
 
   /** Called every second: ends what has been silent for too long. */
   sweep(): void {
-    const { tick, limits, stopping } = this.#place
+    const { tick, limits, stopping } = this.#context
     const silent = tick - this.#touchedTick
     if (this.#lingeringTick !== undefined) {
       const isOver = tick - this.#lingeringTick > maxLingerSeconds
@@ -157,7 +157,7 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   #keep(bytes: Buffer): void {
-    if (this.#input === undefined) this.#headTick = this.#place.tick
+    if (this.#input === undefined) this.#headTick = this.#context.tick
     this.#input = this.#input === undefined ? bytes : Buffer.concat([this.#input, bytes])
   }
 
@@ -186,14 +186,14 @@ export class ClientConnection implements ExchangeHost, Sender {
     if (text === undefined) return false
     const head = parseRequestHead(text)
     const end = text.length + 2
-    const body = new RequestBody(head.framing, (more) => this.#read(more), this.#place.room)
+    const body = new RequestBody(head.framing, (more) => this.#read(more), this.#context.bodyMemory)
     const used = body.ended || end === input.length ? end : body.feed(input, end)
-    const exchange = new Exchange(this, head, body)
+    const exchange = new HttpExchange(this, head, body)
     this.#exchange = exchange
     this.#input = used === input.length ? undefined : input.subarray(used)
     this.#fresh = false
-    this.#headTick = this.#place.tick
-    this.#place.begin(exchange)
+    this.#headTick = this.#context.tick
+    this.#context.begin(exchange)
     return true
   }
 
@@ -218,9 +218,9 @@ export class ClientConnection implements ExchangeHost, Sender {
       return
     }
     const head = { ...refusedHead, fields: new Fields() }
-    const exchange = new Exchange(this, head, new RequestBody(0, () => undefined))
+    const exchange = new HttpExchange(this, head, new RequestBody(0, () => undefined))
     this.#exchange = exchange
-    this.#place.refuse(exchange, error)
+    this.#context.refuse(exchange, error)
   }
 
   /** Unread input would turn our close into a reset that may overtake the answer. */
@@ -229,9 +229,9 @@ export class ClientConnection implements ExchangeHost, Sender {
       this.#socket.end()
       return
     }
-    this.#lingeringTick = this.#place.tick
+    this.#lingeringTick = this.#context.tick
     this.#input = undefined
-    this.#touchedTick = this.#place.tick
+    this.#touchedTick = this.#context.tick
     this.#read(true)
     this.#socket.shutdown()
   }

@@ -1,7 +1,7 @@
 /** Clients that take more than their share: of connections, of memory, of time. */
 import { afterEach, expect, spyOn, test } from 'bun:test'
-import { BodyRoom } from './body-room.ts'
-import type { Exchange } from './exchange.ts'
+import { BodyMemory } from './body-memory.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import type { HttpServer, HttpServerOptions } from './http-server.ts'
 import { RequestBody } from './request-body.ts'
 import { bareConnection } from './testing/bare-connection.ts'
@@ -102,7 +102,7 @@ test('many long bodies at once take turns, all arrive whole, and small requests 
 })
 
 test('who goes on sending after it was refused is cut', () => {
-  const refuse = (exchange: Exchange) => {
+  const refuse = (exchange: HttpExchange) => {
     const body = Buffer.from('no')
     exchange.begin('HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n', {
       bytes: body,
@@ -111,12 +111,12 @@ test('who goes on sending after it was refused is cut', () => {
     })
     exchange.finish()
   }
-  const { connection, place, done } = bareConnection({ begin: refuse, refuse })
+  const { connection, context, done } = bareConnection({ begin: refuse, refuse })
   connection.data(Buffer.from('no request\r\n\r\nmore'))
   expect(done).toEqual(['told'])
   for (let second = 0; second < 12; second++) {
     connection.data(Buffer.alloc(100_000))
-    place.tick++
+    context.tick++
     connection.sweep()
   }
   expect(done[1]).toBe('cut')
@@ -127,7 +127,7 @@ test('where bodies fill the room, the largest that is still coming is given up a
   start(async (request) => new Response(`${(await request.text()).length} bytes`), {
     heldBodyBytes: 500_000,
   })
-  const taking = spyOn(BodyRoom.prototype, 'take')
+  const taking = spyOn(BodyMemory.prototype, 'take')
   const taken = () => taking.mock.calls.reduce((sum, [, bytes]) => sum + bytes, 0)
   const large = await rawClient(server.port)
   large.send(post(450_000))
@@ -139,29 +139,29 @@ test('where bodies fill the room, the largest that is still coming is given up a
   expect(await small.until((text) => text.includes('bytes'))).toContain('200000 bytes')
   expect(await large.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 503')
   large.close()
-  // What was given up has left its room: the same again is taken.
+  // What was given up has left its memory: the same again is taken.
   const again = await rawClient(server.port)
   again.send(post(450_000) + 'x'.repeat(450_000))
   expect(await again.until((text) => text.includes('bytes'))).toContain('450000 bytes')
 })
 
-test('every body gives its room back, however it ends', async () => {
-  const room = new BodyRoom(1000)
+test('every body gives its memory back, however it ends', async () => {
+  const memory = new BodyMemory(1000)
   const bytes = Buffer.alloc(100)
-  const ended = new RequestBody(100, () => {}, room)
+  const ended = new RequestBody(100, () => {}, memory)
   const whole = ended.whole(100)
   ended.feed(bytes, 0)
   await whole
-  expect(room.heldBytes).toBe(100)
+  expect(memory.heldBytes).toBe(100)
   ended.release()
-  const failed = new RequestBody(200, () => {}, room)
+  const failed = new RequestBody(200, () => {}, memory)
   const failing = Promise.resolve(failed.whole(200))
   failed.feed(bytes, 0)
   failed.fail(new Error('gone'))
   await expect(failing).rejects.toThrow('gone')
-  const discarded = new RequestBody(200, () => {}, room)
+  const discarded = new RequestBody(200, () => {}, memory)
   void Promise.resolve(discarded.whole(200))
   discarded.feed(bytes, 0)
   discarded.discard()
-  expect(room.heldBytes).toBe(0)
+  expect(memory.heldBytes).toBe(0)
 })

@@ -2,23 +2,23 @@
 import { expect, test } from 'bun:test'
 import { connect } from 'node:tls'
 import { createTestAuthority } from '../../service/src/testing/certificates.ts'
+import { viewOf } from './byte-range.ts'
 import { preferNewestListener } from './closing-listener.ts'
-import type { Exchange } from './exchange.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import { type HttpServer, serveHttp } from './http-server.ts'
-import { viewOf } from './span.ts'
 
 const authority = createTestAuthority('Server CA')
 const hostname = '127.0.0.1'
 const limits = { connections: 100, idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
 const issue = (subject: string) => authority.issue([hostname], subject)
 
-function start(begin: (exchange: Exchange) => void, subject: string): HttpServer {
-  const refuse = (exchange: Exchange) => exchange.cut()
+function start(begin: (exchange: HttpExchange) => void, subject: string): HttpServer {
+  const refuse = (exchange: HttpExchange) => exchange.cut()
   return serveHttp({ hostname, port: 0, tls: issue(subject), limits, begin, refuse })
 }
 
 /** Answers with what the request had as its body. */
-async function echo(exchange: Exchange): Promise<void> {
+async function echo(exchange: HttpExchange): Promise<void> {
   const body = await exchange.body.whole(1000)
   exchange.begin(`HTTP/1.1 200 OK\r\ncontent-length: ${viewOf(body).length}\r\n`, body)
   exchange.finish()
@@ -96,7 +96,7 @@ test('a pair that does not fit together is refused and the old one stays', async
 test('a TLS server refuses a busy port like any other', async () => {
   const first = start((exchange) => void echo(exchange), 'first')
   const again = { hostname, port: first.port, tls: issue('second'), limits }
-  const begin = (exchange: Exchange) => void echo(exchange)
+  const begin = (exchange: HttpExchange) => void echo(exchange)
   expect(() => serveHttp({ ...again, begin, refuse: begin })).toThrow('is in use')
   await first.stop(0)
 })

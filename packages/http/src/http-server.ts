@@ -4,11 +4,11 @@
  * Bun.serve costs more per request, and has no limit on connections or on the time a head may take.
  */
 import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
-import { BodyRoom } from './body-room.ts'
+import { BodyMemory } from './body-memory.ts'
 import { ClientConnection } from './client-connection.ts'
 import { preferNewestListener, prepareQuieting } from './closing-listener.ts'
-import type { ConnectionLimits } from './connection-place.ts'
-import type { Exchange } from './exchange.ts'
+import type { ConnectionLimits } from './connection-context.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import { explainListenError, ListenError } from './listen-error.ts'
 import type { MessageError } from './message-error.ts'
 import { probePort } from './probe-port.ts'
@@ -29,9 +29,9 @@ export type HttpServerOptions = {
   /** Other processes listen on the port, too; who starts them has seen to it that no other program does. */
   readonly shared?: boolean
   /** Answers a request, now or later. */
-  readonly begin: (exchange: Exchange) => void
+  readonly begin: (exchange: HttpExchange) => void
   /** Answers what is no request. */
-  readonly refuse: (exchange: Exchange, error: MessageError) => void
+  readonly refuse: (exchange: HttpExchange, error: MessageError) => void
 }
 
 export type HttpServer = {
@@ -60,11 +60,11 @@ type Listening = TCPSocketListener<ClientConnection>
 
 export function serveHttp(options: HttpServerOptions): HttpServer {
   const connections = new Set<ClientConnection>()
-  const place = {
+  const context = {
     tick: 0,
     stopping: false,
     limits: options.limits,
-    room: new BodyRoom(options.limits.heldBodyBytes ?? defaultHeldBodyBytes),
+    bodyMemory: new BodyMemory(options.limits.heldBodyBytes ?? defaultHeldBodyBytes),
     turns: new ReadingTurns(),
     begin: options.begin,
     refuse: options.refuse,
@@ -74,7 +74,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
       if (connections.size >= options.limits.connections && !makeWay(connections)) {
         return void socket.terminate()
       }
-      socket.data = new ClientConnection(socket, place)
+      socket.data = new ClientConnection(socket, context)
       connections.add(socket.data)
     },
     data: (socket: Socket<ClientConnection>, bytes: Buffer) => socket.data?.data(bytes),
@@ -90,7 +90,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
   const { port } = listener
   let replacing = Promise.resolve()
   const sweeping = setInterval(() => {
-    place.tick++
+    context.tick++
     for (const connection of connections) connection.sweep()
   }, tickMs)
   const busy = () => {
@@ -125,7 +125,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
       return replaced
     },
     async stop(graceMs) {
-      place.stopping = true
+      context.stopping = true
       listener.stop(false)
       const endMs = performance.now() + graceMs
       while (busy() > 0 && performance.now() < endMs) await Bun.sleep(stopPollMs)
@@ -182,11 +182,11 @@ function openListener(
   handlers: SocketHandler<ClientConnection>,
   shared: boolean,
 ): Listening {
-  const place = { hostname, port, ...(shared ? sharedPort : { exclusive: true }) }
+  const address = { hostname, port, ...(shared ? sharedPort : { exclusive: true }) }
   try {
-    if (tls === undefined) return Bun.listen<ClientConnection>({ ...place, socket: handlers })
+    if (tls === undefined) return Bun.listen<ClientConnection>({ ...address, socket: handlers })
     return Bun.listen<ClientConnection>({
-      ...place,
+      ...address,
       tls: { cert: tls.certPem, key: tls.keyPem, ciphers },
       // With this handler a connection is open, and counted, before its handshake is done.
       socket: { ...handlers, handshake: () => undefined },

@@ -1,9 +1,11 @@
 /** HTTP/1.1 over plain sockets, both ways, for programs on whose hot path it lies. */
+
+export { type ByteRange, emptyRange, joinRanges, viewOf } from './byte-range.ts'
 export { ChunkedScanner } from './chunked.ts'
 export { ClientConnection } from './client-connection.ts'
-export type { ConnectionLimits } from './connection-place.ts'
-export { Exchange } from './exchange.ts'
+export type { ConnectionLimits } from './connection-context.ts'
 export { Fields, type HeaderLookup, hasToken, parseFields } from './head-fields.ts'
+export { HttpExchange } from './http-exchange.ts'
 export { type HttpServer, type HttpServerOptions, serveHttp, type Tls } from './http-server.ts'
 export { explainListenError, ListenError, type ListenErrorCode } from './listen-error.ts'
 export { MessageError } from './message-error.ts'
@@ -13,7 +15,6 @@ export { type BodySink, RequestBody } from './request-body.ts'
 export type { RequestHead } from './request-head.ts'
 export type { ResponseHead } from './response-head.ts'
 export { type RequestHandler, reasonOf, sendResponse, serveRequest } from './serve-request.ts'
-export { emptySpan, joinSpans, type Span, viewOf } from './span.ts'
 export {
   type AnswerSink,
   type Failure,

@@ -64,8 +64,8 @@ export function openUpstream<Data>(
       if (!secure) ready(socket)
     }
     const socket = { ...shared, open, ...(secure ? { handshake: judge } : {}) }
-    const place = { hostname: bareHost(url), port: portOf(url) }
-    Bun.connect<Data>({ ...place, socket, ...(secure ? { tls } : {}) }).catch(fail)
+    const address = { hostname: bareHost(url), port: portOf(url) }
+    Bun.connect<Data>({ ...address, socket, ...(secure ? { tls } : {}) }).catch(fail)
     return promise
   }
 

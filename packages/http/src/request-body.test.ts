@@ -1,7 +1,7 @@
 /** How much of a body is taken, and who learns that there will be no whole one. */
 import { expect, test } from 'bun:test'
-import { BodyRoom } from './body-room.ts'
-import type { Exchange } from './exchange.ts'
+import { BodyMemory } from './body-memory.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import { RequestBody } from './request-body.ts'
 import { bareConnection } from './testing/bare-connection.ts'
 
@@ -15,13 +15,13 @@ test('a body that announces more than the limit is refused before a byte of it',
 })
 
 test('one that announces nothing is refused where it goes over the limit', async () => {
-  const room = new BodyRoom(1000)
-  const body = new RequestBody('chunked', () => {}, room)
+  const memory = new BodyMemory(1000)
+  const body = new RequestBody('chunked', () => {}, memory)
   const whole = Promise.resolve(body.whole(10))
   body.feed(Buffer.from('a\r\n0123456789\r\n'), 0)
-  expect(room.heldBytes).toBe(10)
+  expect(memory.heldBytes).toBe(10)
   body.feed(Buffer.from('1\r\n+'), 0)
-  expect(room.heldBytes).toBe(0)
+  expect(memory.heldBytes).toBe(0)
   await expect(whole).rejects.toMatchObject(tooLarge)
 })
 
@@ -32,7 +32,7 @@ test('what failed before anybody asked for it is not whole later', () => {
 })
 
 /** A connection that has begun a chunked request. */
-function begin(handle: (exchange: Exchange) => void) {
+function begin(handle: (exchange: HttpExchange) => void) {
   const refuse = () => expect.unreachable('the request is known to its handler')
   const { connection, done } = bareConnection({ begin: handle, refuse })
   connection.data(Buffer.from('POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n'))

@@ -1,9 +1,9 @@
 /** The body of one request: taken whole, streamed, or thrown away, as its handler decides. */
-import type { BodyRoom } from './body-room.ts'
+import type { BodyMemory } from './body-memory.ts'
+import { type ByteRange, joinRanges, viewOf } from './byte-range.ts'
 import { ChunkedScanner } from './chunked.ts'
 import { MessageError } from './message-error.ts'
 import { releaseBytes } from './release-bytes.ts'
-import { joinSpans, type Span, viewOf } from './span.ts'
 
 /** Takes a body as it comes; returns false to be given no more until `resume`. */
 export type BodySink = {
@@ -29,20 +29,20 @@ type Taker =
 export class RequestBody {
   readonly #scanner: ChunkedScanner | undefined
   readonly #read: (more: boolean) => void
-  readonly #room: BodyRoom | undefined
+  readonly #memory: BodyMemory | undefined
   #left: number
-  #parts: Span[] = []
+  #parts: ByteRange[] = []
   #size = 0
   #heldBytes = 0
   #taker: Taker = { kind: 'nobody' }
   #failure: Error | undefined
 
   /** `read` is told whether more input is wanted. */
-  constructor(framing: number | 'chunked', read: (more: boolean) => void, room?: BodyRoom) {
+  constructor(framing: number | 'chunked', read: (more: boolean) => void, memory?: BodyMemory) {
     this.#scanner = framing === 'chunked' ? new ChunkedScanner() : undefined
     this.#left = framing === 'chunked' ? 0 : framing
     this.#read = read
-    this.#room = room
+    this.#memory = memory
   }
 
   /** Whether all of it has come from the client. */
@@ -50,7 +50,7 @@ export class RequestBody {
     return this.#scanner === undefined ? this.#left === 0 : this.#scanner.ended
   }
 
-  /** What it takes up in the room for bodies. */
+  /** What it takes up in the memory for bodies. */
   get heldBytes(): number {
     return this.#heldBytes
   }
@@ -84,7 +84,7 @@ export class RequestBody {
   }
 
   /** All of it, at once if it is already here. */
-  whole(limitBytes: number): Span | Promise<Span> {
+  whole(limitBytes: number): ByteRange | Promise<ByteRange> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#size + this.#left > limitBytes) throw tooLarge(limitBytes)
     if (this.ended) return this.#take()
@@ -135,7 +135,7 @@ export class RequestBody {
 
   /** Nobody needs its bytes any longer. */
   release(): void {
-    if (this.#heldBytes > 0) this.#room?.giveBack(this, this.#heldBytes)
+    if (this.#heldBytes > 0) this.#memory?.giveBack(this, this.#heldBytes)
     this.#heldBytes = 0
   }
 
@@ -175,7 +175,7 @@ export class RequestBody {
     return end === undefined || end < 0 ? bytes.length : end
   }
 
-  #give(part: Span): void {
+  #give(part: ByteRange): void {
     const taker = this.#taker
     switch (taker.kind) {
       case 'discard':
@@ -200,23 +200,23 @@ export class RequestBody {
   }
 
   #hold(bytes: number): void {
-    if (this.#room === undefined) return
+    if (this.#memory === undefined) return
     this.#heldBytes += bytes
-    this.#room.take(this, bytes)
+    this.#memory.take(this, bytes)
   }
 
   #finish(): void {
     const taker = this.#taker
-    this.#room?.complete(this)
+    this.#memory?.complete(this)
     if (taker.kind === 'whole') taker.done()
     else if (taker.kind === 'stream') taker.sink.end()
     this.#taker = { kind: 'discard' }
   }
 
-  #take(): Span {
+  #take(): ByteRange {
     const parts = this.#parts
     this.#parts = []
-    return joinSpans(parts)
+    return joinRanges(parts)
   }
 }
 

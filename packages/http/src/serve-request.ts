@@ -1,6 +1,7 @@
 /** Lets a handler of `Request` and `Response` answer an exchange: for all that is not the relay. */
-import type { Exchange } from './exchange.ts'
-import { type Span, viewOf } from './span.ts'
+
+import { type ByteRange, viewOf } from './byte-range.ts'
+import type { HttpExchange } from './http-exchange.ts'
 
 export type RequestHandler = (request: Request, address: string) => Promise<Response>
 
@@ -8,7 +9,7 @@ export type RequestHandler = (request: Request, address: string) => Promise<Resp
 const joinBytes = 256 * 1024
 
 export async function serveRequest(
-  exchange: Exchange,
+  exchange: HttpExchange,
   handler: RequestHandler,
   maxBodyBytes: number,
 ): Promise<void> {
@@ -20,7 +21,7 @@ export async function serveRequest(
   await sendResponse(exchange, response)
 }
 
-function toRequest(exchange: Exchange, body: Span, signal: AbortSignal): Request {
+function toRequest(exchange: HttpExchange, body: ByteRange, signal: AbortSignal): Request {
   const { method, target, fields } = exchange.head
   const headers = new Headers()
   for (const [name, value] of fields) {
@@ -38,7 +39,7 @@ function toRequest(exchange: Exchange, body: Span, signal: AbortSignal): Request
 /** They describe the connection, which ends here. */
 const connectionFields = new Set(['connection', 'content-length', 'expect', 'transfer-encoding'])
 
-export async function sendResponse(exchange: Exchange, response: Response): Promise<void> {
+export async function sendResponse(exchange: HttpExchange, response: Response): Promise<void> {
   const head = formatHead(response)
   const reader = response.body?.getReader()
   if (exchange.head.method === 'HEAD' || reader === undefined) {
@@ -65,7 +66,7 @@ export async function sendResponse(exchange: Exchange, response: Response): Prom
 
 /** HTTP/1.0 knows no chunks: there the end of the connection ends the body. */
 async function sendStream(
-  exchange: Exchange,
+  exchange: HttpExchange,
   head: string,
   first: Buffer,
   reader: Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>,
@@ -98,7 +99,7 @@ async function sendStream(
   }
 }
 
-const spanOf = (bytes: Buffer): Span => ({ bytes, start: 0, end: bytes.length })
+const spanOf = (bytes: Buffer): ByteRange => ({ bytes, start: 0, end: bytes.length })
 
 function formatChunk(bytes: Uint8Array): Buffer {
   return Buffer.concat([

@@ -1,6 +1,6 @@
 /** Writes to a socket and keeps what it did not take, so that nobody else has to. */
 import type { Socket } from 'bun'
-import { type Span, viewOf } from './span.ts'
+import { type ByteRange, viewOf } from './byte-range.ts'
 
 /** Where small messages are put together; a socket has taken or we have copied all when we return. */
 const scratch = Buffer.allocUnsafeSlow(320 * 1024)
@@ -34,7 +34,7 @@ export class SocketWriter {
   }
 
   /** A head in Latin-1 and bytes behind it, in one write where they are small. */
-  writeMessage(head: string, body: Span): boolean {
+  writeMessage(head: string, body: ByteRange): boolean {
     const bodyBytes = body.end - body.start
     if (head.length + bodyBytes > joinBytes || this.#held.length > 0) {
       this.write(Buffer.from(head, 'latin1'))

@@ -1,17 +1,17 @@
 /** One connection to a server: a request out, its answer in, then free for the next. */
 import type { Socket } from 'bun'
+import type { ByteRange } from './byte-range.ts'
 import { ChunkedScanner } from './chunked.ts'
 import { readHeadText } from './request-head.ts'
 import { parseResponseHead, type ResponseHead } from './response-head.ts'
 import { SocketWriter } from './socket-writer.ts'
-import type { Span } from './span.ts'
 
 export type Failure = 'unreachable' | 'timeout' | 'broken'
 
 /** Takes an answer as it comes. */
 export type AnswerSink = {
   /** The head and what of the body came with it, framing included. */
-  head(head: ResponseHead, first: Span, ended: boolean): void
+  head(head: ResponseHead, first: ByteRange, ended: boolean): void
   /** More of the body, framing included; a sink that is full calls `pause`. */
   data(bytes: Buffer, ended: boolean): void
   /** There will be no more. `unreachable`: no byte of an answer came. */
@@ -20,7 +20,7 @@ export type AnswerSink = {
 
 export type UpstreamMessage = {
   readonly head: string
-  readonly body: Span
+  readonly body: ByteRange
   /** Of the whole body. */
   readonly lengthBytes: number
 }

@@ -5,15 +5,15 @@ import { chooseProxy } from '../../service/src/proxy-choice.ts'
 import { createTestAuthority } from '../../service/src/testing/certificates.ts'
 import { unlessMissing } from '../../service/src/testing/conditional-tests.ts'
 import { startConnectProxy } from '../../service/src/testing/connect-proxy.ts'
-import { viewOf } from './span.ts'
+import { viewOf } from './byte-range.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
 const authority = createTestAuthority('Upstream CA')
 const tls = authority.issue(['api.test', '127.0.0.1'])
 const answer = async (request: Request) => new Response(`got ${(await request.text()).length}`)
-const place = { hostname: '127.0.0.1', port: 0, fetch: answer }
-const plain = Bun.serve(place)
-const secure = Bun.serve({ ...place, tls: { cert: tls.certPem, key: tls.keyPem } })
+const address = { hostname: '127.0.0.1', port: 0, fetch: answer }
+const plain = Bun.serve(address)
+const secure = Bun.serve({ ...address, tls: { cert: tls.certPem, key: tls.keyPem } })
 const tunnel = await startConnectProxy({ 'api.test:443': secure.port ?? 0 })
 const limits = { connectTimeoutMs: 5000, idle: 4, idleMs: 60_000, silentMs: 60_000 }
 const pools: UpstreamPool[] = []
@@ -127,7 +127,7 @@ test('a server that accepts and then says nothing is given up in time', async ()
 test('connections that died without a word cost one request its patience, not one each', async () => {
   let isMute = false
   const server = Bun.serve({
-    ...place,
+    ...address,
     fetch: (request) => (isMute ? new Promise<Response>(() => {}) : answer(request)),
   })
   const origin = `http://127.0.0.1:${server.port}`

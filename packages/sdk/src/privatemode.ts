@@ -1,4 +1,4 @@
-/** The door of this package: a client with the verifiers of all protected hardware. */
+/** The entry of this package: a client with the verifiers of all protected hardware. */
 import { hardwareVerifiers } from '@privatemode/attestation'
 import type { ConnectOptions } from './connect-options.ts'
 import { CorePrivatemode } from './core-privatemode.ts'

@@ -33,7 +33,7 @@ export function loadOf(entry: ViewedWorker): number {
 }
 
 /** How many more requests it can take. */
-export function roomAt(entry: ViewedWorker): number {
+export function capacityLeft(entry: ViewedWorker): number {
   return entry.worker.capacity - activeAt(entry)
 }
 

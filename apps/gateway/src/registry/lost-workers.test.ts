@@ -1,6 +1,6 @@
 /** When requests of a worker that is no longer listed are given up, and above all when not. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { emptySpan, type UpstreamConnection, UpstreamPool } from '@privatemode/http'
+import { emptyRange, type UpstreamConnection, UpstreamPool } from '@privatemode/http'
 import { FairShare } from '../limits/fair-share.ts'
 import type { Database } from '../state/database.ts'
 import { registrationFields } from '../testing/scripted-worker.ts'
@@ -80,7 +80,7 @@ async function ask(): Promise<() => string | undefined> {
       failure = why
     },
   }
-  connection.send({ head, body: emptySpan, lengthBytes: 0 }, sink, Infinity)
+  connection.send({ head, body: emptyRange, lengthBytes: 0 }, sink, Infinity)
   return () => failure
 }
 

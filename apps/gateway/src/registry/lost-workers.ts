@@ -1,5 +1,5 @@
 /** Workers that hold requests of ours and are no longer listed: who answers nothing at all is given up. */
-import { emptySpan, type UpstreamPool } from '@privatemode/http'
+import { emptyRange, type UpstreamPool } from '@privatemode/http'
 import type { Database } from '../state/database.ts'
 import { hasLapsed } from './worker-store.ts'
 import type { UnlistedWatch, ViewedWorker } from './worker-view.ts'
@@ -100,7 +100,7 @@ async function answersAt(pool: UpstreamPool, url: string, timeoutMs: number): Pr
         data: () => undefined,
         fail: () => resolve(false),
       }
-      connection.send({ head, body: emptySpan, lengthBytes: 0 }, sink, Infinity)
+      connection.send({ head, body: emptyRange, lengthBytes: 0 }, sink, Infinity)
       promise.then(() => connection.abandon())
     },
     () => resolve(false),

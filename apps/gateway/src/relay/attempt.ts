@@ -1,11 +1,11 @@
 /** One try of a request with one worker: its answer goes to the client as it comes. */
 import {
   type AnswerSink,
+  type ByteRange,
   ChunkedScanner,
-  type Exchange,
   type Failure,
+  type HttpExchange,
   type ResponseHead,
-  type Span,
   type UpstreamConnection,
   viewOf,
 } from '@privatemode/http'
@@ -39,7 +39,7 @@ export class Attempt implements AnswerSink {
   readonly entry: ViewedWorker
   /** Whether the connection had been idle: the worker may just have closed it. */
   readonly reused: boolean
-  readonly #exchange: Exchange
+  readonly #exchange: HttpExchange
   readonly #connection: UpstreamConnection
   readonly #owner: AttemptOwner
   #state: 'waiting' | 'refusal' | 'streaming' | 'over' = 'waiting'
@@ -48,7 +48,7 @@ export class Attempt implements AnswerSink {
 
   constructor(
     owner: AttemptOwner,
-    exchange: Exchange,
+    exchange: HttpExchange,
     entry: ViewedWorker,
     connection: UpstreamConnection,
   ) {
@@ -60,7 +60,7 @@ export class Attempt implements AnswerSink {
     exchange.onGone = () => this.#gone()
   }
 
-  head(head: ResponseHead, first: Span, ended: boolean): void {
+  head(head: ResponseHead, first: ByteRange, ended: boolean): void {
     if (head.status !== 200 || head.fields.get('content-type') !== sealedMediaType) {
       this.#state = 'refusal'
       this.#refusal = { head, parts: [], bytes: 0 }

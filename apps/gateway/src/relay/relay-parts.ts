@@ -1,13 +1,13 @@
 /** What the relay works with. */
-import type { Exchange, UpstreamPool } from '@privatemode/http'
+import type { HttpExchange, UpstreamPool } from '@privatemode/http'
 import type { Log, Tracer } from '@privatemode/service'
 import type { KeyCheck } from '../keys/key-check.ts'
 import type { FairShare } from '../limits/fair-share.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Admissions } from '../metering/admissions.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'
+import type { GatewayMetrics } from '../metrics/gateway-metrics.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
-import type { GatewayMetrics } from '../watching/gateway-metrics.ts'
 import type { BodyBudget } from './body-budget.ts'
 
 export type RelayParts = {
@@ -42,4 +42,4 @@ export type RelayLimits = {
 }
 
 /** Called once: without an error when the exchange is over, else with what to answer. */
-export type RelayDone = (exchange: Exchange, error: unknown) => void
+export type RelayDone = (exchange: HttpExchange, error: unknown) => void

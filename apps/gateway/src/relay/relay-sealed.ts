@@ -1,9 +1,9 @@
 /** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
 import {
-  type Exchange,
-  emptySpan,
+  type ByteRange,
+  emptyRange,
+  type HttpExchange,
   type RequestBody,
-  type Span,
   type UpstreamConnection,
 } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
@@ -13,7 +13,7 @@ import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
 import { refuseShare } from '../limits/fair-share.ts'
 import type { Permit } from '../limits/limiter.ts'
-import { roomAt } from '../registry/choose-worker.ts'
+import { capacityLeft } from '../registry/choose-worker.ts'
 import type { ViewedWorker } from '../registry/worker-view.ts'
 import { Attempt, type AttemptOwner, type Outcome, type StreamEnd } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
@@ -22,7 +22,7 @@ import { reportRelayed, traceLine, traceRefused } from './report-relayed.ts'
 import { readSealedRequest, type SealedRequest } from './sealed-request.ts'
 import { signRelay } from './sign-relay.ts'
 
-export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDone): void {
+export function relaySealed(exchange: HttpExchange, parts: RelayParts, done: RelayDone): void {
   new Relay(exchange, parts, done).start()
 }
 
@@ -31,7 +31,7 @@ export function relaySealed(exchange: Exchange, parts: RelayParts, done: RelayDo
  * there; promises appear only where something has to be waited for.
  */
 class Relay implements AttemptOwner {
-  readonly #exchange: Exchange
+  readonly #exchange: HttpExchange
   readonly #parts: RelayParts
   readonly #done: RelayDone
   readonly #startedMs: number
@@ -42,7 +42,7 @@ class Relay implements AttemptOwner {
   #admissionId = ''
   #permit: Permit | undefined
   #candidates: readonly ViewedWorker[] = []
-  #body: Span | undefined
+  #body: ByteRange | undefined
   #heldBytes = 0
   #passed = 0
   #attempts = 0
@@ -51,7 +51,7 @@ class Relay implements AttemptOwner {
   #firstByteMs = 0
   #failure: ApiError | undefined
 
-  constructor(exchange: Exchange, parts: RelayParts, done: RelayDone) {
+  constructor(exchange: HttpExchange, parts: RelayParts, done: RelayDone) {
     this.#exchange = exchange
     this.#parts = parts
     this.#done = done
@@ -92,8 +92,8 @@ class Relay implements AttemptOwner {
       const most = `a sealed request has at most ${bodies.limits.maxBytes} bytes`
       throw new ApiError('request_too_large', most)
     }
-    const room = limits.requests - shares.total
-    if (!shares.take(caller.keyId, room, limits.keySharePercent)) throw refuseShare()
+    const left = limits.requests - shares.total
+    if (!shares.take(caller.keyId, left, limits.keySharePercent)) throw refuseShare()
     this.#caller = caller
     this.#keyId = caller.keyId
     this.#sealed = sealed
@@ -122,14 +122,14 @@ class Relay implements AttemptOwner {
     else this.#send(body)
   }
 
-  #send(body: Span): void {
+  #send(body: ByteRange): void {
     this.#body = body
     this.#askNext()
   }
 
   /** Asks the next candidate; without one the last failure is the answer. */
   #askNext(): void {
-    const entry = this.#nextWithRoom()
+    const entry = this.#nextWithCapacity()
     if (entry === undefined) {
       const none = new ApiError('no_worker', 'no worker takes requests', { retryAfterSeconds: 1 })
       this.#fail(this.#failure ?? none)
@@ -140,12 +140,12 @@ class Relay implements AttemptOwner {
     else this.#ask(entry, connection)
   }
 
-  #nextWithRoom(): ViewedWorker | undefined {
+  #nextWithCapacity(): ViewedWorker | undefined {
     const { attempts, keySharePercent } = this.#parts.limits
     while (this.#attempts < attempts) {
       const entry = this.#candidates[this.#passed++]
       if (entry === undefined) break
-      if (entry.shares.take(this.#keyId, roomAt(entry), keySharePercent)) {
+      if (entry.shares.take(this.#keyId, capacityLeft(entry), keySharePercent)) {
         this.#attempts++
         return entry
       }
@@ -170,7 +170,7 @@ class Relay implements AttemptOwner {
     }
     this.#reporting++
     const attempt = new Attempt(this, this.#exchange, entry, connection)
-    const body = this.#body ?? emptySpan
+    const body = this.#body ?? emptyRange
     const message = { head: this.#workerHead(entry, sealed), body, lengthBytes: sealed.lengthBytes }
     connection.send(message, attempt, this.#parts.clock() + this.#parts.limits.firstByteTimeoutMs)
     if (this.#body === undefined) streamBody(this.#exchange.body, connection)

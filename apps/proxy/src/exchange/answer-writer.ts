@@ -1,5 +1,5 @@
 /** Writes an opened answer to the client: whole once its end is authentic, or event by event. */
-import { type Exchange, releaseOwnBytes } from '@privatemode/http'
+import { type HttpExchange, releaseOwnBytes } from '@privatemode/http'
 import {
   ApiError,
   type Dialect,
@@ -33,7 +33,7 @@ export type AnswerWriter = {
 
 export type AnswerParts = {
   readonly app: App
-  readonly exchange: Exchange
+  readonly exchange: HttpExchange
   readonly dialect: Dialect
   readonly record: RequestRecord
   readonly headers: Readonly<Record<string, string>>
@@ -100,12 +100,12 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
   const { app, exchange, dialect, record, headers } = parts
   const cutter = app.shape === 'strict' ? new HeldEnding() : new EventCutter()
   const kept: Uint8Array[] | undefined = record.dump === undefined ? undefined : []
-  const silence = app.silence.watch(() => void exchange.writeChunk([keepAlive(dialect)]))
+  const heartbeat = app.heartbeats.start(() => void exchange.writeChunk([keepAlive(dialect)]))
 
   function note(pieces: readonly Uint8Array[]): void {
     for (const piece of pieces) record.sent(piece.length)
     kept?.push(...pieces)
-    silence.heard()
+    heartbeat.sent()
   }
 
   function send(pieces: readonly Uint8Array[]): boolean {
@@ -123,7 +123,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
   }
 
   function close(): void {
-    silence.end()
+    heartbeat.end()
     record.dump?.end(record.requestId, record.status, headers, kept ?? [])
   }
 

@@ -15,7 +15,7 @@ const limits = {
   // As many as there can be clients: one over the limit would be opened anew for every request.
   idle: 8192,
   idleMs: 60_000,
-  // Of connections in general; answers that have begun have a tighter limit (`answer-watch.ts`).
+  // Of connections in general; answers that have begun have a tighter limit (`answer-timeouts.ts`).
   silentMs: 600_000,
 }
 

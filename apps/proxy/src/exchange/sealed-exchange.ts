@@ -1,13 +1,13 @@
 /** One call of the public API: sealed, sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
 import {
   type AnswerSink,
+  type ByteRange,
   ChunkedScanner,
-  type Exchange,
   type Failure,
+  type HttpExchange,
   type ResponseHead,
   releaseBytes,
   releaseOwnBytes,
-  type Span,
   type UpstreamConnection,
   viewOf,
   whenReady,
@@ -18,7 +18,7 @@ import { describeError } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { pickInward } from '../inbound/outward-headers.ts'
 import type { RequestRecord } from '../inbound/request-record.ts'
-import type { WatchedAnswer } from './answer-watch.ts'
+import type { AnswerTimeout } from './answer-timeouts.ts'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
 import { notAuthentic, toApiError } from './api-error.ts'
 import type { Drain } from './padding-drains.ts'
@@ -26,7 +26,7 @@ import { createShapedWriter } from './shaped-writer.ts'
 
 export type SealedParts = {
   readonly app: App
-  readonly exchange: Exchange
+  readonly exchange: HttpExchange
   readonly dialect: Dialect
   readonly record: RequestRecord
   readonly call: Call
@@ -57,7 +57,7 @@ export class SealedExchange implements AnswerSink {
   #over = false
   #lingering: Timer | undefined
   #drain: Drain | undefined
-  #watched: WatchedAnswer | undefined
+  #timeout: AnswerTimeout | undefined
 
   constructor(parts: SealedParts) {
     this.#parts = parts
@@ -75,8 +75,8 @@ export class SealedExchange implements AnswerSink {
     )
   }
 
-  head(head: ResponseHead, first: Span, ended: boolean): void {
-    if (!ended) this.#watched = this.#parts.app.answers.watch((error) => this.#cut(error))
+  head(head: ResponseHead, first: ByteRange, ended: boolean): void {
+    if (!ended) this.#timeout = this.#parts.app.answers.start((error) => this.#cut(error))
     if (head.status === 200 && head.fields.get('content-type') === sealedMediaType) {
       this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
       this.#take(first.bytes, first.start, ended)
@@ -220,7 +220,7 @@ export class SealedExchange implements AnswerSink {
     const allBytes = this.#sealed?.request.opener.openedBytes ?? 0
     const openedBytes = allBytes - this.#openedBytes
     this.#openedBytes = allBytes
-    if (openedBytes > 0) this.#watched?.progress()
+    if (openedBytes > 0) this.#timeout?.progress()
     if (writer === undefined) return
     const pieces = this.#opened
     this.#opened = []
@@ -231,9 +231,9 @@ export class SealedExchange implements AnswerSink {
     } else if (!writer.write(pieces, openedBytes)) {
       // The client's pace is the worker's pace.
       this.#connection?.pause()
-      this.#watched?.pause()
+      this.#timeout?.pause()
       exchange.whenDrained(() => {
-        this.#watched?.progress()
+        this.#timeout?.progress()
         this.#connection?.resume()
       })
     }
@@ -292,7 +292,7 @@ export class SealedExchange implements AnswerSink {
     const shown = toApiError(error)
     const pauseMs = this.#writer === undefined ? this.#retries.pauseAfter(shown) : undefined
     if (pauseMs !== undefined) {
-      this.#watched?.end()
+      this.#timeout?.end()
       setTimeout(() => this.start(), pauseMs)
       return
     }
@@ -309,7 +309,7 @@ export class SealedExchange implements AnswerSink {
   /** Nothing is sent or tried again from here on, so nobody needs the prompt. */
   #leave(): void {
     this.#over = true
-    this.#watched?.end()
+    this.#timeout?.end()
     releaseBytes(this.#parts.call.body)
   }
 

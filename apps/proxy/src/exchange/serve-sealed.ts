@@ -1,5 +1,5 @@
 /** Takes a call of the public API: checks key and media type, reads and scans the body, and hands it on to be sealed. */
-import { type Exchange, viewOf, whenReady } from '@privatemode/http'
+import { type HttpExchange, viewOf, whenReady } from '@privatemode/http'
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
 import { decodeBody } from '@privatemode/service'
 import type { App } from '../app-state.ts'
@@ -10,7 +10,7 @@ import { SealedExchange } from './sealed-exchange.ts'
 
 export function serveSealed(
   app: App,
-  exchange: Exchange,
+  exchange: HttpExchange,
   route: Route,
   record: RequestRecord,
   answerError: (error: unknown) => void,

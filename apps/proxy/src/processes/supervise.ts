@@ -8,9 +8,9 @@ import type { Settings } from '../settings.ts'
 import { readTls } from '../tls-files.ts'
 import { openManifestSource } from '../trust/manifest-source.ts'
 import { openWorkspace } from '../workspace.ts'
-import { Crew } from './crew.ts'
 import { handSettings } from './handed-settings.ts'
 import { createManifestLender } from './lent-manifest.ts'
+import { ServingProcesses } from './serving-processes.ts'
 
 export async function supervise(settings: Settings): Promise<void> {
   const log = createLog({ ...settings.log, sharedOutput: true })
@@ -29,7 +29,7 @@ export async function supervise(settings: Settings): Promise<void> {
     const { address, port } = settings.listen
     const listen = { address, port: probePort(address, port) }
     const handed = handSettings({ ...settings, listen })
-    const crew = new Crew(
+    const serving = new ServingProcesses(
       settings.processes,
       {
         // Probes of the caches are made for all by one of them.
@@ -45,18 +45,18 @@ export async function supervise(settings: Settings): Promise<void> {
     onShutdown({
       limitMs: settings.drainMs + endMarginMs,
       exit(code) {
-        crew.kill()
+        serving.kill()
         process.exit(code)
       },
       async stop(signal) {
         log.info('stopping: requests in flight may end', { signal })
-        await crew.stop()
+        await serving.stop()
         outbound.close()
         log.info('stopped')
         log.flush()
       },
     })
-    const url = await crew.start()
+    const url = await serving.start()
     const { processes, apiUrl } = settings
     const { version } = program
     log.info('listening', { url, port: listen.port, host: apiUrl, version, count: processes })

@@ -14,7 +14,7 @@ const measured = [
 export function measureSources(): Uint8Array {
   const files = [
     join(repository, 'package-lock.json'),
-    ...measured.flatMap((room) => sourceFiles(join(repository, room, 'src'))),
+    ...measured.flatMap((folder) => sourceFiles(join(repository, folder, 'src'))),
   ]
   const hash = createHash('sha384')
   for (const file of files.sort()) {

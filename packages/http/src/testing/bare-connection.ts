@@ -1,12 +1,12 @@
 /** A client's connection without a network: what is done with its socket is written down. */
-import { BodyRoom } from '../body-room.ts'
+import { BodyMemory } from '../body-memory.ts'
 import { ClientConnection } from '../client-connection.ts'
-import type { Exchange } from '../exchange.ts'
+import type { HttpExchange } from '../http-exchange.ts'
 import { ReadingTurns } from '../reading-turns.ts'
 
 type Handlers = {
-  readonly begin: (exchange: Exchange) => void
-  readonly refuse: (exchange: Exchange) => void
+  readonly begin: (exchange: HttpExchange) => void
+  readonly refuse: (exchange: HttpExchange) => void
 }
 
 export function bareConnection(handlers: Handlers) {
@@ -17,8 +17,8 @@ export function bareConnection(handlers: Handlers) {
     terminate: () => void done.push('cut'),
   }
   const limits = { idleSeconds: 60, headSeconds: 60, stallSeconds: 60 }
-  const shared = { room: new BodyRoom(1000), turns: new ReadingTurns() }
-  const place = { ...shared, ...handlers, limits, tick: 0, stopping: false }
-  const connection = new ClientConnection(socket as never, place)
-  return { connection, place, done }
+  const shared = { bodyMemory: new BodyMemory(1000), turns: new ReadingTurns() }
+  const context = { ...shared, ...handlers, limits, tick: 0, stopping: false }
+  const connection = new ClientConnection(socket as never, context)
+  return { connection, context, done }
 }

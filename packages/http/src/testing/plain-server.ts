@@ -1,5 +1,5 @@
 /** An HTTP server for tests: what a handler answers, and a bare status for what is refused. */
-import type { Exchange } from '../exchange.ts'
+import type { HttpExchange } from '../http-exchange.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../http-server.ts'
 import { serveRequest } from '../serve-request.ts'
 
@@ -26,7 +26,7 @@ export function startPlainServer(
   })
 }
 
-function answerPlainly(exchange: Exchange, status: number): void {
+function answerPlainly(exchange: HttpExchange, status: number): void {
   exchange.begin(`HTTP/1.1 ${status} Refused\r\ncontent-length: 0\r\n`)
   exchange.finish()
 }

@@ -16,6 +16,7 @@ import { assembleNative } from './assemble-message.ts'
 import { requireIsolation } from './cache-isolation.ts'
 import { countLongest, countPrompt } from './count-prompt.ts'
 import { countMessage, countTokens } from './count-tokens.ts'
+import { CountedCall } from './counted-call.ts'
 import { type Discovery, discover } from './discover.ts'
 import { findNative } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
@@ -27,7 +28,6 @@ import { withServerSalt } from './server-salt.ts'
 import { settleCounts } from './settle-counts.ts'
 import { createSocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
-import { WatchedCall } from './watched-call.ts'
 
 export type HttpEngineParts = {
   /** Instead of what goes to servers by itself. */
@@ -126,7 +126,7 @@ class HttpEngine implements Engine {
     this.#requireHealthy()
     if (given.signal.aborted) throw new EngineError('aborted', 'the request was given up')
     this.#requireUsed(given.endpoint, given.body.model)
-    const watched = new WatchedCall(
+    const watched = new CountedCall(
       withServerSalts(given),
       (call, isGivenUp) => this.#countPrompt(call, isGivenUp),
       given.stream && this.#countsAsItGoes ? this.#settings.countWaitingMs : undefined,
@@ -168,7 +168,7 @@ class HttpEngine implements Engine {
     return serverTraits[this.#found.kind].counts !== 'at-end'
   }
 
-  async #stream(watched: WatchedCall): Promise<ServerStream> {
+  async #stream(watched: CountedCall): Promise<ServerStream> {
     const { call } = watched
     const body = serverBody(this.#found.kind, { ...call, stream: true })
     const request = await this.#client.open(paths[call.endpoint], body, call.signal)
@@ -182,7 +182,7 @@ class HttpEngine implements Engine {
   }
 
   /** Asked as a stream where that loses nothing: what was generated is then known when it is given up. */
-  async #whole(watched: WatchedCall): Promise<JsonObject> {
+  async #whole(watched: CountedCall): Promise<JsonObject> {
     const { call } = watched
     if (!this.#countsAsItGoes || !isAssembled(this.#found.kind, call))
       return this.#wholeAtOnce(call)

@@ -6,10 +6,10 @@
  */
 import {
   type AnswerSink,
+  type ByteRange,
   ChunkedScanner,
   type Failure,
   type ResponseHead,
-  type Span,
   type UpstreamConnection,
   type UpstreamMessage,
   UpstreamPool,
@@ -133,7 +133,7 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
     return reused
   }
 
-  head(head: ResponseHead, first: Span, ended: boolean): void {
+  head(head: ResponseHead, first: ByteRange, ended: boolean): void {
     this.#status = head.status
     this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
     this.#take(first.bytes, first.start, ended)

@@ -1,7 +1,7 @@
 /** Reads requests from bytes as our server does, cut into any pieces. */
-import { BodyRoom } from '../../body-room.ts'
+import { BodyMemory } from '../../body-memory.ts'
 import { ClientConnection } from '../../client-connection.ts'
-import type { Exchange } from '../../exchange.ts'
+import type { HttpExchange } from '../../http-exchange.ts'
 import { ReadingTurns } from '../../reading-turns.ts'
 
 export type ReadRequest = {
@@ -12,13 +12,13 @@ export type ReadRequest = {
   readonly body: string
 }
 
-const roomBytes = 1024 * 1024
+const bodyMemoryBytes = 1024 * 1024
 
 /** The requests that came whole, in order; reading ends with the first that is refused. */
 export function readRequests(bytes: Uint8Array, cuts: readonly number[] = []): ReadRequest[] {
   const requests: ReadRequest[] = []
   let open = true
-  const take = (exchange: Exchange) => {
+  const take = (exchange: HttpExchange) => {
     const parts: Buffer[] = []
     exchange.body.stream({
       data: (part) => parts.push(Buffer.from(part)) > 0,
@@ -47,7 +47,7 @@ export function readRequests(bytes: Uint8Array, cuts: readonly number[] = []): R
     tick: 0,
     stopping: false,
     limits: { idleSeconds: 1, headSeconds: 1, stallSeconds: 1 },
-    room: new BodyRoom(roomBytes),
+    bodyMemory: new BodyMemory(bodyMemoryBytes),
     turns: new ReadingTurns(),
     begin: take,
     refuse: close,

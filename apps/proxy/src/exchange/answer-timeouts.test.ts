@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
-import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts'
+import { type AnswerTimeouts, createAnswerTimeouts } from './answer-timeouts.ts'
 
-let watch: AnswerWatch
+let watch: AnswerTimeouts
 let nowMs = 0
 afterEach(() => watch.stop())
 
@@ -12,9 +12,9 @@ async function until(isTrue: () => boolean): Promise<void> {
 /** The timer is real and fast; what it compares is the test's own clock. */
 function start() {
   nowMs = 0
-  watch = createAnswerWatch({ silentMs: 60, totalMs: 1000 }, () => nowMs)
+  watch = createAnswerTimeouts({ silentMs: 60, totalMs: 1000 }, () => nowMs)
   const given: string[] = []
-  const answer = watch.watch(({ code, message }) => given.push(`${code}: ${message}`))
+  const answer = watch.start(({ code, message }) => given.push(`${code}: ${message}`))
   return { given, answer }
 }
 
@@ -41,11 +41,11 @@ test('progress keeps an answer alive, up to its total', async () => {
 test('a client that is slow is not held against the backend, and an answer that ended is forgotten', async () => {
   const { given, answer } = start()
   answer.pause()
-  const other = watch.watch(() => given.push('ended'))
+  const other = watch.start(() => given.push('ended'))
   other.end()
   const last: string[] = []
   nowMs = 500
-  watch.watch(() => last.push('looked'))
+  watch.start(() => last.push('looked'))
   nowMs = 600
   await until(() => last.length > 0)
   expect(given).toEqual([])

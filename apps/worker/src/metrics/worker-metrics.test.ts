@@ -4,8 +4,8 @@ import {
   chatModel,
   ScriptedEngine,
 } from '../../../../packages/inference/src/testing/scripted-engine.ts'
+import { MeteredEngine } from './metered-engine.ts'
 import { serveMetrics } from './serve-metrics.ts'
-import { WatchedEngine } from './watched-engine.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const record: UsageRecord = {
@@ -28,7 +28,7 @@ const record: UsageRecord = {
 test('the isolation of each path is told as it is now', () => {
   const metrics = createWorkerMetrics([chatModel.id])
   let state: 'proven' | 'unused' = 'proven'
-  metrics.watchIsolation(() => [{ model: 'm', endpoint: 'chat', state, detail: 'why' }])
+  metrics.gaugeIsolation(() => [{ model: 'm', endpoint: 'chat', state, detail: 'why' }])
   const line = (word: string) =>
     `privatemode_worker_cache_isolation{model="m",endpoint="chat",state="${word}"} 1\n`
   expect(metrics.format()).toContain(line('proven'))
@@ -65,7 +65,7 @@ test('no key, request or name that a client made up becomes a label', () => {
 
 function watching(script: ConstructorParameters<typeof ScriptedEngine>[0]) {
   const metrics = createWorkerMetrics([chatModel.id])
-  const engine = new WatchedEngine(new ScriptedEngine(script), metrics)
+  const engine = new MeteredEngine(new ScriptedEngine(script), metrics)
   const read = () => {
     const value = (name: string) => {
       const line = new RegExp(`^privatemode_worker_${name} (.*)$`, 'm').exec(metrics.format())

@@ -5,7 +5,7 @@ import { connectionFailure } from './server-client.ts'
 /** Prompt tokens of a call; an estimate, or an answer of one token, only for one that was given up. */
 export type AskForPrompt = (call: EngineCall, isGivenUp: boolean) => Promise<number | undefined>
 
-export class WatchedCall {
+export class CountedCall {
   /** The call to make: its counts pass through here. */
   readonly call: EngineCall
   readonly #ask: AskForPrompt

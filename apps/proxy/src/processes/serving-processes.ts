@@ -7,13 +7,13 @@ import { joinReports, sumCounted } from './joint-report.ts'
 import type { Report, ToSupervisor } from './questions.ts'
 import { ServingProcess } from './serving-process.ts'
 
-/** What the supervisor answers beside the crew itself. */
-export type Desk = Pick<Answers<ToSupervisor>, 'manifest' | 'enforced'> & {
-  /** For the process in the place of this number. */
+/** What the supervisor answers beyond the state of its processes. */
+export type SupervisorAnswers = Pick<Answers<ToSupervisor>, 'manifest' | 'enforced'> & {
+  /** For the process in this slot. */
   readonly settings: (index: number) => Promise<HandedSettings>
 }
 
-type Place = {
+type Slot = {
   readonly index: number
   serving: ServingProcess | undefined
   listening: boolean
@@ -28,20 +28,20 @@ const longestPauseMs = 10_000
 const livedMs = 30_000
 const startWithinMs = 30_000
 
-export class Crew {
-  readonly #desk: Desk
+export class ServingProcesses {
+  readonly #answers: SupervisorAnswers
   readonly #log: Log
-  readonly #places: readonly Place[]
+  readonly #slots: readonly Slot[]
   /** What processes that are gone had counted. */
   #departed = ''
   #stopping = false
   #wasReady = false
   #joining: Promise<Report> | undefined
 
-  constructor(count: number, desk: Desk, log: Log) {
-    this.#desk = desk
+  constructor(count: number, answers: SupervisorAnswers, log: Log) {
+    this.#answers = answers
     this.#log = log
-    this.#places = Array.from({ length: count }, (_, index) => ({
+    this.#slots = Array.from({ length: count }, (_, index) => ({
       index,
       serving: undefined,
       listening: false,
@@ -54,7 +54,7 @@ export class Crew {
   /** Resolves with the address when all listen; throws when one cannot, and leaves none behind. */
   async start(): Promise<string> {
     try {
-      const [url = ''] = await Promise.all(this.#places.map((place) => this.#fill(place)))
+      const [url = ''] = await Promise.all(this.#slots.map((slot) => this.#fill(slot)))
       return url
     } catch (error) {
       this.kill()
@@ -65,25 +65,25 @@ export class Crew {
   /** Lets all drain; resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopping = true
-    await Promise.all(this.#places.map(({ serving }) => serving?.stop()))
+    await Promise.all(this.#slots.map(({ serving }) => serving?.stop()))
   }
 
   kill(): void {
     this.#stopping = true
-    for (const { serving } of this.#places) serving?.kill()
+    for (const { serving } of this.#slots) serving?.kill()
   }
 
-  /** Starts a process in a place; resolves with its address when it listens. */
-  #fill(place: Place): Promise<string> {
+  /** Starts a process in a slot; resolves with its address when it listens. */
+  #fill(slot: Slot): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     const begunMs = performance.now()
     const timer = setTimeout(() => serving.kill(), startWithinMs)
     const serving = new ServingProcess({
-      ...this.#desk,
-      settings: () => this.#desk.settings(place.index),
+      ...this.#answers,
+      settings: () => this.#answers.settings(slot.index),
       listening: async ({ url }) => {
         clearTimeout(timer)
-        place.listening = true
+        slot.listening = true
         resolve(url)
         return null
       },
@@ -92,28 +92,28 @@ export class Crew {
         return null
       },
       ready: async () => {
-        place.ready = true
+        slot.ready = true
         this.#announceReady()
         return null
       },
       joint: () => this.#join(),
     })
-    place.serving = serving
+    slot.serving = serving
     void serving.exited.then((outcome) => {
       clearTimeout(timer)
       reject(new Error('a serving process ended while it was starting'))
       if (this.#stopping) return
       this.#log.error('serving process ended, another is started', { outcome })
-      this.#vacate(place, performance.now() - begunMs)
+      this.#vacate(slot, performance.now() - begunMs)
     })
     return promise
   }
 
-  #vacate(place: Place, lastedMs: number): void {
-    const { lastReport, pauseMs } = place
+  #vacate(slot: Slot, lastedMs: number): void {
+    const { lastReport, pauseMs } = slot
     if (lastReport !== undefined) this.#departed = sumCounted(this.#departed, lastReport.metrics)
     const nextPauseMs = lastedMs > livedMs ? firstPauseMs : Math.min(2 * pauseMs, longestPauseMs)
-    Object.assign(place, {
+    Object.assign(slot, {
       serving: undefined,
       listening: false,
       ready: false,
@@ -122,14 +122,14 @@ export class Crew {
     })
     setTimeout(() => {
       // Its end, if it comes to that, is seen and logged where it ends.
-      if (!this.#stopping) this.#fill(place).catch(() => {})
+      if (!this.#stopping) this.#fill(slot).catch(() => {})
     }, pauseMs).unref()
   }
 
   #announceReady(): void {
-    if (this.#wasReady || this.#places.some(({ ready }) => !ready)) return
+    if (this.#wasReady || this.#slots.some(({ ready }) => !ready)) return
     this.#wasReady = true
-    this.#log.info('ready', { count: this.#places.length })
+    this.#log.info('ready', { count: this.#slots.length })
   }
 
   /** One round of questions for all who ask meanwhile. */
@@ -141,12 +141,12 @@ export class Crew {
   }
 
   async #gather(): Promise<Report> {
-    const filled = this.#places.filter(({ listening }) => listening)
+    const filled = this.#slots.filter(({ listening }) => listening)
     const reports = await Promise.all(
-      filled.map(async (place) => {
-        const { serving } = place
+      filled.map(async (slot) => {
+        const { serving } = slot
         const report = await serving?.report()
-        if (report !== undefined && place.serving === serving) place.lastReport = report
+        if (report !== undefined && slot.serving === serving) slot.lastReport = report
         return report
       }),
     )

@@ -8,7 +8,7 @@ export type AnswerLimits = {
   readonly totalMs: number
 }
 
-export type WatchedAnswer = {
+export type AnswerTimeout = {
   /** An authentic frame came. */
   progress(): void
   /** Nothing is read for now, since the client is slow. */
@@ -16,16 +16,16 @@ export type WatchedAnswer = {
   end(): void
 }
 
-export type AnswerWatch = {
-  watch(giveUp: (error: ApiError) => void): WatchedAnswer
+export type AnswerTimeouts = {
+  start(giveUp: (error: ApiError) => void): AnswerTimeout
   stop(): void
 }
 
 /** One timer for all answers. */
-export function createAnswerWatch(
+export function createAnswerTimeouts(
   { silentMs, totalMs }: AnswerLimits,
   now = () => performance.now(),
-): AnswerWatch {
+): AnswerTimeouts {
   type Entry = {
     readonly startedMs: number
     readonly giveUp: (error: ApiError) => void
@@ -44,7 +44,7 @@ export function createAnswerWatch(
   }
   const timer = setInterval(look, Math.min(silentMs / 4, 5_000)).unref()
   return {
-    watch(giveUp) {
+    start(giveUp) {
       const entry: Entry = { startedMs: now(), lastMs: now(), giveUp }
       open.add(entry)
       return {

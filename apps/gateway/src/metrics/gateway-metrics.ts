@@ -7,7 +7,7 @@ export type GatewayMetrics = {
   readonly usageRecords: Counter
   readonly droppedSpans: Counter
   relayed(model: string, outcome: string, facts: RelayedFacts): void
-  watch(name: string, help: string, read: () => number): void
+  gauge(name: string, help: string, read: () => number): void
   format(): string
 }
 
@@ -48,7 +48,7 @@ export function createGatewayMetrics(): GatewayMetrics {
       whole.observe(facts.elapsedMs / 1000)
       if (facts.attempts > 1) failovers.add(1)
     },
-    watch: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
+    gauge: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
     format() {
       for (const [model, outcomes] of counts) {
         for (const [outcome, count] of outcomes) relayed.add(count, { model, outcome })

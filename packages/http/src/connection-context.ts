@@ -1,18 +1,18 @@
 /** What the connections of one server share, and how long a client may take. */
-import type { BodyRoom } from './body-room.ts'
-import type { Exchange } from './exchange.ts'
+import type { BodyMemory } from './body-memory.ts'
+import type { HttpExchange } from './http-exchange.ts'
 import type { MessageError } from './message-error.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 
 /** Time is counted in ticks of one second, so that no request sets a timer. */
-export type ConnectionPlace = {
+export type ConnectionContext = {
   readonly tick: number
   readonly stopping: boolean
   readonly limits: ConnectionLimits
-  readonly room: BodyRoom
+  readonly bodyMemory: BodyMemory
   readonly turns: ReadingTurns
-  readonly begin: (exchange: Exchange) => void
-  readonly refuse: (exchange: Exchange, error: MessageError) => void
+  readonly begin: (exchange: HttpExchange) => void
+  readonly refuse: (exchange: HttpExchange, error: MessageError) => void
 }
 
 export type ConnectionLimits = {

@@ -1,10 +1,10 @@
-/** Bounds the bytes of all sealed requests in progress. Room is taken before a request is read. */
+/** Bounds the bytes of all sealed requests in progress. Memory is taken before a request is read. */
 import { ApiError } from '@privatemode/protocol/api'
 
-/** Shorter requests need no room: the number of requests at once bounds them well enough. */
+/** Shorter requests need no reservation: the number of requests at once bounds them well enough. */
 const shortBytes = 64 * 1024
 
-export class RequestRoom {
+export class RequestMemory {
   readonly #limitBytes: number
   #takenBytes = 0
 
@@ -16,7 +16,7 @@ export class RequestRoom {
     return this.#takenBytes
   }
 
-  /** Returns the function that gives the room back; it may be called more than once. */
+  /** Returns the function that returns the reservation; it may be called more than once. */
   take(bytes: number): () => void {
     if (bytes <= shortBytes) return () => {}
     if (this.#takenBytes + bytes > this.#limitBytes) {

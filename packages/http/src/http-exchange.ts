@@ -1,9 +1,10 @@
 /** One request and its answer on a connection. */
+
+import { type ByteRange, emptyRange } from './byte-range.ts'
 import { formatDate } from './http-date.ts'
 import type { RequestBody } from './request-body.ts'
 import type { RequestHead } from './request-head.ts'
 import type { SocketWriter } from './socket-writer.ts'
-import { emptySpan, type Span } from './span.ts'
 
 /** What an exchange needs of its connection. */
 export type ExchangeHost = {
@@ -22,7 +23,7 @@ const worthDiscardingBytes = 64 * 1024
 
 const lastChunk = Buffer.from('0\r\n\r\n')
 
-export class Exchange {
+export class HttpExchange {
   readonly head: RequestHead
   readonly body: RequestBody
   /** Called when the client goes away before the answer is complete. */
@@ -60,7 +61,7 @@ export class Exchange {
    * Begins an answer: status line and fields, each ended with CRLF, then the first bytes of the
    * body. Returns false if the client is slow: wait for `whenDrained`.
    */
-  begin(head: string, first: Span = emptySpan): boolean {
+  begin(head: string, first: ByteRange = emptyRange): boolean {
     const host = this.#host
     if (host === undefined || this.#begun) return true
     return host.writer.writeMessage(this.#startHead(host, head), first)

@@ -12,19 +12,19 @@ import type {
 } from '@privatemode/inference'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-export class WatchedEngine implements Engine {
+export class MeteredEngine implements Engine {
   readonly #engine: Engine
   readonly #metrics: Pick<WorkerMetrics, 'firstAnswer'>
   #running = 0
   #waiting = 0
 
-  constructor(engine: Engine, metrics: Pick<WorkerMetrics, 'firstAnswer' | 'watch'>) {
+  constructor(engine: Engine, metrics: Pick<WorkerMetrics, 'firstAnswer' | 'gauge'>) {
     this.#engine = engine
     this.#metrics = metrics
-    metrics.watch('engine_calls', 'calls to the engine now', () => this.#running)
+    metrics.gauge('engine_calls', 'calls to the engine now', () => this.#running)
     // A model server does not say which of them it has queued; these are all it could have.
     const queue = 'calls to the engine that have given nothing yet: queued, or reading the prompt'
-    metrics.watch('engine_waiting', queue, () => this.#waiting)
+    metrics.gauge('engine_waiting', queue, () => this.#waiting)
   }
 
   get name(): string {
@@ -52,20 +52,21 @@ export class WatchedEngine implements Engine {
   }
 
   async call(call: EngineCall): Promise<EngineAnswer> {
-    const watch = this.#begin(call.signal)
+    const metered = this.#begin(call.signal)
     try {
       const answer = await this.#engine.call(call)
-      if (answer.kind === 'stream') return { kind: 'stream', chunks: watched(answer.chunks, watch) }
-      watch.first()
-      watch.end()
+      if (answer.kind === 'stream')
+        return { kind: 'stream', chunks: meteredChunks(answer.chunks, metered) }
+      metered.first()
+      metered.end()
       return answer
     } catch (error) {
-      watch.end()
+      metered.end()
       throw error
     }
   }
 
-  #begin(signal: AbortSignal): Watch {
+  #begin(signal: AbortSignal): Metered {
     const started = performance.now()
     let state: 'waiting' | 'running' | 'over' = 'waiting'
     this.#running++
@@ -91,9 +92,9 @@ export class WatchedEngine implements Engine {
   }
 }
 
-type Watch = { readonly first: () => void; readonly end: () => void }
+type Metered = { readonly first: () => void; readonly end: () => void }
 
-function watched(chunks: Chunks, { first, end }: Watch): Chunks {
+function meteredChunks(chunks: Chunks, { first, end }: Metered): Chunks {
   return {
     [Symbol.asyncIterator]() {
       const inner = chunks[Symbol.asyncIterator]()

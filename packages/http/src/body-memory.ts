@@ -1,9 +1,9 @@
 /**
- * Room for the request bodies that a server holds whole, shared by all its connections.
+ * Bounds the memory of request bodies that a server holds whole, across all its connections.
  *
- * A limit for each body alone would let a few hundred clients fill the memory. Where the room is
- * full, the largest body that is still coming is given up: small requests, and those that are
- * complete, never pay for somebody who sends much and slowly.
+ * A limit for each body alone would let a few hundred clients fill the memory. When the total is
+ * reached, the largest body that is still arriving is dropped: small requests, and complete ones,
+ * never pay for a client that sends much and slowly.
  */
 import { MessageError } from './message-error.ts'
 
@@ -14,7 +14,7 @@ export type HeldBody = {
   fail(error: Error): void
 }
 
-export class BodyRoom {
+export class BodyMemory {
   readonly #limitBytes: number
   readonly #coming = new Set<HeldBody>()
   #heldBytes = 0

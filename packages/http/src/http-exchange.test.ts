@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Exchange, type ExchangeHost } from './exchange.ts'
+import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 import { RequestBody } from './request-body.ts'
 import { parseRequestHead } from './request-head.ts'
 import { SocketWriter } from './socket-writer.ts'
@@ -18,7 +18,7 @@ function begin(version: '1.0' | '1.1') {
     cut: () => {},
   }
   const head = parseRequestHead(`GET / HTTP/${version}\r\nhost: h\r\n`)
-  return { writes, exchange: new Exchange(host, head, new RequestBody(0, () => {})) }
+  return { writes, exchange: new HttpExchange(host, head, new RequestBody(0, () => {})) }
 }
 
 const pieces = ['one', 'two'].map((text) => Buffer.from(text))

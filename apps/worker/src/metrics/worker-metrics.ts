@@ -7,13 +7,13 @@ import { createMetrics, durationBuckets } from '@privatemode/service'
 export type WorkerMetrics = {
   /** Takes what was metered of one answer. */
   answered(record: UsageRecord, countedBy?: CountedBy): void
-  /** A request that could not be opened, or had no place. */
+  /** A request that could not be opened, or exceeded the capacity. */
   refused(code: string): void
   /** Time until the engine gave the first of an answer. */
   firstAnswer(seconds: number): void
-  watch(name: string, help: string, read: () => number): void
+  gauge(name: string, help: string, read: () => number): void
   /** How each path of the model server keeps prompt caches apart, read anew each time. */
-  watchIsolation(read: () => readonly PathIsolation[]): void
+  gaugeIsolation(read: () => readonly PathIsolation[]): void
   format(): string
 }
 
@@ -48,8 +48,8 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
     },
     refused: (code) => refusals.add(1, { code }),
     firstAnswer: (time) => first.observe(time),
-    watch: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
-    watchIsolation: (read) =>
+    gauge: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
+    gaugeIsolation: (read) =>
       metrics.gaugesOf(`${prefix}cache_isolation`, isolationHelp, () =>
         read().map(({ model, endpoint, state }) => [{ model, endpoint, state }, 1]),
       ),
