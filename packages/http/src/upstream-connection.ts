@@ -46,6 +46,7 @@ export class UpstreamConnection {
   #bodyLeftBytes = 0
   #paused = false
   #dead = false
+  #hasHungUp = false
   /** When it was last used, in the pool's ticks. */
   usedTick = 0
   /** When it was last taken for a request. */
@@ -108,6 +109,20 @@ export class UpstreamConnection {
     this.#tellUnheard()
     this.#sink = undefined
     this.#close()
+  }
+
+  /**
+   * Gives an answer up that has begun: the server reads the end of the connection, and the sink gets
+   * what it sends until it has noticed.
+   */
+  hangUp(): void {
+    if (this.#head === undefined || this.#bodyLeftBytes > 0 || this.#writer.blocked) {
+      this.#fail('broken')
+      return
+    }
+    this.#hasHungUp = true
+    this.resume()
+    if (!this.#dead) this.#socket.shutdown()
   }
 
   data(bytes: Buffer, tick: number): void {
@@ -192,7 +207,8 @@ export class UpstreamConnection {
   }
 
   #release(): void {
-    const reusable = this.#head?.keepAlive === true && this.#bodyLeftBytes === 0
+    const isWhole = this.#bodyLeftBytes === 0 && !this.#hasHungUp
+    const reusable = this.#head?.keepAlive === true && isWhole
     this.#sink = undefined
     this.#head = undefined
     this.#headInput = undefined

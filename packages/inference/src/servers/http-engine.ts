@@ -171,11 +171,12 @@ class HttpEngine implements Engine {
   async #stream(watched: CountedCall): Promise<ServerStream> {
     const { call } = watched
     const body = serverBody(this.#found.kind, { ...call, stream: true })
-    const request = await this.#client.open(paths[call.endpoint], body, call.signal)
+    const request = await this.#client.open(paths[call.endpoint], body, call.signal, 'read')
     return new ServerStream(request, call, {
       isPerChoice: this.#countsAsItGoes,
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),
+      restMs: this.#settings.restMs,
       settle: (open) =>
         settleCounts(this.#client, this.#found.kind, call, open, this.#settings.settleMs),
     })

@@ -31,7 +31,9 @@ export type HttpEngineSettings = {
    * than the time after which a stream is answered without a first token.
    */
   readonly countWaitingMs: number
-  /** How long the record of a call that was given up waits for its counts. */
+  /** How long a server may go on with a call that was given up, before the connection is cut. */
+  readonly restMs: number
+  /** How long the record of a call that was given up then waits for its counts. */
   readonly settleMs: number
   /** How long a running request may say nothing before it counts as dead. */
   readonly silenceMs: number
@@ -45,6 +47,7 @@ export const defaultHttpSettings = {
   healthIntervalMs: 5_000,
   probeTimeoutMs: 20_000,
   countWaitingMs: 5_000,
+  restMs: 5_000,
   settleMs: 5_000,
   silenceMs: 600_000,
 } as const satisfies Omit<HttpEngineSettings, 'baseUrl'>

@@ -27,6 +27,7 @@ function streamOf(pieces: readonly Uint8Array[], call: Partial<EngineCall> = {})
     isPerChoice: false,
     onFailure: async ({ code }: EngineError) => void told.push(code),
     onEnd: () => void told.push('end'),
+    restMs: 1000,
   }
   return { stream: new ServerStream(request, asked, reading), closed: () => closed, told }
 }

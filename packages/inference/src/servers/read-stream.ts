@@ -13,6 +13,8 @@ export type StreamReading = {
   readonly onFailure: (failure: EngineError) => Promise<void>
   readonly onEnd: () => void
   readonly settle?: Settle
+  /** How long a server may go on that has been told to stop. */
+  readonly restMs: number
 }
 
 /** Ends well only after the server's end mark; a connection that closes before it is a failure. */
@@ -23,11 +25,16 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   readonly #reader: PieceReader | undefined
   readonly #counts: StreamCounts
   readonly #decoder = new SseDecoder()
+  readonly #giveUp = () => {
+    const settling = this.#settle()
+    this.#call.onSettling?.(settling)
+  }
   /** Events that came and were not taken yet. */
   #events: readonly SseEvent[] = []
   #taken = 0
   #hasEnded = false
   #isOver = false
+  #isGivenUp = false
   #failure: unknown
 
   constructor(request: OpenRequest, call: StreamCall, reading: StreamReading) {
@@ -36,6 +43,9 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#reading = reading
     this.#reader = request.response.body?.getReader()
     this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
+    // The record of a call is signed the moment it is given up, before a reader learns of it.
+    if (call.signal.aborted) this.#giveUp()
+    else call.signal.addEventListener('abort', this.#giveUp)
   }
 
   [Symbol.asyncIterator](): this {
@@ -70,18 +80,59 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   async return(): Promise<IteratorResult<JsonObject>> {
     if (!this.#isOver) {
       this.#isOver = true
-      this.#counts.stop()
       this.#reading.onEnd()
       this.#request.close()
-      await this.#reader?.cancel().catch(() => {}) // it may be broken already, which is no news here
+      this.#call.signal.removeEventListener('abort', this.#giveUp)
+      // What ends without its counts has failed: there is nobody to ask.
+      if (!this.#isGivenUp) this.#counts.estimate()
+      if (!this.#isGivenUp) await this.#cancel()
     }
     return { done: true, value: undefined }
   }
 
+  /**
+   * The server generates until it learns that nobody listens, and that is billed as well: so it is
+   * told, and what it still says is read to its end.
+   */
+  async #settle(): Promise<void> {
+    this.#isGivenUp = true
+    this.#countWaiting()
+    const timer = setTimeout(() => void this.#cancel(), this.#reading.restMs)
+    await this.#reader?.hangUp?.((piece) => this.#countPiece(piece))
+    clearTimeout(timer)
+    await this.#cancel()
+    await this.#counts.settle()
+  }
+
+  async #cancel(): Promise<void> {
+    await this.#reader?.cancel().catch(() => {}) // it may be broken already, which is no news here
+  }
+
+  #countPiece(piece: Uint8Array): void {
+    try {
+      this.#events = this.#decoder.push(piece)
+      this.#taken = 0
+    } catch {
+      this.#events = [] // a server that breaks now has counted what it counted
+    }
+    this.#countWaiting()
+  }
+
+  /** Reads the counts of what nobody will take any more. */
+  #countWaiting(): void {
+    try {
+      while (this.#taken < this.#events.length && !this.#hasEnded) this.#take()
+    } catch {
+      this.#events = []
+    }
+  }
+
   async #read(): Promise<void> {
     const read = await this.#reader?.read()
-    if (read?.value === undefined)
+    if (read?.value === undefined) {
+      if (this.#isGivenUp) throw connectionFailure(undefined, this.#request.signal)
       throw new EngineError('engine_failed', 'the model server ended in mid-stream')
+    }
     this.#request.heard()
     this.#events = this.#decoder.push(read.value)
     this.#taken = 0

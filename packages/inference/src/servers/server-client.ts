@@ -23,6 +23,11 @@ export type ServerAnswer = Pick<Response, 'ok' | 'status' | 'text'> & {
 export type PieceReader = {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   cancel(): Promise<void>
+  /**
+   * Asks for no more. What is there and what the server sends until it has noticed goes to `take`,
+   * and it resolves at the end; `read` fails from now on. Missing where a connection can only be cut.
+   */
+  hangUp?(take: (piece: Uint8Array) => void): Promise<void>
 }
 
 const maxErrorBytes = 64 * 1024
@@ -97,8 +102,17 @@ export class ServerClient {
     return object
   }
 
-  /** Opens one of the bounded number of requests; `close` must be called when it is done with. */
-  async open(path: string, body: JsonObject, signal: AbortSignal): Promise<OpenRequest> {
+  /**
+   * Opens one of the bounded number of requests; `close` must be called when it is done with. An
+   * answer that is `read` piece by piece is not cut by an abort once it has begun: its reader hangs
+   * up or cancels.
+   */
+  async open(
+    path: string,
+    body: JsonObject,
+    signal: AbortSignal,
+    use: 'read' | 'whole' = 'whole',
+  ): Promise<OpenRequest> {
     if (this.#active >= this.#settings.maxConcurrent) {
       const message = `the worker has ${this.#active} requests at the model server`
       throw new EngineError('overloaded', message, { retryAfterSeconds: 1 })
@@ -106,6 +120,9 @@ export class ServerClient {
     this.#active++
     const watch = new SilenceWatch(this.#settings.silenceMs)
     const both = AbortSignal.any([signal, watch.signal])
+    const beginning = new AbortController()
+    const giveUp = () => beginning.abort(signal.reason)
+    const cutting = use === 'whole' ? both : AbortSignal.any([beginning.signal, watch.signal])
     let isOpen = true
     const close = () => {
       if (!isOpen) return
@@ -116,13 +133,16 @@ export class ServerClient {
     }
     // Also when nobody reads the answer any more.
     signal.addEventListener('abort', close)
+    signal.addEventListener('abort', giveUp)
     try {
-      const response = await this.#send(path, body, both)
+      const response = await this.#send(path, body, cutting)
       if (!response.ok) throw await failureOf(response, body)
       return { response, signal: both, heard: () => watch.heard(), close }
     } catch (error) {
       close()
       throw error
+    } finally {
+      signal.removeEventListener('abort', giveUp)
     }
   }
 

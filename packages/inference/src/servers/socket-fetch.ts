@@ -88,6 +88,8 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
     this.#pieces = []
     this.#fail(this.#signal.reason)
   }
+  readonly #over = Promise.withResolvers<void>()
+  #takeRest: ((piece: Uint8Array) => void) | undefined
   #connection: UpstreamConnection | undefined
   #status = 0
   #scanner: ChunkedScanner | undefined
@@ -153,7 +155,7 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
    * first token does not wait for the work on those that came with it.
    */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
-    while (this.#pieces.length === 0 && !this.#hasEnded && this.#failure === undefined) {
+    while (this.#pieces.length === 0 && this.#isOpen) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -168,7 +170,16 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
       return { done: false, value }
     }
     if (this.#failure !== undefined) throw this.#failure
+    if (this.#takeRest !== undefined) throw new BrokenOff('broken')
     return { done: true, value: undefined }
+  }
+
+  hangUp(take: (piece: Uint8Array) => void): Promise<void> {
+    for (const piece of this.#pieces.splice(0)) take(piece)
+    this.#takeRest = take
+    if (!this.#hasEnded) this.#connection?.hangUp()
+    this.#wake?.()
+    return this.#over.promise
   }
 
   async cancel(): Promise<void> {
@@ -193,6 +204,10 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
     return JSON.parse(await this.text())
   }
 
+  get #isOpen(): boolean {
+    return !this.#hasEnded && this.#failure === undefined && this.#takeRest === undefined
+  }
+
   #take(bytes: Buffer, from: number, ended: boolean): void {
     if (this.#scanner === undefined) this.#keep(bytes, from, bytes.length)
     else this.#scanner.scan(bytes, from, (start, end) => this.#keep(bytes, start, end))
@@ -203,6 +218,10 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
 
   #keep(bytes: Buffer, start: number, end: number): void {
     if (start === end) return
+    if (this.#takeRest !== undefined) {
+      this.#takeRest(bytes.subarray(start, end))
+      return
+    }
     this.#pieces.push(bytes.subarray(start, end))
     this.#heldBytes += end - start
   }
@@ -210,6 +229,7 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
   #settle(): void {
     this.#hasEnded = true
     this.#signal.removeEventListener('abort', this.#giveUp)
+    this.#over.resolve()
   }
 
   #fail(error: unknown): void {

@@ -18,7 +18,7 @@ function read(chunks: readonly JsonObject[], n: unknown, isPerChoice = true): En
   }
   const counts = new StreamCounts(call, isPerChoice)
   for (const one of chunks) counts.read(one)
-  counts.stop()
+  counts.estimate()
   return told
 }
 

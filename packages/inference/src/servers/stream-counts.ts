@@ -20,7 +20,6 @@ export type Settle = (open: OpenCounts) => Promise<void>
 
 export class StreamCounts {
   readonly #call: StreamCall
-  readonly #giveUp = () => this.giveUp()
   readonly #choices: ChoiceCounts | undefined
   readonly #settle: Settle | undefined
   #promptTokens: number | undefined
@@ -37,8 +36,6 @@ export class StreamCounts {
     this.#call = call
     this.#settle = settle
     this.#choices = isPerChoice ? new ChoiceCounts(call.body.n) : undefined
-    // The record of a call is signed the moment it is given up, before a reader learns of it.
-    call.signal.addEventListener('abort', this.#giveUp)
   }
 
   read(chunk: JsonObject): void {
@@ -73,36 +70,28 @@ export class StreamCounts {
   }
 
   /**
-   * A server that counts only at the end has told nothing when a stream is given up before. Its
-   * tokenizer is asked where it has one; else a piece is a token, and so are four characters asked.
+   * A server that counts only at the end has told nothing when a stream ends before. Its tokenizer
+   * is asked where it has one; else a piece is a token, and so are four characters asked.
    */
-  giveUp(): void {
+  async settle(): Promise<void> {
     if (this.#isExact) return
     if (this.#settle === undefined || !isNative(this.#call.endpoint)) {
-      this.#estimate()
+      this.estimate()
       return
     }
-    this.#isExact = true
     const [promptTokens, cachedTokens] = [this.#promptTokens, this.#cachedTokens]
-    const open = { promptTokens, cachedTokens, pieces: this.#pieces, text: this.#text }
-    this.#call.onSettling?.(this.#settle(open))
+    await this.#settle({ promptTokens, cachedTokens, pieces: this.#pieces, text: this.#text })
   }
 
-  #estimate(): void {
+  /** What is known where nobody can be asked. */
+  estimate(): void {
     if (this.#isExact || this.#pieces === 0) return
-    this.#isExact = true
     this.#call.onUsage?.({
       promptTokens: this.#promptTokens ?? estimatePrompt(this.#call),
       cachedTokens: this.#cachedTokens,
       completionTokens: Math.max(this.#pieces, this.#text === '' ? 0 : estimateTokens(this.#text)),
       countedBy: 'estimate',
     })
-  }
-
-  /** What ends without its counts has failed: there is nobody to ask. */
-  stop(): void {
-    this.#estimate()
-    this.#call.signal.removeEventListener('abort', this.#giveUp)
   }
 }
 
