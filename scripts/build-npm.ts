@@ -1,4 +1,4 @@
-/** `npm run task -- build:npm`: the npm packages, of the proxy and of the SDK, in dist/npm. */
+/** `npm run task -- build:npm`: the npm packages, of the proxy and of the SDK, in dist/npm, each with a dry run of publishing it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +6,7 @@ import { buildPackage } from '../packages/sdk/build.ts'
 import { readBuildFacts } from './deploy/build-facts.ts'
 import { repository, run } from './deploy/locked-package.ts'
 import { packProxy } from './deploy/npm-package.ts'
+import { tryPublish } from './deploy/try-publish.ts'
 
 const target = join(repository, 'dist', 'npm')
 const work = mkdtempSync(join(tmpdir(), 'privatemode-npm-'))
@@ -15,6 +16,7 @@ try {
   const cwd = await buildPackage(join(work, 'sdk'))
   const name = run(['npm', 'pack', '--silent', '--pack-destination', target], { cwd })
   console.log(`dist/npm/${name.trim()}`)
+  for (const archive of [path, join(target, name.trim())]) console.log(tryPublish(archive))
 } finally {
   rmSync(work, { recursive: true, force: true })
 }

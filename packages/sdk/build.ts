@@ -10,10 +10,16 @@ const packages = ['sdk', 'protocol', 'attestation'] as const
 /** What may be imported: the entry's name, and its file in `dist`. */
 const entries = {
   '.': 'index',
+  './anthropic': 'anthropic',
+  './badge': 'badge',
   './canary': 'canary/index',
+  './chain': 'chain',
   './core': 'core',
+  './openai': 'openai',
   './software': 'software',
 } as const
+/** The official clients, for those who import `openai` or `anthropic`: the versions that were tried. */
+const peers = { '@anthropic-ai/sdk': '>=0.137.0 <2', openai: '^7.0.0' } as const
 /** Imports across packages become imports across folders: one tarball has all of them. */
 const folders: Readonly<Record<string, string>> = {
   '@privatemode/attestation': 'attestation/index',
@@ -90,7 +96,7 @@ function fromTo(file: string, to: string): string {
 /** Shared parts are files of their own: both entries then know the same verified workers. */
 async function bundleForBrowsers(target: string): Promise<void> {
   const built = await Bun.build({
-    entrypoints: ['index', 'software'].map((name) => join(here, 'src', `${name}.ts`)),
+    entrypoints: ['index', 'software', 'badge'].map((name) => join(here, 'src', `${name}.ts`)),
     outdir: target,
     target: 'browser',
     minify: true,
@@ -130,6 +136,11 @@ function describePackage(): object {
       './package.json': './package.json',
     },
     dependencies: Object.fromEntries(dependencies.sort(([a], [b]) => (a < b ? -1 : 1))),
+    peerDependencies: peers,
+    peerDependenciesMeta: Object.fromEntries(
+      Object.keys(peers).map((name) => [name, { optional: true }]),
+    ),
+    publishConfig: { access: 'public', provenance: true },
   }
 }
 

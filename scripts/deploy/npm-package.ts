@@ -45,6 +45,7 @@ function manifestOf(facts: BuildFacts): object {
     files: ['privatemode-proxy.mjs', 'launch.mjs', 'proxy.js'],
     engines: { node: '>=20' },
     dependencies: { bun: root.dependencies.bun },
+    publishConfig: { access: 'public', provenance: true },
   }
 }
 

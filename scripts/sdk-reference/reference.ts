@@ -8,8 +8,12 @@ type Declared = { readonly doc: string; readonly text: string }
 
 const entries = [
   ['@privatemode/sdk', 'sdk/index.d.ts'],
+  ['@privatemode/sdk/anthropic', 'sdk/anthropic.d.ts'],
+  ['@privatemode/sdk/badge', 'sdk/badge.d.ts'],
   ['@privatemode/sdk/canary', 'sdk/canary/index.d.ts'],
+  ['@privatemode/sdk/chain', 'sdk/chain.d.ts'],
   ['@privatemode/sdk/core', 'sdk/core.d.ts'],
+  ['@privatemode/sdk/openai', 'sdk/openai.d.ts'],
   ['@privatemode/sdk/software', 'sdk/software.d.ts'],
 ] as const
 

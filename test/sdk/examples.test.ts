@@ -15,6 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = join(root, 'examples')
 const browser: Browser | undefined = await launchChromium()
 const vite = await findInstalled('vite/bin/vite.js')
+const deno = await findInstalled('@deno/linux-x64-glibc/deno')
 const edgeVm = await findInstalled('@edge-runtime/vm/dist/index.js')
 const noBrowser = browser === undefined ? 'no Chromium starts here' : undefined
 const noVite = vite === undefined ? 'Vite is not installed' : undefined
@@ -24,7 +25,10 @@ let suite: SuiteStack
 
 beforeAll(async () => {
   installed = await installPackage()
-  symlinkSync(join(root, 'node_modules', 'openai'), join(installed.project, 'node_modules/openai'))
+  mkdirSync(join(installed.project, 'node_modules/@anthropic-ai'))
+  for (const name of ['openai', '@anthropic-ai/sdk']) {
+    symlinkSync(join(root, 'node_modules', name), join(installed.project, 'node_modules', name))
+  }
   suite = await startSuiteStack()
 }, 180_000)
 
@@ -107,6 +111,26 @@ test('the Node example answers, remembers the log and leaves a bundle', async ()
   expect(bundle.log_proof).toBeString()
   expect((await runExample('node/main.mjs', [], { PRIVATEMODE_STATE: state })).code).toBe(0)
 }, 120_000)
+
+test('the official clients answer on Bun, with settings from PRIVATEMODE_HOME alone', async () => {
+  place('bun')
+  const home = { PRIVATEMODE_HOME: suite.stack.home }
+  const { output } = await run([process.execPath, 'bun/main.ts'], installed.project, home)
+  expect(output).toBe('You said: Name three rivers.\n')
+}, 120_000)
+
+unlessMissing(deno === undefined ? 'Deno is not installed' : undefined).test(
+  'the official clients answer on Deno, with a receipt',
+  async () => {
+    place('deno')
+    const home = { PRIVATEMODE_HOME: suite.stack.home }
+    const args = ['run', '-A', '--no-remote', '--cached-only', '--no-prompt', 'deno/main.ts']
+    const { output } = await run([deno!, ...args], installed.project, home)
+    expect(output).toContain('You said: Name three rivers.')
+    expect(output).toMatch(/worker w_\w+ signed: \d+ tokens/)
+  },
+  120_000,
+)
 
 test('the Node service streams answers, and says errors by their code', async () => {
   place('node')

@@ -1,5 +1,8 @@
 /** The official clients of both dialects with `pm.fetch`; these run in browsers too. */
 import Anthropic from '@anthropic-ai/sdk'
+import { PrivatemodeAnthropic } from '@privatemode/sdk/anthropic'
+import { PrivatemodeOpenAI } from '@privatemode/sdk/openai'
+import { acceptSoftware } from '@privatemode/sdk/software'
 import OpenAI from 'openai'
 import { type Case, equal, expect, fails } from './case.ts'
 import { ask, connect } from './suite.ts'
@@ -79,6 +82,40 @@ export const officialClientCases: readonly Case[] = [
       expect(counted.input_tokens > 0, 'tokens are counted')
       const failure = await fails(() => client.messages.create({ ...request, model: 'nope' }))
       expect(failure instanceof Anthropic.NotFoundError, 'the client knows the error')
+    },
+  },
+  {
+    name: 'PrivatemodeOpenAI and PrivatemodeAnthropic verify at the first call, and give receipts',
+    async run(config) {
+      const { apiKey, model, endpoint, logKey, softwareRoot } = config
+      const events: string[] = []
+      const settings = {
+        ...{ apiKey, endpoint, manifest: { logKey }, ...shared },
+        software: acceptSoftware(softwareRoot),
+        onEvent: ({ kind }: { kind: string }) => void events.push(kind),
+      }
+      const openai = new PrivatemodeOpenAI(settings)
+      equal(events.length, 0)
+      const { data, response } = await openai.chat.completions
+        .create({ model, messages: ask('hello') })
+        .withResponse()
+      equal(data.choices[0]?.message.content, 'You said: hello')
+      equal(events.join(), 'manifest-changed,verified')
+      const verified = await openai.verified()
+      equal((await verified.receiptOf(response)).outcome, 'complete')
+      const anthropic = new PrivatemodeAnthropic(settings)
+      const final = await anthropic.messages
+        .stream({ model, max_tokens: 100, messages: ask('hello') })
+        .finalMessage()
+      equal(final.stop_reason, 'end_turn')
+      const strict = new PrivatemodeOpenAI({
+        ...settings,
+        software: acceptSoftware('ab'.repeat(32)),
+      })
+      const refused = await fails(() =>
+        strict.chat.completions.create({ model, messages: ask('secret') }),
+      )
+      equal((refused as { code?: string }).code, 'attestation_refused')
     },
   },
 ]

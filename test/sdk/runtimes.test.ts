@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { unlessMissing } from '@privatemode/service/testing'
+import { browserBadgeCases } from './browser-badge.ts'
 import { browserStorageCases } from './browser-storage.ts'
 import { browsers, runPage } from './browsers.ts'
 import type { Outcome } from './case.ts'
@@ -65,7 +66,7 @@ for (const { name, command } of browsers) {
       outcomes = (await runPage(command, script, files, 110_000)) as Outcome[]
     }, 120_000)
     const clients = [...officialClientCases, ...libraryClientCases]
-    const all = [...cases, ...clients, ...browserStorageCases]
+    const all = [...cases, ...clients, ...browserStorageCases, ...browserBadgeCases]
     test.each(all.map((one) => one.name))('%s', (name) => expectPassed(outcomes, name))
   })
 }

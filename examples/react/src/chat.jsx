@@ -1,28 +1,14 @@
-import { useState } from 'react'
+import { usePrivateChat } from './use-private-chat.js'
 
 export function Chat({ pm }) {
-  const [messages, setMessages] = useState([])
-  const [note, setNote] = useState('Verified')
+  const { messages, note, send, stop } = usePrivateChat(pm)
 
-  async function send(event) {
+  async function submit(event) {
     event.preventDefault()
     const form = event.currentTarget
-    const asked = [...messages, { role: 'user', content: new FormData(form).get('message') }]
+    const text = new FormData(form).get('message')
     form.reset()
-    setMessages(asked)
-    try {
-      const [model] = (await pm.models.list()).filter(({ tasks }) => tasks.includes('generate'))
-      const stream = await pm.chat.stream({ model: model.id, messages: asked })
-      let content = ''
-      for await (const chunk of stream) {
-        content += chunk.choices[0]?.delta.content ?? ''
-        setMessages([...asked, { role: 'assistant', content }])
-      }
-      const { workerId, completionTokens } = await stream.receipt()
-      setNote(`Signed by ${workerId}: ${completionTokens} tokens`)
-    } catch (error) {
-      setNote(`${error.code ?? error.message}${error.retryable ? ', try again' : ''}`)
-    }
+    await send(text)
   }
 
   return (
@@ -36,11 +22,14 @@ export function Chat({ pm }) {
           </li>
         ))}
       </ol>
-      <form onSubmit={send}>
+      <form onSubmit={submit}>
         <label>
           Message <input name="message" autoComplete="off" required />
         </label>
         <button type="submit">Send</button>
+        <button type="button" onClick={stop}>
+          Stop
+        </button>
       </form>
     </>
   )

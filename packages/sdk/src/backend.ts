@@ -48,7 +48,7 @@ export class Backend {
       })
     } catch (cause) {
       if (signal?.aborted) throw cause
-      throw unreachable(cause)
+      throw unreachable(this.endpoint, cause)
     }
   }
 
@@ -61,7 +61,7 @@ export class Backend {
     try {
       response = await this.#fetch(this.endpoint + path, init)
     } catch (cause) {
-      throw unreachable(cause)
+      throw unreachable(this.endpoint, cause)
     }
     const bytes = await readAnswer(response, limit)
     if (response.ok) return bytes
@@ -80,16 +80,16 @@ export async function readAnswer(
     const bytes = await readBounded(response, limit, patience)
     if (bytes !== undefined) return bytes
   } catch (cause) {
-    throw cause instanceof ApiError ? cause : unreachable(cause)
+    throw cause instanceof ApiError ? cause : unreachable(response.url, cause)
   }
   throw new ApiError('upstream_error', `the backend answered more than ${limit} bytes`)
 }
 
 // The platform's own message says what went wrong with the connection; it never holds a body.
-const unreachable = (cause: unknown) =>
+const unreachable = (where: string, cause: unknown) =>
   new ApiError(
     'gateway_unreachable',
-    `the backend could not be reached: ${cause instanceof Error ? cause.message : 'unknown reason'}`,
+    `gateway unreachable at ${where}: ${cause instanceof Error ? cause.message : 'unknown reason'}`,
     { cause },
   )
 

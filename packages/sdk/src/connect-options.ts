@@ -107,6 +107,11 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
   }
 }
 
+/** Throws where `connect` would refuse these options, before anything is sent. */
+export function checkOptions(options: ConnectOptions): void {
+  clientOptions({ ...options, hardware: {} })
+}
+
 function manifestSource(
   { manifest, storage = memoryStorage(), now = () => new Date() }: ConnectOptions,
   endpoint: string,

@@ -16,6 +16,8 @@ export function fetchLog(prefix: string, fetch: FetchLike): ReadLog {
       signal: AbortSignal.timeout(timeoutMs),
       // Everything but the checkpoint never changes.
       cache: path === checkpointPath ? 'no-cache' : 'default',
+    }).catch((cause: unknown) => {
+      throw new AttestationError('log_unreachable', `no answer from ${base}`, { cause })
     })
     if (response.status === 404) {
       await response.body?.cancel()
@@ -23,7 +25,7 @@ export function fetchLog(prefix: string, fetch: FetchLike): ReadLog {
     }
     if (!response.ok) {
       await response.body?.cancel()
-      throw new AttestationError('log_unreachable', `${path}: status ${response.status}`)
+      throw new AttestationError('log_unreachable', `${base}/${path}: status ${response.status}`)
     }
     return readBody(response, path, maxBytes)
   }

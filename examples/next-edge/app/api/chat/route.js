@@ -16,9 +16,9 @@ function connected() {
 
 async function connect() {
   const options = {
-    apiKey: process.env.PRIVATEMODE_API_KEY,
-    endpoint: process.env.PRIVATEMODE_ENDPOINT,
-    manifest: { logKey: process.env.PRIVATEMODE_LOG_KEY },
+    apiKey: process.env.PRIVATEMODE_API_KEY ?? '',
+    endpoint: process.env.PRIVATEMODE_ENDPOINT ?? '',
+    manifest: { logKey: process.env.PRIVATEMODE_LOG_KEY ?? '' },
   }
   // Replaced at build time: without a root, the build has no software verifier in it.
   if (!process.env.PRIVATEMODE_SOFTWARE_ROOT) return Privatemode.connect(options)

@@ -1,0 +1,24 @@
+/** A dry run of publishing a packed npm package: everything that npm does before it would upload. */
+import { run } from './locked-package.ts'
+
+/** Returns one line of what would be published; throws where npm would refuse. */
+export function tryPublish(archive: string): string {
+  // Provenance is signed by the CI that publishes; no other machine can, and no registry is asked here.
+  const flags = ['--dry-run', '--json', '--provenance=false', '--offline', '--tag', 'latest']
+  const said = run(['npm', 'publish', ...flags, archive])
+  return formatReport(JSON.parse(said))
+}
+
+type Report = {
+  readonly id: string
+  readonly size: number
+  readonly entryCount: number
+  readonly integrity: string
+}
+
+function formatReport(said: Report | Readonly<Record<string, Report>>): string {
+  const report = 'id' in said ? (said as Report) : Object.values(said)[0]
+  if (report === undefined) throw new Error('npm publish --dry-run reported no package')
+  const { id, size, entryCount, integrity } = report
+  return `would publish ${id}: ${entryCount} files, ${size} bytes, ${integrity}`
+}
