@@ -5,6 +5,8 @@ export { ChunkedScanner } from './chunked.ts'
 export { ClientConnection } from './client-connection.ts'
 export type { ConnectionLimits } from './connection-context.ts'
 export { Fields, type HeaderLookup, hasToken, parseFields } from './head-fields.ts'
+export { ErrorBody } from './error-body.ts'
+export { type ForwardEnd, ForwardedAnswer, type ForwardOwner } from './forwarded-answer.ts'
 export { HttpExchange } from './http-exchange.ts'
 export { type HttpServer, type HttpServerOptions, serveHttp, type Tls } from './http-server.ts'
 export { explainListenError, ListenError, type ListenErrorCode } from './listen-error.ts'
@@ -21,5 +23,5 @@ export {
   UpstreamConnection,
   type UpstreamMessage,
 } from './upstream-connection.ts'
-export { type PoolLimits, type PoolOptions, UpstreamPool } from './upstream-pool.ts'
+export { type PoolLimits, type PooledSink, type PoolOptions, UpstreamPool } from './upstream-pool.ts'
 export { whenReady } from './when-ready.ts'

@@ -1,27 +1,43 @@
 /** One connection to a server, without a network: what it takes for an answer, and how long it waits. */
 import { expect, test } from 'bun:test'
-import { UpstreamConnection } from './upstream-connection.ts'
+import { type ByteRange, viewOf } from './byte-range.ts'
+import { type Unanswered, UpstreamConnection } from './upstream-connection.ts'
 
 /** A connection that has sent a request; what becomes of it is written down. */
-function ask(deadlineMs = 1000) {
+function ask(deadlineMs = 1000, passesThrough = false) {
   const seen: string[] = []
   const socket = {
     ...{ pause: () => {}, resume: () => {}, terminate: () => void seen.push('closed') },
     write: (bytes: Uint8Array, _from: number, length = bytes.length) => length,
   }
-  const owner = { released: () => void seen.push('free'), unheard: () => {}, closed: () => {} }
+  const stale: Unanswered[] = []
+  const owner = {
+    released: () => void seen.push('free'),
+    unheard: () => {},
+    stale: (_: UpstreamConnection, unanswered: Unanswered) => stale.push(unanswered) > 0,
+    closed: () => {},
+  }
   const connection = new UpstreamConnection('http://a.test', socket as never, owner)
-  const body = { bytes: Buffer.alloc(0), start: 0, end: 0 }
-  connection.send(
-    { head: 'GET / HTTP/1.1\r\n\r\n', body, lengthBytes: 0 },
-    {
-      head: (head, _first, ended) => void seen.push(`${head.status}${ended ? ' whole' : ''}`),
-      data: (bytes, ended) => void seen.push(`${bytes}${ended ? ' whole' : ''}`),
-      fail: (failure) => void seen.push(failure),
-    },
-    deadlineMs,
-  )
-  return { connection, seen, say: (text: string) => connection.data(Buffer.from(text), 0) }
+  const text = (body: readonly ByteRange[]) => body.map((range) => viewOf(range)).join('')
+  const send = (lengthBytes = 0) =>
+    connection.send(
+      {
+        head: 'POST / HTTP/1.1\r\n\r\n',
+        body: { bytes: Buffer.alloc(0), start: 0, end: 0 },
+        lengthBytes,
+      },
+      {
+        head: (head, body, ended) =>
+          void seen.push(`${head.status}${text(body)}${ended ? ' whole' : ''}`),
+        data: (body, ended) => void seen.push(`${text(body)}${ended ? ' whole' : ''}`),
+        fail: (failure) => void seen.push(failure),
+        passesThrough: () => passesThrough,
+      },
+      deadlineMs,
+    )
+  send()
+  const say = (text: string) => connection.data(Buffer.from(text), 0)
+  return { connection, seen, stale, send, say }
 }
 
 const counted = 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n'
@@ -50,7 +66,7 @@ test('who speaks unasked is cut', () => {
   const { seen, say } = ask()
   say(`${counted}abc`)
   say('HTTP/1.1 200 OK\r\n')
-  expect(seen).toEqual(['free', '200 whole', 'closed'])
+  expect(seen).toEqual(['free', '200abc whole', 'closed'])
 })
 
 test('a server that has not begun to answer by the deadline is given up', () => {
@@ -73,4 +89,36 @@ test('one that falls silent in its answer is given up, unless it is not being re
   connection.resume()
   connection.sweep(5000, 11, 10)
   expect(seen).toEqual(['200', 'closed', 'broken'])
+})
+
+test('a sink gets the payload alone, or the framing with it where it passes the answer on', () => {
+  const answer = [`${chunked}3\r\nab`, 'c\r\n2\r\nde\r\n0\r\n\r\n']
+  const payload = ask()
+  for (const text of answer) payload.say(text)
+  expect(payload.seen).toEqual(['200ab', 'free', 'cde whole'])
+  const framed = ask(1000, true)
+  for (const text of answer) framed.say(text)
+  expect(framed.seen).toEqual(['2003\r\nab', 'free', `${answer[1]} whole`])
+})
+
+test('a request that meets a closed connection is handed back, if it was used before and all is here', () => {
+  const fresh = ask()
+  fresh.connection.closed()
+  expect([fresh.stale.length, fresh.seen]).toEqual([0, ['unreachable']])
+  const used = ask()
+  used.say(`${counted}abc`)
+  used.send()
+  used.connection.closed()
+  expect([used.stale.length, used.seen.slice(2)]).toEqual([1, []])
+  const partial = ask()
+  partial.say(`${counted}abc`)
+  partial.send(7)
+  partial.connection.closed()
+  expect([partial.stale.length, partial.seen.slice(2)]).toEqual([0, ['unreachable']])
+  const begun = ask()
+  begun.say(`${counted}abc`)
+  begun.send()
+  begun.say('HTTP/1.1 200')
+  begun.connection.closed()
+  expect([begun.stale.length, begun.seen.slice(2)]).toEqual([0, ['broken']])
 })

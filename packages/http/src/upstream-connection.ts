@@ -8,14 +8,16 @@ import { SocketWriter } from './socket-writer.ts'
 
 export type Failure = 'unreachable' | 'timeout' | 'broken'
 
-/** Takes an answer as it comes. */
+/** Takes an answer as it comes: its payload, without the framing. */
 export type AnswerSink = {
-  /** The head and what of the body came with it, framing included. */
-  head(head: ResponseHead, first: ByteRange, ended: boolean): void
-  /** More of the body, framing included; a sink that is full calls `pause`. */
-  data(bytes: Buffer, ended: boolean): void
-  /** There will be no more. `unreachable`: no byte of an answer came. */
-  fail(failure: Failure): void
+  /** The head and what of the body came with it. */
+  head(head: ResponseHead, body: readonly ByteRange[], ended: boolean): void
+  /** More of the body; a sink that is full calls `pause`. */
+  data(body: readonly ByteRange[], ended: boolean): void
+  /** There will be no more. `unreachable`: no byte of an answer came; `cause` tells why, where it is known. */
+  fail(failure: Failure, cause?: unknown): void
+  /** Asked before the body of an answer is read: whether it is wanted in its framing, to be passed on as it is. */
+  passesThrough?(head: ResponseHead): boolean
 }
 
 export type UpstreamMessage = {
@@ -23,6 +25,15 @@ export type UpstreamMessage = {
   readonly body: ByteRange
   /** Of the whole body. */
   readonly lengthBytes: number
+  /** Sends what is not in `body`, once the head is sent. */
+  readonly sendRest?: (connection: UpstreamConnection) => void
+}
+
+/** What a connection was sent and has not answered with a byte. */
+export type Unanswered = {
+  readonly message: UpstreamMessage
+  readonly sink: AnswerSink
+  readonly deadlineMs: number
 }
 
 export type UpstreamConnectionOwner = {
@@ -30,6 +41,8 @@ export type UpstreamConnectionOwner = {
   released(connection: UpstreamConnection): void
   /** A connection that was used before gave no sign of life to a request that was then given up. */
   unheard(connection: UpstreamConnection): void
+  /** The server closed a connection that was used before, without a byte of an answer; whether the request goes on elsewhere. */
+  stale(connection: UpstreamConnection, unanswered: Unanswered): boolean
   closed(connection: UpstreamConnection): void
 }
 
@@ -54,6 +67,8 @@ export class UpstreamConnection {
   /** Answers that came over it: a fresh connection has none. */
   answers = 0
   #deadlineMs = Infinity
+  #message: UpstreamMessage | undefined
+  #isPassedThrough = false
 
   constructor(
     origin: string,
@@ -74,8 +89,10 @@ export class UpstreamConnection {
   send(message: UpstreamMessage, sink: AnswerSink, deadlineMs: number): void {
     this.#sink = sink
     this.#deadlineMs = deadlineMs
+    this.#message = message
     this.#bodyLeftBytes = message.lengthBytes - (message.body.end - message.body.start)
     this.#writer.writeMessage(message.head, message.body)
+    message.sendRest?.(this)
   }
 
   /** More of a request's body; false if the server is slow. */
@@ -142,7 +159,10 @@ export class UpstreamConnection {
 
   closed(): void {
     this.#dead = true
-    this.#fail(this.#head === undefined && this.#headInput === undefined ? 'unreachable' : 'broken')
+    const isUnanswered = this.#head === undefined && this.#headInput === undefined
+    if (!isUnanswered || !this.#goesOnElsewhere()) {
+      this.#fail(isUnanswered ? 'unreachable' : 'broken')
+    }
     this.#writer.abandon()
     this.#owner.closed(this)
   }
@@ -166,6 +186,19 @@ export class UpstreamConnection {
     return true
   }
 
+  /** A server may close an idle connection just as it is used: that says nothing about the server. */
+  #goesOnElsewhere(): boolean {
+    const message = this.#message
+    const sink = this.#sink
+    if (message === undefined || sink === undefined || this.answers === 0) return false
+    // Only what is all here can be sent again.
+    if (message.body.end - message.body.start !== message.lengthBytes) return false
+    const unanswered = { message, sink, deadlineMs: this.#deadlineMs }
+    if (!this.#owner.stale(this, unanswered)) return false
+    this.#sink = undefined
+    return true
+  }
+
   #readHead(bytes: Buffer): void {
     const input = this.#headInput === undefined ? bytes : Buffer.concat([this.#headInput, bytes])
     this.#headInput = input
@@ -179,29 +212,38 @@ export class UpstreamConnection {
       return
     }
     this.#head = head
+    this.#message = undefined
+    this.#isPassedThrough = this.#sink?.passesThrough?.(head) === true
     this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
     this.#leftBytes = head.framing === 'chunked' ? 0 : head.framing
-    const ended = this.#follow(input, end)
+    const payload: ByteRange[] = []
+    const ended = this.#follow(input, end, payload)
     const sink = this.#sink
     if (ended) this.#release()
-    sink?.head(head, { bytes: input, start: end, end: input.length }, ended)
+    sink?.head(head, payload, ended)
   }
 
   #readBody(bytes: Buffer): void {
-    const ended = this.#follow(bytes, 0)
+    const payload: ByteRange[] = []
+    const ended = this.#follow(bytes, 0, payload)
     const sink = this.#sink
     if (ended) this.#release()
-    sink?.data(bytes, ended)
+    sink?.data(payload, ended)
   }
 
-  /** Whether the body ends with these bytes; bytes behind its end are an error. */
-  #follow(bytes: Buffer, from: number): boolean {
+  /** Collects the payload, and says whether the body ends with these bytes; bytes behind its end are an error. */
+  #follow(bytes: Buffer, from: number, payload: ByteRange[]): boolean {
+    const isRaw = this.#scanner === undefined || this.#isPassedThrough
+    if (isRaw && from < bytes.length) payload.push({ bytes, start: from, end: bytes.length })
     if (this.#scanner === undefined) {
       this.#leftBytes -= bytes.length - from
       if (this.#leftBytes < 0) throw new RangeError('the answer is longer than announced')
       return this.#leftBytes === 0
     }
-    const end = this.#scanner.scan(bytes, from)
+    const collect = isRaw
+      ? undefined
+      : (start: number, end: number) => void payload.push({ bytes, start, end })
+    const end = this.#scanner.scan(bytes, from, collect)
     if (end >= 0 && end !== bytes.length) throw new RangeError('bytes follow the answer')
     return end >= 0
   }
@@ -210,6 +252,7 @@ export class UpstreamConnection {
     const isWhole = this.#bodyLeftBytes === 0 && !this.#hasHungUp
     const reusable = this.#head?.keepAlive === true && isWhole
     this.#sink = undefined
+    this.#message = undefined
     this.#head = undefined
     this.#headInput = undefined
     this.#scanner = undefined

@@ -5,7 +5,8 @@ import { chooseProxy } from '../../service/src/proxy-choice.ts'
 import { createTestAuthority } from '../../service/src/testing/certificates.ts'
 import { unlessMissing } from '../../service/src/testing/conditional-tests.ts'
 import { startConnectProxy } from '../../service/src/testing/connect-proxy.ts'
-import { viewOf } from './byte-range.ts'
+import { emptyRange, viewOf } from './byte-range.ts'
+import type { UpstreamConnection } from './upstream-connection.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
 const authority = createTestAuthority('Upstream CA')
@@ -48,12 +49,12 @@ async function ask(pool: UpstreamPool, origin: string, size = 5): Promise<string
       lengthBytes: size,
     },
     {
-      head(head, first, ended) {
-        text = `${head.status} ${viewOf(first).toString()}`
-        if (ended) resolve(text)
+      head(head, body, ended) {
+        text = `${head.status} `
+        this.data(body, ended)
       },
-      data(bytes, ended) {
-        text += bytes.toString()
+      data(body, ended) {
+        for (const range of body) text += viewOf(range).toString()
         if (ended) resolve(text)
       },
       fail: reject,
@@ -226,4 +227,45 @@ test('what a server holds in silence can be given up; what is younger, or not be
   expect(giveUp(mute.port, 100)).toBe(0)
   mute.stop(true)
   speaker.stop(true)
+})
+
+test('a request that meets a connection which its server just closed is sent once more', async () => {
+  let opened = 0
+  let requests = 0
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open: () => void opened++,
+      data(socket) {
+        // The second request on any connection is met by its end.
+        if (++requests === 2) socket.end()
+        else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+      },
+    },
+  })
+  const pool = newPool(undefined)
+  const send = () => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const connected: UpstreamConnection[] = []
+    const head = 'POST / HTTP/1.1\r\nhost: api.test\r\ncontent-length: 0\r\n\r\n'
+    const sink = {
+      connected: (connection: UpstreamConnection) => connected.push(connection) > 0,
+      head: ({ status }: { status: number }) => resolve(`${status}`),
+      data: () => undefined,
+      fail: resolve,
+    }
+    pool.send(
+      `http://127.0.0.1:${server.port}`,
+      { head, body: emptyRange, lengthBytes: 0 },
+      sink,
+      performance.now() + 60_000,
+    )
+    return { answer: promise, connected }
+  }
+  expect(await send().answer).toBe('200')
+  const again = send()
+  expect(await again.answer).toBe('200')
+  expect([again.connected.length, opened, requests]).toEqual([2, 2, 3])
+  server.stop(true)
 })

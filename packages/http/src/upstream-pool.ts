@@ -1,7 +1,12 @@
 /** Connections to servers, kept for reuse. */
 import type { Socket } from 'bun'
 import { openUpstream } from './open-upstream.ts'
-import { UpstreamConnection } from './upstream-connection.ts'
+import {
+  type AnswerSink,
+  type Unanswered,
+  UpstreamConnection,
+  type UpstreamMessage,
+} from './upstream-connection.ts'
 
 export type PoolLimits = {
   readonly connectTimeoutMs: number
@@ -21,6 +26,12 @@ export type PoolOptions = {
   readonly caPem: string | undefined
   /** The proxy through which a server is reached, if any. */
   readonly chooseProxy?: (url: URL) => string | undefined
+}
+
+/** A sink of a request that the pool sends: it learns which connection that goes over. */
+export type PooledSink = AnswerSink & {
+  /** Returns whether the request is still wanted. May be called again, with a new connection. */
+  connected(connection: UpstreamConnection): boolean
 }
 
 const tickMs = 100
@@ -55,6 +66,33 @@ export class UpstreamPool {
       connection.takenTick = this.#tick
       return connection
     }
+  }
+
+  /**
+   * Sends a request over a free connection. Where the server has closed it just then, and all of the
+   * body is in the message, the request is sent once more over a new one.
+   */
+  send(origin: string, message: UpstreamMessage, sink: PooledSink, deadlineMs: number): void {
+    this.#sendOver(this.take(origin), { message, sink, deadlineMs })
+  }
+
+  stale({ origin }: UpstreamConnection, unanswered: Unanswered): boolean {
+    const { sink } = unanswered
+    if (!isPooled(sink) || this.#closed) return false
+    this.#sendOver(this.connect(origin), { ...unanswered, sink })
+    return true
+  }
+
+  #sendOver(
+    taken: UpstreamConnection | Promise<UpstreamConnection>,
+    { message, sink, deadlineMs }: Unanswered & { readonly sink: PooledSink },
+  ): void {
+    const over = (connection: UpstreamConnection) => {
+      if (sink.connected(connection)) connection.send(message, sink, deadlineMs)
+      else connection.abandon()
+    }
+    if (taken instanceof Promise) taken.then(over, (cause) => sink.fail('unreachable', cause))
+    else over(taken)
   }
 
   /** A new connection; rejects when there is none in time. */
@@ -146,3 +184,5 @@ export class UpstreamPool {
     }
   }
 }
+
+const isPooled = (sink: AnswerSink): sink is PooledSink => 'connected' in sink

@@ -2,8 +2,8 @@
 import {
   type ByteRange,
   emptyRange,
+  type ForwardEnd,
   type HttpExchange,
-  type RequestBody,
   type UpstreamConnection,
 } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
@@ -15,7 +15,7 @@ import { refuseShare } from '../limits/fair-share.ts'
 import type { Permit } from '../limits/limiter.ts'
 import { capacityLeft } from '../registry/choose-worker.ts'
 import type { ViewedWorker } from '../registry/worker-view.ts'
-import { Attempt, type AttemptOwner, type Outcome, type StreamEnd } from './attempt.ts'
+import { Attempt, type AttemptOwner, type Outcome } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
 import type { RelayDone, RelayParts } from './relay-parts.ts'
 import { reportRelayed, traceLine, traceRefused } from './report-relayed.ts'
@@ -135,9 +135,7 @@ class Relay implements AttemptOwner {
       this.#fail(this.#failure ?? none)
       return
     }
-    const connection = this.#parts.pool.take(entry.worker.url)
-    if (connection instanceof Promise) this.#connected(entry, connection)
-    else this.#ask(entry, connection)
+    this.#ask(entry)
   }
 
   #nextWithCapacity(): ViewedWorker | undefined {
@@ -154,37 +152,42 @@ class Relay implements AttemptOwner {
     return undefined
   }
 
-  #connected(entry: ViewedWorker, connection: Promise<UpstreamConnection>): void {
-    connection.then(
-      (made) => this.#ask(entry, made),
-      () => this.#decide(entry, { kind: 'silent', failure: 'unreachable' }),
-    )
-  }
-
-  #ask(entry: ViewedWorker, connection: UpstreamConnection): void {
+  #ask(entry: ViewedWorker): void {
     const sealed = this.#sealed
     if (this.#exchange.over || sealed === undefined) {
-      connection.abandon()
       this.#decide(entry, { kind: 'gone' })
       return
     }
     this.#reporting++
-    const attempt = new Attempt(this, this.#exchange, entry, connection)
-    const body = this.#body ?? emptyRange
-    const message = { head: this.#workerHead(entry, sealed), body, lengthBytes: sealed.lengthBytes }
-    connection.send(message, attempt, this.#parts.clock() + this.#parts.limits.firstByteTimeoutMs)
-    if (this.#body === undefined) streamBody(this.#exchange.body, connection)
+    const { pool, clock, limits } = this.#parts
+    const { answer } = new Attempt(this, this.#exchange, entry)
+    const message = {
+      head: this.#workerHead(entry, sealed),
+      body: this.#body ?? emptyRange,
+      lengthBytes: sealed.lengthBytes,
+      ...(this.#body === undefined && { sendRest: this.#streamBody }),
+    }
+    pool.send(entry.worker.url, message, answer, clock() + limits.firstByteTimeoutMs)
   }
 
-  decided(attempt: Attempt, outcome: Outcome): void {
-    // A worker may close an idle connection just as it is used: that says nothing about it.
-    const silent = outcome.kind === 'silent' && outcome.failure === 'unreachable'
-    if (silent && attempt.reused && this.#body !== undefined) {
-      this.#connected(attempt.entry, this.#parts.pool.connect(attempt.entry.worker.url))
-    } else this.#decide(attempt.entry, outcome)
+  /** Sends the body as it arrives from the client, no faster than the worker reads it. */
+  readonly #streamBody = (connection: UpstreamConnection): void => {
+    const { body } = this.#exchange
+    body.stream({
+      data(bytes) {
+        if (connection.write(bytes)) return true
+        connection.whenDrained(() => body.resume())
+        return false
+      },
+      end: () => undefined,
+    })
   }
 
-  ended({ entry }: Attempt, outcome: StreamEnd, bytesOut: number): void {
+  decided({ entry }: Attempt, outcome: Outcome): void {
+    this.#decide(entry, outcome)
+  }
+
+  ended({ entry }: Attempt, outcome: ForwardEnd, bytesOut: number): void {
     entry.shares.putBack(this.#keyId)
     this.#leave()
     if (this.#sealed !== undefined && this.#caller !== undefined) {
@@ -264,18 +267,6 @@ class Relay implements AttemptOwner {
       `${names.sentAt}: ${sentAtMs}\r\n${names.mac}: ${mac}\r\n${traceLine(this.#span)}\r\n`
     )
   }
-}
-
-/** Sends a body to a worker as it arrives from the client, no faster than the worker reads it. */
-function streamBody(body: RequestBody, connection: UpstreamConnection): void {
-  body.stream({
-    data(bytes) {
-      if (connection.write(bytes)) return true
-      connection.whenDrained(() => body.resume())
-      return false
-    },
-    end: () => undefined,
-  })
 }
 
 function contextOf(candidates: readonly ViewedWorker[], { model }: SealedRequest) {

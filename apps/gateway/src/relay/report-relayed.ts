@@ -1,11 +1,11 @@
 /** Reports a relayed or refused request to log, metrics, metering and traces: names, codes and sizes, never content. */
+import type { ForwardEnd } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import { formatTraceparent, type OpenSpan, type Tracer } from '@privatemode/service'
 import type { Caller } from '../keys/key-check.ts'
 import { admittedAtMs } from '../metering/admissions.ts'
 import type { LiveWorker } from '../registry/worker-store.ts'
-import type { StreamEnd } from './attempt.ts'
 import type { RelayParts } from './relay-parts.ts'
 import type { SealedRequest } from './sealed-request.ts'
 
@@ -16,7 +16,7 @@ export type Relayed = {
   readonly admissionId: string
   readonly worker: LiveWorker
   readonly span: OpenSpan | undefined
-  readonly outcome: StreamEnd
+  readonly outcome: ForwardEnd
   readonly bytesOut: number
   readonly attempts: number
   readonly firstByteMs: number

@@ -2,7 +2,7 @@
 import {
   type AnswerSink,
   type ByteRange,
-  ChunkedScanner,
+  ErrorBody,
   type Failure,
   type HttpExchange,
   type ResponseHead,
@@ -36,7 +36,6 @@ export type SealedParts = {
 
 /** The time to an answer's first byte; a long prefill is not answered sooner by asking again. */
 const answerWithinMs = 600_000
-const maxRefusalBytes = 64 * 1024
 /**
  * A client that leaves may have read the last event while its end is still on its way to us. If it
  * comes so soon, the padding is read as if the client had stayed; else the generation is stopped.
@@ -48,8 +47,7 @@ export class SealedExchange implements AnswerSink {
   readonly #retries = new RetryBudget()
   #sealed: SealedCall | undefined
   #connection: UpstreamConnection | undefined
-  #refusal: { readonly head: ResponseHead; readonly bytes: Buffer[]; size: number } | undefined
-  #scanner: ChunkedScanner | undefined
+  #refusal: { readonly head: ResponseHead; readonly body: ErrorBody } | undefined
   #writer: AnswerWriter | undefined
   #opened: Uint8Array[] = []
   #openedBytes = 0
@@ -75,21 +73,17 @@ export class SealedExchange implements AnswerSink {
     )
   }
 
-  head(head: ResponseHead, first: ByteRange, ended: boolean): void {
+  head(head: ResponseHead, body: readonly ByteRange[], ended: boolean): void {
     if (!ended) this.#timeout = this.#parts.app.answers.start((error) => this.#cut(error))
-    if (head.status === 200 && head.fields.get('content-type') === sealedMediaType) {
-      this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
-      this.#take(first.bytes, first.start, ended)
-      return
+    if (head.status !== 200 || head.fields.get('content-type') !== sealedMediaType) {
+      this.#refusal = { head, body: new ErrorBody() }
     }
-    this.#refusal = { head, bytes: [], size: 0 }
-    this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
-    this.#readRefusal(viewOf(first), ended)
+    this.data(body, ended)
   }
 
-  data(bytes: Buffer, ended: boolean): void {
-    if (this.#refusal === undefined) this.#take(bytes, 0, ended)
-    else this.#readRefusal(bytes, ended)
+  data(body: readonly ByteRange[], ended: boolean): void {
+    if (this.#refusal === undefined) this.#take(body, ended)
+    else this.#readRefusal(this.#refusal, body, ended)
   }
 
   fail(failure: Failure): void {
@@ -139,17 +133,16 @@ export class SealedExchange implements AnswerSink {
   }
 
   /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
-  #take(bytes: Buffer, from: number, ended: boolean): void {
+  #take(body: readonly ByteRange[], ended: boolean): void {
     if (this.#over) {
-      if (this.#drain !== undefined) this.#openReceipt(bytes, from)
+      if (this.#drain !== undefined) this.#openReceipt(body)
       if (ended) this.#drain?.end()
-      else this.#drain?.read(bytes.length)
-      releaseBytes(bytes)
+      else this.#drain?.read(sizeOf(body))
+      release(body)
       return
     }
     try {
-      if (this.#scanner === undefined) this.#open(bytes.subarray(from))
-      else this.#scanner.scan(bytes, from, (start, end) => this.#open(bytes.subarray(start, end)))
+      for (const range of body) this.#open(viewOf(range))
       if (ended) this.#sealed?.request.opener.finish()
     } catch (error) {
       if (!ended) this.#connection?.abandon() // one whose answer ended may be another request's by now
@@ -157,7 +150,7 @@ export class SealedExchange implements AnswerSink {
       return
     }
     // What was opened lies in memory of its own.
-    if (this.#sealed?.request.opener.holdsBytes === false) releaseBytes(bytes)
+    if (this.#sealed?.request.opener.holdsBytes === false) release(body)
     try {
       if (this.#lingering === undefined) this.#passOn(ended)
       else if (ended || this.#isWhole) this.#leaveWhole(ended)
@@ -181,14 +174,12 @@ export class SealedExchange implements AnswerSink {
   }
 
   /** The receipt comes behind the padding, when the application has its answer. */
-  #openReceipt(bytes: Buffer, from: number): void {
+  #openReceipt(body: readonly ByteRange[]): void {
     const opener = this.#sealed?.request.opener
     if (this.#parts.app.receipts === undefined || opener === undefined) return
-    // Frames are put together from parts, which must not be given back with the rest.
-    const copy = Buffer.from(bytes.subarray(from))
     try {
-      if (this.#scanner === undefined) this.#open(copy)
-      else this.#scanner.scan(copy, 0, (start, end) => this.#open(copy.subarray(start, end)))
+      // Frames are put together from parts, which must not be given back with the rest.
+      for (const range of body) this.#open(Buffer.from(viewOf(range)))
     } catch {
       // The answer was whole and authentic; only its receipt is lost.
     }
@@ -257,19 +248,17 @@ export class SealedExchange implements AnswerSink {
   }
 
   /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
-  #readRefusal(bytes: Buffer, ended: boolean): void {
-    const refusal = this.#refusal
-    if (refusal === undefined || this.#over) return
-    if (this.#scanner === undefined) refusal.bytes.push(bytes)
-    else
-      this.#scanner.scan(bytes, 0, (start, end) => refusal.bytes.push(bytes.subarray(start, end)))
-    refusal.size += bytes.length
-    const tooLong = refusal.size > maxRefusalBytes
-    if (!ended && !tooLong) return
+  #readRefusal(
+    { head, body }: { readonly head: ResponseHead; readonly body: ErrorBody },
+    payload: readonly ByteRange[],
+    ended: boolean,
+  ): void {
+    if (this.#over) return
+    const text = body.add(payload, ended)
+    if (text === undefined) return
     if (!ended) this.#connection?.abandon()
-    const { status, fields } = refusal.head
-    const body = tooLong ? '' : Buffer.concat(refusal.bytes).toString('utf8')
-    const error = parseUnsealedError(status, body, fields.get('retry-after'))
+    const { status, fields } = head
+    const error = parseUnsealedError(status, text, fields.get('retry-after'))
     if (this.#sealed !== undefined) this.#parts.app.client.noteRefusal(this.#sealed, error)
     this.#fail(error)
   }
@@ -344,6 +333,17 @@ export class SealedExchange implements AnswerSink {
     record.status = 499
     record.close('aborted', 'client_gone', app.log, app.metrics)
   }
+}
+
+/** Gives back the memory that was read from the socket; ranges of one read share it. */
+function release(body: readonly ByteRange[]): void {
+  for (const { bytes } of body) releaseBytes(bytes)
+}
+
+function sizeOf(body: readonly ByteRange[]): number {
+  let size = 0
+  for (const { start, end } of body) size += end - start
+  return size
 }
 
 const maxAttempts = 4

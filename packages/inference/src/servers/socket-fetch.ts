@@ -5,14 +5,14 @@
  * a server beside the worker that costs more than all else that is done with an answer.
  */
 import {
-  type AnswerSink,
   type ByteRange,
-  ChunkedScanner,
   type Failure,
+  type PooledSink,
   type ResponseHead,
   type UpstreamConnection,
   type UpstreamMessage,
   UpstreamPool,
+  viewOf,
 } from '@privatemode/http'
 import type { ServerAnswer, ServerAsk, ServerFetch } from './server-client.ts'
 
@@ -38,21 +38,10 @@ export function createSocketFetch(): SocketFetch {
       const url = new URL(address)
       const { origin } = url
       const message = formatRequest(url, init)
-      const first = new SocketAnswer(init.signal)
-      const reused = await first.ask(pool.take(origin), message)
-      const isStale = await first.begun.then(
-        () => false,
-        (error) => {
-          // A server may close an idle connection just as it is used: that says nothing about it.
-          if (error instanceof BrokenOff && error.failure === 'unreachable' && reused) return true
-          throw error
-        },
-      )
-      if (!isStale) return first
-      const second = new SocketAnswer(init.signal)
-      await second.ask(pool.connect(origin), message)
-      await second.begun
-      return second
+      const answer = new SocketAnswer(init.signal)
+      pool.send(origin, message, answer, Number.POSITIVE_INFINITY)
+      await answer.begun
+      return answer
     },
     close: () => pool.close(),
   }
@@ -80,7 +69,7 @@ class BrokenOff extends Error {
   }
 }
 
-class SocketAnswer implements AnswerSink, ServerAnswer {
+class SocketAnswer implements PooledSink, ServerAnswer {
   readonly body = { getReader: () => this, cancel: () => this.cancel() }
   readonly #signal: AbortSignal
   readonly #begun = Promise.withResolvers<void>()
@@ -92,7 +81,6 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
   #takeRest: ((piece: Uint8Array) => void) | undefined
   #connection: UpstreamConnection | undefined
   #status = 0
-  #scanner: ChunkedScanner | undefined
   #pieces: Buffer[] = []
   #heldBytes = 0
   #isRead = false
@@ -120,34 +108,34 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
     return this.#begun.promise
   }
 
-  /** Sends the request; tells whether the connection had been used before. */
-  async ask(
-    taken: UpstreamConnection | Promise<UpstreamConnection>,
-    message: UpstreamMessage,
-  ): Promise<boolean> {
-    const connection = taken instanceof Promise ? await taken.catch((error) => error) : taken
-    if (connection instanceof Error) this.#fail(connection)
-    else if (this.#failure !== undefined) connection.abandon()
-    if (this.#failure !== undefined) throw this.#failure
-    const reused = connection.answers > 0
+  connected(connection: UpstreamConnection): boolean {
     this.#connection = connection
-    connection.send(message, this, Number.POSITIVE_INFINITY)
-    return reused
+    return this.#failure === undefined
   }
 
-  head(head: ResponseHead, first: ByteRange, ended: boolean): void {
+  head(head: ResponseHead, body: readonly ByteRange[], ended: boolean): void {
     this.#status = head.status
-    this.#scanner = head.framing === 'chunked' ? new ChunkedScanner() : undefined
-    this.#take(first.bytes, first.start, ended)
+    this.data(body, ended)
     this.#begun.resolve()
   }
 
-  data(bytes: Buffer, ended: boolean): void {
-    this.#take(bytes, 0, ended)
+  data(body: readonly ByteRange[], ended: boolean): void {
+    for (const range of body) {
+      if (range.start === range.end) continue
+      if (this.#takeRest !== undefined) {
+        this.#takeRest(viewOf(range))
+        continue
+      }
+      this.#pieces.push(viewOf(range))
+      this.#heldBytes += range.end - range.start
+    }
+    if (ended) this.#settle()
+    else if (this.#heldBytes > maxHeldBytes) this.#connection?.pause()
+    this.#wake?.()
   }
 
-  fail(failure: Failure): void {
-    this.#fail(new BrokenOff(failure))
+  fail(failure: Failure, cause?: unknown): void {
+    this.#fail(cause ?? new BrokenOff(failure))
   }
 
   /**
@@ -206,24 +194,6 @@ class SocketAnswer implements AnswerSink, ServerAnswer {
 
   get #isOpen(): boolean {
     return !this.#hasEnded && this.#failure === undefined && this.#takeRest === undefined
-  }
-
-  #take(bytes: Buffer, from: number, ended: boolean): void {
-    if (this.#scanner === undefined) this.#keep(bytes, from, bytes.length)
-    else this.#scanner.scan(bytes, from, (start, end) => this.#keep(bytes, start, end))
-    if (ended) this.#settle()
-    else if (this.#heldBytes > maxHeldBytes) this.#connection?.pause()
-    this.#wake?.()
-  }
-
-  #keep(bytes: Buffer, start: number, end: number): void {
-    if (start === end) return
-    if (this.#takeRest !== undefined) {
-      this.#takeRest(bytes.subarray(start, end))
-      return
-    }
-    this.#pieces.push(bytes.subarray(start, end))
-    this.#heldBytes += end - start
   }
 
   #settle(): void {
