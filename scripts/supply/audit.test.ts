@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { thrown } from '../../test/rejection.ts'
 import { askRegistry, isSerious, judge, lockedVersions } from './audit.ts'
 import type { Lock } from './check-lock.ts'
 
@@ -46,6 +47,6 @@ test('a version that came after the snapshot is said to be unknown, and is judge
 
 test('a registry that does not answer the question is no clean bill', async () => {
   const server = registry(() => new Response(null, { status: 405 }))
-  await expect(askRegistry(server.url.href, lock, noon)).rejects.toThrow('405')
+  expect(await thrown(askRegistry(server.url.href, lock, noon))).toThrow('405')
   await server.stop(true)
 })

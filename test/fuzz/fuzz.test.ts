@@ -1,6 +1,7 @@
 /** A short run of every target with its corpus; the long one, guided by coverage, is `npm run task -- fuzz`. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { thrown } from '../rejection.ts'
 import { readCorpus } from './corpus.ts'
 import { fuzz } from './fuzzer.ts'
 import { type FuzzTarget, json, text } from './target.ts'
@@ -26,7 +27,7 @@ test('a parser that breaks is found', async () => {
       if (bytes[0] !== 0x61) throw new TypeError('cannot read')
     },
   }
-  await expect(fuzz(breaks, [], limits)).rejects.toThrow(/broken: threw TypeError: cannot read/)
+  expect(await thrown(fuzz(breaks, [], limits))).toThrow(/broken: threw TypeError: cannot read/)
 })
 
 test('a check behind the parser of JSON that breaks is found', async () => {
@@ -43,7 +44,7 @@ test('a check behind the parser of JSON that breaks is found', async () => {
       if (body?.messages === null) throw new TypeError('cannot read null')
     },
   }
-  await expect(fuzz(breaks, [], limits)).rejects.toThrow(/threw TypeError: cannot read null/)
+  expect(await thrown(fuzz(breaks, [], limits))).toThrow(/threw TypeError: cannot read null/)
 })
 
 test('a promise that fails without a typed error is found', async () => {
@@ -51,5 +52,5 @@ test('a promise that fails without a typed error is found', async () => {
     if (bytes[0] !== 0x61) throw new RangeError('out of range')
   }
   const breaks: FuzzTarget = { name: 'late', seeds: [text('abcdefgh')], read }
-  await expect(fuzz(breaks, [], limits)).rejects.toThrow(/late: threw RangeError/)
+  expect(await thrown(fuzz(breaks, [], limits))).toThrow(/late: threw RangeError/)
 })

@@ -10,6 +10,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import fc from 'fast-check'
+import { rejection } from '../rejection.ts'
 import {
   answerFrames,
   findSecretOf,
@@ -77,7 +78,7 @@ describe.each(providers)('with the %s provider', (_name, provider) => {
 
   test('a worker that is no candidate is told that its key is unknown', async () => {
     const { bytes } = await seal(provider, sessions)
-    await expect(open(provider, third, bytes)).rejects.toMatchObject({ code: 'unknown_key' })
+    expect(await rejection(open(provider, third, bytes))).toMatchObject({ code: 'unknown_key' })
   })
 
   test('a worker whose statement differs from the verified one opens nothing', async () => {
@@ -85,7 +86,7 @@ describe.each(providers)('with the %s provider', (_name, provider) => {
     const otherStatement = (_id: Bytes, encapsulation: Bytes) =>
       first.keys.openSession(encapsulation, new Uint8Array(32))
     const opened = async () => await openRequest(provider, otherStatement, () => {}, bytes)
-    await expect(opened()).rejects.toMatchObject({ code: 'authentication_failed' })
+    expect(await rejection(opened())).toMatchObject({ code: 'authentication_failed' })
   })
 
   test('a body of any size arrives whole, in frames within their limit', async () => {
@@ -130,7 +131,7 @@ describe('a hostile gateway', () => {
       if (inEncapsulation && position % 16 !== 0) continue
       const tampered = flipped(bytes, position)
       const attempt = (async () => await openRequest(nativeCrypto, find, () => {}, tampered))()
-      await expect(attempt).rejects.toEqual(refused)
+      expect(await rejection(attempt)).toEqual(refused)
       refusals++
     }
     expect(refusals).toBeGreaterThan(1000)
@@ -140,7 +141,7 @@ describe('a hostile gateway', () => {
     const { bytes } = await seal(nativeCrypto, sessions)
     for (let length = 0; length < bytes.length; length += 5) {
       const attempt = async () => await open(nativeCrypto, first, bytes.slice(0, length))
-      await expect(attempt()).rejects.toEqual(refused)
+      expect(await rejection(attempt())).toEqual(refused)
     }
   })
 
@@ -150,7 +151,9 @@ describe('a hostile gateway', () => {
     for (let position = 0; position < whole.length; position++) {
       for (let bit = 0; bit < 8; bit++) {
         const { opener } = await reopen(1)
-        await expect(readAnswer(opener, [flipped(whole, position, bit)])).rejects.toEqual(refused)
+        expect(await rejection(readAnswer(opener, [flipped(whole, position, bit)]))).toEqual(
+          refused,
+        )
       }
     }
   })
@@ -160,7 +163,7 @@ describe('a hostile gateway', () => {
     const whole = joinBytes(frames)
     for (let length = 0; length < whole.length; length++) {
       const { opener } = await reopen(1)
-      await expect(readAnswer(opener, [whole.slice(0, length)])).rejects.toMatchObject({
+      expect(await rejection(readAnswer(opener, [whole.slice(0, length)]))).toMatchObject({
         code: 'truncated',
       })
     }
@@ -175,7 +178,7 @@ describe('a hostile gateway', () => {
         fc.pre(!untouched)
         const { opener } = await reopen(1)
         const chunks = order.map((at) => frames[at] ?? new Uint8Array())
-        await expect(readAnswer(opener, chunks)).rejects.toEqual(refused)
+        expect(await rejection(readAnswer(opener, chunks))).toEqual(refused)
       }),
       { numRuns: 400 },
     )
@@ -187,22 +190,22 @@ describe('a hostile gateway', () => {
     for (let at = 0; at < one.frames.length; at++) {
       const spliced = one.frames.map((frame, i) => (i === at ? (other.frames[i] ?? frame) : frame))
       const { opener } = await reopen(1)
-      await expect(readAnswer(opener, spliced)).rejects.toEqual(refused)
+      expect(await rejection(readAnswer(opener, spliced))).toEqual(refused)
     }
   })
 
   test('cannot pass the answer to one request off as the answer to another', async () => {
     const { frames } = await recorded(1)
     const { opener } = await reopen(2)
-    await expect(readAnswer(opener, frames)).rejects.toEqual(refused)
+    expect(await rejection(readAnswer(opener, frames))).toEqual(refused)
   })
 
   test('cannot reflect the request as its own answer', async () => {
     const { bytes, frames } = await recorded(1)
-    await expect(readAnswer((await reopen(1)).opener, [bytes])).rejects.toEqual(refused)
+    expect(await rejection(readAnswer((await reopen(1)).opener, [bytes]))).toEqual(refused)
     const requestFrame = bytes.slice(-(4096 + 21))
     const reflected = joinBytes([frames[0] ?? new Uint8Array(), requestFrame])
-    await expect(readAnswer((await reopen(1)).opener, [reflected])).rejects.toMatchObject({
+    expect(await rejection(readAnswer((await reopen(1)).opener, [reflected]))).toMatchObject({
       code: 'authentication_failed',
     })
   })

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { createTestAuthority } from '@privatemode/service/testing'
+import { rejection } from '../rejection.ts'
 import { shortShapes } from '../shape/short-shapes.ts'
 import { startProxy } from './proxy-process.ts'
 import {
@@ -117,7 +118,7 @@ describe('SIGTERM and SIGINT', () => {
       proxy.signal(signal)
       await proxy.logged('stopping')
       const anew = new Bun.FetchSession({ keepAlive: false, proxy: false })
-      await expect(anew.fetch(`${proxy.url}/health`)).rejects.toMatchObject({
+      expect(await rejection(anew.fetch(`${proxy.url}/health`))).toMatchObject({
         code: 'ECONNREFUSED',
       })
       release.resolve()

@@ -11,6 +11,7 @@ import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-en
 import { findPython } from '../clients/python-clients.ts'
 import { startSystem } from '../e2e/system.ts'
 import { startProxy } from '../proxy/proxy-process.ts'
+import { rejection } from '../rejection.ts'
 import { shortShapes } from './short-shapes.ts'
 import { startWireTap } from './wire-tap.ts'
 
@@ -167,6 +168,6 @@ for (const shape of ['default', 'strict'] as const) {
   test(`${shape}: an error in place of a stream is read as an error`, async () => {
     const ask = async () =>
       await openai(url).chat.completions.create({ model, messages: [], stream: true })
-    await expect(ask()).rejects.toMatchObject({ status: 400 })
+    expect(await rejection(ask())).toMatchObject({ status: 400 })
   }, 90_000)
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Manifest } from '@privatemode/sdk'
 import { unlessMissing } from '@privatemode/service/testing'
+import { rejection, thrown } from '../../../test/rejection.ts'
 import { openWorkspace } from './workspace.ts'
 
 const folder = () => mkdtempSync(join(tmpdir(), 'workspace-'))
@@ -46,10 +47,10 @@ unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').
     const enforced = { manifest: manifest('one'), fileName: 'manifest-1.json', at: new Date() }
     const remedy = { code: 'file_unwritable', message: expect.stringContaining('free some, or') }
     symlinkSync('/dev/full', join(manifests, `manifest-1.json.${process.pid}.new`))
-    await expect(workspace.record(enforced)).rejects.toMatchObject(remedy)
+    expect(await rejection(workspace.record(enforced))).toMatchObject(remedy)
     symlinkSync('/dev/full', join(manifests, `checkpoint.${process.pid}.new`))
     const saved = workspace.checkpoints.save(new TextEncoder().encode('first'))
-    await expect(saved).rejects.toMatchObject(remedy)
+    expect(await rejection(saved)).toMatchObject(remedy)
     expect(readdirSync(manifests)).toEqual(['log.txt']) // no half file stays
     await workspace.record(enforced)
     expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain('manifest-1.json')
@@ -61,5 +62,5 @@ test('a workspace that went away is told with its remedy', async () => {
   const workspace = openWorkspace(path)
   rmSync(path, { recursive: true })
   const enforced = { manifest: manifest('one'), fileName: 'manifest-1.json', at: new Date() }
-  await expect(workspace.record(enforced)).rejects.toThrow('writing failed with ENOENT; make it')
+  expect(await thrown(workspace.record(enforced))).toThrow('writing failed with ENOENT; make it')
 })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseSoftwareIdentity } from '@privatemode/attestation/software/producer'
 import { startScriptedServer } from '../../../packages/inference/src/testing/scripted-server.ts'
+import { thrown } from '../../../test/rejection.ts'
 import { runCommand } from './commands.ts'
 import { measureSources } from './evidence/software-measurement.ts'
 
@@ -23,11 +24,11 @@ test('an identity is written for its owner alone, and an existing file is not re
   expect(statSync(path).mode & 0o777).toBe(0o600)
   const written = readFileSync(path)
   expect((await parseSoftwareIdentity(written)).certificates).toHaveLength(2)
-  await expect(command('identity', '--out', path)).rejects.toThrow('is not replaced')
+  expect(await thrown(command('identity', '--out', path))).toThrow('is not replaced')
   expect(readFileSync(path)).toEqual(written)
   const nowhere = join(folder, 'missing', 'identity.json')
-  await expect(command('identity', '--out', nowhere)).rejects.toThrow('cannot be written')
-  await expect(command('identity')).rejects.toThrow('--out is missing')
+  expect(await thrown(command('identity', '--out', nowhere))).toThrow('cannot be written')
+  expect(await thrown(command('identity'))).toThrow('--out is missing')
 })
 
 test('reference values name the root of the identity, this software and the models', async () => {
@@ -47,16 +48,16 @@ test('reference values name the root of the identity, this software and the mode
 })
 
 test('reference values are given for software only, and from an identity that can be read', async () => {
-  await expect(command('reference', ...engine)).rejects.toThrow('a program inside it cannot vouch')
+  expect(await thrown(command('reference', ...engine))).toThrow('a program inside it cannot vouch')
   const path = join(folder, 'broken.json')
   const broken = () => command('reference', ...engine, '--softwareIdentity', path)
-  await expect(broken()).rejects.toThrow('is not readable (ENOENT)')
+  expect(await thrown(broken())).toThrow('is not readable (ENOENT)')
   writeFileSync(path, '{}')
-  await expect(broken()).rejects.toThrow('is unusable')
+  expect(await thrown(broken())).toThrow('is unusable')
 })
 
 test('flags alone are no command, and an unknown command is refused', async () => {
   expect(await command()).toBeUndefined()
   expect(await command('--port', '1')).toBeUndefined()
-  await expect(command('destribe')).rejects.toThrow('there is no command "destribe"; see --help')
+  expect(await thrown(command('destribe'))).toThrow('there is no command "destribe"; see --help')
 })

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { thrown } from '../../../test/rejection.ts'
 import { chooseEngine } from './choose-engine.ts'
 import { engineCapacity } from './engine-settings.ts'
 import { parseSettings } from './settings.ts'
@@ -65,8 +66,8 @@ test('there is one engine, and a server of its own has its own bound', () => {
 test('an address that is none is refused, and a server that is not there is named', async () => {
   expect(() => read('--engineUrl', 'localhost:8000')).toThrow('expected an address such as')
   const choice = read('--engineUrl', 'http://127.0.0.1:1')
-  const failed = expect(chooseEngine(choice, log)).rejects
-  await failed.toThrow('http://127.0.0.1:1: the model server cannot be reached')
+  const failed = await thrown(chooseEngine(choice, log))
+  expect(failed).toThrow('http://127.0.0.1:1: the model server cannot be reached')
 })
 
 test('what is no model file is told as such', async () => {
@@ -74,21 +75,21 @@ test('what is no model file is told as such', async () => {
   for (const content of ['hello', 'GGUF', 'GGUF with nonsense behind it']) {
     writeFileSync(path, content)
     const loading = chooseEngine(engineOf([{ ...chat, path }]), log)
-    await expect(loading).rejects.toThrow('is no GGUF file')
+    expect(await thrown(loading)).toThrow('is no GGUF file')
   }
   const cut = join(folder, 'cut.gguf')
   writeFileSync(cut, Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(16)]))
   const loading = chooseEngine(engineOf([{ ...chat, path: cut }]), log)
-  await expect(loading).rejects.toThrow('cut short or damaged')
+  expect(await thrown(loading)).toThrow('cut short or damaged')
   const nowhere = chooseEngine(engineOf([{ ...chat, path: folder }]), log)
-  await expect(nowhere).rejects.toThrow('has no file at')
+  expect(await thrown(nowhere)).toThrow('has no file at')
 }, 60_000)
 
 test('a model file with another digest than the pinned one stops the start', async () => {
   const path = join(folder, 'other.gguf')
   writeFileSync(path, 'not what was pinned')
   const choice = engineOf([{ ...chat, path, sha256: '00'.repeat(32) }])
-  await expect(chooseEngine(choice, log)).rejects.toThrow(/has SHA-256 [0-9a-f]{64}, expected 00/)
+  expect(await thrown(chooseEngine(choice, log))).toThrow(/has SHA-256 [0-9a-f]{64}, expected 00/)
 })
 
 test('a worker tells gateways how many requests its engine takes before it refuses', () => {

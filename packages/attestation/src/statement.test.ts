@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { rejection } from '../../../test/rejection.ts'
 import { utf8 } from './bytes.ts'
 import { formatStatement, parseStatement, type Statement } from './statement.ts'
 import { softwareWorld } from './testing/software-world.ts'
@@ -9,8 +10,8 @@ beforeAll(async () => {
 })
 
 const document = () => JSON.parse(new TextDecoder().decode(formatStatement(statement)))
-const refused = (value: unknown) =>
-  expect(parseStatement(utf8(JSON.stringify(value)))).rejects.toMatchObject({
+const refused = async (value: unknown) =>
+  expect(await rejection(parseStatement(utf8(JSON.stringify(value))))).toMatchObject({
     code: 'statement_malformed',
   })
 

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { rejection } from '../../../test/rejection.ts'
 import { isAttestedWorker } from './attested-worker.ts'
 import { formatBase64, formatHex, parseBase64, utf8 } from './bytes.ts'
 import { sha256 } from './digest.ts'
@@ -22,8 +23,8 @@ beforeAll(async () => {
   world = await softwareWorld()
 })
 
-const refused = (inputs: VerifyWorkerInputs, code: AttestationErrorCode) =>
-  expect(verifyWorker(inputs)).rejects.toMatchObject({ name: 'AttestationError', code })
+const refused = async (inputs: VerifyWorkerInputs, code: AttestationErrorCode) =>
+  expect(await rejection(verifyWorker(inputs))).toMatchObject({ name: 'AttestationError', code })
 
 test('a good software worker is attested, and says that no hardware protects it', async () => {
   const inputs = await world.inputs()
@@ -56,11 +57,11 @@ test('a fault of our own is thrown as it is, not as a refusal', async () => {
   const fault = new TypeError('a fault')
   const thrown = (changes: Partial<SoftwareVerifier>) =>
     verifyWorker({ ...inputs, software: { ...inputs.software!, ...changes } })
-  await expect(thrown({ authenticate: () => Promise.reject(fault) })).rejects.toBe(fault)
+  expect(await rejection(thrown({ authenticate: () => Promise.reject(fault) }))).toBe(fault)
   const appraise = () => {
     throw fault
   }
-  await expect(thrown({ appraise })).rejects.toBe(fault)
+  expect(await rejection(thrown({ appraise }))).toBe(fault)
 })
 
 test('a refusal that carries more checks than were made here keeps them', async () => {
@@ -69,7 +70,7 @@ test('a refusal that carries more checks than were made here keeps them', async 
   const refusal = new AttestationError('software_refused', 'no', { checks })
   const authenticate = () => Promise.reject(refusal)
   const attempt = verifyWorker({ ...inputs, software: { ...inputs.software!, authenticate } })
-  await expect(attempt).rejects.toBe(refusal)
+  expect(await rejection(attempt)).toBe(refusal)
 })
 
 test('gate 1: without a software verifier, software evidence is refused', async () => {

@@ -1,5 +1,6 @@
 /** Clients that take more than their share: of connections, of memory, of time. */
 import { afterEach, expect, spyOn, test } from 'bun:test'
+import { thrown } from '../../../test/rejection.ts'
 import { BodyMemory } from './body-memory.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { HttpServer, HttpServerOptions } from './http-server.ts'
@@ -158,7 +159,7 @@ test('every body gives its memory back, however it ends', async () => {
   const failing = Promise.resolve(failed.whole(200))
   failed.feed(bytes, 0)
   failed.fail(new Error('gone'))
-  await expect(failing).rejects.toThrow('gone')
+  expect(await thrown(failing)).toThrow('gone')
   const discarded = new RequestBody(200, () => {}, memory)
   void Promise.resolve(discarded.whole(200))
   discarded.feed(bytes, 0)

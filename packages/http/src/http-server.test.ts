@@ -1,5 +1,6 @@
 /** The server over real sockets, spoken to byte by byte. */
 import { afterEach, expect, test } from 'bun:test'
+import { thrown } from '../../../test/rejection.ts'
 import type { HttpServer, HttpServerOptions } from './http-server.ts'
 import { type PlainHandler, startPlainServer } from './testing/plain-server.ts'
 import { rawClient } from './testing/raw-client.ts'
@@ -164,5 +165,5 @@ test('a server that stops lets running requests end and takes no new ones', asyn
   expect(text).toContain('GET /last')
   expect(text).toContain('connection: close')
   expect(await stopped).toEqual({ cut: 0 })
-  await expect(rawClient(server.port)).rejects.toThrow()
+  expect(await thrown(rawClient(server.port))).toThrow()
 })

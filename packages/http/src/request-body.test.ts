@@ -1,5 +1,6 @@
 /** How much of a body is taken, and who learns that there will be no whole one. */
 import { expect, test } from 'bun:test'
+import { rejection } from '../../../test/rejection.ts'
 import { BodyMemory } from './body-memory.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { RequestBody } from './request-body.ts'
@@ -22,7 +23,7 @@ test('one that announces nothing is refused where it goes over the limit', async
   expect(memory.heldBytes).toBe(10)
   body.feed(Buffer.from('1\r\n+'), 0)
   expect(memory.heldBytes).toBe(0)
-  await expect(whole).rejects.toMatchObject(tooLarge)
+  expect(await rejection(whole)).toMatchObject(tooLarge)
 })
 
 test('what failed before anybody asked for it is not whole later', () => {
@@ -43,7 +44,7 @@ test('who waits for a body is told that it is malformed, and answers', async () 
   const { promise, resolve } = Promise.withResolvers<unknown>()
   const { done, send } = begin(({ body }) => resolve(body.whole(100)))
   send('3\r\nabc\r\nzz\r\n')
-  await expect(promise).rejects.toMatchObject({ status: 400 })
+  expect(await rejection(promise)).toMatchObject({ status: 400 })
   expect(done).toEqual([])
 })
 

@@ -1,6 +1,7 @@
 /** Connections to servers: plain, TLS, through a tunnel; and every way in which they are not made. */
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { rejection } from '../../../test/rejection.ts'
 import { chooseProxy } from '../../service/src/proxy-choice.ts'
 import { createTestAuthority } from '../../service/src/testing/certificates.ts'
 import { unlessMissing } from '../../service/src/testing/conditional-tests.ts'
@@ -76,14 +77,14 @@ test('a plain connection answers and is used again', async () => {
 
 test('TLS is verified against the given authorities', async () => {
   expect(await ask(newPool(authority.certPem), httpsOrigin)).toBe('200 got 5')
-  await expect(newPool(undefined).connect(httpsOrigin)).rejects.toMatchObject({
+  expect(await rejection(newPool(undefined).connect(httpsOrigin))).toMatchObject({
     code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   })
 })
 
 test("a certificate for another name is refused, though it is of the same authority's", async () => {
   const origin = httpsOrigin.replace('127.0.0.1', 'localhost')
-  await expect(newPool(authority.certPem).connect(origin)).rejects.toMatchObject({
+  expect(await rejection(newPool(authority.certPem).connect(origin))).toMatchObject({
     code: 'ERR_TLS_CERT_ALTNAME_INVALID',
   })
 })
@@ -96,17 +97,19 @@ test('a tunnel is asked for by name, carries much data and is used again', async
 })
 
 test('TLS inside a tunnel is verified as well', async () => {
-  await expect(newPool(undefined, tunnel.url).connect('https://api.test')).rejects.toMatchObject({
-    code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  })
+  expect(await rejection(newPool(undefined, tunnel.url).connect('https://api.test'))).toMatchObject(
+    {
+      code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    },
+  )
 })
 
 test('a tunnel that is refused, a server that is not there, a name that is none: a code each', async () => {
   const refused = newPool(authority.certPem, tunnel.url).connect('https://forbidden.test')
-  await expect(refused).rejects.toMatchObject({ code: 'ERR_PROXY_TUNNEL' })
+  expect(await rejection(refused)).toMatchObject({ code: 'ERR_PROXY_TUNNEL' })
   const nobody = newPool(undefined).connect('http://127.0.0.1:1')
-  await expect(nobody).rejects.toMatchObject({ code: 'ECONNREFUSED' })
-  await expect(newPool(undefined).connect('http://nowhere.invalid')).rejects.toMatchObject({
+  expect(await rejection(nobody)).toMatchObject({ code: 'ECONNREFUSED' })
+  expect(await rejection(newPool(undefined).connect('http://nowhere.invalid'))).toMatchObject({
     code: 'ENOTFOUND',
   })
 })
@@ -118,7 +121,7 @@ test('a server that accepts and then says nothing is given up in time', async ()
     clock: () => performance.now(),
     caPem: undefined,
   })
-  await expect(pool.connect(`https://127.0.0.1:${mute.port}`)).rejects.toMatchObject({
+  expect(await rejection(pool.connect(`https://127.0.0.1:${mute.port}`))).toMatchObject({
     name: 'TimeoutError',
   })
   pool.close()

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { thrown } from '../../../test/rejection.ts'
 import { eachChunk } from './each-chunk.ts'
 import type { ChunkIterator, JsonObject } from './engine.ts'
 
@@ -37,12 +38,12 @@ test('all chunks are taken in their order, with one wait for each group', async 
 test('what breaks is thrown after what came before, and a taker that throws leaves', async () => {
   const taken: unknown[] = []
   const broken = grouped([[1, 2]], new Error('broken'))
-  await expect(eachChunk(broken.chunks, ({ at }) => taken.push(at))).rejects.toThrow('broken')
+  expect(await thrown(eachChunk(broken.chunks, ({ at }) => taken.push(at)))).toThrow('broken')
   expect(taken).toEqual([1, 2])
   const { seen, chunks } = grouped([[1, 2]])
   const refusing = eachChunk(chunks, () => {
     throw new Error('no')
   })
-  await expect(refusing).rejects.toThrow('no')
+  expect(await thrown(refusing)).toThrow('no')
   expect([seen.waits, seen.left]).toEqual([1, 1])
 })

@@ -13,6 +13,7 @@ import {
   webCryptoProvider,
   wholeRecord,
 } from '@privatemode/protocol/envelope'
+import { rejection } from '../../../test/rejection.ts'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { Answer } from './answer.ts'
 import { type ByteSource, streamSource, wholeSource } from './byte-source.ts'
@@ -71,7 +72,7 @@ test('data before a cut is given, and then the cut is an error, not an end', asy
   const answer = await Answer.start(facts, wholeSource(cut))
   const [data] = (await answer.next())!
   expect(decodeText(data!)).toBe('answer to a prompt')
-  await expect(answer.next()).rejects.toMatchObject({ code: 'worker_unreachable' })
+  expect(await rejection(answer.next())).toMatchObject({ code: 'worker_unreachable' })
   expect(answer.receipt).toBeUndefined()
 })
 
@@ -79,7 +80,7 @@ test('a connection that breaks is a worker out of reach', async () => {
   const { facts, bytes } = await answered()
   const broken = pieces([bytes.subarray(0, bytes.length - 1)], new Error('reset'))
   const answer = await Answer.start(facts, streamSource(broken))
-  await expect(answer.whole()).rejects.toMatchObject({
+  expect(await rejection(answer.whole())).toMatchObject({
     code: 'worker_unreachable',
     message: expect.stringContaining('broke'),
   })
@@ -93,7 +94,7 @@ test('nothing at all is a worker out of reach', async () => {
   ]) {
     const { facts } = await answered()
     const starting = Answer.start(facts, source)
-    await expect(starting).rejects.toMatchObject({ code: 'worker_unreachable' })
+    expect(await rejection(starting)).toMatchObject({ code: 'worker_unreachable' })
   }
 })
 
@@ -101,13 +102,13 @@ test('frames that were swapped, repeated or left out are not authentic', async (
   const { facts, bytes } = await answered()
   const twice = new Uint8Array([...bytes.subarray(0, bytes.length - 40), ...bytes])
   const reading = Answer.start(facts, wholeSource(twice)).then((answer) => answer.whole())
-  await expect(reading).rejects.toMatchObject({ code: 'response_not_authentic' })
+  expect(await rejection(reading)).toMatchObject({ code: 'response_not_authentic' })
 })
 
 test('an answer to another request is not authentic', async () => {
   const [mine, other] = [await answered(), await answered()]
   const starting = Answer.start(mine.facts, wholeSource(other.bytes))
-  await expect(starting).rejects.toMatchObject({ code: 'response_not_authentic' })
+  expect(await rejection(starting)).toMatchObject({ code: 'response_not_authentic' })
 })
 
 test('a reader that goes away closes the connection', async () => {
@@ -132,7 +133,7 @@ test('an answer that is forged is not read on', async () => {
     cancel: () => void cancelled++,
   })
   const reading = Answer.start(facts, streamSource(endless)).then((answer) => answer.whole())
-  await expect(reading).rejects.toMatchObject({ code: 'response_not_authentic' })
+  expect(await rejection(reading)).toMatchObject({ code: 'response_not_authentic' })
   expect(cancelled).toBe(1)
 })
 
@@ -165,7 +166,7 @@ test('an abort is what the platform made it, not a lost connection', async () =>
   const reason = new DOMException('stopped', 'AbortError')
   const broken = pieces([bytes.subarray(0, bytes.length - 1)], reason)
   const answer = await Answer.start(facts, streamSource(broken, AbortSignal.abort(reason)))
-  await expect(answer.whole()).rejects.toBe(reason)
+  expect(await rejection(answer.whole())).toBe(reason)
 })
 
 /** An answer whose body is marked as whole in its first frame; padding and the end come after. */

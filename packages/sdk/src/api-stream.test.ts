@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Bytes } from '@privatemode/protocol/envelope'
+import { rejection, thrown } from '../../../test/rejection.ts'
 import { ApiStream } from './api-stream.ts'
 import type { ReceiptedAnswer } from './receipted-answer.ts'
 
@@ -60,19 +61,19 @@ test('leaving the loop, and a failure, stop the generation', async () => {
   for await (const _ of left.stream) break
   expect(left.cancelled()).toBe(1)
   const failed = streamOf(new Error('cut'))
-  await expect(collect(failed.stream)).rejects.toThrow('cut')
+  expect(await thrown(collect(failed.stream))).toThrow('cut')
   expect(failed.cancelled()).toBe(1)
 })
 
 test('a stream can be read once', async () => {
   const { stream } = streamOf('data: {"n":1}\n\n')
   await collect(stream)
-  await expect(collect(stream)).rejects.toThrow(TypeError)
+  expect(await thrown(collect(stream))).toThrow(TypeError)
 })
 
 test('an event that does not end is given up with a code', async () => {
   const { stream, cancelled } = streamOf(`data: ${'x'.repeat(17 * 1024 * 1024)}`)
-  await expect(collect(stream)).rejects.toMatchObject({
+  expect(await rejection(collect(stream))).toMatchObject({
     name: 'PrivatemodeError',
     code: 'answer_too_large',
   })

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { ApiError } from '@privatemode/protocol/api'
 import { decodeText, encodeText } from '@privatemode/protocol/envelope'
 import { sealedMediaType } from '@privatemode/protocol/fleet'
+import { rejection } from '../../../test/rejection.ts'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import type { Call, PrivateClient } from './client.ts'
 import { privateFetch } from './private-fetch.ts'
@@ -56,7 +57,7 @@ describe('a call', () => {
     const { client } = testClient(backend)
     await ask(client)
     worker.keys = worker.keys.map((one) => ({ ...one, digest: new Uint8Array(32) }))
-    await expect(ask(client)).rejects.toMatchObject({ code: 'unknown_key' })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'unknown_key' })
     expect(backend.sealed.length).toBe(1 + 4)
   })
 
@@ -93,7 +94,7 @@ describe('a call', () => {
   test('goes to no worker that was refused', async () => {
     worker.measurement = new Uint8Array(48)
     const { client } = testClient(backend)
-    await expect(ask(client)).rejects.toMatchObject({ code: 'attestation_refused' })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'attestation_refused' })
     expect(backend.sealed).toEqual([])
   })
 })
@@ -103,7 +104,7 @@ describe('an answer', () => {
     const { client } = testClient(backend)
     for (const cut of [1, 30, 80]) {
       backend.tamper = (bytes) => bytes.subarray(0, bytes.length - cut)
-      await expect(ask(client)).rejects.toMatchObject({ code: 'worker_unreachable' })
+      expect(await rejection(ask(client))).toMatchObject({ code: 'worker_unreachable' })
     }
   })
 
@@ -134,14 +135,14 @@ describe('an answer', () => {
   test('with something after its end is refused', async () => {
     const { client } = testClient(backend)
     backend.tamper = (bytes) => new Uint8Array([...bytes, 0])
-    await expect(ask(client)).rejects.toMatchObject({ code: 'response_not_authentic' })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'response_not_authentic' })
   })
 
   test('in clear text is an error, whatever its status', async () => {
     const clear = async (url: string, init: RequestInit) =>
       url.endsWith('/sealed') ? Response.json({ choices: [] }) : backend.fetch(url, init)
     const { client } = testClient(backend, { fetch: clear })
-    await expect(ask(client)).rejects.toMatchObject({ code: 'upstream_error', status: 502 })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'upstream_error', status: 502 })
   })
 })
 
@@ -167,7 +168,7 @@ describe('a gateway that does not stop sending', () => {
   test('an answer is given up at its limit, and not asked for again', async () => {
     const { seen, client } = flood('sealed', { 'content-type': sealedMediaType })
     const failure = { code: 'answer_too_large', retryable: false }
-    await expect(ask(client)).rejects.toMatchObject(failure)
+    expect(await rejection(ask(client))).toMatchObject(failure)
     expect(seen.cancelled).toBe(1)
     expect(seen.sent).toBeLessThanOrEqual(8 * part)
   })
@@ -175,14 +176,14 @@ describe('a gateway that does not stop sending', () => {
   test('an answer that says itself that it is too long is not read at all', async () => {
     const declared = { 'content-type': sealedMediaType, 'content-length': `${6 * part}` }
     const { seen, client } = flood('sealed', declared)
-    await expect(ask(client)).rejects.toMatchObject({ code: 'answer_too_large' })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'answer_too_large' })
     expect(seen.sent).toBeLessThanOrEqual(2 * part)
   })
 
   test('a short length that it declares is not believed', async () => {
     const declared = { 'content-type': sealedMediaType, 'content-length': '10' }
     const { seen, client } = flood('sealed', declared)
-    await expect(ask(client)).rejects.toMatchObject({ code: 'answer_too_large' })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'answer_too_large' })
     expect(seen.cancelled).toBe(1)
   })
 
@@ -190,7 +191,7 @@ describe('a gateway that does not stop sending', () => {
     'what it says in the open is given up too: %s',
     async (which) => {
       const { seen, client } = flood(which, {})
-      await expect(ask(client)).rejects.toMatchObject({ code: 'upstream_error' })
+      expect(await rejection(ask(client))).toMatchObject({ code: 'upstream_error' })
       expect(seen.cancelled).toBe(1)
     },
   )
@@ -207,7 +208,7 @@ test.each(['directory', 'attestation', 'sealed'])(
       return new Response(body, { status: which === 'sealed' ? 500 : 200 })
     }
     const { client } = testClient(backend, { fetch })
-    await expect(ask(client)).rejects.toMatchObject({ code: 'gateway_unreachable' })
+    expect(await rejection(ask(client))).toMatchObject({ code: 'gateway_unreachable' })
   },
 )
 

@@ -1,6 +1,7 @@
 /** What the manifest in force, or its absence, means for the workers that may be used. */
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { AttestationError } from '@privatemode/attestation'
+import { rejection } from '../../../test/rejection.ts'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { FakeBackend } from './testing/fake-backend.ts'
 import { testWorkers } from './testing/test-client.ts'
@@ -37,7 +38,7 @@ describe('the manifest', () => {
     const unreachable = new AttestationError('log_unreachable', 'no answer')
     const { workers } = testWorkers(backend, { manifestSource: source(() => unreachable) })
     const failing = workers.require(key, model)
-    await expect(failing).rejects.toMatchObject({ code: 'gateway_unreachable', retryable: true })
+    expect(await rejection(failing)).toMatchObject({ code: 'gateway_unreachable', retryable: true })
   })
 
   test('is on record before the first worker is used, and where that fails none is', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { AttestationError } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
+import { thrown } from '../../../test/rejection.ts'
 import type { Answer } from './answer.ts'
 import type { Call, PrivateClient } from './client.ts'
 import { privateFetch } from './private-fetch.ts'
@@ -76,7 +77,7 @@ test('errors of the API become answers, and an abort stays an abort', async () =
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7'])
   const aborted = failing(new DOMException('stop', 'AbortError') as unknown as Error)
   const attempt = fetchOf(aborted)('https://g.example/v1/chat/completions', post())
-  await expect(attempt).rejects.toThrow('stop')
+  expect(await thrown(attempt)).toThrow('stop')
 })
 
 test('a call without a key or without a model is refused here', async () => {

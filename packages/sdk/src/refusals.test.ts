@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { AttestationError } from '@privatemode/attestation'
 import { ApiError, formatError } from '@privatemode/protocol/api'
+import { rejection } from '../../../test/rejection.ts'
 import { chatModel } from '../../attestation/src/testing/software-world.ts'
 import { refusedError } from './refusals.ts'
 import { FakeBackend, type FakeWorker, relayError } from './testing/fake-backend.ts'
@@ -37,7 +38,7 @@ describe('a refusal', () => {
   test('is final for that worker: it is not asked again', async () => {
     const { workers } = testWorkers(backend)
     for (let attempt = 0; attempt < 3; attempt++) {
-      await expect(workers.require(key, model)).rejects.toMatchObject({
+      expect(await rejection(workers.require(key, model))).toMatchObject({
         code: 'attestation_refused',
       })
       backend.advance(10 * minuteMs)
@@ -60,7 +61,7 @@ describe('a refusal', () => {
     first.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
     const { workers } = testWorkers(backend)
     const failing = workers.require(key, model)
-    await expect(failing).rejects.toMatchObject({ code: 'worker_unreachable', retryable: true })
+    expect(await rejection(failing)).toMatchObject({ code: 'worker_unreachable', retryable: true })
     first.attestInstead = undefined
     backend.advance(3_000)
     await workers.require(key, model)
@@ -74,7 +75,9 @@ describe('a refusal', () => {
     backend.draft = lasting
     const rightTime = backend.now
     backend.advance(10 * 365 * 24 * 60 * minuteMs)
-    await expect(workers.require(key, model)).rejects.toMatchObject({ code: 'attestation_refused' })
+    expect(await rejection(workers.require(key, model))).toMatchObject({
+      code: 'attestation_refused',
+    })
     expect(backend.timesAsked('w_1')).toBe(1)
     backend.advance(16_000)
     await workers.require(key, model).catch(() => {})
@@ -121,7 +124,7 @@ describe('a refusal', () => {
     }
     const { workers } = testWorkers(backend, { manifestSource: { ...made, load } })
     const refused = workers.require(key, model)
-    await expect(refused).rejects.toMatchObject({ code: 'attestation_refused' })
+    expect(await rejection(refused)).toMatchObject({ code: 'attestation_refused' })
     expect(loads).toBe(2)
   })
 
@@ -153,9 +156,9 @@ describe('a refusal', () => {
     backend.draft = { ...backend.draft, models: [chatModel, { ...chatModel, id: 'other' }] }
     backend.advance(6 * minuteMs)
     const other = workers.require(key, 'other')
-    await expect(other).rejects.toMatchObject({ code: 'no_worker' })
+    expect(await rejection(other)).toMatchObject({ code: 'no_worker' })
     const unknown = workers.require(key, 'unheard-of')
-    await expect(unknown).rejects.toMatchObject({ code: 'model_not_found' })
+    expect(await rejection(unknown)).toMatchObject({ code: 'model_not_found' })
   })
 
   test('ends the use of a worker whose evidence names another worker', async () => {
@@ -163,7 +166,7 @@ describe('a refusal', () => {
     first.keys = second().keys
     const { workers } = testWorkers(backend)
     const impostor = workers.require(key, model)
-    await expect(impostor).rejects.toMatchObject({
+    expect(await rejection(impostor)).toMatchObject({
       code: 'attestation_refused',
       message: expect.stringContaining('binding_mismatch'),
     })
@@ -179,7 +182,7 @@ describe('API keys', () => {
     const { workers } = testWorkers(backend)
     const bad = workers.require('bad', model)
     const good = Promise.all([workers.require('good', model), workers.require('other', model)])
-    await expect(bad).rejects.toMatchObject({ code: 'invalid_api_key' })
+    expect(await rejection(bad)).toMatchObject({ code: 'invalid_api_key' })
     await good
     expect(backend.attestations.length).toBe(2)
   })

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { rejection } from '../../../test/rejection.ts'
 import { listen } from './listener.ts'
 import { readBody } from './read-body.ts'
 import { newRequestId } from './request-id.ts'
@@ -40,7 +41,7 @@ test('stop lets a running request end and refuses new connections', async () => 
   const answer = fetch(server.url)
   await entered.promise
   const stopping = server.stop({ graceMs: 5000 })
-  await expect(fetch(server.url)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  expect(await rejection(fetch(server.url))).toMatchObject({ code: 'ECONNREFUSED' })
   resolve()
   expect(await (await answer).text()).toBe('done')
   expect(await stopping).toEqual({ cut: 0 })

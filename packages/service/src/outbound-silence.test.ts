@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
+import { thrown } from '../../../test/rejection.ts'
 import { createOutbound } from './outbound.ts'
 
 test('after one call that waited in vain, no other is made on a connection that rested meanwhile', async () => {
@@ -28,7 +29,7 @@ test('after one call that waited in vain, no other is made on a connection that 
   try {
     expect(await Promise.all([ask(5_000), ask(5_000)])).toEqual(['ok', 'ok'])
     for (const socket of sockets) silent.add(socket)
-    await expect(ask(200)).rejects.toThrow()
+    expect(await thrown(ask(200))).toThrow()
     expect(await ask(5_000)).toBe('ok')
     expect(sockets).toHaveLength(3)
   } finally {

@@ -1,5 +1,6 @@
 /** The commands against a running gateway. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { thrown } from '../../../../test/rejection.ts'
 import { findAdminRoute } from '../admin/admin-router.ts'
 import { adminRoutes } from '../admin/admin-routes.ts'
 import { openBrowser } from '../testing/browser.ts'
@@ -140,9 +141,9 @@ test('usage, workers and models are shown, and workers drained', async () => {
 })
 
 test('what is missing, unknown or changes nothing is said before anything is sent', async () => {
-  await expect(run('keys create')).rejects.toThrow('--name is missing')
-  await expect(run('keys change --id key_x')).rejects.toThrow('nothing to change')
-  await expect(run('keys burn')).rejects.toThrow('there is no command "keys burn"')
+  expect(await thrown(run('keys create'))).toThrow('--name is missing')
+  expect(await thrown(run('keys change --id key_x'))).toThrow('nothing to change')
+  expect(await thrown(run('keys burn'))).toThrow('there is no command "keys burn"')
   const refused = await run('keys revoke --id key_none')
   expect(refused).toMatchObject({ code: 1, text: expect.stringContaining('not_found') })
 })

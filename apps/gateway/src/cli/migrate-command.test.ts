@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
+import { thrown } from '../../../../test/rejection.ts'
 import { migrations } from '../state/migrations/index.ts'
 import { openServerDatabase } from '../state/server-database.ts'
 import { missingPostgres, startPostgres } from '../testing/postgres-server.ts'
 import { runMigrate } from './migrate-command.ts'
 
 test('without a database server there is nothing to migrate', async () => {
-  await expect(runMigrate([], {}, () => {})).rejects.toThrow('--databaseUrl is missing')
+  expect(await thrown(runMigrate([], {}, () => {}))).toThrow('--databaseUrl is missing')
 })
 
 unlessMissing(missingPostgres()).test(

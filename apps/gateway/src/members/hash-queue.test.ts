@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { thrown } from '../../../../test/rejection.ts'
 import { HashQueue } from './hash-queue.ts'
 
 const lane = (name: string, isKnown = false) => ({ name, isKnown })
@@ -57,6 +58,6 @@ test('one lane, and all strangers together, have a bounded number of places', as
 test('work that fails frees its slot', async () => {
   const queue = new HashQueue({ running: 1, perLane: 2, total: 2 })
   const turn = queue.enter(lane('a'))
-  await expect(turn.run(() => Promise.reject(new Error('no memory')))).rejects.toThrow('no memory')
+  expect(await thrown(turn.run(() => Promise.reject(new Error('no memory'))))).toThrow('no memory')
   expect(await turn.run(async () => 'next')).toBe('next')
 })

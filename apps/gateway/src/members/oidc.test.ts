@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { createLog, Secret } from '@privatemode/service'
+import { rejection } from '../../../../test/rejection.ts'
 import { setDomains } from '../accounts/email-domains.ts'
 import type { Database } from '../state/database.ts'
 import { type IdentityProvider, identityProvider } from '../testing/identity-provider.ts'
@@ -68,32 +69,32 @@ test('an address that is not verified, or is of nobody here, lets nobody in', as
   } as const
   await createMember(database, { ...base, email: 'two@example.org' })
   provider.person = { sub: 'subject-2', email: 'two@example.org', email_verified: false }
-  await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
+  expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
   provider.person = { sub: 'subject-3', email: 'stranger@example.org', email_verified: true }
-  await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
+  expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
 })
 
 test('another subject cannot take over an address that is bound already', async () => {
   await finish(await callback())
   provider.person = { sub: 'subject-9', email: 'one@example.org', email_verified: true }
-  await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
+  expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
 })
 
 test('an answer works once, and only for a sign-in that was begun here', async () => {
   const back = await callback()
   await finish(back)
-  await expect(finish(back)).rejects.toMatchObject({ failure: 'not_begun' })
+  expect(await rejection(finish(back))).toMatchObject({ failure: 'not_begun' })
   const forged = await callback()
   forged.url.searchParams.set('state', 'made-up')
   const made = finish({ ...forged, state: 'made-up' })
-  await expect(made).rejects.toMatchObject({ failure: 'not_begun', status: 401 })
+  expect(await rejection(made)).toMatchObject({ failure: 'not_begun', status: 401 })
 })
 
 test('an answer counts in the browser that asked, and in no other', async () => {
   const { url, state } = await callback()
   for (const other of [undefined, '', (await callback()).state]) {
     const brought = oidc.finish(database, url, other)
-    await expect(brought).rejects.toMatchObject({ failure: 'not_begun', status: 401 })
+    expect(await rejection(brought)).toMatchObject({ failure: 'not_begun', status: 401 })
   }
   // What was brought to the wrong one is not used up.
   expect(await finish({ url, state })).toBe(member.id)
@@ -102,14 +103,14 @@ test('an answer counts in the browser that asked, and in no other', async () => 
 test('tokens with a wrong nonce, issuer, audience, signature or time are refused', async () => {
   for (const lie of ['nonce', 'issuer', 'audience', 'signature', 'expired'] as const) {
     provider.lie = lie
-    await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
+    expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
   }
 })
 
 test('a token that names nobody is refused', async () => {
   for (const sub of [undefined, null, 7, { toString: 'subject-1' }]) {
     provider.person = { sub, email: 'one@example.org', email_verified: true }
-    await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_confirmed' })
+    expect(await rejection(finish(await callback()))).toMatchObject({ failure: 'not_confirmed' })
   }
 })
 
@@ -119,7 +120,7 @@ test('a member of a disabled account stays out', async () => {
   await disable('now()')
   for (const sub of ['subject-1', 'subject-new']) {
     provider.person = { sub, email: 'two@example.org', email_verified: true }
-    await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_member' })
+    expect(await rejection(finish(await callback()))).toMatchObject({ failure: 'not_member' })
   }
   await disable('null')
 })
@@ -127,7 +128,7 @@ test('a member of a disabled account stays out', async () => {
 test('a disabled member stays out', async () => {
   await finish(await callback())
   await changeMember(database, member.id, { disabled: true })
-  await expect(finish(await callback())).rejects.toMatchObject({ status: 401 })
+  expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
 })
 
 test('an identity is never bound to a member that another organisation made under its address', async () => {
@@ -141,9 +142,9 @@ test('an identity is never bound to a member that another organisation made unde
   }
   await make('acct_squatter')
   provider.person = { sub: 'ceo', email, email_verified: true }
-  await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_member' })
+  expect(await rejection(finish(await callback()))).toMatchObject({ failure: 'not_member' })
   const own = await make('acct_victim')
-  await expect(finish(await callback())).rejects.toMatchObject({ failure: 'not_member' })
+  expect(await rejection(finish(await callback()))).toMatchObject({ failure: 'not_member' })
   await setDomains(database, 'acct_victim', ['victim.example'])
   expect(await finish(await callback())).toBe(own)
 })

@@ -1,5 +1,6 @@
 /** What can be asked about usage, and by whom. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import { createAccount } from '../accounts/account-store.ts'
 import { createKey } from '../keys/key-store.ts'
 import { noLimits } from '../keys/limits.ts'
@@ -74,7 +75,7 @@ test('sums that would be cut short are refused instead, with what to do', async 
     [foreign.accountId, new Date(startMs)],
   )
   const asked = { accountId: foreign.accountId, keyId: undefined, ...range }
-  await expect(sumUsage(database, asked, 'hour', ['model'])).rejects.toMatchObject({
+  expect(await rejection(sumUsage(database, asked, 'hour', ['model']))).toMatchObject({
     code: 'invalid_value',
     message: expect.stringContaining('more than 20000 rows'),
   })

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestAuthority } from '../../../../packages/service/src/testing/certificates.ts'
+import { thrown } from '../../../../test/rejection.ts'
 import { scriptedWorker } from '../testing/scripted-worker.ts'
 import { startTestGateway } from '../testing/test-gateway.ts'
 
@@ -42,7 +43,7 @@ test('a worker whose authority is unknown gets neither', async () => {
 })
 
 test('a file that has no certificate is named when the gateway starts', async () => {
-  await expect(askBoth(['--workerCaPath', join(folder, 'none.pem')])).rejects.toThrow(
+  expect(await thrown(askBoth(['--workerCaPath', join(folder, 'none.pem')]))).toThrow(
     /workerCaPath names .*none\.pem, which cannot be read/,
   )
 })

@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import { freshDataDir } from '../testing/test-data-dir.ts'
 import { openDatabase } from './open-database.ts'
 
@@ -40,7 +41,7 @@ test('a second process cannot open the same directory, and can after the first i
   const directory = await freshDataDir()
   const first = await openDatabase({ kind: 'embedded', directory })
   const second = openDatabase({ kind: 'embedded', directory })
-  await expect(second).rejects.toMatchObject({ code: 'data_dir_in_use' })
+  expect(await rejection(second)).toMatchObject({ code: 'data_dir_in_use' })
   await first.close()
   const third = await openDatabase({ kind: 'embedded', directory })
   await third.close()
@@ -54,13 +55,13 @@ test('a transaction that fails leaves nothing behind', async () => {
     await query(`insert into accounts (id, name) values ('acct_x', 'x')`)
     throw new Error('stop')
   })
-  await expect(failing).rejects.toThrow('stop')
+  expect(await thrown(failing)).toThrow('stop')
   expect(await database.query(`select 1 from accounts where id = 'acct_x'`)).toEqual([])
   await database.query('insert into schema_versions (version, name) values (1000, $1)', ['later'])
   await database.close()
   // A database of a newer program is refused.
   const later = openDatabase({ kind: 'embedded', directory })
-  await expect(later).rejects.toMatchObject({ code: 'database_newer' })
+  expect(await rejection(later)).toMatchObject({ code: 'database_newer' })
   rmSync(directory, { recursive: true, force: true })
 })
 

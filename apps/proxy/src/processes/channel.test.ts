@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { AttestationError } from '@privatemode/sdk'
 import { ServiceError } from '@privatemode/service'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import { Channel } from './channel.ts'
 
 type Echo = { readonly echo: { readonly asked: string; readonly answered: string } }
@@ -40,13 +41,13 @@ test('the cause of an error arrives in its sentence', async () => {
   const cause = new ServiceError('unknown_authority', 'set SSL_CERT_FILE')
   const error = new AttestationError('log_unreachable', 'no checkpoint', { cause })
   const channel = connected(() => Promise.reject(error))
-  await expect(channel.ask('echo', 'x', 1000)).rejects.toThrow('no checkpoint: set SSL_CERT_FILE')
+  expect(await thrown(channel.ask('echo', 'x', 1000))).toThrow('no checkpoint: set SSL_CERT_FILE')
 })
 
 test('an error of the system keeps its code, so that the log can say it', async () => {
   const error = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
   const channel = connected(() => Promise.reject(error))
-  await expect(channel.ask('echo', 'x', 1000)).rejects.toMatchObject({
+  expect(await rejection(channel.ask('echo', 'x', 1000))).toMatchObject({
     code: 'ENOSPC',
     message: 'no space left',
   })
@@ -60,9 +61,9 @@ test('an error without a code says its name and nothing of what it was about', a
 
 test('who does not answer in time, or is gone, is not waited for', async () => {
   const channel = connected(() => new Promise(() => {}))
-  await expect(channel.ask('echo', 'x', 5)).rejects.toThrow('no answer to echo within 5 ms')
+  expect(await thrown(channel.ask('echo', 'x', 5))).toThrow('no answer to echo within 5 ms')
   const waiting = channel.ask('echo', 'x', 10_000)
   channel.close()
-  await expect(waiting).rejects.toThrow('the other process is gone')
-  await expect(channel.ask('echo', 'x', 10_000)).rejects.toThrow('the other process is gone')
+  expect(await thrown(waiting)).toThrow('the other process is gone')
+  expect(await thrown(channel.ask('echo', 'x', 10_000))).toThrow('the other process is gone')
 })

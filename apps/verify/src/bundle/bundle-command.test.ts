@@ -8,6 +8,7 @@ import {
   softwareBundle,
 } from '../../../../packages/attestation/src/testing/software-bundle.ts'
 import { softwareWorld } from '../../../../packages/attestation/src/testing/software-world.ts'
+import { rejection } from '../../../../test/rejection.ts'
 import { UsageError } from '../command.ts'
 import { bundleCommand } from './bundle-command.ts'
 
@@ -89,6 +90,6 @@ test('a call that leaves open what to trust or for which time is a wrong one', a
     [...at, ...log, '--role', 'gateway'],
     [...at, ...log, '--allow-unknown', 'perhaps'],
   ]) {
-    await expect(verify(...options)).rejects.toBeInstanceOf(UsageError)
+    expect(await rejection(verify(...options))).toBeInstanceOf(UsageError)
   }
 })

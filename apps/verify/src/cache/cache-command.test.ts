@@ -4,6 +4,7 @@ import {
   type ScriptedServerOptions,
   startScriptedServer,
 } from '../../../../packages/inference/src/testing/scripted-server.ts'
+import { thrown } from '../../../../test/rejection.ts'
 import { cacheCommand } from './cache-command.ts'
 
 const servers: ScriptedServer[] = []
@@ -128,7 +129,7 @@ test('a wrong call is refused before anything is sent', async () => {
     ['--url', 'http://x', '--model', 'm', '--no-salt', 'perhaps'],
     ['--url', 'http://x', '--model', 'm', '--json=yes'],
   ]) {
-    await expect(cacheCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow()
+    expect(await thrown(cacheCommand.run(args, { out: () => {}, error: () => {} }))).toThrow()
   }
 })
 

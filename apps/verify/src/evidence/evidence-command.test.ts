@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Check } from '@privatemode/attestation'
+import { thrown } from '../../../../test/rejection.ts'
 import { UsageError } from '../command.ts'
 import { argumentsOf, formatVectorTable, vectorCases } from '../testing/vector-cases.ts'
 import { evidenceCommand } from './evidence-command.ts'
@@ -146,8 +147,8 @@ test.each([
   [['--at', '2026-01-01', '--at', '2026-01-02'], 'twice'],
 ])('a wrong call %j is told as such', async (args, message) => {
   const call = evidenceCommand.run(args, { out: () => {}, error: () => {} })
-  await expect(call).rejects.toThrow(UsageError)
-  await expect(evidenceCommand.run(args, { out: () => {}, error: () => {} })).rejects.toThrow(
+  expect(await thrown(call)).toThrow(UsageError)
+  expect(await thrown(evidenceCommand.run(args, { out: () => {}, error: () => {} }))).toThrow(
     message,
   )
 })

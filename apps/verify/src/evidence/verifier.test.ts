@@ -5,6 +5,7 @@ import {
   makeTestIntel,
   type TestIntel,
 } from '../../../../packages/attestation/src/testing/test-intel.ts'
+import { thrown } from '../../../../test/rejection.ts'
 import { UsageError } from '../command.ts'
 import type { Bytes } from '../files/piece.ts'
 import { type Files, readInputs } from './inputs.ts'
@@ -53,8 +54,8 @@ describe('all evidence is judged, or the call is refused', () => {
     expect(verdict.authentic).toBe(true)
     expect((verdict.claims as { reports: unknown[] }).reports).toHaveLength(64)
     const oneMore = judgeTdx({ ...whole, report: await quotes(65) })
-    await expect(oneMore).rejects.toThrow('more than 64 reports')
-    await expect(judgeTdx({ ...whole, report: await quotes(65) })).rejects.toThrow(UsageError)
+    expect(await thrown(oneMore)).toThrow('more than 64 reports')
+    expect(await thrown(judgeTdx({ ...whole, report: await quotes(65) }))).toThrow(UsageError)
   }, 60_000)
 
   test('a second quote behind a good one is judged too', async () => {

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hardwareWorld } from '../../../../packages/attestation/src/testing/hardware-world.ts'
 import { testTcbInfo } from '../../../../packages/attestation/src/testing/test-intel.ts'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import { UsageError } from '../command.ts'
 import { vectorCases } from '../testing/vector-cases.ts'
 import { manifestCommand } from './manifest-command.ts'
@@ -88,7 +89,7 @@ test('a manifest says when it expires; one that does not is warned about, or ref
   expect(complained).toContain('refused: it does not expire')
   await build('long', {}, '--days', '367')
   expect(await run('check', path('long'), ...at('2026-03-01T12:00:00Z'))).toBe(1)
-  await expect(build('none', {}, '--days', '0')).rejects.toBeInstanceOf(UsageError)
+  expect(await rejection(build('none', {}, '--days', '0'))).toBeInstanceOf(UsageError)
   expect(await run('diff', path('short'), path('endless'))).toBe(1)
   expect(printed).toContain('no longer: expires at 2026-02-07T12:00:00.000Z')
 })
@@ -105,10 +106,10 @@ test('reference values that clients would refuse are not written', async () => {
   expect(existsSync(path('bad'))).toBe(false)
   expect(await build('mixed', { evidence: 'software' })).toBe(1)
   expect(complained).toContain('manifest_mixed')
-  await expect(build('unknown', { wokrer: [] })).rejects.toBeInstanceOf(UsageError)
-  await expect(
-    build('both', {}, '--previous', path('first'), '--serial', '9'),
-  ).rejects.toBeInstanceOf(UsageError)
+  expect(await rejection(build('unknown', { wokrer: [] }))).toBeInstanceOf(UsageError)
+  expect(
+    await rejection(build('both', {}, '--previous', path('first'), '--serial', '9')),
+  ).toBeInstanceOf(UsageError)
 })
 
 test('a file that is no manifest is refused with its name and the reason', async () => {
@@ -116,8 +117,8 @@ test('a file that is no manifest is refused with its name and the reason', async
   expect(await run('check', path('newer'))).toBe(1)
   expect(complained).toContain(`${path('newer')}: manifest.version: 2, expected 1`)
   expect(complained).toContain('update the proxy to the latest version')
-  await expect(run('check', path('absent'))).rejects.toBeInstanceOf(UsageError)
-  await expect(run('check')).rejects.toBeInstanceOf(UsageError)
+  expect(await rejection(run('check', path('absent')))).toBeInstanceOf(UsageError)
+  expect(await rejection(run('check'))).toBeInstanceOf(UsageError)
 })
 
 test('a manifest is explained in plain words, down to every value', async () => {
@@ -181,8 +182,10 @@ test('a key is made once, for its owner to read only', async () => {
   expect(readFileSync(path('log.key'), 'utf8')).toStartWith('PRIVATE+KEY+log.example+')
   expect(statSync(path('log.key')).mode & 0o077).toBe(0)
   const again = run('key', '--name', 'log.example', '--out', path('log.key'))
-  await expect(again).rejects.toBeInstanceOf(UsageError)
-  await expect(run('key', '--name', 'a b', '--out', path('x'))).rejects.toBeInstanceOf(UsageError)
+  expect(await rejection(again)).toBeInstanceOf(UsageError)
+  expect(await rejection(run('key', '--name', 'a b', '--out', path('x')))).toBeInstanceOf(
+    UsageError,
+  )
 })
 
 test('manifests are published one after the other, and serials must grow', async () => {
@@ -196,7 +199,7 @@ test('manifests are published one after the other, and serials must grow', async
   expect(printed).toContain('serial 1 published as entry 0 of log.example')
   expect(printed).toContain('serial 1 is already entry 0 of log.example')
   await build('same-serial', { session_minutes: 7 })
-  await expect(publish('same-serial')).rejects.toThrow('the latest manifest of the log has 1')
+  expect(await thrown(publish('same-serial'))).toThrow('the latest manifest of the log has 1')
   await build('second', { session_minutes: 7 }, '--previous', path('first'))
   expect(await publish('second', '--witness-key', path('w1.key'))).toBe(0)
   const checkpoint = readFileSync(path('log/checkpoint'), 'utf8')
@@ -222,7 +225,7 @@ test('a log is signed anew without a new entry, for a timer to run', async () =>
   expect(after.split('\n').slice(0, 5)).toEqual(before.split('\n').slice(0, 5))
   expect(after).not.toBe(before)
   expect(existsSync(path('timed/tile/entries/000.p/2'))).toBe(false)
-  await expect(run('publish', '--refresh', path('first'), ...where)).rejects.toThrow('unknown')
+  expect(await thrown(run('publish', '--refresh', path('first'), ...where))).toThrow('unknown')
 })
 
 test('a second publisher is kept out unless the first has died, and a manifest for another log is not published', async () => {
@@ -232,18 +235,18 @@ test('a second publisher is kept out unless the first has died, and a manifest f
   mkdirSync(busy)
   writeFileSync(join(busy, '.publishing'), '')
   const second = run('publish', path('first'), '--log', busy, '--key', path('other.key'))
-  await expect(second).rejects.toThrow('another publisher is at work')
+  expect(await thrown(second)).toThrow('another publisher is at work')
   const longAgo = new Date(Date.now() - 11 * 60_000)
   utimesSync(join(busy, '.publishing'), longAgo, longAgo)
   expect(await run('publish', path('first'), '--log', busy, '--key', path('other.key'))).toBe(0)
   const logKey = `log.example+00000000+${'A'.repeat(44)}`
   await build('elsewhere', { log_key: logKey })
   const other = run('publish', path('elsewhere'), '--log', path('x'), '--key', path('other.key'))
-  await expect(other).rejects.toThrow('the manifest is for the log')
+  expect(await thrown(other)).toThrow('the manifest is for the log')
 })
 
 test('an unknown subcommand is a wrong call', async () => {
-  await expect(run('burn')).rejects.toThrow('build|check|explain|diff|enroll|key|publish')
+  expect(await thrown(run('burn'))).toThrow('build|check|explain|diff|enroll|key|publish')
 })
 
 test('TDX rules get the highest TCB recovery that is known, and keep their own', async () => {
@@ -262,7 +265,7 @@ test('TDX rules get the highest TCB recovery that is known, and keep their own',
   expect(minimumOf('told')).toEqual([undefined, 23])
   await build('after', {}, '--previous', path('told'))
   expect(minimumOf('after')).toEqual([undefined, 23])
-  await expect(build('none', {}, '--tcb-info', path('weights.bin'))).rejects.toThrow('no TCB info')
+  expect(await thrown(build('none', {}, '--tcb-info', path('weights.bin')))).toThrow('no TCB info')
 })
 
 test('a TDX rule without a minimum TCB recovery is warned about, or refused', async () => {
@@ -319,7 +322,7 @@ test('a machine is enrolled by its evidence, and the change is shown', async () 
 
   const device = 'nvidia/attestation-sdk/switch_evidence_ls10.json'
   const at = '2026-06-01T00:00:00Z'
-  await expect(enroll(device, 'nvidia-gpu', at, ...next('e2', 'e4'))).rejects.toThrow('give --rule')
+  expect(await thrown(enroll(device, 'nvidia-gpu', at, ...next('e2', 'e4')))).toThrow('give --rule')
   expect(await enroll(device, 'nvidia-gpu', at, ...next('e2', 'e4'), '--rule', '2')).toBe(0)
   const fourth = JSON.parse(readFileSync(path('e4'), 'utf8'))
   const { switch_serials } = fourth.roles.worker.accept[1].devices['nvidia-gpu']
@@ -347,9 +350,9 @@ test('a machine that is not authentic, or that no rule is for, is not enrolled',
   expect(complained).toContain('debug_enabled')
   expect(existsSync(path('e6'))).toBe(false)
   const good = ['snp/virtee-milan/report.hex', 'snp', '2025-06-15T00:00:00Z', ...milan] as const
-  await expect(enroll(...good, ...next, '--rule', '2')).rejects.toThrow('rule 2 is not for snp')
-  await expect(enroll(...good, ...next, '--role', 'proxyless')).rejects.toThrow('no role proxyless')
+  expect(await thrown(enroll(...good, ...next, '--rule', '2'))).toThrow('rule 2 is not for snp')
+  expect(await thrown(enroll(...good, ...next, '--role', 'proxyless'))).toThrow('no role proxyless')
   await build('tdx', { worker: [world.tdxRule] })
   const other = ['--previous', path('tdx'), '--out', path('e6')]
-  await expect(enroll(...good, ...other)).rejects.toThrow('no rule for snp')
+  expect(await thrown(enroll(...good, ...other))).toThrow('no rule for snp')
 })

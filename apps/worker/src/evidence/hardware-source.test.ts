@@ -6,6 +6,7 @@ import {
   verifyWorker,
 } from '@privatemode/attestation'
 import { gpuOcsp } from '../../../../packages/attestation/src/testing/nvidia-world.ts'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import type { EvidenceSource } from './evidence-source.ts'
 import { formatTable, tableGuids } from './testing/certificate-table-writer.ts'
 import { type TestMachine, testMachine } from './testing/test-machine.ts'
@@ -120,7 +121,7 @@ test.each([
   const source = await machine.choose(machine.kernel(cpu), '--gpus', '1')
   expect(logged('collateral could not be had').length).toBeGreaterThan(0)
   expect(logged('own evidence would be refused')[0]).toContain(`code=${code}`)
-  await expect(verify(source)).rejects.toMatchObject({ code })
+  expect(await rejection(verify(source))).toMatchObject({ code })
 })
 
 test('a vendor that cannot be reached at all costs collateral, not the start', async () => {
@@ -184,12 +185,12 @@ test('an endless answer of a vendor is given up', async () => {
 test('no evidence at all is made for a GPU that does not attest', async () => {
   machine.vendors.instead.set('/gpu', () => Response.json({ result_code: 1, evidences: null }))
   const starting = machine.choose(machine.kernel('snp'), '--gpus', '1')
-  await expect(starting).rejects.toMatchObject({ code: 'gpu_evidence_unavailable' })
+  expect(await rejection(starting)).toMatchObject({ code: 'gpu_evidence_unavailable' })
 })
 
 test('fewer GPUs than the machine is said to have are an error', async () => {
   const starting = machine.choose(machine.kernel('snp'), '--gpus', '2')
-  await expect(starting).rejects.toThrow('evidence of 1 GPUs, expected 2')
+  expect(await thrown(starting)).toThrow('evidence of 1 GPUs, expected 2')
 })
 
 test('a report that holds other data than was asked for does not leave the worker', async () => {
@@ -198,7 +199,7 @@ test('a report that holds other data than was asked for does not leave the worke
     machine.kernel('snp', { report: () => amd.signReport() }),
     machine.kernel('tdx', { report: () => intel.makeQuote() }),
   ]) {
-    await expect(machine.choose(tree)).rejects.toMatchObject({ code: 'report_conflict' })
+    expect(await rejection(machine.choose(tree))).toMatchObject({ code: 'report_conflict' })
   }
 })
 
@@ -211,12 +212,12 @@ test('a machine that turns into another kind is refused', async () => {
       : snp.read(entry, attribute, limit)
   const source = await machine.choose({ ...snp, read })
   turned = true
-  await expect(verify(source)).rejects.toMatchObject({ code: 'report_unavailable' })
+  expect(await rejection(verify(source))).toMatchObject({ code: 'report_unavailable' })
 })
 
 test('evidence is bound to its nonce', async () => {
   const source = await machine.choose(machine.kernel('snp'), '--gpus', '1')
   const { evidence } = await ask(source)
   const other = verifyWorker({ ...(await machine.inputs()), evidence })
-  await expect(other).rejects.toMatchObject({ code: 'binding_mismatch' })
+  expect(await rejection(other)).toMatchObject({ code: 'binding_mismatch' })
 })

@@ -4,6 +4,7 @@ import {
   chatModel,
   ScriptedEngine,
 } from '../../../../packages/inference/src/testing/scripted-engine.ts'
+import { thrown } from '../../../../test/rejection.ts'
 import { MeteredEngine } from './metered-engine.ts'
 import { serveMetrics } from './serve-metrics.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
@@ -98,7 +99,7 @@ test('a call that is refused, left or aborted is counted no longer', async () =>
       throw new Error('refused')
     },
   })
-  await expect(refused.call(false)).rejects.toThrow('refused')
+  expect(await thrown(refused.call(false))).toThrow('refused')
   expect(refused.read()).toEqual([0, 0, 0])
   const { call, read } = watching({ deltas: [{ content: 'a' }] })
   const left = await call(true)

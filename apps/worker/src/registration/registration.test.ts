@@ -45,16 +45,21 @@ test.each([
 })
 
 test('an attempt that took longer than the pause is followed by the next at once', async () => {
-  const begunMs: number[] = []
+  const gapsMs: number[] = []
+  const enough = Promise.withResolvers<void>()
+  let attempts = 0
+  let endedMs = 0
   const registration = registering(async () => {
-    begunMs.push(performance.now())
-    if (begunMs.length > 1) return new Response('{}')
-    await Bun.sleep(2_100)
+    if (attempts++ === 0) return Response.json({ lease_seconds: 1, drain: false })
+    if (endedMs > 0) gapsMs.push(performance.now() - endedMs)
+    if (gapsMs.length === 4) enough.resolve()
+    await Bun.sleep(450) // the pause of this lease is a third of a second
+    endedMs = performance.now()
     throw new Error('did not answer in time')
   })
   await registration.start()
-  for (let wait = 0; wait < 100 && begunMs.length < 2; wait++) await Bun.sleep(20)
+  await enough.promise
   await registration.leave()
-  const [first = 0, second = Number.POSITIVE_INFINITY] = begunMs
-  expect(second - first).toBeLessThan(4_000)
-}, 30_000)
+  // The least of four: on a busy core any one of them may be late.
+  expect(Math.min(...gapsMs)).toBeLessThan(200)
+}, 60_000)

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type AnswerPart, type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelope'
+import { thrown } from '../../../../test/rejection.ts'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { type Begun, sealFromStart, sealShaped } from './seal-shaped.ts'
 import { type StreamShape, shapedUnits, shapeOf } from './traffic-shape.ts'
@@ -138,7 +139,7 @@ test('neither an engine in a hurry nor a late clock makes a tick longer than a f
 test('an engine that fails in mid-stream gives no authenticated end', async () => {
   for (const marksWhole of [false, true]) {
     const failed = shaped(['one', 'two'], { marksWhole }, new Error('engine'))
-    await expect(failed).rejects.toThrow('engine')
+    expect(await thrown(failed)).toThrow('engine')
   }
 })
 
@@ -155,7 +156,7 @@ test('a reader that went away stops the stream', async () => {
   }
   const stream = endless()
   const sealing = sealShaped(await outgoing(), stream, shape, sink)
-  await expect(sealing).rejects.toThrow('gone')
+  expect(await thrown(sealing)).toThrow('gone')
   await stream.return(undefined)
 })
 
@@ -180,7 +181,7 @@ test('that the body has gone out is told when it has, and not when only padding 
     const out = { ...(await outgoing()), whole: () => void whole++ }
     // Long enough to be cut in its padding, even if a late clock sends many frames together.
     const long = { ...shape, leastUnits: 64 }
-    await expect(sealShaped(out, pieces(['all of it']), long, sink)).rejects.toThrow('gone')
+    expect(await thrown(sealShaped(out, pieces(['all of it']), long, sink))).toThrow('gone')
     expect(Math.min(whole, 1)).toBe(told)
   }
 })
@@ -222,5 +223,5 @@ test('an answer that never begins gives no authenticated end', async () => {
   const failed = Promise.reject(new Error('engine'))
   const { sealer } = await outgoing()
   const sealing = sealFromStart(sealer, failed, shape, () => {})
-  await expect(sealing).rejects.toThrow('engine')
+  expect(await thrown(sealing)).toThrow('engine')
 })

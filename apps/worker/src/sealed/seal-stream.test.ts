@@ -1,5 +1,6 @@
 import { expect, spyOn, test } from 'bun:test'
 import { type Bytes, encodeText, joinBytes } from '@privatemode/protocol/envelope'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { sealPieces, sealWhole } from './seal-stream.ts'
 
@@ -7,8 +8,8 @@ test('an engine that fails in mid-stream gives no authenticated end', async () =
   const sent: Bytes[] = []
   const sink = (bytes: Bytes) => void sent.push(bytes)
   const failing = sealPieces(await outgoing(), pieces(['one'], new Error('engine')), sink)
-  await expect(failing).rejects.toThrow('engine')
-  await expect(open(joinBytes(sent))).rejects.toMatchObject({ code: 'truncated' })
+  expect(await thrown(failing)).toThrow('engine')
+  expect(await rejection(open(joinBytes(sent)))).toMatchObject({ code: 'truncated' })
 })
 
 test('short answers that are not streamed all have one length, long ones full frames', async () => {

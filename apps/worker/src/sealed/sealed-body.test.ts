@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { encodeText } from '@privatemode/protocol/envelope'
+import { thrown } from '../../../../test/rejection.ts'
 import type { Sink } from './seal-stream.ts'
 import { sealedBody } from './sealed-body.ts'
 
@@ -65,5 +66,5 @@ test('what fails before its first bytes is no body', async () => {
     throw new Error('no key')
   }
   const body = sealedBody(seal, new AbortController().signal, unwanted)
-  await expect(body).rejects.toThrow('no key')
+  expect(await thrown(body)).toThrow('no key')
 })

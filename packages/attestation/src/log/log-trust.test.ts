@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import { newSigner } from '../testing/memory-log.ts'
 import { type LogTrust, parseLogTrust } from './log-trust.ts'
 
@@ -39,5 +40,5 @@ test.each<[string, () => Partial<LogTrust>, string]>([
   ['half a witness', () => ({ quorum: 0.5 }), 'quorum is not a count'],
 ])('%s is refused', async (_, changed, message) => {
   const refusal = { code: 'log_malformed', message: expect.stringContaining(message) }
-  await expect(parseLogTrust({ ...trust, ...changed() })).rejects.toMatchObject(refusal)
+  expect(await rejection(parseLogTrust({ ...trust, ...changed() }))).toMatchObject(refusal)
 })

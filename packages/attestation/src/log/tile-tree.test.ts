@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'bun:test'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import vectors from '../../../../test/vectors/tlog.json'
 import { formatHex, parseHex, utf8 } from '../bytes.ts'
 import { entries, MemoryLog } from '../testing/memory-log.ts'
@@ -69,8 +70,8 @@ test('the roots of every earlier size come out of the tiles of the latest', asyn
 test('what a reader refuses keeps its code, and every other failure has the one for it', async () => {
   const failing = (error: Error) => new TileTree(() => Promise.reject(error), 600).root()
   const refusal = new AttestationError('log_malformed', 'the answer is too long')
-  await expect(failing(refusal)).rejects.toBe(refusal)
-  await expect(failing(new Error('gone'))).rejects.toMatchObject({ code: 'log_unreachable' })
+  expect(await rejection(failing(refusal))).toBe(refusal)
+  expect(await rejection(failing(new Error('gone')))).toMatchObject({ code: 'log_unreachable' })
 })
 
 test('paths of tiles are those of the specification', () => {
@@ -94,14 +95,14 @@ test('entries are read back, also where only the full bundle is left', async () 
 
 test('a read that fails and a file that is missing are told as unreachable', async () => {
   const broken = new TileTree(() => Promise.reject(new Error('no network')), 5)
-  await expect(broken.root()).rejects.toThrow('log file tile/0/000.p/5 could not be read')
+  expect(await thrown(broken.root())).toThrow('log file tile/0/000.p/5 could not be read')
   const empty = new TileTree(async () => undefined, 5)
-  await expect(empty.root()).rejects.toMatchObject({ code: 'log_unreachable' })
+  expect(await rejection(empty.root())).toMatchObject({ code: 'log_unreachable' })
 })
 
 test('a file longer than was asked for is refused, whoever read it', async () => {
   const endless = new TileTree(async () => new Uint8Array(32 * 256 + 1), 5)
-  await expect(endless.root()).rejects.toThrow('is over 8192 bytes')
+  expect(await thrown(endless.root())).toThrow('is over 8192 bytes')
 })
 
 test('a tile or bundle of the wrong length is refused', async () => {
@@ -110,6 +111,6 @@ test('a tile or bundle of the wrong length is refused', async () => {
     cut.files.set(path, cut.files.get(path)!.subarray(1))
     const tree = new TileTree(cut.read, 600)
     const read = path.includes('entries') ? tree.entry(599) : tree.root()
-    await expect(read).rejects.toMatchObject({ code: 'log_malformed' })
+    expect(await rejection(read)).toMatchObject({ code: 'log_malformed' })
   }
 })

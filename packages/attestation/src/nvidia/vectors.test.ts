@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import { formatHex, parseBase64, parseHex } from '../bytes.ts'
 import type { NvidiaGpuEvidence } from '../evidence.ts'
 import { nvidiaContextAt, readNvidiaEvidence } from '../testing/nvidia-vectors.ts'
@@ -66,9 +67,9 @@ describe('real evidence', () => {
     const matched = await compareNvidiaRims(report, evidence, context, transcript)
     expect([...matched]).toEqual(['vbios'])
     expect(transcript.checks.at(-1)?.detail).toBe('12 measurements as published')
-    await expect(
-      authenticateNvidiaGpu(evidence, nonce, context, new Transcript()),
-    ).rejects.toMatchObject({ code: 'collateral_missing' })
+    expect(
+      await rejection(authenticateNvidiaGpu(evidence, nonce, context, new Transcript())),
+    ).toMatchObject({ code: 'collateral_missing' })
   })
 
   const report = (
@@ -98,7 +99,7 @@ describe('real evidence', () => {
     expect(claims.driverVersion).toBe(driverVersion)
     expect(claims.nonce).toBe(formatHex(nonce))
     const wrong = report(evidence, new Uint8Array(32))
-    await expect(wrong).rejects.toMatchObject({ code: 'nonce_mismatch' })
+    expect(await rejection(wrong)).toMatchObject({ code: 'nonce_mismatch' })
   })
 
   test('without a revocation answer is refused where unknown is not tolerated', async () => {
@@ -109,7 +110,7 @@ describe('real evidence', () => {
       context,
       new Transcript(),
     )
-    await expect(attempt).rejects.toMatchObject({ code: 'revocation_unknown' })
+    expect(await rejection(attempt)).toMatchObject({ code: 'revocation_unknown' })
   })
 
   const coco = 'coco/hopper_coco_report1.txt'
@@ -121,7 +122,7 @@ describe('real evidence', () => {
     [coco, 'coco/hopper_cert_chain_case3.txt', 'chain_mismatch'],
     [coco, 'coco/hopper_cert_chain_case4.txt', 'chain_mismatch'],
   ])('%s with %s is refused: %s', async (file, chain, code) => {
-    await expect(report(readNvidiaEvidence(file, chain))).rejects.toMatchObject({ code })
+    expect(await rejection(report(readNvidiaEvidence(file, chain)))).toMatchObject({ code })
   })
 
   const expired = [
@@ -181,6 +182,6 @@ describe('real evidence', () => {
       nvidiaContextAt(at),
       new Transcript(),
     )
-    await expect(attempt).rejects.toMatchObject({ code })
+    expect(await rejection(attempt)).toMatchObject({ code })
   })
 })

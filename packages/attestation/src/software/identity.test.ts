@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { X509Certificate } from 'node:crypto'
+import { rejection } from '../../../../test/rejection.ts'
 import { utf8 } from '../bytes.ts'
 import { noon } from '../testing/software-world.ts'
 import {
@@ -52,6 +53,6 @@ test('a stored identity with an unknown field or a broken key is refused', async
     { ...stored, certificates: [] },
   ]) {
     const parsed = parseSoftwareIdentity(utf8(JSON.stringify(changed)))
-    await expect(parsed).rejects.toMatchObject({ code: 'certificate_malformed' })
+    expect(await rejection(parsed)).toMatchObject({ code: 'certificate_malformed' })
   }
 })

@@ -1,5 +1,6 @@
 /** Runs the NVIDIA verifier over evidence of one test vendor, whole or with one thing changed. */
 import { expect } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import { type Bytes, formatBase64 } from '../bytes.ts'
 import type { AuthenticityContext, NvidiaGpuEvidence } from '../evidence.ts'
 import { authenticateNvidiaGpu } from '../nvidia/authenticate-nvidia.ts'
@@ -53,7 +54,7 @@ export async function refused(
   attempt: Attempt = {},
 ): Promise<void> {
   const transcript = new Transcript()
-  await expect(authenticate(evidence, attempt, transcript)).rejects.toMatchObject({ code })
+  expect(await rejection(authenticate(evidence, attempt, transcript))).toMatchObject({ code })
   expect(transcript.checks.at(-1)).toMatchObject({ id, result: 'failed' })
 }
 

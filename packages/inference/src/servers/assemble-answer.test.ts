@@ -1,5 +1,6 @@
 /** A whole answer from a stream has all that the server said, also what nobody here knows. */
 import { describe, expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import type { JsonObject } from '../engine.ts'
 import { assembleAnswer } from './assemble-answer.ts'
 
@@ -90,5 +91,5 @@ test('completions are joined with their log probabilities', async () => {
 
 test('an answer that was not finished is none', async () => {
   for (const chunks of [[], [{ choices: [], usage }], [chat(0, { content: 'a' })]])
-    await expect(assembleAnswer(from(chunks))).rejects.toMatchObject({ code: 'engine_failed' })
+    expect(await rejection(assembleAnswer(from(chunks)))).toMatchObject({ code: 'engine_failed' })
 })

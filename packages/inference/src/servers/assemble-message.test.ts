@@ -1,5 +1,6 @@
 /** A whole message from its events: calls are put together, and pieces that are none are refused. */
 import { expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import type { JsonObject } from '../engine.ts'
 import { assembleNative } from './assemble-message.ts'
 
@@ -30,7 +31,7 @@ test('a call without pieces keeps the input it began with', async () => {
 
 test('a piece of a call that is no text has failed, also where it reads as JSON', async () => {
   for (const none of [undefined, null, 7, { text: '{}' }, ['{}']]) {
-    await expect(assemble(piece(none))).rejects.toMatchObject({
+    expect(await rejection(assemble(piece(none)))).toMatchObject({
       code: 'engine_failed',
       message: 'the model server sent a piece of a call that is no text',
     })
@@ -38,14 +39,14 @@ test('a piece of a call that is no text has failed, also where it reads as JSON'
 })
 
 test('a call that is not JSON has failed, and the failure does not quote it', async () => {
-  await expect(assemble(piece('{"at": "se'))).rejects.toMatchObject({
+  expect(await rejection(assemble(piece('{"at": "se')))).toMatchObject({
     code: 'engine_failed',
     message: 'the model server sent a call that is not JSON',
   })
 })
 
 test.each([undefined, null, 'text', 7])('a delta that is %p has failed', async (delta) => {
-  await expect(assemble(delta)).rejects.toMatchObject({
+  expect(await rejection(assemble(delta))).toMatchObject({
     code: 'engine_failed',
     message: 'the model server sent a piece of an answer with nothing in it',
   })

@@ -1,5 +1,6 @@
 /** Model servers that answer with something else than what they promise: always a clear failure. */
 import { describe, expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import type { Engine, EngineCall } from '../engine.ts'
 import {
   callOf as callWith,
@@ -44,8 +45,8 @@ describe('streams', () => {
   for (const [what, text, message] of broken)
     test(`one that ${what} has failed, however it is asked for`, async () => {
       const engine = await connect({ '/v1/chat/completions': sent(text) })
-      await expect(streamed(engine, callOf())).rejects.toMatchObject(failed(message))
-      await expect(engine.call(callOf())).rejects.toMatchObject(failed(message))
+      expect(await rejection(streamed(engine, callOf()))).toMatchObject(failed(message))
+      expect(await rejection(engine.call(callOf()))).toMatchObject(failed(message))
     })
 
   test('one with an event that never ends is cut before it fills the memory', async () => {
@@ -53,7 +54,7 @@ describe('streams', () => {
     endless.set(new TextEncoder().encode('data: '))
     const engine = await connect({ '/v1/chat/completions': sent(endless) })
     const message = 'the model server sent an event without end'
-    await expect(streamed(engine, callOf())).rejects.toMatchObject(failed(message))
+    expect(await rejection(streamed(engine, callOf()))).toMatchObject(failed(message))
   })
 })
 
@@ -64,34 +65,36 @@ describe('counting', () => {
     const without = await connect({ '/tokenize': refusal(404) })
     expect(await without.countTokens(body)).toBe(2)
     const refusing = await connect({ '/tokenize': refusal(400) })
-    await expect(refusing.countTokens(body)).rejects.toMatchObject({ code: 'invalid_value' })
+    expect(await rejection(refusing.countTokens(body))).toMatchObject({ code: 'invalid_value' })
     const failing = await connect({ '/tokenize': refusal(500) })
-    await expect(failing.countTokens(body)).rejects.toMatchObject({ code: 'engine_failed' })
+    expect(await rejection(failing.countTokens(body))).toMatchObject({ code: 'engine_failed' })
   })
 
   test('counts that are none are a failure, never a number', async () => {
     const uncounted = 'the model server does not count tokens'
     const message = { ...body, max_tokens: 9 }
     const counter = await connect({ '/v1/messages/count_tokens': () => Response.json({}) })
-    await expect(counter.countTokens(message, 'messages')).rejects.toMatchObject(failed(uncounted))
+    expect(await rejection(counter.countTokens(message, 'messages'))).toMatchObject(
+      failed(uncounted),
+    )
     const answers = {
       '/tokenize': () => Response.json({}),
       '/v1/chat/completions': () => Response.json({ choices: [] }),
     }
     const engine = await connect(answers)
-    await expect(engine.countTokens(body)).rejects.toMatchObject(failed(uncounted))
+    expect(await rejection(engine.countTokens(body))).toMatchObject(failed(uncounted))
   })
 
   test('an answer that is no JSON is a failure', async () => {
     const engine = await connect({ '/tokenize': sent('<html>SECRET</html>') })
     const message = 'the model server sent no JSON'
-    await expect(engine.countTokens(body)).rejects.toMatchObject(failed(message))
+    expect(await rejection(engine.countTokens(body))).toMatchObject(failed(message))
   })
 
   test('an answer that breaks off is a server that is away', async () => {
     const cut = () => new Response(new ReadableStream({ pull: (answer) => answer.error('cut') }))
     const engine = await connect({ '/tokenize': cut })
-    await expect(engine.countTokens(body)).rejects.toMatchObject({ code: 'engine_unavailable' })
+    expect(await rejection(engine.countTokens(body))).toMatchObject({ code: 'engine_unavailable' })
   })
 })
 
@@ -99,6 +102,6 @@ test('an engine that was closed answers nothing more', async () => {
   const engine = await connect({})
   await engine.close()
   const closed = { code: 'engine_unavailable', message: 'the engine was closed' }
-  await expect(engine.call(callOf())).rejects.toMatchObject(closed)
+  expect(await rejection(engine.call(callOf()))).toMatchObject(closed)
   expect(() => engine.countTokens(body)).toThrow('the engine was closed')
 })

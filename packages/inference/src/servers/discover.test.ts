@@ -1,5 +1,6 @@
 /** Servers are told apart, their models tried out, and those that mix caches refused. */
 import { describe, expect, test } from 'bun:test'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import type { Engine, JsonObject } from '../engine.ts'
 import { closeAfterEach, connectTo, type Settings, serve } from '../testing/connected-engine.ts'
 import type { ScriptedServerOptions } from '../testing/scripted-server.ts'
@@ -58,16 +59,16 @@ describe('discovery', () => {
     })
     const at = { baseUrl: 'http://127.0.0.1:1' }
     const locked = connectHttpEngine(at, refuse(401, { error: 'SECRET' }))
-    await expect(locked).rejects.toThrow('/v1/models with status 401: it wants another API key')
+    expect(await thrown(locked)).toThrow('/v1/models with status 401: it wants another API key')
     const elsewhere = connectHttpEngine(at, refuse(404, {}))
-    await expect(elsewhere).rejects.toThrow('answers /v1/models with status 404')
+    expect(await thrown(elsewhere)).toThrow('answers /v1/models with status 404')
     const lists = { data: [{ id: 'm', owned_by: 'vllm' }] }
     const isList = (url: string) => url.endsWith('/v1/models')
     const silent = connectHttpEngine(at, {
       now: () => new Date(),
       fetch: async (url) => Response.json(lists, { status: isList(url) ? 200 : 404 }),
     })
-    await expect(silent).rejects.toThrow('no model of the server answers chat, completions or emb')
+    expect(await thrown(silent)).toThrow('no model of the server answers chat, completions or emb')
   })
 
   test('a server that has chat and no completions is used', async () => {
@@ -76,7 +77,7 @@ describe('discovery', () => {
   })
 
   test('what lists no models is refused', async () => {
-    await expect(connect({ models: [] })).rejects.toMatchObject({
+    expect(await rejection(connect({ models: [] }))).toMatchObject({
       ...{ code: 'engine_unavailable' },
       message: 'the model server lists no models at /v1/models',
     })
@@ -91,7 +92,7 @@ describe('cache isolation', () => {
 
   test('check 83: a server that shares its cache between salts is refused, of any version', async () => {
     for (const kind of ['vllm', 'sglang'] as const)
-      await expect(connect({ kind, cache: 'shared', version: '9.9.9' })).rejects.toMatchObject({
+      expect(await rejection(connect({ kind, cache: 'shared', version: '9.9.9' }))).toMatchObject({
         code: 'engine_unavailable',
         message: expect.stringContaining('shares its cache between salts'),
       })
@@ -99,7 +100,7 @@ describe('cache isolation', () => {
 
   test('check 83: a server that drops salts on one of the paths is refused', async () => {
     for (const path of ['/v1/chat/completions', '/v1/completions'])
-      await expect(connect({ dropsSaltOn: [path], version: '0.26.0' })).rejects.toMatchObject({
+      expect(await rejection(connect({ dropsSaltOn: [path], version: '0.26.0' }))).toMatchObject({
         message: expect.stringContaining('shares its cache between salts'),
       })
   })
@@ -112,7 +113,7 @@ describe('cache isolation', () => {
       { version: 'unknown' },
       { kind: 'sglang' as const, version: '9.0.0' },
     ])
-      await expect(connect({ reportsCache: false, ...options })).rejects.toMatchObject({
+      expect(await rejection(connect({ reportsCache: false, ...options }))).toMatchObject({
         message: expect.stringContaining('not known to keep salts apart'),
       })
   })
@@ -129,7 +130,7 @@ describe('cache isolation', () => {
     const signal = new AbortController().signal
     const call = (endpoint: 'chat' | 'completions') =>
       engine.call({ endpoint, body, stream: false, signal })
-    await expect(call('chat')).rejects.toMatchObject({
+    expect(await rejection(call('chat'))).toMatchObject({
       code: 'unsupported_value',
       message: expect.stringContaining('not proven to keep callers apart'),
     })
@@ -137,7 +138,7 @@ describe('cache isolation', () => {
     const trusted = await connect({ version: '0.27.0', refusesLongOn })
     expect(statesOf(trusted)).toMatchObject({ chat: 'trusted', completions: 'proven' })
     const all = ['/v1/chat/completions', '/v1/completions']
-    await expect(connect({ version: '0.26.0', refusesLongOn: all })).rejects.toMatchObject({
+    expect(await rejection(connect({ version: '0.26.0', refusesLongOn: all }))).toMatchObject({
       message: expect.stringContaining('(the server refused a probe)'),
     })
   })
@@ -172,7 +173,7 @@ describe('cache isolation', () => {
 
   test('a server without salts is refused until the operator accepts a shared cache', async () => {
     for (const kind of ['ollama', 'generic'] as const) {
-      await expect(connect({ kind })).rejects.toMatchObject({
+      expect(await rejection(connect({ kind }))).toMatchObject({
         message: expect.stringContaining('do not know cache salts'),
       })
       await connect({ kind }, { acceptSharedCache: true })
@@ -211,12 +212,15 @@ describe('health', () => {
     const call = () => engine.call({ endpoint: 'chat', body, stream: false, signal })
     server.setDown(true)
     await until(() => news.length === 1)
-    await expect(call()).rejects.toMatchObject({ code: 'engine_unavailable', retryAfterSeconds: 2 })
+    expect(await rejection(call())).toMatchObject({
+      code: 'engine_unavailable',
+      retryAfterSeconds: 2,
+    })
     // It comes back with a cache that mixes salts: it must stay out.
     server.change({ cache: 'shared' })
     server.setDown(false)
     await Bun.sleep(60)
-    await expect(call()).rejects.toMatchObject({ code: 'engine_unavailable' })
+    expect(await rejection(call())).toMatchObject({ code: 'engine_unavailable' })
     server.change({ cache: 'salted' })
     await until(() => news.length === 2)
     expect((await call()).kind).toBe('complete')

@@ -1,5 +1,6 @@
 /** Calls that are given up: the server stops, and what it did until then is known. */
 import { expect, test } from 'bun:test'
+import { rejection } from '../../../../test/rejection.ts'
 import type { EngineUsage, JsonObject } from '../engine.ts'
 import { callOf, chat, closeAfterEach, connect, streamed } from '../testing/connected-engine.ts'
 import { until } from '../testing/until.ts'
@@ -23,7 +24,7 @@ function givenUpAt(tokens: number, fields: JsonObject = {}) {
 test('an abort reaches the server, and what was used is known', async () => {
   const { server, engine } = await connect()
   const { call, seen } = givenUpAt(3)
-  await expect(streamed(engine, call)).rejects.toMatchObject({ code: 'aborted' })
+  expect(await rejection(streamed(engine, call))).toMatchObject({ code: 'aborted' })
   expect(seen.at(-1)).toMatchObject({ completionTokens: 3 })
   await until(() => server.requests[0]?.wasAborted === true)
 })
@@ -39,7 +40,7 @@ test('a whole answer that is given up still counts its prompt', async () => {
   const answering = engine.call(call)
   await until(() => server.requests.length > 0)
   aborter.abort()
-  await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+  expect(await rejection(answering)).toMatchObject({ code: 'aborted' })
   expect(usage?.promptTokens).toBe(5)
   await until(() => server.requests[0]?.wasAborted === true)
 })
@@ -48,7 +49,7 @@ test('a whole answer that is given up counts what was generated for it', async (
   for (const kind of ['vllm', 'sglang'] as const) {
     const { server, engine } = await connect({ kind })
     const { call, seen } = givenUpAt(3)
-    await expect(engine.call(call)).rejects.toMatchObject({ code: 'aborted' })
+    expect(await rejection(engine.call(call))).toMatchObject({ code: 'aborted' })
     expect(seen.at(-1)?.promptTokens).toBe(5)
     expect(seen.at(-1)?.completionTokens).toBeWithin(3, 50)
     await until(() => server.requests[0]?.wasAborted === true)
@@ -60,7 +61,7 @@ test('of several choices that are given up, all count', async () => {
     const { engine } = await connect()
     const { call, seen } = givenUpAt(12, { n: 3 })
     const answering = stream ? streamed(engine, call) : engine.call(call)
-    await expect(answering).rejects.toMatchObject({ code: 'aborted' })
+    expect(await rejection(answering)).toMatchObject({ code: 'aborted' })
     // Each choice is counted by itself: twelve tokens are four of each.
     expect(seen.findIndex(({ completionTokens }) => completionTokens === 12)).toBe(11)
     expect(seen.at(-1)?.promptTokens).toBe(5)
@@ -94,7 +95,7 @@ test('a stream that closes without its end has failed, however quietly it closed
       server.change({ reviseEvents: (all) => [...all.slice(0, -1), ...end] })
       const body = { ...chat('hello'), input: 'hello', max_tokens: 9 }
       const reading = streamed(engine, callOf(body, { endpoint }))
-      await expect(reading).rejects.toMatchObject({ code: 'engine_failed' })
+      expect(await rejection(reading)).toMatchObject({ code: 'engine_failed' })
     }
 })
 

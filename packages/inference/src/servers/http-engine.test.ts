@@ -1,6 +1,7 @@
 /** The HTTP engine against a scripted model server: calls, streams, aborts, failures, health. */
 import { describe, expect, test } from 'bun:test'
 import { Secret } from '@privatemode/service'
+import { rejection } from '../../../../test/rejection.ts'
 import type { EngineUsage, JsonObject } from '../engine.ts'
 import {
   callOf,
@@ -92,7 +93,7 @@ describe('calls', () => {
   test('requests beyond the bound are told to come back', async () => {
     const { engine } = await connect({}, { maxConcurrent: 1 })
     const slow = engine.call(callOf(chat('[[slow 50]] a')))
-    await expect(engine.call(callOf(chat('b')))).rejects.toMatchObject({
+    expect(await rejection(engine.call(callOf(chat('b'))))).toMatchObject({
       code: 'overloaded',
       retryAfterSeconds: 1,
     })
@@ -115,7 +116,7 @@ describe('calls', () => {
 describe('failures', () => {
   test('a server that dies in a stream is a failure, and a retry works', async () => {
     const { engine } = await connect()
-    await expect(streamed(engine, callOf(chat('[[words 9]] [[die 3]]')))).rejects.toMatchObject({
+    expect(await rejection(streamed(engine, callOf(chat('[[words 9]] [[die 3]]'))))).toMatchObject({
       code: 'engine_failed',
     })
     expect(await streamed(engine, callOf(chat('again')))).not.toHaveLength(0)
@@ -123,14 +124,16 @@ describe('failures', () => {
 
   test('an error event in a stream is a failure', async () => {
     const { engine } = await connect()
-    await expect(streamed(engine, callOf(chat('[[words 9]] [[fail 3]]')))).rejects.toMatchObject({
-      code: 'engine_failed',
-    })
+    expect(await rejection(streamed(engine, callOf(chat('[[words 9]] [[fail 3]]'))))).toMatchObject(
+      {
+        code: 'engine_failed',
+      },
+    )
   })
 
   test('a server that says nothing for too long is given up', async () => {
     const { engine } = await connect({}, { silenceMs: 400 })
-    await expect(engine.call(callOf(chat('[[slow 20000]]')))).rejects.toMatchObject({
+    expect(await rejection(engine.call(callOf(chat('[[slow 20000]]'))))).toMatchObject({
       code: 'engine_failed',
     })
   })
@@ -138,7 +141,7 @@ describe('failures', () => {
   test('a prompt that is too long is told as such, though the server miscounts it', async () => {
     const { engine } = await connect({ contextLength: 20 })
     const refused = engine.call(callOf(chat('a '.repeat(40))))
-    await expect(refused).rejects.toMatchObject({
+    expect(await rejection(refused)).toMatchObject({
       code: 'context_length_exceeded',
       promptTokens: undefined,
     })
@@ -147,9 +150,9 @@ describe('failures', () => {
   test('other refusals keep their kind and lose what they quote', async () => {
     const { engine } = await connect()
     const ask = (order: string) => engine.call(callOf(chat(`[[error ${order}]]`, { top_k: 3 })))
-    await expect(
-      ask("400 bad 'top_k' for input 'SECRET words' {'a': 'SECRET'}"),
-    ).rejects.toMatchObject({
+    expect(
+      await rejection(ask("400 bad 'top_k' for input 'SECRET words' {'a': 'SECRET'}")),
+    ).toMatchObject({
       code: 'invalid_value',
       message: 'the model server refused the request: bad top_k for input …',
     })
@@ -158,33 +161,33 @@ describe('failures', () => {
       ['SECRET words', ''],
       ['top_k must be a number, not 4711', 'top_k must be a number, not …'],
     ])
-      await expect(ask(`400 ${text}`)).rejects.toMatchObject({
+      expect(await rejection(ask(`400 ${text}`))).toMatchObject({
         message: `the model server refused the request${shown === '' ? '' : `: ${shown}`}`,
       })
-    await expect(ask('429 slow down')).rejects.toMatchObject({ code: 'overloaded' })
-    await expect(ask('500 SECRET')).rejects.toMatchObject({
+    expect(await rejection(ask('429 slow down'))).toMatchObject({ code: 'overloaded' })
+    expect(await rejection(ask('500 SECRET'))).toMatchObject({
       code: 'engine_failed',
       message: 'the model server answered 500',
     })
-    await expect(ask('401 no')).rejects.toMatchObject({ code: 'engine_unavailable' })
-    await expect(ask('501 no')).rejects.toMatchObject({ code: 'unsupported_value' })
+    expect(await rejection(ask('401 no'))).toMatchObject({ code: 'engine_unavailable' })
+    expect(await rejection(ask('501 no'))).toMatchObject({ code: 'unsupported_value' })
   })
 
   test('a server that sends the prompt elsewhere is not followed', async () => {
     const elsewhere = serve()
     const { server, engine } = await connect()
     server.change({ redirectTo: elsewhere.url })
-    await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({ code: 'engine_failed' })
+    expect(await rejection(engine.call(callOf(chat('a'))))).toMatchObject({ code: 'engine_failed' })
     expect(elsewhere.requests).toHaveLength(0)
   })
 
   test('a server that is not there is unavailable', async () => {
     const { server, engine } = await connect()
     await server.stop()
-    await expect(engine.call(callOf(chat('a')))).rejects.toMatchObject({
+    expect(await rejection(engine.call(callOf(chat('a'))))).toMatchObject({
       code: 'engine_unavailable',
     })
-    await expect(connectTo(server.url)).rejects.toMatchObject({
+    expect(await rejection(connectTo(server.url))).toMatchObject({
       code: 'engine_unavailable',
     })
   })

@@ -1,6 +1,7 @@
 /** What comes together can be taken together; what breaks shows after all that came before it. */
 import { expect, test } from 'bun:test'
 import { encodeEvent } from '@privatemode/protocol/api'
+import { rejection } from '../../../../test/rejection.ts'
 import type { EngineCall, EngineError, JsonObject } from '../engine.ts'
 import { ServerStream } from './read-stream.ts'
 
@@ -58,7 +59,7 @@ test('a failure among chunks that came together shows after those before it, and
   expect(contentOf(stream.ready())).toBe('b')
   expect([stream.ready(), stream.ready()]).toEqual([undefined, undefined])
   expect(closed()).toBe(0)
-  await expect(stream.next()).rejects.toMatchObject({ code: 'engine_failed' })
+  expect(await rejection(stream.next())).toMatchObject({ code: 'engine_failed' })
   expect(closed()).toBe(1)
   expect(told).toEqual(['engine_failed', 'end'])
   expect([(await stream.next()).done, stream.ready()]).toEqual([true, undefined])

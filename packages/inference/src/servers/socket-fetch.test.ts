@@ -1,6 +1,7 @@
 /** Model servers over plain sockets: connections used again, answers in pieces, ends of all kinds. */
 import { afterEach, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
+import { thrown } from '../../../../test/rejection.ts'
 import { until } from '../testing/until.ts'
 import type { ServerAsk } from './server-client.ts'
 import { createSocketFetch } from './socket-fetch.ts'
@@ -81,8 +82,8 @@ test('a connection that died while it was idle is replaced once, a new one is no
   await (await ask('first')).text()
   expect(await (await ask('second')).text()).toBe('ok')
   expect([seen.connections, seen.requests.length]).toEqual([2, 3])
-  await expect(ask('die')).rejects.toThrow()
-  await expect(ask('die')).rejects.toThrow('unreachable')
+  expect(await thrown(ask('die'))).toThrow()
+  expect(await thrown(ask('die'))).toThrow('unreachable')
   expect([seen.connections, seen.requests.length]).toEqual([4, 6])
 })
 
@@ -91,11 +92,11 @@ test('a server that cannot be reached, and who gives up meanwhile, are told so',
   const early = new AbortController()
   const waiting = ask('x', { signal: early.signal })
   early.abort(new Error('enough'))
-  await expect(waiting).rejects.toThrow('enough')
+  expect(await thrown(waiting)).toThrow('enough')
   await until(() => seen.closed === seen.connections)
   expect(seen.requests).toEqual([])
   closing.pop()?.() // the listener
-  await expect(ask('x')).rejects.toThrow('Failed to connect')
+  expect(await thrown(ask('x'))).toThrow('Failed to connect')
 })
 
 test('an answer that breaks off gives what came, then fails', async () => {
@@ -105,9 +106,9 @@ test('an answer that breaks off gives what came, then fails', async () => {
   })
   const reader = (await ask('x')).body!.getReader()
   expect((await reader.read()).value?.length).toBe(3)
-  await expect(reader.read()).rejects.toThrow()
+  expect(await thrown(reader.read())).toThrow()
   const cut = await ask('x')
-  await expect(cut.text()).rejects.toThrow()
+  expect(await thrown(cut.text())).toThrow()
 })
 
 test('who gives up is told so at once, and so is the server', async () => {
@@ -118,13 +119,13 @@ test('who gives up is told so at once, and so is the server', async () => {
   const waiting = ask('silent', { signal: before.signal })
   await until(() => seen.requests.length === 1)
   before.abort(new Error('enough'))
-  await expect(waiting).rejects.toThrow('enough')
+  expect(await thrown(waiting)).toThrow('enough')
   const during = new AbortController()
   const reader = (await ask('begin', { signal: during.signal })).body!.getReader()
   during.abort(new Error('enough'))
-  await expect(reader.read()).rejects.toThrow('enough')
+  expect(await thrown(reader.read())).toThrow('enough')
   await until(() => seen.closed === 2)
-  await expect(ask('x', { signal: AbortSignal.abort(new Error('never')) })).rejects.toThrow('never')
+  expect(await thrown(ask('x', { signal: AbortSignal.abort(new Error('never')) }))).toThrow('never')
 })
 
 test('a server is not read from while nobody reads', async () => {
@@ -155,6 +156,6 @@ test('a server is not read from while nobody reads', async () => {
 test('a header that would be a second request is refused', async () => {
   const { seen, ask } = serve((socket) => void socket.write(whole('ok')))
   const headers = { authorization: 'Bearer a\r\n\r\nGET / HTTP/1.1' }
-  await expect(ask('x', { headers })).rejects.toThrow('character')
+  expect(await thrown(ask('x', { headers }))).toThrow('character')
   expect(seen.connections).toBe(0)
 })

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { rejection, thrown } from '../../../../test/rejection.ts'
 import { decodeText, encodeText, joinBytes } from './byte-strings.ts'
 import type { AeadKey, Bytes } from './crypto-provider.ts'
 import { FrameOpener, FrameSealer } from './frames.ts'
@@ -52,31 +53,31 @@ describe('frames that come together, opened by a provider that answers later', (
         await opener.push(flipped(whole, at))
         opener.finish()
       }
-      await expect(read()).rejects.toMatchObject({ name: 'EnvelopeError' })
+      expect(await rejection(read())).toMatchObject({ name: 'EnvelopeError' })
     }
     const second = push(frame(0), flipped(frame(1), 9), frame(2))
-    await expect(second).rejects.toThrow('frame 1 is not authentic')
+    expect(await thrown(second)).toThrow('frame 1 is not authentic')
   })
 
   test('are refused where one is missing, repeated or out of order', async () => {
     for (const order of [[1], [0, 2], [0, 0], [1, 0], [0, 1, 3]]) {
       const attempt = push(...order.map(frame))
-      await expect(attempt).rejects.toMatchObject({ code: 'authentication_failed' })
+      expect(await rejection(attempt)).toMatchObject({ code: 'authentication_failed' })
     }
   })
 
   test('are refused where bytes follow the end, and blamed on the end where that is forged', async () => {
     const more = Uint8Array.of(0)
-    await expect(push(...frames, more)).rejects.toMatchObject({ code: 'trailing_bytes' })
-    await expect(push(...frames, frame(0))).rejects.toMatchObject({ code: 'trailing_bytes' })
+    expect(await rejection(push(...frames, more))).toMatchObject({ code: 'trailing_bytes' })
+    expect(await rejection(push(...frames, frame(0)))).toMatchObject({ code: 'trailing_bytes' })
     const forged = [frame(0), frame(1), frame(2), flipped(frame(3), 9), more]
-    await expect(push(...forged)).rejects.toMatchObject({ code: 'authentication_failed' })
+    expect(await rejection(push(...forged))).toMatchObject({ code: 'authentication_failed' })
   })
 
   test('leave an error that stays', async () => {
     const opener = new FrameOpener(key)
     const attempt = async () => await opener.push(flipped(frame(0), 9))
-    await expect(attempt()).rejects.toMatchObject({ code: 'authentication_failed' })
+    expect(await rejection(attempt())).toMatchObject({ code: 'authentication_failed' })
     expect(() => opener.push(frame(0))).toThrow('frame 0 is not authentic')
     expect(() => opener.finish()).toThrow('frame 0 is not authentic')
   })

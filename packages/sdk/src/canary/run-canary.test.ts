@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ApiError } from '@privatemode/protocol/api'
+import { rejection } from '../../../../test/rejection.ts'
 import type { AskProbe, Probe } from './cache-probe.ts'
 import { runCanary } from './run-canary.ts'
 
@@ -60,7 +61,7 @@ test('a busy backend is waited for as it asks; another refusal ends the run', as
   const refused = async () => {
     throw new ApiError('invalid_api_key', 'no')
   }
-  await expect(runCanary({ ask: refused })).rejects.toMatchObject({ code: 'invalid_api_key' })
+  expect(await rejection(runCanary({ ask: refused }))).toMatchObject({ code: 'invalid_api_key' })
 })
 
 test('an abort ends the run', async () => {
@@ -71,7 +72,7 @@ test('an abort ends the run', async () => {
     signal.throwIfAborted()
     return good(probe, signal)
   }
-  await expect(runCanary({ ask, signal: stop.signal })).rejects.toMatchObject({
+  expect(await rejection(runCanary({ ask, signal: stop.signal }))).toMatchObject({
     name: 'AbortError',
   })
 })

@@ -8,6 +8,7 @@ import {
   type NvidiaWorld,
   signReport,
 } from '../../../../../packages/attestation/src/testing/nvidia-world.ts'
+import { rejection } from '../../../../../test/rejection.ts'
 import { GpuReports, type GpuSettings } from './gpu-reports.ts'
 import { parseGpuOutput } from './parse-gpu-output.ts'
 import { runCommand } from './run-command.ts'
@@ -74,12 +75,12 @@ test('without GPUs nothing is run', async () => {
 
 test('a tool that fails, or is not there, is an error that says so', async () => {
   const failing = reports('fail').read(nonce)
-  await expect(failing).rejects.toMatchObject({
+  expect(await rejection(failing)).toMatchObject({
     code,
     message: expect.stringMatching(/ended with 3: no device found/),
   })
   const missing = reportsOf({ command: ['no-such-program', '{nonce}'] }).read(nonce)
-  await expect(missing).rejects.toMatchObject({
+  expect(await rejection(missing)).toMatchObject({
     code,
     message: expect.stringContaining('set --gpuCommand'),
   })
@@ -88,7 +89,10 @@ test('a tool that fails, or is not there, is an error that says so', async () =>
 test('a tool that hangs is given up in time and killed', async () => {
   const before = performance.now()
   const hanging = reportsOf({ timeoutMs: 3_000 }, 'hang', `${server.url}hold`).read(nonce)
-  await expect(hanging).rejects.toMatchObject({ code, message: expect.stringContaining('3000 ms') })
+  expect(await rejection(hanging)).toMatchObject({
+    code,
+    message: expect.stringContaining('3000 ms'),
+  })
   expect(performance.now() - before).toBeLessThan(10_000)
   await gone.promise
 }, 90_000)
@@ -96,7 +100,7 @@ test('a tool that hangs is given up in time and killed', async () => {
 test('a tool that floods is given up at the limit', async () => {
   const limits = { timeoutMs: 10_000, maxBytes: 100_000 }
   const flooding = runCommand([...tool, 'flood'], {}, limits)
-  await expect(flooding).rejects.toMatchObject({
+  expect(await rejection(flooding)).toMatchObject({
     code,
     message: expect.stringContaining('over 100000 bytes'),
   })

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Bytes } from '@privatemode/protocol/envelope'
+import { rejection, thrown } from '../../../../../test/rejection.ts'
 import {
   errno,
   type FakeKernel,
@@ -46,7 +47,7 @@ test('a provider without certificates of the host has an empty table', async () 
 
 test('a report is refused where another program wrote to the entry in between', async () => {
   const tree = kernel({ disturb: (bump) => bump() })
-  await expect(reports(tree).read(input)).rejects.toMatchObject({ code: 'report_conflict' })
+  expect(await rejection(reports(tree).read(input))).toMatchObject({ code: 'report_conflict' })
   expect(tree.entries()).toEqual([])
 })
 
@@ -57,7 +58,7 @@ test('a write that the kernel did not take is a conflict, too', async () => {
       ? new Uint8Array(8)
       : tree.read(entry, attribute, limit)
   const deaf = { ...tree, write: async () => {}, read }
-  await expect(reports(deaf).read(input)).rejects.toMatchObject({ code: 'report_conflict' })
+  expect(await rejection(reports(deaf).read(input))).toMatchObject({ code: 'report_conflict' })
 })
 
 test('below a service module the lowest privilege level that is allowed is asked for', async () => {
@@ -70,7 +71,7 @@ test('below a service module the lowest privilege level that is allowed is asked
   await reports(kernel({ report, privilegeFloor: 0 })).read(input)
   expect(levels).toEqual([2, 0])
   const odd = reports(kernel({ report, privilegeFloor: 9 })).read(input)
-  await expect(odd).rejects.toMatchObject({ code: 'report_unavailable' })
+  expect(await rejection(odd)).toMatchObject({ code: 'report_unavailable' })
 })
 
 test('an input of another length is refused before the kernel is asked', () => {
@@ -81,7 +82,7 @@ test('an input of another length is refused before the kernel is asked', () => {
 
 test('a report longer than the kernel makes them is refused', async () => {
   const report = async () => new Uint8Array(32 * 1024 + 1)
-  await expect(reports(kernel({ report })).read(input)).rejects.toThrow('over 32768 bytes')
+  expect(await thrown(reports(kernel({ report })).read(input))).toThrow('over 32768 bytes')
 })
 
 test('many requests get their own reports, two entries at a time', async () => {
@@ -130,13 +131,13 @@ test('the kind of machine is found by its provider', async () => {
 test('a machine of another kind, or of an unknown one, is refused', async () => {
   const code = 'no_confidential_hardware'
   const other = detectCpu(reports(kernel()), 'tdx')
-  await expect(other).rejects.toMatchObject({
+  expect(await rejection(other)).toMatchObject({
     code,
     message: expect.stringMatching(/is a snp machine.*is tdx/),
   })
   for (const provider of ['arm_cca_guest', 'constructor', '']) {
     const unknown = detectCpu(reports(kernel({ provider })), undefined)
-    await expect(unknown).rejects.toMatchObject({
+    expect(await rejection(unknown)).toMatchObject({
       code,
       message: expect.stringContaining('does not know'),
     })
@@ -151,7 +152,7 @@ test.each([
 ])('where the tree answers %s, the refusal says the remedy', async (code, message) => {
   const tree = { ...kernel(), create: () => Promise.reject(errno(code)) }
   const found = detectCpu(reports(tree), undefined)
-  await expect(found).rejects.toMatchObject({
+  expect(await rejection(found)).toMatchObject({
     code: 'no_confidential_hardware',
     message: expect.stringMatching(message),
   })
@@ -162,16 +163,16 @@ test('real files are written in place, read whole, and never made', async () => 
   try {
     const tree = configfsTree(path)
     await tree.create('entry')
-    await expect(tree.create('entry')).rejects.toMatchObject({ code: 'EEXIST' })
-    await expect(tree.write('entry', 'inblob', input)).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(await rejection(tree.create('entry'))).toMatchObject({ code: 'EEXIST' })
+    expect(await rejection(tree.write('entry', 'inblob', input))).toMatchObject({ code: 'ENOENT' })
     writeFileSync(join(path, 'entry', 'inblob'), '')
     await tree.write('entry', 'inblob', input)
     expect(new Uint8Array(readFileSync(join(path, 'entry', 'inblob')))).toEqual(input)
     expect(await tree.read('entry', 'inblob', 64)).toEqual(input)
-    await expect(tree.read('entry', 'inblob', 63)).rejects.toThrow('over 63 bytes')
+    expect(await thrown(tree.read('entry', 'inblob', 63))).toThrow('over 63 bytes')
     rmSync(join(path, 'entry', 'inblob'))
     await tree.remove('entry')
-    await expect(tree.read('entry', 'outblob', 1)).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(await rejection(tree.read('entry', 'outblob', 1))).toMatchObject({ code: 'ENOENT' })
   } finally {
     rmSync(path, { recursive: true })
   }
@@ -180,5 +181,5 @@ test('real files are written in place, read whole, and never made', async () => 
 test('a directory that is not there is refused with the remedy, through real files', async () => {
   const tree = configfsTree(join(tmpdir(), 'no-such-directory', 'report'))
   const found = detectCpu(reports(tree), undefined)
-  await expect(found).rejects.toMatchObject({ message: expect.stringContaining('there is no') })
+  expect(await rejection(found)).toMatchObject({ message: expect.stringContaining('there is no') })
 })

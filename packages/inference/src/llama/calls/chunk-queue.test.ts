@@ -1,5 +1,6 @@
 /** The hand-over of chunks between a generator and its reader. */
 import { expect, test } from 'bun:test'
+import { thrown } from '../../../../../test/rejection.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
 test('chunks come in order, also those pushed while the reader waits', async () => {
@@ -19,7 +20,7 @@ test('a failure comes after the chunks before it', async () => {
   queue.fail(new Error('broken'))
   const reader = queue[Symbol.asyncIterator]()
   expect((await reader.next()).value).toBe(1)
-  await expect(reader.next()).rejects.toThrow('broken')
+  expect(await thrown(reader.next())).toThrow('broken')
 })
 
 test('a reader who leaves early is told to the generator, one who stays is not', async () => {

@@ -1,5 +1,6 @@
 /** Function calls and structured answers on a real, very weak model: the grammar does the work. */
 import { afterAll, describe, expect, test } from 'bun:test'
+import { rejection } from '../../../../../test/rejection.ts'
 import { type Answer, ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
 
 const engine = await storyEngine()
@@ -87,7 +88,7 @@ describe('a forced function call', () => {
 
   test('of an unknown function is 400', async () => {
     const tool_choice = { type: 'function', function: { name: 'nothing' } }
-    await expect(chat({ tools: [weather], tool_choice })).rejects.toMatchObject({
+    expect(await rejection(chat({ tools: [weather], tool_choice }))).toMatchObject({
       status: 400,
       param: 'tool_choice',
     })
@@ -95,7 +96,7 @@ describe('a forced function call', () => {
 
   test('with a schema that is none is 400', async () => {
     const broken = { type: 'function', function: { name: 'f', parameters: { type: 'thing' } } }
-    await expect(chat({ tools: [broken], tool_choice: 'required' })).rejects.toMatchObject({
+    expect(await rejection(chat({ tools: [broken], tool_choice: 'required' }))).toMatchObject({
       status: 400,
       param: 'tools',
     })
@@ -178,8 +179,11 @@ describe('a structured answer', () => {
     { type: 'json_schema' },
   ])('with the format %j is 400', async (response_format) => {
     const asked = chat({ response_format })
-    await expect(asked).rejects.toMatchObject({ status: 400 })
-    await expect(asked).rejects.toHaveProperty('param', expect.stringContaining('response_format'))
+    expect(await rejection(asked)).toMatchObject({ status: 400 })
+    expect(await rejection(asked)).toHaveProperty(
+      'param',
+      expect.stringContaining('response_format'),
+    )
   })
 })
 

@@ -1,5 +1,6 @@
 /** A generation that is put under a grammar while it runs. */
 import { afterAll, expect, test } from 'bun:test'
+import { rejection } from '../../../../../test/rejection.ts'
 import { PrefixStore } from '../cache/prefix-store.ts'
 import { SealedMemory } from '../cache/sealed-memory.ts'
 import { ChoiceOutput } from '../calls/choice-output.ts'
@@ -123,7 +124,7 @@ test('an error of the caller ends its own generation and frees the sequence', as
       }),
     ],
   ])
-  await expect(Promise.all(failing)).rejects.toMatchObject({ code: 'engine_failed' })
+  expect(await rejection(Promise.all(failing))).toMatchObject({ code: 'engine_failed' })
   const [end] = await Promise.all(scheduler.start([[task(() => ({ kind: 'stop' }))]]))
   expect(end).toBe('stopped')
 })

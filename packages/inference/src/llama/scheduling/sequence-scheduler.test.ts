@@ -1,5 +1,6 @@
 /** Many requests on few sequences: order, limits, aborts, the end. */
 import { afterEach, expect, test } from 'bun:test'
+import { rejection, thrown } from '../../../../../test/rejection.ts'
 import type { Engine } from '../../engine.ts'
 import { ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
 
@@ -102,14 +103,14 @@ test('closing ends what runs and what waits, and refuses what comes', async () =
   await closing.close()
   for (const outcome of await outcomes)
     expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'engine_unavailable' } })
-  await expect(ask(closing, 'completions', { prompt })).rejects.toThrow()
+  expect(await thrown(ask(closing, 'completions', { prompt }))).toThrow()
 })
 
 test('a file with another digest is not loaded', async () => {
-  await expect(storyEngine({ sha256: '00'.repeat(32) })).rejects.toMatchObject({
+  expect(await rejection(storyEngine({ sha256: '00'.repeat(32) }))).toMatchObject({
     message: expect.stringContaining('is not loaded'),
   })
-  await expect(storyEngine({ path: '/no/such/file.gguf' })).rejects.toMatchObject({
+  expect(await rejection(storyEngine({ path: '/no/such/file.gguf' }))).toMatchObject({
     message: expect.stringContaining('has no file'),
   })
 })
