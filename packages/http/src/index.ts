@@ -4,9 +4,9 @@ export { type ByteRange, emptyRange, joinRanges, viewOf } from './byte-range.ts'
 export { ChunkedScanner } from './chunked.ts'
 export { ClientConnection } from './client-connection.ts'
 export type { ConnectionLimits } from './connection-context.ts'
-export { Fields, type HeaderLookup, hasToken, parseFields } from './head-fields.ts'
 export { ErrorBody } from './error-body.ts'
 export { type ForwardEnd, ForwardedAnswer, type ForwardOwner } from './forwarded-answer.ts'
+export { Fields, type HeaderLookup, hasToken, parseFields } from './head-fields.ts'
 export { HttpExchange } from './http-exchange.ts'
 export { type HttpServer, type HttpServerOptions, serveHttp, type Tls } from './http-server.ts'
 export { explainListenError, ListenError, type ListenErrorCode } from './listen-error.ts'
@@ -23,5 +23,10 @@ export {
   UpstreamConnection,
   type UpstreamMessage,
 } from './upstream-connection.ts'
-export { type PoolLimits, type PooledSink, type PoolOptions, UpstreamPool } from './upstream-pool.ts'
+export {
+  type PooledSink,
+  type PoolLimits,
+  type PoolOptions,
+  UpstreamPool,
+} from './upstream-pool.ts'
 export { whenReady } from './when-ready.ts'
