@@ -16,18 +16,25 @@ export function arrangeHistory(messages: readonly JsonObject[]): JsonObject[] {
     if (message.role === 'system' && message.content === '') continue
     const role = message.role === 'system' ? 'user' : message.role
     const last = arranged.at(-1)
-    if (role === 'user' && last?.role === 'user')
-      last.content = joinContent(last.content, message.content)
+    if (role === 'user' && last?.role === 'user') addContent(last, message.content)
     else arranged.push({ ...message, role })
   }
   return arranged
 }
 
-function joinContent(first: unknown, second: unknown): unknown {
-  if (typeof first === 'string' && typeof second === 'string') return `${first}\n\n${second}`
-  return [...asParts(first), ...asParts(second)]
+/** Adds to the parts that are there: copies would take time by the square of the messages. */
+function addContent(message: JsonObject, added: unknown): void {
+  const { content } = message
+  if (typeof content === 'string' && typeof added === 'string') {
+    message.content = `${content}\n\n${added}`
+    return
+  }
+  const parts = asParts(content)
+  for (const part of asParts(added)) parts.push(part)
+  message.content = parts
 }
 
+/** Lists were made by the translation, so they are ours to add to. */
 function asParts(content: unknown): unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }]
 }

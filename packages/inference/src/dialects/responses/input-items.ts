@@ -100,8 +100,10 @@ function addCall(messages: JsonObject[], item: JsonObject, text: string, at: str
   const id = requireName(item.call_id, `${at}.call_id`)
   const name = requireName(item.name, `${at}.name`)
   const message = openAssistant(messages)
-  const calls = Array.isArray(message.tool_calls) ? message.tool_calls : []
-  message.tool_calls = [...calls, { id, type: 'function', function: { name, arguments: text } }]
+  const call = { id, type: 'function', function: { name, arguments: text } }
+  // In place: a copy for each call would take time by the square of their number.
+  if (Array.isArray(message.tool_calls)) message.tool_calls.push(call)
+  else message.tool_calls = [call]
 }
 
 function addOutput(messages: JsonObject[], item: JsonObject, at: string): void {
