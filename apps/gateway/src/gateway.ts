@@ -8,6 +8,7 @@ import {
   logLevels,
   Tracer,
 } from '@privatemode/service'
+import { CallsAtOnce } from './admin/calls-at-once.ts'
 import { createApp } from './app.ts'
 import { staticFiles } from './files/static-files.ts'
 import { newId } from './keys/api-key.ts'
@@ -46,6 +47,9 @@ const paces = {
   // It has one gateway, which learns of every change as it makes it; and each question costs this thread.
   embedded: { keyAnswerMs: 1_500, viewRefreshMs: 2_000 },
 } as const
+
+/** Of one member; a page of the portal makes a few. */
+const adminCallsAtOnce = 16
 
 export async function startGateway(
   settings: Settings,
@@ -158,6 +162,7 @@ async function assemble(
       refreshWorkers: () => view.refresh(),
       forgetKeys: () => keys.forget(),
       oidc: settings.oidc && oidcSignIn(settings.oidc, log),
+      atOnce: new CallsAtOnce(adminCallsAtOnce),
     },
     portal: settings.portalDir === undefined ? undefined : staticFiles(settings.portalDir),
     watching: { metrics, enabled: settings.metrics },

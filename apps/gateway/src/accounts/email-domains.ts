@@ -4,6 +4,12 @@ import type { Queries, Row } from '../state/database.ts'
 
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1)
 
+/**
+ * Whether lower case makes another person's address of this one: these become i and k in some databases
+ * and something else here, so that guesses would be counted for nobody.
+ */
+export const changesLetter = (email: string): boolean => /[\u0130\u212a]/.test(email)
+
 /** Throws where the address is in a domain of another account. */
 export async function refuseForeignDomain(
   queries: Queries,

@@ -2,6 +2,7 @@
 import type { OidcSignIn } from '../members/oidc.ts'
 import type { Database } from '../state/database.ts'
 import type { Actor } from './actor.ts'
+import type { CallsAtOnce } from './calls-at-once.ts'
 import type { FieldTable, Parsed, Schema } from './fields.ts'
 
 /** What all routes work with. */
@@ -14,6 +15,7 @@ export type AdminParts = {
   /** A change may concern keys: this gateway looks at them anew. */
   readonly forgetKeys: () => void
   readonly oidc: OidcSignIn | undefined
+  readonly atOnce: CallsAtOnce
 }
 
 export type AdminWorker = {

@@ -20,12 +20,19 @@ const day = '2030-01-31T00:00:00Z'
 
 test.each<[string, Field<unknown>, readonly unknown[], readonly unknown[]]>([
   ['text', text(2, 4), ['ab', ' abcd '], ['a', ' a ', 'abcde', 7, null]],
+  [
+    'text that cannot deceive a terminal, a table or an eye',
+    text(1, 9),
+    ['Äpfel 🍏', '日本', 'x-y_z'],
+    ['a\0b', 'a\nb', 'a\r\nb', '\x1b[31mred', 'a\x9bm', 'a\u2028b', '\u202egpj.exe', '\ud800'],
+  ],
+  ['email in letters of its own', email(), ['straße@b'], ['v\u0130ctim@b', 'a\ud800@b']],
   ['secret', secret(4), ['a', ' a '], ['', 'abcde', 7]],
   ['email', email(), ['a@b'], ['a', '@b', 'a@', 'a b@c', 'a@b@c', `${long(253)}@b`, 7]],
   ['oneOf', oneOf('up', 'down'), ['up'], ['UP', 'toString', '', 7]],
   ['flag', flag(), [true, 'true', false, 'false'], ['yes', 1, 0, '']],
   ['wholeNumber', wholeNumber(1, 9), [1, 9, '5'], [0, 10, '10', 1.5, '-1', '', Number.NaN]],
-  ['time', time(), [day, '2030-01-31'], ['2030-13-01', 'tomorrow', '5', 5]],
+  ['time', time(), [day, '2030-01-31'], ['2030-13-01', 'tomorrow', '5', 5, '0000-01-01']],
   ['limits', limitsField(), [{ tokens_per_month: 5 }, {}], [[], 'none', { tokens: 5 }]],
 ])('%s', (_, field, good, bad) => {
   for (const value of good)

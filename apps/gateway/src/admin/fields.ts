@@ -1,5 +1,6 @@
 /** Fields of admin requests: each checks a value and describes itself for the OpenAPI document. */
 import { ApiError } from '@privatemode/protocol/api'
+import { changesLetter } from '../accounts/email-domains.ts'
 import { type Limits, parseLimits } from '../keys/limits.ts'
 
 export type Schema = { readonly [keyword: string]: unknown }
@@ -44,11 +45,15 @@ export function text(minLength: number, maxLength: number): Field<string> {
     schema: { type: 'string', minLength, maxLength },
     parse(value, name) {
       const trimmed = typeof value === 'string' ? value.trim() : ''
-      if (trimmed.length >= minLength && trimmed.length <= maxLength) return trimmed
-      throw refuse(name, `text of ${minLength} to ${maxLength} characters`)
+      const isLong = trimmed.length >= minLength && trimmed.length <= maxLength
+      if (isLong && !unprintable.test(trimmed)) return trimmed
+      throw refuse(name, `printable text of ${minLength} to ${maxLength} characters`)
     },
   }
 }
+
+/** Controls that steer a terminal or turn the direction of text, line breaks, and halves of characters. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 /** A secret is taken as it is, spaces included. */
 export function secret(maxLength: number): Field<string> {
@@ -69,7 +74,8 @@ export function email(): Field<string> {
     parse(value, name) {
       const text = typeof value === 'string' && value.length <= 254 ? value.normalize('NFC') : ''
       const at = text.lastIndexOf('@')
-      const domain = emailShape.test(text) ? asciiDomain(text.slice(at + 1)) : undefined
+      const good = emailShape.test(text) && !changesLetter(text)
+      const domain = good ? asciiDomain(text.slice(at + 1)) : undefined
       if (domain !== undefined) return `${text.slice(0, at)}@${domain}`
       throw refuse(name, 'an e-mail address')
     },
@@ -97,7 +103,7 @@ function asciiDomain(text: string): string | undefined {
   const url = /^[^\s/?#@:[\]\\%]{1,253}$/u.test(text) ? URL.parse(`http://${text}`) : null
   return url === null || url.hostname === '' ? undefined : url.hostname.replace(/\.$/, '')
 }
-const emailShape = /^[^\s@"<>\p{Cc}]+@[^\s@"<>\p{Cc}]+$/u
+const emailShape = /^[^\s@"<>\p{Cc}\p{Cs}]+@[^\s@"<>\p{Cc}\p{Cs}]+$/u
 
 export function oneOf<const Choice extends string>(...choices: Choice[]): Field<Choice> {
   return {
@@ -145,11 +151,13 @@ export function time(): Field<Date> {
     schema: { type: 'string', format: 'date-time' },
     parse(value, name) {
       const date = new Date(typeof value === 'string' && timeShape.test(value) ? value : Number.NaN)
-      if (!Number.isNaN(date.getTime())) return date
+      // NaN is neither; a database has no year 0.
+      if (date.getTime() >= 0 && date.getTime() < latestMs) return date
       throw refuse(name, 'a time such as 2030-01-31T00:00:00Z')
     },
   }
 }
+const latestMs = Date.UTC(10_000, 0, 1)
 const timeShape = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/
 
 export function limitsField(): Field<Limits> {

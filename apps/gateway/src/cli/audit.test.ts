@@ -106,6 +106,10 @@ test('the command fails where something differs or could not be read', async () 
 
 test('cells that a spreadsheet would run or split are made harmless', () => {
   expect(formatCell('=cmd()')).toBe("'=cmd()")
+  for (const text of ['a;=cmd()', 'a\t+1', 'a\n@x', ' =1', '\uff1d1', 'a;"-1"']) {
+    const [safe = ''] = formatCell(text).match(/(?:^|[;\t\n])(?=[\s"]*[=+\-@\uff1d])/) ?? ['none']
+    expect([text, safe]).toEqual([text, 'none'])
+  }
   expect(formatCell('a,"b"')).toBe('"a,""b"""')
   expect(formatCell(-5)).toBe('-5')
 })

@@ -133,5 +133,5 @@ function parseBill(csv: string): Bill {
 
 /** The export keeps spreadsheets from running a text with a mark in front of it. */
 function plainText(cell: string): string {
-  return /^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell
+  return cell.replace(/(^|[;\t\r\n])'(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, '$1')
 }

@@ -195,6 +195,20 @@ test('what no worker can report is given back, and what a dead gateway reserved 
   await untilAdmitted(one, caller)
 })
 
+test('after another worker took over, the report of the first does not end the reservation', async () => {
+  const caller = await callerWith({ tokensPerMonth: 50 })
+  const asked = request(caller)
+  const permit = await one.admit(asked)
+  await permit.moveTo('w_two')
+  const report = { ...usage(caller, 10), admissionId: asked.admissionId }
+  await storeUsage(database, [report])
+  expect(await reserved(caller.keyId)).toHaveLength(1)
+  expect(await admit(two, caller)).toMatchObject({ code: 'rate_limit_exceeded' })
+  await storeUsage(database, [{ ...report, workerId: 'w_two' }])
+  expect(await reserved(caller.keyId)).toEqual([])
+  permit.end(true)
+})
+
 test('a request over the limit of its account leaves nothing reserved for its key', async () => {
   const caller = await callerWith({ tokensPerMonth: 1_000 }, { tokensPerMonth: 0 })
   expect(await admit(one, caller)).toMatchObject({ code: 'insufficient_quota' })

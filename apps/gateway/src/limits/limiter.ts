@@ -23,6 +23,8 @@ export type LimiterOptions = {
 export type Permit = {
   /** Header lines that tell the client where it stands, each ended with CRLF. */
   readonly fields: string
+  /** Called before another worker takes over from one that may report; undefined where nothing is to be done. */
+  readonly moveTo: (workerId: string) => Promise<void> | undefined
   /** Called when the request is over; a request that no worker got cannot be reported. */
   readonly end: (mayBeReported: boolean) => void
 }
@@ -36,7 +38,7 @@ export type LimitedRequest = {
   readonly contextTokens: number | undefined
 }
 
-const unlimited: Permit = { fields: '', end: () => undefined }
+const unlimited: Permit = { fields: '', moveTo: () => undefined, end: () => undefined }
 const tidyMs = 250
 const renewEveryTidies = 12
 /** A worker reports within this; until then the reservation stands for the real tokens. */
@@ -106,15 +108,17 @@ export class Limiter {
       throw error
     }
     let ended = false
+    const { admissionId } = request
+    const hasReserved = monthLimitsOf(caller).length > 0
     return {
       fields: formatLimitFields(path, shown),
+      moveTo: (workerId) =>
+        hasReserved ? this.#reservations.moveTo(admissionId, workerId) : undefined,
       end: (mayBeReported) => {
         if (ended) return
         ended = true
         for (const back of undo) back()
-        if (monthLimitsOf(caller).length > 0) {
-          this.#reservations.end(request.admissionId, mayBeReported)
-        }
+        if (hasReserved) this.#reservations.end(admissionId, mayBeReported)
       },
     }
   }

@@ -80,6 +80,17 @@ export class TokenReservations {
     })
   }
 
+  /**
+   * Another worker takes over from one that may still report: from now on the report of this one alone
+   * ends the reservation, or what it uses would be reserved by nothing.
+   */
+  async moveTo(admissionId: string, workerId: string): Promise<void> {
+    await this.#options.database.query(
+      'update token_reservations set worker_id = $2 where admission_id = $1',
+      [admissionId, workerId],
+    )
+  }
+
   /** The request is over; where no worker can report it, nothing was used. */
   end(admissionId: string, mayBeReported: boolean): void {
     if (!mayBeReported) this.#unused.push(admissionId)

@@ -35,11 +35,14 @@ export function streamUsage(database: Queries, range: UsageRange): ReadableStrea
   })
 }
 
-/** A leading sign would be a formula to a spreadsheet: names are chosen by users. */
+/**
+ * A leading sign would be a formula to a spreadsheet: names are chosen by users. Where a spreadsheet cuts
+ * at semicolons or tabs, a cell begins behind each of them.
+ */
 export function formatCell(value: unknown): string {
   if (value instanceof Date) return value.toISOString()
   if (typeof value === 'number') return String(value)
   const text = String(value)
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  const safe = text.replace(/(^|[;\t\r\n])(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1'")
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

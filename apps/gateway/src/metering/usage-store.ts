@@ -29,17 +29,25 @@ export async function storeUsage(
     // insert waited for it and gave way. It is to be seen now.
     const beaten = stored < known && (await removeLesser(queries, batch))
     const again = beaten ? (await insert(queries, batch)).stored : 0
-    await settle(queries, best)
+    await settle(queries, records)
     return { stored: stored + again, unknown }
   })
 }
 
-/** What was reserved for these requests is used now: both change in one transaction. */
+/**
+ * What was reserved for these requests is used now: both change in one transaction. Where a second worker
+ * took over, the first one's report is not the end.
+ */
 async function settle(queries: Queries, records: readonly UsageRecord[]): Promise<void> {
+  const reported = records.map(({ admissionId, workerId }) => ({
+    ...{ admission_id: admissionId, worker_id: workerId },
+  }))
   await queries.query(
-    `delete from token_reservations
-     where admission_id in (select jsonb_array_elements_text($1::jsonb)::uuid)`,
-    [JSON.stringify(records.map(({ admissionId }) => admissionId))],
+    `delete from token_reservations t
+     using jsonb_to_recordset($1::jsonb) as r(admission_id uuid, worker_id text)
+     where t.admission_id = r.admission_id
+       and (t.worker_id is null or t.worker_id = r.worker_id)`,
+    [JSON.stringify(reported)],
   )
 }
 

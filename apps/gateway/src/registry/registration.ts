@@ -9,8 +9,8 @@ export type Registration = {
   readonly models: readonly ModelObject[]
   readonly sealKeyId: string
   readonly receiptKey: Uint8Array
-  /** What gateways authenticate relayed requests to this worker with; an older worker names none. */
-  readonly relayKey: Uint8Array | undefined
+  /** What gateways authenticate relayed requests to this worker with. */
+  readonly relayKey: Uint8Array
   readonly capacity: number
   readonly active: number
   readonly draining: boolean
@@ -28,7 +28,7 @@ export function parseRegistration(id: string, body: unknown): Registration {
     models: parseModels(wire.models),
     sealKeyId: parseText('seal_key_id', wire.seal_key_id, /^[0-9a-f]{8,128}$/),
     receiptKey: parseKey('receipt_key', wire.receipt_key),
-    relayKey: wire.relay_key === undefined ? undefined : parseKey('relay_key', wire.relay_key),
+    relayKey: parseRelayKey(wire.relay_key),
     capacity: parseCount('capacity', wire.capacity),
     active: parseCount('active', wire.active),
     draining: wire.draining === true,
@@ -53,6 +53,13 @@ function parseModels(value: unknown): ModelObject[] {
     if (model === undefined) throw refuse(`models[${index}]`, 'a model object')
     return model
   })
+}
+
+/** A worker without one is older than admissions: all it did would be booked as lost. */
+function parseRelayKey(value: unknown): Uint8Array {
+  if (value !== undefined) return parseKey('relay_key', value)
+  const message = 'this worker is older than the gateway: its usage could not be billed; upgrade it'
+  throw new ApiError('invalid_value', message, { param: 'relay_key' })
 }
 
 /** Keys of both kinds are as long as `relayKeyBytes`. */

@@ -4,7 +4,7 @@ import { isWorkerId, type RegistrationAnswer } from '@privatemode/protocol/fleet
 import { readJson } from '../http/read-json.ts'
 import type { Database } from '../state/database.ts'
 import { parseRegistration } from './registration.ts'
-import { endLease, renewLease } from './worker-store.ts'
+import { endLease, refuseTooMany, renewLease } from './worker-store.ts'
 import type { WorkerView } from './worker-view.ts'
 
 export type RegistryParts = {
@@ -24,6 +24,7 @@ export async function answerRegistry(
   switch (request.method) {
     case 'PUT': {
       const worker = parseRegistration(workerId, await readJson(request, maxBodyBytes))
+      if (parts.view.find(workerId) === undefined) await refuseTooMany(parts.database, workerId)
       const drain = await renewLease(parts.database, worker, parts.leaseSeconds)
       // This gateway takes a new worker at once, the others with their next refresh.
       if (parts.view.find(workerId) === undefined) await parts.view.refresh()

@@ -5,7 +5,7 @@ import { registrationFields } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { loadOf, orderCandidates } from './choose-worker.ts'
 import { parseRegistration } from './registration.ts'
-import { endLease, listLive, renewLease, requestDrain } from './worker-store.ts'
+import { endLease, listLive, refuseTooMany, renewLease, requestDrain } from './worker-store.ts'
 import { type ViewedWorker, WorkerView } from './worker-view.ts'
 
 let database: Database
@@ -47,6 +47,41 @@ test('a registration that makes no sense is refused', () => {
     expect(() => registration(id)).toThrow(refused)
   }
   expect(registration('w_one').url).toBe('http://10.0.0.7:8095')
+})
+
+test('a worker from before admissions is refused: nothing that it does could be billed', () => {
+  const { relay_key: _, ...older } = wire
+  expect(() => parseRegistration('w_old', older)).toThrow('older than the gateway')
+})
+
+test('receipt keys and dead workers do not pile up, whatever is registered', async () => {
+  const key = (n: number) => Buffer.alloc(32, n).toString('base64')
+  for (let n = 1; n <= 20; n++) {
+    await renewLease(database, registration('w_many', { receipt_key: key(n) }), 600)
+  }
+  const keysOf = (id: string) =>
+    database.query('select 1 from worker_receipt_keys where worker_id = $1', [id])
+  expect(await keysOf('w_many')).toHaveLength(16)
+  await renewLease(database, registration('w_gone'), -2 * 86_400)
+  await database.query(
+    `update worker_receipt_keys set first_seen_at = now() - interval '31 days' where worker_id = 'w_gone'`,
+  )
+  await renewLease(database, registration('w_many', { receipt_key: key(21) }), 600)
+  expect(await keysOf('w_gone')).toEqual([])
+  expect(await database.query(`select 1 from workers where id = 'w_gone'`)).toEqual([])
+  expect(await keysOf('w_many')).toHaveLength(16)
+})
+
+test('no more workers are listed than clients read', async () => {
+  await renewLease(database, registration('w_one'), 600)
+  await database.query(
+    `insert into workers (id, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until)
+     select 'w_' || n, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until
+     from workers, generate_series(1, 4095) as n`,
+  )
+  const refused = await refuseTooMany(database, 'w_more').catch((error: unknown) => error)
+  expect(refused).toMatchObject({ code: 'overloaded' })
+  await refuseTooMany(database, 'w_one')
 })
 
 test('a lease that is not renewed ends, and one that is renewed goes on', async () => {

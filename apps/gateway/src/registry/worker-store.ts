@@ -15,10 +15,10 @@ export async function renewLease(
   worker: Registration,
   leaseSeconds: number,
 ): Promise<boolean> {
-  const [row] = await database.query<{ drain_requested: boolean }>(
+  const [row] = await database.query<{ drain_requested: boolean; is_new: boolean }>(
     `with seen as (
        insert into worker_receipt_keys (worker_id, receipt_key) values ($1, $5)
-       on conflict do nothing)
+       on conflict do nothing returning 1)
      insert into workers as w
        (id, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until,
         relay_key)
@@ -31,7 +31,7 @@ export async function renewLease(
        -- A worker that came back after it was away starts afresh: its drain is done.
        registered_at = case when w.lease_until < now() then now() else w.registered_at end,
        drain_requested = w.drain_requested and w.lease_until >= now()
-     returning drain_requested`,
+     returning drain_requested, exists (select 1 from seen) as is_new`,
     [
       worker.id,
       worker.url,
@@ -42,10 +42,27 @@ export async function renewLease(
       worker.active,
       worker.draining,
       leaseSeconds,
-      worker.relayKey ?? null,
+      worker.relayKey,
     ],
   )
+  if (row?.is_new === true) await forgetDead(database, worker.id)
   return row?.drain_requested === true
+}
+
+/** As many as clients read of a directory. */
+const maxWorkers = 4_096
+
+/** Throws where an id is new and there is no room for it. */
+export async function refuseTooMany(database: Queries, id: string): Promise<void> {
+  const [row] = await database.query<{ known: boolean; live: number }>(
+    `select exists (select 1 from workers where id = $1) as known,
+       (select count(*) from workers where lease_until > now()) as live`,
+    [id],
+  )
+  if (row === undefined || row.known || row.live < maxWorkers) return
+  throw new ApiError('overloaded', `there are ${maxWorkers} workers already`, {
+    retryAfterSeconds: 60,
+  })
 }
 
 export async function endLease(database: Queries, id: string): Promise<void> {
@@ -90,14 +107,14 @@ export async function requestDrain(
 export async function listLive(database: Queries): Promise<LiveWorker[]> {
   const rows = await database.query<WorkerRow>(
     `select id, url, models, seal_key_id, relay_key, capacity, active, draining or drain_requested as draining,
-       registered_at, lease_until from workers where lease_until > now() order by id`,
+       registered_at, lease_until from workers where lease_until > now() and relay_key is not null order by id`,
   )
   return rows.map((row) => ({
     id: row.id,
     url: row.url,
     models: row.models,
     sealKeyId: row.seal_key_id,
-    relayKey: row.relay_key ?? undefined,
+    relayKey: row.relay_key,
     capacity: row.capacity,
     active: row.active,
     draining: row.draining,
@@ -115,9 +132,30 @@ export async function hasLapsed(database: Queries, id: string): Promise<boolean>
   return rows.length === 1
 }
 
-/** Rows of the dead are kept for a day, then go; their receipt keys stay. */
-export async function forgetDead(database: Queries): Promise<void> {
+const keysPerWorker = 16
+const keptDays = 30
+const keptKeys = 100_000
+
+/**
+ * With each key that a worker shows for the first time. Rows of the dead are kept for a day. A worker's
+ * newest keys are kept, as many as reports are verified with, and those of workers that are gone for a month:
+ * reports may be late.
+ */
+async function forgetDead(database: Queries, workerId: string): Promise<void> {
   await database.query(`delete from workers where lease_until < now() - interval '1 day'`)
+  await database.query(
+    `delete from worker_receipt_keys where worker_id = $1 and receipt_key not in (
+       select receipt_key from worker_receipt_keys where worker_id = $1
+       order by first_seen_at desc limit ${keysPerWorker})`,
+    [workerId],
+  )
+  await database.query(
+    `delete from worker_receipt_keys k
+     where not exists (select 1 from workers w where w.id = k.worker_id)
+       and (first_seen_at < now() - make_interval(days => ${keptDays})
+         or first_seen_at < (select first_seen_at from worker_receipt_keys
+           order by first_seen_at desc offset ${keptKeys} limit 1))`,
+  )
 }
 
 type WorkerRow = Row & {
@@ -125,7 +163,7 @@ type WorkerRow = Row & {
   url: string
   models: ModelObject[]
   seal_key_id: string
-  relay_key: Uint8Array | null
+  relay_key: Uint8Array
   capacity: number
   active: number
   draining: boolean

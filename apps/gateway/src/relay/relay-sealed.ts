@@ -135,7 +135,18 @@ class Relay implements AttemptOwner {
       this.#fail(this.#failure ?? none)
       return
     }
-    this.#ask(entry)
+    // A worker that was asked before and did not refuse may still report.
+    const moved = this.#reporting > 0 ? this.#permit?.moveTo(entry.worker.id) : undefined
+    if (moved === undefined) this.#ask(entry)
+    else {
+      moved.then(
+        () => this.#ask(entry),
+        (error: unknown) => {
+          entry.shares.putBack(this.#keyId)
+          this.#fail(error)
+        },
+      )
+    }
   }
 
   #nextWithCapacity(): ViewedWorker | undefined {
@@ -258,7 +269,7 @@ class Relay implements AttemptOwner {
     })
     const sentAtMs = Date.now()
     const relayed = { ...ids, keyRef: this.#keyId, admission, sentAtMs, lengthBytes }
-    const mac = worker.relayKey === undefined ? '' : signRelay(worker.relayKey, relayed)
+    const mac = signRelay(worker.relayKey, relayed)
     return (
       `POST ${fleetPaths.sealed} HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
       `content-type: ${sealedMediaType}\r\ncontent-length: ${lengthBytes}\r\n` +

@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import { admissionShape, relayHeaders, relayText } from '@privatemode/protocol/fleet'
 import { thrown } from '../../../../test/rejection.ts'
 import { type ScriptedWorker, scriptedWorker, sealedHeaders } from '../testing/scripted-worker.ts'
+import { receiptKeyPair, signUsage, usageRecord } from '../testing/signed-usage.ts'
 import { newId, startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
 
 let gateway: TestGateway
@@ -13,7 +14,7 @@ let secret: string
 
 beforeAll(async () => {
   gateway = await startTestGateway({
-    args: ['--leaseSeconds', '600', '--firstByteTimeoutMs', '400'],
+    args: ['--leaseSeconds', '600', '--firstByteTimeoutMs', '2000'],
   })
   secret = (await gateway.createKey()).secret
 })
@@ -92,6 +93,33 @@ test('a worker that does not begin to answer is passed over', async () => {
   one.answer = () => new Promise(() => undefined)
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
   expect(await response.text()).toBe('w_two answers sealed bytes')
+})
+
+test('what a second worker may use stays reserved when the first one reports', async () => {
+  const receipts = receiptKeyPair()
+  const receipt_key = Buffer.from(receipts.publicKey).toString('base64')
+  await gateway.register(one, { receipt_key })
+  const key = await gateway.createKey('limited', { limits: { tokens_per_month: 50 } })
+  const second = Promise.withResolvers<void>()
+  const end = Promise.withResolvers<void>()
+  one.answer = () => new Promise(() => undefined)
+  two.answer = async () => {
+    second.resolve()
+    await end.promise
+    return new Response('late', { headers: sealedHeaders })
+  }
+  const requestId = newId()
+  const running = gateway.seal(key.secret, ['w_one', 'w_two'], { requestId })
+  await second.promise
+  const admission = one.seen[0]?.headers.get(relayHeaders.admission)
+  const record = usageRecord({ admission, request_id: requestId, key_ref: key.id })
+  const report = { records: [signUsage(receipts, record)] }
+  const reported = await gateway.operate('POST', 'registry/usage', report)
+  expect(await reported.json()).toMatchObject({ accepted: 1 })
+  const next = await gateway.seal(key.secret, ['w_two'])
+  expect(await next.json()).toMatchObject({ error: { code: 'rate_limit_exceeded' } })
+  end.resolve()
+  await running
 })
 
 test('when all workers are full the client is told when to come back', async () => {

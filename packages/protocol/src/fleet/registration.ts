@@ -10,7 +10,7 @@ export type RegistrationBody = {
   /** Base64 of the raw Ed25519 key that signs receipts. */
   readonly receipt_key: string
   /** Base64 of the key that authenticates relayed requests; see `relayed-request.ts`. */
-  readonly relay_key?: string
+  readonly relay_key: string
   /** Requests that the worker takes at once. */
   readonly capacity: number
   readonly active: number

@@ -12,6 +12,7 @@ import { knownBrowsers } from './0009-known-browsers.ts'
 import { reservations } from './0010-reservations.ts'
 import { memberLimits } from './0011-member-limits.ts'
 import { emailDomains } from './0012-email-domains.ts'
+import { movedReservations } from './0013-moved-reservations.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   reservations,
   memberLimits,
   emailDomains,
+  movedReservations,
 ]
