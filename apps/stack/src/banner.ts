@@ -1,5 +1,6 @@
 /** What a person sees when everything runs: where to go and what to paste. */
 import { relative } from 'node:path'
+import { type FoundServer, formatFound } from './find-servers.ts'
 import type { Settings } from './settings.ts'
 
 export type BannerFacts = {
@@ -10,6 +11,8 @@ export type BannerFacts = {
   readonly caPath: string
   /** Until somebody has an account. */
   readonly portalLink: string | undefined
+  /** Model servers that run on this machine and are not used. */
+  readonly servers: readonly FoundServer[]
   readonly elapsedSeconds: number
 }
 
@@ -37,6 +40,7 @@ export function formatBanner(facts: BannerFacts): string {
     `  portal      http://127.0.0.1:${gateway}             keys, usage, verification, playground`,
     `  models      ${[...new Set([facts.chatModel, facts.embedModel])].filter(Boolean).join(', ')}`,
     `  API key     in ${keyPath}`,
+    ...(facts.servers.length === 0 ? [] : ['', ...facts.servers.map(formatFound)]),
     ...firstAccount,
     '',
     'Try it:',

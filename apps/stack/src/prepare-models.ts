@@ -5,7 +5,16 @@ import { basename, resolve } from 'node:path'
 import type { ModelListing } from '@privatemode/attestation'
 import { childEnvironment } from '@privatemode/service/end-with-parent'
 import type { Home } from './home.ts'
-import { ensureModel, listModels, type ModelProgress, type ModelRecipe } from './models/index.ts'
+import {
+  ensureHuggingFace,
+  ensureModel,
+  findOllamaModel,
+  huggingFaceId,
+  listModels,
+  type ModelProgress,
+  type ModelRecipe,
+  parseHuggingFace,
+} from './models/index.ts'
 import type { Settings } from './settings.ts'
 import { StackError } from './stack-error.ts'
 
@@ -26,6 +35,7 @@ export async function prepareEngine(
   settings: Settings,
   onProgress: (progress: ModelProgress) => void,
   signal: AbortSignal,
+  say: (line: string) => void,
 ): Promise<string[]> {
   if (settings.engineUrl !== undefined)
     return [
@@ -34,6 +44,18 @@ export async function prepareEngine(
     ]
   const cacheDir = home.at('models')
   const ready = async (name: string, task: ModelEntry['task']): Promise<ModelEntry> => {
+    const stored = findOllamaModel(name, settings.ollamaModels)
+    if (stored !== undefined) return { ...stored, task }
+    const remote = parseHuggingFace(name)
+    if (remote !== undefined) {
+      const { endpoint, token } = settings.huggingFace
+      const { path, sha256 } = await ensureHuggingFace(remote, {
+        ...{ cacheDir, endpoint, onProgress, signal, say },
+        pinsPath: home.at('model-pins.json'),
+        token: token && (() => token.reveal()),
+      })
+      return { id: huggingFaceId(remote), path, task, sha256 }
+    }
     const recipe = listModels().find((known) => known.name === name)
     if (recipe === undefined) return customModel(name, task)
     if (recipe.task !== task) {
@@ -54,7 +76,7 @@ function customModel(path: string, task: ModelEntry['task']): ModelEntry {
     const names = listModels().map((known) => known.name)
     throw new StackError(
       'model_unusable',
-      `${path} is neither a model that can be fetched (${names.join(', ')}) nor a GGUF file`,
+      `${path} is neither a model that can be fetched (${names.join(', ')}) nor a GGUF file; hf:ORG/REPO/FILE.gguf and ollama:NAME work too`,
     )
   }
   return { id: basename(path, '.gguf'), path: resolve(path), task }

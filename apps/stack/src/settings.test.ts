@@ -11,7 +11,13 @@ function parse(...args: string[]): Settings {
 
 const url = 'http://127.0.0.1:8000'
 const engineArguments = (settings: Settings) =>
-  prepareEngine({} as Home, settings, () => {}, new AbortController().signal)
+  prepareEngine(
+    {} as Home,
+    settings,
+    () => {},
+    new AbortController().signal,
+    () => {},
+  )
 
 describe('a model server', () => {
   test('takes the place of every embedded model, also when none is asked for', async () => {
@@ -28,5 +34,20 @@ describe('a model server', () => {
     const settings = parse('--engineUrl', url, '--acceptSharedCache')
     expect(await engineArguments(settings)).toEqual(['--engineUrl', url, '--acceptSharedCache'])
     expect(() => parse('--acceptSharedCache')).toThrow('needs --engineUrl')
+  })
+})
+
+describe('models from elsewhere', () => {
+  test('Hugging Face and the folder of Ollama are taken from their usual variables', () => {
+    const env = { HF_ENDPOINT: 'https://mirror.test/', HF_TOKEN: 'hf_x', OLLAMA_MODELS: '/srv/o' }
+    const parsed = parseSettings({ args: [], env })
+    if (parsed.kind !== 'settings') throw new Error('settings expected')
+    const { huggingFace, ollamaModels } = parsed.settings
+    expect(huggingFace.endpoint).toBe('https://mirror.test')
+    expect(huggingFace.token?.reveal()).toBe('hf_x')
+    expect(ollamaModels).toBe('/srv/o')
+    expect(parse().huggingFace).toEqual({ endpoint: 'https://huggingface.co', token: undefined })
+    expect(parse().isDefaultModel).toBe(true)
+    expect(parse('--chatModel', 'ollama:qwen3').isDefaultModel).toBe(false)
   })
 })

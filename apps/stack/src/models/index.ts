@@ -5,5 +5,12 @@ export {
   type ModelProgress,
   type ReadyModel,
 } from './ensure-model.ts'
+export {
+  ensureHuggingFace,
+  type HuggingFaceFile,
+  huggingFaceId,
+  parseHuggingFace,
+} from './hugging-face.ts'
 export { ModelError, type ModelErrorCode } from './model-error.ts'
 export { listModels, type ModelName, type ModelRecipe } from './model-list.ts'
+export { findOllamaModel } from './ollama-store.ts'

@@ -1,0 +1,77 @@
+/** Looks for model servers that already run on this machine, to say how they can be used. */
+
+export type FoundServer = { readonly name: string; readonly url: string; readonly use: string }
+
+type Probe = {
+  readonly path: string
+  /** How to use the server, told from its answer; undefined if it is something else. */
+  readonly read: (answer: unknown, url: string) => Omit<FoundServer, 'url'> | undefined
+}
+
+const withinMs = 500
+const longestAnswer = 1_000_000
+
+const ollama: Probe = {
+  path: '/api/tags',
+  read(answer) {
+    const models = listOf(answer, 'models').flatMap(({ name }) =>
+      typeof name === 'string' && /^[\w./:-]{1,100}$/.test(name) ? [name] : [],
+    )
+    const [first] = models
+    return first === undefined
+      ? undefined
+      : { name: 'Ollama', use: `--chatModel ollama:${first.replace(/:latest$/, '')}` }
+  },
+}
+
+/** vLLM and llama-server say who owns a model; Ollama's list has another owner and is found above. */
+const openAi: Probe = {
+  path: '/v1/models',
+  read(answer, url) {
+    const owners = listOf(answer, 'data').map(({ owned_by }) => owned_by)
+    const name = owners.includes('vllm')
+      ? 'vLLM'
+      : owners.includes('llamacpp')
+        ? 'llama-server'
+        : undefined
+    return name === undefined ? undefined : { name, use: `--engineUrl ${url}` }
+  },
+}
+
+/** Where each listens unless told otherwise. */
+const usual: readonly (readonly [string, Probe])[] = [
+  ['http://127.0.0.1:11434', ollama],
+  ['http://127.0.0.1:8000', openAi],
+  ['http://127.0.0.1:8081', openAi],
+]
+
+/** Never fails and never takes long: a server that does not answer at once is not mentioned. */
+export async function findServers(places = usual): Promise<FoundServer[]> {
+  const found = await Promise.all(
+    places.map(async ([url, { path, read }]) => {
+      try {
+        const response = await fetch(url + path, {
+          redirect: 'error',
+          signal: AbortSignal.timeout(withinMs),
+        })
+        const text = await response.text()
+        if (!response.ok || text.length > longestAnswer) return undefined
+        const told = read(JSON.parse(text), url)
+        return told === undefined ? undefined : { ...told, url }
+      } catch {
+        return undefined
+      }
+    }),
+  )
+  return found.filter((server) => server !== undefined)
+}
+
+export const formatFound = ({ name, url, use }: FoundServer): string =>
+  `Found ${name} at ${url}; to use it: npm start -- ${use}`
+
+export const probes = { ollama, openAi } as const
+
+function listOf(answer: unknown, field: string): Record<string, unknown>[] {
+  const list = (answer as Record<string, unknown> | null)?.[field]
+  return Array.isArray(list) ? list.filter((each) => typeof each === 'object' && each !== null) : []
+}
