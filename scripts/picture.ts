@@ -22,7 +22,7 @@ const stack = await runStack([], home)
 try {
   const context = await browser.newContext({
     baseURL: stack.gatewayUrl,
-    viewport: { width: 1200, height: 960 },
+    viewport: { width: 1200, height: 1000 },
     deviceScaleFactor: 1.5,
   })
   context.setDefaultTimeout(limitMs)
@@ -34,7 +34,7 @@ try {
   await page.getByText('Receipt verified').click()
   const seen = page.getByText('What the gateway saw of your message')
   await seen.scrollIntoViewIfNeeded()
-  await page.screenshot({ path: join(import.meta.dir, '../docs/playground.png'), fullPage: true })
+  await page.screenshot({ path: join(import.meta.dir, '../docs/playground.png') })
 } finally {
   await browser.close()
   await stack.stop()

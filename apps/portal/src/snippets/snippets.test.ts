@@ -59,3 +59,16 @@ test('a proxy command names host and port, and software attestation only where i
   expect(formatProxyCommand(trial)).toContain('--apiEndpoint http://127.0.0.1:8090')
   expect(formatProxyCommand(trial)).toContain('--softwareRootFingerprint ab')
 })
+
+test('a context too short for an agent is said before the agent is tried, and only there', () => {
+  const told = (id: (typeof snippets)[number]['id'], contextLength?: number) =>
+    formatSnippet(id, { ...inputs, contextLength })
+      .map((step) => step.do)
+      .join(' ')
+  for (const id of ['claude-code', 'opencode'] as const) {
+    expect(told(id, 2048)).toContain('2,048 tokens is too short for coding agents')
+    expect(told(id, 200_000)).not.toContain('too short')
+    expect(told(id)).not.toContain('too short')
+  }
+  expect(told('curl', 2048)).not.toContain('too short')
+})

@@ -9,6 +9,8 @@ export type SnippetInputs = {
   readonly apiKey: string
   /** The authority of the endpoint, where systems do not know it. */
   readonly caFile: string | undefined
+  /** Of the model, in tokens, where it is known. */
+  readonly contextLength?: number | undefined
 }
 
 export type SnippetId =
@@ -48,13 +50,31 @@ export function formatSnippet(id: SnippetId, inputs: SnippetInputs): readonly Sn
     case 'anthropic-js':
       return javascript('@anthropic-ai/sdk', formatAnthropicJs(inputs), inputs)
     case 'claude-code':
-      return [{ do: 'Run in the folder of your project', text: formatClaudeCode(inputs) }]
+      return [
+        {
+          do: `Run in the folder of your project${contextNote(inputs)}`,
+          text: formatClaudeCode(inputs),
+        },
+      ]
     case 'opencode':
       return [
-        { do: 'Save as opencode.json in the folder of your project', text: formatOpencode(inputs) },
+        {
+          do: `Save as opencode.json in the folder of your project${contextNote(inputs)}`,
+          text: formatOpencode(inputs),
+        },
         { do: 'Run there', text: `${nodeAuthority(inputs)}opencode` },
       ]
   }
+}
+
+/** Their instructions and tool descriptions alone fill several thousand tokens. */
+const shortestAgentContext = 16_384
+
+/** Said before it is tried: an agent with a short context fails in ways that do not name the cause. */
+function contextNote({ contextLength }: SnippetInputs): string {
+  if (contextLength === undefined || contextLength >= shortestAgentContext) return ''
+  const tokens = (count: number) => count.toLocaleString('en')
+  return ` (this model's context of ${tokens(contextLength)} tokens is too short for coding agents, which need about ${tokens(shortestAgentContext)})`
 }
 
 const question = 'Write one sentence about the sea.'

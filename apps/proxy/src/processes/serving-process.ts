@@ -1,4 +1,5 @@
 /** One serving process, as the supervisor sees it. */
+import { ownCommand } from '../own-command.ts'
 import { type Answers, Channel } from './channel.ts'
 import { type Report, servingWord, type ToServing, type ToSupervisor } from './questions.ts'
 
@@ -12,7 +13,7 @@ export class ServingProcess {
   readonly #channel: Channel<ToServing, ToSupervisor>
 
   constructor(answers: Answers<ToSupervisor>) {
-    this.#child = Bun.spawn(command(), {
+    this.#child = Bun.spawn([...ownCommand(), servingWord], {
       stdio: ['ignore', 'ignore', 'inherit'],
       serialization: 'json',
       ipc: (message) => this.#channel.receive(message),
@@ -42,11 +43,4 @@ export class ServingProcess {
   kill(): void {
     this.#child.kill('SIGKILL')
   }
-}
-
-/** This program again, compiled or not. */
-function command(): string[] {
-  const compiled = Bun.main.startsWith('/$bunfs/')
-  const start = compiled ? [] : [...process.execArgv, Bun.main]
-  return [process.execPath, ...start, servingWord]
 }

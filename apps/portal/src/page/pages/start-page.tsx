@@ -57,6 +57,7 @@ function Start({ config, models }: StartFacts) {
     model: model === '' ? 'MODEL' : model,
     apiKey: way === 'proxy' ? 'unused' : (secret ?? 'YOUR_API_KEY'),
     caFile: way === 'proxyless' ? config.proxylessCaFile : undefined,
+    contextLength: models.find(({ id }) => id === model)?.context_length,
   })
   return (
     <>

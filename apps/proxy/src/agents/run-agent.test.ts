@@ -1,0 +1,147 @@
+/** The launcher of agents, with programs in their place that print what they were given. */
+import { afterAll, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePorts } from '@privatemode/service/testing'
+import { type AgentName, agentNames, isAgentName, startOf } from './agent-settings.ts'
+import { runAgent } from './run-agent.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'privatemode-launcher-'))
+const bin = join(folder, 'bin')
+mkdirSync(bin)
+const record = join(folder, 'record.json')
+/** Leaves what it was given, with the files that its arguments and variables name. */
+const program = `#!${process.execPath}
+const { appendFileSync, existsSync, readFileSync } = require('node:fs')
+const args = process.argv.slice(2)
+const named = [...args, process.env.OPENCODE_CONFIG ?? ''].filter((path) => /\\.(json|yaml)$/.test(path) && existsSync(path))
+appendFileSync(${JSON.stringify(record)}, JSON.stringify({ args, env: process.env, files: named.map((path) => readFileSync(path, 'utf8')) }) + '\\n')
+process.exit(args.includes('fail') ? 7 : 0)
+`
+for (const name of ['claude', 'codex', 'opencode', 'cline', 'cn', 'aider']) {
+  writeFileSync(join(bin, name), program)
+  chmodSync(join(bin, name), 0o755)
+}
+
+const models = [
+  { id: 'small', tasks: ['generate'], context_length: 2048 },
+  { id: 'large', tasks: ['generate'], context_length: 131_072 },
+  { id: 'vectors', tasks: ['embed'], context_length: 999_999 },
+]
+const proxy = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch(request) {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/privatemode/v1/verification') return Response.json({ ready: true })
+    return Response.json({ data: models })
+  },
+})
+afterAll(async () => {
+  await proxy.stop(true)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Seen = { args: string[]; env: Record<string, string>; files: string[] }
+
+async function launch(agent: AgentName, args: string[], env: Record<string, string> = {}) {
+  rmSync(record, { force: true })
+  const said: string[] = []
+  const code = await runAgent({
+    agent,
+    args,
+    env: { PATH: bin, PRIVATEMODE_PROXY_PORT: String(proxy.port), ...env },
+    proxyCommand: [process.execPath, 'must-not-start.ts'],
+    say: (line) => void said.push(line),
+  })
+  const all = existsSync(record) ? readFileSync(record, 'utf8').trim() : ''
+  const last = all.split('\n').at(-1) ?? ''
+  const seen = last === '' ? undefined : (JSON.parse(last) as Seen)
+  return { code, seen, all, said: said.join('\n') }
+}
+
+test.each(agentNames)(
+  '%s is pointed at the proxy and at the model with the longest context',
+  async (agent) => {
+    const { code, all } = await launch(agent, [])
+    expect(code).toBe(0)
+    expect(all).toContain(`http://127.0.0.1:${proxy.port}`)
+    expect(all).toContain('large')
+  },
+)
+
+test('what follows -- is the own arguments of the agent, and its exit code is ours', async () => {
+  const { code, seen } = await launch('claude', ['--model', 'small', '--', '--model', 'x', 'fail'])
+  expect(code).toBe(7)
+  expect(seen?.args).toEqual(['--model', 'x', 'fail'])
+  expect(seen?.env.ANTHROPIC_MODEL).toBe('small')
+})
+
+test('a context that is too short is said first, a model that is not there stops the start', async () => {
+  expect((await launch('codex', ['--model=small'])).said).toContain('context of 2048 tokens')
+  expect((await launch('codex', ['--model', 'large'])).said).not.toContain('warning')
+  const error = await launch('codex', ['--model', 'none']).catch((e: Error) => e)
+  expect(String(error)).toContain('there are: small, large')
+})
+
+test('an agent that is not installed is named with the command that installs it', async () => {
+  const { code, said } = await launch('aider', [], { PATH: join(folder, 'empty') })
+  expect(code).toBe(127)
+  expect(said).toContain('aider-install')
+})
+
+test('without a proxy, one is started with the flags given, and ends with the agent', async () => {
+  const [port] = freePorts(1)
+  const pidFile = join(folder, 'pid')
+  const stand = join(folder, 'stand-in.ts')
+  writeFileSync(
+    stand,
+    `require('node:fs').writeFileSync(${JSON.stringify(pidFile)}, String(process.pid))
+    Bun.serve({ hostname: '127.0.0.1', port: ${port}, fetch: () => Response.json({ ready: true, data: ${JSON.stringify(models)} }) })`,
+  )
+  const flags = [
+    '--apiEndpoint',
+    'api.test:443',
+    '--manifestLogKey',
+    'log.test+0+x',
+    '--port',
+    String(port),
+  ]
+  const run = {
+    ...{ agent: 'aider' as const, env: { PATH: bin }, say: () => {} },
+    proxyCommand: [process.execPath, stand],
+  }
+  const refused = await runAgent({ ...run, args: ['--port', String(port)] }).catch((e: Error) => e)
+  expect(String(refused)).toContain('--apiEndpoint')
+  const manifest = join(folder, 'manifest.json')
+  writeFileSync(manifest, '{}')
+  const args = [...flags.slice(0, 2), '--manifestPath', manifest, ...flags.slice(4)]
+  expect(await runAgent({ ...run, args })).toBe(0)
+  const pid = Number(readFileSync(pidFile, 'utf8'))
+  expect(() => process.kill(pid, 0)).toThrow()
+})
+
+test('agents have names of their own, and no file of theirs holds more than settings', () => {
+  expect(isAgentName('claude')).toBe(true)
+  expect(isAgentName('--port')).toBe(false)
+  expect(isAgentName(undefined)).toBe(false)
+  const inputs = {
+    url: 'http://127.0.0.1:1',
+    model: 'a"b',
+    contextLength: 1,
+    folder: '/f',
+    args: [],
+  }
+  for (const name of agentNames) {
+    for (const text of Object.values(startOf(name, inputs).files)) JSON.parse(text)
+  }
+})

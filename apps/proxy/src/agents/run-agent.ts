@@ -1,0 +1,159 @@
+/**
+ * `privatemode-proxy AGENT [--model ID] [flags of the proxy] [-- arguments of the agent]`: runs a coding agent through the proxy that
+ * listens on the port, or through one that is started for it and ends with it.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { childEnvironment } from '@privatemode/service/end-with-parent'
+import { readSettings } from '../settings.ts'
+import { type AgentName, shortestAgentContext, startOf } from './agent-settings.ts'
+
+export type AgentRun = {
+  readonly agent: AgentName
+  /** What follows the agent's name on the command line. */
+  readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  /** Starts the proxy's program with these flags. */
+  readonly proxyCommand: readonly string[]
+  readonly say: (line: string) => void
+}
+
+type Model = {
+  readonly id: string
+  readonly tasks?: readonly string[]
+  readonly context_length?: number
+}
+
+const readyWithinMs = 120_000
+const pollMs = 250
+
+/** Returns the exit code of the agent. */
+export async function runAgent({ agent, args, env, proxyCommand, say }: AgentRun): Promise<number> {
+  const { model: wanted, flags, own } = splitArguments(args)
+  const port = portOf(flags, env)
+  const url = `http://127.0.0.1:${port}`
+  const running = await isProxy(url)
+  if (!running) {
+    readSettings({ args: flags, env }) // throws what the proxy would refuse, with the remedy
+    say(`No proxy at ${url}; starting one …`)
+  }
+  const proxy = running ? undefined : startProxy([...proxyCommand, ...flags], env)
+  const folder = mkdtempSync(join(tmpdir(), 'privatemode-agent-'))
+  try {
+    if (proxy !== undefined) await untilReady(url, proxy)
+    const model = chooseModel(await listModels(url), wanted)
+    say(`${agent} uses ${model.id} through ${url}`)
+    const { context_length: contextLength } = model
+    if (contextLength !== undefined && contextLength < shortestAgentContext)
+      say(
+        `warning: ${model.id} has a context of ${contextLength} tokens; coding agents need about ${shortestAgentContext} and will probably fail`,
+      )
+    const start = startOf(agent, { url, model: model.id, contextLength, folder, args: own })
+    for (const [name, text] of Object.entries(start.files)) writeFileSync(join(folder, name), text)
+    const path = Bun.which(start.command, { PATH: env.PATH ?? '' })
+    if (path === null) {
+      say(`error: ${start.command} is not installed; to install it: ${start.install}`)
+      return 127
+    }
+    const environment = { ...env, ...start.env }
+    if (start.before !== undefined) {
+      const code = await run([path, ...start.before], environment)
+      if (code !== 0) return code
+    }
+    return await run([path, ...start.args], environment)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+    proxy?.kill('SIGTERM')
+    await proxy?.exited
+  }
+}
+
+function splitArguments(args: readonly string[]) {
+  const end = args.indexOf('--')
+  const ours = end < 0 ? args : args.slice(0, end)
+  const at = ours.findIndex((arg) => arg === '--model' || arg.startsWith('--model='))
+  const joined = ours[at]?.startsWith('--model=') === true
+  const model = at < 0 ? undefined : joined ? ours[at]?.slice('--model='.length) : ours[at + 1]
+  return {
+    model,
+    flags: at < 0 ? ours : [...ours.slice(0, at), ...ours.slice(at + (joined ? 1 : 2))],
+    own: end < 0 ? [] : args.slice(end + 1),
+  }
+}
+
+/** The flags need not be complete where a proxy already runs. */
+function portOf(flags: readonly string[], env: NodeJS.ProcessEnv): number {
+  const at = flags.findIndex((flag) => flag === '--port' || flag.startsWith('--port='))
+  const given = flags[at]?.startsWith('--port=')
+    ? flags[at]?.slice('--port='.length)
+    : flags[at + 1]
+  return Number(at < 0 ? (env.PRIVATEMODE_PROXY_PORT ?? 8080) : given)
+}
+
+async function isProxy(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/privatemode/v1/verification`, {
+      signal: AbortSignal.timeout(2_000),
+    })
+    return typeof ((await response.json()) as { ready?: unknown }).ready === 'boolean'
+  } catch {
+    return false
+  }
+}
+
+function startProxy(command: readonly string[], env: NodeJS.ProcessEnv) {
+  return Bun.spawn([...command], {
+    env: childEnvironment(env),
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'inherit',
+  })
+}
+
+async function untilReady(url: string, proxy: Bun.Subprocess): Promise<void> {
+  const deadline = Date.now() + readyWithinMs
+  for (;;) {
+    const state = await fetch(`${url}/ready`)
+      .then((response) => response.json() as Promise<{ ready: boolean; cause?: string }>)
+      .catch(() => undefined)
+    if (state?.ready) return
+    if (proxy.exitCode !== null) throw new Error('the proxy ended; its last lines are above')
+    if (Date.now() > deadline)
+      throw new Error(`the proxy is not ready: ${state?.cause ?? 'it does not answer'}`)
+    await Bun.sleep(pollMs)
+  }
+}
+
+async function listModels(url: string): Promise<readonly Model[]> {
+  const response = await fetch(`${url}/v1/models`)
+  const answer = (await response.json()) as { data?: Model[]; error?: { message?: string } }
+  if (answer.data === undefined)
+    throw new Error(answer.error?.message ?? `${url}/v1/models answered ${response.status}`)
+  return answer.data.filter(({ tasks }) => tasks?.includes('generate') ?? true)
+}
+
+/** The one that was asked for, or the one that remembers most. */
+function chooseModel(models: readonly Model[], wanted: string | undefined): Model {
+  const names = models.map(({ id }) => id).join(', ')
+  if (wanted !== undefined) {
+    const found = models.find(({ id }) => id === wanted)
+    if (found === undefined) throw new Error(`there is no model ${wanted}; there are: ${names}`)
+    return found
+  }
+  const [first] = models.toSorted((a, b) => (b.context_length ?? 0) - (a.context_length ?? 0))
+  if (first === undefined) throw new Error('the backend serves no model that writes text')
+  return first
+}
+
+async function run(command: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const child = Bun.spawn([...command], { env, stdio: ['inherit', 'inherit', 'inherit'] })
+  // Ctrl-C reaches the agent by itself, which may have its own use for it.
+  const ignore = () => {}
+  process.on('SIGINT', ignore)
+  try {
+    return await child.exited
+  } finally {
+    process.off('SIGINT', ignore)
+  }
+}
