@@ -9,7 +9,7 @@ import {
   untilHealthy,
 } from './testing/gateway-cluster.ts'
 import { missingPostgres } from './testing/postgres-server.ts'
-import { newId } from './testing/test-gateway.ts'
+import { newId, registerToken } from './testing/test-gateway.ts'
 import { tokensOf } from './testing/worker-process.ts'
 
 const noPostgres = missingPostgres()
@@ -115,6 +115,17 @@ unlessMissing(noPostgres).test(
     }
     // When the last request was sent that was still answered; how long answers take is another matter.
     expect(acceptedMs).toBeLessThan(2_000)
+  },
+)
+
+unlessMissing(noPostgres).test(
+  'a worker that leaves is told how long the other gateway may not know of it',
+  async () => {
+    const answer = await fetch(`${cluster.urls[0]}/privatemode/v1/registry/workers/w_leaving`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${registerToken}` },
+    })
+    expect(await answer.json()).toEqual({ left: true, linger_seconds: 3 })
   },
 )
 

@@ -41,11 +41,11 @@ export type Surroundings = {
   readonly log?: Log
 }
 
-/** How often the database is asked for what others may have changed. */
+/** How often the database is asked for what others may have changed, and after what time all have asked. */
 const paces = {
-  server: { keyAnswerMs: 1_000, viewRefreshMs: 500 },
+  server: { keyAnswerMs: 1_000, viewRefreshMs: 500, lingerSeconds: 3 },
   // It has one gateway, which learns of every change as it makes it; and each question costs this thread.
-  embedded: { keyAnswerMs: 1_500, viewRefreshMs: 2_000 },
+  embedded: { keyAnswerMs: 1_500, viewRefreshMs: 2_000, lingerSeconds: 0 },
 } as const
 
 /** Of one member; a page of the portal makes a few. */
@@ -73,7 +73,7 @@ async function assemble(
   log: Log,
 ): Promise<Gateway> {
   const clock = () => performance.now()
-  const { keyAnswerMs, viewRefreshMs } = paces[settings.database.kind]
+  const { keyAnswerMs, viewRefreshMs, lingerSeconds } = paces[settings.database.kind]
   const env = surroundings.env ?? {}
   const outbound = createOutbound({ env })
   // Workers are near: the proxy on the way out to others is not for them.
@@ -145,7 +145,7 @@ async function assemble(
       random: Math.random,
       limits: settings.limits,
     },
-    registry: { database, view, leaseSeconds: settings.limits.leaseSeconds },
+    registry: { database, view, leaseSeconds: settings.limits.leaseSeconds, lingerSeconds },
     usage: { database, receiptKeys: new ReceiptKeys(database), admissions, log, metrics },
     fetch: toWorkers.fetch,
     tokens: {

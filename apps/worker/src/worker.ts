@@ -33,7 +33,7 @@ export type Worker = {
   readonly url: string
   /** Where its metrics are, if they were asked for. */
   readonly metricsUrl: string | undefined
-  /** Leaves the gateway's list, lets running answers end, reports their usage, stops. */
+  /** Leaves the gateway's list, serves until every gateway has read that, lets running answers end, reports their usage, stops. */
   stop(): Promise<void>
 }
 
@@ -139,8 +139,11 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     metricsUrl: metricsListener?.url,
     async stop() {
       draining = true
-      await registration.leave()
-      await stopParts(listener, unsigned, reporter, engine, settings.drainMs, log)
+      const { drainMs } = settings
+      const lingerMs = Math.min(await registration.leave(), drainMs)
+      // A door that closed at once would lose what other gateways still send.
+      if (lingerMs > 0) await Bun.sleep(lingerMs)
+      await stopParts(listener, unsigned, reporter, engine, drainMs - lingerMs, log)
       await metricsListener?.stop()
       evidence.close()
       outbound.close()

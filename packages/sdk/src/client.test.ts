@@ -53,6 +53,31 @@ describe('a call', () => {
     expect(backend.attestations.length).toBeLessThanOrEqual(3)
   })
 
+  test('that a worker did not take goes to others, and so do those after it for a while', async () => {
+    for (const id of ['w_2', 'w_3', 'w_4']) await backend.addWorker(id)
+    const away = new Set<string>()
+    const asked: string[][] = []
+    const fetch = async (url: string, init: RequestInit) => {
+      const named = new Headers(init.headers).get('privatemode-workers')?.split(',') ?? []
+      if (!url.endsWith('/sealed')) return backend.fetch(url, init)
+      asked.push(named)
+      if (away.size === 0) for (const id of named) away.add(id)
+      if (!named.some((id) => away.has(id))) return backend.fetch(url, init)
+      return relayError(new ApiError('worker_unreachable', 'the door is closed'))
+    }
+    const { client } = testClient(backend, { fetch })
+    await client.ready('key-a')
+    for (let calls = 0; calls < 20; calls++) {
+      expect(await ask(client, { cacheSalt: `salt ${calls}` })).toBe('answer to a prompt')
+    }
+    expect(asked.length).toBe(21)
+    backend.advance(2_000)
+    away.clear()
+    away.add('nobody')
+    for (let calls = 0; calls < 40; calls++) await ask(client, { cacheSalt: `salt ${calls}` })
+    expect(new Set(asked.slice(21).flat())).toEqual(new Set(['w_1', 'w_2', 'w_3', 'w_4']))
+  })
+
   test('to a backend that knows no key, ever, ends after a few attempts', async () => {
     const { client } = testClient(backend)
     await ask(client)

@@ -110,7 +110,7 @@ export class PrivateClient {
     const workers = this.#workers.serving(call.model)
     if (workers.length === 0) return this.#prepareCold(call)
     this.#workers.touch(call.apiKey)
-    return this.#seal(call, workers)
+    return this.#seal(call, this.#workers.preferred(workers))
   }
 
   /**
@@ -126,6 +126,7 @@ export class PrivateClient {
       } catch (error) {
         const spent = attempt >= maxAttempts || performance.now() >= deadline
         if (spent || signal?.aborted || !isRetrySafe(error)) throw error
+        await pause(retryPauseMs(error, attempt))
       }
     }
   }
@@ -138,10 +139,15 @@ export class PrivateClient {
     return newest === undefined ? call : { ...call, model: newest.id }
   }
 
-  /** To be told, by who sends a sealed call itself, why it was refused: unknown keys are asked for anew. */
+  /**
+   * To be told, by a caller that sends a sealed call itself, why it was refused: unknown keys are asked for
+   * anew, and what could not be reached is avoided for a while.
+   */
   noteRefusal(sealed: SealedCall, error: ApiError): void {
     if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
       this.#workers.forget(sealed.workers.map(({ workerId }) => workerId))
+    } else if (error.code === 'worker_unreachable') {
+      this.#workers.suspect(sealed.workers.map(({ workerId }) => workerId))
     }
   }
 
@@ -191,7 +197,7 @@ export class PrivateClient {
 
   async #prepareCold(call: Call): Promise<SealedCall> {
     await this.#workers.require(call.apiKey, call.model)
-    return this.#seal(call, this.#workers.serving(call.model))
+    return this.#seal(call, this.#workers.preferred(this.#workers.serving(call.model)))
   }
 
   #seal(call: Call, workers: readonly AttestedWorker[]): Eventually<SealedCall> {
@@ -270,6 +276,18 @@ class FollowedAbort {
     this.#caller.removeEventListener('abort', this.#follow)
     answer.follow(this.#caller)
   }
+}
+
+const firstPauseMs = 100
+
+/** The first retry goes elsewhere at once; where that failed, too, a moment may bring a worker back. */
+export function retryPauseMs(error: unknown, attempt: number): number {
+  const isAway = error instanceof ApiError && error.code === 'worker_unreachable'
+  return isAway && attempt > 1 ? firstPauseMs * 2 ** (attempt - 2) : 0
+}
+
+function pause(ms: number): Promise<void> | undefined {
+  return ms === 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 /** Failures before the first byte that another attempt, with fresh keys, can mend. */

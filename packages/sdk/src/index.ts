@@ -48,6 +48,7 @@ export {
   type Call,
   isRetrySafe,
   PrivateClient,
+  retryPauseMs,
   type SealedCall,
 } from './client.ts'
 export type { ConnectOptions, ManifestOption } from './connect-options.ts'

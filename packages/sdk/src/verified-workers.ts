@@ -20,6 +20,8 @@ const failurePauseMs = 2_000
 /** After this part of its lifetime a verification is renewed in the background. */
 const renewAfter = 0.75
 const attestAtOnce = 8
+/** So long calls go elsewhere, where they can, after a worker could not be reached. */
+const suspectMs = 2_000
 
 type Refresh = { readonly apiKey: string; readonly done: Promise<void> }
 
@@ -35,6 +37,8 @@ export class VerifiedWorkers {
   #refreshing: Refresh | undefined
   #refreshedAtMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
+  /** By worker, when it could last not be reached. */
+  readonly #failedAtMs = new Map<string, number>()
   /** Counts how often workers were forgotten: a refresh that began before does not make up for it. */
   #forgotten = 0
 
@@ -55,6 +59,29 @@ export class VerifiedWorkers {
       if (worker.models.some(({ id }) => id === model)) serving.push(worker)
     }
     return serving
+  }
+
+  /** Those of `workers` that did not just fail; all of them where every one did. */
+  preferred(workers: AttestedWorker[]): AttestedWorker[] {
+    if (this.#failedAtMs.size === 0) return workers
+    const now = this.#options.now().getTime()
+    const healthy = workers.filter(({ workerId }) => !this.#isSuspect(workerId, now))
+    return healthy.length === 0 ? workers : healthy
+  }
+
+  /** Calls go to others for a while, and the directory is asked whether these are still listed. */
+  suspect(workerIds: readonly string[]): void {
+    const now = this.#options.now().getTime()
+    for (const id of this.#failedAtMs.keys()) {
+      if (!this.#isSuspect(id, now)) this.#failedAtMs.delete(id)
+    }
+    for (const id of workerIds) this.#failedAtMs.set(id, now)
+    this.#refreshedAtMs = Number.NEGATIVE_INFINITY
+  }
+
+  #isSuspect(workerId: string, now: number): boolean {
+    const agoMs = now - (this.#failedAtMs.get(workerId) ?? Number.NEGATIVE_INFINITY)
+    return agoMs >= 0 && agoMs < suspectMs
   }
 
   get all(): readonly AttestedWorker[] {

@@ -1,6 +1,10 @@
 /** `/privatemode/v1/registry/workers/{id}`: workers register, renew and leave. */
 import { ApiError } from '@privatemode/protocol/api'
-import { isWorkerId, type RegistrationAnswer } from '@privatemode/protocol/fleet'
+import {
+  isWorkerId,
+  type LeavingAnswer,
+  type RegistrationAnswer,
+} from '@privatemode/protocol/fleet'
 import { readJson } from '../http/read-json.ts'
 import type { Database } from '../state/database.ts'
 import { parseRegistration } from './registration.ts'
@@ -11,6 +15,8 @@ export type RegistryParts = {
   readonly database: Database
   readonly view: WorkerView
   readonly leaseSeconds: number
+  /** Until other gateways have certainly read that a worker left; 0 where there can be no other. */
+  readonly lingerSeconds: number
 }
 
 const maxBodyBytes = 256 * 1024
@@ -31,10 +37,12 @@ export async function answerRegistry(
       const answer: RegistrationAnswer = { lease_seconds: parts.leaseSeconds, drain }
       return Response.json(answer)
     }
-    case 'DELETE':
+    case 'DELETE': {
       await endLease(parts.database, workerId)
       await parts.view.refresh()
-      return Response.json({ left: true })
+      const answer: LeavingAnswer = { left: true, linger_seconds: parts.lingerSeconds }
+      return Response.json(answer)
+    }
   }
   throw new ApiError('method_not_allowed', 'workers are put and deleted here')
 }

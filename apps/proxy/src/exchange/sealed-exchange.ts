@@ -13,7 +13,13 @@ import {
   whenReady,
 } from '@privatemode/http'
 import { ApiError, type Dialect, parseUnsealedError } from '@privatemode/protocol/api'
-import { type Call, isRetrySafe, type SealedCall, sealedMediaType } from '@privatemode/sdk'
+import {
+  type Call,
+  isRetrySafe,
+  retryPauseMs,
+  type SealedCall,
+  sealedMediaType,
+} from '@privatemode/sdk'
 import { describeError } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { pickInward } from '../inbound/outward-headers.ts'
@@ -363,7 +369,7 @@ class RetryBudget {
   /** Milliseconds to wait before the next attempt; `undefined` where none can help. */
   pauseAfter(error: ApiError): number | undefined {
     if (this.#attempts >= maxAttempts || performance.now() >= this.#untilMs) return undefined
-    if (isRetrySafe(error)) return 0
+    if (isRetrySafe(error)) return retryPauseMs(error, this.#attempts)
     // A backend that is being restarted is there again in a moment.
     const mayReturn = error.code === 'gateway_unreachable' && error.retryable
     return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined

@@ -32,6 +32,22 @@ test('a worker renews within the lease that the registry answers', async () => {
 }, 30_000)
 
 test.each([
+  ['{"left":true,"linger_seconds":3}', 3_000],
+  ['{"left":true,"linger_seconds":3600}', 30_000],
+  ['{"left":true,"linger_seconds":-1}', 0],
+  ['{"left":true,"linger_seconds":"3"}', 0],
+  ['{"left":true}', 0],
+  ['null', 0],
+  ['<html>', 0],
+])(
+  'a worker that left keeps its door open for as long as the registry says: %s',
+  async (answer, expectedMs) => {
+    const registration = registering(async () => new Response(answer))
+    expect(await registration.leave()).toBe(expectedMs)
+  },
+)
+
+test.each([
   [6, 2_000],
   [3600, 2_000],
   [1, 1_000 / 3],

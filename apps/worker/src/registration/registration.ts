@@ -3,6 +3,7 @@ import type { EngineModel } from '@privatemode/inference'
 import { formatModel } from '@privatemode/protocol/api'
 import {
   fleetPaths,
+  type LeavingAnswer,
   type RegistrationAnswer,
   type RegistrationBody,
   renewAfterMs,
@@ -35,6 +36,7 @@ export type RegistrationOptions = {
 /** Between two attempts of which the first took longer than the pause: the lease runs out meanwhile. */
 const leastPauseMs = 100
 const timeoutMs = 5_000
+const longestLingerMs = 30_000
 
 export class Registration {
   readonly #options: RegistrationOptions
@@ -71,13 +73,18 @@ export class Registration {
     }
   }
 
-  /** Leaves the list, so that no new request comes. */
-  async leave(): Promise<void> {
+  /**
+   * Leaves the list, so that no new session begins here. Gives the milliseconds for which gateways
+   * that have not heard of it may still send requests.
+   */
+  async leave(): Promise<number> {
     this.#stopped = true
     clearTimeout(this.#timer)
-    await this.#call('DELETE', this.#path(), undefined).catch(() => {
-      // The lease ends by itself in a few seconds.
-    })
+    try {
+      return readLinger(await this.#call('DELETE', this.#path(), undefined))
+    } catch {
+      return 0 // the lease ends by itself in a few seconds
+    }
   }
 
   postUsage = async (records: readonly SignedUsage[]): Promise<void> => {
@@ -123,10 +130,19 @@ export class Registration {
 
 /** The lease of an answer; an answer without one leaves the usual pause. */
 function readLease(text: string): number | undefined {
+  return readNumber(text, 'lease_seconds' satisfies keyof RegistrationAnswer)
+}
+
+/** An older gateway says nothing of it. */
+function readLinger(text: string): number {
+  const seconds = readNumber(text, 'linger_seconds' satisfies keyof LeavingAnswer) ?? 0
+  return seconds > 0 ? Math.min(1000 * seconds, longestLingerMs) : 0
+}
+
+function readNumber(text: string, field: string): number | undefined {
   try {
-    const answer = JSON.parse(text) as { [field in keyof RegistrationAnswer]?: unknown } | null
-    const seconds = answer?.lease_seconds
-    return typeof seconds === 'number' ? seconds : undefined
+    const value = (JSON.parse(text) as Record<string, unknown> | null)?.[field]
+    return typeof value === 'number' ? value : undefined
   } catch {
     return undefined
   }

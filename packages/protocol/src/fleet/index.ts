@@ -16,7 +16,12 @@ export type {
 } from './admin.ts'
 export type { Directory, DirectoryWorker } from './directory.ts'
 export { fleetBase, fleetPaths } from './paths.ts'
-export { type RegistrationAnswer, type RegistrationBody, renewAfterMs } from './registration.ts'
+export {
+  type LeavingAnswer,
+  type RegistrationAnswer,
+  type RegistrationBody,
+  renewAfterMs,
+} from './registration.ts'
 export {
   admissionShape,
   type RelayedRequest,

@@ -24,6 +24,13 @@ export type RegistrationAnswer = {
   readonly drain: boolean
 }
 
+/** The answer to `DELETE registry/workers/{id}`. */
+export type LeavingAnswer = {
+  readonly left: true
+  /** So long other gateways may still send requests: the worker should take them. */
+  readonly linger_seconds: number
+}
+
 /** A renewal that is lost is followed by another before the lease ends. */
 const renewalsPerLease = 3
 const longestRenewMs = 2_000
