@@ -18,6 +18,7 @@ export const goModules = {
   'kubernetes-1.36': { module: 'k8s.io/kubernetes', version: 'v1.36.3' },
   prometheus: { module: 'github.com/prometheus-operator/prometheus-operator', version: 'v0.85.0' },
   leaderworkerset: { module: 'sigs.k8s.io/lws', version: 'v0.8.0' },
+  keda: { module: 'github.com/kedacore/keda/v2', version: 'v2.17.2' },
 } as const
 
 export type GoModule = keyof typeof goModules

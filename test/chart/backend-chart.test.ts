@@ -105,7 +105,10 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect(own.spec).not.toHaveProperty('egress')
     const key = complete.manifestRefresh as { secretName: string }
     const holders = all.filter((object) => JSON.stringify(object).includes(key.secretName))
-    expect(holders.map(({ kind }) => kind)).toEqual(['CronJob'])
+    expect(holders.map(({ kind }) => kind)).toEqual(['CronJob', 'Job'])
+    const { template } = find(all, 'Job', 'privatemode-manifest-publish-demo').spec
+    // The same policy holds for the job that publishes.
+    expect(template.metadata.labels).toMatchObject(own.spec.podSelector.matchLabels)
   })
 
   test('a model server is reached by its own worker alone', () => {

@@ -15,7 +15,7 @@ import {
 } from './backend-objects.ts'
 import { backend, complete } from './backend-values.ts'
 import { type Effect, has, same } from './effects.ts'
-import { find, type Values } from './render.ts'
+import { find, type KubernetesObject, type Values } from './render.ts'
 
 const monitored: Values = { monitoring: { serviceMonitors: true } }
 const hosting: Values = {
@@ -150,6 +150,18 @@ export const backendEffects: { readonly [path: string]: Effect } = {
     and: refreshing,
     value: 'other',
     holds: (all) => refresh(all).volumes[0].persistentVolumeClaim.claimName === 'other',
+  },
+  'manifestRefresh.manifestConfigMapName': {
+    and: refreshing,
+    value: 'next-manifest',
+    holds: (all) => {
+      const { spec } = find(all, 'Job', 'privatemode-manifest-publish-demo').spec.template
+      const [manifest] = spec.volumes.filter(({ name }: KubernetesObject) => name === 'manifest')
+      return (
+        manifest.configMap.name === 'next-manifest' &&
+        spec.containers[0].args.includes('/etc/privatemode/manifest/manifest.json')
+      )
+    },
   },
   'manifestRefresh.schedule': {
     and: refreshing,

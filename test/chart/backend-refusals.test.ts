@@ -2,7 +2,17 @@
 import { expect, test } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
 import { backend, chat } from './backend-values.ts'
-import { chartFolder, render, renderNotes, type Values, withoutHelm, withValue } from './render.ts'
+import { minimal } from './proxy-config-effects.ts'
+import {
+  chartFolder,
+  find,
+  render,
+  renderNotes,
+  renderObjects,
+  type Values,
+  withoutHelm,
+  withValue,
+} from './render.ts'
 
 const chart = chartFolder('backend')
 const messageOf = (values: Values) => {
@@ -10,10 +20,11 @@ const messageOf = (values: Values) => {
   return rendered.kind === 'refused' ? rendered.message : 'rendered'
 }
 
+const autoscaling = { prometheusUrl: 'http://prometheus:9090', maxReplicas: 4 }
+
 const refusals: readonly [Values, string][] = [
   [{}, 'set images.gateway'],
-  [withValue(backend, 'gateway.tls.enabled', true), 'needs gateway.tls.secretName'],
-  [withValue(backend, 'gateway.tls.caSecretName', 'ca'), 'tls.caSecretName has no effect'],
+  [withValue(backend, 'gateway.tls.secretName', ''), 'needs gateway.tls.secretName'],
   [withValue(backend, 'gateway.oidc.issuer', 'https://a'), 'needs gateway.oidc.clientId'],
   [withValue(backend, 'gateway.oidc.clientId', 'a'), 'have no effect without'],
   [
@@ -28,9 +39,18 @@ const refusals: readonly [Values, string][] = [
     withValue(backend, 'manifestRefresh.volumeClaimName', 'log'),
     'without manifestRefresh.secretName',
   ],
+  [
+    withValue(backend, 'manifestRefresh.manifestConfigMapName', 'm'),
+    '.manifestConfigMapName have no effect',
+  ],
   [{ ...backend, workers: [chat, chat] }, 'two workers are called chat'],
   [{ ...backend, workers: [{ name: 'x' }] }, '/workers/0'],
   [{ ...backend, workers: [{ ...chat, flags: { surprise: 1 } }] }, 'surprise'],
+  [{ ...backend, workers: [{ ...chat, replicas: 2, autoscaling }] }, 'keep one'],
+  [
+    { ...backend, workers: [{ ...chat, nodes: 2, acceptUnattestedNodes: true, autoscaling }] },
+    'workers of one pod',
+  ],
   [{ ...backend, workers: [{ ...chat, gpus: 0, attestGpus: true }] }, 'no GPU to attest'],
   [{ ...backend, workers: [{ ...chat, softwareIdentitySecret: 's', mountTsm: true }] }, 'not both'],
   [
@@ -46,6 +66,34 @@ unlessMissing(withoutHelm).describe('the chart of the backend refuses', () => {
     test(said, () => expect(messageOf(values)).toContain(said))
   }
 })
+
+unlessMissing(withoutHelm).test('a cluster without native sidecars is refused', () => {
+  const old = render(chart, backend, { kubeVersion: '1.28.0' })
+  expect(old).toMatchObject({ kind: 'refused' })
+  expect(old.kind === 'refused' && old.message).toContain('Kubernetes 1.29 or later')
+})
+
+unlessMissing(withoutHelm).test('a helm that knows of no cluster renders for a new one', () => {
+  const objects = renderObjects(chart, backend, { kubeVersion: '1.20.0' })
+  const gateway = find(objects, 'Deployment', 'privatemode-gateway-demo')
+  expect(gateway.spec.template.spec.containers[0].lifecycle).toBeDefined()
+})
+
+unlessMissing(withoutHelm).test(
+  'the notes say how proxies reach the gateway, and that chart accepts it',
+  () => {
+    const told = renderNotes(chart, backend)
+    const values = Bun.YAML.parse(/^ {2}config:\n( {4}.*\n)+/m.exec(told)?.[0] ?? '') as Values
+    expect(values.config).toMatchObject({
+      apiEndpoint: 'privatemode-gateway-demo.apps.svc.cluster.local:8090',
+      customCA: { enabled: true, secretName: 'privatemode-gateway-tls' },
+    })
+    const config = { ...(minimal.config as Values), ...(values.config as Values) }
+    expect(render(chartFolder('chart'), { ...minimal, config }).kind).toBe('objects')
+    const plain = renderNotes(chart, withValue(backend, 'gateway.tls.enabled', false))
+    expect(plain).toContain('Proxies refuse plain http')
+  },
+)
 
 unlessMissing(withoutHelm).test('the notes say what the portal still lacks', () => {
   const told = renderNotes(chart, backend)

@@ -32,6 +32,17 @@ export const confidential: Values = {
   ],
 }
 
+/** As many workers as the queue needs. */
+export const autoscaled: Values = {
+  ...backend,
+  workers: [
+    {
+      ...chat,
+      autoscaling: { prometheusUrl: 'http://prometheus:9090', minReplicas: 2, maxReplicas: 6 },
+    },
+  ],
+}
+
 export const manyNodes: Values = {
   ...backend,
   workers: [{ ...chat, name: 'large', gpus: 8, nodes: 2, acceptUnattestedNodes: true }],
@@ -60,6 +71,10 @@ export const complete: Values = {
     limits: { maxRequests: 4096, drainMs: 60000 },
   },
   manifestHost: { enabled: true, image: 'registry.internal/web', volumeClaimName: 'manifest-log' },
-  manifestRefresh: { secretName: 'manifest-log-key', volumeClaimName: 'manifest-log' },
+  manifestRefresh: {
+    secretName: 'manifest-log-key',
+    volumeClaimName: 'manifest-log',
+    manifestConfigMapName: 'manifest',
+  },
   monitoring: { serviceMonitors: true, rules: true, dashboard: true, labels: { a: 'b' } },
 }

@@ -43,25 +43,26 @@ export const gatewayEffects: { readonly [path: string]: Effect } = {
     holds: gatewayHas('--publicUrl=https://llm.internal'),
   },
   'gateway.tls.enabled': {
-    and: { gateway: { tls: { secretName: 'tls' } } },
-    value: true,
+    value: false,
     holds: (all) =>
-      gatewayHas('--tlsCertPath=/etc/privatemode/tls/tls.crt')(all) &&
-      gatewayHas('--tlsKeyPath=/etc/privatemode/tls/tls.key')(all) &&
-      service(all).spec.ports[0].name === 'https' &&
-      !worker(all).containers[0].args.includes('--allowPlainGateway') &&
-      gateway(all).containers[0].readinessProbe.httpGet.scheme === 'HTTPS',
+      !gateway(all).containers[0].args.some((arg: string) => arg.startsWith('--tls')) &&
+      service(all).spec.ports[0].name === 'http' &&
+      worker(all).containers[0].args.includes('--allowPlainGateway') &&
+      gateway(all).containers[0].readinessProbe.httpGet.scheme === 'HTTP',
   },
   'gateway.tls.secretName': {
-    and: { gateway: { tls: { enabled: true } } },
     value: 'tls',
     holds: (all) =>
-      secretOf(gateway(all), 'tls') === 'tls' && gatewayMounts('/etc/privatemode/tls')(all),
+      secretOf(gateway(all), 'tls') === 'tls' &&
+      gatewayMounts('/etc/privatemode/tls')(all) &&
+      gatewayHas('--tlsCertPath=/etc/privatemode/tls/tls.crt')(all) &&
+      gatewayHas('--tlsKeyPath=/etc/privatemode/tls/tls.key')(all),
   },
   'gateway.tls.caSecretName': {
-    and: { gateway: { tls: { enabled: true, secretName: 'tls' } } },
     value: 'ca',
     holds: (all) =>
+      secretOf(gateway(all), 'gateway-ca') === 'ca' &&
+      gatewayMounts('/etc/privatemode/gateway-ca')(all) &&
       secretOf(worker(all), 'gateway-ca') === 'ca' &&
       worker(all).containers[0].args.includes('--gatewayCaPath=/etc/privatemode/gateway-ca/ca.crt'),
   },
@@ -135,7 +136,7 @@ export const gatewayEffects: { readonly [path: string]: Effect } = {
     holds: (all) =>
       service(all).spec.ports[0].port === 80 &&
       worker(all).containers[0].args.includes(
-        '--gatewayUrl=http://privatemode-gateway-demo.apps.svc.cluster.local:80',
+        '--gatewayUrl=https://privatemode-gateway-demo.apps.svc.cluster.local:80',
       ),
   },
   'gateway.service.annotations': {

@@ -25,12 +25,11 @@ unlessMissing(withoutHelm).describe('a rendering is the one that was reviewed', 
 
 const versions = ['1.16', '1.30', '1.36'] as const
 const found = versions.map((version) => ({ version, schema: findSchema(`kubernetes-${version}`) }))
-const added = [findSchema('prometheus'), findSchema('leaderworkerset')].filter(
-  (schema) => schema !== undefined,
-)
+const operators = ['prometheus', 'leaderworkerset', 'keda'] as const
+const added = operators.map(findSchema).filter((schema) => schema !== undefined)
 
 for (const { version, schema } of found) {
-  const noSchema = schema === undefined || added.length < 2
+  const noSchema = schema === undefined || added.length < operators.length
   const missing =
     withoutHelm ?? (noSchema ? 'no schemas; run npm run task -- setup:deploy' : undefined)
   unlessMissing(missing).describe(`Kubernetes ${version} knows every field of`, () => {

@@ -74,6 +74,7 @@ function fromSwagger(folder: string): KubernetesSchema {
 const crdFolders: { readonly [module: string]: string } = {
   prometheus: 'example/prometheus-operator-crd',
   leaderworkerset: 'config/crd/bases',
+  keda: 'config/crd/bases',
 }
 
 function fromCrds(module: string, name: GoModule): KubernetesSchema {

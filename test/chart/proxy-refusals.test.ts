@@ -49,6 +49,8 @@ const wrongValues: readonly [string, unknown, string][] = [
 const contradictions: readonly [Values, string, unknown, string][] = [
   [minimal, 'image.repository', '', 'set image.repository'],
   [minimal, 'config.apiEndpoint', '', 'set config.apiEndpoint'],
+  [minimal, 'config.apiEndpoint', 'http://gateway.internal:8090', 'which the proxy refuses'],
+  [minimal, 'config.manifestEndpoint', 'http://log.internal', 'which the proxy refuses'],
   [minimal, 'config.manifestLogKey', '', 'set config.manifestLogKey'],
   [minimal, 'config.apiKey.secretName', '', 'needs config.apiKey.secretName'],
   [minimal, 'config.manifest', { enabled: true, configMapName: 'm' }, 'two sources'],

@@ -1,5 +1,5 @@
 /** Values of the charts as operators combine them. */
-import { backend, complete, confidential, manyNodes } from './backend-values.ts'
+import { autoscaled, backend, complete, confidential, manyNodes } from './backend-values.ts'
 import { byHand, hosted, minimal } from './proxy-config-effects.ts'
 import type { RenderOptions, Values } from './render.ts'
 
@@ -57,6 +57,7 @@ export const scenarios: readonly Scenario[] = [
   },
   { name: 'backend-minimal', chart: 'backend', values: backend, since: 29 },
   { name: 'backend-confidential', chart: 'backend', values: confidential, since: 29 },
+  { name: 'backend-autoscaled', chart: 'backend', values: autoscaled, since: 29 },
   { name: 'backend-many-nodes', chart: 'backend', values: manyNodes, since: 29 },
   { name: 'backend-complete', chart: 'backend', values: complete, since: 29 },
 ]

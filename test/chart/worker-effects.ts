@@ -109,6 +109,19 @@ export const workerEffects: { readonly [name: string]: WorkerEffect } = {
     value: '32Gi',
     holds: (all) => volume(all, 'shm').emptyDir.sizeLimit === '32Gi',
   },
+  autoscaling: {
+    value: { prometheusUrl: 'http://prometheus:9090', minReplicas: 2, maxReplicas: 6 },
+    holds: (all) => {
+      const { spec } = find(all, 'ScaledObject', 'privatemode-worker-chat-demo')
+      return (
+        deployment(all).spec.replicas === undefined &&
+        deployment(all).spec.strategy.type === 'RollingUpdate' &&
+        spec.scaleTargetRef.name === 'privatemode-worker-chat-demo' &&
+        same([spec.minReplicaCount, spec.maxReplicaCount], [2, 6]) &&
+        spec.triggers[0].metadata.serverAddress === 'http://prometheus:9090'
+      )
+    },
+  },
   nodeSelector: {
     value: { gpu: 'h200' },
     holds: (all) => same(pod(all).nodeSelector, { gpu: 'h200' }),

@@ -18,14 +18,17 @@ const ports = { gateway: freePort(), worker: freePort(), proxy: freePort() }
 let variables: Record<string, string>
 
 type Compose = {
-  services: Record<string, { command?: string[] }>
+  services: Record<
+    string,
+    { command?: string[]; ports?: string[]; networks?: string[]; network_mode?: string }
+  >
   secrets: Record<string, { file: string }>
 }
 type Part = keyof typeof ports
 
 beforeAll(async () => {
   variables = await followSteps()
-}, 120_000)
+}, 400_000)
 afterAll(async () => {
   for (const program of running.toReversed()) await program.stop()
   await server.stop()
@@ -42,6 +45,17 @@ test('the steps make every file and variable that the compose file asks for', ()
   for (const name of wanted) expect(variables[name]).toMatch(/^\S+$/)
 })
 
+test('the proxy has a network of its own, so that it outlives the gateway, and every port can be chosen', () => {
+  expect(compose.services.proxy).toMatchObject({ networks: ['sealed'] })
+  expect(compose.services.proxy?.network_mode).toBeUndefined()
+  expect(compose.services.gateway?.ports?.join()).toMatch(
+    /^127\.0\.0\.1:\$\{GATEWAY_PORT:-8090\}:8090$/,
+  )
+  expect(compose.services.proxy?.ports?.join()).toMatch(
+    /^127\.0\.0\.1:\$\{PROXY_PORT:-8080\}:8080$/,
+  )
+})
+
 test('the programs, started with the flags of the compose file, answer a sealed request', async () => {
   await start('gateway', /gateway is ready/, ['--dataDir', join(folder, 'database')])
   await start('worker', /worker is ready/, [])
@@ -55,7 +69,7 @@ test('the programs, started with the flags of the compose file, answer a sealed 
   expect(await response.json()).toMatchObject({
     choices: [{ message: { content: 'all is well' } }],
   })
-}, 120_000)
+}, 400_000)
 
 /** Runs the first block of the section in a folder that holds this checkout, but a `deploy` of its own. */
 async function followSteps(): Promise<Record<string, string>> {
@@ -66,12 +80,12 @@ async function followSteps(): Promise<Record<string, string>> {
     if (name !== 'deploy' && name !== '.git')
       Bun.spawnSync(['ln', '-s', join(repository, name), folder])
   }
-  const steps = block.replace(/^export VLLM_URL=.*$/m, `export VLLM_URL=${server.url}`)
-  const script = `set -e\n${steps}\nprintenv VLLM_URL SOFTWARE_ROOT MANIFEST_LOG_KEY`
-  const program = startProgram(['bash', '-c', script], folder)
+  const steps = block.replace(/^VLLM_URL=.*$/m, `VLLM_URL=${server.url}`)
+  const program = startProgram(['bash', '-c', `set -e\n${steps}`], folder)
   expect(`${await program.exited} ${program.output()}`).toStartWith('0 ')
-  const [url, root, logKey] = program.output().trim().split('\n').slice(-3)
-  return { VLLM_URL: url ?? '', SOFTWARE_ROOT: root ?? '', MANIFEST_LOG_KEY: logKey ?? '' }
+  // As compose reads it: beside its file, in any shell.
+  const lines = readFileSync(join(folder, 'deploy/.env'), 'utf8').trim().split('\n')
+  return Object.fromEntries(lines.map((line) => [line.split('=')[0], line.replace(/^\w+=/, '')]))
 }
 
 /** What containers have by names and mounts, processes of one machine have by addresses and paths. */
@@ -82,11 +96,14 @@ async function start(part: Part, ready: RegExp, more: string[]): Promise<void> {
       .replace(/\$\{(\w+):\?[^}]*\}/, (_, name: string) => variables[name] ?? '')
       .replace(/\/run\/secrets\/([\w-]+)/, (_, name: string) => secretPath(name))
       .replace('=/manifest-log', `=${join(folder, 'deploy/manifest-log')}`)
-      .replace(/gateway:8090|127\.0\.0\.1:8090/, `127.0.0.1:${ports.gateway}`)
+      .replace(/\$\{\w+:-(\d+)\}/, '$1')
+      .replace(/(gateway|localhost):8090/, `localhost:${ports.gateway}`)
+      .replace('host.docker.internal', '127.0.0.1')
       .replace('worker:8095', `127.0.0.1:${ports.worker}`)
   })
   const main = join(repository, 'apps', part, 'src/main.ts')
   const program = startProgram([
+    ...['env', `SSL_CERT_FILE=${secretPath('gateway-ca')}`],
     process.execPath,
     main,
     ...args,
@@ -95,7 +112,7 @@ async function start(part: Part, ready: RegExp, more: string[]): Promise<void> {
     ...more,
   ])
   running.push(program)
-  await program.until(ready)
+  await program.until(ready, 180_000)
 }
 
 function secretPath(name: string): string {
@@ -106,7 +123,8 @@ async function createKey(): Promise<string> {
   const main = join(repository, 'apps/gateway/src/main.ts')
   const program = startProgram([
     ...[process.execPath, main, 'keys', 'create', '--name', 'first'],
-    ...['--gateway', `http://127.0.0.1:${ports.gateway}`],
+    ...['--gateway', `https://localhost:${ports.gateway}`],
+    ...['--gatewayCaPath', secretPath('gateway-ca')],
     ...['--adminToken', `@${secretPath('admin-token')}`],
   ])
   const [, secret = ''] = await program.until(/"secret": "([^"]+)"/)

@@ -44,7 +44,7 @@ beforeAll(async () => {
     ...['--dataDir', inFolder('gateway'), '--registerToken', token],
     ...['--adminToken', adminToken],
   ])
-  const ready = await gateway.until(/gateway is ready.*?(https:\/\/127\.0\.0\.1:\d+)/)
+  const ready = await gateway.until(/gateway is ready.*?(https:\/\/127\.0\.0\.1:\d+)/, 110_000)
   gatewayUrl = ready[1] ?? ''
 }, 120_000)
 
@@ -105,3 +105,16 @@ test('a worker that would send its token in the clear to another machine does no
   expect(await worker.exited).toBe(1)
   expect(worker.output()).toContain('plain http to gateway.example:8090')
 }, 60_000)
+
+test('commands reach a gateway whose authority they are given, and no other', async () => {
+  const command = (...more: string[]) => {
+    const asked = ['keys', 'create', '--name', 'first', '--gateway', gatewayUrl]
+    return startProgram([...app('gateway'), ...asked, '--adminToken', adminToken, ...more])
+  }
+  const trusted = command(...trusting)
+  const stranger = command()
+  await trusted.until(/"secret": "[^"]+"/)
+  expect(await trusted.exited).toBe(0)
+  expect(await stranger.exited).toBe(1)
+  expect(stranger.output()).toContain('unknown authority')
+}, 180_000)

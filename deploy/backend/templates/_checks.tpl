@@ -2,13 +2,13 @@
 
 {{- define "backend.check" -}}
 {{- $values := .Values -}}
+{{- if semverCompare "<1.29.0-0" (include "backend.kubeVersion" .) -}}
+{{- fail (printf "Kubernetes 1.29 or later is needed, this is %s: vLLM runs as a native sidecar, which outlives the worker that drains" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
 {{- $_ := required "set database.secretName: a secret with the key databaseUrl" $values.database.secretName -}}
 {{- $_ := required "set operator.secretName: a secret with the keys adminToken and registerToken" $values.operator.secretName -}}
 {{- if and $values.gateway.tls.enabled (not $values.gateway.tls.secretName) -}}
 {{- fail "gateway.tls.enabled needs gateway.tls.secretName: a secret of type kubernetes.io/tls" -}}
-{{- end -}}
-{{- if and $values.gateway.tls.caSecretName (not $values.gateway.tls.enabled) -}}
-{{- fail "gateway.tls.caSecretName has no effect without gateway.tls.enabled" -}}
 {{- end -}}
 {{- $oidc := $values.gateway.oidc -}}
 {{- if $oidc.issuer -}}
@@ -28,8 +28,8 @@
 {{- fail "monitoring.from has no effect without monitoring.serviceMonitors and workerMetrics.enabled" -}}
 {{- end -}}
 {{- $refresh := $values.manifestRefresh -}}
-{{- if and (or $refresh.volumeClaimName $refresh.witnessSecretName) (not $refresh.secretName) -}}
-{{- fail "manifestRefresh.volumeClaimName and .witnessSecretName have no effect without manifestRefresh.secretName" -}}
+{{- if and (or $refresh.volumeClaimName $refresh.witnessSecretName $refresh.manifestConfigMapName) (not $refresh.secretName) -}}
+{{- fail "manifestRefresh.volumeClaimName, .witnessSecretName and .manifestConfigMapName have no effect without manifestRefresh.secretName" -}}
 {{- end -}}
 {{- $names := dict -}}
 {{- range $values.workers -}}
@@ -44,6 +44,12 @@
 {{- define "backend.checkWorker" -}}
 {{- if and (gt (int (.nodes | default 1)) 1) (not .acceptUnattestedNodes) -}}
 {{- fail (printf "worker %s spans several nodes, and clients verify the first one only: put all of them and the network between them inside the boundary you trust, then set acceptUnattestedNodes" .name) -}}
+{{- end -}}
+{{- if and .autoscaling (gt (int (.nodes | default 1)) 1) -}}
+{{- fail (printf "worker %s spans several nodes; autoscaling is for workers of one pod" .name) -}}
+{{- end -}}
+{{- if and .autoscaling (hasKey . "replicas") -}}
+{{- fail (printf "worker %s has both replicas and autoscaling; keep one" .name) -}}
 {{- end -}}
 {{- if and .attestGpus (lt (int (dig "gpus" 1 .)) 1) -}}
 {{- fail (printf "worker %s has no GPU to attest" .name) -}}

@@ -43,6 +43,7 @@
 {{- $gateway := .Values.gateway -}}
 {{- $mounts := list -}}
 {{- if $gateway.tls.enabled }}{{ $mounts = append $mounts "tls" }}{{ end -}}
+{{- if include "backend.caSecret" . }}{{ $mounts = append $mounts "gateway-ca" }}{{ end -}}
 {{- if $gateway.oidc.secretName }}{{ $mounts = append $mounts "oidc" }}{{ end -}}
 {{- if $gateway.metrics.tokenSecretName }}{{ $mounts = append $mounts "metrics" }}{{ end -}}
 {{- if $gateway.manifestLog.volumeClaimName }}{{ $mounts = append $mounts "manifest-log" }}{{ end -}}

@@ -37,6 +37,11 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- end -}}
 {{- end -}}
 
+{{/* A helm that is not told the version of a cluster renders for 1.20, which nobody means. */}}
+{{- define "backend.kubeVersion" -}}
+{{- ternary "v1.30.0" .Capabilities.KubeVersion.Version (eq .Capabilities.KubeVersion.Version "v1.20.0") -}}
+{{- end -}}
+
 {{- define "backend.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -67,6 +72,11 @@ capabilities:
 
 {{- define "backend.scheme" -}}
 {{- if .Values.gateway.tls.enabled }}https{{ else }}http{{ end -}}
+{{- end -}}
+
+{{/* The secret with the authority that signed the gateway's certificate; empty without TLS, or where a public one did. */}}
+{{- define "backend.caSecret" -}}
+{{- if .Values.gateway.tls.enabled }}{{ .Values.gateway.tls.caSecretName }}{{ end -}}
 {{- end -}}
 
 {{- define "backend.gatewayUrl" -}}

@@ -73,7 +73,7 @@ containers:
       - name: register
         mountPath: /etc/privatemode/register
         readOnly: true
-      {{- if $root.Values.gateway.tls.caSecretName }}
+      {{- if include "backend.caSecret" $root }}
       - name: gateway-ca
         mountPath: /etc/privatemode/gateway-ca
         readOnly: true
@@ -89,7 +89,7 @@ containers:
       {{- end }}
 volumes:
   {{- include "backend.secretVolume" (list "register" $root.Values.operator.secretName "registerToken") | nindent 2 }}
-  {{- with $root.Values.gateway.tls.caSecretName }}
+  {{- with include "backend.caSecret" $root }}
   {{- include "backend.secretVolume" (list "gateway-ca" . "ca.crt") | nindent 2 }}
   {{- end }}
   {{- with $worker.softwareIdentitySecret }}
@@ -114,7 +114,7 @@ volumes:
 - '--gatewayUrl={{ include "backend.gatewayUrl" $root }}'
 {{- if not $root.Values.gateway.tls.enabled }}
 - '--allowPlainGateway'
-{{- else if $root.Values.gateway.tls.caSecretName }}
+{{- else if include "backend.caSecret" $root }}
 - '--gatewayCaPath=/etc/privatemode/gateway-ca/ca.crt'
 {{- end }}
 - '--registerToken=@/etc/privatemode/register/registerToken'

@@ -3,6 +3,14 @@
 {{- define "proxy.check" -}}
 {{- $config := .Values.config -}}
 {{- $_ := required "no service is built in: set config.apiEndpoint to host:port of yours" $config.apiEndpoint -}}
+{{- range $name := list "apiEndpoint" "manifestEndpoint" -}}
+{{- $endpoint := index $config $name -}}
+{{- if regexMatch "^http://" $endpoint -}}
+{{- if not (regexMatch "^http://(localhost|127\\.[0-9.]+|\\[::1\\])(:[0-9]+)?(/|$)" $endpoint) -}}
+{{- fail (printf "config.%s is %s, plain http to another machine, which the proxy refuses: write host:port, which is HTTPS, and give the gateway TLS" $name $endpoint) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if and $config.apiKey.enabled (not $config.apiKey.secretName) -}}
 {{- fail "config.apiKey.enabled needs config.apiKey.secretName: a secret with the key apiKey" -}}
 {{- end -}}

@@ -1,7 +1,13 @@
 /** Runs one command: a call of the admin API of a running gateway, or an audit of a bill. */
 import { readFileSync } from 'node:fs'
 import { fleetPaths } from '@privatemode/protocol/fleet'
-import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
+import {
+  createOutbound,
+  type FlagTable,
+  type Outbound,
+  type Program,
+  parseFlags,
+} from '@privatemode/service'
 import { GatewayError } from '../gateway-error.ts'
 import { auditBill, formatFindings } from './audit.ts'
 import { type AdminRequest, commands } from './commands.ts'
@@ -12,6 +18,10 @@ const auditHelp = 'compare receipts (--receipts) with a bill (--bill) and print 
 
 const flags = {
   gateway: { type: 'string', default: 'http://127.0.0.1:8090', help: 'address of the gateway' },
+  gatewayCaPath: {
+    type: 'string',
+    help: "certificate authorities of the gateway's TLS as PEM; without, the system's",
+  },
   adminToken: { type: 'secret', help: 'admin token, or @path of a file that has it' },
   id: { type: 'string', help: 'id of the key, account, member, invitation or worker' },
   name: { type: 'string', help: 'name of what is created' },
@@ -98,20 +108,29 @@ export async function runCommand(
   }
   const asks = command.ask !== undefined && !values.yes
   const call = asks ? command.ask(values) : command.call(values)
-  const response = await send(values.gateway, token.reveal(), call)
+  const { gateway, gatewayCaPath: path } = values
+  const ca = path === undefined ? undefined : { path, setting: 'gatewayCaPath' }
+  const outbound = createOutbound({ env, ca })
+  const response = await send(outbound, gateway, token.reveal(), call)
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
   const text = await response.text()
+  outbound.close()
   print(isJson ? `${JSON.stringify(JSON.parse(text), null, 2)}\n` : text)
   if (asks && response.ok) print('Nothing is changed yet: repeat this with --yes.\n')
   return response.ok && !asks ? 0 : 1
 }
 
-function send(gateway: string, token: string, call: AdminRequest): Promise<Response> {
+function send(
+  outbound: Outbound,
+  gateway: string,
+  token: string,
+  call: AdminRequest,
+): Promise<Response> {
   const url = new URL(`${fleetPaths.admin}/${call.path}`, gateway)
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value)
   }
-  return fetch(url, {
+  return outbound.fetch(url.href, {
     method: call.method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),

@@ -1,7 +1,7 @@
 /** State on a PostgreSQL server, shared by any number of gateways. */
 import { Pool, type PoolClient, types } from 'pg'
-import { GatewayError } from '../gateway-error.ts'
 import type { Database, Queries, Row } from './database.ts'
+import { explainUnreachable } from './explain-unreachable.ts'
 
 const statementTimeoutMs = 30_000
 /** The server's limit is of no use where the server is gone and nobody said so. */
@@ -31,12 +31,7 @@ export async function openServerDatabase(
     await pool.query('select 1')
   } catch (cause) {
     await pool.end()
-    // The driver's message may repeat the address but never the password.
-    throw new GatewayError(
-      'database_unreachable',
-      `cannot use the database of DATABASE_URL: ${cause instanceof Error ? cause.message : 'unknown failure'}`,
-      { cause },
-    )
+    throw await explainUnreachable(url, cause)
   }
   return {
     ...queriesOf(pool),
