@@ -1,7 +1,7 @@
 /** Asks the embedded model about the topics once, and keeps its answers token by token. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { modelPath } from '../../packages/inference/src/llama/testing/story-model.ts'
 import { runStack } from '../../test/e2e/running-stack.ts'
+import { modelPath } from '../../test/story-model.ts'
 import { makeConversation } from './conversations.ts'
 import type { ScriptedConversation, ScriptedTurn } from './scripted-conversation.ts'
 import { seededRandom } from './seeded-random.ts'

@@ -1,7 +1,7 @@
 /** Conversations as a model server plays them: tokens with the times between them. */
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp'
 import { TokenText } from '../../packages/inference/src/llama/scheduling/token-text.ts'
-import { modelPath } from '../../packages/inference/src/llama/testing/story-model.ts'
+import { modelPath } from '../../test/story-model.ts'
 import type { Conversation } from './conversations.ts'
 import type { Random } from './seeded-random.ts'
 

@@ -1,6 +1,7 @@
 /** A running stack whose worker runs small models in its own process: the embedded engine. */
-import { modelPath } from '../../packages/inference/src/llama/testing/story-model.ts'
+
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { modelPath } from '../story-model.ts'
 import { entrancesOf } from './entrance.ts'
 
 export const storyModel = 'stories15m'

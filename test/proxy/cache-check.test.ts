@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { httpProbe, runCanary } from '@privatemode/sdk/canary'
 import { cacheCommand } from '../../apps/verify/src/cache/cache-command.ts'
-import { storyEngine } from '../../packages/inference/src/llama/testing/story-model.ts'
 import { connectHttpEngine } from '../../packages/inference/src/servers/http-engine.ts'
 import { fetchOf } from '../../packages/inference/src/testing/answer-fetch.ts'
 import {
@@ -10,6 +9,7 @@ import {
   startScriptedServer,
 } from '../../packages/inference/src/testing/scripted-server.ts'
 import { type System, startSystem } from '../e2e/system.ts'
+import { storyEngine } from '../story-model.ts'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 
 async function runCommand(proxy: ProxyProcess, ...args: string[]) {

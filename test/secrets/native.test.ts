@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { modelPath } from '../../packages/inference/src/llama/testing/story-model.ts'
 import { chatPath, startLimitMs } from '../clients/client-stack.ts'
 import { story, storyModel, vectorModel } from '../clients/embedded-stack.ts'
 import { Entrance } from '../clients/entrance.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { modelPath } from '../story-model.ts'
 import { filesBelow, findLeaks } from './outputs.ts'
 
 const secrets = {

@@ -1,6 +1,6 @@
 /** One answer as its reader sees it: status and headers first, then data, then the checked end. */
 import type { AttestedWorker } from '@privatemode/attestation'
-import { ApiError, HeldEnding } from '@privatemode/protocol/api'
+import { HeldEnding } from '@privatemode/protocol/api'
 import {
   type AnswerHead,
   type AnswerOpener,
@@ -10,6 +10,7 @@ import {
   joinBytes,
 } from '@privatemode/protocol/envelope'
 import { type ByteSource, lost, tooLarge } from './byte-source.ts'
+import { finishParts, notAuthentic, openParts } from './sealed-exchange.ts'
 
 /** What is known of an answer when its first byte comes. */
 export type AnswerFacts = {
@@ -128,7 +129,7 @@ export class Answer {
     try {
       const chunk = await this.#source.read()
       if (chunk === undefined) {
-        finish(this.#facts.opener)
+        finishParts(this.#facts.opener)
         this.#done = true
       } else {
         this.#ready.push(...(await open(this.#facts.opener, this.#source, chunk)))
@@ -259,29 +260,11 @@ const maxPaddingBytes = 64 * 1024 * 1024
 
 async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
   try {
-    const parts = await opener.push(chunk)
+    const parts = await openParts(opener, chunk)
     source.heard?.(opener.openedBytes)
     return parts
-  } catch (cause) {
-    void source.cancel() // who forges an answer is not listened to any longer
-    throw notAuthentic(cause)
+  } catch (error) {
+    void source.cancel() // a forger is not listened to any longer
+    throw error
   }
 }
-
-function finish(opener: AnswerOpener): void {
-  try {
-    opener.finish()
-  } catch (cause) {
-    if (cause instanceof EnvelopeError && cause.code === 'truncated') {
-      throw lost(cause, 'the answer stopped before its authenticated end')
-    }
-    throw notAuthentic(cause)
-  }
-}
-
-const notAuthentic = (cause: unknown) =>
-  new ApiError(
-    'response_not_authentic',
-    `the answer was changed on its way: ${cause instanceof Error ? cause.message : 'unknown'}`,
-    { cause },
-  )

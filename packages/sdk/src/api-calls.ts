@@ -2,9 +2,10 @@
 import { ApiError } from '@privatemode/protocol/api'
 import { decodeText, encodeText } from '@privatemode/protocol/envelope'
 import { ApiStream } from './api-stream.ts'
-import type { Call, PrivateClient } from './client.ts'
+import type { PrivateClient } from './client.ts'
 import { errorOfAnswer, toPrivatemodeError } from './privatemode-error.ts'
 import { type Receipt, ReceiptedAnswer } from './receipted-answer.ts'
+import type { Call } from './sealed-exchange.ts'
 
 export type CallOptions = {
   /** Stops the call, and with it the generation. */

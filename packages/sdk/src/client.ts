@@ -1,11 +1,6 @@
 /** The client: verifies workers, seals calls to them, opens their answers. */
 import type { AttestedWorker, ModelListing } from '@privatemode/attestation'
-import {
-  ApiError,
-  latestModelName,
-  parseUnsealedError,
-  resolveLatest,
-} from '@privatemode/protocol/api'
+import { ApiError, latestModelName, resolveLatest } from '@privatemode/protocol/api'
 import {
   andThen,
   type Bytes,
@@ -14,7 +9,6 @@ import {
   finishRequest,
   formatHex,
   type RequestHead,
-  type SealingRequest,
   type Session,
 } from '@privatemode/protocol/envelope'
 import { sealedHeaders, sealedMediaType } from '@privatemode/protocol/fleet'
@@ -25,37 +19,12 @@ import { chooseCandidates } from './candidates.ts'
 import { ManifestKeeper } from './manifest-keeper.ts'
 import { type ClientOptions, defaultTimeouts } from './options.ts'
 import { Patience, within } from './patience.ts'
+import { type Call, isSealedAnswer, type SealedCall, SealedExchange } from './sealed-exchange.ts'
 import { Sessions } from './sessions.ts'
 import { formatVerification, type Verification } from './verification.ts'
 import { VerifiedWorkers } from './verified-workers.ts'
 
-/** One call of the public API, as the application made it. */
-export type Call = {
-  readonly path: string
-  readonly model: string
-  /** The body as it came: it is sealed, never rebuilt. */
-  readonly body: Bytes
-  /** Whether the answer is read piece by piece. */
-  readonly stream: boolean
-  readonly apiKey: string
-  /** The salt inside the body, where it has one; it decides which workers are asked. */
-  readonly cacheSalt?: string | undefined
-  /** The salt to use where the body has none; without either the worker draws a fresh one. */
-  readonly defaultSalt?: string | undefined
-  /** Headers of the application that may leave the machine, lower case. */
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-export type SealedCall = {
-  readonly requestId: string
-  readonly headers: Record<string, string>
-  readonly request: SealingRequest
-  /** The candidates: one of them will answer. */
-  readonly workers: readonly AttestedWorker[]
-}
-
 const maxErrorBytes = 64 * 1024
-const maxAttempts = 4
 /** Clients leave at the last event; its end may come so much later and is then not cut. */
 const lingerMs = 250
 
@@ -113,20 +82,28 @@ export class PrivateClient {
     return this.#seal(call, this.#workers.preferred(workers))
   }
 
+  /** A call for a driver of its own; `waitsForBackend` is of {@link RetryPolicy}. */
+  begin(call: Call, waitsForBackend = false): SealedExchange {
+    return new SealedExchange(this, call, {
+      budgetMs: this.#options.retryBudgetMs,
+      waitsForBackend,
+    })
+  }
+
   /**
-   * Makes one call. It is tried again, on other workers where there are any, only while no byte
+   * Makes one call over `fetch`. It is tried again, on other workers where there are any, only while no byte
    * of an answer has come, only for failures that a retry can mend, and within the time budget.
    */
   async exchange(call: Call, signal?: AbortSignal): Promise<Answer> {
     signal?.throwIfAborted()
-    const deadline = performance.now() + this.#options.retryBudgetMs
-    for (let attempt = 1; ; attempt++) {
+    const exchange = this.begin(call)
+    for (;;) {
       try {
-        return await this.#attempt(call, signal)
+        return await this.#attempt(exchange, call.stream, signal)
       } catch (error) {
-        const spent = attempt >= maxAttempts || performance.now() >= deadline
-        if (spent || signal?.aborted || !isRetrySafe(error)) throw error
-        await pause(retryPauseMs(error, attempt))
+        const pauseMs = signal?.aborted ? undefined : exchange.pauseAfter(error)
+        if (pauseMs === undefined) throw error
+        if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
     }
   }
@@ -140,8 +117,8 @@ export class PrivateClient {
   }
 
   /**
-   * To be told, by a caller that sends a sealed call itself, why it was refused: unknown keys are asked for
-   * anew, and what could not be reached is avoided for a while.
+   * Learns why a sealed call was refused: workers whose keys are unknown are verified anew, and what could
+   * not be reached is avoided for a while.
    */
   noteRefusal(sealed: SealedCall, error: ApiError): void {
     if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
@@ -151,13 +128,17 @@ export class PrivateClient {
     }
   }
 
-  async #attempt(call: Call, signal: AbortSignal | undefined): Promise<Answer> {
-    const prepared = this.prepare(call)
+  async #attempt(
+    exchange: SealedExchange,
+    stream: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    const prepared = exchange.prepare()
     const sealed = prepared instanceof Promise ? await prepared : prepared
     const { opener } = sealed.request
     const body = await finishRequest(sealed.request)
     const { maxAnswerBytes: maxBytes, shape } = this.#options
-    const isPadded = call.stream && shape === 'default'
+    const isPadded = stream && shape === 'default'
     const sending = isPadded && signal !== undefined ? new FollowedAbort(signal) : undefined
     const sendSignal = sending?.signal ?? signal
     const { timeouts = defaultTimeouts } = this.#options
@@ -167,32 +148,24 @@ export class PrivateClient {
       throw error
     })
     const patience = new Patience(timeouts)
-    if (response.status !== 200 || response.headers.get('content-type') !== sealedMediaType) {
-      throw await this.#readError(response, sealed, patience)
+    if (!isSealedAnswer(response.status, response.headers.get('content-type'))) {
+      throw await readError(response, exchange, patience)
     }
-    if (!call.stream) {
+    if (!stream) {
       const bytes = await readWhole(response, maxBytes, signal, patience)
       return Answer.start({ ...sealed, opener, maxBytes }, wholeSource(bytes))
     }
-    const stream = response.body as ReadableStream<Bytes> | null
+    const bytes = response.body as ReadableStream<Bytes> | null
     const answer = await Answer.start(
       {
         ...{ ...sealed, opener, maxBytes },
         holdsEnding: shape === 'strict',
         lingerMs: isPadded ? lingerMs : 0,
       },
-      streamSource(stream, sendSignal, patience),
+      streamSource(bytes, sendSignal, patience),
     )
     if (sending !== undefined) sending.handOver(answer)
     return answer
-  }
-
-  /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
-  async #readError(response: Response, sealed: SealedCall, patience: Patience): Promise<ApiError> {
-    const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes, patience))
-    const error = parseUnsealedError(response.status, body, response.headers.get('retry-after'))
-    this.noteRefusal(sealed, error)
-    return error
   }
 
   async #prepareCold(call: Call): Promise<SealedCall> {
@@ -278,29 +251,11 @@ class FollowedAbort {
   }
 }
 
-const firstPauseMs = 100
-
-/** The first retry goes elsewhere at once; where that failed, too, a moment may bring a worker back. */
-export function retryPauseMs(error: unknown, attempt: number): number {
-  const isAway = error instanceof ApiError && error.code === 'worker_unreachable'
-  return isAway && attempt > 1 ? firstPauseMs * 2 ** (attempt - 2) : 0
-}
-
-function pause(ms: number): Promise<void> | undefined {
-  return ms === 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms))
-}
-
-/** Failures before the first byte that another attempt, with fresh keys, can mend. */
-export function isRetrySafe(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false
-  switch (error.code) {
-    case 'unknown_key':
-    case 'worker_unknown':
-    case 'worker_unreachable':
-    // The gateway lost a connection and asked the same worker twice; another attempt has another id.
-    case 'replayed':
-      return true
-    default:
-      return false
-  }
+async function readError(
+  response: Response,
+  exchange: SealedExchange,
+  patience: Patience,
+): Promise<ApiError> {
+  const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes, patience))
+  return exchange.refused(response.status, body, response.headers.get('retry-after'))
 }

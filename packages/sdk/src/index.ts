@@ -28,7 +28,6 @@ export {
 } from '@privatemode/attestation'
 export { ApiError, type ApiErrorCode, type ModelObject } from '@privatemode/protocol/api'
 export { type TrafficShape, webCryptoProvider } from '@privatemode/protocol/envelope'
-export { sealedMediaType } from '@privatemode/protocol/fleet'
 export { Answer } from './answer.ts'
 export type {
   BlockDelta,
@@ -44,13 +43,7 @@ export type { ApiResult, CallOptions } from './api-calls.ts'
 export type { ChatClient, EmbeddingsClient, MessagesClient, ModelsClient } from './api-clients.ts'
 export type { ApiStream } from './api-stream.ts'
 export type { CacheSaltPolicy } from './cache-salt.ts'
-export {
-  type Call,
-  isRetrySafe,
-  PrivateClient,
-  retryPauseMs,
-  type SealedCall,
-} from './client.ts'
+export { PrivateClient } from './client.ts'
 export type { ConnectOptions, ManifestOption } from './connect-options.ts'
 export { indexedDbStorage } from './indexed-db-storage.ts'
 export { type LogStorage, memoryStorage, webStorage } from './log-storage.ts'
@@ -81,5 +74,12 @@ export { Privatemode } from './privatemode.ts'
 export { PrivatemodeError, type PrivatemodeErrorCode } from './privatemode-error.ts'
 export type { Receipt } from './receipted-answer.ts'
 export { refusedError } from './refusals.ts'
+export {
+  type Call,
+  isRetrySafe,
+  isSealedAnswer,
+  type SealedCall,
+  SealedExchange,
+} from './sealed-exchange.ts'
 export type { Verification, WorkerRefusal, WorkerVerification } from './verification.ts'
 export type { BundleSubject, VerificationRecord } from './verification-record.ts'

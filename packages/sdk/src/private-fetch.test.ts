@@ -3,8 +3,9 @@ import { AttestationError } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import { thrown } from '../../../test/rejection.ts'
 import type { Answer } from './answer.ts'
-import type { Call, PrivateClient } from './client.ts'
+import type { PrivateClient } from './client.ts'
 import { privateFetch } from './private-fetch.ts'
+import type { Call } from './sealed-exchange.ts'
 
 const calls: Call[] = []
 const client = {

@@ -11,10 +11,11 @@ import {
   unknownModel,
 } from '@privatemode/protocol/api'
 import { type Bytes, encodeText, formatHex } from '@privatemode/protocol/envelope'
-import type { Call, PrivateClient } from './client.ts'
+import type { PrivateClient } from './client.ts'
 import { toPrivatemodeError } from './privatemode-error.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
 import { refusedError } from './refusals.ts'
+import type { Call } from './sealed-exchange.ts'
 
 export type PrivateFetchOptions = {
   readonly client: PrivateClient

@@ -12,8 +12,8 @@ import {
 } from '@privatemode/attestation'
 import { type AnswerHead, type Bytes, formatHex } from '@privatemode/protocol/envelope'
 import type { Answer } from './answer.ts'
-import type { Call } from './client.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
+import type { Call } from './sealed-exchange.ts'
 
 /** What the worker signed about one exchange, verified with the key that its evidence binds. */
 export type Receipt = ReceiptClaims & {

@@ -1,5 +1,5 @@
-/** The audit log as CSV (RFC 4180) or JSON, page by page, so that an export of any size needs little memory. */
-import { formatCell } from '../metering/usage-csv.ts'
+/** The audit log as CSV or JSON, page by page. */
+import { formatCell, streamPages } from '../http/export-stream.ts'
 import type { Queries } from '../state/database.ts'
 import { type AuditEvent, type AuditRange, listEvents } from './audit-log.ts'
 
@@ -25,7 +25,6 @@ const pageRows = 500
 
 type Format = (event: AuditEvent) => AuditWire
 
-/** A reader that goes away ends the queries. */
 export function streamEvents(
   database: Queries,
   range: AuditRange,
@@ -34,17 +33,7 @@ export function streamEvents(
 ): ReadableStream<Uint8Array> {
   const pages =
     kind === 'csv' ? csvPages(database, range, format) : jsonPages(database, range, format)
-  const encoder = new TextEncoder()
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await pages.next()
-      if (done) controller.close()
-      else controller.enqueue(encoder.encode(value))
-    },
-    async cancel() {
-      await pages.return(undefined)
-    },
-  })
+  return streamPages(pages)
 }
 
 async function* csvPages(database: Queries, range: AuditRange, format: Format) {

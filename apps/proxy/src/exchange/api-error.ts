@@ -58,15 +58,3 @@ function fromService(error: ServiceError): ApiError {
       return new ApiError('gateway_unreachable', message, { cause: error })
   }
 }
-
-/** An answer that cannot be opened: it was cut, or it was changed. */
-export function notAuthentic(cause: unknown): ApiError {
-  if ((cause as { code?: unknown }).code === 'truncated') {
-    const message = 'the answer stopped before its authenticated end'
-    return new ApiError('worker_unreachable', message, { cause })
-  }
-  const reason = cause instanceof Error ? cause.message : 'unknown'
-  return new ApiError('response_not_authentic', `the answer was changed on its way: ${reason}`, {
-    cause,
-  })
-}

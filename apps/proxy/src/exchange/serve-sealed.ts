@@ -6,7 +6,7 @@ import type { App } from '../app-state.ts'
 import { chooseApiKey } from '../inbound/credentials.ts'
 import { pickOutward } from '../inbound/outward-headers.ts'
 import type { RequestRecord } from '../inbound/request-record.ts'
-import { SealedExchange } from './sealed-exchange.ts'
+import { ProxiedCall } from './proxied-call.ts'
 
 export function serveSealed(
   app: App,
@@ -44,7 +44,7 @@ export function serveSealed(
     const defaultSalt = app.defaultSalt(apiKey)
     const headers = pickOutward(fields)
     const call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }
-    new SealedExchange({ app, exchange, dialect, record, call, answerError }).start()
+    new ProxiedCall({ app, exchange, dialect, record, call, answerError }).start()
   }
 }
 

@@ -1,7 +1,7 @@
 /** Who shares what was evaluated: the same salt, and nobody else, wherever the state is kept. */
 import { afterEach, expect, test } from 'bun:test'
+import { type AskOptions, ask, storyEngine } from '../../../../../test/story-model.ts'
 import type { Engine, JsonObject } from '../../engine.ts'
-import { type AskOptions, ask, storyEngine } from '../testing/story-model.ts'
 
 let engine: Engine | undefined
 afterEach(async () => {

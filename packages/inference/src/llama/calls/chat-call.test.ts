@@ -2,8 +2,14 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { leastMs } from '../../../../../test/least-ms.ts'
 import { rejection } from '../../../../../test/rejection.ts'
+import {
+  type Answer,
+  ask,
+  askStream,
+  collect,
+  storyEngine,
+} from '../../../../../test/story-model.ts'
 import type { EngineUsage } from '../../engine.ts'
-import { type Answer, ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
 
 const engine = await storyEngine()
 afterAll(() => engine.close())

@@ -1,7 +1,13 @@
 /** Legacy completions on a real model. */
 import { afterAll, expect, test } from 'bun:test'
 import { rejection } from '../../../../../test/rejection.ts'
-import { type Answer, ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
+import {
+  type Answer,
+  ask,
+  askStream,
+  collect,
+  storyEngine,
+} from '../../../../../test/story-model.ts'
 
 const engine = await storyEngine()
 afterAll(() => engine.close())

@@ -1,8 +1,8 @@
 /** Embeddings on the real sentence encoder. */
 import { afterAll, expect, test } from 'bun:test'
 import { rejection } from '../../../../../test/rejection.ts'
+import { type Answer, ask, askStream, modelPath } from '../../../../../test/story-model.ts'
 import { createEmbeddedEngine } from '../embedded-engine.ts'
-import { type Answer, ask, askStream, modelPath } from '../testing/story-model.ts'
 
 const path = await modelPath('all-minilm-l6-v2')
 const engine = await createEmbeddedEngine({

@@ -1,8 +1,8 @@
 /** Requests given up in the middle of an answer of the embedded engine: what it did is told to the token. */
 import { afterAll, expect, test } from 'bun:test'
+import { storyEngine } from '../../../../../test/story-model.ts'
 import type { Engine, EngineUsage, JsonObject } from '../../engine.ts'
 import { ask } from '../../testing/ask.ts'
-import { storyEngine } from '../testing/story-model.ts'
 
 const engine = await storyEngine()
 afterAll(() => engine.close())

@@ -1,7 +1,13 @@
 /** Function calls and structured answers on a real, very weak model: the grammar does the work. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rejection } from '../../../../../test/rejection.ts'
-import { type Answer, ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
+import {
+  type Answer,
+  ask,
+  askStream,
+  collect,
+  storyEngine,
+} from '../../../../../test/story-model.ts'
 
 const engine = await storyEngine()
 afterAll(() => engine.close())

@@ -1,8 +1,8 @@
 /** What a schema's grammar lets through, judged by llama.cpp's own matcher. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { loadStories } from '../../../../../test/story-model.ts'
 import { nativeModelOf } from '../model/native-binding.ts'
-import { loadStories } from '../testing/story-model.ts'
 import { GrammarBuilder } from './gbnf.ts'
 import { integerRange } from './integer-range.ts'
 import { addSchema } from './json-schema-grammar.ts'

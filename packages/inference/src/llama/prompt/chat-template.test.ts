@@ -1,8 +1,8 @@
 /** Chat templates of several kinds, and what becomes of messages that do not fit them. */
 import { afterAll, describe, expect, test } from 'bun:test'
+import { loadStories } from '../../../../../test/story-model.ts'
 import { nativeModelOf } from '../model/native-binding.ts'
 import { TokenText } from '../scheduling/token-text.ts'
-import { loadStories } from '../testing/story-model.ts'
 import { makeChatPrompt } from './chat-prompt.ts'
 import { ChatTemplate } from './chat-template.ts'
 import { PromptTokens } from './prompt-tokens.ts'

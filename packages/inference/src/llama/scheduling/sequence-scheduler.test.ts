@@ -1,8 +1,8 @@
 /** Many requests on few sequences: order, limits, aborts, the end. */
 import { afterEach, expect, test } from 'bun:test'
 import { rejection, thrown } from '../../../../../test/rejection.ts'
+import { ask, askStream, collect, storyEngine } from '../../../../../test/story-model.ts'
 import type { Engine } from '../../engine.ts'
-import { ask, askStream, collect, storyEngine } from '../testing/story-model.ts'
 
 let engine: Engine | undefined
 afterEach(async () => {

@@ -1,6 +1,6 @@
 /** Tokens byte by byte, against the library's own detokenizer. */
 import { afterAll, expect, test } from 'bun:test'
-import { loadStories } from '../testing/story-model.ts'
+import { loadStories } from '../../../../../test/story-model.ts'
 import { TextStream, TokenText } from './token-text.ts'
 
 const model = await loadStories()

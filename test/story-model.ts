@@ -2,11 +2,19 @@
 import { join } from 'node:path'
 import { ensureModel, type ModelName } from '@privatemode/stack/models'
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp'
-import type { Engine, EngineEndpoint, EngineUsage, JsonObject } from '../../engine.ts'
-import { createEmbeddedEngine } from '../embedded-engine.ts'
-import type { EmbeddedEngineOptions, EmbeddedModelOptions } from '../engine-options.ts'
+import type {
+  Engine,
+  EngineEndpoint,
+  EngineUsage,
+  JsonObject,
+} from '../packages/inference/src/engine.ts'
+import { createEmbeddedEngine } from '../packages/inference/src/llama/embedded-engine.ts'
+import type {
+  EmbeddedEngineOptions,
+  EmbeddedModelOptions,
+} from '../packages/inference/src/llama/engine-options.ts'
 
-const root = join(import.meta.dir, '../../../../..')
+const root = join(import.meta.dir, '..')
 const cacheDir =
   process.env.PRIVATEMODE_TEST_CACHE ?? join(root, 'node_modules/.cache/privatemode-models')
 

@@ -1,4 +1,4 @@
-/** One call of the public API: sealed, sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
+/** Drives a sealed exchange over sockets: sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
 import {
   type AnswerSink,
   type ByteRange,
@@ -12,25 +12,19 @@ import {
   viewOf,
   whenReady,
 } from '@privatemode/http'
-import { ApiError, type Dialect, parseUnsealedError } from '@privatemode/protocol/api'
-import {
-  type Call,
-  isRetrySafe,
-  retryPauseMs,
-  type SealedCall,
-  sealedMediaType,
-} from '@privatemode/sdk'
+import { ApiError, type Dialect } from '@privatemode/protocol/api'
+import { type Call, isSealedAnswer, type SealedCall, type SealedExchange } from '@privatemode/sdk'
 import { describeError } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { pickInward } from '../inbound/outward-headers.ts'
 import type { RequestRecord } from '../inbound/request-record.ts'
 import type { AnswerTimeout } from './answer-timeouts.ts'
 import { type AnswerWriter, createEventWriter, createWholeWriter } from './answer-writer.ts'
-import { notAuthentic, toApiError } from './api-error.ts'
+import { toApiError } from './api-error.ts'
 import type { Drain } from './padding-drains.ts'
 import { createShapedWriter } from './shaped-writer.ts'
 
-export type SealedParts = {
+export type ProxiedParts = {
   readonly app: App
   readonly exchange: HttpExchange
   readonly dialect: Dialect
@@ -48,9 +42,9 @@ const answerWithinMs = 600_000
  */
 const lingerMs = 250
 
-export class SealedExchange implements AnswerSink {
-  readonly #parts: SealedParts
-  readonly #retries = new RetryBudget()
+export class ProxiedCall implements AnswerSink {
+  readonly #parts: ProxiedParts
+  readonly #sealing: SealedExchange
   #sealed: SealedCall | undefined
   #connection: UpstreamConnection | undefined
   #refusal: { readonly head: ResponseHead; readonly body: ErrorBody } | undefined
@@ -63,14 +57,14 @@ export class SealedExchange implements AnswerSink {
   #drain: Drain | undefined
   #timeout: AnswerTimeout | undefined
 
-  constructor(parts: SealedParts) {
+  constructor(parts: ProxiedParts) {
     this.#parts = parts
+    this.#sealing = parts.app.client.begin(parts.call, true)
     parts.exchange.onGone = () => this.#clientGone()
   }
 
   start(): void {
     if (this.#over) return
-    this.#retries.begin()
     this.#refusal = undefined
     whenReady(
       this.#prepare(),
@@ -81,7 +75,7 @@ export class SealedExchange implements AnswerSink {
 
   head(head: ResponseHead, body: readonly ByteRange[], ended: boolean): void {
     if (!ended) this.#timeout = this.#parts.app.answers.start((error) => this.#cut(error))
-    if (head.status !== 200 || head.fields.get('content-type') !== sealedMediaType) {
+    if (!isSealedAnswer(head.status, head.fields.get('content-type'))) {
       this.#refusal = { head, body: new ErrorBody() }
     }
     this.data(body, ended)
@@ -100,7 +94,7 @@ export class SealedExchange implements AnswerSink {
 
   #prepare(): SealedCall | Promise<SealedCall> {
     try {
-      return this.#parts.app.client.prepare(this.#parts.call)
+      return this.#sealing.prepare()
     } catch (error) {
       return Promise.reject(error)
     }
@@ -149,10 +143,10 @@ export class SealedExchange implements AnswerSink {
     }
     try {
       for (const range of body) this.#open(viewOf(range))
-      if (ended) this.#sealed?.request.opener.finish()
+      if (ended) this.#sealing.finish()
     } catch (error) {
       if (!ended) this.#connection?.abandon() // one whose answer ended may be another request's by now
-      this.#fail(notAuthentic(error))
+      this.#fail(error)
       return
     }
     // What was opened lies in memory of its own.
@@ -168,8 +162,8 @@ export class SealedExchange implements AnswerSink {
   }
 
   #open(bytes: Buffer): void {
-    if (bytes.length === 0 || this.#sealed === undefined) return
-    const parts = this.#sealed.request.opener.push(bytes as Buffer<ArrayBuffer>)
+    if (bytes.length === 0) return
+    const parts = this.#sealing.step(bytes as Buffer<ArrayBuffer>)
     if (parts instanceof Promise) throw new TypeError('the native provider answers at once')
     for (const part of parts) {
       if (part.kind === 'data') this.#opened.push(part.bytes)
@@ -253,7 +247,6 @@ export class SealedExchange implements AnswerSink {
     this.#opened = []
   }
 
-  /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
   #readRefusal(
     { head, body }: { readonly head: ResponseHead; readonly body: ErrorBody },
     payload: readonly ByteRange[],
@@ -264,9 +257,7 @@ export class SealedExchange implements AnswerSink {
     if (text === undefined) return
     if (!ended) this.#connection?.abandon()
     const { status, fields } = head
-    const error = parseUnsealedError(status, text, fields.get('retry-after'))
-    if (this.#sealed !== undefined) this.#parts.app.client.noteRefusal(this.#sealed, error)
-    this.#fail(error)
+    this.#fail(this.#sealing.refused(status, text, fields.get('retry-after')))
   }
 
   /** Tries again where no byte of an answer has come and it can help; else tells the client. */
@@ -285,7 +276,7 @@ export class SealedExchange implements AnswerSink {
       return
     }
     const shown = toApiError(error)
-    const pauseMs = this.#writer === undefined ? this.#retries.pauseAfter(shown) : undefined
+    const pauseMs = this.#writer === undefined ? this.#sealing.pauseAfter(shown) : undefined
     if (pauseMs !== undefined) {
       this.#timeout?.end()
       setTimeout(() => this.start(), pauseMs)
@@ -350,28 +341,4 @@ function sizeOf(body: readonly ByteRange[]): number {
   let size = 0
   for (const { start, end } of body) size += end - start
   return size
-}
-
-const maxAttempts = 4
-const budgetMs = 15_000
-const firstPauseMs = 100
-
-/** Decides whether a failed call is made again, and after which pause. */
-class RetryBudget {
-  readonly #untilMs = performance.now() + budgetMs
-  #attempts = 0
-
-  /** An attempt begins. */
-  begin(): void {
-    this.#attempts++
-  }
-
-  /** Milliseconds to wait before the next attempt; `undefined` where none can help. */
-  pauseAfter(error: ApiError): number | undefined {
-    if (this.#attempts >= maxAttempts || performance.now() >= this.#untilMs) return undefined
-    if (isRetrySafe(error)) return retryPauseMs(error, this.#attempts)
-    // A backend that is being restarted is there again in a moment.
-    const mayReturn = error.code === 'gateway_unreachable' && error.retryable
-    return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined
-  }
 }

@@ -1,0 +1,170 @@
+/**
+ * One call of the public API as an exchange of sealed messages, without I/O. A driver sends what
+ * `prepare` gives, hands in what comes and gets what could be opened; `fetch` (`client.ts`) and the
+ * sockets of the proxy are two drivers of it.
+ */
+import type { AttestedWorker } from '@privatemode/attestation'
+import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
+import {
+  type AnswerOpener,
+  type AnswerPart,
+  andThen,
+  type Bytes,
+  EnvelopeError,
+  type Eventually,
+  type SealingRequest,
+} from '@privatemode/protocol/envelope'
+import { sealedMediaType } from '@privatemode/protocol/fleet'
+
+/** One call of the public API, as the application made it. */
+export type Call = {
+  readonly path: string
+  readonly model: string
+  /** The body as it came: it is sealed, never rebuilt. */
+  readonly body: Bytes
+  /** Whether the answer is read piece by piece. */
+  readonly stream: boolean
+  readonly apiKey: string
+  /** The salt inside the body, where it has one; it decides which workers are asked. */
+  readonly cacheSalt?: string | undefined
+  /** The salt to use where the body has none; without either the worker draws a fresh one. */
+  readonly defaultSalt?: string | undefined
+  /** Headers of the application that may leave the machine, lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type SealedCall = {
+  readonly requestId: string
+  readonly headers: Record<string, string>
+  readonly request: SealingRequest
+  /** The candidates: one of them will answer. */
+  readonly workers: readonly AttestedWorker[]
+}
+
+/** What seals calls, and learns why the backend refused one. */
+export type Sealer = {
+  prepare(call: Call): Eventually<SealedCall>
+  noteRefusal(sealed: SealedCall, error: ApiError): void
+}
+
+export type RetryPolicy = {
+  readonly budgetMs: number
+  /** Whether a backend that cannot be reached is waited for: it may be restarting. */
+  readonly waitsForBackend?: boolean
+}
+
+const maxAttempts = 4
+const firstPauseMs = 100
+
+export class SealedExchange {
+  readonly #sealer: Sealer
+  readonly #call: Call
+  readonly #retry: RetryPolicy
+  readonly #untilMs: number
+  #attempts = 0
+  #sealed: SealedCall | undefined
+
+  constructor(sealer: Sealer, call: Call, retry: RetryPolicy) {
+    this.#sealer = sealer
+    this.#call = call
+    this.#retry = retry
+    this.#untilMs = performance.now() + retry.budgetMs
+  }
+
+  /** Begins an attempt: seals the call anew. Synchronous where sessions are warm and the provider is native. */
+  prepare(): Eventually<SealedCall> {
+    this.#attempts++
+    return andThen(this.#sealer.prepare(this.#call), (sealed) => {
+      this.#sealed = sealed
+      return sealed
+    })
+  }
+
+  /** Opens what came of a sealed answer; throws where it is not authentic. */
+  step(bytes: Bytes): Eventually<AnswerPart[]> {
+    return this.#sealed === undefined ? [] : openParts(this.#sealed.request.opener, bytes)
+  }
+
+  /** The transfer has ended; throws unless the answer has reached its authenticated end. */
+  finish(): void {
+    if (this.#sealed !== undefined) finishParts(this.#sealed.request.opener)
+  }
+
+  /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
+  refused(status: number, body: string, retryAfter: string | null | undefined): ApiError {
+    const error = parseUnsealedError(status, body, retryAfter)
+    if (this.#sealed !== undefined) this.#sealer.noteRefusal(this.#sealed, error)
+    return error
+  }
+
+  /**
+   * Milliseconds to wait before the next attempt, `undefined` where none can help. To be asked only
+   * while no byte of an answer was passed on.
+   */
+  pauseAfter(error: unknown): number | undefined {
+    if (this.#attempts >= maxAttempts || performance.now() >= this.#untilMs) return undefined
+    if (isRetrySafe(error)) return retryPauseMs(error, this.#attempts)
+    if (this.#retry.waitsForBackend !== true || !(error instanceof ApiError)) return undefined
+    // A backend that is being restarted is there again in a moment.
+    const mayReturn = error.code === 'gateway_unreachable' && error.retryable
+    return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined
+  }
+}
+
+/** The first retry goes elsewhere at once; where that failed, too, a moment may bring a worker back. */
+function retryPauseMs(error: unknown, attempt: number): number {
+  const isAway = error instanceof ApiError && error.code === 'worker_unreachable'
+  return isAway && attempt > 1 ? firstPauseMs * 2 ** (attempt - 2) : 0
+}
+
+/** Whether a response is a sealed answer; any other is read as an error. */
+export const isSealedAnswer = (status: number, mediaType: string | null | undefined): boolean =>
+  status === 200 && mediaType === sealedMediaType
+
+/** Failures before the first byte that another attempt, with fresh keys, can mend. */
+export function isRetrySafe(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false
+  switch (error.code) {
+    case 'unknown_key':
+    case 'worker_unknown':
+    case 'worker_unreachable':
+    // The gateway lost a connection and asked the same worker twice; another attempt has another id.
+    case 'replayed':
+      return true
+    default:
+      return false
+  }
+}
+
+export function openParts(opener: AnswerOpener, bytes: Bytes): Eventually<AnswerPart[]> {
+  try {
+    const parts = opener.push(bytes)
+    return parts instanceof Promise ? parts.catch(refuseOpening) : parts
+  } catch (cause) {
+    throw notAuthentic(cause)
+  }
+}
+
+export function finishParts(opener: AnswerOpener): void {
+  try {
+    opener.finish()
+  } catch (cause) {
+    throw notAuthentic(cause)
+  }
+}
+
+/** An answer that cannot be opened: it was cut, or it was changed. */
+export function notAuthentic(cause: unknown): ApiError {
+  if (cause instanceof EnvelopeError && cause.code === 'truncated') {
+    const message = 'the answer stopped before its authenticated end'
+    return new ApiError('worker_unreachable', message, { cause })
+  }
+  const reason = cause instanceof Error ? cause.message : 'unknown'
+  return new ApiError('response_not_authentic', `the answer was changed on its way: ${reason}`, {
+    cause,
+  })
+}
+
+function refuseOpening(cause: unknown): never {
+  throw notAuthentic(cause)
+}
