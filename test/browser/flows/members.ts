@@ -56,6 +56,31 @@ export function memberFlow({ world, admin }: Flow): void {
     expect(await Bun.file(await download.path()).text()).toContain('invitation.revoked')
   }, 60_000)
 
+  test('an admin bounds the keys of members, and an operator names the domains of the account', async () => {
+    const { page } = admin()
+    const account = async () => {
+      const { body } = await callAdmin(page, 'GET', '/accounts')
+      return (body as { accounts: object[] }).accounts[0]
+    }
+    const fill = async (tokens: string, days: string, domains: string) => {
+      await open(page, 'Members')
+      await page.getByRole('button', { name: 'Rules for members' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Tokens per month').fill(tokens)
+      await dialog.getByLabel('Days that a key lasts').fill(days)
+      await dialog.getByLabel('E-mail domains').fill(domains)
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await fill('1000000', '90', 'rules.example, Other.Example')
+    const rules = { member_limits: { tokens_per_month: 1_000_000 }, member_key_days: 90 }
+    const email_domains = ['other.example', 'rules.example']
+    expect(await account()).toMatchObject({ ...rules, email_domains })
+    await fill('', '', '')
+    const none = { member_limits: { tokens_per_month: null }, member_key_days: null }
+    expect(await account()).toMatchObject({ ...none, email_domains: [] })
+  }, 60_000)
+
   test('draining the only machine asks first, and needs a second yes', async () => {
     const { page } = admin()
     await open(page, 'Models')
@@ -75,6 +100,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await open(page, 'Members')
     await page.getByText('ask an admin').waitFor()
     expect(await page.getByRole('button', { name: 'Invite' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Rules for members' }).count()).toBe(0)
     expect(await page.getByRole('link', { name: 'Audit log' }).count()).toBe(0)
     await open(page, 'API keys')
     await page.getByRole('row', { name: 'first key of this machine' }).waitFor()

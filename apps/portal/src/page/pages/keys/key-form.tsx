@@ -1,11 +1,11 @@
 /** The form that makes or changes a key. */
 import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
-import { type LimitNumbers, limitNames } from '../../../words/format-limits.ts'
 import { callApi } from '../../api/call-api.ts'
 import { useSubmit } from '../../submit.ts'
 import { Choice, Field } from '../../view/field.tsx'
 import { FormDialog } from '../../view/form-dialog.tsx'
+import { LimitFields, limitNumbers, limitTexts } from '../../view/limit-fields.tsx'
 
 type KeyFormProps = {
   readonly mayLimit: boolean
@@ -15,7 +15,6 @@ type KeyFormProps = {
   | { readonly existing: Key; readonly onChanged: () => Promise<void> }
 )
 
-type LimitTexts = Record<keyof LimitNumbers, string>
 type Expiry = 'keep' | 'never' | '30' | '90' | '365' | 'date'
 
 const expiries: readonly (readonly [Expiry, string])[] = [
@@ -31,7 +30,7 @@ export function KeyForm(props: KeyFormProps) {
   const [name, setName] = useState(existing?.name ?? '')
   const [expiry, setExpiry] = useState<Expiry>(existing === undefined ? '90' : 'keep')
   const [date, setDate] = useState('')
-  const [limits, setLimits] = useState<LimitTexts>(() => limitTexts(existing))
+  const [limits, setLimits] = useState(() => limitTexts(existing?.limits))
   const submission = useSubmit(async () => {
     const body = {
       name,
@@ -78,44 +77,11 @@ export function KeyForm(props: KeyFormProps) {
       {mayLimit && (
         <details>
           <summary>Limits</summary>
-          <div class="pair">
-            {limitNames.map(([field, label]) => (
-              <Field
-                key={field}
-                label={label}
-                type="number"
-                min="0"
-                placeholder="no limit"
-                sayOptional={false}
-                value={limits[field]}
-                onValue={(value) => setLimits({ ...limits, [field]: value })}
-              />
-            ))}
-          </div>
+          <LimitFields limits={limits} onLimits={setLimits} />
         </details>
       )}
     </FormDialog>
   )
-}
-
-function limitTexts(key: Key | undefined): LimitTexts {
-  const text = (field: keyof LimitNumbers) => key?.limits[field]?.toString() ?? ''
-  return {
-    requests_per_minute: text('requests_per_minute'),
-    tokens_per_minute: text('tokens_per_minute'),
-    tokens_per_month: text('tokens_per_month'),
-    concurrent_streams: text('concurrent_streams'),
-  }
-}
-
-function limitNumbers(texts: LimitTexts): LimitNumbers {
-  const number = (text: string) => (text.trim() === '' ? null : Number(text))
-  return {
-    requests_per_minute: number(texts.requests_per_minute),
-    tokens_per_minute: number(texts.tokens_per_minute),
-    tokens_per_month: number(texts.tokens_per_month),
-    concurrent_streams: number(texts.concurrent_streams),
-  }
 }
 
 function expiryTime(expiry: Exclude<Expiry, 'keep'>, date: string): string | null {

@@ -1,5 +1,5 @@
 /** Members and their roles. */
-import type { Invitation, IssuedInvitation, Member } from '@privatemode/protocol/fleet'
+import type { Account, Invitation, IssuedInvitation, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
@@ -11,6 +11,7 @@ import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
 import { InvitationTable } from './invitation-table.tsx'
 import { InviteDialog, LinkDialog, type ShownLink } from './invite-dialog.tsx'
+import { MemberRulesDialog } from './member-rules-dialog.tsx'
 import { MemberTable } from './member-table.tsx'
 
 export function MembersPage({ member }: PageProps) {
@@ -20,6 +21,7 @@ export function MembersPage({ member }: PageProps) {
     [member.account_id, administers],
   )
   const [inviting, setInviting] = useState(false)
+  const [ruling, setRuling] = useState(false)
   const [link, setLink] = useState<ShownLink>()
   const reset = async (subject: Member) => {
     const invitation = await callApi<IssuedInvitation>('POST', `/members/${subject.id}/reset`)
@@ -38,9 +40,14 @@ export function MembersPage({ member }: PageProps) {
         lead="Admins manage members, limits and all keys of the account. Members manage their own keys."
       >
         {administers && (
-          <Button kind="primary" icon="people" onClick={() => setInviting(true)}>
-            Invite
-          </Button>
+          <>
+            <Button disabled={members.kind !== 'ready'} onClick={() => setRuling(true)}>
+              Rules for members
+            </Button>
+            <Button kind="primary" icon="people" onClick={() => setInviting(true)}>
+              Invite
+            </Button>
+          </>
         )}
       </PageHead>
       {!administers && (
@@ -62,21 +69,34 @@ export function MembersPage({ member }: PageProps) {
         />
       )}
       {members.kind === 'ready' && <InvitationTable {...members.value} onChanged={reload} />}
+      {ruling && members.kind === 'ready' && members.value.account !== undefined && (
+        <MemberRulesDialog
+          account={members.value.account}
+          operates={member.operates}
+          onClose={() => setRuling(false)}
+          onChanged={reload}
+        />
+      )}
       {inviting && <InviteDialog onClose={() => setInviting(false)} onInvited={show} />}
       {link !== undefined && <LinkDialog shown={link} onClose={() => setLink(undefined)} />}
     </>
   )
 }
 
-type Loaded = { readonly members: readonly Member[]; readonly invitations: readonly Invitation[] }
+type Loaded = {
+  readonly members: readonly Member[]
+  readonly invitations: readonly Invitation[]
+  readonly account: Account | undefined
+}
 
 async function loadMembers(accountId: string, administers: boolean): Promise<Loaded> {
   const query = `account=${encodeURIComponent(accountId)}`
-  const [{ members }, { invitations }] = await Promise.all([
+  const [{ members }, { invitations }, { accounts }] = await Promise.all([
     callApi<Pick<Loaded, 'members'>>('GET', `/members?${query}`),
     administers
       ? callApi<Pick<Loaded, 'invitations'>>('GET', `/invitations?${query}`)
       : { invitations: [] },
+    callApi<{ accounts: readonly Account[] }>('GET', '/accounts'),
   ])
-  return { members, invitations }
+  return { members, invitations, account: accounts.find(({ id }) => id === accountId) }
 }
