@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { adminOpenApi } from '@privatemode/gateway'
 import { findNamedTests, formatTable } from './compatibility/table.ts'
 import { openApiDocument } from './openapi/document.ts'
+import { formatPackages } from './packages-drawing.ts'
 import { reliabilityDocuments } from './reliability/document.ts'
 import { formatReference } from './sdk-reference/reference.ts'
 import { toolLocks } from './supply/check-lock.ts'
@@ -18,6 +19,7 @@ const documents = {
   'docs/compatibility.md': formatTable(await findNamedTests(root)),
   'docs/licences.md': formatLicences(readJson('package-lock.json'), toolLocks.map(readJson)),
   'docs/sdk-reference.md': await formatReference(),
+  'docs/packages.md': formatPackages(root),
   ...reliabilityDocuments(root),
 }
 let stale = 0

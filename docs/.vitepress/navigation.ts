@@ -52,6 +52,7 @@ const groups: Group[] = [
       item('Reliability', 'reliability'),
       item('Hostile clients', 'hostile-clients'),
       item('Protocol model', 'protocol-model'),
+      item('Packages', 'packages'),
       item('Dependencies', 'dependencies'),
       item('Licences', 'licences'),
     ],

@@ -34,7 +34,7 @@ afterAll(async () => {
   front.stop()
   back.stop()
   await system.stop()
-}, 90_000)
+}, 240_000)
 
 const body = (stream: boolean) =>
   new TextEncoder().encode(
@@ -78,12 +78,12 @@ test('the gateway receives, stores and logs nothing of a conversation', async ()
   expect(findSecrets(back.bytes(), all)).toEqual([])
   expect(findSecrets(stored(join(system.folder, 'gateway')), all)).toEqual([])
   expect(findSecrets(Buffer.from(system.logs.gateway.join('')), all)).toEqual([])
-}, 60_000)
+}, 240_000)
 
 test('the worker logs nothing of a conversation', async () => {
   await converse(false)
   expect(findSecrets(Buffer.from(system.logs.worker.join('')), all)).toEqual([])
-}, 90_000)
+}, 240_000)
 
 test('the search finds a conversation that is not sealed', async () => {
   const before = front.bytes().length
@@ -110,7 +110,7 @@ test('the search finds a conversation that is not sealed', async () => {
   ]) {
     expect(found.has(sent)).toBe(true)
   }
-}, 90_000)
+}, 240_000)
 
 test('the search knows every encoding that it claims', () => {
   for (const [encoding, form] of encodingsOf(secrets.prompt)) {

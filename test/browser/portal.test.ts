@@ -31,7 +31,7 @@ unlessMissing(noBrowser).describe('the portal in a real browser', () => {
 
   afterAll(async () => {
     await world?.stop()
-  }, 60_000)
+  }, 240_000)
 
   const flow: Flow = { world: () => world, admin: () => admin }
   // In this order: the first account comes before everything else, usage after calls.
@@ -45,7 +45,7 @@ unlessMissing(noBrowser).describe('the portal in a real browser', () => {
       failedStarts++
       await startAfresh(admin.page)
       failedStarts = 0
-    }, 60_000)
+    }, 240_000)
 
     keyFlow(flow)
     verificationFlow(flow)

@@ -68,4 +68,4 @@ test('receipts agree with the bill, and what is changed in the bill is found', a
   dear[columns.indexOf('completion_tokens')] += '0'
   const changed = audit(receipts, [lines[0], dear.join(','), ...lines.slice(2)].join('\r\n'))
   expect(changed).toMatchObject({ code: 1, printed: expect.stringContaining('completion_tokens') })
-}, 60_000)
+}, 240_000)

@@ -43,7 +43,7 @@ test('a worker serves for as long as other gateways may send requests, then clos
     await registry.stop(true)
     rmSync(folder, { recursive: true, force: true })
   }
-}, 30_000)
+}, 240_000)
 
 async function settings(folder: string, gatewayUrl: string) {
   const at = new Date()

@@ -28,4 +28,4 @@ test('who ends `npm start` ends the stack: the signal is not lost at a shell bet
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}, 60_000)
+}, 240_000)

@@ -57,7 +57,7 @@ describe('a sealed call', () => {
     expect(last).toEndWith('data: [DONE]\n\n')
     expect(answer.receipt).toBeDefined()
     expect(await answer.next()).toBeUndefined()
-  }, 90_000)
+  }, 240_000)
 
   test('is answered whole with traffic shape strict, at a moment that many share', async () => {
     const startMs = performance.now()
@@ -67,7 +67,7 @@ describe('a sealed call', () => {
     expect(JSON.parse(new TextDecoder().decode(await answer.whole())).object).toBe(
       'chat.completion',
     )
-  }, 90_000)
+  }, 240_000)
 
   test.each(['off', 'default'] as const)(
     'is answered as a stream with traffic shape %s',
@@ -82,7 +82,7 @@ describe('a sealed call', () => {
       await answer.settled()
       expect(answer.receipt).toBeDefined()
     },
-    90_000,
+    240_000,
   )
 
   test('serves the official OpenAI client', async () => {
@@ -155,7 +155,7 @@ test('a measurement that the manifest does not list is refused, and a retry is n
   } finally {
     await other.stop()
   }
-}, 60_000)
+}, 240_000)
 
 test('a worker that is gone is replaced by another one that was verified', async () => {
   const second = await system.addWorker()

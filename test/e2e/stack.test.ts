@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack?.stop()
   await server?.stop()
-}, 60_000)
+}, 240_000)
 
 const ask = (content: string) => ({
   model: 'scripted',
@@ -60,7 +60,7 @@ describe('the official OpenAI client', () => {
       expect(text).toContain('word19')
       expect(finish).toBe('stop')
     }
-  }, 60_000)
+  }, 240_000)
 
   test('is told clearly about a wrong key, a missing key and an unknown model', async () => {
     const init = { tls: { ca: stack.ca }, method: 'POST', body: JSON.stringify(ask('x')) }
@@ -76,7 +76,7 @@ describe('the official OpenAI client', () => {
       await client.chat.completions.create({ ...ask('x'), model: 'nope' })
     }
     expect(await rejection(unknown())).toMatchObject({ status: 404, code: 'model_not_found' })
-  }, 90_000)
+  }, 240_000)
 })
 
 describe('bad input gets a clear error in the dialect of its path', () => {
@@ -112,7 +112,7 @@ describe('bad input gets a clear error in the dialect of its path', () => {
       body,
     })
     expect(response.status).toBe(413)
-  }, 90_000)
+  }, 240_000)
 })
 
 test('a client that goes away stops the generation, streamed or not', async () => {
@@ -135,7 +135,7 @@ test('a client that goes away stops the generation, streamed or not', async () =
     while (!seen.wasAborted && Date.now() < deadline) await Bun.sleep(20)
     expect(seen.wasAborted).toBe(true)
   }
-}, 90_000)
+}, 240_000)
 
 test('the memory of the gateway never holds the prompt or the answer', async () => {
   const marked = 'Zinnober-Lagune-4711-Quittenbaum'
@@ -152,7 +152,7 @@ test('the memory of the gateway never holds the prompt or the answer', async () 
   expect(holds('gateway')).toBe(false)
   // The same search does find it where it has to be.
   expect(holds('proxy')).toBe(true)
-}, 60_000)
+}, 240_000)
 
 test('a worker killed in mid-stream is an error event, never a clean end, and a retry works', async () => {
   const response = await fetch(`${stack.proxyUrl}/v1/chat/completions`, {
@@ -189,13 +189,13 @@ test('a worker killed in mid-stream is an error event, never a clean end, and a 
       await Bun.sleep(200)
     }
   }
-}, 60_000)
+}, 240_000)
 
 test('a busy port is one clear sentence and a failed start', async () => {
   const port = new URL(stack.proxyUrl).port
   const failed = runStack(['--engineUrl', server.url, '--port', port])
   expect(await thrown(failed)).toThrow(`port ${port} is in use; stop the other program`)
-}, 90_000)
+}, 240_000)
 
 test('keys, tokens and the database are readable by their owner only', () => {
   for (const name of [

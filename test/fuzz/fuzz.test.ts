@@ -16,7 +16,7 @@ test.each(targets.map((target) => [target.name, target] as const))(
     const { inputs } = await fuzz(target, readCorpus(folder, name), limits)
     expect(inputs).toBe(limits.inputs)
   },
-  60_000,
+  240_000,
 )
 
 test('a parser that breaks is found', async () => {

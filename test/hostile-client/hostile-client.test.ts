@@ -30,7 +30,7 @@ describe.each(doors)('a hostile client of the %s', (name) => {
         expect([trick.name, problems]).toEqual([trick.name, []])
       }
     },
-    60_000,
+    240_000,
   )
 })
 
@@ -56,5 +56,5 @@ test.each(few)(
     const found = attacks.find((one) => one.name === attack)!
     expect((await withstand(place, found, find(name), limits)).problems).toEqual([])
   },
-  60_000,
+  240_000,
 )

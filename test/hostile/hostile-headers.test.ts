@@ -20,7 +20,7 @@ const relayed = (request: Sealed): Sealed => ({
 afterAll(async () => {
   await gateway.stop()
   await system.stop()
-}, 90_000)
+}, 240_000)
 afterEach(() => gateway.play({}))
 
 const cacheSalt = 'c2FsdCBvZiB0aGUgY2FsbGVyLCBsb25nIGVub3VnaA=='

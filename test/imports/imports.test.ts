@@ -164,4 +164,4 @@ test('the compiler knows no Node and no Bun in the neutral packages', () => {
   const tsc = join(repository, 'node_modules/.bin/tsc')
   const run = Bun.spawnSync([tsc, '-p', 'tsconfig.neutral.json'], { cwd: folder })
   for (const index of [0, 1]) expect(run.stdout.toString()).toContain(`compiled-${index}.ts`)
-}, 90_000)
+}, 240_000)

@@ -32,7 +32,7 @@ afterEach(() => {
 afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 describe('official clients', () => {
   test('OpenAI: whole, streamed, models', async () => {
@@ -164,7 +164,7 @@ describe('a client that goes away', () => {
       await stopped.promise
       await keyed.logged('outcome=aborted')
     },
-    90_000,
+    240_000,
   )
 })
 
@@ -190,7 +190,7 @@ test('two hundred requests over one connection', async () => {
     expect(response.status).toBe(200)
     await response.arrayBuffer()
   }
-}, 90_000)
+}, 240_000)
 
 test('a prompt of many frames reaches the engine as it was, several at once', async () => {
   const prompts = [1, 2, 3].map((seed) => {
@@ -211,4 +211,4 @@ test('a prompt of many frames reaches the engine as it was, several at once', as
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   const contents = seen.map((messages) => (messages as { content: string }[])[0]?.content)
   expect(contents.toSorted()).toEqual(prompts.toSorted())
-}, 90_000)
+}, 240_000)

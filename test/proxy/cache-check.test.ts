@@ -37,7 +37,7 @@ describe('a model server behind a worker', () => {
   afterAll(async () => {
     await system?.stop()
     await server?.stop()
-  }, 90_000)
+  }, 240_000)
 
   test('the command finds isolation, also between requests without a salt', async () => {
     const proxy = await startProxy(system, { args: ['--apiKey', system.apiKey] })
@@ -87,7 +87,7 @@ describe('a model server behind a worker', () => {
       }
       await proxy.stop()
     }
-  }, 60_000)
+  }, 240_000)
 
   test('off unless asked for: nothing is sent and nothing is shown', async () => {
     const before = server.requests.length
@@ -110,4 +110,4 @@ test('the embedded engine isolates', async () => {
   expect([report.verdict, report.basis]).toEqual(['isolates', 'reports'])
   expect(report.comparisons.map(({ hits }) => hits)).toEqual([2, 0, 0])
   await engine.close()
-}, 60_000)
+}, 240_000)

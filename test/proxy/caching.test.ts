@@ -122,7 +122,7 @@ describe('the proxyless endpoint', () => {
     args.push('--tlsCertPath', join(folder, 'cert.pem'), '--tlsKeyPath', join(folder, 'key.pem'))
     args.push('--hostedManifestPath', join(folder, 'deployment.json'))
     hosted = await startProxy(scripted.system, { args })
-  }, 90_000)
+  }, 240_000)
   afterAll(() => hosted.stop())
 
   test('serves HTTPS, and every request needs its key', async () => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await host.stop()
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 /** All that applications and people do with a proxy. */
 async function useEverything(proxy: ProxyProcess): Promise<void> {
@@ -103,7 +103,7 @@ unlessMissing(noNamespace).test(
       removeWire()
     }
   },
-  90_000,
+  240_000,
 )
 
 const strace = spawnSync('strace', ['-V']).status === 0
@@ -139,5 +139,5 @@ unlessMissing(strace ? undefined : 'strace is not installed').test(
     const gateway = new URL(scripted.system.gatewayUrl)
     expect(reached).toEqual(new Set([`127.0.0.1:${gateway.port}`, `127.0.0.1:${host.port}`]))
   },
-  90_000,
+  240_000,
 )

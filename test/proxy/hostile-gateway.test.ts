@@ -55,7 +55,7 @@ afterAll(async () => {
   await proxy.stop()
   await gateway.stop(true)
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 async function ask(
   trick: Tamper,
@@ -156,7 +156,7 @@ describe('an answer that does not come to its end', () => {
     )
     for (const response of asked) expect(await response.text()).toContain('timeout')
     tamper = honest
-  }, 60_000)
+  }, 240_000)
 })
 
 describe('an answer in clear text', () => {

@@ -91,7 +91,7 @@ describe('TLS', () => {
     await proxy.logged('renewed TLS certificate is not usable')
     expect(await subjectSeen(proxy.port, authority.certPem)).toBe('after')
     await proxy.stop()
-  }, 60_000)
+  }, 240_000)
 })
 
 describe('SIGTERM and SIGINT', () => {
@@ -126,7 +126,7 @@ describe('SIGTERM and SIGINT', () => {
       expect(await proxy.exited).toBe(0)
       expect(proxy.log()).not.toContain('cut')
     },
-    90_000,
+    240_000,
   )
 
   test('what does not end within --drainSeconds is cut, and a stream shows it', async () => {
@@ -140,7 +140,7 @@ describe('SIGTERM and SIGINT', () => {
     const end = await read
     expect(end instanceof Error || !String(end).includes('[DONE]')).toBe(true)
     expect(await proxy.exited).toBe(0)
-  }, 90_000)
+  }, 240_000)
 })
 
 describe('workers', () => {
@@ -162,7 +162,7 @@ describe('workers', () => {
       expect(await answer.text()).toEndWith('data: [DONE]\n\n')
     }
     await proxy.stop()
-  }, 90_000)
+  }, 240_000)
 
   test('a backend that is gone is a clear error that may be retried', async () => {
     const proxy = await startProxy(scripted.system, {
@@ -188,7 +188,7 @@ test('the answer is the same through HTTP and the flags that do not change it', 
     return text
   })
   for (const text of await Promise.all(shapes)) expect(text).toContain(story)
-}, 90_000)
+}, 240_000)
 
 function subjectSeen(port: number, ca: string): Promise<string> {
   const seen = Promise.withResolvers<string>()

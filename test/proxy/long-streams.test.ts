@@ -30,7 +30,7 @@ test.each(['default', 'off'])(
       await proxy.stop()
     }
   },
-  60_000,
+  240_000,
 )
 
 test('a stream that is also dumped is dumped whole', async () => {
@@ -45,7 +45,7 @@ test('a stream that is also dumped is dumped whole', async () => {
   const name = readdirSync(join(folder, day)).find((one) => one.endsWith('-response.txt')) ?? ''
   const text = readFileSync(join(folder, day, name), 'utf8')
   expect(contentOf(text.slice(text.indexOf('\n\n') + 2))).toBe(words.join(''))
-}, 60_000)
+}, 240_000)
 
 function contentOf(events: string): string {
   return events

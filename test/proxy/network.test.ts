@@ -58,7 +58,7 @@ afterAll(async () => {
   await appliance.stop()
   await host.stop()
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 const inspected = () => ({ https_proxy: appliance.url, SSL_CERT_FILE: bundle })
 

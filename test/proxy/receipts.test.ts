@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await scripted.system.stop()
   rmSync(folder, { recursive: true, force: true })
-}, 90_000)
+}, 240_000)
 
 const linesOf = (path: string): string[] =>
   existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n') : []

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await keyed.stop()
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 test('the log has a line per request and never content, keys or salts', async () => {
   const salt = `${canary}-${'s'.repeat(40)}`
@@ -173,7 +173,7 @@ unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').
     expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain(name)
     await proxy.stop()
   },
-  90_000,
+  240_000,
 )
 
 async function untilListening(proxy: ProxyProcess): Promise<void> {

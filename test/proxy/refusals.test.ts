@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 describe('bad requests', () => {
   const cases: [string, RequestInit['body'], Record<string, string>, number, string][] = [

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await scripted.system.stop()
   wire.stop()
-}, 90_000)
+}, 240_000)
 
 type Seen = { readonly key: 'a' | 'b'; readonly session: string; readonly salt: string }
 
@@ -72,7 +72,7 @@ describe('under two keys', () => {
     expect(sessionsOf(seen, 'a')).not.toEqual(sessionsOf(seen, 'b'))
     expect(new Set(seen.map(({ salt }) => salt)).size).toBe(seen.length)
     await proxy.stop()
-  }, 90_000)
+  }, 240_000)
 
   test('the proxyless endpoint has one session and one cache for each', async () => {
     const { certPem, keyPem } = authority.issue(['localhost', '127.0.0.1'])
@@ -88,7 +88,7 @@ describe('under two keys', () => {
       expect(of(seen, 'a')).not.toEqual(of(seen, 'b'))
     }
     await proxy.stop()
-  }, 90_000)
+  }, 240_000)
 
   test('no key reaches the worker', () => {
     const bytes = wire.bytes()

@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await host.stop()
   await scripted.system.stop()
-}, 90_000)
+}, 240_000)
 
 /** A log whose one checkpoint these have cosigned. */
 async function cosignedBy(...cosigners: readonly Signer[]): Promise<MemoryLog> {
@@ -77,7 +77,7 @@ test('with the quorum the proxy starts, whether file or variable names the witne
     expect(await (await post(proxy, chatPath, chat())).text()).toContain(story)
   }
   await Promise.all(proxies.map((proxy) => proxy.stop()))
-}, 90_000)
+}, 240_000)
 
 test('without it nothing is served, and log and client hear why and what helps', async () => {
   const stranger = await newSigner('four.test', 'cosignature/v1')
@@ -99,4 +99,4 @@ test('without it nothing is served, and log and client hear why and what helps',
   await proxy.logged('msg=ready')
   expect((await post(proxy, chatPath, chat())).status).toBe(200)
   await proxy.stop()
-}, 90_000)
+}, 240_000)

@@ -164,7 +164,7 @@ unlessMissing(noBrowser).test(
       }),
     )
   },
-  90_000,
+  240_000,
 )
 
 unlessMissing(noBrowser).test(
@@ -178,7 +178,7 @@ unlessMissing(noBrowser).test(
       }),
     )
   },
-  90_000,
+  240_000,
 )
 
 unlessMissing(noBrowser ?? noVite).test(
@@ -213,7 +213,7 @@ test('the route for the edge has no import of Node in its bundle', async () => {
   const script = await bundleRoute(installed)
   expect(script).toContain('globalThis.POST')
   expect(script.match(/\brequire\(["'].*|["']node:.*/g) ?? []).toEqual([])
-}, 90_000)
+}, 240_000)
 
 unlessMissing(noEdge).test(
   'the route streams in the runtime of the edge',

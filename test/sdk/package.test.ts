@@ -22,7 +22,7 @@ const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 test('publint finds nothing to say about the package', async () => {
   const { messages, pkg } = await publint({ pkgDir: installed.dist, strict: true, pack: 'npm' })
   expect(messages.map((message) => formatMessage(message, pkg))).toEqual([])
-}, 60_000)
+}, 240_000)
 
 test('its types are right for every way to resolve them as ES modules', async () => {
   const attw = join(root, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js')
@@ -92,7 +92,7 @@ test('a program with strict types compiles against it, without skipping its decl
   )
   expect(output).toBe('')
   expect(code).toBe(0)
-}, 60_000)
+}, 240_000)
 
 test('the examples type-check against the installed package, and official clients keep their types', async () => {
   const { project } = installed

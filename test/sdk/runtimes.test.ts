@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await suite?.stop()
   installed?.remove()
-}, 60_000)
+}, 240_000)
 
 const missing = (name: string, found: unknown) =>
   found === undefined ? `${name} is not installed` : undefined

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await stack.stop()
   rmSync(home, { recursive: true, force: true })
-}, 60_000)
+}, 240_000)
 
 const { property, value, pattern, tool, description, prompt, stop, input } = secrets
 const marks = { [property]: { enum: [value], description }, pattern: { type: 'string', pattern } }

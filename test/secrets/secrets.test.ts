@@ -39,7 +39,7 @@ afterAll(async () => {
   await stack.stop()
   await server.stop()
   rmSync(home, { recursive: true, force: true })
-}, 60_000)
+}, 240_000)
 
 /** The keys themselves lie in the home by design; everything else there is searched. */
 async function outputsOfStack(): Promise<Output[]> {
@@ -88,7 +88,7 @@ test('a leak that is planted is found, in a log as in a file of the database', a
   const found = findLeaks(await outputsOfStack(), allSecrets())
   expect(found).toContainEqual(expect.objectContaining({ secret: marked.user, encoding: 'base64' }))
   expect(found).toContainEqual({ place: 'planted.bin', secret: marked.salt, encoding: 'UTF-16 LE' })
-}, 90_000)
+}, 240_000)
 
 test('a proxy that refuses its backend tells nothing of what was asked', async () => {
   const { endpoint, logKey } = JSON.parse(readFileSync(join(home, 'client.json'), 'utf8'))
@@ -113,7 +113,7 @@ test('a proxy that refuses its backend tells nothing of what was asked', async (
   ]
   await refusing.stop()
   expect(findLeaks(outputs, allSecrets())).toEqual([])
-}, 60_000)
+}, 240_000)
 
 test('dumped requests have no keys, and content is nowhere else in the workspace', async () => {
   const { endpoint, logKey, softwareRoot } = JSON.parse(
@@ -143,7 +143,7 @@ test('dumped requests have no keys, and content is nowhere else in the workspace
   const outside = files.filter(({ place }) => !place.startsWith('requests/'))
   expect(findLeaks([log, ...outside], [marked.user])).toEqual([])
   expect(findLeaks(files, [marked.user])).not.toEqual([])
-}, 60_000)
+}, 240_000)
 
 test('a command line that is wrong is not repeated with its secrets', async () => {
   const secret = marked.wrongKey

@@ -118,7 +118,7 @@ for (const shape of ['default', 'strict'] as const) {
   for (const [name, ask] of Object.entries(streams)) {
     test(`${shape}, ${name}: reads a stream that is filled with comments`, async () => {
       expect(await ask(url, 'short')).toBe(said)
-    }, 90_000)
+    }, 240_000)
   }
 
   test(`${shape}: lengths of tokens and of answers do not show`, async () => {
@@ -142,7 +142,7 @@ for (const shape of ['default', 'strict'] as const) {
     // 80 KiB and the last events, or as much as came from the worker: in either case the same.
     expect(short).toBeGreaterThan(60 * 1024)
     expect(apart).toBeLessThan(20 * 1024)
-  }, 90_000)
+  }, 240_000)
 
   test(`${shape}: answers that are not streamed, and errors, have one length`, async () => {
     const sizes = new Set<number>()
@@ -163,11 +163,11 @@ for (const shape of ['default', 'strict'] as const) {
     expect(sizes).toEqual(new Set([shape === 'default' ? 8 * 1024 : 256 * 1024]))
     const whole = await openai(url).chat.completions.create({ model, messages: messages('short') })
     expect(whole.choices[0]?.message.content).toBe(said)
-  }, 90_000)
+  }, 240_000)
 
   test(`${shape}: an error in place of a stream is read as an error`, async () => {
     const ask = async () =>
       await openai(url).chat.completions.create({ model, messages: [], stream: true })
     expect(await rejection(ask())).toMatchObject({ status: 400 })
-  }, 90_000)
+  }, 240_000)
 }

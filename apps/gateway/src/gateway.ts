@@ -91,12 +91,12 @@ async function assemble(
       clock,
       graceMs: settings.limits.lostWorkerMs,
       onGivenUp: ({ worker }, count) => {
-        log.warn('a worker stands still; its requests were given up', { worker: worker.id, count })
+        log.warn('worker is unresponsive; aborted its requests', { worker: worker.id, count })
       },
     }),
     refreshMs: viewRefreshMs,
     suspectMs: 2_000,
-    onFailure: (error) => log.warn('workers could not be read', describeError(error)),
+    onFailure: (error) => log.warn('failed to read the list of workers', describeError(error)),
   })
   const keys = new KeyCheck({
     database,

@@ -141,7 +141,7 @@ const flags = {
     min: 1,
     max: 3600,
     group: ours,
-    help: 'an answer that has begun and then brings nothing for so long is given up; healthy streams always send',
+    help: 'abort an answer that stalls for this long after its first byte; healthy streams always send',
   },
   answerLimitMinutes: {
     type: 'integer',

@@ -179,7 +179,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
       caches?.stop()
       stopTlsWatch()
       const { cut } = await server.stop(settings.drainMs)
-      if (cut > 0) log.warn('requests cut at the end of the drain time', { count: cut })
+      if (cut > 0) log.warn('aborted requests at the end of the drain time', { count: cut })
       heartbeats.stop()
       answers.stop()
       receipts?.stop()

@@ -24,7 +24,7 @@ export async function serveAlone(settings: Settings): Promise<void> {
     onShutdown({
       limitMs: settings.drainMs + endMarginMs,
       async stop(signal) {
-        log.info('stopping: requests in flight may end', { signal })
+        log.info('stopping: waiting for requests in flight', { signal })
         await proxy.stop()
         outbound.close()
         log.info('stopped')

@@ -31,7 +31,7 @@ export function watchTls(paths: TlsPaths, server: HttpServer, log: Log): () => v
       failed = undefined
       log.info('TLS certificate replaced', { file: paths.certPath })
     } catch (error) {
-      log.error('the renewed TLS certificate is not usable', describeError(error))
+      log.error('the renewed TLS certificate is unusable', describeError(error))
     }
   }
   const timer = setInterval(() => void look(), lookEveryMs).unref()

@@ -42,7 +42,7 @@ test('a part that ends is started again, and a person is told with its last word
   expect(said[0]).toContain('short ended (exit code 3); starting it again in 0.05 s')
   expect(said.join('\n')).toContain('its last words: no luck')
   expect(said.join('\n')).toContain('0.2 s') // the pause doubles
-}, 90_000)
+}, 240_000)
 
 test('a part that does not heed the signal is killed in the end', async () => {
   const supervisor = new Supervisor({ logDir: join(folder, 'b'), say: () => {} })
@@ -52,7 +52,7 @@ test('a part that does not heed the signal is killed in the end', async () => {
   const pid = supervisor.pidOf('deaf') ?? 0
   await supervisor.stop(['deaf'], 300)
   expect(isAlive(pid)).toBe(false)
-}, 90_000)
+}, 240_000)
 
 test('parts end when the supervisor itself is killed', async () => {
   const part = program(
@@ -83,4 +83,4 @@ test('parts end when the supervisor itself is killed', async () => {
   expect(isAlive(pid)).toBe(true)
   parent.kill('SIGKILL')
   await until(() => !isAlive(pid))
-}, 90_000)
+}, 240_000)

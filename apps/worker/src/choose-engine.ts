@@ -35,7 +35,7 @@ async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promi
     onHealth: (isHealthy, detail) =>
       isHealthy
         ? log.info('model server is back', { detail })
-        : log.error('model server is away', { detail }),
+        : log.error('model server is unreachable', { detail }),
     onInspected: (isolation) => {
       for (const path of isolation) logPath(path, log)
     },
@@ -49,6 +49,6 @@ async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promi
     engine.models().some(({ id }) => engine.speaks?.(dialect, id)),
   )
   const detail = `${engine.name}; dialects passed on: ${dialects.join(', ') || 'none'}`
-  log.info('model server is used', { detail })
+  log.info('using model server', { detail })
   return engine
 }

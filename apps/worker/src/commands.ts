@@ -15,7 +15,7 @@ import { describeWorker } from './worker.ts'
 type Environment = Readonly<Record<string, string | undefined>>
 
 const identityFlags = {
-  out: { type: 'string', help: 'where it is written; an existing file is never replaced' },
+  out: { type: 'string', help: 'output file; an existing file is never replaced' },
   days: { type: 'integer', default: 365, min: 1, max: 3650, help: 'how long it is valid' },
 } as const satisfies FlagTable
 

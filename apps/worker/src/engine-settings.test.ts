@@ -83,7 +83,7 @@ test('what is no model file is told as such', async () => {
   expect(await thrown(loading)).toThrow('cut short or damaged')
   const nowhere = chooseEngine(engineOf([{ ...chat, path: folder }]), log)
   expect(await thrown(nowhere)).toThrow('has no file at')
-}, 60_000)
+}, 240_000)
 
 test('a model file with another digest than the pinned one stops the start', async () => {
   const path = join(folder, 'other.gguf')

@@ -56,7 +56,7 @@ function reportLines(native: NativeOutput, log: Log): () => number {
   const timer = setInterval(() => {
     const lines = native.countLines()
     if (lines === reported) return
-    log.warn('native code printed lines, which were dropped', { count: lines - reported })
+    log.warn('dropped lines that native code printed', { count: lines - reported })
     reported = lines
   }, reportEveryMs)
   timer.unref()

@@ -100,7 +100,7 @@ const flags = {
   drainMs: {
     type: 'integer',
     default: 30_000,
-    help: 'time that running requests have when the worker stops',
+    help: 'how long requests in flight may take when the worker stops',
     group: 'Limits',
   },
   metricsPort: {

@@ -57,7 +57,7 @@ export class Fields {
       this.#names.push(name)
       this.#values.push(value)
     } else if (single.has(name) || name.startsWith('privatemode-')) {
-      throw new MessageError(400, `header ${name} stands twice`)
+      throw new MessageError(400, `duplicate header ${name}`)
     } else {
       this.#values[at] += `${name === 'cookie' ? '; ' : ', '}${value}`
     }

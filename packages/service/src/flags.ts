@@ -1,5 +1,6 @@
 /** Reads a program's flags: from the command line, the environment and `@file`s, typed by their table. */
 
+import { parseArgs } from 'node:util'
 import { formatHelp } from './flag-help.ts'
 import { envName, type Flag, type FlagTable, type FlagValues, type Program } from './program.ts'
 import { readNamedFile } from './read-named-file.ts'
@@ -81,46 +82,64 @@ function readArgs(
   args: readonly string[],
 ): AskedText | { kind: 'texts'; texts: ArgTexts } {
   const texts: ArgTexts = new Map()
-  for (let index = 0; index < args.length; index++) {
-    const arg = args[index] ?? ''
-    const [spelled, inline] = splitOnce(arg)
-    if (spelled === '--help' || spelled === '-h') return { kind: 'text', text: formatHelp(program) }
-    if (spelled === '--version')
-      return { kind: 'text', text: `${program.name} ${program.version}\n` }
-    const name = findName(program, spelled)
-    let text = inline
-    if (text === undefined) {
-      const next = args[index + 1]
-      if (program.flags[name]?.type === 'boolean') {
-        // `--flag` alone means true; a literal value may also follow as its own word.
-        text = next === 'true' || next === 'false' ? next : 'true'
-        if (next === text) index++
-      } else {
-        if (next === undefined) throw invalid(`${spelled} needs a value`)
-        text = next
-        index++
-      }
+  const { names, options } = spellings(program.flags)
+  // Not strict: what is wrong is told in our own words below.
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]
+    if (token === undefined) break
+    if (token.kind === 'positional') {
+      throw invalid(`unexpected argument; flags start with --, see ${program.name} --help`)
     }
-    note(texts, name, { text, as: spelled })
+    if (token.kind === 'option-terminator') throw unknownFlag(program, '--')
+    if (token.name === 'help') return { kind: 'text', text: formatHelp(program) }
+    if (token.name === 'version') {
+      return { kind: 'text', text: `${program.name} ${program.version}\n` }
+    }
+    const name = names.get(token.name)
+    if (name === undefined) throw unknownFlag(program, token.rawName)
+    let text = token.value?.replace(/^=(?=.)/, token.rawName.startsWith('--') ? '=' : '')
+    if (text === undefined && program.flags[name]?.type === 'boolean') {
+      // `--flag` alone means true; a literal value may also follow as its own word.
+      const next = tokens[at + 1]
+      const word = next?.kind === 'positional' ? next.value : undefined
+      text = word === 'true' || word === 'false' ? word : 'true'
+      if (word === text) at++
+    }
+    if (text === undefined) throw invalid(`${token.rawName} needs a value`)
+    note(texts, name, { text, as: token.rawName })
   }
   return { kind: 'texts', texts }
 }
 
-function splitOnce(arg: string): [string, string | undefined] {
-  const at = arg.indexOf('=')
-  return at < 0 || !arg.startsWith('-') ? [arg, undefined] : [arg.slice(0, at), arg.slice(at + 1)]
+type Option = { type: 'boolean' | 'string'; short?: string }
+
+/** Every spelling of a flag, for the parser and back. */
+function spellings(flags: FlagTable) {
+  const names = new Map<string, string>()
+  const options: Record<string, Option> = {
+    help: { type: 'boolean', short: 'h' },
+    version: { type: 'boolean' },
+  }
+  for (const [name, { type, short, aliases = [] }] of Object.entries(flags)) {
+    const kind = type === 'boolean' ? 'boolean' : 'string'
+    for (const spelled of [name, ...aliases]) {
+      names.set(spelled, name)
+      options[spelled] = { type: kind }
+    }
+    if (short !== undefined) options[name] = { type: kind, short }
+  }
+  return { names, options }
 }
 
-function findName(program: Program<FlagTable>, spelled: string): string {
-  for (const [name, flag] of Object.entries(program.flags)) {
-    if (spelled === `--${name}`) return name
-    if (flag.short !== undefined && spelled === `-${flag.short}`) return name
-    if (flag.aliases?.some((alias) => spelled === `--${alias}`)) return name
-  }
-  if (!spelled.startsWith('-')) {
-    throw invalid(`unexpected argument; flags start with --, see ${program.name} --help`)
-  }
-  throw invalid(`unknown flag ${spelled}; see ${program.name} --help`)
+function unknownFlag(program: Program<FlagTable>, spelled: string): ServiceError {
+  return invalid(`unknown flag ${spelled}; see ${program.name} --help`)
 }
 
 function convert(

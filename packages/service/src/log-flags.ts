@@ -6,7 +6,7 @@ export const logFlags = {
     type: 'string',
     default: 'text',
     choices: ['text', 'json'],
-    help: 'form of the log',
+    help: 'format of the log',
     group: 'Watching',
   },
   logLevel: {

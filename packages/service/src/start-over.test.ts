@@ -32,7 +32,7 @@ console.log(process.argv.slice(2).join(' '), process.pid)
   const child = Bun.spawn([process.execPath, script, 'a', 'b c'], { env, stdout: 'pipe' })
   expect(await new Response(child.stdout).text()).toBe(`a b c ${child.pid}\n`)
   await server.stop(true)
-}, 90_000)
+}, 240_000)
 
 test('the variables are set before the program runs, and what the operator set stays', async () => {
   const script = join(mkdtempSync(join(tmpdir(), 'start-over-')), 'main.ts')
@@ -46,4 +46,4 @@ console.log(process.env.FIRST, process.env.SECOND)
   const env = { PATH: process.env.PATH ?? '', SECOND: 'theirs' }
   const child = Bun.spawn([process.execPath, script], { env, stdout: 'pipe' })
   expect(await new Response(child.stdout).text()).toBe('ours theirs\n')
-}, 90_000)
+}, 240_000)

@@ -47,7 +47,7 @@ export function httpChecks(place: ClientStack): void {
         const anthropic = ['not_found_error', bad, bad, 'request_too_large']
         expect(types).toEqual(isAnthropic ? anthropic : [bad, bad, bad, bad])
       }
-    }, 90_000)
+    }, 240_000)
 
     test('check 7: an unknown path is 404 JSON, a wrong method 405 JSON with Allow', async () => {
       for (const path of ['/v2/chat', '/v1/audio/speech', '/v1/chat/completions/']) {

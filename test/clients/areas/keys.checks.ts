@@ -59,7 +59,7 @@ export function keyChecks(place: ClientStack): void {
     afterAll(async () => {
       await Promise.all([keyed?.process.stop(), open?.process.stop()])
       relay?.stop()
-    }, 90_000)
+    }, 240_000)
 
     test("check 3: with the proxy's own key clients need none, and theirs is never forwarded", async () => {
       expect((await keyed.entrance.ask(chatPath, chat('hi'), {})).status).toBe(200)

@@ -48,7 +48,7 @@ export function privacyChecks(place: ClientStack): void {
     afterAll(async () => {
       await Promise.all((proxies ?? []).map(({ process }) => process.stop()))
       relay?.stop()
-    }, 90_000)
+    }, 240_000)
 
     test('check 28: headers outside the allow-list do not leave the machine', async () => {
       for (const { entrance } of proxies) {

@@ -171,7 +171,7 @@ export function patienceChecks(place: ClientStack): () => void {
             )
             expect(text).toContain('patience')
           }
-        }, 60_000)
+        }, 240_000)
 
         test('check 26: after 200 requests and 70 s of rest the next request works', async () => {
           await idles[i]!

@@ -101,7 +101,7 @@ test('every route that changes something leaves an entry: who, what, whom, when,
   expect(others.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(
     Object.keys(done).toSorted(),
   )
-}, 60_000)
+}, 240_000)
 
 test('a change that fails leaves no entry, and an entry never has a secret', async () => {
   const before = await newest()
@@ -131,7 +131,7 @@ test('sign-ins are kept, and those that fail are counted in one entry', async ()
   })
   await newBrowser().request('POST', 'session', { ...attempt, email: 'nobody@example.org' })
   expect(await newest()).toMatchObject({ action: 'sign_in.failed', account_id: null })
-}, 60_000)
+}, 240_000)
 
 test('a link that has ended is noticed when somebody tries it', async () => {
   const { id, url } = await admin.json('POST', 'invitations', { role: 'member' }, 201)

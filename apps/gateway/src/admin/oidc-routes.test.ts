@@ -78,7 +78,7 @@ test('a provider that is away is named in the log, and on the page', async () =>
   })
   const start = await openBrowser(away.gateway.url).request('GET', 'oidc/start')
   expect(start.headers.get('location')).toBe('/#sign-in-failed=unreachable')
-  expect(away.logLines.join('')).toContain('the identity provider cannot be used')
+  expect(away.logLines.join('')).toContain('identity provider is unusable')
   await away.stop()
 })
 

@@ -30,11 +30,11 @@ const flags = {
   role: {
     type: 'string',
     choices: ['admin', 'member'],
-    help: 'role of a member; a new one is a member without',
+    help: 'role of a member; member if unset for a new one',
   },
   expiresAt: { type: 'string', help: 'time at which a key ends, or never' },
   domains: { type: 'string', help: 'e-mail domains, separated by commas' },
-  yes: { type: 'boolean', default: false, help: 'do it without asking' },
+  yes: { type: 'boolean', default: false, help: 'do not ask for confirmation' },
   override: { type: 'boolean', default: false, help: 'drain a worker although its models need it' },
   overlapSeconds: { type: 'integer', help: 'how long the old secret works after a rotation' },
   keyDays: { type: 'integer', help: 'days after which keys of members end', group: 'Limits' },

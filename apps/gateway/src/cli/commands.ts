@@ -170,7 +170,7 @@ export const commands: Readonly<Record<string, Command>> = {
     call: (values) => ({ method: 'POST', path: `members/${idOf(values)}/reset` }),
   },
   'members disable': {
-    help: 'sign a member out and keep out (--id)',
+    help: 'sign a member out and block sign-ins (--id)',
     call: (values) => switched('members', values, true),
   },
   'members enable': {
@@ -207,7 +207,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   'workers list': { help: 'list workers', call: () => ({ method: 'GET', path: 'workers' }) },
   'workers drain': {
-    help: 'give a worker no more requests (--id, --yes); --override where no other one serves its models',
+    help: 'stop sending requests to a worker (--id, --yes); --override if no other worker serves its models',
     ask: (values) => ({ method: 'GET', path: `workers/${idOf(values)}/drain` }),
     call: (values) => ({
       method: 'POST',

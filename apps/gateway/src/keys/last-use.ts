@@ -16,7 +16,7 @@ export function startLastUse(
     try {
       await writeLastUse(database, used)
     } catch (error) {
-      log.warn('last use of keys could not be written', describeError(error))
+      log.warn('failed to store when keys were last used', describeError(error))
     }
   }
   const timer = setInterval(() => void write(), everyMs)

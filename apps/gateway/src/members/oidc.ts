@@ -69,7 +69,7 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
   const configured = () => {
     configuration ??= discover(settings).catch((cause: unknown) => {
       configuration = undefined
-      log.warn('the identity provider cannot be used', describeError(cause))
+      log.warn('identity provider is unusable', describeError(cause))
       throw new OidcError('unreachable', 'the identity provider cannot be reached', { cause })
     })
     return configuration
@@ -109,7 +109,7 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
       const claims = await readClaims(await configured(), callback, state, open).catch(
         (error: unknown) => {
           // The code alone: an answer of the provider is about a person.
-          log.warn('the identity provider confirmed nobody', codeOf(error))
+          log.warn('OIDC sign-in failed', codeOf(error))
           throw error
         },
       )

@@ -75,6 +75,6 @@ export async function openAdmissions(database: Queries): Promise<Admissions> {
   const [row] = await database.query<{ secret: Uint8Array } & Row>(
     `select secret from gateway_secrets where name = 'admissions'`,
   )
-  if (row === undefined) throw new Error('the key of admissions is gone')
+  if (row === undefined) throw new Error('the admissions key is missing')
   return new Admissions(row.secret)
 }

@@ -63,7 +63,7 @@ export class ExpectedUsage {
 
   expect(request: RelayedRequest): void {
     if (this.#waiting >= maxWaiting) {
-      this.#options.log.error('awaited usage is dropped: the database takes none')
+      this.#options.log.error('dropping pending usage: the database is not accepting writes')
       return
     }
     const text = formatRequest(request)
@@ -105,7 +105,7 @@ export class ExpectedUsage {
         await this.#store(group)
       } catch (error) {
         // What of the group is stored already is found there the next time.
-        this.#options.log.warn('awaited usage could not be stored', describeError(error))
+        this.#options.log.warn('failed to store pending usage', describeError(error))
         return
       }
       this.#groups.shift()

@@ -36,7 +36,7 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   const good = checked.filter((record) => record !== undefined)
   const { unknown } = await storeUsage(parts.database, good)
   const rejected = wire.length - good.length + unknown
-  if (rejected > 0) parts.log.warn('usage records were refused', { count: rejected })
+  if (rejected > 0) parts.log.warn('rejected usage records', { count: rejected })
   parts.metrics.usageRecords.add(wire.length - rejected, { verdict: 'accepted' })
   parts.metrics.usageRecords.add(rejected, { verdict: 'rejected' })
   return Response.json({ accepted: wire.length - rejected, rejected })

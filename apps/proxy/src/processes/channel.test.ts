@@ -64,6 +64,6 @@ test('who does not answer in time, or is gone, is not waited for', async () => {
   expect(await thrown(channel.ask('echo', 'x', 5))).toThrow('no answer to echo within 5 ms')
   const waiting = channel.ask('echo', 'x', 10_000)
   channel.close()
-  expect(await thrown(waiting)).toThrow('the other process is gone')
-  expect(await thrown(channel.ask('echo', 'x', 10_000))).toThrow('the other process is gone')
+  expect(await thrown(waiting)).toThrow('the other process has exited')
+  expect(await thrown(channel.ask('echo', 'x', 10_000))).toThrow('the other process has exited')
 })

@@ -76,7 +76,7 @@ export class Channel<Asks extends Questions, Answered extends Questions> {
     let message: Message
     try {
       const answer = this.#answers[kind]
-      if (answer === undefined) throw new Error(`nobody answers ${kind}`)
+      if (answer === undefined) throw new Error(`no handler for ${kind}`)
       message = { type: 'answer', id, answered: await answer(asked) }
     } catch (error) {
       message = { type: 'failure', id, failure: toFailure(error) }
@@ -92,4 +92,4 @@ export class Channel<Asks extends Questions, Answered extends Questions> {
   }
 }
 
-const gone = () => new Error('the other process is gone')
+const gone = () => new Error('the other process has exited')

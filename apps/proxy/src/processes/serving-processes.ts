@@ -103,7 +103,7 @@ export class ServingProcesses {
       clearTimeout(timer)
       reject(new Error('a serving process ended while it was starting'))
       if (this.#stopping) return
-      this.#log.error('serving process ended, another is started', { outcome })
+      this.#log.error('serving process ended, starting another', { outcome })
       this.#vacate(slot, performance.now() - begunMs)
     })
     return promise

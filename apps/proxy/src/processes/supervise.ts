@@ -49,7 +49,7 @@ export async function supervise(settings: Settings): Promise<void> {
         process.exit(code)
       },
       async stop(signal) {
-        log.info('stopping: requests in flight may end', { signal })
+        log.info('stopping: waiting for requests in flight', { signal })
         await serving.stop()
         outbound.close()
         log.info('stopped')

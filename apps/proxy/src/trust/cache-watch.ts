@@ -63,7 +63,7 @@ export function watchCaches(parts: CacheWatchParts): CacheWatch {
       for (const { id, tasks } of models) if (tasks.includes('generate')) await check(id)
     } catch (error) {
       if (stopped.signal.aborted) return
-      log.warn('prompt caches could not be checked', describeError(error))
+      log.warn('failed to check prompt caches', describeError(error))
       pauseMs = Math.min(retryMs, everyMs)
     }
     if (!stopped.signal.aborted) timer = setTimeout(() => void round(), pauseMs).unref()

@@ -26,10 +26,10 @@ export const bundleOptions = {
   at: { value: 'TIME', help: 'the time to verify for, such as 2026-01-31T12:00:00Z' },
   'log-key': { value: 'KEY', help: 'the key of the manifest log' },
   witness: { value: 'KEY', help: 'the key of a witness of the log', repeatable: true },
-  quorum: { value: 'N', help: 'how many witnesses must have cosigned; 0 unless given' },
+  quorum: { value: 'N', help: 'how many witnesses must have cosigned; 0 if unset' },
   'max-log-age-hours': {
     value: 'N',
-    help: 'how long before --at log and witnesses may have signed; 72 unless given',
+    help: 'how long before --at log and witnesses may have signed; 72 if unset',
   },
   'manifest-digest': { value: 'DIGEST', help: 'in place of a log: sha256: and 64 hex digits' },
   'software-root': {
@@ -37,14 +37,17 @@ export const bundleOptions = {
     help: 'accepts software evidence of this root, which protects nothing',
     repeatable: true,
   },
-  role: { value: 'worker|proxyless', help: 'what the machine is used as; worker unless given' },
+  role: { value: 'worker|proxyless', help: 'what the machine is used as; worker if unset' },
   request: { value: 'FILE', help: 'the body that was sent, to compare with the receipt' },
   response: { value: 'FILE', help: 'the body that came back, to compare with the receipt' },
   'allow-unknown': {
     value: 'true|false',
-    help: 'tolerates unknown revocation; false unless given',
+    help: 'tolerates unknown revocation; false if unset',
   },
-  'revoked-grace-hours': { value: 'N', help: 'tolerates revocation for so long; 0 unless given' },
+  'revoked-grace-hours': {
+    value: 'N',
+    help: 'tolerate a revoked status for this long; 0 if unset',
+  },
 } as const
 
 export const bundleCommand: Command = {

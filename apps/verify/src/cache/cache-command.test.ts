@@ -67,12 +67,12 @@ describe('a model server', () => {
     })
     expect([code, report.verdict, report.basis]).toEqual([1, 'shares', 'times'])
     expect(report.wasRepeated).toBe(true)
-  }, 60_000)
+  }, 240_000)
 
   test.concurrent('that caches nothing: exit code 3', async () => {
     const { code, report } = await judgeByTimes({ cache: 'none' })
     expect([code, report.verdict]).toEqual([3, 'caches-nothing'])
-  }, 60_000)
+  }, 240_000)
 
   test('of which neither reports nor times tell: exit code 4', async () => {
     const { code, report } = await judge({ reportsCache: false }, { rounds: '5' })

@@ -19,7 +19,7 @@ const options = {
   'other-api-key': { value: 'KEY|@FILE', help: 'a second key: its requests must find nothing' },
   'no-salt': {
     value: 'apart|shared|either',
-    help: 'what requests without a salt must do; apart unless given',
+    help: 'what requests without a salt must do; apart if unset',
   },
   rounds: { value: 'N', help: `how often all is asked; ${canaryDefaults.rounds} unless given` },
   words: {

@@ -37,7 +37,7 @@ export const evidenceOptions = {
   at: { value: 'TIME', help: 'the time of the check, as 2026-01-31T12:00:00Z' },
   manifest: { value: 'FILE', help: 'also appraise by this manifest' },
   vendorOCSPAllowUnknown: { value: 'BOOL', help: 'tolerate an unknown OCSP status (true)' },
-  vendorOCSPRevokedGracePeriod: { value: 'HOURS', help: 'tolerate "revoked" for so long (48)' },
+  vendorOCSPRevokedGracePeriod: { value: 'HOURS', help: 'tolerate "revoked" for this long (48)' },
 } as const satisfies OptionTable
 
 const maxFileBytes = 16 * 1024 * 1024

@@ -9,17 +9,17 @@ import { readBytes, readManifest, takeFiles } from './read-manifest.ts'
 import { chooseTcbEvaluation, knownTcbEvaluation, withTcbEvaluation } from './tcb-evaluation.ts'
 
 const options = {
-  previous: { value: 'FILE', help: 'the manifest before: the serial is the next one' },
-  serial: { value: 'N', help: 'the serial, where there is no manifest before' },
-  at: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now unless given' },
-  days: { value: 'N', help: 'how long the manifest is valid; 90 days unless given' },
+  previous: { value: 'FILE', help: 'previous manifest: the serial is the next one' },
+  serial: { value: 'N', help: 'serial, if there is no previous manifest' },
+  at: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now if unset' },
+  days: { value: 'N', help: 'how long the manifest is valid; 90 days if unset' },
   'tcb-info': {
     value: 'FILE',
     help: "TCB info of Intel's: TDX rules demand its TCB recovery or a later one",
     repeatable: true,
   },
-  'no-expiry': { help: 'leaves expires_at out, for clients that do not know it yet' },
-  out: { value: 'FILE', help: 'where the manifest is written; standard output unless given' },
+  'no-expiry': { help: 'omit expires_at, for clients that do not know it yet' },
+  out: { value: 'FILE', help: 'output file; standard output if unset' },
 } as const
 
 export const buildManifest: Command = {

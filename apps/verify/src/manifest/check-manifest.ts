@@ -5,8 +5,8 @@ import { readManifest, takeFiles } from './read-manifest.ts'
 import { findWeaknesses } from './weaknesses.ts'
 
 const options = {
-  strict: { help: 'refuses what is only warned about without it' },
-  at: { value: 'TIME', help: 'the time to check for; now unless given' },
+  strict: { help: 'treat warnings as errors' },
+  at: { value: 'TIME', help: 'the time to check for; now if unset' },
 } as const
 
 export const checkManifest: Command = {

@@ -7,12 +7,12 @@ import { readManifest, takeFiles } from './read-manifest.ts'
 
 const { file: _file, manifest: _manifest, nonce: _nonce, ...collateralOptions } = evidenceOptions
 const options = {
-  previous: { value: 'FILE', help: 'the manifest before' },
+  previous: { value: 'FILE', help: 'previous manifest' },
   ...collateralOptions,
-  role: { value: 'worker|proxyless', help: 'whose rules; worker unless given' },
+  role: { value: 'worker|proxyless', help: 'whose rules; worker if unset' },
   rule: { value: 'N', help: 'which rule, as `manifest explain` counts; needed where several fit' },
-  issued: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now unless given' },
-  out: { value: 'FILE', help: 'where the manifest is written; standard output unless given' },
+  issued: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now if unset' },
+  out: { value: 'FILE', help: 'output file; standard output if unset' },
 } as const
 
 export const enrollMachine: Command = {

@@ -9,7 +9,7 @@ const options = {
     value: 'FILE',
     help: 'the secret key is written here; an existing file is never replaced',
   },
-  for: { value: 'log|witness', help: 'what the key will sign; log unless given' },
+  for: { value: 'log|witness', help: 'what the key will sign; log if unset' },
 } as const
 
 export const makeLogKey: Command = {

@@ -33,7 +33,7 @@ const options = {
   vcpus: { value: 'N', help: 'SNP: number of vCPUs (1, 2, 4, 8, 16, 32, 64)', repeatable: true },
   cpu: { value: 'MODEL', help: `SNP: ${Object.keys(cpuSignatures).join(', ')}`, repeatable: true },
   hypervisor: { value: 'NAME', help: `SNP: ${hypervisors.join(', ')}; qemu unless given` },
-  features: { value: 'HEX', help: 'SNP: SEV_FEATURES; 1 unless given' },
+  features: { value: 'HEX', help: 'SNP: SEV_FEATURES; 1 if unset' },
   rdx: { value: 'HEX', help: 'SNP: reset value of RDX, where it is not that of the model' },
   memory: { value: 'MIB', help: 'TDX: memory of the machine' },
   acpi: { value: 'DIR', help: "TDX: QEMU's files table-loader, rsdp, tables of this shape" },

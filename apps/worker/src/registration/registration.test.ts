@@ -29,7 +29,7 @@ test('a worker renews within the lease that the registry answers', async () => {
   const pausesMs = begunMs.slice(1).map((ms, index) => ms - (begunMs[index] ?? 0))
   // The least of three: on a busy core any one of them may be late.
   expect(Math.min(...pausesMs)).toBeLessThan(1_000)
-}, 30_000)
+}, 240_000)
 
 test.each([
   ['{"left":true,"linger_seconds":3}', 3_000],
@@ -78,4 +78,4 @@ test('an attempt that took longer than the pause is followed by the next at once
   await registration.leave()
   // The least of four: on a busy core any one of them may be late.
   expect(Math.min(...gapsMs)).toBeLessThan(200)
-}, 60_000)
+}, 240_000)

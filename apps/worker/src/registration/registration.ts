@@ -68,7 +68,7 @@ export class Registration {
       this.#listed = true
     } catch (error) {
       const detail = explain(error)
-      log.warn('not registered at the gateway, will try again', { url: gatewayUrl, detail })
+      log.warn('registration at the gateway failed, retrying', { url: gatewayUrl, detail })
       this.#listed = false
     }
   }

@@ -30,7 +30,7 @@ export class UsageReporter {
     this.#waiting.push(usage)
     if (this.#waiting.length > maxWaiting) {
       this.#waiting.shift()
-      this.#log.error('usage record dropped: the gateway has not taken any for too long')
+      this.#log.error('dropping usage record: the gateway has not accepted any for too long')
     }
     this.#running ??= this.#run()
   }
@@ -64,7 +64,7 @@ export class UsageReporter {
       } catch {
         this.#batchSize = Math.max(Math.floor(this.#batchSize / 2), smallestBatch)
         this.#pauseMs = Math.min(this.#pauseMs * 2, maxPauseMs)
-        this.#log.warn('usage not taken by the gateway, will try again', { count: batch.length })
+        this.#log.warn('gateway did not accept usage, retrying', { count: batch.length })
         if (this.#stopping) await new Promise((resolve) => setTimeout(resolve, 200))
       }
     }

@@ -35,7 +35,7 @@ export type Published = {
 export type Cosign = (checkpoint: Bytes) => Promise<Bytes>
 
 export type PublishOptions = {
-  /** The time that the checkpoint is signed for; now unless given. */
+  /** The time that the checkpoint is signed for; now if unset. */
   readonly at?: Date
   readonly cosign?: Cosign
 }

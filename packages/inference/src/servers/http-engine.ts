@@ -124,7 +124,7 @@ class HttpEngine implements Engine {
 
   async call(given: EngineCall): Promise<EngineAnswer> {
     this.#requireHealthy()
-    if (given.signal.aborted) throw new EngineError('aborted', 'the request was given up')
+    if (given.signal.aborted) throw new EngineError('aborted', 'the request was aborted')
     this.#requireUsed(given.endpoint, given.body.model)
     const watched = new CountedCall(
       withServerSalts(given),
@@ -215,7 +215,7 @@ class HttpEngine implements Engine {
   #requireHealthy(): void {
     if (this.#isClosed) throw new EngineError('engine_unavailable', 'the engine was closed')
     if (!this.#isHealthy) {
-      const message = 'the model server is away or is being inspected'
+      const message = 'the model server is unreachable or is being inspected'
       throw new EngineError('engine_unavailable', message, { retryAfterSeconds: 2 })
     }
   }

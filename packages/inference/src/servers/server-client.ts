@@ -187,7 +187,7 @@ export function connectionFailure(error: unknown, signal: AbortSignal): EngineEr
     const isTimeout = signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError'
     return isTimeout
       ? new EngineError('engine_unavailable', 'the model server does not answer in time')
-      : new EngineError('aborted', 'the request was given up')
+      : new EngineError('aborted', 'the request was aborted')
   }
   return new EngineError('engine_unavailable', 'the model server cannot be reached', {
     retryAfterSeconds: 2,

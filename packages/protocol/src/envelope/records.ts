@@ -77,7 +77,7 @@ export class RecordReader {
 
   #advance({ kind, bytes }: Record): void {
     if (!allowed[this.#state].includes(kind)) {
-      throw new EnvelopeError('malformed', `a ${kind} record is out of place`)
+      throw new EnvelopeError('malformed', `unexpected ${kind} record`)
     }
     if (kind === 'end') this.#state = 'ended'
     else this.#state = kind === 'data' && bytes.length === 0 ? 'whole' : 'body'

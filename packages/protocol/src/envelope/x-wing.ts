@@ -8,9 +8,9 @@ import { EnvelopeError } from './envelope-error.ts'
 /** Its number in HPKE's registry. */
 export const xWingId = 0x647a
 export const xWingSeedLength = 32
-const latticeKeyLength = 1184
-const latticeCiphertextLength = 1088
-const curveLength = 32
+const mlKemKeyLength = 1184
+const mlKemCiphertextLength = 1088
+const x25519Length = 32
 
 /** Draws random bytes; the platform's generator unless told. */
 export type DrawRandom = (length: number) => Bytes
@@ -28,15 +28,15 @@ export async function encapsulateXWing(
   publicKey: Bytes,
   random: DrawRandom = platformRandom,
 ): Promise<Encapsulated> {
-  requireLength(publicKey, latticeKeyLength + curveLength, 'public key')
-  const curvePublic = publicKey.subarray(latticeKeyLength)
-  const scalar = await importScalar(random(curveLength))
-  const curveCiphertext = await multiply(scalar, basePoint)
-  const lattice = ml_kem768.encapsulate(publicKey.subarray(0, latticeKeyLength), random(32))
-  const curveSecret = await multiply(scalar, curvePublic)
+  requireLength(publicKey, mlKemKeyLength + x25519Length, 'public key')
+  const x25519Public = publicKey.subarray(mlKemKeyLength)
+  const scalar = await importScalar(random(x25519Length))
+  const x25519Ciphertext = await multiply(scalar, basePoint)
+  const mlKem = ml_kem768.encapsulate(publicKey.subarray(0, mlKemKeyLength), random(32))
+  const x25519Secret = await multiply(scalar, x25519Public)
   return {
-    secret: combine(lattice.sharedSecret, curveSecret, curveCiphertext, curvePublic),
-    encapsulation: joinBytes([new Uint8Array(lattice.cipherText), curveCiphertext]),
+    secret: combine(mlKem.sharedSecret, x25519Secret, x25519Ciphertext, x25519Public),
+    encapsulation: joinBytes([new Uint8Array(mlKem.cipherText), x25519Ciphertext]),
   }
 }
 
@@ -46,18 +46,18 @@ export async function createXWingKeyPair(
 ): Promise<XWingKeyPair> {
   requireLength(seed, xWingSeedLength, 'seed')
   const expanded = shake256(seed, { dkLen: 96 })
-  const lattice = ml_kem768.keygen(expanded.subarray(0, 64))
+  const mlKem = ml_kem768.keygen(expanded.subarray(0, 64))
   const scalar = await importScalar(new Uint8Array(expanded.subarray(64)))
-  const curvePublic = await multiply(scalar, basePoint)
+  const x25519Public = await multiply(scalar, basePoint)
   return {
-    publicKey: joinBytes([new Uint8Array(lattice.publicKey), curvePublic]),
+    publicKey: joinBytes([new Uint8Array(mlKem.publicKey), x25519Public]),
     async decapsulate(encapsulation) {
-      requireLength(encapsulation, latticeCiphertextLength + curveLength, 'encapsulation')
-      const ciphertext = encapsulation.subarray(0, latticeCiphertextLength)
-      const latticeSecret = ml_kem768.decapsulate(ciphertext, lattice.secretKey)
-      const curveCiphertext = encapsulation.subarray(latticeCiphertextLength)
-      const curveSecret = await multiply(scalar, curveCiphertext)
-      return combine(latticeSecret, curveSecret, curveCiphertext, curvePublic)
+      requireLength(encapsulation, mlKemCiphertextLength + x25519Length, 'encapsulation')
+      const ciphertext = encapsulation.subarray(0, mlKemCiphertextLength)
+      const mlKemSecret = ml_kem768.decapsulate(ciphertext, mlKem.secretKey)
+      const x25519Ciphertext = encapsulation.subarray(mlKemCiphertextLength)
+      const x25519Secret = await multiply(scalar, x25519Ciphertext)
+      return combine(mlKemSecret, x25519Secret, x25519Ciphertext, x25519Public)
     },
   }
 }
@@ -66,12 +66,12 @@ const label = encodeText('\\.//^\\')
 
 /** Combiner (section 5.3). ML-KEM's ciphertext may be left out: its secret already binds it. */
 function combine(
-  latticeSecret: Uint8Array,
-  curveSecret: Bytes,
-  curveCiphertext: Bytes,
-  curvePublic: Bytes,
+  mlKemSecret: Uint8Array,
+  x25519Secret: Bytes,
+  x25519Ciphertext: Bytes,
+  x25519Public: Bytes,
 ): Bytes {
-  const parts = [new Uint8Array(latticeSecret), curveSecret, curveCiphertext, curvePublic, label]
+  const parts = [new Uint8Array(mlKemSecret), x25519Secret, x25519Ciphertext, x25519Public, label]
   return new Uint8Array(sha3_256(joinBytes(parts)))
 }
 

@@ -95,7 +95,7 @@ test('a tool that hangs is given up in time and killed', async () => {
   })
   expect(performance.now() - before).toBeLessThan(10_000)
   await gone.promise
-}, 90_000)
+}, 240_000)
 
 test('a tool that floods is given up at the limit', async () => {
   const limits = { timeoutMs: 10_000, maxBytes: 100_000 }
