@@ -2,6 +2,7 @@
 import { afterAll, beforeAll } from 'bun:test'
 import { chatChecks } from './areas/chat.checks.ts'
 import { chatOptionChecks } from './areas/chat-options.checks.ts'
+import { documentChecks } from './areas/documents.checks.ts'
 import { embeddedChatChecks } from './areas/embedded-chat.checks.ts'
 import { embeddedOtherChecks } from './areas/embedded-others.checks.ts'
 import { httpChecks } from './areas/http.checks.ts'
@@ -47,6 +48,7 @@ messageChecks(place)
 openApiChecks(place)
 officialClientChecks(place)
 pythonChecks(place, python)
+documentChecks(place, python)
 embeddedChatChecks(embedded)
 embeddedOtherChecks(embedded)
 lookAtPatience()

@@ -20,7 +20,7 @@ export function markdownFiles(): MarkdownFile[] {
     .map((path) => ({ path, text: readFileSync(join(repository, path), 'utf8') }))
 }
 
-/** The text without blocks and spans of code. */
+/** The text without blocks of code, and with a mark in place of each span. */
 export function withoutCode(text: string): string {
-  return text.replace(/^(`{3,})[\s\S]*?^\1$/gm, '').replace(/(`+)[\s\S]*?\1/g, '')
+  return text.replace(/^(`{3,})[\s\S]*?^\1$/gm, '').replace(/(`+)[\s\S]*?\1/g, '`')
 }
