@@ -11,6 +11,8 @@ export type ModelFile = {
   readonly displayName?: string
   /** Lower-case hex; a file with another digest is refused. */
   readonly sha256?: string
+  /** Lower-case hex: the root hash of the verity volume that the file must be on; also the model's digest. */
+  readonly verityRoot?: string
   /** Tokens of prompt and answer together. */
   readonly contextLength?: number
   /** Requests that are computed at the same time. */
@@ -145,11 +147,12 @@ function readModelsFile(path: string): ModelFile[] {
 type Fields = { readonly [field: string]: unknown }
 
 const knownFields: ReadonlySet<string> = new Set([
-  ...['id', 'path', 'task', 'display_name', 'sha256', 'context_length', 'sequences', 'sampling'],
+  ...['id', 'path', 'task', 'display_name', 'sha256', 'verity_root'],
+  ...['context_length', 'sequences', 'sampling'],
 ])
 
 function readModel(fields: Fields, which: string): ModelFile {
-  const { id, path, task, display_name, sha256 } = fields
+  const { id, path, task, display_name } = fields
   const isNamed = typeof id === 'string' && typeof path === 'string'
   if (!isNamed || (task !== 'generate' && task !== 'embed')) {
     throw invalid(`${which} needs id, path and task (generate or embed)`)
@@ -157,8 +160,10 @@ function readModel(fields: Fields, which: string): ModelFile {
   // A digest that is misspelt would pin nothing, and nobody would know.
   const unknown = Object.keys(fields).find((field) => !knownFields.has(field))
   if (unknown !== undefined) throw invalid(`${which} has the unknown field ${unknown}`)
-  if (sha256 !== undefined && !(typeof sha256 === 'string' && /^[0-9a-f]{64}$/.test(sha256))) {
-    throw invalid(`sha256 of ${which} is not 64 lower-case hex digits`)
+  const sha256 = readHash(fields, 'sha256', which)
+  const verityRoot = readHash(fields, 'verity_root', which)
+  if (sha256 !== undefined && verityRoot !== undefined) {
+    throw invalid(`${which} has both sha256 and verity_root`)
   }
   const contextLength = readCount(fields, 'context_length', which)
   const sequences = readCount(fields, 'sequences', which)
@@ -168,10 +173,18 @@ function readModel(fields: Fields, which: string): ModelFile {
     task,
     ...(typeof display_name === 'string' ? { displayName: display_name } : {}),
     ...(sha256 === undefined ? {} : { sha256 }),
+    ...(verityRoot === undefined ? {} : { verityRoot }),
     ...(contextLength === undefined ? {} : { contextLength }),
     ...(sequences === undefined ? {} : { sequences }),
     ...readSampling(fields.sampling),
   }
+}
+
+function readHash(fields: Fields, name: string, which: string): string | undefined {
+  const value = fields[name]
+  if (value === undefined) return undefined
+  if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) return value
+  throw invalid(`${name} of ${which} is not 64 lower-case hex digits`)
 }
 
 function readCount(fields: Fields, name: string, which: string): number | undefined {

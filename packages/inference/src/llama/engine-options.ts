@@ -10,6 +10,8 @@ export type EmbeddedModelOptions = {
   readonly displayName?: string | undefined
   /** Lower-case hex; a file with another digest is refused. */
   readonly sha256?: string | undefined
+  /** Lower-case hex: the file must be on a verity volume with this root hash, which is then its digest. */
+  readonly verityRoot?: string | undefined
   /** Tokens of prompt and answer together; unless told the model's own length, within the defaults below. */
   readonly contextLength?: number | undefined
   /** Requests that are computed at the same time. */

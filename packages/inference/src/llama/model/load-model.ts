@@ -17,6 +17,7 @@ import { Embedder } from './embedder.ts'
 import type { GenerativeModel } from './generative-model.ts'
 import { type NativeModel, nativeContextOf, nativeModelOf } from './native-binding.ts'
 import type { ThreadShare } from './thread-share.ts'
+import { readVerityRoot } from './verity-root.ts'
 
 /** What all models of an engine share. */
 export type SharedParts = {
@@ -179,17 +180,25 @@ async function examine({
   path,
   id,
   sha256,
+  verityRoot,
 }: EmbeddedModelOptions): Promise<{ digest: string; modifiedMs: number }> {
   const hash = createHash('sha256')
   const file = await stat(path).catch(() => undefined)
   if (file?.isFile() !== true)
     throw new EngineError('engine_failed', `the model ${id} has no file at ${path}`)
+  if (verityRoot !== undefined && verityRoot !== (await readVerityRoot(path)))
+    throw new EngineError(
+      'engine_failed',
+      `${path} is not on a volume with the root hash ${verityRoot}: the model ${id} is not loaded`,
+    )
   let start: Buffer | undefined
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
     start ??= chunk as Buffer
+    // The kernel compares every block with the root hash whenever it is read.
+    if (verityRoot !== undefined) break
     hash.update(chunk)
   }
-  const digest = hash.digest('hex')
+  const digest = verityRoot ?? hash.digest('hex')
   if (sha256 !== undefined && digest !== sha256.toLowerCase())
     throw new EngineError(
       'engine_failed',

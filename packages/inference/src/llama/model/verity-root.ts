@@ -1,0 +1,17 @@
+/** Which root hash the kernel checks a file's blocks against, where the file is on a verity volume of the confidential machine. */
+import { readFile, stat } from 'node:fs/promises'
+
+/** As the machine's init names its volumes. Only the kernel's administrator can name one. */
+const identifier = /^PRIVATEMODE-VERITY-([0-9a-f]{64})$/
+
+/** Undefined where the file is on no such volume. */
+export async function readVerityRoot(
+  path: string,
+  devices = '/sys/dev/block',
+): Promise<string | undefined> {
+  const { dev } = await stat(path)
+  const major = (dev >> 8) & 0xfff
+  const minor = (dev & 0xff) | ((dev >> 12) & 0xfff00)
+  const uuid = await readFile(`${devices}/${major}:${minor}/dm/uuid`, 'utf8').catch(() => '')
+  return identifier.exec(uuid.trim())?.[1]
+}
