@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { formatInstant, type Manifest, parseManifest } from '@privatemode/attestation'
 import { type Command, formatOptions, parseOptions, UsageError } from '../command.ts'
+import { machineOptions, readMachineValues } from './machine-values.ts'
 import { readBytes, readManifest, takeFiles } from './read-manifest.ts'
 import { chooseTcbEvaluation, knownTcbEvaluation, withTcbEvaluation } from './tcb-evaluation.ts'
 
@@ -18,6 +19,7 @@ const options = {
     help: "TCB info of Intel's: TDX rules demand its TCB recovery or a later one",
     repeatable: true,
   },
+  ...machineOptions,
   'no-expiry': { help: 'omit expires_at, for clients that do not know it yet' },
   out: { value: 'FILE', help: 'output file; standard output if unset' },
 } as const
@@ -29,7 +31,8 @@ export const buildManifest: Command = {
 REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
 wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A model
 has either "digest" or "file", the path of its weights beside REFERENCE, whose digest is then
-computed. TDX rules without "min_tcb_evaluation_data_number" get the highest number that is known:
+computed. With --machine, SNP rules without "measurements" and models without "digest" get those of
+the machine; only a production machine is taken. TDX rules without "min_tcb_evaluation_data_number" get the highest number that is known:
 ${knownTcbEvaluation}, that of the manifest before, or that of --tcb-info.
 
 ${formatOptions(options)}`,
@@ -37,7 +40,15 @@ ${formatOptions(options)}`,
     const { files, rest } = takeFiles(args, 'REFERENCE')
     const given = parseOptions(options, rest)
     const path = files[0] ?? ''
-    const reference = parseReference(await readBytes(path), path)
+    const read = parseReference(await readBytes(path), path)
+    const machine = await readMachineValues(given)
+    const reference = machine
+      ? {
+          ...read,
+          worker: machine.fillRules(read.worker),
+          models: read.models.map(machine.fillModel),
+        }
+      : read
     const previous = given.previous?.[0]
     const before = previous === undefined ? undefined : await readManifest(previous)
     const evaluation = await chooseTcbEvaluation(before, given['tcb-info'] ?? [])
