@@ -7,7 +7,7 @@ import { repository } from './locked-package.ts'
 import type { Architecture } from './oci/image.ts'
 import type { TarEntry } from './oci/tar.ts'
 
-type DebianPackage = {
+export type DebianPackage = {
   readonly name: string
   readonly version: string
   readonly path: string
@@ -81,7 +81,8 @@ function readList(): PackageList {
   return JSON.parse(readFileSync(path, 'utf8')) as PackageList
 }
 
-async function fetchPackage(entry: DebianPackage, mirror: string): Promise<string> {
+/** The path of the package's archive, fetched once; other bytes than the pinned ones are refused. */
+export async function fetchPackage(entry: DebianPackage, mirror: string): Promise<string> {
   const path = join(toolCache(), `${entry.sha256.slice(0, 12)}-${basename(entry.path)}`)
   if (existsSync(path)) return path
   const base = process.env.PRIVATEMODE_DEBIAN_MIRROR ?? mirror

@@ -30,8 +30,13 @@ export function writeTar(
   return archive
 }
 
-function withFolders(entries: readonly TarEntry[]): TarEntry[] {
-  const byPath = new Map<string, TarEntry>()
+type Folder = { readonly kind: 'folder'; readonly path: string; readonly mode: number }
+
+/** Sorted by path, with a folder above every entry. */
+export function withFolders<Entry extends { readonly path: string }>(
+  entries: readonly Entry[],
+): (Entry | Folder)[] {
+  const byPath = new Map<string, Entry | Folder>()
   for (const entry of entries) {
     if (byPath.has(entry.path))
       throw new Error(`two entries of one archive are called ${entry.path}`)

@@ -1,0 +1,217 @@
+/** Brings the machine up, in one order, and ends it when anything is not as it was measured or promised. */
+
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { parseCommandLine } from './command-line.ts'
+import { type OnCorruption, openVerity } from './device-mapper.ts'
+import { hardenKernel } from './hardening.ts'
+import {
+  type HostFacts,
+  type MachineConfig,
+  maxDocumentBytes,
+  parseHostFacts,
+  parseMachineConfig,
+  trimDocument,
+  type Volume,
+} from './machine-config.ts'
+import { MachineError } from './machine-error.ts'
+import {
+  configureInterface,
+  formatHosts,
+  formatMachineRules,
+  formatResolverRules,
+  loadRules,
+  resolveOutbound,
+} from './network.ts'
+import { chroot, loadModule, mount, mountFlags } from './syscalls.ts'
+import { volumeLabels } from './volumes.ts'
+import { formatBundle, formatModels, formatWorkerArgs } from './worker-bundle.ts'
+
+const { readOnly, noSuid, noDev, noExec, bind, move, recursive } = mountFlags
+const quiet = noSuid | noDev | noExec
+
+/** Returns when the worker has ended, which ends the machine. */
+export async function boot(): Promise<never> {
+  mountSystem()
+  loadModules()
+  const launch = parseCommandLine(readFileSync('/proc/cmdline', 'utf8'))
+  say(`variant ${launch.variant}`)
+  const disks = listDisks()
+  const config = parseMachineConfig(readConfig(disks, launch.config), launch.variant)
+  const facts = parseHostFacts(readDocument(findDisk(disks, volumeLabels.host)))
+  const root: Volume = {
+    label: volumeLabels.root,
+    root: launch.root.hash,
+    blocks: launch.root.blocks,
+  }
+  mountVolume(disks, root, '/run/root', 'panic')
+  mkdirSync('/run/weights', { recursive: true })
+  for (const { volume } of config.models) {
+    mountVolume(disks, volume, `/run/weights/${volume.label}`, 'error')
+  }
+  say(`volumes are open: root ${root.root}`)
+  configureInterface(facts)
+  loadRules(formatResolverRules(facts.resolver))
+  const reachable = await resolveOutbound(config, facts)
+  loadRules(formatMachineRules(config.port, reachable))
+  hardenKernel()
+  prepareWorker(config, facts, formatHosts(reachable))
+  say('the kernel is closed; the worker starts')
+  const code = await runWorker()
+  throw new MachineError('program_ended', `the worker ended with ${code}`)
+}
+
+/** /proc is there already, by the first program. The initial disk's own root cannot be pivoted away from, which containers need: its content is mounted over it. */
+function mountSystem(): void {
+  mkdirSync('/newroot', { recursive: true })
+  mount({ source: '/', target: '/newroot', type: 'none', flags: bind | recursive })
+  process.chdir('/newroot')
+  mount({ source: '.', target: '/', type: 'none', flags: move })
+  chroot('.')
+  process.chdir('/')
+  mount({ source: 'sysfs', target: '/sys', type: 'sysfs', flags: quiet })
+  mount({ source: 'devtmpfs', target: '/dev', type: 'devtmpfs', flags: noSuid | noExec })
+  mount({ source: 'tmpfs', target: '/run', type: 'tmpfs', flags: quiet, data: 'mode=755' })
+  mount({ source: 'cgroup2', target: '/sys/fs/cgroup', type: 'cgroup2', flags: quiet })
+  mount({ source: 'securityfs', target: '/sys/kernel/security', type: 'securityfs', flags: quiet })
+}
+
+const modulesPath = '/machine/modules'
+
+/** In the order that the build wrote down; files have their place in it as a name. */
+function loadModules(): void {
+  for (const name of readdirSync(modulesPath).sort()) {
+    const file = openSync(`${modulesPath}/${name}`, 'r')
+    try {
+      loadModule(file, name)
+    } catch (error) {
+      // A driver for the other vendor's processor says that its device is not there.
+      if (!/^\d+-(sev-guest|tdx-guest)\.ko$/.test(name)) throw error
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+/** Device by serial number. Two disks with one number are refused, whatever is on them. */
+function listDisks(): Map<string, string> {
+  const disks = new Map<string, string>()
+  for (const name of readdirSync('/sys/block').filter((each) => /^vd[a-z]+$/.test(each))) {
+    const serial = readFileSync(`/sys/block/${name}/serial`, 'utf8').trim()
+    if (disks.has(serial))
+      throw new MachineError('volume_missing', `two disks are called ${serial}`)
+    disks.set(serial, `/dev/${name}`)
+  }
+  return disks
+}
+
+function findDisk(disks: ReadonlyMap<string, string>, label: string): string {
+  const device = disks.get(label)
+  if (device === undefined) throw new MachineError('volume_missing', `no disk is called ${label}`)
+  return device
+}
+
+function readConfig(disks: ReadonlyMap<string, string>, expected: string): Uint8Array {
+  const bytes = readDocument(findDisk(disks, volumeLabels.config))
+  const seen = createHash('sha256').update(bytes).digest('hex')
+  if (seen === expected) return bytes
+  throw new MachineError('config_invalid', `config has SHA-256 ${seen}, measured was ${expected}`)
+}
+
+/** A disk has no length that a file would have: it is read to the most that a document may be. */
+function readDocument(device: string): Uint8Array {
+  const bytes = new Uint8Array(maxDocumentBytes + 1)
+  const file = openSync(device, 'r')
+  try {
+    let length = 0
+    for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+      read = readSync(file, bytes, length, bytes.length - length, length)
+    }
+    return trimDocument(bytes.subarray(0, length))
+  } finally {
+    closeSync(file)
+  }
+}
+
+function mountVolume(
+  disks: ReadonlyMap<string, string>,
+  volume: Volume,
+  target: string,
+  onCorruption: OnCorruption,
+): void {
+  const device = openVerity(volume, findDisk(disks, volume.label), onCorruption)
+  mkdirSync(target, { recursive: true })
+  mount({ source: device, target, type: 'erofs', flags: readOnly | noSuid | noDev })
+}
+
+const bundlePath = '/run/bundle'
+const settingsPath = '/run/settings'
+
+function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): void {
+  mkdirSync(bundlePath, { mode: 0o700 })
+  mkdirSync(settingsPath, { mode: 0o700 })
+  const put = (name: string, content: string) =>
+    writeFileSync(`${settingsPath}/${name}`, content, { mode: 0o400 })
+  put('models.json', JSON.stringify(formatModels(config)))
+  put('register-token', facts.registerToken)
+  put('hosts', hosts)
+  if (config.gateway.ca !== undefined) put('gateway-ca.pem', config.gateway.ca)
+  if (config.softwareIdentity !== undefined) {
+    put('identity.json', JSON.stringify(config.softwareIdentity))
+  }
+  const bundle = formatBundle({
+    root: '/run/root',
+    settings: settingsPath,
+    weights: '/run/weights',
+    reports: config.softwareIdentity === undefined ? '/sys/kernel/config/tsm/report' : undefined,
+    args: formatWorkerArgs(config, facts),
+  })
+  writeFileSync(`${bundlePath}/config.json`, JSON.stringify(bundle))
+}
+
+/** What the worker prints goes to the serial line: events with listed fields, as its log allows. */
+async function runWorker(): Promise<number> {
+  const line = serialLine()
+  const child = Bun.spawn(
+    [
+      '/usr/bin/crun',
+      '--root',
+      '/run/crun',
+      '--cgroup-manager',
+      'cgroupfs',
+      'run',
+      '--bundle',
+      bundlePath,
+      'worker',
+    ],
+    { stdin: 'ignore', stdout: line ?? 'ignore', stderr: line ?? 'ignore', env: {} },
+  )
+  return child.exited
+}
+
+let serial: number | undefined | null = null
+
+function serialLine(): number | undefined {
+  if (serial !== null) return serial
+  try {
+    serial = openSync('/dev/ttyS0', 'w')
+  } catch {
+    serial = undefined // a machine without one is not told about
+  }
+  return serial
+}
+
+/** About the machine, before it has seen anything that is private. */
+export function say(message: string): void {
+  const line = serialLine()
+  if (line !== undefined) writeSync(line, `machine: ${message}\n`)
+}

@@ -1,0 +1,16 @@
+/** What the builder of the machine shares with its init: how a launch is described. */
+export {
+  formatCommandLine,
+  type Launch,
+  parseCommandLine,
+  type Variant,
+  variants,
+} from './command-line.ts'
+export {
+  formatMachineConfig,
+  type MachineConfig,
+  parseMachineConfig,
+  type Volume,
+} from './machine-config.ts'
+export { veritySalt, volumePurpose } from './verity-salt.ts'
+export { volumeLabels } from './volumes.ts'

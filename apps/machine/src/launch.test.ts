@@ -1,0 +1,185 @@
+/** What init believes and what not, before it opens anything. */
+import { expect, test } from 'bun:test'
+import { formatCommandLine, type Launch, parseCommandLine, variants } from './command-line.ts'
+import { formatMessage, formatTable } from './device-mapper.ts'
+import {
+  formatMachineConfig,
+  type MachineConfig,
+  parseHostFacts,
+  parseMachineConfig,
+  trimDocument,
+} from './machine-config.ts'
+import {
+  formatDefaultRoute,
+  formatHosts,
+  formatInterface,
+  formatMachineRules,
+  formatResolverRules,
+  netmask,
+} from './network.ts'
+import { formatBundle, formatModels, formatWorkerArgs } from './worker-bundle.ts'
+
+const launch: Launch = {
+  variant: 'production',
+  root: { hash: 'ab'.repeat(32), blocks: 1000 },
+  config: 'cd'.repeat(32),
+}
+const volume = { label: 'weights-tiny', root: 'ef'.repeat(32), blocks: 7 }
+const config: MachineConfig = {
+  gateway: { url: 'https://gateway.example' },
+  port: 8095,
+  outbound: ['https://kdsintf.amd.com'],
+  models: [{ id: 'tiny', task: 'generate', file: 'model.gguf', volume }],
+}
+const host = {
+  address: '10.0.2.15/24',
+  route: '10.0.2.2',
+  publicUrl: 'http://10.0.2.15:8095',
+  registerToken: 'token',
+}
+const bytes = (value: unknown) => Buffer.from(JSON.stringify(value))
+const document = { version: 1, ...config }
+
+test('a command line says what it was written from, and other words beside it', () => {
+  for (const variant of variants) {
+    const line = formatCommandLine({ ...launch, variant })
+    expect(parseCommandLine(`initrd=initrd ${line}\n`)).toEqual({ ...launch, variant })
+  }
+})
+
+test('every variant has another command line, so another measurement; only debug has a console', () => {
+  const lines = variants.map((variant) => formatCommandLine({ ...launch, variant }))
+  expect(new Set(lines).size).toBe(variants.length)
+  expect(lines.filter((line) => line.includes('console=ttyS0')).length).toBe(1)
+  for (const line of lines) expect(line).toContain('lockdown=confidentiality')
+})
+
+test('a key of ours that is unknown, doubled, missing or wrong stops the machine', () => {
+  const line = formatCommandLine(launch)
+  for (const wrong of [
+    `${line} pm.root=${'00'.repeat(32)}`,
+    `${line} pm.shell=1`,
+    line.replace(/pm\.config=\S+/, ''),
+    line.replace('pm.variant=production', 'pm.variant=test'),
+    line.replace('pm.root_blocks=1000', 'pm.root_blocks=0'),
+    line.replace('pm.root=ab', 'pm.root=AB'),
+  ]) {
+    expect(() => parseCommandLine(wrong)).toThrow('command line')
+  }
+})
+
+test('a configuration is read back as it was written, whatever zeros follow it on its disk', () => {
+  const text = Buffer.from(formatMachineConfig(config))
+  const disk = Buffer.concat([text, Buffer.alloc(4096)])
+  expect(parseMachineConfig(trimDocument(disk), 'production')).toEqual(config)
+  expect(() => trimDocument(Buffer.alloc(512))).toThrow()
+})
+
+test('a configuration with more, less or other than is known is refused', () => {
+  const model = config.models[0]
+  for (const wrong of [
+    { ...document, shell: true },
+    { ...document, version: 2 },
+    { ...document, port: 0 },
+    { ...document, models: [] },
+    { ...document, models: [model, model] },
+    { ...document, models: [{ ...model, file: '../../etc/passwd' }] },
+    { ...document, models: [{ ...model, volume: { ...volume, root: 'x' } }] },
+    { ...document, models: [{ ...model, volume: { ...volume, label: 'root' } }] },
+    { ...document, gateway: { url: 'http://gateway.example' } },
+    { ...document, outbound: ['http://kds.example'] },
+    { ...document, softwareIdentity: {} },
+    [],
+    'text',
+  ]) {
+    expect(() => parseMachineConfig(bytes(wrong), 'production')).toThrow()
+  }
+  expect(() => parseMachineConfig(bytes(document), 'software')).toThrow('identity')
+})
+
+test('what the host says has a strict form', () => {
+  expect(parseHostFacts(bytes(host))).toMatchObject({ address: '10.0.2.15', prefix: 24 })
+  for (const wrong of [
+    { ...host, address: '10.0.2.15' },
+    { ...host, address: '10.0.2.15/33' },
+    { ...host, address: '::1/64' },
+    { ...host, route: 'gateway; accept' },
+    { ...host, resolver: '1.2.3' },
+    { ...host, mtu: 1 },
+    { ...host, init: '/bin/sh' },
+  ]) {
+    expect(() => parseHostFacts(bytes(wrong))).toThrow()
+  }
+})
+
+test('a table for the device mapper has the layout of the kernel', () => {
+  const table = formatTable(volume, '/dev/vdb', 'error')
+  expect(table).toMatch(/^1 \/dev\/vdb \/dev\/vdb 4096 4096 7 7 sha256 (ef){32} [0-9a-f]{64}$/)
+  expect(formatTable(volume, '/dev/vdb', 'panic')).toEndWith(' 1 panic_on_corruption')
+  const message = Buffer.from(formatMessage(volume, { table }))
+  expect(message.readUInt32LE(0)).toBe(4)
+  expect(message.readUInt32LE(12)).toBe(message.length)
+  expect(message.readUInt32LE(16)).toBe(312)
+  expect(message.readUInt32LE(20)).toBe(1)
+  expect(message.toString('latin1', 48, 60)).toBe('weights-tiny')
+  expect(message.readBigUInt64LE(320)).toBe(56n)
+  expect(message.toString('latin1', 336, 342)).toBe('verity')
+  expect(message.toString('latin1', 352, 352 + table.length + 1)).toBe(`${table}\0`)
+  expect(message.length % 8).toBe(0)
+})
+
+test('network structures have the layout of the kernel', () => {
+  const request = Buffer.from(formatInterface((one) => one.writeInt16LE(0x41, 16)))
+  expect([request.length, request.toString('latin1', 0, 5), request.readInt16LE(16)]).toEqual([
+    40,
+    'eth0\0',
+    0x41,
+  ])
+  const route = Buffer.from(formatDefaultRoute('10.0.2.2'))
+  expect([...route.subarray(24, 32)]).toEqual([2, 0, 0, 0, 10, 0, 2, 2])
+  expect([route.length, route.readUInt16LE(56)]).toEqual([120, 3])
+  expect([0, 8, 24, 30, 32].map(netmask)).toEqual([
+    '0.0.0.0',
+    '255.0.0.0',
+    '255.255.255.0',
+    '255.255.255.252',
+    '255.255.255.255',
+  ])
+})
+
+test('the rules let the named hosts out, the port in, and drop the rest', () => {
+  const reachable = [{ host: 'gateway.example', port: 443, addresses: ['192.0.2.1', '192.0.2.2'] }]
+  const rules = formatMachineRules(8095, reachable)
+  expect(rules.match(/policy drop/g)?.length).toBe(3)
+  expect(rules.match(/accept/g)?.length).toBe(5)
+  expect(rules).toContain('ip daddr 192.0.2.2 tcp dport 443 accept')
+  expect(formatResolverRules(undefined).match(/accept/g)?.length).toBe(2)
+  expect(formatHosts(reachable)).toContain('192.0.2.1 gateway.example\n')
+})
+
+test('the worker runs without capabilities, new rights, or a root that it could write to', () => {
+  const facts = parseHostFacts(bytes(host))
+  const bundle = JSON.stringify(
+    formatBundle({
+      root: '/run/root',
+      settings: '/run/settings',
+      weights: '/run/weights',
+      reports: undefined,
+      args: formatWorkerArgs(config, facts),
+    }),
+  )
+  expect(JSON.parse(bundle)).toMatchObject({
+    root: { readonly: true },
+    process: { noNewPrivileges: true, capabilities: { bounding: [], effective: [] } },
+  })
+  expect(bundle).not.toContain('/sys/kernel/config')
+  expect(formatWorkerArgs(config, facts)).not.toContain('--allowPlainGateway')
+  expect(formatModels(config)).toEqual([
+    {
+      id: 'tiny',
+      task: 'generate',
+      path: '/weights/weights-tiny/model.gguf',
+      verity_root: volume.root,
+    },
+  ])
+})

@@ -1,0 +1,20 @@
+/** Why the machine does not start. There is no way on from here: PID 1 ends, and the kernel stops the machine. */
+
+export type MachineErrorCode =
+  | 'command_line_invalid'
+  | 'config_invalid'
+  | 'volume_missing'
+  | 'syscall_failed'
+  | 'hardening_failed'
+  | 'gpu_not_confidential'
+  | 'program_ended'
+
+export class MachineError extends Error {
+  override readonly name = 'MachineError'
+  readonly code: MachineErrorCode
+
+  constructor(code: MachineErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

@@ -1,0 +1,385 @@
+/**
+ * `npm run task -- test:machine [--fast]`: builds the machine twice, compares, measures, boots it in QEMU, chats with it
+ * and attacks it; prints a table. Needs Linux on x86-64, QEMU, dpkg-deb and xz, and no rights. --fast builds once.
+ */
+import { createHash } from 'node:crypto'
+import {
+  appendFileSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { formatManifest } from '@privatemode/attestation'
+import {
+  authenticodeSha384,
+  digestFirmware,
+  measureTd,
+  parseFirmware,
+  readTdvfMetadata,
+} from '@privatemode/attestation/measure'
+import {
+  createSoftwareRoot,
+  formatSoftwareIdentity,
+  issueSoftwareLeaf,
+  softwareRootFingerprint,
+} from '@privatemode/attestation/software/producer'
+import type { MachineConfig } from '@privatemode/machine'
+import { freePort } from '@privatemode/service/testing'
+import { measureSources } from '@privatemode/worker/measurement'
+import { ensureModel } from '../../apps/stack/src/models/index.ts'
+import { measureSnp } from '../../apps/verify/src/measure/measurements.ts'
+import { repository } from '../../scripts/deploy/locked-package.ts'
+import { buildMachine } from '../../scripts/machine/build.ts'
+import { buildWeights } from '../../scripts/machine/weights.ts'
+import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
+import { hostAddress, startMachine, type VirtualMachine } from './virtual-machine.ts'
+
+type Row = { readonly name: string; readonly result: 'yes' | 'NO'; readonly detail: string }
+const rows: Row[] = []
+const isFast = process.argv.includes('--fast')
+const work = mkdtempSync(join(tmpdir(), 'privatemode-machine-'))
+const running: RunningProgram[] = []
+const registerToken = 'register-token-for-tests-0123456789abcdef'
+const adminToken = 'admin-token-for-tests-0123456789abcdef'
+const bootMs = 600_000
+
+async function check(name: string, run: () => Promise<string>): Promise<void> {
+  const started = performance.now()
+  const row = await run().then(
+    (detail): Row => ({ name, result: 'yes', detail }),
+    (error): Row => ({
+      name,
+      result: 'NO',
+      detail: String(error?.message ?? error).slice(0, 2000),
+    }),
+  )
+  rows.push(row)
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  console.log(`${row.result.padEnd(3)} ${name} (${seconds} s): ${row.detail}`)
+}
+
+function must(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(message)
+}
+
+const sha256 = (path: string) =>
+  new Bun.CryptoHasher('sha256').update(readFileSync(path)).digest('hex')
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+const program = (path: string) => [process.execPath, '--no-install', join(repository, path)]
+
+try {
+  await main()
+} finally {
+  for (const one of running.toReversed()) await one.stop()
+  rmSync(work, { recursive: true, force: true })
+}
+console.log(`\n| | claim | seen |\n|---|---|---|`)
+for (const { name, result, detail } of rows)
+  console.log(`| ${result} | ${name} | ${detail.split('\n')[0]} |`)
+process.exitCode = rows.every(({ result }) => result === 'yes') ? 0 : 1
+
+async function main(): Promise<void> {
+  const model = await ensureModel('stories15m', { cacheDir: join(tmpdir(), 'privatemode-models') })
+  const weightsFolder = join(work, 'weights')
+  mkdirSync(weightsFolder)
+  copyFileSync(model.path, join(weightsFolder, 'model.gguf'))
+  const weights = join(work, 'weights-tiny.img')
+  const volume = await buildWeights(weightsFolder, 'weights-tiny', weights)
+  const root = await createSoftwareRoot({ name: 'machine test', at: new Date(), days: 2 })
+  const leaf = await issueSoftwareLeaf(root, { name: 'worker', at: new Date(), days: 1 })
+  const gatewayPort = freePort()
+  const config: MachineConfig = {
+    gateway: { url: `http://${hostAddress}:${gatewayPort}` },
+    port: 8095,
+    outbound: [],
+    models: [
+      {
+        id: 'tiny',
+        task: 'generate',
+        file: 'model.gguf',
+        volume,
+        displayName: 'Tiny',
+        contextLength: 256,
+      },
+    ],
+    softwareIdentity: JSON.parse(new TextDecoder().decode(await formatSoftwareIdentity(leaf))),
+  }
+  const machine = join(work, 'one')
+  await check('it builds from pinned packages without rights', async () => {
+    await buildMachine({ variant: 'software', config, out: machine })
+    const { files, packages } = JSON.parse(readFileSync(join(machine, 'machine.json'), 'utf8'))
+    return `${files.initrd.length} files in the initial disk, ${files.root.length} in the root, ${packages.length} packages`
+  })
+  if (!isFast) {
+    await check('two builds in two folders are the same bytes', async () => {
+      const other = join(work, 'a-folder-with-a-longer-name', 'two')
+      process.env.TZ = 'Pacific/Auckland'
+      await buildMachine({ variant: 'software', config, out: other })
+      const names = ['machine.json', ...Object.keys(readIndex(machine).artefacts)]
+      for (const name of names) {
+        must(sha256(join(machine, name)) === sha256(join(other, name)), `${name} differs`)
+      }
+      return `${names.length} files equal`
+    })
+  }
+  await check('firmware and kernel of Debian measure as recorded', () => compareRecorded(machine))
+  await check('another command line is another measurement', async () => {
+    const line = readFileSync(join(machine, 'cmdline'), 'utf8')
+    const digests = await Promise.all(
+      [
+        line,
+        `${line} init=/bin/sh`,
+        line.replace('pm.variant=software', 'pm.variant=production'),
+      ].map((commandLine) => launchDigest(machine, commandLine)),
+    )
+    must(new Set(digests).size === 3, 'two command lines have one digest')
+    return `EPYC-Milan, 2 vCPUs: ${digests[0]}`
+  })
+
+  const gatewayUrl = `http://127.0.0.1:${gatewayPort}`
+  await start('gateway is ready', [
+    ...program('apps/gateway/src/main.ts'),
+    ...['--host', '127.0.0.1', '--port', `${gatewayPort}`, '--adminToken', adminToken],
+    ...['--registerToken', registerToken, '--dataDir', join(work, 'database')],
+  ])
+  const inside = freePort()
+  const closed = [22, 80, 443, 8096].map((port) => [port, freePort()] as const)
+  const launch: VirtualMachine = {
+    machine,
+    work: join(work, 'disks'),
+    disks: [
+      { serial: 'root', file: join(machine, 'root.img') },
+      { serial: 'weights-tiny', file: weights },
+    ],
+    ports: { 8095: inside, ...Object.fromEntries(closed) },
+    host: {
+      address: '10.0.2.15/24',
+      route: hostAddress,
+      publicUrl: `http://127.0.0.1:${inside}`,
+      registerToken,
+    },
+  }
+  const guest = startMachine(launch)
+  running.push(guest)
+  await check('it boots, the worker attests and registers', async () => {
+    await guest.until(/worker is ready|machine: stopped/, bootMs)
+    must(!guest.output().includes('machine: stopped'), guest.output())
+    return guest.output().match(/machine: volumes are open.*/)?.[0] ?? ''
+  })
+  const fingerprint = await softwareRootFingerprint(root)
+  const proxyPort = freePort()
+  const ask = () =>
+    fetch(`http://127.0.0.1:${proxyPort}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"model":"tiny","max_tokens":8,"messages":[{"role":"user","content":"Once upon a time"}]}',
+      signal: AbortSignal.timeout(bootMs),
+    })
+  await check('a sealed chat is answered by the model on its verity volume', async () => {
+    const manifest = join(work, 'manifest.json')
+    writeFileSync(
+      manifest,
+      formatManifest({
+        issuedAt: '2026-01-01T00:00:00Z',
+        serial: 1,
+        evidence: 'software',
+        roles: {
+          worker: {
+            accept: [
+              {
+                kind: 'software',
+                measurements: [hex(measureSources())],
+                root: fingerprint,
+                minimum_tcb: 1,
+              },
+            ],
+          },
+        },
+        models: [
+          {
+            id: 'tiny',
+            digest: `sha256:${volume.root}`,
+            tasks: ['generate'],
+            contextLength: 256,
+            displayName: 'Tiny',
+            created: 0,
+          },
+        ],
+      }),
+    )
+    await start('msg=ready', [
+      ...program('apps/proxy/src/main.ts'),
+      ...['--listenAddress', '127.0.0.1', '--port', `${proxyPort}`, '--apiEndpoint', gatewayUrl],
+      ...[
+        '--workspace',
+        join(work, 'proxy'),
+        '--manifestPath',
+        manifest,
+        '--allowSoftwareAttestation',
+      ],
+      ...['--softwareRootFingerprint', fingerprint, '--apiKey', await createKey(gatewayUrl)],
+    ])
+    const response = await ask()
+    const text = await response.text()
+    must(response.status === 200, text)
+    return JSON.stringify(JSON.parse(text).choices[0].message.content)
+  })
+  await check('only the port of the worker answers', async () => {
+    const open = await Promise.all(
+      closed.map(async ([port, outside]) => ((await answers(outside)) ? [port] : [])),
+    )
+    must(open.flat().length === 0, `ports ${open.flat().join(', ')} answer`)
+    return `${closed.map(([port]) => port).join(', ')} are silent`
+  })
+  await check('what it prints has nothing of the chat', async () => {
+    must(!/upon a time/i.test(guest.output()), 'the prompt is in the output')
+    return `${guest.output().split('\n').length} lines`
+  })
+  await check('pulling the plug ends the worker, and leaves its disks as they were', async () => {
+    const before = sha256(weights)
+    await guest.stop()
+    must(sha256(weights) === before, 'the weights changed')
+    const response = await ask()
+    must(response.status >= 500, `answered ${response.status}`)
+    return `then the proxy answers ${response.status}`
+  })
+
+  await refused('a flipped bit in the root', launch, async (changed) => {
+    const file = flipBit(
+      join(machine, 'root.img'),
+      join(work, 'root-flipped.img'),
+      blockOfBun(machine),
+    )
+    return { ...changed, disks: [{ serial: 'root', file }, changed.disks[1] ?? fail()] }
+  })
+  await refused('a flipped bit in the weights', launch, async (changed) => {
+    const file = flipBit(weights, join(work, 'weights-flipped.img'), 4 * 4096 + 10)
+    return { ...changed, disks: [changed.disks[0] ?? fail(), { serial: 'weights-tiny', file }] }
+  })
+  await refused('another configuration', launch, async (changed) => {
+    const copy = join(work, 'other-config')
+    mkdirSync(copy)
+    for (const name of ['kernel', 'initrd', 'cmdline', 'config.json'])
+      copyFileSync(join(machine, name), join(copy, name))
+    appendFileSync(join(copy, 'config.json'), ' ')
+    return { ...changed, machine: copy }
+  })
+  await refused('a second root on the command line', launch, async (changed) => ({
+    ...changed,
+    commandLine: `${readFileSync(join(machine, 'cmdline'), 'utf8')} pm.root=${'0'.repeat(64)}`,
+  }))
+}
+
+function fail(): never {
+  throw new Error('no such disk')
+}
+
+/** The machine must be gone without its worker ever being ready. */
+async function refused(
+  name: string,
+  launch: VirtualMachine,
+  change: (launch: VirtualMachine) => Promise<VirtualMachine>,
+): Promise<void> {
+  await check(`${name} is refused`, async () => {
+    const changed = await change({
+      ...launch,
+      work: join(work, createHash('md5').update(name).digest('hex')),
+      ports: {},
+    })
+    const guest = startMachine(changed)
+    running.push(guest)
+    const timer = setTimeout(() => void guest.stop(), bootMs)
+    const code = await guest.exited
+    clearTimeout(timer)
+    must(!guest.output().includes('worker is ready'), 'the worker started')
+    const said = guest
+      .output()
+      .match(/(machine: stopped|error):.*/g)
+      ?.join('; ')
+    return `the machine ended with ${code}: ${said ?? 'the kernel stopped it'}`
+  })
+}
+
+function flipBit(from: string, to: string, offset: number): string {
+  copyFileSync(from, to)
+  const file = openSync(to, 'r+')
+  const byte = readFileSync(from).subarray(offset, offset + 1)
+  writeSync(file, Uint8Array.of((byte[0] ?? 0) ^ 1), 0, 1, offset)
+  closeSync(file)
+  return to
+}
+
+/** The first block of the runtime, which every start reads. */
+function blockOfBun(machine: string): number {
+  const image = readFileSync(join(machine, 'root.img'))
+  return image.indexOf(readFileSync(process.execPath).subarray(0, 4096))
+}
+
+function readIndex(machine: string): { artefacts: Record<string, { sha256: string }> } {
+  return JSON.parse(readFileSync(join(machine, 'machine.json'), 'utf8'))
+}
+
+async function compareRecorded(machine: string): Promise<string> {
+  const read = (name: string) => new Uint8Array(readFileSync(join(machine, name)))
+  const recorded = (name: string) =>
+    JSON.parse(readFileSync(join(repository, 'test/vectors/measure', name), 'utf8'))
+  const tdx = recorded('tdx-debian/values.json')
+  const snp = recorded('snp-debian/digests.json')
+  const firmware = parseFirmware(read('firmware-tdx.fd'))
+  must(sha256(join(machine, 'firmware-tdx.fd')) === tdx.firmware.emptied_sha256, 'emptied firmware')
+  must(hex(await measureTd(firmware, readTdvfMetadata(firmware))) === tdx.mrtd, 'MRTD')
+  must(
+    hex(await authenticodeSha384(read('kernel'))) === tdx.kernel.authenticode_sha384,
+    'Authenticode',
+  )
+  const pages = await digestFirmware(parseFirmware(read('firmware-snp.fd')))
+  must(hex(pages) === snp.firmware.ld_after_firmware, 'firmware pages')
+  return `MRTD ${tdx.mrtd.slice(0, 16)}…, Authenticode, pages of the SNP firmware`
+}
+
+async function launchDigest(machine: string, commandLine: string): Promise<string> {
+  const read = (name: string) => new Uint8Array(readFileSync(join(machine, name)))
+  const boot = { kernel: read('kernel'), initrd: read('initrd'), commandLine }
+  const shape = { hypervisor: 'qemu', cpu: 'EPYC-Milan', vcpus: 2, sevFeatures: 1n } as const
+  const [one] = await measureSnp(read('firmware-snp.fd'), boot, [shape])
+  return one?.measurement ?? fail()
+}
+
+async function start(ready: string, command: readonly string[]): Promise<void> {
+  const one = startProgram(command)
+  running.push(one)
+  await one.until(new RegExp(ready), bootMs)
+}
+
+async function createKey(gatewayUrl: string): Promise<string> {
+  const response = await fetch(`${gatewayUrl}/privatemode/v1/admin/keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+    body: '{"name":"machine test"}',
+  })
+  return ((await response.json()) as { secret: string }).secret
+}
+
+/** QEMU accepts every connection; whether the machine did shows when something is said. */
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.0\r\n\r\n'))
+    const done = (answered: boolean) => {
+      socket.destroy()
+      resolve(answered)
+    }
+    socket.setTimeout(5_000, () => done(false))
+    socket.once('data', () => done(true))
+    socket.once('close', () => done(false))
+    socket.once('error', () => done(false))
+  })
+}
