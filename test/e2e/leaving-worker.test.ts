@@ -13,13 +13,13 @@ import { parseSettings, startWorker } from '@privatemode/worker'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 
 test('a worker serves for as long as other gateways may send requests, then closes', async () => {
-  const left = Promise.withResolvers<void>()
+  const paused = Promise.withResolvers<number>()
+  const over = Promise.withResolvers<void>()
   const registry = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch({ method }) {
       if (method === 'PUT') return Response.json({ lease_seconds: 600, drain: false })
-      left.resolve()
       return Response.json({ left: true, linger_seconds: 4 })
     },
   })
@@ -29,14 +29,17 @@ test('a worker serves for as long as other gateways may send requests, then clos
       env: {},
       createEngine: async () => new ScriptedEngine(),
       log: createLog({ format: 'json', level: 100, write: () => {} }),
+      pause(ms) {
+        paused.resolve(ms)
+        return over.promise
+      },
     })
     const stopped = worker.stop()
-    await left.promise
+    void stopped.then(() => paused.resolve(0))
+    expect(await paused.promise).toBe(4_000)
     const health = () => fetch(`${worker.url}/health`, { keepalive: false })
-    for (let asked = 0; asked < 5; asked++) {
-      expect((await health()).status).toBe(200)
-      await Bun.sleep(50)
-    }
+    expect((await health()).status).toBe(200)
+    over.resolve()
     await stopped
     expect(await health().catch((error) => error)).toBeInstanceOf(Error)
   } finally {

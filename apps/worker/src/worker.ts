@@ -45,6 +45,7 @@ export type Surroundings = {
   /** How many lines native code has printed, where somebody counts. */
   readonly nativeLines?: (() => number) | undefined
   readonly now?: () => Date
+  readonly pause?: (ms: number) => Promise<void>
   readonly machine?: EvidenceSurroundings['machine']
   readonly relayKeys?: RelayKeys
   readonly shapeOf?: SealedService['shapeOf']
@@ -58,7 +59,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
   const { env, machine } = surroundings
-  const now = surroundings.now ?? (() => new Date())
+  const { now = () => new Date(), pause = Bun.sleep } = surroundings
   const outbound = createOutbound({ env })
   const toGateway = createOutbound({ env, ca: gatewayCa(settings) })
   const around = { env, log, now, machine, fetch: outbound.fetch }
@@ -142,7 +143,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       const { drainMs } = settings
       const lingerMs = Math.min(await registration.leave(), drainMs)
       // A door that closed at once would lose what other gateways still send.
-      if (lingerMs > 0) await Bun.sleep(lingerMs)
+      if (lingerMs > 0) await pause(lingerMs)
       await stopParts(listener, unsigned, reporter, engine, drainMs - lingerMs, log)
       await metricsListener?.stop()
       evidence.close()
