@@ -31,9 +31,7 @@ try {
   await open(page, 'Playground')
   await page.getByLabel('Message').fill('Write one sentence about the sea.')
   await page.keyboard.press('Enter')
-  await page.getByText('Receipt verified').click()
-  const seen = page.getByText('What the gateway saw of your message')
-  await seen.scrollIntoViewIfNeeded()
+  await page.getByText('Receipt verified').waitFor()
   await page.screenshot({ path: join(import.meta.dir, '../docs/playground.png') })
 } finally {
   await browser.close()

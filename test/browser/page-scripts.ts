@@ -2,12 +2,12 @@
 import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 
-/** Pages follow what a person did by a frame or two: reads until the value is right, or ten seconds have passed. */
+/** Pages follow what a person did by a frame or two: reads until the value is right, or thirty seconds have passed. */
 export async function settled<T>(
   read: () => Promise<T>,
   isRight: (value: T) => boolean,
 ): Promise<T> {
-  for (let wait = 0; wait < 500; wait++) {
+  for (let wait = 0; wait < 1500; wait++) {
     const value = await read()
     if (isRight(value)) return value
     await Bun.sleep(20)

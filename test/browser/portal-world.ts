@@ -45,7 +45,7 @@ export async function startPortalWorld(browser: Browser): Promise<PortalWorld> {
   const visitor = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ baseURL: tap.url, ...options })
     // Less than a test has: what fails says where, and does not go on beside the next test.
-    context.setDefaultTimeout(20_000)
+    context.setDefaultTimeout(50_000)
     const page = await context.newPage()
     watch(page, seen)
     return { context, page }

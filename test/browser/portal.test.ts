@@ -27,7 +27,7 @@ unlessMissing(noBrowser).describe('the portal in a real browser', () => {
     if (browser === undefined) return
     world = await startPortalWorld(browser)
     admin = await world.visitor()
-  }, 150_000)
+  }, 330_000)
 
   afterAll(async () => {
     await world?.stop()

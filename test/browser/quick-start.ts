@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { open } from './portal-world.ts'
 
-export const ways = ['Through a proxy of yours', 'Without a proxy'] as const
+export const ways = ['Connect through your own proxy', 'Without a proxy'] as const
 
 /** What to do, in the page's words, and the text to copy for it. */
 export type ShownStep = { readonly do: string; readonly text: string }

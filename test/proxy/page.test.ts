@@ -19,6 +19,9 @@ const checks = ['passed', 'skipped', 'passed'].map((result, index) => ({
   detail: 'what was seen '.repeat(8),
 }))
 const facts: PageFacts = {
+  quorum: 0,
+  origin: 'http://127.0.0.1:8080',
+  portalUrl: 'https://api.test',
   version: '1',
   backend: 'https://api.test',
   now,

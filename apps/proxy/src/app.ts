@@ -36,7 +36,7 @@ export function handle({ app, guard, localRoutes }: AppParts, exchange: HttpExch
     const own =
       guard === undefined && method === 'OPTIONS'
         ? answerPreflight(fields)
-        : localRoutes(method, path)
+        : localRoutes(method, path, fields.get('host'))
     if (own !== undefined) {
       whenReady(
         own,

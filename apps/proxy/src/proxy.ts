@@ -17,7 +17,7 @@ import { crossOriginHeaders } from './inbound/cross-origin.ts'
 import { createDump } from './inbound/dump-requests.ts'
 import { createLocalGuard } from './inbound/guard.ts'
 import { createLocalRoutes } from './inbound/local-routes.ts'
-import { formatPage } from './inbound/verification-page.ts'
+import { formatPage, ownOrigin } from './inbound/verification-page.ts'
 import type { Report } from './processes/questions.ts'
 import { createProxyMetrics } from './proxy-metrics.ts'
 import type { Settings } from './settings.ts'
@@ -122,8 +122,12 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     ...client.verification(),
     ...(caches === undefined ? {} : { cache_checks: caches.checks() }),
   })
-  const page = () =>
+  const { manifest, tls, listen } = settings
+  const page = (host: string | undefined) =>
     formatPage({
+      quorum: manifest.kind === 'log' ? manifest.trust.quorum : 0,
+      origin: ownOrigin(host, tls !== undefined, listen.port),
+      portalUrl: settings.apiUrl,
       version: program.version,
       backend: settings.apiUrl,
       readiness: readiness(),

@@ -5,6 +5,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import {
   cutTables,
   focused,
+  focusedLabel,
   goTo,
   ground,
   motions,
@@ -12,7 +13,7 @@ import {
   settled,
   untilIs,
 } from '../page-scripts.ts'
-import { type Flow, open, type Visitor } from '../portal-world.ts'
+import { type Flow, open, admin as owner, type Visitor } from '../portal-world.ts'
 
 const looks: Record<string, BrowserContextOptions> = {
   light: { viewport: { width: 1280, height: 860 }, colorScheme: 'light' },
@@ -28,6 +29,7 @@ const paths = [
   '/models',
   '/keys',
   '/usage',
+  '/requests',
   '/members',
   '/audit',
   '/account',
@@ -85,7 +87,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
     await untilGround(page, dark)
     await button.click()
     await untilGround(page, system)
-  }, 60_000)
+  }, 150_000)
 
   test('the keyboard reaches everything: skip link, navigation, dialog and back', async () => {
     const { page } = admin()
@@ -103,7 +105,31 @@ export function appearanceFlow({ world, admin }: Flow): void {
     await untilFocused(page, 'Create key')
     await open(page, 'Models')
     await untilFocused(page, 'Models')
-  }, 60_000)
+  }, 150_000)
+
+  test('the keyboard alone leads from sign-in to a receipt', async () => {
+    const { page, context } = await world().visitor()
+    await page.goto('/')
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await tabTo(page, focusedLabel, 'E-mail')
+    await page.keyboard.type(owner.email)
+    await tabTo(page, focusedLabel, 'Password')
+    await page.keyboard.type(owner.password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor()
+    await tabTo(page, focused, 'Playground')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Message').waitFor()
+    await tabTo(page, focusedLabel, 'Message')
+    await page.keyboard.type('by hand')
+    await page.keyboard.press('Enter')
+    await page.getByText('Receipt verified').waitFor()
+    // The focus stays at the message; what was signed is before it.
+    await tabTo(page, focused, 'What was signed and checked', 'Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.getByText('receipt/signature').waitFor()
+    await context.close()
+  }, 150_000)
 
   test('who asks for less motion gets none', async () => {
     const { page, context } = await world().visitor({
@@ -114,10 +140,24 @@ export function appearanceFlow({ world, admin }: Flow): void {
     await page.getByRole('radio', { name: 'Without a proxy' }).waitFor()
     expect(new Set(await motions(page))).toEqual(new Set(['0s none']))
     await context.close()
-  }, 60_000)
+  }, 150_000)
 }
 
 const untilGround = (page: Page, colour: string) => untilIs(() => ground(page), colour)
+
+/** Presses Tab until the element that has the focus reads like this. */
+async function tabTo(
+  page: Page,
+  read: (page: Page) => Promise<string>,
+  wanted: string,
+  key = 'Tab',
+): Promise<void> {
+  for (let presses = 0; presses < 80; presses++) {
+    if ((await read(page)).trim() === wanted) return
+    await page.keyboard.press(key)
+  }
+  expect((await read(page)).trim()).toBe(wanted)
+}
 
 const untilFocused = (page: Page, text: string) => untilIs(() => focused(page), text)
 

@@ -17,7 +17,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     const cookies = await admin().context.cookies()
     const kept = { httpOnly: true, sameSite: 'Strict' }
     expect(cookies).toMatchObject([kept, kept]) // of the session, and of a browser that is known
-  }, 60_000)
+  }, 150_000)
 
   test('the link does not work a second time', async () => {
     const { page, context } = await world().visitor()
@@ -27,8 +27,10 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.getByLabel('Password').fill('another long password')
     await page.getByRole('button', { name: 'Create account' }).click()
     await page.getByRole('alert').getByText('this link was used before').waitFor()
+    await page.getByRole('alert').getByText('ask the person who sent you the link').waitFor()
+    await page.getByRole('alert').getByRole('link', { name: 'sign in' }).waitFor()
     await context.close()
-  }, 90_000)
+  }, 180_000)
 
   test('pages are for people who are signed in, and a wrong password does not say why', async () => {
     const { page, context } = await world().visitor()
@@ -45,7 +47,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.reload()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await context.close()
-  }, 60_000)
+  }, 150_000)
 
   test('who cannot be signed out is told so', async () => {
     const { page } = admin()
@@ -58,7 +60,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     }
     await page.reload()
     await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor()
-  }, 60_000)
+  }, 150_000)
 
   test('a sign-in that failed at the identity provider is told, and gone from the address', async () => {
     const { page, context } = await world().visitor()
@@ -66,7 +68,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.getByRole('alert').getByText('Ask an admin for an invitation').waitFor()
     expect(page.url()).not.toContain('failed')
     await context.close()
-  }, 90_000)
+  }, 180_000)
 
   test('a change without the token of the page is refused', async () => {
     const { page } = admin()

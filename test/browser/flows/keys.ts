@@ -36,13 +36,13 @@ export function keyFlow({ world, admin }: Flow): void {
     await page.getByRole('row', { name: 'nightly reports' }).waitFor()
     expect(await page.content()).not.toContain(secret)
     key = { name: 'nightly reports', secret }
-  }, 60_000)
+  }, 150_000)
 
   test('the official client works with it', async () => {
     const { secret } = await currentKey()
     const answer = await ask(world(), secret, 'hello from the official client [[words 30]]')
     expect(answer.choices[0]?.message.content).toContain('word29')
-  }, 90_000)
+  }, 180_000)
 
   test('a rotated key has a new secret, and the old one ends when it was told to', async () => {
     const { page } = admin()
@@ -58,7 +58,7 @@ export function keyFlow({ world, admin }: Flow): void {
     expect(await lastAccepted(world(), secret)).toBeLessThan(2_000)
     await ask(world(), rotated, 'with the new secret')
     key = { name, secret: rotated }
-  }, 60_000)
+  }, 150_000)
 
   test('usage shows in figures, in the plot and in its table', async () => {
     const { page } = admin()
@@ -88,7 +88,7 @@ export function keyFlow({ world, admin }: Flow): void {
       .getByText('scripted')
       .first()
       .waitFor()
-  }, 90_000)
+  }, 180_000)
 
   test('plots are drawn in a browser that was started without a locale', async () => {
     const page = await admin().page.context().newPage()
@@ -98,7 +98,7 @@ export function keyFlow({ world, admin }: Flow): void {
     await page.goto(new URL('/usage', admin().page.url()).href)
     await page.locator('canvas').first().waitFor()
     await page.close()
-  }, 60_000)
+  }, 150_000)
 
   test('the export has a line for each request', async () => {
     const { page } = admin()
@@ -110,7 +110,7 @@ export function keyFlow({ world, admin }: Flow): void {
     const text = await Bun.file(await download.path()).text()
     expect(text.split('\r\n')[0]).toContain('request_id,started_at')
     expect(text).toContain(',scripted,/v1/chat/completions,complete,200,')
-  }, 90_000)
+  }, 180_000)
 
   test('a revoked key is refused within two seconds', async () => {
     const { page } = admin()
@@ -122,7 +122,7 @@ export function keyFlow({ world, admin }: Flow): void {
     await page.getByRole('row', { name }).waitFor({ state: 'detached' })
     await page.getByLabel('Show revoked keys').check()
     await page.getByRole('row', { name }).getByText('revoked').waitFor()
-  }, 60_000)
+  }, 150_000)
 }
 
 const readSecret = async (page: Page) =>

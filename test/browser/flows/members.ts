@@ -36,7 +36,7 @@ export function memberFlow({ world, admin }: Flow): void {
     const link = await readLink(page)
     await page.getByRole('button', { name: 'Done' }).click()
     member = await join(world(), link, person)
-  }, 60_000)
+  }, 150_000)
 
   test('an open invitation is listed, revoked, and in the audit log', async () => {
     const { page } = admin()
@@ -54,7 +54,7 @@ export function memberFlow({ world, admin }: Flow): void {
       page.getByRole('link', { name: 'Export CSV' }).click(),
     ])
     expect(await Bun.file(await download.path()).text()).toContain('invitation.revoked')
-  }, 60_000)
+  }, 150_000)
 
   test('an admin bounds the keys of members, and an operator names the domains of the account', async () => {
     const { page } = admin()
@@ -93,7 +93,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await page.getByText('draining', { exact: true }).waitFor()
     await page.getByRole('button', { name: /back into service/ }).click()
     await page.getByText('serving', { exact: true }).waitFor()
-  }, 60_000)
+  }, 150_000)
 
   test('a member sees others but changes nothing of theirs', async () => {
     const page = await atStart()
@@ -105,7 +105,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await open(page, 'API keys')
     await page.getByRole('row', { name: 'first key of this machine' }).waitFor()
     expect(await page.getByRole('button', { name: /^Revoke first key/ }).count()).toBe(0)
-  }, 60_000)
+  }, 150_000)
 
   test('what the page does not offer is refused by the gateway, too', async () => {
     const page = await atStart()
@@ -129,7 +129,7 @@ export function memberFlow({ world, admin }: Flow): void {
     for (const [method, path, body] of attempts) {
       expect(await callAdmin(page, method, path, { body })).toMatchObject({ status: 403 })
     }
-  }, 60_000)
+  }, 150_000)
 
   test('a member manages keys of their own', async () => {
     const page = await atStart()
@@ -142,7 +142,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await page.getByRole('button', { name: 'Revoke of Max' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByRole('row', { name: 'of Max' }).waitFor({ state: 'detached' })
-  }, 60_000)
+  }, 150_000)
 
   test('an admin gives the role, and it counts at once', async () => {
     const { page } = admin()
@@ -155,7 +155,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await theirs.reload()
     await open(theirs, 'Members')
     await theirs.getByRole('button', { name: 'Invite' }).waitFor()
-  }, 60_000)
+  }, 150_000)
 
   test('someone who is disabled is out, and comes back with a new password', async () => {
     const { page } = admin()
@@ -177,7 +177,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await theirs.context().clearCookies()
     await signIn(theirs, { ...person, password: 'an even longer password' })
     await theirs.context().close()
-  }, 90_000)
+  }, 180_000)
 }
 
 /** Somebody at a browser of their own accepts an invitation. */

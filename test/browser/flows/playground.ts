@@ -1,8 +1,10 @@
 /** The playground: a conversation of which the gateway sees ciphertext only. */
 import { expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { encodingsOf, findSecrets } from '../../blindness/find-secret.ts'
 import { memoryHolds } from '../../blindness/process-memory.ts'
-import { type Flow, open } from '../portal-world.ts'
+import { settled } from '../page-scripts.ts'
+import { type Flow, open, admin as owner, signIn } from '../portal-world.ts'
 
 const prompt = 'Zimtmuschel-Orgelwind-8264 has a secret'
 const instructions = 'Answer like a lighthouse keeper of Quarzhafen'
@@ -11,8 +13,9 @@ export function playgroundFlow({ world, admin }: Flow): void {
   test('a conversation is answered, with a verified receipt', async () => {
     const { page } = admin()
     await open(page, 'Playground')
-    await page.getByText('Instructions and limits').click()
-    await page.getByLabel('Instructions to the model').fill(instructions)
+    await page.getByText('Model settings').click()
+    await page.getByLabel('System prompt').fill(instructions)
+    await page.getByLabel('Temperature').fill('0.5')
     await page.getByLabel('Message').fill(prompt)
     await page.keyboard.press('Enter')
     await page.locator('.turn.assistant').getByText(prompt).waitFor()
@@ -23,9 +26,27 @@ export function playgroundFlow({ world, admin }: Flow): void {
     const asked = JSON.stringify(world().server.requests.at(-1)?.body)
     expect(asked).toContain(prompt)
     expect(asked).toContain(instructions)
-    await page.getByText('Receipt verified').first().click()
-    await page.getByText('What the gateway saw of your message').first().waitFor()
-  }, 60_000)
+    expect(world().server.requests.at(-1)?.body).toMatchObject({ temperature: 0.5 })
+  }, 150_000)
+
+  test('beside every message, unasked: what left, what the gateway saw, who answered, what was signed', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    const sent = page.getByRole('complementary', { name: 'What left your browser' }).first()
+    await sent.getByText('None of your text.').waitFor()
+    const cipher = (await sent.locator('.cipher').textContent()) ?? ''
+    expect(cipher).toMatch(/^([0-9a-f]{2} ){24}…$/)
+    // Shown as it was sent: the very bytes are on the wire.
+    const start = Buffer.from(cipher.replace(/[^0-9a-f]/g, ''), 'hex')
+    expect(world().tap.bytes().includes(start)).toBe(true)
+    const answered = page.getByRole('complementary', { name: 'Who answered' }).first()
+    await answered.getByText('Receipt verified').waitFor()
+    await answered.getByText('software (trial)').waitFor()
+    const machine = await answered.locator('dd code').first().textContent()
+    expect(machine).toMatch(/^w_/)
+    await answered.getByText('What was signed and checked').click()
+    await answered.getByText('receipt/signature').waitFor()
+  }, 150_000)
 
   test('of which the gateway saw, and holds, nothing', () => {
     const { tap, stack } = world()
@@ -38,7 +59,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     expect(memoryHolds(stack.pidOf('gateway'), forms)).toBe(false)
     // The same search does find it where it has to be.
     expect(memoryHolds(stack.pidOf('worker'), forms)).toBe(true)
-  }, 60_000)
+  }, 150_000)
 
   test('an answer can be stopped, which stops the model', async () => {
     const { page } = admin()
@@ -53,8 +74,110 @@ export function playgroundFlow({ world, admin }: Flow): void {
     expect(seen?.body).toMatchObject({ model: 'scripted-large' })
     for (let tries = 0; tries < 100 && seen?.wasAborted !== true; tries++) await Bun.sleep(50)
     expect(seen?.wasAborted).toBe(true)
-    await page.getByText('No receipt').waitFor()
-  }, 60_000)
+    await page.getByText('None: the answer did not come to its end.').waitFor()
+  }, 150_000)
+
+  test('Markdown is drawn, and nothing that a model writes becomes markup or a request', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    const text =
+      '**bold** <img src=x onerror=alert(1)> ![p](https://evil.example/p.png)\n\n```js\nlet a = 1\n```'
+    await page.getByLabel('Message').fill(text)
+    await page.keyboard.press('Enter')
+    const answer = page.locator('.turn.assistant').last()
+    await answer.locator('strong', { hasText: 'bold' }).waitFor()
+    await page.getByText('Receipt verified').last().waitFor()
+    expect(await answer.locator('img').count()).toBe(0)
+    await answer.getByText('<img src=x onerror=alert(1)>').waitFor()
+    await answer.getByRole('button', { name: 'Copy js' }).waitFor()
+    expect(await answer.locator('a').getAttribute('href')).toBe('https://evil.example/p.png')
+  }, 150_000)
+
+  test('a question can be changed and an answer asked for again', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    const asked = () => world().server.requests.length
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    await page.getByLabel('Message').fill('first words')
+    await page.keyboard.press('Enter')
+    await page.getByText('Receipt verified').waitFor()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    expect(await page.getByLabel('Message').inputValue()).toBe('first words')
+    await page.getByLabel('Message').fill('other words')
+    await page.keyboard.press('Enter')
+    await page.locator('.turn.assistant').getByText('You said: other words').waitFor()
+    expect(await page.locator('.turn').count()).toBe(2)
+    const before = asked()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Receipt verified').waitFor()
+    expect(asked()).toBeGreaterThan(before)
+    expect(await page.locator('.turn').count()).toBe(2)
+  }, 150_000)
+
+  test('conversations are kept in this browser, encrypted, and sign-out forgets them', async () => {
+    const { page, context } = await world().visitor()
+    await signIn(page, owner)
+    await open(page, 'Playground')
+    await page.getByLabel('Message').fill('keep the harbour of Quarzhafen')
+    await page.keyboard.press('Enter')
+    await page.getByText('Receipt verified').waitFor()
+    await settled(
+      () => storedBytes(page),
+      (stored) => stored !== '',
+    )
+    expect(await storedBytes(page)).not.toContain('Quarzhafen')
+    await page.reload()
+    await page.locator('.turn.user').getByText('keep the harbour of Quarzhafen').waitFor()
+    await page.getByText('Receipt verified').waitFor()
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    await page.getByText('Say something').waitFor()
+    await page
+      .getByRole('combobox', { name: 'Conversation' })
+      .selectOption({ label: 'keep the harbour of Quarzhafen' })
+    await page.locator('.turn.user').getByText('keep the harbour of Quarzhafen').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await storedBytes(page)).toBe('')
+    await signIn(page, owner)
+    await open(page, 'Playground')
+    await page.getByText('Say something').waitFor()
+    await context.close()
+  }, 180_000)
+
+  test('screen readers hear whole sentences, each once', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    await page.getByLabel('Message').fill('One thing. Another thing! And a rest')
+    await page.keyboard.press('Enter')
+    await page.getByText('Receipt verified').waitFor()
+    const said = page.getByRole('log').locator('p')
+    expect(await said.allTextContents()).toEqual([
+      ...['The model is answering.', 'You said: One thing.', 'Another thing!', 'And a rest'],
+    ])
+  }, 150_000)
+
+  test('tools and code: a call of a tool is shown, and the request reads the same as a program', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    await page.getByRole('button', { name: 'New conversation' }).click()
+    await page.getByText('Model settings').click()
+    await page.getByRole('button', { name: 'Insert a tool as an example' }).click()
+    await page.getByLabel('Message').fill('[[tool weather {"city":"Bonn"}]]')
+    await page.keyboard.press('Enter')
+    await page.getByRole('figure', { name: 'call of weather' }).getByText('Bonn').waitFor()
+    await page.getByText('Receipt verified').waitFor()
+    await page.getByRole('button', { name: 'View code' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Client').selectOption('OpenAI, Python')
+    await dialog.getByText('"name": "weather"').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Temperature').fill('9')
+    await page.getByLabel('Message').fill('too hot')
+    await page.keyboard.press('Enter')
+    await page.getByText('Temperature must be between 0 and 2').waitFor()
+  }, 150_000)
 
   test('a failure of the model says what to do next', async () => {
     const { page } = admin()
@@ -69,10 +192,32 @@ export function playgroundFlow({ world, admin }: Flow): void {
       world().server.setDown(false)
       await untilAnswered(world().stack.proxyUrl)
     }
-    await page.getByRole('button', { name: 'Clear' }).click()
-    await page.getByText('Say something').waitFor()
-  }, 60_000)
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('are you there?').waitFor({ state: 'detached' })
+  }, 150_000)
 }
+
+/** All that the pages keep in their database, as text; empty where there is nothing. */
+const storedBytes = (page: Page): Promise<string> =>
+  page.evaluate(`(async () => {
+    const name = 'privatemode-conversations'
+    if (!(await indexedDB.databases()).some((one) => one.name === name)) return ''
+    const database = await new Promise((resolve, reject) => {
+      const request = indexedDB.open(name)
+      request.onsuccess = () => resolve(request.result)
+      request.onerror = () => reject(request.error)
+    })
+    try {
+      if (!database.objectStoreNames.contains('sealed')) return ''
+      const found = await new Promise((resolve) => {
+        const request = database.transaction('sealed').objectStore('sealed').getAll()
+        request.onsuccess = () => resolve(request.result)
+      })
+      return found.map(({ bytes }) => new TextDecoder('latin1').decode(bytes)).join('')
+    } finally {
+      database.close()
+    }
+  })()`)
 
 /** The worker looks at a model server that was away before it uses it again. */
 async function untilAnswered(proxyUrl: string): Promise<void> {

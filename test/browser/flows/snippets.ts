@@ -17,7 +17,7 @@ export function snippetFlow({ admin }: Flow): void {
       expect(output).toContain('"chat.completion.chunk"')
       expect(output).toContain('[DONE]')
     },
-    60_000,
+    150_000,
   )
 
   test.each(
@@ -41,7 +41,7 @@ export function snippetFlow({ admin }: Flow): void {
         rmSync(folder, { recursive: true, force: true })
       }
     },
-    60_000,
+    150_000,
   )
 
   // `npm run task -- test:agents` runs the agents themselves with them.
@@ -54,7 +54,7 @@ export function snippetFlow({ admin }: Flow): void {
     expect(output).toContain('ANTHROPIC_MODEL=scripted')
     const [config] = await readSteps(page, way, 'opencode')
     expect(JSON.parse(config?.text ?? '')).toMatchObject({ model: 'privatemode/scripted' })
-  }, 60_000)
+  }, 150_000)
 }
 
 async function paste(command: string, cwd = repository): Promise<{ output: string }> {

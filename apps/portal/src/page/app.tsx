@@ -29,7 +29,7 @@ export function App() {
   const lastMemberId = useRef<string | undefined>(undefined)
   useEffect(() => {
     if (memberId === undefined || memberId === lastMemberId.current) return
-    if (lastMemberId.current !== undefined) forgetVisitor()
+    if (lastMemberId.current !== undefined) void forgetVisitor()
     lastMemberId.current = memberId
   }, [memberId])
   useEffect(() => {

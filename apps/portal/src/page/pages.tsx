@@ -7,6 +7,7 @@ import { KeysPage } from './pages/keys/keys-page.tsx'
 import { MembersPage } from './pages/members/members-page.tsx'
 import { ModelsPage } from './pages/models-page.tsx'
 import { PlaygroundPage } from './pages/playground/playground-page.tsx'
+import { RequestsPage } from './pages/requests/requests-page.tsx'
 import { StartPage } from './pages/start-page.tsx'
 import { UsagePage } from './pages/usage/usage-page.tsx'
 import { VerificationPage } from './pages/verification/verification-page.tsx'
@@ -32,6 +33,7 @@ export const pages: readonly [Page, ...Page[]] = [
   { path: '/models', name: 'Models', icon: 'box', View: ModelsPage },
   { path: '/keys', name: 'API keys', icon: 'key', View: KeysPage },
   { path: '/usage', name: 'Usage', icon: 'chart', View: UsagePage },
+  { path: '/requests', name: 'Requests', icon: 'table', View: RequestsPage },
   { path: '/members', name: 'Members', icon: 'people', View: MembersPage },
   { path: '/audit', name: 'Audit log', icon: 'list', View: AuditPage, forAdmins: true },
   { path: '/account', name: 'Your account', icon: 'person', View: AccountPage },

@@ -25,7 +25,7 @@ export function Shell({ member, path, children }: ShellProps) {
   const close = () => setOpen(false)
   const leaving = useSubmit(async () => {
     await forgetPortalKey()
-    forgetVisitor()
+    await forgetVisitor()
     await signOut()
   })
   return (

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { defaultSettings, toolExample } from '../chat/build-request.ts'
 import { formatProxyCommand } from './proxy-command.ts'
 import { shellWord } from './shell-word.ts'
 import { formatSnippet, type SnippetInputs, snippets } from './snippets.ts'
@@ -71,4 +72,45 @@ test('a context too short for an agent is said before the agent is tried, and on
     expect(told(id)).not.toContain('too short')
   }
   expect(told('curl', 2048)).not.toContain('too short')
+})
+
+const draft = {
+  said: [
+    { role: 'user' as const, text: 'it\'s $(rm) `x` "q"', images: ['data:image/png;base64,AAAA'] },
+    { role: 'assistant' as const, text: 'yes' },
+    { role: 'user' as const, text: 'and now?' },
+  ],
+  settings: {
+    ...{ ...defaultSettings, system: 'be\nbrief', temperature: '0.5', stop: 'END', seed: '7' },
+    tools: toolExample,
+  },
+}
+
+test('a conversation becomes the same request in curl and JavaScript', () => {
+  const curl = formatSnippet('curl', { ...inputs, draft })[0]?.text ?? ''
+  const { stdout } = Bun.spawnSync(['sh', '-c', curl.replace(/^curl/, 'printf "%s\\n"')])
+  const body = JSON.parse(stdout.toString().trim().split('\n').at(-1) ?? '')
+  expect(body).toMatchObject({ temperature: 0.5, seed: 7, stop: ['END'], stream: true })
+  expect(body.messages.map(({ role }: { role: string }) => role)).toEqual([
+    ...['system', 'user', 'assistant', 'user'],
+  ])
+  const script = formatSnippet('openai-js', { ...inputs, draft })[1]?.text ?? ''
+  const literal = /create\(([\s\S]*)\)\nconsole/.exec(script)?.[1] ?? ''
+  const { stream: _, ...same } = body
+  expect(new Function(`return ${literal}`)()).toEqual(same)
+})
+
+test('in the other dialect the system prompt and the tools have their places', () => {
+  const script = formatSnippet('anthropic-js', { ...inputs, draft })[1]?.text ?? ''
+  const literal = /create\(([\s\S]*)\)\nconsole/.exec(script)?.[1] ?? ''
+  const request = new Function(`return ${literal}`)()
+  expect(request).toMatchObject({ system: 'be\nbrief', stop_sequences: ['END'], max_tokens: 512 })
+  expect(request.tools[0]).toMatchObject({ name: 'weather', input_schema: { type: 'object' } })
+  expect(request.seed).toBeUndefined()
+})
+
+test('Python reads its own words for true and nothing', () => {
+  const settings = { ...draft.settings, format: '{"strict":true,"x":null}' }
+  const code = formatSnippet('openai-python', { ...inputs, draft: { ...draft, settings } })[1]?.text
+  expect(code).toContain('response_format={"strict": True, "x": None}')
 })

@@ -1,5 +1,9 @@
 /** Code to paste: one snippet for each client, with the visitor's own endpoint, model and key. */
+import { buildRequest, type ChatSettings, parametersOf, type Said } from '../chat/build-request.ts'
 import { shellWord } from './shell-word.ts'
+
+/** A conversation to make a program of; without one, snippets ask a question of their own. */
+export type ChatDraft = { readonly said: readonly Said[]; readonly settings: ChatSettings }
 
 export type SnippetInputs = {
   /** Origin of the proxy or of the proxyless endpoint. */
@@ -11,6 +15,7 @@ export type SnippetInputs = {
   readonly caFile: string | undefined
   /** Of the model, in tokens, where it is known. */
   readonly contextLength?: number | undefined
+  readonly draft?: ChatDraft
 }
 
 export type SnippetId =
@@ -81,8 +86,10 @@ const question = 'Write one sentence about the sea.'
 /** JSON is also a string literal in JavaScript and Python, whatever the text contains. */
 const literal = (text: string) => JSON.stringify(text)
 
-function formatCurl({ origin, model, apiKey, caFile }: SnippetInputs): string {
-  const body = { model, stream: true, messages: [{ role: 'user', content: question }] }
+function formatCurl(inputs: SnippetInputs): string {
+  const { origin, apiKey, caFile } = inputs
+  const { model, ...rest } = openAiRequest(inputs)
+  const body = { model, stream: true, ...rest }
   const authority = caFile === undefined ? '' : `--cacert ${shellWord(caFile)} `
   return [
     `curl -N ${authority}${shellWord(`${origin}/v1/chat/completions`)} \\`,
@@ -92,50 +99,138 @@ function formatCurl({ origin, model, apiKey, caFile }: SnippetInputs): string {
   ].join('\n')
 }
 
-function formatOpenAiPython({ origin, model, apiKey }: SnippetInputs): string {
+function formatOpenAiPython(inputs: SnippetInputs): string {
+  const { origin, apiKey } = inputs
   return `from openai import OpenAI
 
 client = OpenAI(base_url=${literal(`${origin}/v1`)}, api_key=${literal(apiKey)})
 answer = client.chat.completions.create(
-    model=${literal(model)},
-    messages=[{"role": "user", "content": ${literal(question)}}],
+${pythonArguments(openAiRequest(inputs))}
 )
 print(answer.choices[0].message.content)`
 }
 
-function formatOpenAiJs({ origin, model, apiKey }: SnippetInputs): string {
+function formatOpenAiJs(inputs: SnippetInputs): string {
+  const { origin, apiKey } = inputs
   return `import OpenAI from 'openai'
 
 const client = new OpenAI({ baseURL: ${literal(`${origin}/v1`)}, apiKey: ${literal(apiKey)} })
 const answer = await client.chat.completions.create({
-  model: ${literal(model)},
-  messages: [{ role: 'user', content: ${literal(question)} }],
+${scriptFields(openAiRequest(inputs))}
 })
 console.log(answer.choices[0].message.content)`
 }
 
-function formatAnthropicPython({ origin, model, apiKey }: SnippetInputs): string {
+function formatAnthropicPython(inputs: SnippetInputs): string {
+  const { origin, apiKey } = inputs
   return `from anthropic import Anthropic
 
 client = Anthropic(base_url=${literal(origin)}, api_key=${literal(apiKey)})
 answer = client.messages.create(
-    model=${literal(model)},
-    max_tokens=200,
-    messages=[{"role": "user", "content": ${literal(question)}}],
+${pythonArguments(anthropicRequest(inputs))}
 )
 print(answer.content[0].text)`
 }
 
-function formatAnthropicJs({ origin, model, apiKey }: SnippetInputs): string {
+function formatAnthropicJs(inputs: SnippetInputs): string {
+  const { origin, apiKey } = inputs
   return `import Anthropic from '@anthropic-ai/sdk'
 
 const client = new Anthropic({ baseURL: ${literal(origin)}, apiKey: ${literal(apiKey)} })
 const answer = await client.messages.create({
-  model: ${literal(model)},
-  max_tokens: 200,
-  messages: [{ role: 'user', content: ${literal(question)} }],
+${scriptFields(anthropicRequest(inputs))}
 })
 console.log(answer.content[0].text)`
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Pictures are megabytes: the program names the place where one belongs. */
+const spoken = (said: readonly Said[]): Said[] =>
+  said
+    .filter(({ text }) => text !== '')
+    .map(({ role, text, images = [] }) =>
+      images.length === 0 ? { role, text } : { role, text, images: ['data:image/png;base64,…'] },
+    )
+
+function openAiRequest({ model, draft }: SnippetInputs): Fields {
+  const asked = draft === undefined ? [] : spoken(draft.said)
+  const built = draft && buildRequest(model, asked, draft.settings)
+  if (built?.kind === 'built' && asked.length > 0) return built.request
+  const messages = [{ role: 'user', content: question }]
+  if (built?.kind !== 'built') return { model, messages }
+  return { ...built.request, messages: [...built.request.messages, ...messages] }
+}
+
+/** The same in the other dialect: the system prompt is a field, tools have another shape, there is no seed. */
+function anthropicRequest({ model, draft }: SnippetInputs): Fields {
+  const asked =
+    draft === undefined ? [] : spoken(draft.said).map(({ role, text }) => ({ role, content: text }))
+  const messages = asked.length === 0 ? [{ role: 'user', content: question }] : asked
+  if (draft === undefined) return { model, max_tokens: 200, messages }
+  const { system } = draft.settings
+  const { max_completion_tokens, stop, tools, temperature, top_p } = readParameters(draft.settings)
+  return {
+    ...{ model, max_tokens: max_completion_tokens ?? 512 },
+    ...(system.trim() === '' ? {} : { system }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(top_p === undefined ? {} : { top_p }),
+    ...(stop === undefined ? {} : { stop_sequences: stop }),
+    ...(Array.isArray(tools) ? { tools: tools.map(anthropicTool) } : {}),
+    messages,
+  }
+}
+
+function readParameters(settings: ChatSettings): Fields {
+  try {
+    return parametersOf(settings)
+  } catch {
+    return {} // half typed: the form says so when it is sent
+  }
+}
+
+function anthropicTool(tool: { readonly function?: Fields } | undefined): Fields {
+  const { name, description, parameters } = tool?.function ?? {}
+  return { name, ...(description === undefined ? {} : { description }), input_schema: parameters }
+}
+
+const isShort = (value: unknown) => JSON.stringify(value).length <= 80
+
+const scriptFields = (fields: Fields): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `  ${name}: ${scriptValue(value)},`)
+    .join('\n')
+
+/** JavaScript as people write it: names without quotes where they may be. */
+function scriptValue(value: unknown, indent = '  '): string {
+  if (Array.isArray(value)) {
+    const items = value.map((one) => scriptValue(one, `${indent}  `))
+    return isShort(value)
+      ? `[${items.join(', ')}]`
+      : `[\n${items.map((one) => `${indent}  ${one},\n`).join('')}${indent}]`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const named = Object.entries(value).map(([name, one]) => {
+    const key = /^[a-z_$][\w$]*$/i.test(name) ? name : literal(name)
+    return `${key}: ${scriptValue(one, `${indent}  `)}`
+  })
+  return isShort(value)
+    ? `{ ${named.join(', ')} }`
+    : `{\n${named.map((one) => `${indent}  ${one},\n`).join('')}${indent}}`
+}
+
+const pythonArguments = (fields: Fields): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `    ${name}=${pythonValue(value)},`)
+    .join('\n')
+
+function pythonValue(value: unknown): string {
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (Array.isArray(value)) return `[${value.map(pythonValue).join(', ')}]`
+  if (typeof value !== 'object') return JSON.stringify(value)
+  const named = Object.entries(value).map(([name, one]) => `${literal(name)}: ${pythonValue(one)}`)
+  return `{${named.join(', ')}}`
 }
 
 function formatClaudeCode({ origin, model, apiKey, caFile }: SnippetInputs): string {

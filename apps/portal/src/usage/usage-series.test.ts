@@ -1,9 +1,12 @@
 import { expect, test } from 'bun:test'
+import { describeQuantile } from './describe-quantile.ts'
 import { timeRange } from './time-range.ts'
 import {
   allTokens,
   cachedShare,
+  completed,
   durationQuantile,
+  failed,
   maxGroups,
   seriesByGroup,
   seriesOfTotals,
@@ -74,4 +77,25 @@ test('durations are read from the counts, between their bounds', () => {
 
 test('what took longer than the last bound is at least that', () => {
   expect(durationQuantile(row({ requests: 4 }), 0.5)).toBe(100_000)
+})
+
+test('how long failed and stopped requests took says nothing about speed', () => {
+  const row = (outcome: string, up_to_300_ms: number): UsageSum => ({
+    ...{ time: null, outcome, requests: 100, prompt_tokens: 0, cached_tokens: 0 },
+    ...{ completion_tokens: 0, duration_ms: 0, up_to_300_ms, up_to_1_s: 100, up_to_3_s: 100 },
+    ...{ up_to_10_s: 100, up_to_30_s: 100, up_to_100_s: 100 },
+  })
+  const rows = [row('complete', 0), row('failed', 100), row('aborted', 100), row('lost', 100)]
+  expect(durationQuantile(total(completed(rows)), 0.5)).toBeGreaterThan(300)
+  expect(total(failed(rows)).requests).toBe(200)
+})
+
+test('a quantile beyond the last bound says so, not a figure', () => {
+  const none = { up_to_300_ms: 0, up_to_1_s: 0, up_to_3_s: 0, up_to_10_s: 0, up_to_30_s: 0 }
+  const slow: UsageSum = {
+    ...{ time: null, requests: 10, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 },
+    ...{ duration_ms: 9_999_999, ...none, up_to_100_s: 5 },
+  }
+  expect(describeQuantile(durationQuantile(slow, 0.95))).toBe('over 100 s')
+  expect(describeQuantile(null)).toBe('–')
 })

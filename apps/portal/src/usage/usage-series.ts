@@ -5,6 +5,7 @@ export type UsageSum = {
   readonly time: string | null
   readonly model?: string
   readonly key_id?: string
+  readonly outcome?: string
   readonly requests: number
   readonly prompt_tokens: number
   readonly cached_tokens: number
@@ -70,7 +71,7 @@ function slotIndex(slots: readonly Date[]): (row: UsageSum) => number | undefine
 }
 
 export function total(rows: readonly UsageSum[]): UsageSum {
-  const sum = (field: Exclude<keyof UsageSum, 'time' | 'model' | 'key_id'>) =>
+  const sum = (field: Exclude<keyof UsageSum, 'time' | 'model' | 'key_id' | 'outcome'>) =>
     rows.reduce((count, row) => count + row[field], 0)
   return {
     time: null,
@@ -94,6 +95,17 @@ export const allTokens = (row: UsageSum): number => row.prompt_tokens + row.comp
 export const cachedShare = (row: UsageSum): number | null =>
   row.prompt_tokens === 0 ? null : row.cached_tokens / row.prompt_tokens
 
+/** Rows of requests that came to their end: how long the others took says nothing about speed. */
+export const completed = (rows: readonly UsageSum[]): readonly UsageSum[] =>
+  rows.filter(({ outcome }) => outcome === undefined || outcome === 'complete')
+
+/** Requests that failed or were lost; stopped ones were the client's own wish. */
+export const failed = (rows: readonly UsageSum[]): readonly UsageSum[] =>
+  rows.filter(({ outcome }) => outcome === 'failed' || outcome === 'lost')
+
+/** Beyond it the counts say nothing but "longer". */
+export const longestBoundMs = 100_000
+
 /** The duration that a share of the requests stayed under, read from the counts; null for none. */
 export function durationQuantile(row: UsageSum, share: number): number | null {
   if (row.requests === 0) return null
@@ -103,7 +115,7 @@ export function durationQuantile(row: UsageSum, share: number): number | null {
     [3_000, row.up_to_3_s],
     [10_000, row.up_to_10_s],
     [30_000, row.up_to_30_s],
-    [100_000, row.up_to_100_s],
+    [longestBoundMs, row.up_to_100_s],
   ]
   const wanted = row.requests * share
   let [lowMs, lowCount] = [0, 0]
@@ -115,5 +127,5 @@ export function durationQuantile(row: UsageSum, share: number): number | null {
     lowMs = ms
     lowCount = count
   }
-  return lowMs // longer than the last bound: at least that
+  return longestBoundMs // longer than that, says `describeQuantile`
 }

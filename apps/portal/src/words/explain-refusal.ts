@@ -89,6 +89,13 @@ function explainMachine(refusal: string): string {
 }
 
 function explainNetwork(code: string): Explained {
+  if (code === 'log_key_mistyped') {
+    return {
+      step: 'network',
+      meaning: 'This is not a whole log key: a character is wrong or missing.',
+      next: 'Copy the key again. It reads name+8 digits+44 characters. Nothing was asked of the gateway with it.',
+    }
+  }
   if (code === 'no_worker') {
     return {
       step: 'machine',

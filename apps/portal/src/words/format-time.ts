@@ -18,7 +18,9 @@ const units = [
 export function formatAgo(iso: string, now: Date): string {
   const seconds = (new Date(iso).getTime() - now.getTime()) / 1000
   for (const [unit, length] of units) {
-    const count = Math.trunc(Math.abs(seconds) / length)
+    // A key made a moment ago for 90 days lasts 90 days; what is past counts when it is whole.
+    const exact = Math.abs(seconds) / length
+    const count = seconds > 0 && exact >= 1 ? Math.round(exact) : Math.trunc(exact + 1e-3)
     if (count === 0) continue
     const words = `${count} ${unit}${count === 1 ? '' : 's'}`
     return seconds < 0 ? `${words} ago` : `in ${words}`
@@ -41,5 +43,8 @@ export function formatDuration(ms: number): string {
   if (ms < 100_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
   return `${(ms / 60_000).toFixed(1)} min`
 }
+
+/** One unit for a whole axis: `0.3 s`, `20 s`. */
+export const formatSeconds = (ms: number): string => `${plain.format(ms / 1000)} s`
 
 export const formatShare = (share: number): string => `${Math.round(share * 100)} %`

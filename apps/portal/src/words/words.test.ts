@@ -14,6 +14,9 @@ test.each([
   ['2030-03-15T11:59:00Z', '1 minute ago'],
   ['2030-03-15T09:30:00Z', '2 hours ago'],
   ['2030-03-18T13:00:00Z', 'in 3 days'],
+  ['2030-06-13T11:58:00Z', 'in 90 days'],
+  ['2030-03-15T12:00:50Z', 'in a moment'],
+  ['2030-03-13T12:30:00Z', '1 day ago'],
 ])('%s is %s', (iso, words) => {
   expect(formatAgo(iso, now)).toBe(words)
 })

@@ -5,13 +5,18 @@ import { type Readiness, unknownReadiness } from '../trust/readiness.ts'
 import { pageHeaders } from './verification-page.ts'
 
 /** The answer to a request for one of these paths, or `undefined` for any other. */
-export type LocalRoutes = (method: string, path: string) => Response | Promise<Response> | undefined
+export type LocalRoutes = (
+  method: string,
+  path: string,
+  host?: string,
+) => Response | Promise<Response> | undefined
 
 export type LocalRouteParts = {
   readonly readiness: () => Readiness
   /** The verification as a program reads it. */
   readonly verification: () => unknown
-  readonly page: () => string
+  /** `host` is the header of that name: where the reader's browser found this proxy. */
+  readonly page: (host: string | undefined) => string
   /** Present when metrics are switched on. */
   readonly metrics: (() => string) | undefined
   /** Present where several processes serve: the state of all of them. */
@@ -23,7 +28,6 @@ export type LocalRouteParts = {
 export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
   const { joint, metrics, deploymentManifest } = parts
   const routes = new Map<string, () => Response | Promise<Response>>([
-    ['/', () => new Response(parts.page(), { headers: pageHeaders })],
     ['/health', () => json({ status: 'ok' })],
     ['/privatemode/v1/verification', () => json(parts.verification())],
     [
@@ -48,10 +52,11 @@ export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
       return new Response(deploymentManifest, { headers: { 'content-type': 'application/json' } })
     })
   }
-  return (method, path) => {
+  return (method, path, host) => {
     if (method !== 'GET' && method !== 'HEAD') return undefined
     // Agents knock with `HEAD /` before they start; the page need not be made for that.
     if (path === '/' && method === 'HEAD') return new Response(null)
+    if (path === '/') return new Response(parts.page(host), { headers: pageHeaders })
     return routes.get(path)?.()
   }
 }

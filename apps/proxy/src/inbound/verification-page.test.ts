@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { formatPage, type PageFacts, pageHeaders } from './verification-page.ts'
+import { formatPage, ownOrigin, type PageFacts, pageHeaders } from './verification-page.ts'
 
 const facts: PageFacts = {
   version: '1',
   backend: 'https://api.test',
+  quorum: 0,
+  origin: 'http://127.0.0.1:8080',
+  portalUrl: 'https://api.test',
   now: new Date('2026-01-01T00:30:00Z'),
   readiness: {
     ready: true,
@@ -113,4 +116,35 @@ test('software attestation is said in plain words', () => {
 test('a proxy that is not ready shows the cause, escaped', () => {
   const readiness = { ...facts.readiness, ready: false, reason: 'no manifest yet', cause: 'a < b' }
   expect(formatPage({ ...facts, readiness })).toContain('Not ready: no manifest yet. a &lt; b')
+})
+
+test('the chain is never greener than what was checked', () => {
+  const page = formatPage(facts)
+  for (const link of ['sealing', 'binding', 'manifest', 'log']) {
+    expect(page).toContain(`data-link="${link}" data-state="good"`)
+  }
+  for (const link of ['vendor', 'witnesses', 'source']) {
+    expect(page).toContain(`data-link="${link}" data-state="caution"`)
+  }
+  expect(formatPage({ ...facts, quorum: 2 })).toContain('data-link="witnesses" data-state="good"')
+  const verification = { ...facts.verification, workers: [] }
+  const refused = formatPage({ ...facts, verification })
+  expect(refused).toContain('data-link="vendor" data-state="bad"')
+  expect(refused).not.toContain('data-link="sealing" data-state="good"')
+})
+
+test('the page renews itself without a script, and its snippets have its own address', () => {
+  const page = formatPage({ ...facts, origin: 'https://proxy.example:9000' })
+  expect(page).toContain('<meta http-equiv="refresh" content="15">')
+  expect(page).toContain('curl https://proxy.example:9000/v1/chat/completions')
+  expect(page).toContain('<a href="https://api.test"')
+  expect(page).not.toContain('<script')
+})
+
+test('a host that is none stays out of commands to paste', () => {
+  expect(ownOrigin('proxy.example:9000', true, 1)).toBe('https://proxy.example:9000')
+  expect(ownOrigin('[::1]:8080', false, 1)).toBe('http://[::1]:8080')
+  for (const host of [undefined, 'a b', "x';id", '$(id)', 'a/b', 'a@b']) {
+    expect(ownOrigin(host, false, 8080)).toBe('http://127.0.0.1:8080')
+  }
 })

@@ -8,6 +8,7 @@ import {
   type WorkerRefusal,
   type WorkerVerification,
 } from '@privatemode/sdk'
+import { type ChainLink, describeChain, type LinkState } from '@privatemode/sdk/chain'
 import type { CacheCheck } from '../trust/cache-watch.ts'
 import type { Readiness } from '../trust/readiness.ts'
 import { pageStyle } from './verification-style.ts'
@@ -30,8 +31,23 @@ export type PageFacts = {
   readonly verification: Verification
   /** Present where prompt caches are checked. */
   readonly cacheChecks?: readonly CacheCheck[] | undefined
+  /** How many witnesses must have signed the log. */
+  readonly quorum: number
+  /** Where this very proxy is, as the reader's browser reached it, such as `http://127.0.0.1:8080`. */
+  readonly origin: string
+  /** Pages of the backend's gateway. */
+  readonly portalUrl: string
   readonly now: Date
 }
+
+/** Where the reader found this proxy. The header ends up in commands to paste: nothing but a host may stand there. */
+export function ownOrigin(host: string | undefined, isTls: boolean, port: number): string {
+  const isHost = host !== undefined && /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
+  return `${isTls ? 'https' : 'http'}://${isHost ? host : `127.0.0.1:${port}`}`
+}
+
+/** Seconds after which the page is asked for again; no script is needed for that. */
+const renewSeconds = 15
 
 export function formatPage(facts: PageFacts): string {
   const { verification } = facts
@@ -40,12 +56,15 @@ export function formatPage(facts: PageFacts): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="${renewSeconds}">
 <title>Privatemode proxy: verification</title>
 <style>${pageStyle}</style>
 </head>
 <body>
 <header><h1>Privatemode proxy</h1>${formatState(facts)}</header>
 <main>
+${formatChain(facts)}
+${formatSnippets(facts)}
 ${formatManifest(verification, facts.backend, facts.now)}
 <section aria-labelledby="workers"><h2 id="workers">Verified machines</h2>
 ${verification.workers.length === 0 ? '<p>None at the moment.</p>' : verification.workers.map((worker) => formatWorker(worker, facts.now)).join('')}
@@ -53,8 +72,9 @@ ${verification.workers.length === 0 ? '<p>None at the moment.</p>' : verificatio
 ${verification.refused.length === 0 ? '' : formatRefusals(verification.refused)}
 ${facts.cacheChecks === undefined ? '' : formatCacheChecks(facts.cacheChecks)}
 </main>
-<footer><p>The same for programs: <a href="/privatemode/v1/verification">/privatemode/v1/verification</a>.
-Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; reload for a new one.</p></footer>
+<footer><p>Keys, usage and a playground: <a href="${escapeHtml(facts.portalUrl)}" rel="noreferrer">the portal of this backend</a>.
+The same for programs: <a href="/privatemode/v1/verification">/privatemode/v1/verification</a>.
+Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; renews itself every ${renewSeconds} seconds.</p></footer>
 </body>
 </html>
 `
@@ -72,6 +92,61 @@ function formatState({ readiness, verification }: PageFacts): string {
   return software
     ? `<p class="state warn" role="status">Connected to a trial backend. Its machines have no confidential hardware: they can prove which software they run only by its own word, so whoever runs them can read prompts.</p>`
     : `<p class="state good" role="status">Verified. Prompts are encrypted for the machines below, and nobody in between can read them.</p>`
+}
+
+const linkWords: Readonly<Record<LinkState, readonly [string, string]>> = {
+  good: ['✓', 'Checked.'],
+  caution: ['!', 'With care.'],
+  bad: ['✕', 'Failed.'],
+  open: ['–', 'Not reached.'],
+}
+
+/** The same picture as the portal's: who is joined to whom, and what was checked about it. */
+function formatChain({ verification, quorum, readiness }: PageFacts): string {
+  const [refused] = verification.refused
+  const isRefused = verification.workers.length === 0 && refused !== undefined
+  const refusal = isRefused
+    ? { code: refused.code, sentence: `Refused: ${refused.reason} (${refused.code}).` }
+    : readiness.ready || verification.manifest !== undefined
+      ? undefined
+      : { code: 'log_unreachable', sentence: `Not ready: ${readiness.reason}.` }
+  const links = describeChain(verification, { self: 'This proxy', quorum, refusal })
+  const prompt = links.filter(({ id }) => ['sealing', 'binding', 'vendor'].includes(id))
+  const rules = links.filter((link) => !prompt.includes(link))
+  return `<section aria-labelledby="chain"><h2 id="chain">The chain of trust</h2>
+${formatTrack('The way of your prompt', prompt)}${formatTrack('The way of the rules', rules)}</section>`
+}
+
+function formatTrack(title: string, links: readonly ChainLink[]): string {
+  const picture = links.map(
+    ({ to, state }) =>
+      `<b class="link ${state}"><i>${linkWords[state][0]}</i></b><span>${escapeHtml(to)}</span>`,
+  )
+  const items = links.map(({ id, from, to, state, sentence }) => {
+    const words = `<b>${escapeHtml(from)} → ${escapeHtml(to)}</b> <b class="${state}">${linkWords[state][1]}</b> ${escapeHtml(sentence)}`
+    return `<li data-link="${id}" data-state="${state}">${words}</li>`
+  })
+  return `<h3>${title}</h3><div class="track" aria-hidden="true"><span>${escapeHtml(links[0]?.from ?? '')}</span>${picture.join('')}</div><ul>${items.join('')}</ul>`
+}
+
+/** Snippets with the address of this very proxy. */
+function formatSnippets({ origin, verification }: PageFacts): string {
+  const model = verification.workers[0]?.models[0] ?? 'MODEL'
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] })
+  const quoted = `'${body.replaceAll("'", "'\\''")}'`
+  const curl = `curl ${origin}/v1/chat/completions -H 'content-type: application/json' \\\n  -d ${quoted}`
+  const python = `client = OpenAI(base_url=${JSON.stringify(`${origin}/v1`)}, api_key="unused")`
+  const claude = `ANTHROPIC_BASE_URL=${origin} ANTHROPIC_AUTH_TOKEN=unused ANTHROPIC_MODEL='${model.replaceAll("'", "'\\''")}' claude`
+  const snippets = [
+    ['curl', curl],
+    ['OpenAI, Python', python],
+    ['Claude Code', claude],
+  ] as const
+  const items = snippets.map(
+    ([name, text]) =>
+      `<h3>${name}</h3><pre tabindex="0" role="region" aria-label="${name}"><code>${escapeHtml(text)}</code></pre>`,
+  )
+  return `<details><summary>Use this proxy</summary>${items.join('')}</details>`
 }
 
 function formatManifest({ manifest }: Verification, backend: string, now: Date): string {

@@ -22,5 +22,17 @@ td:last-child { overflow-wrap: anywhere; padding-right: 0; }
 @media (max-width: 40rem) { dt { flex-basis: 100%; } thead { display: none; }
   tr { display: block; border-top: 1px solid var(--line); padding: .3rem 0; }
   th, td { border: 0; padding: 0 .5rem 0 0; } td:last-child { display: block; color: var(--soft); } }
+b.good { color: var(--good); } b.caution { color: var(--warn); } b.bad { color: var(--bad); } b.open { color: var(--soft); }
+.track { display: flex; align-items: center; margin: .5rem 0; }
+.track > span { border: 1px solid var(--line); border-radius: .4rem; background: var(--card); padding: .4rem .7rem; text-align: center; }
+.track .link { flex: 1 0 2.2rem; display: grid; place-items: center; position: relative; }
+.track .link::before { content: ""; position: absolute; left: 0; right: 0; top: calc(50% - 1px); border-top: 2px solid currentColor; }
+.track .caution::before, .track .open::before { border-top-style: dashed; }
+.track i { position: relative; background: var(--page); border-radius: 50%; padding: 0 .3rem; font-style: normal; }
+section > ul { list-style: none; padding: 0; margin: 0 0 1rem; } section > ul li { margin: .35rem 0; }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: .4rem; padding: .75rem; overflow-x: auto; }
+@media (max-width: 40rem) { .track { flex-direction: column; align-items: stretch; } .track .link { flex: none; height: 1.8rem; }
+  .track .link::before { left: calc(50% - 1px); right: auto; top: 0; bottom: 0; border-top: 0; border-left: 2px solid currentColor; }
+  .track .caution::before, .track .open::before { border-left-style: dashed; } }
 footer { margin-top: 2rem; color: var(--soft); font-size: .9rem; }
 `

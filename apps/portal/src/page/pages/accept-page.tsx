@@ -65,7 +65,13 @@ export function AcceptPage({ invitation, onDone }: AcceptProps) {
           onValue={setPassword}
           hint="A few words are better than one odd one."
         />
-        {error !== undefined && <Failure error={error} what="That did not work" />}
+        {error !== undefined && (
+          <Failure
+            error={error}
+            what="That did not work"
+            {...(isSpent(error) ? { advice: <SpentAdvice reset={reset} /> } : {})}
+          />
+        )}
         <Button kind="primary" type="submit" busy={busy}>
           {reset ? 'Set password' : 'Create account'}
         </Button>
@@ -74,3 +80,14 @@ export function AcceptPage({ invitation, onDone }: AcceptProps) {
     </main>
   )
 }
+
+const isSpent = (error: unknown): boolean =>
+  (error as { readonly code?: unknown }).code === 'permission_denied'
+
+/** A link works once: whoever used it already has what it gave. */
+const SpentAdvice = ({ reset }: { readonly reset: boolean }) => (
+  <>
+    {reset ? 'If you have set your password with it, ' : 'If you have made your account with it, '}
+    <a href="/">sign in</a>. Otherwise ask the person who sent you the link for a new one.
+  </>
+)

@@ -73,7 +73,12 @@ function Start({ config, models }: StartFacts) {
         <h2 id="way">1. How do you connect?</h2>
         <fieldset class="ways">
           <legend class="hidden">How do you connect?</legend>
-          <WayOption way="proxy" chosen={way} onChoose={setWay} title="Through a proxy of yours">
+          <WayOption
+            way="proxy"
+            chosen={way}
+            onChoose={setWay}
+            title="Connect through your own proxy"
+          >
             It runs on your machine, verifies the backend and encrypts. You trust nobody in between.
           </WayOption>
           {proxyless !== undefined && (

@@ -1,5 +1,5 @@
 /** Verifies the backend from this browser; loaded when it is needed, for it is most of the code. */
-import { Privatemode, webStorage } from '@privatemode/sdk'
+import { Privatemode, parseLogTrust, webStorage } from '@privatemode/sdk'
 import type { Trust } from './trust.ts'
 
 export type { Privatemode } from '@privatemode/sdk'
@@ -8,6 +8,7 @@ type Fetch = NonNullable<Parameters<typeof Privatemode.connect>[0]['fetch']>
 
 export async function attest(trust: Trust, apiKey: string, fetch: Fetch): Promise<Privatemode> {
   const { manifest, softwareRoot } = trust
+  if ('logKey' in manifest) await requireWholeKey(manifest.logKey)
   return Privatemode.connect({
     endpoint: location.origin,
     apiKey,
@@ -18,6 +19,19 @@ export async function attest(trust: Trust, apiKey: string, fetch: Fetch): Promis
     cacheSalt: 'shared-random',
     ...(softwareRoot === undefined ? {} : { software: await acceptTrial(softwareRoot) }),
   })
+}
+
+/** A key carries its own checksum: one that is mistyped says nothing about the log. */
+async function requireWholeKey(logKey: string): Promise<void> {
+  try {
+    await parseLogTrust({ logKey, witnesses: [], quorum: 0 })
+  } catch (cause) {
+    throw new MistypedKey('the log key is not a whole key', { cause })
+  }
+}
+
+class MistypedKey extends Error {
+  readonly code = 'log_key_mistyped'
 }
 
 /** The code that accepts software evidence is loaded only where the operator's document asks for it. */

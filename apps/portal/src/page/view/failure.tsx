@@ -1,4 +1,5 @@
 /** Says what went wrong and what to do next. */
+import type { ComponentChildren } from 'preact'
 import { describeFailure } from '../../words/describe-failure.ts'
 import { Button } from './button.tsx'
 import { Notice } from './notice.tsx'
@@ -8,13 +9,15 @@ type FailureProps = {
   /** What could not be done, such as "The keys could not be loaded". */
   readonly what: string
   readonly onRetry?: () => void
+  /** What to do next, where the page knows better than the code of the error tells. */
+  readonly advice?: ComponentChildren
 }
 
-export function Failure({ error, what, onRetry }: FailureProps) {
+export function Failure({ error, what, onRetry, advice }: FailureProps) {
   const { reason, next } = describeFailure(error)
   return (
     <Notice kind="bad" title={`${what}: ${reason}.`} urgent>
-      <p>{next}</p>
+      <p>{advice ?? next}</p>
       {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
     </Notice>
   )

@@ -1,25 +1,62 @@
 /** Where a message is written; Enter sends, Shift and Enter makes a new line. */
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../view/button.tsx'
-import { stop } from './conversation.ts'
+import { type Question, stop, type Turn } from './conversation.ts'
 
-type ComposerProps = { readonly running: boolean; readonly onSend: (text: string) => void }
+type ComposerProps = {
+  readonly running: boolean
+  /** The question that is being changed. */
+  readonly editing: Turn | undefined
+  readonly onCancelEdit: () => void
+  readonly onSend: (question: Question) => void
+}
 
-export function Composer({ running, onSend }: ComposerProps) {
+const maxImageBytes = 5 * 1024 * 1024
+
+export function Composer({ running, editing, onCancelEdit, onSend }: ComposerProps) {
   const [text, setText] = useState('')
+  const [images, setImages] = useState<readonly string[]>([])
+  const [note, setNote] = useState('')
   const box = useRef<HTMLTextAreaElement>(null)
-  const ready = !running && text.trim() !== ''
+  const file = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (editing === undefined) return
+    setText(editing.text)
+    setImages(editing.images ?? [])
+    box.current?.focus()
+  }, [editing])
+  const ready = !running && (text.trim() !== '' || images.length > 0)
   const send = () => {
     if (!ready) return
-    onSend(text)
+    onSend({ text, images, inPlaceOf: editing?.id })
     setText('')
+    setImages([])
+    setNote('')
     box.current?.focus()
   }
+  const cancelEdit = () => {
+    setText('')
+    setImages([])
+    onCancelEdit()
+  }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && editing !== undefined) cancelEdit()
     // While a word is composed, as in Japanese, Enter chooses it.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     send()
+  }
+  const attach = async (chosen: FileList | null) => {
+    const [picture] = chosen ?? []
+    if (picture === undefined) return
+    if (picture.size > maxImageBytes) {
+      setNote('That picture is larger than 5 MB.')
+      return
+    }
+    const url = await readDataUrl(picture)
+    setImages((old) => [...old, url])
+    setNote(`${picture.name} attached. Not every model takes pictures.`)
+    if (file.current !== null) file.current.value = ''
   }
   return (
     <form
@@ -36,7 +73,7 @@ export function Composer({ running, onSend }: ComposerProps) {
         id="message"
         ref={box}
         rows={2}
-        placeholder="Write a message"
+        placeholder={editing === undefined ? 'Write a message' : 'Change your message'}
         aria-describedby="message-hint"
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
@@ -52,8 +89,50 @@ export function Composer({ running, onSend }: ComposerProps) {
         </Button>
       )}
       <p class="hint" id="message-hint">
-        Enter sends, Shift + Enter starts a new line. The conversation is kept in this page only.
+        <button type="button" class="link" onClick={() => file.current?.click()}>
+          Attach a picture
+        </button>
+        {images.length > 0 && (
+          <>
+            {' '}
+            ({images.length}{' '}
+            <button type="button" class="link" onClick={() => setImages([])}>
+              remove
+            </button>
+            )
+          </>
+        )}
+        {editing !== undefined && (
+          <>
+            {' · '}
+            <button type="button" class="link" onClick={cancelEdit}>
+              Keep the message as it was
+            </button>
+          </>
+        )}
+        {' · '}
+        <span class="wide-only">Enter sends, Shift + Enter starts a new line. </span>
+        Kept in this browser only, encrypted, until you sign out.
+        <span role="status"> {note}</span>
       </p>
+      <input
+        ref={file}
+        class="hidden"
+        type="file"
+        accept="image/png,image/jpeg,image/webp,image/gif"
+        aria-label="Picture to attach"
+        tabIndex={-1}
+        onChange={(event) => void attach(event.currentTarget.files)}
+      />
     </form>
   )
+}
+
+function readDataUrl(picture: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(reader.error)
+    reader.readAsDataURL(picture)
+  })
 }

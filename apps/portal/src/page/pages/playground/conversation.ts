@@ -1,101 +1,302 @@
-/** A conversation: kept in this page's memory, sealed in this browser, gone when the page closes. */
-import type { Receipt } from '@privatemode/sdk'
+/** Conversations: sealed in this browser, kept in this browser, encrypted at rest until the visitor signs out. */
+import type { ChatChunk, Receipt } from '@privatemode/sdk'
+import { buildRequest, type ChatSettings } from '../../../chat/build-request.ts'
+import { describeFailure } from '../../../words/describe-failure.ts'
 import { createStore } from '../../store.ts'
 import { callVerified, type Verified } from '../../trust/connection.ts'
 import type { SealedView } from '../../trust/sealed-view.ts'
+import type { ShownCheck } from '../verification/checks.tsx'
+import { openVault, saveToVault } from './conversation-vault.ts'
 
 export type Turn = {
   readonly id: number
   readonly role: 'user' | 'assistant'
   readonly text: string
   readonly state: 'writing' | 'done' | 'stopped' | 'failed'
-  readonly error?: unknown
+  readonly images?: readonly string[]
+  readonly toolCalls?: readonly ToolCall[]
+  readonly failure?: { readonly reason: string; readonly next: string }
+  /** Of a question: what left this browser for it. */
+  readonly sent?: SealedView
+  /** Of an answer: who gave it, and what was signed. */
   readonly proof?: Proof
 }
 
-/** What can be said about one answer once it has ended. */
+export type ToolCall = { readonly name: string; readonly input: string }
+
+/** What can be said about one answer. Plain data: it is kept with the conversation. */
 export type Proof = {
   readonly requestId: string
+  readonly machine?: Machine
   readonly receipt:
-    | { readonly kind: 'verified'; readonly receipt: Receipt }
-    | { readonly kind: 'refused'; readonly error: unknown }
-    /** The answer did not come to its end, so nobody signed for it. */
+    | { readonly kind: 'verified'; readonly facts: ReceiptFacts }
+    | { readonly kind: 'refused'; readonly reason: string }
+    /** The answer has not come to its end, so nobody signed for it. */
     | { readonly kind: 'none' }
-  readonly seen: SealedView | undefined
 }
 
-export type Conversation = { readonly turns: readonly Turn[]; readonly running: boolean }
+export type Machine = {
+  readonly id: string
+  readonly hardware: boolean
+  readonly engine: string
+  readonly build: string
+}
 
-export const conversation = createStore<Conversation>({ turns: [], running: false })
-
-export type AskOptions = {
-  readonly verified: Verified
+export type ReceiptFacts = {
   readonly model: string
-  readonly system: string
-  readonly maxTokens: number
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly cachedTokens: number
+  readonly durationMs: number
+  readonly checks: readonly ShownCheck[]
+  /** The signed record, base64: what auditing a bill needs. */
+  readonly record: string
 }
 
-let nextId = 1
+export type Conversation = {
+  readonly id: string
+  readonly startedAt: string
+  readonly turns: readonly Turn[]
+}
+
+export type Conversations = {
+  readonly all: readonly Conversation[]
+  readonly currentId: string
+  readonly running: boolean
+}
+
+/** More would make every save slow; the oldest go first. */
+const maxKept = 30
+
+const fresh = (): Conversation => ({
+  id: crypto.randomUUID?.() ?? String(Math.random()),
+  startedAt: new Date().toISOString(),
+  turns: [],
+})
+
+const begin = (): Conversations => {
+  const first = fresh()
+  return { all: [first], currentId: first.id, running: false }
+}
+
+export const conversations = createStore<Conversations>(begin())
+
+export const currentOf = ({ all, currentId }: Conversations): Conversation =>
+  all.find(({ id }) => id === currentId) ?? fresh()
+
+/** What a conversation is called: how it began. */
+export const titleOf = ({ turns }: Conversation): string =>
+  turns[0]?.text.trim().replace(/\s+/g, ' ').slice(0, 48) || 'New conversation'
+
 let stopping: AbortController | undefined
+let owner: string | undefined
+let saving: Promise<void> = Promise.resolve()
 
 export function stop(): void {
   stopping?.abort()
 }
 
-export function clear(): void {
-  stop()
-  conversation.set({ turns: [], running: false })
+/** Opens what this member kept in this browser; asked for again, it does nothing. */
+export async function restoreConversations(memberId: string): Promise<void> {
+  if (owner === memberId) return
+  owner = memberId
+  const kept = (await openVault(memberId).catch(() => undefined)) as Conversations | undefined
+  if (owner !== memberId || !Array.isArray(kept?.all) || kept.all.length === 0) return
+  const { all, currentId } = conversations.get()
+  const begun = all.filter(({ turns }) => turns.length > 0)
+  const empty = fresh()
+  const [first = empty, ...rest] = [...begun, ...kept.all.filter(({ turns }) => turns.length > 0)]
+  const merged = [first, ...rest]
+  const isKnown = merged.some(({ id }) => id === currentId)
+  conversations.set({ all: merged, currentId: isKnown ? currentId : first.id, running: false })
 }
 
-export async function ask(text: string, options: AskOptions): Promise<void> {
-  const question: Turn = { id: nextId++, role: 'user', text, state: 'done' }
-  const answer: Turn = { id: nextId++, role: 'assistant', text: '', state: 'writing' }
-  const earlier = conversation.get().turns
+/** Nothing is left in this page's memory; the vault is forgotten by whoever signs out. */
+export function clearConversations(): void {
+  stop()
+  owner = undefined
+  conversations.set(begin())
+}
+
+export function startConversation(): void {
+  stop()
+  const { all } = conversations.get()
+  const empty = all.find(({ turns }) => turns.length === 0) ?? fresh()
+  const others = all.filter(({ id, turns }) => id !== empty.id && turns.length > 0)
+  conversations.set({
+    all: [empty, ...others].slice(0, maxKept),
+    currentId: empty.id,
+    running: false,
+  })
+}
+
+export function openConversation(id: string): void {
+  stop()
+  conversations.set({ ...conversations.get(), currentId: id, running: false })
+}
+
+export function deleteConversation(id: string): void {
+  stop()
+  const { all } = conversations.get()
+  const left = all.filter((one) => one.id !== id)
+  const [first] = left
+  if (first === undefined) conversations.set(begin())
+  else conversations.set({ all: left, currentId: first.id, running: false })
+  save()
+}
+
+export type Question = {
+  readonly text: string
+  readonly images: readonly string[]
+  /** The question that this one replaces, with everything after it. */
+  readonly inPlaceOf?: number | undefined
+}
+
+export type AskOptions = {
+  readonly verified: Verified
+  readonly model: string
+  readonly settings: ChatSettings
+}
+
+export async function ask(question: Question, options: AskOptions): Promise<void> {
+  const state = conversations.get()
+  const { id, turns } = currentOf(state)
+  const cut = turns.findIndex((turn) => turn.id === question.inPlaceOf)
+  const earlier = cut < 0 ? turns : turns.slice(0, cut)
+  const nextId = Math.max(0, ...turns.map((turn) => turn.id)) + 1
+  const { text, images } = question
+  const asked: Turn = {
+    id: nextId,
+    role: 'user',
+    text,
+    state: 'done',
+    ...(images.length > 0 ? { images } : {}),
+  }
+  const answer: Turn = { id: nextId + 1, role: 'assistant', text: '', state: 'writing' }
   const abort = new AbortController()
   stopping = abort
-  conversation.set({ turns: [...earlier, question, answer], running: true })
+  replaceTurns(id, [...earlier, asked, answer], true)
   try {
-    await read([...earlier, question], answer, options, abort.signal)
+    await read(id, [...earlier, asked], asked, answer, options, abort.signal)
   } catch (error) {
-    change(answer.id, abort.signal.aborted ? { state: 'stopped' } : { state: 'failed', error })
+    const failed = { state: 'failed', failure: describeFailure(error) } as const
+    change(id, answer.id, abort.signal.aborted ? { state: 'stopped' } : failed)
   }
-  if (stopping === abort) conversation.set({ ...conversation.get(), running: false })
+  if (stopping === abort) conversations.set({ ...conversations.get(), running: false })
+  save()
+}
+
+/** Asks the last question once more. */
+export async function retry(options: AskOptions): Promise<void> {
+  const question = currentOf(conversations.get()).turns.findLast(({ role }) => role === 'user')
+  if (question === undefined) return
+  const { id, text, images = [] } = question
+  await ask({ text, images, inPlaceOf: id }, options)
 }
 
 async function read(
+  id: string,
   turns: readonly Turn[],
+  asked: Turn,
   answer: Turn,
-  options: AskOptions,
+  { verified, model, settings }: AskOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { verified, model, system, maxTokens } = options
-  const opening = system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]
-  const said = turns
-    .filter(({ text }) => text !== '')
-    .map(({ role, text }) => ({ role, content: text }))
-  const request = { model, messages: [...opening, ...said], max_completion_tokens: maxTokens }
-  const { stream, seen } = await callVerified(verified, async ({ client, watched }) => ({
-    stream: await client.chat.stream(request, { signal }),
-    seen: watched.last(),
+  const built = buildRequest(model, turns, settings)
+  if (built.kind === 'wrong') {
+    const failure = { reason: built.reason, next: 'Change it under “Model settings”.' }
+    change(id, answer.id, { state: 'failed', failure })
+    return
+  }
+  const { stream, sent, client } = await callVerified(verified, async ({ client, watched }) => ({
+    stream: await client.chat.stream(built.request, { signal }),
+    sent: watched.last(),
+    client,
   }))
+  if (sent !== undefined) change(id, asked.id, { sent })
   const { requestId } = stream
-  change(answer.id, { proof: { requestId, receipt: { kind: 'none' }, seen } })
-  let text = ''
+  const nothing: Proof = { requestId, receipt: { kind: 'none' } }
+  change(id, answer.id, { proof: nothing })
+  const writing = new Writing()
   for await (const chunk of stream) {
     if (signal.aborted) break // leaving the loop stops the generation
-    text += chunk.choices[0]?.delta.content ?? ''
-    change(answer.id, { text })
+    change(id, answer.id, writing.add(chunk))
   }
   signal.throwIfAborted()
   const receipt = await stream.receipt().then(
-    (verified) => ({ kind: 'verified', receipt: verified }) as const,
-    (error: unknown) => ({ kind: 'refused', error }) as const,
+    (signed) => ({ kind: 'verified', facts: factsOf(signed), workerId: signed.workerId }) as const,
+    (error: unknown) => ({ kind: 'refused', reason: describeFailure(error).reason }) as const,
   )
-  change(answer.id, { state: 'done', proof: { requestId, receipt, seen } })
+  const { workers } = client.verification.transcript()
+  const worker =
+    receipt.kind === 'verified'
+      ? workers.find(({ worker_id }) => worker_id === receipt.workerId)
+      : undefined
+  const machine = worker && {
+    ...{ id: worker.worker_id, hardware: worker.hardware },
+    ...{ engine: worker.engine, build: worker.build },
+  }
+  const proof: Proof = { requestId, receipt, ...(machine === undefined ? {} : { machine }) }
+  change(id, answer.id, { state: 'done', proof })
 }
 
-function change(id: number, facts: Partial<Turn>): void {
-  const { turns, running } = conversation.get()
-  const changed = turns.map((turn) => (turn.id === id ? { ...turn, ...facts } : turn))
-  conversation.set({ turns: changed, running })
+/** An answer that comes in pieces: text, and the calls of tools. */
+class Writing {
+  #text = ''
+  readonly #calls: { name: string; input: string }[] = []
+
+  add(chunk: ChatChunk): Partial<Turn> {
+    const delta = chunk.choices[0]?.delta
+    this.#text += delta?.content ?? ''
+    for (const piece of (delta?.tool_calls ?? []) as readonly ToolPiece[]) {
+      const index = piece.index ?? 0
+      const call = this.#calls[index] ?? { name: '', input: '' }
+      this.#calls[index] = call
+      call.name += piece.function?.name ?? ''
+      call.input += piece.function?.arguments ?? ''
+    }
+    const toolCalls = this.#calls.map((call) => ({ ...call }))
+    return { text: this.#text, ...(toolCalls.length === 0 ? {} : { toolCalls }) }
+  }
 }
+type ToolPiece = {
+  readonly index?: number
+  readonly function?: { readonly name?: string; readonly arguments?: string }
+}
+
+function factsOf(receipt: Receipt): ReceiptFacts {
+  const { model, promptTokens, completionTokens, cachedTokens, durationMs, checks } = receipt
+  const record = btoa(String.fromCharCode(...receipt.signed.record))
+  return { model, promptTokens, completionTokens, cachedTokens, durationMs, checks, record }
+}
+
+function change(id: string, turnId: number, facts: Partial<Turn>): void {
+  const conversation = conversations.get().all.find((one) => one.id === id)
+  if (conversation === undefined) return // deleted meanwhile
+  const turns = conversation.turns.map((turn) =>
+    turn.id === turnId ? { ...turn, ...facts } : turn,
+  )
+  replaceTurns(id, turns, conversations.get().running)
+}
+
+function replaceTurns(id: string, turns: readonly Turn[], running: boolean): void {
+  const { all, currentId } = conversations.get()
+  const changed = all.map((one) => (one.id === id ? { ...one, turns } : one))
+  conversations.set({ all: changed, currentId, running })
+}
+
+/** One save after the other. What cannot be saved, as in a private window, is kept in memory only. */
+function save(): void {
+  const memberId = owner
+  if (memberId === undefined) return
+  saving = saving
+    .then(async () => {
+      if (owner !== memberId) return
+      const { all, currentId } = conversations.get()
+      await saveToVault(memberId, { all: all.slice(0, maxKept), currentId, running: false })
+    })
+    .catch(() => {})
+}
+
+/** Resolves when nothing is being saved: what is deleted after that stays deleted. */
+export const settledSaves = (): Promise<void> => saving

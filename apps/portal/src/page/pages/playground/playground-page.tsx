@@ -1,6 +1,8 @@
 /** A chat that encrypts in the browser. */
 import { useEffect, useState } from 'preact/hooks'
+import { defaultSettings } from '../../../chat/build-request.ts'
 import { useLoad } from '../../load.ts'
+import type { PageProps } from '../../page-props.ts'
 import { Link } from '../../router.tsx'
 import { useStore } from '../../store.ts'
 import {
@@ -13,29 +15,38 @@ import {
 } from '../../trust/connection.ts'
 import { Button } from '../../view/button.tsx'
 import { Failure } from '../../view/failure.tsx'
-import { Choice, Field } from '../../view/field.tsx'
+import { Choice } from '../../view/field.tsx'
 import { Icon } from '../../view/icon.tsx'
 import { Notice } from '../../view/notice.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
 import { InsecureNotice } from '../verification/insecure-notice.tsx'
+import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
-import { ask, clear, conversation } from './conversation.ts'
+import {
+  ask,
+  conversations,
+  currentOf,
+  type Question,
+  restoreConversations,
+  retry,
+  type Turn,
+} from './conversation.ts'
+import { ConversationBar } from './conversation-bar.tsx'
+import { SettingsForm } from './settings-form.tsx'
 import { TurnList } from './turn-list.tsx'
 
-export function PlaygroundPage() {
+export function PlaygroundPage({ member }: PageProps) {
   const current = useStore(connection)
-  const { turns, running } = useStore(conversation)
   useEffect(verifyOnce, [])
+  useEffect(() => void restoreConversations(member.id), [member.id])
   return (
     <>
       <PageHead
         title="Playground"
         lead="A chat that is encrypted in this browser, for machines that this browser has verified. The gateway relays it and cannot read it."
       >
-        <Button disabled={turns.length === 0} onClick={clear}>
-          {running ? 'Stop and clear' : 'Clear'}
-        </Button>
+        <ConversationBar />
       </PageHead>
       <Body current={current} />
     </>
@@ -79,14 +90,18 @@ function Body({ current }: { readonly current: Connection }) {
 type ChatProps = { readonly current: Verified }
 
 function Chat({ current }: ChatProps) {
-  const { turns, running } = useStore(conversation)
+  const state = useStore(conversations)
+  const { turns, id } = currentOf(state)
+  const { running } = state
   const [models, reload] = useLoad(
     () => callVerified(current, ({ client }) => client.models.list()),
     [current.client],
   )
   const [chosen, setChosen] = useState<string>()
-  const [system, setSystem] = useState('')
-  const [maxTokens, setMaxTokens] = useState('512')
+  const [settings, setSettings] = useState(defaultSettings)
+  const [editing, setEditing] = useState<Turn>()
+  const [showsCode, setShowsCode] = useState(false)
+  useEffect(() => setEditing(undefined), [id])
   if (models.kind === 'loading') return <Waiting what="models" lines={4} />
   if (models.kind === 'failed') {
     return <Failure error={models.error} what="No models" onRetry={reload} />
@@ -101,9 +116,10 @@ function Chat({ current }: ChatProps) {
       </div>
     )
   }
-  const send = (text: string) => {
-    const limit = Math.max(1, Math.min(32_768, Number(maxTokens) || 512))
-    void ask(text, { verified: current, model, system, maxTokens: limit })
+  const options = { verified: current, model, settings }
+  const send = (question: Question) => {
+    setEditing(undefined)
+    void ask(question, options)
   }
   return (
     <div class="chat">
@@ -117,28 +133,30 @@ function Chat({ current }: ChatProps) {
           options={offered.map(({ id, display_name: name }) => [id, name])}
         />
         <TrustLine current={current} />
+        <Button kind="quiet" icon="code" onClick={() => setShowsCode(true)}>
+          View code
+        </Button>
       </div>
-      <details class="chat-options">
-        <summary>Instructions and limits</summary>
-        <div class="stack">
-          <Field
-            label="Instructions to the model"
-            value={system}
-            onValue={setSystem}
-            placeholder="Answer in one sentence."
-          />
-          <Field
-            label="Longest answer, in tokens"
-            type="number"
-            min="1"
-            required
-            value={maxTokens}
-            onValue={setMaxTokens}
-          />
-        </div>
-      </details>
-      <TurnList turns={turns} />
-      <Composer running={running} onSend={send} />
+      <SettingsForm settings={settings} onSettings={setSettings} />
+      <TurnList
+        turns={turns}
+        running={running}
+        onEdit={setEditing}
+        onRetry={() => void retry(options)}
+      />
+      <Composer
+        running={running}
+        editing={editing}
+        onCancelEdit={() => setEditing(undefined)}
+        onSend={send}
+      />
+      {showsCode && (
+        <CodeDialog
+          model={model}
+          draft={{ said: turns, settings }}
+          onClose={() => setShowsCode(false)}
+        />
+      )}
     </div>
   )
 }

@@ -1,10 +1,22 @@
-/** The messages of a conversation, with what can be proved about each answer. */
+/** The messages of a conversation; beside each, what can be proved about it. */
 import { useEffect, useRef } from 'preact/hooks'
-import { Failure } from '../../view/failure.tsx'
+import { wholeSentences } from '../../../chat/sentences.ts'
+import { Button } from '../../view/button.tsx'
+import { CodeBlock } from '../../view/code-block.tsx'
+import { CopyButton } from '../../view/copy-button.tsx'
+import { Notice } from '../../view/notice.tsx'
 import type { Turn } from './conversation.ts'
-import { ProofView } from './proof-view.tsx'
+import { MarkdownView } from './markdown-view.tsx'
+import { MessageProof } from './message-proof.tsx'
 
-export function TurnList({ turns }: { readonly turns: readonly Turn[] }) {
+type TurnListProps = {
+  readonly turns: readonly Turn[]
+  readonly running: boolean
+  readonly onEdit: (turn: Turn) => void
+  readonly onRetry: () => void
+}
+
+export function TurnList({ turns, running, onEdit, onRetry }: TurnListProps) {
   const end = useRef<HTMLDivElement>(null)
   const last = turns.at(-1)
   useEffect(() => {
@@ -15,8 +27,9 @@ export function TurnList({ turns }: { readonly turns: readonly Turn[] }) {
       <div class="empty">
         <h2>Say something</h2>
         <p>
-          Your message is sealed here and opened on a verified machine. Each answer comes with a
-          receipt that the machine signed.
+          Your message is encrypted here and opened on a verified machine. Beside it you see what
+          left your browser and what the gateway saw; beside the answer, who gave it and what they
+          signed.
         </p>
       </div>
     )
@@ -25,43 +38,93 @@ export function TurnList({ turns }: { readonly turns: readonly Turn[] }) {
     <>
       <ol class="turns" aria-label="Conversation">
         {turns.map((turn) => (
-          <li key={turn.id} class={`turn ${turn.role}`} aria-busy={turn.state === 'writing'}>
-            <TurnView turn={turn} />
+          <li key={turn.id} class={`exchange ${turn.role}`}>
+            <article class={`turn ${turn.role}`} aria-busy={turn.state === 'writing'}>
+              <TurnView turn={turn} />
+              {!running && (
+                <TurnActions turn={turn} isLast={turn === last} onEdit={onEdit} onRetry={onRetry} />
+              )}
+            </article>
+            <MessageProof turn={turn} />
           </li>
         ))}
       </ol>
-      <p class="hidden" role="status">
-        {announce(last)}
-      </p>
+      <Spoken turn={last} />
       <div class="turns-end" ref={end} />
     </>
   )
 }
 
-/** Screen readers hear a whole answer, not every piece of it. */
-function announce(turn: Turn | undefined): string {
-  if (turn?.role !== 'assistant') return ''
-  switch (turn.state) {
-    case 'writing':
-      return 'The model is answering'
-    case 'done':
-      return `The model answered: ${turn.text}`
-    case 'stopped':
-      return 'Stopped'
-    case 'failed':
-      return '' // the failure is an alert of its own
-  }
+/** Screen readers hear the answer sentence by sentence: each is added once, when it is whole. */
+function Spoken({ turn }: { readonly turn: Turn | undefined }) {
+  const isAnswer = turn?.role === 'assistant' && turn.state !== 'failed'
+  const sentences = isAnswer ? wholeSentences(turn.text, turn.state !== 'writing') : []
+  return (
+    <div class="hidden" role="log" aria-live="polite" aria-label="Answer, read aloud">
+      {isAnswer && <p key={`${turn.id} begins`}>The model is answering.</p>}
+      {sentences.map((sentence, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: sentences are only ever added
+        <p key={`${turn?.id} ${index}`}>{sentence}</p>
+      ))}
+      {turn?.state === 'stopped' && <p key={`${turn.id} ends`}>Stopped.</p>}
+    </div>
+  )
 }
 
 function TurnView({ turn }: { readonly turn: Turn }) {
+  const { role, text, state, images = [], toolCalls = [], failure } = turn
   return (
     <>
-      <p class="speaker">{turn.role === 'user' ? 'You' : 'Model'}</p>
-      {turn.text !== '' && <p class="said">{turn.text}</p>}
-      {turn.state === 'writing' && turn.text === '' && <p class="said soft">…</p>}
-      {turn.state === 'stopped' && <p class="soft">Stopped by you.</p>}
-      {turn.state === 'failed' && <Failure error={turn.error} what="No whole answer" />}
-      {turn.proof !== undefined && turn.state !== 'writing' && <ProofView proof={turn.proof} />}
+      <p class="speaker">{role === 'user' ? 'You' : 'Model'}</p>
+      {images.length > 0 && (
+        <div class="pictures">
+          {images.map((url, index) => (
+            <img key={url} src={url} alt={`Attachment ${index + 1}`} />
+          ))}
+        </div>
+      )}
+      {text !== '' && (role === 'user' ? <p class="said">{text}</p> : <MarkdownView text={text} />)}
+      {toolCalls.map(({ name, input }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever added
+        <div key={index} class="tool-call">
+          <p class="soft">
+            The model asks your program to call <code>{name}</code>:
+          </p>
+          <CodeBlock what={`call of ${name}`} text={input} />
+        </div>
+      ))}
+      {state === 'writing' && text === '' && <p class="said soft">…</p>}
+      {state === 'stopped' && <p class="soft">Stopped by you.</p>}
+      {failure !== undefined && (
+        <Notice kind="bad" title={`No whole answer: ${failure.reason}.`} urgent>
+          <p>{failure.next}</p>
+        </Notice>
+      )}
     </>
+  )
+}
+
+type TurnActionsProps = Omit<TurnListProps, 'turns' | 'running'> & {
+  readonly turn: Turn
+  readonly isLast: boolean
+}
+
+function TurnActions({ turn, isLast, onEdit, onRetry }: TurnActionsProps) {
+  return (
+    <div class="turn-actions">
+      {turn.role === 'user' && (
+        <Button kind="quiet" icon="edit" onClick={() => onEdit(turn)}>
+          Edit
+        </Button>
+      )}
+      {turn.role === 'assistant' && turn.text !== '' && (
+        <CopyButton text={turn.text} what="answer" />
+      )}
+      {turn.role === 'assistant' && isLast && (
+        <Button kind="quiet" icon="again" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
   )
 }

@@ -107,7 +107,11 @@ async function loadUsage(
   account: string | undefined,
 ): Promise<Usage> {
   const range = timeRange(name, new Date())
-  const query = new URLSearchParams({ ...rangeQuery(range, account), step: range.step, by: group })
+  const query = new URLSearchParams({
+    ...rangeQuery(range, account),
+    step: range.step,
+    by: `${group},outcome`,
+  })
   const [{ rows }, { keys }] = await Promise.all([
     callApi<{ rows: readonly UsageSum[] }>('GET', `/usage?${query}`),
     callApi<{ keys: readonly Key[] }>('GET', '/keys'),

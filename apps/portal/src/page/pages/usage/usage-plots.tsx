@@ -1,19 +1,18 @@
 /** The plots of the usage page. */
+
+import { describeQuantile } from '../../../usage/describe-quantile.ts'
 import { formatSlot, type TimeRange } from '../../../usage/time-range.ts'
 import {
   allTokens,
   cachedShare,
+  completed,
   durationQuantile,
+  failed,
   seriesByGroup,
   seriesOfTotals,
   type UsageSum,
 } from '../../../usage/usage-series.ts'
-import {
-  formatCount,
-  formatDuration,
-  formatShare,
-  formatShort,
-} from '../../../words/format-time.ts'
+import { formatCount, formatSeconds, formatShare, formatShort } from '../../../words/format-time.ts'
 import { PlotCard } from './plot-card.tsx'
 
 export type Group = 'model' | 'key'
@@ -60,15 +59,23 @@ export function UsagePlots({ rows, range, group, keyNames }: UsagePlotsProps) {
         formatAxis={formatShare}
       />
       <PlotCard
-        title="Duration of requests"
+        title="Failed requests"
+        kind="stack"
+        labels={labels}
+        series={seriesByGroup(failed(rows), slots, groupOf, ({ requests }) => requests)}
+        format={formatCount}
+        formatAxis={formatShort}
+      />
+      <PlotCard
+        title="Duration of complete answers"
         kind="line"
         labels={labels}
         series={[
-          seriesOfTotals('Median', rows, slots, latency(0.5)),
-          seriesOfTotals('95 %', rows, slots, latency(0.95)),
+          seriesOfTotals('Median', completed(rows), slots, latency(0.5)),
+          seriesOfTotals('95 %', completed(rows), slots, latency(0.95)),
         ]}
-        format={(ms) => `≈ ${formatDuration(ms)}`}
-        formatAxis={formatDuration}
+        format={describeQuantile}
+        formatAxis={formatSeconds}
       />
     </div>
   )

@@ -1,17 +1,32 @@
 /** The sums of a time in large figures. */
-import { cachedShare, durationQuantile, total, type UsageSum } from '../../../usage/usage-series.ts'
-import { formatCount, formatDuration, formatShare } from '../../../words/format-time.ts'
+
+import { describeQuantile } from '../../../usage/describe-quantile.ts'
+import {
+  cachedShare,
+  completed,
+  durationQuantile,
+  failed,
+  total,
+  type UsageSum,
+} from '../../../usage/usage-series.ts'
+import { formatCount, formatShare } from '../../../words/format-time.ts'
 
 export function UsageTiles({ rows }: { readonly rows: readonly UsageSum[] }) {
   const sums = total(rows)
   const cached = cachedShare(sums)
-  const median = durationQuantile(sums, 0.5)
+  const whole = total(completed(rows))
+  const failures = total(failed(rows)).requests
   const tiles: readonly (readonly [string, string])[] = [
     ['Requests', formatCount(sums.requests)],
     ['Prompt tokens', formatCount(sums.prompt_tokens)],
     ['of them cached', cached === null ? '–' : formatShare(cached)],
     ['Completion tokens', formatCount(sums.completion_tokens)],
-    ['Median duration', median === null ? '–' : `≈ ${formatDuration(median)}`],
+    ['Median duration', describeQuantile(durationQuantile(whole, 0.5))],
+    ['95 % within', describeQuantile(durationQuantile(whole, 0.95))],
+    [
+      'Failed',
+      failures === 0 ? '0' : `${formatCount(failures)} (${formatShare(failures / sums.requests)})`,
+    ],
   ]
   return (
     <dl class="tiles">

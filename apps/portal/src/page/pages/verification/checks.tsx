@@ -5,6 +5,8 @@ export type ShownCheck = {
   readonly id: string
   readonly result: 'passed' | 'failed' | 'skipped'
   readonly detail: string
+  /** Told apart by it where several machines made the same check. */
+  readonly key?: string
 }
 
 const results = {
@@ -24,19 +26,23 @@ export function Checks({ checks, open }: ChecksProps) {
       <summary>
         {passed} of {checks.length} checks passed
       </summary>
-      <ul>
-        {checks.map(({ id, result, detail }) => (
-          <li key={id} class={results[result].kind}>
-            <Icon name={results[result].icon} />
-            <div>
-              <p>
-                <code>{id}</code> <span class="result">{result}</span>
-              </p>
-              <p class="soft">{detail}</p>
-            </div>
-          </li>
-        ))}
-      </ul>
+      <CheckList checks={checks} />
     </details>
   )
 }
+
+export const CheckList = ({ checks }: Pick<ChecksProps, 'checks'>) => (
+  <ul class="check-list">
+    {checks.map(({ id, result, detail, key = id }) => (
+      <li key={key} class={results[result].kind}>
+        <Icon name={results[result].icon} />
+        <div>
+          <p>
+            <code>{id}</code> <span class="result">{result}</span>
+          </p>
+          <p class="soft">{detail}</p>
+        </div>
+      </li>
+    ))}
+  </ul>
+)

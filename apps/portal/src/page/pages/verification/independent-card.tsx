@@ -1,5 +1,6 @@
 /** What this page cannot prove, and how to check without it. */
 import { shellWord } from '../../../snippets/shell-word.ts'
+import { saveFile } from '../../save-file.ts'
 import type { Connection, Verified } from '../../trust/connection.ts'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'
@@ -52,7 +53,7 @@ function Bundle({ current }: BundleProps) {
       ? []
       : [`--software-root ${shellWord(trust.softwareRoot)}`]),
   ].join(' ')
-  const download = () => save(client.verification.bundle().bytes, 'evidence.json')
+  const download = () => saveFile(client.verification.bundle().bytes, 'evidence.json')
   return (
     <>
       <div class="row">
@@ -61,13 +62,4 @@ function Bundle({ current }: BundleProps) {
       <CodeBlock what="verify command" text={command} />
     </>
   )
-}
-
-function save(bytes: Uint8Array, name: string): void {
-  const url = URL.createObjectURL(new Blob([bytes.slice()], { type: 'application/json' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

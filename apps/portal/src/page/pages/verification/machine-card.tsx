@@ -41,10 +41,10 @@ export function MachineCard({ worker }: { readonly worker: WorkerVerification })
         ))}
         <dt>Verified</dt>
         <dd>
-          <Moment iso={worker.verified_at} />, counts until <Moment iso={worker.valid_until} />
+          <Moment iso={worker.verified_at} ago />, counts until <Moment iso={worker.valid_until} />
         </dd>
       </dl>
-      <Checks checks={worker.checks} />
+      <Checks checks={worker.checks} open={false} />
     </section>
   )
 }

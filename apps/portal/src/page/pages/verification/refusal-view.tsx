@@ -1,9 +1,10 @@
 /** A verification that failed: at which step, why, and every check up to it. */
 import { describeFailure } from '../../../words/describe-failure.ts'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
+import type { Connection } from '../../trust/connection.ts'
 import { Moment } from '../../view/moment.tsx'
+import { ChainPicture } from './chain-picture.tsx'
 import { Checks, type ShownCheck } from './checks.tsx'
-import { Steps } from './steps.tsx'
 
 type Refusal = {
   readonly code?: string
@@ -11,13 +12,17 @@ type Refusal = {
   readonly checks?: readonly ShownCheck[]
 }
 
-export function RefusalView({ error, at }: { readonly error: unknown; readonly at: Date }) {
+type RefusalViewProps = { readonly current: Extract<Connection, { kind: 'refused' }> }
+
+export function RefusalView({ current }: RefusalViewProps) {
+  const { error, at } = current
   const { code = 'unknown', refusal, checks = [] } = error as Refusal
-  const { step, meaning, next } = explainRefusal(refusal, code)
+  const isMistyped = code === 'log_key_mistyped'
+  const { meaning, next } = explainRefusal(refusal, code)
   return (
     <>
-      <section class="verdict bad" role="alert" data-verdict="refused">
-        <h2>Not verified</h2>
+      <section class={`verdict ${isMistyped ? 'warn' : 'bad'}`} role="alert" data-verdict="refused">
+        <h2>{isMistyped ? 'Not verified: check the key' : 'Not verified'}</h2>
         <p>{meaning}</p>
         <p>{next}</p>
         <p class="soft">
@@ -25,7 +30,7 @@ export function RefusalView({ error, at }: { readonly error: unknown; readonly a
           <Moment iso={at.toISOString()} />
         </p>
       </section>
-      <Steps reached={step === 'network' ? 'none' : step} />
+      <ChainPicture current={current} />
       {checks.length > 0 && (
         <section class="card" aria-labelledby="failed-checks">
           <h2 id="failed-checks">Checks up to the refusal</h2>

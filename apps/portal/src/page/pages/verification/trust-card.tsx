@@ -1,4 +1,4 @@
-/** Whom this verification believes, and how to name someone else. */
+/** Trust settings: which key or manifest this verification relies on, and how to use another one. */
 import { useState } from 'preact/hooks'
 import { verify } from '../../trust/connection.ts'
 import { loadConfig } from '../../trust/load-config.ts'
@@ -9,7 +9,7 @@ import { Choice, Field } from '../../view/field.tsx'
 export function TrustCard({ trust }: { readonly trust: Trust | undefined }) {
   return (
     <section class="card" aria-labelledby="trust">
-      <h2 id="trust">Whom this believes</h2>
+      <h2 id="trust">Trust settings</h2>
       {trust !== undefined && (
         <dl class="facts">
           {'logKey' in trust.manifest ? (

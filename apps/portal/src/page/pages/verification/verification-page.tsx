@@ -13,11 +13,12 @@ import { Moment } from '../../view/moment.tsx'
 import { Notice } from '../../view/notice.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
+import { ChainPicture } from './chain-picture.tsx'
 import { IndependentCard } from './independent-card.tsx'
 import { InsecureNotice } from './insecure-notice.tsx'
 import { MachineCard, RefusedCard } from './machine-card.tsx'
+import { ManifestCard } from './manifest-card.tsx'
 import { RefusalView } from './refusal-view.tsx'
-import { Steps } from './steps.tsx'
 import { TrustCard } from './trust-card.tsx'
 
 export function VerificationPage() {
@@ -61,7 +62,7 @@ function Outcome({ current }: { readonly current: Connection }) {
     case 'insecure':
       return <InsecureNotice />
     case 'refused':
-      return <RefusalView error={current.error} at={current.at} />
+      return <RefusalView current={current} />
     case 'verified':
       return <VerifiedView current={current} />
   }
@@ -90,42 +91,8 @@ function VerifiedView({ current }: { readonly current: Verified }) {
           In this browser, <Moment iso={current.at.toISOString()} />
         </p>
       </section>
-      <Steps reached="all" />
-      {manifest !== undefined && (
-        <section class="card" aria-labelledby="manifest">
-          <h2 id="manifest">Manifest in force</h2>
-          <dl class="facts">
-            <dt>Digest</dt>
-            <dd>
-              <code>{manifest.digest}</code>
-            </dd>
-            <dt>Number in the log</dt>
-            <dd>{manifest.serial}</dd>
-            <dt>Issued</dt>
-            <dd>
-              <Moment iso={manifest.issued_at} />
-            </dd>
-            {manifest.log_signed_at !== null && (
-              <>
-                <dt>Log signed</dt>
-                <dd>
-                  <Moment iso={manifest.log_signed_at} />
-                </dd>
-              </>
-            )}
-            {manifest.usable_until !== null && (
-              <>
-                <dt>Usable until</dt>
-                <dd>
-                  <Moment iso={manifest.usable_until} />, unless renewed
-                </dd>
-              </>
-            )}
-            <dt>Evidence it asks for</dt>
-            <dd>{manifest.evidence === 'software' ? 'software (trial)' : 'hardware'}</dd>
-          </dl>
-        </section>
-      )}
+      <ChainPicture current={current} />
+      {manifest !== undefined && <ManifestCard manifest={manifest} current={current} />}
       {workers.map((worker) => (
         <MachineCard key={worker.worker_id} worker={worker} />
       ))}

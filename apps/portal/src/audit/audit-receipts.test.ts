@@ -1,0 +1,36 @@
+import { expect, test } from 'bun:test'
+import { auditReceipts, type BilledRequest } from './audit-receipts.ts'
+
+const admission = 'ab'.repeat(16)
+const billed: BilledRequest = {
+  ...{ request_id: 'r', admission_id: admission, started_at: '2026-01-01T00:00:00Z' },
+  ...{ key_id: 'key_1', worker_id: 'w', model: 'm', path: '/v1/chat/completions' },
+  ...{ outcome: 'complete', status: 200, duration_ms: 9 },
+  ...{ prompt_tokens: 5, cached_tokens: 0, completion_tokens: 7 },
+}
+const signed = {
+  ...{ request_id: 'r', admission: `${admission}tag`, key_ref: 'key_1', model: 'm' },
+  ...{ path: '/v1/chat/completions', outcome: 'complete', prompt_tokens: 5, completion_tokens: 7 },
+}
+const line = (record: object) =>
+  JSON.stringify({ record: Buffer.from(JSON.stringify(record)).toString('base64') })
+
+test('a bill that says what was signed has no difference', () => {
+  const { byAdmission, receipts } = auditReceipts(`${line(signed)}\n`, [billed])
+  expect(byAdmission.get(admission)).toEqual([])
+  expect(receipts).toBe(1)
+})
+
+test('more tokens, another model and another key are named', () => {
+  const wrong = { ...billed, completion_tokens: 70, model: 'dearer', key_id: 'key_2' }
+  expect(auditReceipts(line(signed), [wrong]).byAdmission.get(admission)).toEqual([
+    'model: signed m, billed dearer',
+    'completion_tokens: signed 7, billed 70',
+    'billed to another key',
+  ])
+})
+
+test('what is not in the list and what is no receipt is counted', () => {
+  const text = [line({ ...signed, admission: 'cd'.repeat(16) }), 'x', '{}', line([])].join('\n')
+  expect(auditReceipts(text, [billed])).toMatchObject({ notListed: 1, unreadable: 3, receipts: 1 })
+})

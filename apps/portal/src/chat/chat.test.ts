@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test'
+import { buildRequest, defaultSettings, formatExample, toolExample } from './build-request.ts'
+import { wholeSentences } from './sentences.ts'
+
+const said = [{ role: 'user' as const, text: 'hello' }]
+
+test('only what was set is in the request', () => {
+  expect(buildRequest('m', said, defaultSettings)).toEqual({
+    kind: 'built',
+    request: {
+      model: 'm',
+      messages: [{ role: 'user', content: 'hello' }],
+      max_completion_tokens: 512,
+    },
+  })
+  const settings = {
+    ...{ system: 'be\nbrief', maxTokens: '9', temperature: '0', topP: '0.5', seed: '7' },
+    ...{ stop: 'a\n\nb', tools: toolExample, format: formatExample },
+  }
+  const built = buildRequest('m', said, settings)
+  expect(built).toMatchObject({
+    request: {
+      messages: [{ role: 'system', content: 'be\nbrief' }, { role: 'user' }],
+      ...{ max_completion_tokens: 9, temperature: 0, top_p: 0.5, seed: 7, stop: ['a', 'b'] },
+      tools: [{ function: { name: 'weather' } }],
+      response_format: { type: 'json_schema' },
+    },
+  })
+})
+
+test('a picture goes before its text, as a part', () => {
+  const built = buildRequest(
+    'm',
+    [{ ...said[0]!, images: ['data:image/png;base64,AA'] }],
+    defaultSettings,
+  )
+  expect(built).toMatchObject({
+    request: { messages: [{ content: [{ type: 'image_url' }, { type: 'text', text: 'hello' }] }] },
+  })
+})
+
+test('what cannot be sent is named as the form names it', () => {
+  const wrong = (change: object) => buildRequest('m', said, { ...defaultSettings, ...change })
+  expect(wrong({ temperature: '3' })).toEqual({
+    kind: 'wrong',
+    reason: 'Temperature must be between 0 and 2',
+  })
+  expect(wrong({ tools: '{' })).toEqual({ kind: 'wrong', reason: 'Tools is not valid JSON' })
+})
+
+test('sentences are said once they are whole', () => {
+  expect(wholeSentences('One. Tw', false)).toEqual(['One.'])
+  expect(wholeSentences('One. Two is 3.14 wide! And', false)).toEqual(['One.', 'Two is 3.14 wide!'])
+  expect(wholeSentences('One', false)).toEqual([])
+  expect(wholeSentences('One', true)).toEqual(['One'])
+  expect(wholeSentences('- a\n- b', true)).toEqual(['- a', '- b'])
+  expect(wholeSentences('', true)).toEqual([])
+})
+
+test('what was said stays said: earlier sentences never change while an answer grows', () => {
+  const whole = 'First. Second has v1.2 in it? Yes!\nLast line'
+  for (let length = 0; length < whole.length; length++) {
+    const now = wholeSentences(whole.slice(0, length), false)
+    expect(wholeSentences(whole, true).slice(0, now.length)).toEqual([...now])
+  }
+})

@@ -1,0 +1,212 @@
+/** Markdown as models write it, parsed into a tree. Pages draw the tree as elements: no text ever becomes HTML. */
+
+export type Inline =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'code'; readonly text: string }
+  | { readonly kind: 'break' }
+  | { readonly kind: 'strong' | 'emphasis' | 'deleted'; readonly content: readonly Inline[] }
+  | { readonly kind: 'link'; readonly url: string; readonly content: readonly Inline[] }
+
+export type Block =
+  | { readonly kind: 'paragraph'; readonly content: readonly Inline[] }
+  | { readonly kind: 'heading'; readonly level: number; readonly content: readonly Inline[] }
+  | { readonly kind: 'code'; readonly language: string; readonly text: string }
+  | { readonly kind: 'quote'; readonly blocks: readonly Block[] }
+  | { readonly kind: 'list'; readonly start: number | undefined; readonly items: readonly Item[] }
+  | { readonly kind: 'table'; readonly head: readonly Cell[]; readonly rows: readonly Cell[][] }
+  | { readonly kind: 'rule' }
+
+export type Item = readonly Block[]
+export type Cell = readonly Inline[]
+
+/** Deeper quotes and lists are shown as the text they are. */
+const maxDepth = 8
+
+const fence = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/
+const marker = /^( {0,3})([-*+]|(\d{1,9})[.)])( +|$)/
+const rule = /^ {0,3}([-*_])( *\1){2,} *$/
+const heading = /^ {0,3}(#{1,6})(?: +(.*?))?(?: +#+)? *$/
+const divider = /^ {0,3}\|?[ :-]*-[ :|-]*$/
+
+export function parseMarkdown(text: string): readonly Block[] {
+  return parseBlocks(text.replace(/\r\n?/g, '\n').split('\n'), 0)
+}
+
+function parseBlocks(lines: readonly string[], depth: number): Block[] {
+  const blocks: Block[] = []
+  let at = 0
+  while (at < lines.length) {
+    const line = lines[at] ?? ''
+    if (line.trim() === '') {
+      at++
+      continue
+    }
+    const [block, next] = readBlock(lines, at, depth)
+    blocks.push(block)
+    at = next
+  }
+  return blocks
+}
+
+function readBlock(lines: readonly string[], at: number, depth: number): [Block, number] {
+  const line = lines[at] ?? ''
+  const opened = fence.exec(line)
+  if (opened !== null) return readCode(lines, at, opened)
+  const titled = heading.exec(line)
+  if (titled !== null) {
+    const content = parseInline(titled[2] ?? '')
+    return [{ kind: 'heading', level: titled[1]?.length ?? 1, content }, at + 1]
+  }
+  if (rule.test(line)) return [{ kind: 'rule' }, at + 1]
+  if (depth < maxDepth && line.trimStart().startsWith('>')) return readQuote(lines, at, depth)
+  if (depth < maxDepth && marker.test(line)) return readList(lines, at, depth)
+  if (line.includes('|') && divider.test(lines[at + 1] ?? '')) return readTable(lines, at)
+  return readParagraph(lines, at)
+}
+
+/** A fence that is not closed yet, as while an answer streams, lasts to the end. */
+function readCode(lines: readonly string[], at: number, opened: RegExpExecArray): [Block, number] {
+  const [, mark = '```', language = ''] = opened
+  let end = at + 1
+  while (end < lines.length && !isClosing(lines[end] ?? '', mark)) end++
+  const text = lines.slice(at + 1, end).join('\n')
+  return [{ kind: 'code', language, text }, end + 1]
+}
+
+function isClosing(line: string, mark: string): boolean {
+  const text = line.trim()
+  return text.startsWith(mark) && text.replaceAll(mark.charAt(0), '') === ''
+}
+
+function readQuote(lines: readonly string[], at: number, depth: number): [Block, number] {
+  const quoted: string[] = []
+  let end = at
+  for (; end < lines.length && (lines[end] ?? '').trimStart().startsWith('>'); end++) {
+    quoted.push((lines[end] ?? '').replace(/^\s*> ?/, ''))
+  }
+  return [{ kind: 'quote', blocks: parseBlocks(quoted, depth + 1) }, end]
+}
+
+function readList(lines: readonly string[], at: number, depth: number): [Block, number] {
+  const first = marker.exec(lines[at] ?? '')
+  const isOrdered = first?.[3] !== undefined
+  const items: Item[] = []
+  let end = at
+  while (end < lines.length) {
+    const found = marker.exec(lines[end] ?? '')
+    if (found === null || (found[3] !== undefined) !== isOrdered || rule.test(lines[end] ?? ''))
+      break
+    const [item, next] = readItem(lines, end, found, depth)
+    items.push(item)
+    end = next
+  }
+  return [{ kind: 'list', start: isOrdered ? Number(first?.[3]) : undefined, items }, end]
+}
+
+/** An item goes on where lines are indented to its text, and over one empty line before such a line. */
+function readItem(
+  lines: readonly string[],
+  at: number,
+  found: RegExpExecArray,
+  depth: number,
+): [Item, number] {
+  const indent = found[0].length
+  const own = [(lines[at] ?? '').slice(indent)]
+  let end = at + 1
+  for (; end < lines.length; end++) {
+    const line = lines[end] ?? ''
+    const spaces = line.length - line.trimStart().length
+    if (line.trim() === '') {
+      if (!isIndented(lines[end + 1] ?? '')) break
+      own.push('')
+    } else if (spaces >= Math.min(indent, 2)) own.push(line.slice(Math.min(spaces, indent)))
+    else if (startsBlock(line) || lines[end - 1]?.trim() === '') break
+    else own.push(line)
+  }
+  while (end < lines.length && (lines[end] ?? '').trim() === '') end++
+  return [parseBlocks(own, depth + 1), end]
+}
+
+const isIndented = (line: string) => /^ {2,}\S/.test(line)
+
+const startsBlock = (line: string) =>
+  marker.test(line) || fence.test(line) || heading.test(line) || /^ {0,3}>/.test(line)
+
+function readTable(lines: readonly string[], at: number): [Block, number] {
+  const rows: Cell[][] = []
+  let end = at + 2
+  for (; end < lines.length && (lines[end] ?? '').includes('|'); end++) {
+    rows.push(splitRow(lines[end] ?? ''))
+  }
+  return [{ kind: 'table', head: splitRow(lines[at] ?? ''), rows }, end]
+}
+
+const splitRow = (line: string): Cell[] =>
+  line
+    .trim()
+    .replace(/^\||\|$/g, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) => parseInline(cell.trim().replaceAll('\\|', '|')))
+
+function readParagraph(lines: readonly string[], at: number): [Block, number] {
+  let end = at + 1
+  while (end < lines.length && (lines[end] ?? '').trim() !== '' && !startsBlock(lines[end] ?? ''))
+    end++
+  const text = lines.slice(at, end).map((line) => line.trimStart())
+  return [{ kind: 'paragraph', content: parseInline(text.join('\n')) }, end]
+}
+
+// Runs are bounded by `maxInlineLength`, so that marks without an end cost little.
+const inline =
+  /\\([!-/:-@[-`{-~])|(`+)((?:(?!\2)[\s\S])+?)\2(?!`)|!?\[([^[\]]*)\]\(\s*<?([^\s()<>]*)>?[^()]*\)|<?(https?:\/\/[^\s<>"'`]*[^\s<>"'`.,;:!?)\]*_])>?|(\*\*|__|~~)(?=\S)((?:(?!\7)[^\\])+?)(?<=\S)\7|(\*|_)(?=\S)((?:(?!\9)[^\\])+?)(?<=\S)\9| {2,}\n|\n/g
+
+const maxInlineLength = 20_000
+
+export function parseInline(text: string, depth = 0): readonly Inline[] {
+  if (depth > maxDepth || text.length > maxInlineLength) return [{ kind: 'text', text }]
+  const found: Inline[] = []
+  let at = 0
+  for (const match of text.matchAll(inline)) {
+    if (isInsideWord(text, match)) continue
+    if (match.index > at) found.push({ kind: 'text', text: text.slice(at, match.index) })
+    found.push(readInline(match, depth))
+    at = match.index + match[0].length
+  }
+  if (at < text.length) found.push({ kind: 'text', text: text.slice(at) })
+  return found
+}
+
+/** `snake_case_names` are no emphasis. */
+function isInsideWord(text: string, match: RegExpExecArray): boolean {
+  const mark = match[7] ?? match[9]
+  if (mark === undefined || !mark.startsWith('_')) return false
+  return (
+    /\w/.test(text[match.index - 1] ?? '') || /\w/.test(text[match.index + match[0].length] ?? '')
+  )
+}
+
+function readInline(match: RegExpExecArray, depth: number): Inline {
+  const [whole, escaped, , code, label, target, address, double, inDouble, single, inSingle] = match
+  if (escaped !== undefined) return { kind: 'text', text: escaped }
+  if (code !== undefined) return { kind: 'code', text: code.replace(/^ (.*) $/s, '$1') }
+  if (label !== undefined) return readLink(whole, label, target ?? '', depth)
+  if (address !== undefined) {
+    return { kind: 'link', url: address, content: [{ kind: 'text', text: address }] }
+  }
+  if (double !== undefined) {
+    const kind = double === '~~' ? 'deleted' : 'strong'
+    return { kind, content: parseInline(inDouble ?? '', depth + 1) }
+  }
+  if (single !== undefined) {
+    return { kind: 'emphasis', content: parseInline(inSingle ?? '', depth + 1) }
+  }
+  return whole.startsWith('  ') ? { kind: 'break' } : { kind: 'text', text: '\n' }
+}
+
+/** Only addresses that open a page or a message; whatever else a model writes stays text. Pictures become links. */
+function readLink(whole: string, label: string, target: string, depth: number): Inline {
+  if (!/^(https?:\/\/|mailto:)/i.test(target)) return { kind: 'text', text: whole }
+  const content =
+    label === '' ? [{ kind: 'text' as const, text: target }] : parseInline(label, depth + 1)
+  return { kind: 'link', url: target, content }
+}

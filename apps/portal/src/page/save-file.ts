@@ -1,0 +1,10 @@
+/** Gives the visitor a file that was made in this page. */
+export function saveFile(content: string | Uint8Array, name: string): void {
+  const part = typeof content === 'string' ? content : content.slice()
+  const url = URL.createObjectURL(new Blob([part], { type: 'application/json' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

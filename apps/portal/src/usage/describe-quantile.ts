@@ -1,0 +1,8 @@
+/** A duration that was read from counts, as people say it. */
+import { formatDuration } from '../words/format-time.ts'
+import { longestBoundMs } from './usage-series.ts'
+
+export function describeQuantile(ms: number | null): string {
+  if (ms === null) return '–'
+  return ms >= longestBoundMs ? `over ${longestBoundMs / 1000} s` : `≈ ${formatDuration(ms)}`
+}
