@@ -23,11 +23,14 @@ afterAll(() => server.stop(true))
 const at = (path: string) => `${server.url.origin}${path}`
 
 test('an Ollama, a vLLM and a llama-server are found, each with the flag that uses it', async () => {
-  const found = await findServers([
-    [at('/ollama'), probes.ollama],
-    [at('/vllm'), probes.openAi],
-    [at('/llama'), probes.openAi],
-  ])
+  const found = await findServers(
+    [
+      [at('/ollama'), probes.ollama],
+      [at('/vllm'), probes.openAi],
+      [at('/llama'), probes.openAi],
+    ],
+    60_000,
+  )
   expect(found.map(formatFound)).toEqual([
     `Found Ollama at ${at('/ollama')}; to use it: npm start -- --chatModel ollama:qwen3`,
     `Found vLLM at ${at('/vllm')}; to use it: npm start -- --engineUrl ${at('/vllm')}`,

@@ -8,7 +8,7 @@ type Probe = {
   readonly read: (answer: unknown, url: string) => Omit<FoundServer, 'url'> | undefined
 }
 
-const withinMs = 500
+const usualWithinMs = 500
 const longestAnswer = 1_000_000
 
 const ollama: Probe = {
@@ -46,7 +46,10 @@ const usual: readonly (readonly [string, Probe])[] = [
 ]
 
 /** Never fails and never takes long: a server that does not answer at once is not mentioned. */
-export async function findServers(places = usual): Promise<FoundServer[]> {
+export async function findServers(
+  places = usual,
+  withinMs = usualWithinMs,
+): Promise<FoundServer[]> {
   const found = await Promise.all(
     places.map(async ([url, { path, read }]) => {
       try {

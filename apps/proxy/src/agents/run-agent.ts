@@ -25,6 +25,8 @@ type Model = {
   readonly context_length?: number
 }
 
+/** Generous: nothing at the port is refused at once. */
+const answersWithinMs = 10_000
 const readyWithinMs = 120_000
 const pollMs = 250
 
@@ -94,7 +96,7 @@ function portOf(flags: readonly string[], env: NodeJS.ProcessEnv): number {
 async function isProxy(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/privatemode/v1/verification`, {
-      signal: AbortSignal.timeout(2_000),
+      signal: AbortSignal.timeout(answersWithinMs),
     })
     return typeof ((await response.json()) as { ready?: unknown }).ready === 'boolean'
   } catch {
