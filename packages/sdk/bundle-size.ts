@@ -22,12 +22,12 @@ export type Imported = keyof typeof imports
 
 /** Bytes, compressed: the budget, and what it was at the last deliberate change. */
 export const limits: Readonly<Record<Imported, { budget: number; recorded: number }>> = {
-  core: { budget: 45_000, recorded: 43_894 },
-  'core and software': { budget: 50_000, recorded: 48_415 },
-  'core and SEV-SNP': { budget: 60_000, recorded: 52_673 },
-  'core and TDX': { budget: 60_000, recorded: 54_870 },
-  'all hardware': { budget: 120_000, recorded: 68_235 },
-  'all hardware and software': { budget: 120_000, recorded: 68_989 },
+  core: { budget: 45_000, recorded: 43_630 },
+  'core and software': { budget: 50_000, recorded: 48_118 },
+  'core and SEV-SNP': { budget: 60_000, recorded: 52_345 },
+  'core and TDX': { budget: 60_000, recorded: 54_540 },
+  'all hardware': { budget: 120_000, recorded: 68_353 },
+  'all hardware and software': { budget: 120_000, recorded: 69_126 },
 }
 
 /** Why a size is refused: beyond the budget, or grown by 3 % unnoticed. */

@@ -2,7 +2,6 @@
 import type { DeviceClaims } from './authenticate-worker.ts'
 import type { Range } from './fields.ts'
 import type { DeviceRules } from './manifest/device-rule.ts'
-import { requireTopology } from './nvidia/topology.ts'
 import type { Transcript } from './verdict.ts'
 import type { NvidiaGpuVerifier } from './verifiers.ts'
 
@@ -33,11 +32,11 @@ export function appraiseDevices(
     devices.filter(({ claims }) => claims.device === device).length
   requireCount('nvidia-gpu', counted('gpu'), nvidiaGpu.count, transcript)
   requireCount('nvidia-switch', counted('switch'), nvidiaGpu.switches, transcript)
+  const { requireTopology, appraise } = verifier ?? refuseUnverifiable(transcript)
   requireTopology(
     devices.map(({ claims }) => claims),
     transcript,
   )
-  const appraise = verifier?.appraise ?? (() => refuseUnverifiable(transcript))
   for (const { claims } of devices) appraise(claims, nvidiaGpu.rule, transcript)
 }
 

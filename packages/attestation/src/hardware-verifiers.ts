@@ -1,6 +1,7 @@
 /** The verifiers of protected hardware; an import of one of them leaves the others out of a bundle. */
 import { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
 import { authenticateNvidiaGpu } from './nvidia/authenticate-nvidia.ts'
+import { requireTopology } from './nvidia/topology.ts'
 import { appraiseSnp } from './snp/appraise.ts'
 import { authenticateSnp } from './snp/authenticate.ts'
 import { appraiseTdx } from './tdx/appraise-tdx.ts'
@@ -17,6 +18,7 @@ export const tdxVerifier = { authenticate: authenticateTdx, appraise: appraiseTd
 export const nvidiaGpuVerifier = {
   authenticate: authenticateNvidiaGpu,
   appraise: appraiseNvidiaGpu,
+  requireTopology,
 }
 
 /** All of them: what programs use that are not short of space. */

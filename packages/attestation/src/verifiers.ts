@@ -33,6 +33,8 @@ export type NvidiaGpuVerifier = {
     transcript: Transcript,
   ) => Promise<NvidiaGpuClaims>
   readonly appraise: (claims: NvidiaGpuClaims, rule: NvidiaGpuRule, transcript: Transcript) => void
+  /** Of all devices of one machine together. */
+  readonly requireTopology: (devices: readonly NvidiaGpuClaims[], transcript: Transcript) => void
 }
 
 /** What is left out makes a bundle smaller, and evidence of that kind refused. */

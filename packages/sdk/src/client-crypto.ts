@@ -1,7 +1,11 @@
 /** The provider of this client: WebCrypto's ciphers, and short hashes without the way to its thread. */
-import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { type CryptoProvider, joinBytes, webCryptoProvider } from '@privatemode/protocol/envelope'
+import {
+  type Bytes,
+  type CryptoProvider,
+  joinBytes,
+  webCryptoProvider,
+} from '@privatemode/protocol/envelope'
 
 /**
  * Every call of WebCrypto waits for another thread, which takes longer than hashing the few hundred
@@ -11,6 +15,13 @@ export const clientCrypto: CryptoProvider = {
   ...webCryptoProvider,
   sha256: (data) => new Uint8Array(sha256(data)),
   // 32 bytes are exactly one block of HKDF-Expand: T(1) = HMAC(PRK, info ‖ 0x01).
-  expand: (secret, info) =>
-    new Uint8Array(hmac(sha256, secret, joinBytes([info, Uint8Array.of(1)]))),
+  expand: (secret, info) => hmacSha256(secret, joinBytes([info, Uint8Array.of(1)])),
+}
+
+/** RFC 2104, for keys of at most one block: ours have 32 bytes. */
+function hmacSha256(key: Bytes, message: Bytes): Bytes {
+  if (key.length > 64) throw new RangeError('a key of HMAC has at most 64 bytes here')
+  const padded = (pad: number) => Uint8Array.from({ length: 64 }, (_, at) => (key[at] ?? 0) ^ pad)
+  const inner = sha256(joinBytes([padded(0x36), message]))
+  return new Uint8Array(sha256(joinBytes([padded(0x5c), new Uint8Array(inner)])))
 }
