@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from 'bun:test'
 import { chatChecks } from './areas/chat.checks.ts'
 import { chatOptionChecks } from './areas/chat-options.checks.ts'
 import { documentChecks } from './areas/documents.checks.ts'
+import { embeddedAiSdkChecks } from './areas/embedded-ai-sdk.checks.ts'
 import { embeddedChatChecks } from './areas/embedded-chat.checks.ts'
 import { embeddedOtherChecks } from './areas/embedded-others.checks.ts'
 import { httpChecks } from './areas/http.checks.ts'
@@ -51,4 +52,5 @@ pythonChecks(place, python)
 documentChecks(place, python)
 embeddedChatChecks(embedded)
 embeddedOtherChecks(embedded)
+embeddedAiSdkChecks(embedded)
 lookAtPatience()

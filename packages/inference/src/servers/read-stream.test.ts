@@ -51,6 +51,13 @@ test('chunks that came in one piece are ready after its first, others are waited
   expect(await stream.next()).toEqual({ done: true, value: undefined })
 })
 
+test('an event that says nothing is passed over, also among others', async () => {
+  const { stream } = streamOf([events('null', delta('a'), 'null', delta('b')), events('[DONE]')])
+  expect(contentOf((await stream.next()).value)).toBe('a')
+  expect(contentOf(stream.ready())).toBe('b')
+  expect((await stream.next()).done).toBe(true)
+})
+
 test('a failure among chunks that came together shows after those before it, and only once', async () => {
   const { stream, closed, told } = streamOf([
     events(delta('a'), delta('b'), { error: { message: 'SECRET' } }, delta('c'), '[DONE]'),

@@ -159,7 +159,9 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   }
 
   #take(): JsonObject | undefined {
-    const event = this.#hasEnded ? undefined : this.#events[this.#taken++]
+    let event = this.#hasEnded ? undefined : this.#events[this.#taken++]
+    // llama-server begins a completion of several prompts with an event that says nothing.
+    while (event?.data === 'null') event = this.#events[this.#taken++]
     if (event === undefined) return undefined
     const { endpoint } = this.#call
     if (event.data === '[DONE]') {

@@ -50,3 +50,14 @@ test("llama-server's timings are counts of a choice too", () => {
   const told = read([timed(0, 1), timed(1, 1), timed(0, 2)], 2)
   expect(told.at(-1)).toEqual({ promptTokens: 5, cachedTokens: 2, completionTokens: 3 })
 })
+
+test('llama-server ends each choice with counts of its own, behind it and without its index', () => {
+  const finish = (index: number) => ({ choices: [{ index, finish_reason: 'stop' }] })
+  const end = (predicted_n: number) => ({
+    choices: [],
+    usage: { prompt_tokens: 5, completion_tokens: predicted_n },
+    timings: { cache_n: 0, prompt_n: 5, predicted_n },
+  })
+  const told = read([finish(0), end(9), finish(1), end(8)], 2)
+  expect(told.at(-1)).toMatchObject({ promptTokens: 5, completionTokens: 17 })
+})

@@ -27,6 +27,7 @@ export class StreamCounts {
   #isExact = false
   #pieces = 0
   #text = ''
+  #lastChoice: unknown
 
   /**
    * `isPerChoice` where counts inside a stream are those of the choice that they come with.
@@ -56,12 +57,14 @@ export class StreamCounts {
     }
     const choices: JsonObject[] = Array.isArray(chunk.choices) ? chunk.choices : []
     if (choices.length > 0) this.#pieces++
+    this.#lastChoice = choices[0]?.index ?? this.#lastChoice
     const usage = readUsage(chunk.usage) ?? readTimings(chunk.timings)
     if (usage === undefined) return
     this.#isExact = true
-    const [choice] = choices
-    const isTotal = this.#choices === undefined || choice === undefined || choices.length > 1
-    onUsage?.(isTotal ? usage : this.#choices.add(choice.index, usage))
+    // llama-server ends each choice with its counts, in an event without a choice.
+    const isOfOne = choices.length === 1 || (choices.length === 0 && chunk.timings !== undefined)
+    const isTotal = this.#choices === undefined || !isOfOne
+    onUsage?.(isTotal ? usage : this.#choices.add(this.#lastChoice, usage))
   }
 
   /** Whether nothing of an answer has come. */

@@ -1,0 +1,24 @@
+/** Where a server other than vLLM answers in another way than ours, and which of ours is meant. */
+import type { Ours } from './checks.ts'
+import type { Json } from './entrances.ts'
+import type { ServerName } from './real-server.ts'
+
+/** Its own count of several choices, or of several prompts, is that of one of them. */
+const countsOne: Ours = {
+  holds: ({ choices, usage }: Json) => choices?.length === 2 && usage?.[1] >= 10,
+  why: 'the server counts one choice only',
+}
+
+export const differences: Partial<Record<ServerName, Readonly<Record<string, Ours>>>> = {
+  'llama-server': {
+    'chat: two choices': countsOne,
+    'chat: two choices in a stream': countsOne,
+    'completions: two choices': countsOne,
+    'completions: several prompts': countsOne,
+    'completions: lists of token ids': countsOne,
+    'messages: stop_sequences': {
+      holds: ({ content }: Json) => content?.[0]?.text === '1 2 3 4',
+      why: 'the server does not tell in a chat which stop string was met',
+    },
+  },
+}

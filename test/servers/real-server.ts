@@ -1,0 +1,152 @@
+/** A real model server with the tiny model: started, asked for its own counts, killed, started again at the same port. */
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ServerKind } from '../../packages/inference/src/servers/http-settings.ts'
+
+export const modelName = 'tiny'
+
+/** What a server is started for: its flags differ. */
+export type Variant = 'chat' | 'reasoning' | 'embed'
+export type ServerName = 'vLLM' | 'llama-server'
+
+/** How a server is run and where it tells its own counts. */
+export type ServerPlan = {
+  readonly name: ServerName
+  /** As the worker calls it. */
+  readonly kind: ServerKind
+  readonly variants: readonly Variant[]
+  readonly command: (variant: Variant, port: number) => readonly string[]
+  readonly environment: (port: number) => Readonly<Record<string, string>>
+  readonly directory?: string
+  readonly healthPath: string
+  readonly version: (url: string) => Promise<string>
+  /** Names of its counters, without what its tools add; undefined where it has none. */
+  readonly counters: Readonly<Record<Counter, string>> | undefined
+  /** Flags of the stack for this server. */
+  readonly stackFlags: readonly string[]
+  /** Whether it keeps callers apart by salts: else nothing of a prompt is kept at all. */
+  readonly isSalted: boolean
+}
+
+export type Counter = 'prompt' | 'output' | 'hits' | 'running'
+
+/** Seconds on a quiet machine, many minutes on a busy one. */
+const startLimitMs = 1_800_000
+
+export class RealServer {
+  readonly url: string
+  readonly isOwn: boolean
+  readonly plan: ServerPlan
+  readonly #variant: Variant
+  readonly #port: number
+  readonly #folder = mkdtempSync(join(tmpdir(), 'privatemode-server-'))
+  #child: Bun.Subprocess | undefined
+
+  /** A server that runs already has a url instead of a port: it is used, and never started or killed. */
+  constructor(plan: ServerPlan, variant: Variant, at: number | string) {
+    this.plan = plan
+    this.#variant = variant
+    this.#port = typeof at === 'number' ? at : 0
+    this.isOwn = typeof at === 'number'
+    this.url = typeof at === 'number' ? `http://127.0.0.1:${at}` : at
+  }
+
+  get logFile(): string {
+    return join(this.#folder, 'server.log')
+  }
+
+  async start(): Promise<void> {
+    if (!this.isOwn) return await this.#warmUp()
+    const log = openSync(this.logFile, 'a')
+    const { command, environment, directory, healthPath, name } = this.plan
+    this.#child = Bun.spawn([...command(this.#variant, this.#port)], {
+      env: { ...process.env, ...environment(this.#port), HOME: this.#folder },
+      ...{ stdout: log, stderr: log, stdin: 'ignore' },
+      ...(directory === undefined ? {} : { cwd: directory }),
+    })
+    for (const end = Date.now() + startLimitMs; Date.now() < end; await Bun.sleep(500)) {
+      if (this.#child.exitCode !== null) break
+      const health = await fetch(`${this.url}${healthPath}`).catch(() => undefined)
+      if (health?.ok) return await this.#warmUp()
+    }
+    const said = readFileSync(this.logFile, 'utf8').slice(-3000)
+    await this.stop()
+    throw new Error(`${name} did not start:\n${said}`)
+  }
+
+  /** The first answer loads what later ones have; a normal one, for a single token has ended engines. */
+  async #warmUp(): Promise<void> {
+    const messages = [{ role: 'user', content: 'Say hello.' }]
+    const body = JSON.stringify({ model: modelName, messages, max_tokens: 8 })
+    const headers = { 'content-type': 'application/json' }
+    await fetch(`${this.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  }
+
+  /** One of its own counters, summed over its labels. */
+  async count(counter: Counter): Promise<number> {
+    const name = this.plan.counters?.[counter]
+    if (name === undefined) throw new Error(`${this.plan.name} does not count`)
+    const text = await (await fetch(`${this.url}/metrics`)).text()
+    const lines = text.split('\n').filter((line) => /^[{ ]/.test(line.slice(name.length)))
+    const own = lines.filter((line) => line.startsWith(name))
+    return own.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  }
+
+  version(): Promise<string> {
+    return this.plan.version(this.url)
+  }
+
+  /** `engine` is what computes, where that is a process of its own; `server` the one that speaks HTTP. */
+  async kill(which: 'server' | 'engine'): Promise<void> {
+    const child = this.#child
+    if (child === undefined) return
+    const engines = childrenOf(child.pid)
+    if (which === 'engine') for (const pid of engines) killPid(pid)
+    else {
+      child.kill('SIGKILL')
+      await child.exited
+      for (const pid of engines) killPid(pid)
+    }
+  }
+
+  get hasEngineProcess(): boolean {
+    return this.#child !== undefined && childrenOf(this.#child.pid).length > 0
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child !== undefined) {
+      const engines = childrenOf(child.pid)
+      child.kill('SIGTERM')
+      await Promise.race([child.exited, Bun.sleep(20_000)])
+      if (child.exitCode === null) child.kill('SIGKILL')
+      await child.exited
+      for (const pid of engines) killPid(pid)
+    }
+  }
+
+  async dispose(): Promise<void> {
+    await this.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const { stdout } = Bun.spawnSync(['ps', '--ppid', String(pid), '-o', 'pid='])
+  const direct = stdout
+    .toString()
+    .split('\n')
+    .map(Number)
+    .filter((id) => id > 0)
+  return direct.flatMap((id) => [id, ...childrenOf(id)])
+}
+
+function killPid(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,52 @@
+/** How vLLM's CPU build is run. */
+import { fileURLToPath } from 'node:url'
+import { modelName, type ServerPlan, type Variant } from './real-server.ts'
+
+export const modelFolder = fileURLToPath(new URL('./model/tiny', import.meta.url))
+
+/** One thread and one gigabyte of cache: it runs beside other work. */
+const environment = {
+  VLLM_CPU_KVCACHE_SPACE: '1',
+  VLLM_CPU_OMP_THREADS_BIND: 'nobind',
+  OMP_NUM_THREADS: '1',
+  KMP_BLOCKTIME: '0',
+  HF_HUB_OFFLINE: '1',
+  VLLM_NO_USAGE_STATS: '1',
+  DO_NOT_TRACK: '1',
+  TORCHDYNAMO_DISABLE: '1',
+}
+
+const flags: Readonly<Record<Variant, readonly string[]>> = {
+  chat: ['--enable-auto-tool-choice', '--tool-call-parser', 'hermes'],
+  reasoning: ['--reasoning-parser', 'qwen3'],
+  embed: ['--runner', 'pooling', '--convert', 'embed'],
+}
+
+export function vllmPlan(program: string): ServerPlan {
+  return {
+    name: 'vLLM',
+    kind: 'vllm',
+    variants: ['chat', 'reasoning', 'embed'],
+    command: (variant, port) => [
+      ...[program, 'serve', modelFolder, '--served-model-name', modelName],
+      ...['--host', '127.0.0.1', '--port', `${port}`, '--dtype', 'bfloat16'],
+      ...['--max-model-len', variant === 'embed' ? '512' : '4096', '--max-num-seqs', '32'],
+      ...(variant === 'embed' ? [] : ['--enable-prefix-caching', '--enable-prompt-tokens-details']),
+      ...['--enforce-eager', ...flags[variant]],
+    ],
+    environment: () => environment,
+    healthPath: '/health',
+    version: async (url) => {
+      const answer = (await (await fetch(`${url}/version`)).json()) as { version: string }
+      return answer.version
+    },
+    counters: {
+      prompt: 'vllm:prompt_tokens_total',
+      output: 'vllm:generation_tokens_total',
+      hits: 'vllm:prefix_cache_hits_total',
+      running: 'vllm:num_requests_running',
+    },
+    stackFlags: [],
+    isSalted: true,
+  }
+}
