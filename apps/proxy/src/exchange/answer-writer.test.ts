@@ -20,5 +20,5 @@ test('an answer in many short pieces is held in few', () => {
   const before = countPieces()
   for (let i = 0; i < 50_000; i++) writer.write([new Uint8Array(1)], 0)
   expect(countPieces() - before).toBeLessThan(10_000)
-  writer.end([])
+  writer.end([], 0)
 })

@@ -23,8 +23,8 @@ export type AnswerWriter = {
   write(pieces: readonly Uint8Array[], openedBytes: number): boolean
   /** Asked once the body is whole and padding still comes: whether the client may have its end. */
   mayEnd(): boolean
-  /** The authenticated end was seen, after what is given here. */
-  end(pieces: readonly Uint8Array[]): void
+  /** The authenticated end was seen, after what is given here, which had so many bytes with padding. */
+  end(pieces: readonly Uint8Array[], openedBytes: number): void
   /** There will be no authentic end. True if the client could be told in mid-answer. */
   lose(error: ApiError): boolean
   /** The client is gone. */

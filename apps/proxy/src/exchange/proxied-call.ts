@@ -50,7 +50,8 @@ export class ProxiedCall implements AnswerSink {
   #refusal: { readonly head: ResponseHead; readonly body: ErrorBody } | undefined
   #writer: AnswerWriter | undefined
   #opened: Uint8Array[] = []
-  #openedBytes = 0
+  #authenticBytes = 0
+  #passedBytes = 0
   #isWhole = false
   #over = false
   #lingering: Timer | undefined
@@ -66,6 +67,7 @@ export class ProxiedCall implements AnswerSink {
   start(): void {
     if (this.#over) return
     this.#refusal = undefined
+    this.#authenticBytes = 0
     whenReady(
       this.#prepare(),
       (sealed) => this.#send(sealed),
@@ -209,15 +211,17 @@ export class ProxiedCall implements AnswerSink {
     const { exchange } = this.#parts
     const writer = this.#writer
     const allBytes = this.#sealed?.request.opener.openedBytes ?? 0
-    const openedBytes = allBytes - this.#openedBytes
-    this.#openedBytes = allBytes
-    if (openedBytes > 0) this.#timeout?.progress()
+    if (allBytes > this.#authenticBytes) this.#timeout?.progress()
+    this.#authenticBytes = allBytes
     if (writer === undefined) return
+    // Padding before the head is passed on, too, once there is a writer.
+    const openedBytes = allBytes - this.#passedBytes
+    this.#passedBytes = allBytes
     const pieces = this.#opened
     this.#opened = []
     // Padding may still come when all of the answer is there; the application need not wait for it.
     if (ended || (this.#isWhole && writer.mayEnd())) {
-      writer.end(pieces)
+      writer.end(pieces, openedBytes)
       this.#leaveWhole(ended)
     } else if (!writer.write(pieces, openedBytes)) {
       // The client's pace is the worker's pace.
@@ -271,7 +275,7 @@ export class ProxiedCall implements AnswerSink {
       return
     }
     if (this.#isWhole && this.#writer !== undefined) {
-      this.#writer.end([]) // only padding was lost
+      this.#writer.end([], 0) // only padding was lost
       this.#leaveWhole(true)
       return
     }

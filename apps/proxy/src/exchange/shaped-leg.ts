@@ -2,14 +2,10 @@
 import type { TrafficShape } from '../settings.ts'
 
 /**
- * A plain client cannot be told that an answer is whole while padding still comes: it has to wait for
- * the end. By default it waits for a shorter padding than the one that follows between proxy and worker.
+ * A plain client cannot be told that an answer is whole while padding still comes: it would close or ask
+ * again. So the end of a stream waits for the end of the padding that comes from the worker.
  */
 export type ShapedLeg = {
-  /** A stream whose body is whole goes on to this many bytes, or this many times a power of two. */
-  readonly leastStreamBytes: number
-  /** The end of a stream is not told before the end of the padding that comes from the worker. */
-  readonly waitsForEnd: boolean
   /** The first bytes of a stream come so long after the request, or this times a power of two; 0: at once. */
   readonly firstByteAfterMs: number
   /** The last events of a stream, and answers that are not streamed, have these lengths. */
@@ -25,8 +21,6 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return undefined
     case 'default':
       return {
-        leastStreamBytes: 80 * 1024,
-        waitsForEnd: false,
         firstByteAfterMs: 0,
         leastTailBytes: 16 * 1024,
         leastWholeBytes: 8 * 1024,
@@ -34,8 +28,6 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       }
     case 'strict':
       return {
-        leastStreamBytes: 0,
-        waitsForEnd: true,
         // Longer than most prompts take to be read: whether one was cached does not show.
         firstByteAfterMs: 4_000,
         leastTailBytes: 64 * 1024,

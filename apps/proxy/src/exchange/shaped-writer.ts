@@ -13,20 +13,19 @@ import { classOf, type ShapedLeg } from './shaped-leg.ts'
 export function createShapedWriter(
   { exchange, dialect, record, headers }: AnswerParts,
   leg: ShapedLeg,
+  now = () => performance.now(),
 ): AnswerWriter {
   const isEvents = headers['content-type']?.startsWith('text/event-stream') === true
   const filler = isEvents ? commentOf : spacesOf
   const ending = new HeldEnding()
   let ready: Uint8Array[] = []
-  let sentBytes = 0
-  let endAtBytes: number | undefined
+  let owedBytes = 0
   const { startedMs } = record
-  const waitedMs = performance.now() - startedMs
+  const waitedMs = now() - startedMs
   const { firstByteAfterMs: leastMs } = leg
   const beginAtMs = leastMs === 0 ? 0 : startedMs + classOf(waitedMs, leastMs, timeGrowth)
 
   function send(pieces: readonly Uint8Array[], size: number): boolean {
-    sentBytes += size
     record.sent(size)
     if (exchange.begun) return exchange.writeChunk(pieces)
     return exchange.beginChunks(formatResponseHead(record.status, headers), pieces)
@@ -52,6 +51,14 @@ export function createShapedWriter(
     return { taken, size }
   }
 
+  /** As many bytes as came, whatever is inside: what was taken whole ends with an event, so a comment may follow. */
+  function fill(): boolean {
+    const length = owedBytes
+    owedBytes = 0
+    const { taken, size } = isEvents ? take(length) : nothing
+    return send([...taken, ...filler(length - size)], length)
+  }
+
   /** The last bytes, in one of few lengths. */
   function close(last: readonly Uint8Array[]): void {
     const { taken, size } = take(Number.POSITIVE_INFINITY)
@@ -65,24 +72,23 @@ export function createShapedWriter(
   return {
     write(pieces, openedBytes) {
       queue(pieces)
-      if (performance.now() < beginAtMs) {
+      owedBytes += openedBytes
+      if (now() < beginAtMs) {
         ready = ready.map((piece) => piece.slice())
         for (const piece of pieces) releaseOwnBytes(piece)
         return true
       }
-      // What was taken whole ends with an event, so there a comment may stand.
-      const { taken, size } = isEvents ? take(openedBytes) : nothing
-      const isOpen = send([...taken, ...filler(openedBytes - size)], openedBytes)
+      const isOpen = fill()
       for (const piece of pieces) releaseOwnBytes(piece)
       return isOpen
     },
-    mayEnd() {
-      if (leg.waitsForEnd) return false
-      endAtBytes ??= classOf(sentBytes, leg.leastStreamBytes, streamGrowth)
-      return sentBytes >= endAtBytes
-    },
-    end(pieces) {
+    // The client cannot be told earlier: it would close, or ask again, and a watcher would see that.
+    mayEnd: () => false,
+    end(pieces, openedBytes) {
       queue(pieces)
+      // A busy machine gets many frames in one piece with the end: they count like all others.
+      owedBytes += openedBytes
+      if (owedBytes > 0) fill()
       close(isEvents ? ending.rest() : [])
     },
     lose(error) {
@@ -98,7 +104,6 @@ export function createShapedWriter(
   }
 }
 
-const streamGrowth = 2
 const tailGrowth = 4
 const timeGrowth = 2
 const nothing = { taken: [], size: 0 } as const
