@@ -26,7 +26,8 @@ let tokens: string[]
 
 beforeAll(async () => {
   server = startScriptedServer()
-  stack = await runStack(['--engineUrl', server.url, '--logLevel', 'debug'], home)
+  const args = ['--logLevel', 'debug', '--trafficShape', 'off'] // what is said does not depend on padding
+  stack = await runStack(['--engineUrl', server.url, ...args], home)
   const { proxyUrl, proxylessUrl, apiKey, ca } = stack
   proxy = new Entrance('proxy', () => ({ url: proxyUrl, apiKey: undefined, ca: undefined }))
   proxyless = new Entrance('proxyless', () => ({ url: proxylessUrl, apiKey, ca }))

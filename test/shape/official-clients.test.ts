@@ -17,6 +17,10 @@ import { startWireTap } from './wire-tap.ts'
 
 const wordsOf = ({ body }: EngineCall) => Number(/say (\d+) words/.exec(JSON.stringify(body))?.[1])
 const engine = new ScriptedEngine({
+  // An answer that is not streamed takes as long as its words.
+  before: async (call) => {
+    if (call.body.stream !== true) await Bun.sleep(20 + 4 * wordsOf(call))
+  },
   deltas: Array.from({ length: 40 }, (_, index) => ({ content: `word${index} ` })),
   // Words take their time as long as they were asked for; the others follow at once.
   beforeChunk: async (index, call) => {
@@ -147,6 +151,15 @@ for (const shape of ['default', 'strict'] as const) {
   }
 }
 
+test('default, openai, not streamed: nobody sees when the answer was ready', async () => {
+  const ask: Ask = async (url, words) => {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: system.apiKey })
+    const answer = await client.chat.completions.create({ model, messages: messages(words) })
+    return answer.choices[0]?.message.content ?? ''
+  }
+  await expectLengthOfShape(ask, proxies.default.url, 'default')
+}, 120_000)
+
 for (const shape of ['default', 'strict'] as const) {
   test(`${shape}, openai over the SDK: nobody sees when the answer was whole`, async () => {
     const client = system.client({ endpoint: tapUrl, shape })
@@ -162,13 +175,15 @@ for (const shape of ['default', 'strict'] as const) {
 
 const python = findPython()
 const noPython = python === undefined ? 'no Python with the openai package' : undefined
-unlessMissing(noPython).test(
-  'strict, openai for Python: nobody sees when the answer was whole',
-  async () => {
-    await expectLengthOfShape(askFromPython(python ?? ''), proxies.strict.url, 'strict')
-  },
-  120_000,
-)
+for (const shape of ['default', 'strict'] as const) {
+  unlessMissing(noPython).test(
+    `${shape}, openai for Python: nobody sees when the answer was whole`,
+    async () => {
+      await expectLengthOfShape(askFromPython(python ?? ''), proxies[shape].url, shape)
+    },
+    120_000,
+  )
+}
 
 test('a client that gives up in mid-answer still stops the generation', async () => {
   for (const { url } of Object.values(proxies)) {

@@ -14,6 +14,7 @@ export function shortShapes(name: TrafficShape): Shape {
       ...whole,
       textAfterMs: whole.textAfterMs === 0 ? 0 : 300,
       otherAfterMs: whole.otherAfterMs === 0 ? 0 : 100,
+      streamAfterMs: whole.streamAfterMs === undefined ? undefined : 1,
     },
   }
 }

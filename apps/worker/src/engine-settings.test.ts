@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { thrown } from '../../../test/rejection.ts'
 import { chooseEngine } from './choose-engine.ts'
-import { engineCapacity } from './engine-settings.ts'
+import { workerCapacity } from './engine-settings.ts'
 import { parseSettings } from './settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-models-'))
@@ -93,6 +93,9 @@ test('a model file with another digest than the pinned one stops the start', asy
 })
 
 test('a worker tells gateways how many requests its engine takes before it refuses', () => {
-  expect(engineCapacity(engineOf([chat, { ...chat, id: 'other' }], '--maxWaiting', '9'))).toBe(10)
-  expect(engineCapacity(read('--engineUrl', 'http://x', '--engineRequests', '400'))).toBe(400)
+  const embedded = engineOf([chat, { ...chat, id: 'other' }], '--maxWaiting', '9')
+  expect(workerCapacity(1024, embedded)).toBe(40)
+  const served = read('--engineUrl', 'http://x', '--engineRequests', '400')
+  expect(workerCapacity(10_000, served)).toBe(1600)
+  expect(workerCapacity(1024, served)).toBe(1024)
 })

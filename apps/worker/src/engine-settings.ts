@@ -119,8 +119,19 @@ export function readEngineSettings(values: FlagValues<typeof engineFlags>): Engi
   }
 }
 
+/** Padding outlasts most generations: a stream is open about this many times as long as the engine works on it. */
+const streamsPerGeneration = 4
+
+/**
+ * Requests that the gateway may have open here at once. Most of them are padding, of which the gateway is not
+ * to know; what is too much for the engine is refused by the engine.
+ */
+export function workerCapacity(maxRequests: number, choice: EngineChoice): number {
+  return Math.min(maxRequests, streamsPerGeneration * engineCapacity(choice))
+}
+
 /** Requests that any model of the engine takes at once, before it tells more to come back. */
-export function engineCapacity(choice: EngineChoice): number {
+function engineCapacity(choice: EngineChoice): number {
   switch (choice.kind) {
     case 'embedded':
       return choice.maxWaiting + 1

@@ -12,7 +12,7 @@ import {
   listen,
 } from '@privatemode/service'
 import { workerHandler } from './app.ts'
-import { type EngineChoice, engineCapacity } from './engine-settings.ts'
+import { type EngineChoice, workerCapacity } from './engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
 import { MeteredEngine } from './metrics/metered-engine.ts'
@@ -122,7 +122,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,
     relayKeys,
-    capacity: Math.min(settings.maxRequests, engineCapacity(settings.engine)),
+    capacity: workerCapacity(settings.maxRequests, settings.engine),
     fetch: toGateway.fetch,
     log,
     state: async () => ({

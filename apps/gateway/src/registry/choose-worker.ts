@@ -2,7 +2,7 @@
 import type { ViewedWorker } from './worker-view.ts'
 
 /** A candidate must be this much less loaded (share of capacity) to win over the client's order. */
-const margin = 0.25
+const margin = 0.1
 
 /**
  * Power of two choices among the live candidates, with a bias: the client puts the worker first

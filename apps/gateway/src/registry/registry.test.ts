@@ -145,9 +145,10 @@ const order = (candidates: ViewedWorker[], random = 0) =>
   orderCandidates(candidates, 1000, () => random).map((entry) => entry.worker.id)
 
 test("the client's first choice is taken unless another is clearly less loaded", () => {
-  expect(order([viewed('w_a', 1), viewed('w_b', 1)])).toEqual(['w_a', 'w_b'])
-  expect(order([viewed('w_a', 2), viewed('w_b', 1)])).toEqual(['w_a', 'w_b'])
-  expect(order([viewed('w_a', 3), viewed('w_b', 1)])).toEqual(['w_b', 'w_a'])
+  const of = (id: string, active: number) => viewed(id, active, { capacity: 20 })
+  expect(order([of('w_a', 1), of('w_b', 1)])).toEqual(['w_a', 'w_b'])
+  expect(order([of('w_a', 2), of('w_b', 1)])).toEqual(['w_a', 'w_b'])
+  expect(order([of('w_a', 4), of('w_b', 1)])).toEqual(['w_b', 'w_a'])
 })
 
 test('the rival is drawn at random', () => {

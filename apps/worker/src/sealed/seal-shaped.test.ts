@@ -7,7 +7,7 @@ import { type StreamShape, shapedUnits, shapeOf } from './traffic-shape.ts'
 
 const shape: StreamShape = {
   ...{ tickMs: 2, unitBytes: 256, leastUnits: 8, growth: 2, marksWhole: true },
-  ...{ startsAtOnce: false, patienceTicks: 8, burstTicks: 16 },
+  ...{ startsAfterMs: 60_000, patienceTicks: 8, burstTicks: 16 },
 }
 
 async function shaped(
@@ -170,8 +170,8 @@ test('lengths grow by powers', () => {
     8, 8, 16, 16, 32, 128,
   ])
   expect(shapeOf('off').stream).toBeUndefined()
-  expect(shapeOf('default').stream).toMatchObject({ marksWhole: true, startsAtOnce: false })
-  expect(shapeOf('strict').stream).toMatchObject({ marksWhole: false, startsAtOnce: true })
+  expect(shapeOf('default').stream).toMatchObject({ marksWhole: true, startsAfterMs: 250 })
+  expect(shapeOf('strict').stream).toMatchObject({ marksWhole: false, startsAfterMs: 0 })
 })
 
 test('that the body has gone out is told when it has, and not when only padding is cut', async () => {
@@ -216,7 +216,7 @@ test('an answer that has not begun is padding, and the time at which it begins d
     // It is here only because frames were sent before there was an answer.
     if (sent.length === 4) begun.resolve({ out, pieces: pieces(['all of it']) })
   }
-  const long = { ...shape, leastUnits: 64, startsAtOnce: true, marksWhole: false }
+  const long = { ...shape, leastUnits: 64, startsAfterMs: 0, marksWhole: false }
   await sealFromStart(out.sealer, begun.promise, long, sink)
   const bytes = joinBytes(sent)
   expect(kinds(await open(bytes))).toEqual(['head', 'data', 'end'])

@@ -28,7 +28,7 @@ const frameRoom = 2 * recordOverhead
 /** An answer that has begun. */
 export type Begun = { readonly out: Outgoing; readonly pieces: AsyncIterable<Bytes> }
 
-/** Seals an answer whose first piece is there or about to be: it goes out with the head. */
+/** Seals an answer that has begun: its first piece goes out with the head, if it comes soon. */
 export function sealShaped(
   out: Outgoing,
   pieces: AsyncIterable<Bytes>,
@@ -76,7 +76,7 @@ class ShapedSealing {
   }
 
   async run(begun: Begun | Promise<Begun>): Promise<void> {
-    const { tickMs } = this.#shape
+    const { tickMs, startsAfterMs } = this.#shape
     if (begun instanceof Promise) {
       begun.then(
         (known) => this.#begin(known),
@@ -86,7 +86,8 @@ class ShapedSealing {
       )
     } else {
       this.#begin(begun)
-      await this.#waiting.untilAny()
+      const late = untilTick(Math.ceil(performance.now() + startsAfterMs))
+      await Promise.race([this.#waiting.untilAny(), late])
     }
     await this.#send([this.#sealer.prelude, await this.#sealFrame(1)])
     for (let due = alignTick(performance.now() + tickMs, tickMs); !this.#isOver(); ) {

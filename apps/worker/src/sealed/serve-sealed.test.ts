@@ -69,12 +69,17 @@ class TestService {
     return establishSession({ workerId, sealKey, statementDigest } as unknown as AttestedWorker)
   }
 
-  async ask(shape: TrafficShape, signal = new AbortController().signal, session = this.session()) {
+  async ask(
+    shape: TrafficShape,
+    signal = new AbortController().signal,
+    session = this.session(),
+    stream = true,
+  ) {
     const requestId = new Uint8Array(16).fill(++this.#requests)
     const fixed = { method: 'POST', path, model: chatModel.id }
     const context: RequestContext = { ...fixed, requestId, issuedAtMs: this.nowMs }
     const messages = [{ role: 'user', content: 'say it' }]
-    const body = encodeText(JSON.stringify({ model: chatModel.id, messages, stream: true }))
+    const body = encodeText(JSON.stringify({ model: chatModel.id, messages, stream }))
     const head = { headers: {}, shape }
     const sealed = await sealRequest(nativeCrypto, [await session], context, head, body)
     const ids = { requestId: formatHex(requestId), keyRef: 'k', admission: 'a'.repeat(64) }
@@ -199,4 +204,36 @@ test('a strict stream begins before the engine answers, and is booked if it is g
   held.resolve()
   await until(() => worker.booked.length > 0)
   expect(worker.booked).toMatchObject([{ outcome: 'aborted' }])
+})
+
+/** Whether so many more bytes are what more units up to the next lengths of the short shape take. */
+function isLonger(bytes: number): boolean {
+  const { unitBytes, leastUnits, growth } = short('default').stream!
+  const unit = unitBytes + 21 // a frame's length and tag
+  const steps = [0, 1, 2, 3, 4, 5].map((power) => (growth ** power - 1) * leastUnits * unit)
+  return steps.includes(bytes)
+}
+
+test('a whole answer that takes its time looks like a stream, and its reader does not wait for the padding', async () => {
+  const { resolve, promise: ready } = Promise.withResolvers<void>()
+  const deltas = [{ content: 'all of it' }]
+  const worker = new TestService(new ScriptedEngine({ deltas, before: () => ready }))
+  const asked = await worker.ask('default', undefined, undefined, false) // answered while it is not ready
+  resolve()
+  const [read, counted] = asked.body.tee()
+  expect(await readUntil({ ...asked, body: read }, 'whole')).toContain('all of it')
+  const stream = await lengthOf(await new TestService().ask('default'))
+  // A busy machine needs a longer one at most.
+  expect(isLonger((await lengthOf({ ...asked, body: counted })) - stream)).toBe(true)
+})
+
+test('a whole answer that is ready at once is one frame', async () => {
+  const worker = new TestService()
+  const shapeOf = (name: TrafficShape) => {
+    const { stream, whole } = short(name)
+    return { stream, whole: whole && { ...whole, streamAfterMs: 600_000 } }
+  }
+  Object.assign(worker.service, { shapeOf })
+  const asked = await worker.ask('default', undefined, undefined, false)
+  expect(await lengthOf(asked)).toBeLessThan(9 * 1024)
 })

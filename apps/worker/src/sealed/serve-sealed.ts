@@ -82,17 +82,17 @@ export async function serveSealed(
   const shape = (service.shapeOf ?? shapeOf)(opened.head.shape)
   const init = { headers: { 'content-type': sealedMediaType } }
   const facts = { service, opened, view, startedAtMs, ended }
-  if (shape.stream?.startsAtOnce === true && asksForStream(opened.body)) {
-    const exchange = new SealedExchange(facts, await opened.sealAnswer())
-    const given = answer(request, service.engine, abort.signal)
-    return new Response(await exchange.streamFromStart(given, shape.stream, abort), init)
-  }
   // Keys for the answer are derived while the engine works: its first token does not wait for them.
-  const [given, sealer] = await Promise.all([
-    answer(request, service.engine, abort.signal),
+  const asked = answer(request, service.engine, abort.signal)
+  const [soon, sealer] = await Promise.all([
+    untilLate(asked, lateAfterMs(shape, opened)),
     opened.sealAnswer(),
   ])
   const exchange = new SealedExchange(facts, sealer)
+  if (soon === undefined && shape.stream !== undefined) {
+    return new Response(await exchange.streamFromStart(asked, shape.stream, abort), init)
+  }
+  const given = soon ?? (await asked)
   // An error in place of a stream looks like the shortest one.
   const isStream =
     !(given.body instanceof Uint8Array) ||
@@ -100,6 +100,29 @@ export async function serveSealed(
   if (isStream) return new Response(await exchange.stream(given, shape.stream, abort), init)
   await untilRelease(shape.whole, request.path, startMs, abort.signal)
   return new Response(await exchange.sealWhole(given, shape.whole, abort.signal.aborted), init)
+}
+
+/** When an answer that has not begun is sent as padding, because a watcher could see how long it took. */
+function lateAfterMs(shape: Shape, { context, body }: OpenedRequest): number | undefined {
+  if (asksForStream(body)) return shape.stream?.startsAfterMs
+  return otherPaths.has(context.path) ? undefined : shape.whole?.streamAfterMs
+}
+
+/** The answer, or `undefined` if it takes longer. */
+async function untilLate(
+  given: Promise<ApiAnswer>,
+  afterMs: number | undefined,
+): Promise<ApiAnswer | undefined> {
+  if (afterMs === undefined) return await given
+  given.catch(() => {}) // told to whoever reads the stream
+  if (afterMs === 0) return undefined
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, afterMs)
+  try {
+    return await Promise.race([given, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** What cannot be read is answered with an error, which no client takes for a stream. */

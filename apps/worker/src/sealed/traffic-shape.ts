@@ -20,8 +20,11 @@ export type StreamShape = {
   readonly growth: number
   /** Tell the client at once when the body is whole, so that only the watcher waits for the end. */
   readonly marksWhole: boolean
-  /** Frames go out as soon as the request is there: not even the time to the first token shows. */
-  readonly startsAtOnce: boolean
+  /**
+   * Frames go out this long after the request, whether the engine has said something or not: a longer time
+   * to the first token does not show. What comes sooner goes out at once.
+   */
+  readonly startsAfterMs: number
   /** The engine is faster than the clock if more than a tick carries waits for so many ticks, */
   readonly patienceTicks: number
   /** or if more waits than goes out in so many: nobody wants to wait for that. */
@@ -36,6 +39,11 @@ export type WholeShape = {
   readonly textAfterMs: number
   /** The same for answers that no text is generated for: embeddings, counts of tokens. */
   readonly otherAfterMs: number
+  /**
+   * A text that takes longer than this to generate goes out on the clock of streams, padding first: when it
+   * was ready does not show, and its reader hardly waits. What is ready sooner is one frame, at once.
+   */
+  readonly streamAfterMs: number | undefined
 }
 
 const shapes: { readonly [name in TrafficShape]: Shape } = {
@@ -43,19 +51,25 @@ const shapes: { readonly [name in TrafficShape]: Shape } = {
   default: {
     stream: {
       // Some 100 tokens a second.
-      ...{ tickMs: 50, unitBytes: 1280, leastUnits: 128, growth: 2 },
-      ...{ marksWhole: true, startsAtOnce: false, patienceTicks: 24, burstTicks: 20 },
+      ...{ tickMs: 50, unitBytes: 1280, leastUnits: 320, growth: 2 },
+      ...{ marksWhole: true, startsAfterMs: 250, patienceTicks: 24, burstTicks: 20 },
     },
-    whole: { leastBytes: 8 * 1024, growth: 4, textAfterMs: 0, otherAfterMs: 0 },
+    whole: {
+      ...{ leastBytes: 8 * 1024, growth: 4, textAfterMs: 0, otherAfterMs: 0 },
+      streamAfterMs: 250,
+    },
   },
   // What an application does once it has its answer can be seen, too: it gets the end late.
   strict: {
     stream: {
       // Some 160 tokens a second.
       ...{ tickMs: 50, unitBytes: 2048, leastUnits: 1280, growth: 4 },
-      ...{ marksWhole: false, startsAtOnce: true, patienceTicks: 48, burstTicks: 64 },
+      ...{ marksWhole: false, startsAfterMs: 0, patienceTicks: 48, burstTicks: 64 },
     },
-    whole: { leastBytes: 256 * 1024, growth: 4, textAfterMs: 60_000, otherAfterMs: 1_000 },
+    whole: {
+      ...{ leastBytes: 256 * 1024, growth: 4, textAfterMs: 60_000, otherAfterMs: 1_000 },
+      streamAfterMs: undefined,
+    },
   },
 }
 
