@@ -12,6 +12,8 @@ export type LengthChoice = {
   /** No answer is on the wire for a shorter time; longer ones for this times a power of the growth. */
   readonly leastSeconds: number
   readonly growth: number
+  /** How often an answer gets the next length instead of its own, by chance. */
+  readonly randomShare?: number
 }
 
 export type LengthLeak = LengthChoice & {
@@ -29,18 +31,23 @@ const [leastTokens, mostTokens, middleTokens] = [12, 2_563, 175]
 export const choices: readonly LengthChoice[] = [
   { leastSeconds: 0.05, growth: 1.02 },
   { leastSeconds: 3.2, growth: 2 },
-  { leastSeconds: 3.2, growth: 4 },
   { leastSeconds: 6.4, growth: 2 },
+  { leastSeconds: 6.4, growth: 2, randomShare: 0.5 },
   { leastSeconds: 6.4, growth: 4 },
   { leastSeconds: 12.8, growth: 2 },
-  { leastSeconds: 20, growth: 4 },
+  { leastSeconds: 12.8, growth: 2, randomShare: 0.5 },
+  { leastSeconds: 12.8, growth: 4 },
+  { leastSeconds: 16, growth: 2 },
+  { leastSeconds: 16, growth: 4 },
+  { leastSeconds: 25.6, growth: 2 },
   { leastSeconds: 32, growth: 4 },
   { leastSeconds: 64, growth: 4 },
 ]
 
 export function lengthCurve(population: Population, seed = 1): LengthLeak[] {
-  const answers = drawAnswers(population, seededRandom(seed), 2_000)
-  return choices.map((choice) => judge(answers, population.topics, choice))
+  const random = seededRandom(seed)
+  const answers = drawAnswers(population, random, 2_000)
+  return choices.map((choice) => judge(answers, population.topics, choice, random))
 }
 
 export type DrawnAnswer = {
@@ -68,14 +75,20 @@ export function drawAnswers(
   return answers
 }
 
-function judge(answers: readonly DrawnAnswer[], topics: number, choice: LengthChoice): LengthLeak {
-  const { leastSeconds, growth } = choice
+function judge(
+  answers: readonly DrawnAnswer[],
+  topics: number,
+  choice: LengthChoice,
+  random: Random,
+): LengthLeak {
+  const { leastSeconds, growth, randomShare = 0 } = choice
   const classes = new Map<number, DrawnAnswer[]>()
   let sum = 0
   for (const answer of answers) {
-    const steps = Math.ceil(
+    const own = Math.ceil(
       Math.log(Math.max(1, answer.seconds / leastSeconds)) / Math.log(growth) - 1e-9,
     )
+    const steps = randomShare > 0 && random.next() < randomShare ? own + 1 : own
     const inClass = classes.get(steps) ?? []
     inClass.push(answer)
     classes.set(steps, inClass)

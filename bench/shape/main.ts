@@ -5,7 +5,7 @@
  * all frames between proxy and gateway, lets classifiers guess from them, and writes
  * docs/traffic-shape.md. See there for what the figures mean. `--record FOLDER` only records, which
  * wants a quiet machine; `--train FOLDER` does the rest, whenever and wherever there is time.
- * `--wire FOLDER` is the study of both legs with the official client: packets instead of frames.
+ * `--wire FOLDER` is the study of both legs with the official clients: packets instead of frames.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -37,10 +37,8 @@ const { values: options } = parseArgs({
     train: { type: 'string' },
     /** Only the study of packets on both legs, recorded into this folder. */
     wire: { type: 'string' },
-    /** For it: answers of each topic in each cell, topics, and the speed of the engine. */
+    /** For it: answers of each of 7 topics in each row of the main table. */
     perTopic: { type: 'string', default: '45' },
-    topics: { type: 'string', default: '7' },
-    tokensPerSecond: { type: 'string', default: '50' },
     /** Only write the document, from the results of the last training. */
     report: { type: 'boolean', default: false },
   },
@@ -87,8 +85,6 @@ async function studyWire(folder: string): Promise<void> {
   const judgedPath = join(folder, 'wire-judged.json')
   const facts = {
     perTopic: Number(options.perTopic),
-    topics: Number(options.topics),
-    tokensPerSecond: Number(options.tokensPerSecond),
     concurrency: Number(options.concurrency),
     seed: Number(options.seed),
   }
@@ -101,7 +97,7 @@ async function studyWire(folder: string): Promise<void> {
   await attack('wire_attack.py', [samplesPath, judgedPath])
   const wire = {
     ...JSON.parse(readFileSync(factsPath, 'utf8')),
-    cells: JSON.parse(readFileSync(judgedPath, 'utf8')),
+    ...JSON.parse(readFileSync(judgedPath, 'utf8')),
   }
   writeFileSync(resultsPath, `${JSON.stringify({ ...readResults(), wire }, null, 2)}\n`)
 }

@@ -23,8 +23,8 @@ guesses reach a little more than the base rate, and more in resamples; "above bl
 resamples, and says "at chance" where its interval reaches zero. For the lengths of tokens the attacker is told how many there are, and
 guesses each from the frames around its place; chance is what can be said without frames.
 
-\`npm run task -- study:shape --wire FOLDER\` is another study: packets instead of frames, on both legs, with the official client, streams and
-whole answers of 12 to 2,563 tokens. \`npm test\` has a short form of the worst attack: official clients, which close their connection at the last event, against resets and
+\`npm run task -- study:shape --wire FOLDER\` is another study: packets instead of frames, on both legs, with the official clients of OpenAI and
+Anthropic for JavaScript and Python; streams and whole answers of 12 to 2,563 tokens, tools, errors, embeddings and conversations. \`npm test\` has a short form of the worst attack: official clients, which close their connection at the last event, against resets and
 sizes on the wire (\`test/shape\`).
 
 The attack works: without shaping it knows most lengths of tokens (where two share a frame, only their sum) and most topics. The goals
@@ -32,14 +32,23 @@ are for \`default\` no more than 0.1 above the base rate, lengths of tokens at c
 \`strict\` chance in both and at most 0.1.
 `
 
-export const wireText = `## Both legs, with the official client
+export const wireText = `## Both legs, with the official clients
 
-\`npm run task -- study:shape --wire FOLDER\` records packets: the official OpenAI client asks, answers have 12 to 2,563 tokens, and a relay on
-TCP notes time and size of every piece and when connections close, between proxy and gateway and between a plain HTTPS client and the
-proxyless endpoint. Three kinds of classifier guess the topic (area under the precision-recall curve, mean of all topics), extremely
-randomized trees the number of tokens (R² of its logarithm; below zero is worse than always guessing the mean), all in five folds with
-95 % intervals from resamples. Beside them stands what the class of the answer's length alone tells.
-\`--perTopic\`, \`--topics\` and \`--tokensPerSecond\` choose another size, 24 topics or another engine.
+\`npm run task -- study:shape --wire FOLDER\` records packets: the official OpenAI and Anthropic clients for JavaScript and Python ask in turn,
+answers have 12 to 2,563 tokens at 50 tokens a second, and a relay on TCP notes time and size of every piece and when connections
+close, between proxy and gateway and between a plain HTTPS client and the proxyless endpoint. Three kinds of classifier guess the topic (area under the
+precision-recall curve, mean of all topics), extremely randomized trees the number of tokens (R² of its logarithm; below zero is worse
+than always guessing the mean), all in five folds with 95 % intervals from resamples. Beside them is what the class of the answer's
+length alone tells an ideal attacker, who knows how often each topic has each length. "Cut" are answers whose connection was closed
+before their end.
+
+All calls are made in random order. An earlier recording went topic by topic on a machine whose load grew: it showed a leak in the times of
+strict answers that was the load.
+`
+
+export const wireOthers = `24 topics, engines of other speeds, and other kinds of calls. "R²" is of the number of tokens; for embeddings it is of the number of
+inputs, for conversations of the number of tokens of the answer before, guessed from the next request. "Topics" of errors are errors and
+answers of 12 to 26 tokens; of embeddings, the number of inputs as a power of two. Tool calls come from the model server in one piece.
 `
 
 export const curveText = `## How lengths were chosen
@@ -50,12 +59,23 @@ of 25. "Explained" is the share of the variance of the logarithm of the number o
 a second. \`bench/shape/length-curve.ts\` computes it.
 `
 
-export const curveChoice = `\`default\` is 6.4 s and growth by two between client and worker: below the goal of 0.1 for topics at 12 % more bytes than 3.2 s. It
-misses the goal of 0.5 for R²: 12.8 s would reach it, but streams keep their place in a worker's capacity while they are padded,
-so that short answers would take four times the places that they took with 3.2 s. \`strict\` is 64 s and growth by four: one length for
-all answers here. Proxyless clients have to wait for the padding, so their \`default\` is 3.2 s; their \`strict\` is that of the worker.
-At 10 tokens a second 64 s are 640 tokens, and longer answers show; engines faster than 100 tokens a second (160 if strict) get
-a faster clock, and the first length then holds as many bytes.
+export const curveChoice = `\`default\` is 16 s and growth by two, on both legs: the first choice that reaches both goals with something to spare. \`strict\` is 64 s
+and growth by four: one length for all answers here. Chance does less than a longer least length for the same bytes.
+
+What \`default\` costs a person: through the proxy or the SDK nothing but bytes, since the answer is passed on as it comes and the padding is
+read in the background, also for answers that are not streamed. A program that uses the SDK and ends at once stays for the rest of the padding. A
+plain HTTPS client of the proxyless endpoint gets the text as it comes as well, but the end of a stream (finish reason, usage, \`[DONE]\`)
+only with the end of the padding: 16 s after the request at the earliest. No shorter wait reaches the goals, as the table shows: whoever
+sees when short answers end knows how long they are. Where agents wait for that end at every step, use the proxy, or \`--trafficShape off\`
+for the endpoint. Answers that are not streamed are not held back on that leg, so their time shows there (R² near 1): to hide it
+would make every call take 16 s, which is what \`strict\` is for.
+
+Streams keep their place in a worker while they are padded, so a worker offers four times as many places as its engine has; the
+engine itself refuses what is too much for it. A limit on requests at once, of a key or an account, counts padded streams.
+`
+
+export const speedText = `The lengths are times, so slow engines show more of long answers. The same for other engines; those faster than 100 tokens a second
+(160 if strict) get a faster clock, and the first length then holds as many bytes.
 `
 
 export const remains = `## What stays visible
@@ -63,19 +83,20 @@ export const remains = `## What stays visible
 - That a request was made, when, with which key, to which model and endpoint, and how many follow one another.
 - The class of a request's length: 4, 16, 64, 256 KiB and multiples of 256 KiB by default; 64 KiB, 256 KiB and multiples of 1 MiB if
   strict. The conversation so far is in it, but it takes many turns from one class to the next.
-- By default, the time to the first frame: how long the prompt took to be read, and so whether it was cached. If strict, frames begin with
-  the request; on the way to a proxyless client the first byte comes 4 s × 2ⁿ after it.
-- The class of an answer's length: 128 × 2ⁿ units of 1.25 KiB by default, 1280 × 4ⁿ of 2 KiB if strict.
+- By default, the time to the first frame up to 250 ms; from then on padding is sent, so that a longer prompt, or a tool call that comes
+  in one piece, does not show. If strict, frames begin with the request. On the way to a proxyless client the first byte comes with the
+  first frame of the answer, if strict 4 s × 2ⁿ after the request.
+- The class of an answer's length: 320 × 2ⁿ units of 1.25 KiB by default, 1280 × 4ⁿ of 2 KiB if strict.
 - The pace class: an engine with more than some 100 tokens a second (160 if strict) gets twice the bytes, from the moment when that
   shows. Near that speed, or on a machine without time, long answers double the pace and short ones do not: lengths show.
 - By default, what an application does once it has its answer: an agent that asks again at once shows when the answer was whole.
   \`strict\` holds back everything from the finish reason on, so every streamed call takes 64 s or more; the text itself is not held back.
-- By default, the time of an answer that is not streamed; its length is one of 8, 32, 128, 256 KiB and so on. If strict, it is released
-  60 or 240 s after the request (later ones when they are ready), embeddings 1 s × 4ⁿ after it.
+- By default, whether an answer that is not streamed took less than 250 ms; later ones look like streams between client and worker. To a
+  proxyless client, the time that it took; its length is one of 8, 32, 128, 512 KiB and so on. If strict, it is released 60 or 240 s after
+  the request (later ones when they are ready), embeddings 1 s × 4ⁿ after it.
 - The number of embedding inputs, as far as the classes of request and answer tell it: within a factor of four by default.
 - That a client gave up in mid-answer, or that an answer broke. A client that leaves with the whole answer does not show: the proxy and
   the SDK read the padding on, up to 4,096 answers, 64 MiB and 15 minutes each in one process of the proxy.
 - To the gateway, exact counts of tokens: it writes the bill. They tell more than the shaped frames do.
-- On the way from a plain HTTPS client to the proxyless endpoint: the lengths of requests, and by default a finer class of the answer's
-  length (80 KiB × 2ⁿ).
+- On the way from a plain HTTPS client to the proxyless endpoint: the lengths of requests, and so the growth of a conversation.
 `

@@ -3,8 +3,24 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LengthLeak, lengthCurve } from './length-curve.ts'
 import { plotTopics } from './plot.ts'
-import { curveChoice, curveText, introduction, remains, wireText } from './report-text.ts'
-import type { Interval, Judged, Recording, Results, SetResult, WireResult } from './results.ts'
+import {
+  curveChoice,
+  curveText,
+  introduction,
+  remains,
+  speedText,
+  wireOthers,
+  wireText,
+} from './report-text.ts'
+import type {
+  Interval,
+  Judged,
+  Recording,
+  Results,
+  SetResult,
+  WireCell,
+  WireResult,
+} from './results.ts'
 
 const modes = ['off', 'default', 'strict'] as const
 
@@ -16,8 +32,8 @@ export function writeReport(results: Results, folder: string): void {
 }
 
 export function formatReport({ note, recording, scripted = {}, embedded, wire }: Results): string {
-  const parts = [introduction, curveText, curveTable(), curveChoice]
-  if (wire !== undefined) parts.push(wireText, wireLine(wire), wireTable(wire))
+  const parts = [introduction, curveText, curveTable(), curveChoice, speedText, speedTable()]
+  if (wire !== undefined) parts.push(wireText, wireLine(wire), wireTables(wire))
   parts.push('## Conversations, frame by frame\n')
   if (note !== undefined) parts.push(`**${note}**\n`)
   if (recording !== undefined) parts.push(recordingLine(recording, scripted))
@@ -39,28 +55,45 @@ export function formatReport({ note, recording, scripted = {}, embedded, wire }:
   return parts.join('\n')
 }
 
-function wireLine({ at, load, perTopic, topics, tokensPerSecond }: WireResult): string {
+function wireLine({ at, load, perTopic, concurrency, slowdown, cells }: WireResult): string {
+  const calls = cells.reduce((sum, { samples }) => sum + samples, 0)
   return (
-    `Recorded on ${at.slice(0, 10)}: ${topics} topics, ${perTopic} answers of each in every row, ${tokensPerSecond} tokens a second, ` +
-    `load ${load.toFixed(1)} at the end.\n`
+    `Recorded on ${at.slice(0, 10)}: ${calls} calls in random order, ${concurrency} at a time; ${perTopic} answers of each topic in a row of ` +
+    `the first table. The machine had other work (load ${load.toFixed(0)}): unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.\n`
   )
 }
 
-function wireTable({ cells }: WireResult): string {
-  const rows = cells.map(({ leg, kind, shape, ...cell }) => {
+function wireTables({ cells }: WireResult): string {
+  const main = cells.filter(({ set }) => set === 'main')
+  const others = cells.filter(({ set }) => set !== 'main')
+  const order = ({ leg, kind, shape }: WireCell) =>
+    [leg === 'sealed' ? 0 : 1, kind === 'stream' ? 0 : 1, modes.indexOf(shape)].join('')
+  main.sort((a, b) => order(a).localeCompare(order(b)))
+  return [wireTable(main, false), wireOthers, wireTable(others, true)].join('\n')
+}
+
+function wireTable(cells: readonly WireCell[], named: boolean): string {
+  const rows = cells.map(({ set, leg, kind, shape, ...cell }) => {
     const { trees, forest, logistic } = cell.topics
+    const { area, explained } = cell.byLengthClass
     return [
-      ...[legNames[leg], kind === 'stream' ? 'stream' : 'not streamed', shape, cell.samples],
-      ...[cell.blind.toFixed(3), shown(trees), shown(forest), shown(logistic)],
-      ...[shown(cell.tokens), cell.byLengthClass.toFixed(2), cell.resets],
-      ...[kib(cell.downBytes), seconds(cell.totalMs)],
+      ...(named ? [set] : [kind === 'stream' ? 'stream' : 'not streamed']),
+      ...[
+        legNames[leg],
+        shape,
+        cell.samples,
+        `${cell.baseRate.toFixed(3)}, ${cell.blind.toFixed(3)}`,
+      ],
+      ...[shown(trees), shown(forest), shown(logistic), area.toFixed(3)],
+      ...[shown(cell.tokens), explained.toFixed(2), cell.resets],
+      ...[kib(cell.downBytes), seconds(cell.wireMs), seconds(cell.totalMs)],
     ]
   })
   return table(
     [
-      ...['leg', 'answers', 'shape', 'number', 'blind guesses'],
-      ...['boosted trees', 'random forest', 'logistic regression'],
-      ...['R² of tokens', 'R² by length class alone', 'cut', 'KiB', 'application waits, s'],
+      ...[named ? 'study' : 'answers', 'leg', 'shape', 'number', 'base rate, blind guesses'],
+      ...['boosted trees', 'random forest', 'logistic regression', 'length class alone'],
+      ...['R²', 'R² by length class alone', 'cut', 'KiB', 'on the wire, s', 'application waits, s'],
     ],
     rows,
   )
@@ -80,8 +113,10 @@ function recordingLine(recording: Recording, scripted: SetResult): string {
 }
 
 function curveTable(): string {
-  const row = ({ leastSeconds, growth, ...leak }: LengthLeak) => [
-    ...[`${leastSeconds} s`, growth, leak.areaAboveBase.toFixed(3), leak.worstTopic.toFixed(2)],
+  const row = ({ leastSeconds, growth, randomShare, ...leak }: LengthLeak) => [
+    `${leastSeconds} s`,
+    randomShare === undefined ? growth : `${growth}, and the next one by chance (${randomShare})`,
+    ...[leak.areaAboveBase.toFixed(3), leak.worstTopic.toFixed(2)],
     ...[leak.explained.toFixed(2), leak.meanSeconds.toFixed(1), Math.round(leak.meanSeconds * 25)],
   ]
   const curve = lengthCurve({ topics: 7, tokensPerSecond: 50 })
@@ -91,6 +126,30 @@ function curveTable(): string {
       ...['explained', 'mean s on the wire', 'KiB'],
     ],
     curve.map(row),
+  )
+}
+
+/** The chosen lengths with engines of other speeds. */
+function speedTable(): string {
+  const rows = [10, 25, 50, 100].map((tokensPerSecond) => {
+    const curve = lengthCurve({ topics: 7, tokensPerSecond })
+    const cells = [
+      { leastSeconds: 16, growth: 2 },
+      { leastSeconds: 64, growth: 4 },
+    ].flatMap(({ leastSeconds, growth }) => {
+      const found = curve.find((one) => one.leastSeconds === leastSeconds && one.growth === growth)
+      const { areaAboveBase = 0, explained = 0 } = found ?? {}
+      return [areaAboveBase.toFixed(3), explained.toFixed(2)]
+    })
+    return [tokensPerSecond, ...cells]
+  })
+  return table(
+    [
+      'tokens a second',
+      ...['default: topics, above the base rate', 'explained'],
+      ...['strict: topics, above the base rate', 'explained'],
+    ],
+    rows,
   )
 }
 

@@ -73,20 +73,22 @@ export type Results = {
   readonly wire?: WireResult
 }
 
-/** The study of packets on both legs, with the official client. */
+/** The study of packets on both legs, with the official clients. */
 export type WireResult = {
   readonly at: string
   /** Of the machine, at the end. */
   readonly load: number
   readonly perTopic: number
-  readonly topics: number
-  readonly tokensPerSecond: number
+  readonly concurrency: number
+  /** How much longer unshaped answers took than they were scripted to. */
+  readonly slowdown: number
   readonly cells: readonly WireCell[]
 }
 
 export type WireCell = {
+  readonly set: string
   readonly leg: 'sealed' | 'proxyless'
-  readonly kind: 'stream' | 'whole'
+  readonly kind: 'stream' | 'whole' | 'tools' | 'error' | 'embeddings' | 'conversation'
   readonly shape: 'off' | 'default' | 'strict'
   readonly samples: number
   readonly baseRate: number
@@ -95,10 +97,11 @@ export type WireCell = {
   readonly topics: { readonly [classifier in 'trees' | 'forest' | 'logistic']: Interval }
   /** R² of the logarithm of the number of tokens. */
   readonly tokens: Interval
-  /** The same from the class of the answer's length alone. */
-  readonly byLengthClass: number
+  /** What an ideal attacker has from the class of the answer's length alone. */
+  readonly byLengthClass: { readonly area: number; readonly explained: number }
   /** Answers whose connection was closed before their end. */
   readonly resets: number
   readonly downBytes: number
+  readonly wireMs: number
   readonly totalMs: number
 }

@@ -1,8 +1,7 @@
 """wire_attack.py SAMPLES RESULTS: guesses topic and number of tokens from packets on the network.
 
 Three kinds of classifier (boosted trees, random forest, logistic regression), five folds, intervals by
-resampling. Beside each figure stands what the class of length alone tells: all that an ideal attacker has
-if nothing but the number of bytes, rounded to a kibibyte, shows.
+resampling. Beside each figure is what the class of the answer's length alone tells an ideal attacker.
 """
 
 import json
@@ -35,6 +34,7 @@ def features(sample):
     return np.concatenate([
         [len(answer), sizes.sum(), np.log1p(sizes.sum()), times[0], times[-1], np.log1p(times[-1])],
         [times[-1] - times[0], packets[packets[:, 2] == 0][:, 1].sum(), sizes.max()],
+        [sample.get("firstRequestBytes", 0)],
         [-1 if reset is None else reset, -1 if reset is None else np.log1p(reset)],
         np.percentile(sizes, [5, 25, 50, 75, 95]),
         np.percentile(gaps, [5, 25, 50, 75, 95]),
@@ -84,23 +84,31 @@ def guess_tokens(rows, logs):
     return guessed
 
 
-def explained_by_class(samples, logs):
-    """Share of the variance between samples whose answers have the same length to a kibibyte or a tenth of it."""
-    sums = np.array([sum(size for _, size, down in one["packets"] if down) for one in samples])
-    classes = np.round(np.log2(np.maximum(sums, 1)) * 4)
+def class_of(sample):
+    """The length of the answer, as bytes in steps of a quarter of an octave: nothing else of it."""
+    return round(np.log2(max(1, sum(size for _, size, down in sample["packets"] if down))) * 4)
+
+
+def told_by_class(samples, labels, logs):
+    """What an ideal attacker knows who sees the class of the length and nothing else: area above base, and R²."""
+    classes = np.array([class_of(one) for one in samples])
     total = ((logs - logs.mean()) ** 2).sum()
-    between = sum(
-        (classes == one).sum() * (logs[classes == one].mean() - logs.mean()) ** 2
-        for one in np.unique(classes)
-    )
-    return float(between / total)
+    scores = np.zeros((len(labels), labels.max() + 1))
+    between = 0.0
+    for one in np.unique(classes):
+        own = classes == one
+        between += own.sum() * (logs[own].mean() - logs.mean()) ** 2
+        for topic in range(labels.max() + 1):
+            scores[own, topic] = (labels[own] == topic).mean()
+    return {"area": float(area(labels, scores)), "explained": float(between / total) if total > 0 else 0.0}
 
 
 def judge(samples, rng):
     rows = np.array([features(one) for one in samples])
     labels = np.array([one["topic"] for one in samples])
     logs = np.log([one["tokens"] for one in samples])
-    blind = np.mean([area(labels, rng.random((len(labels), labels.max() + 1))) for _ in range(100)])
+    width = int(labels.max()) + 1
+    blind = np.mean([area(labels, rng.random((len(labels), width))) for _ in range(100)])
     topics = {}
     for name, make in classifiers().items():
         scores = guess_topics(rows, labels, make)
@@ -109,31 +117,40 @@ def judge(samples, rng):
     guessed = guess_tokens(rows, logs)
     spread = interval(lambda chosen: r2_score(logs[chosen], guessed[chosen]), len(logs), rng)
     downs = [sum(size for _, size, down in one["packets"] if down) for one in samples]
+    wire = [one["packets"][-1][0] for one in samples]
     return {
         "samples": len(samples),
-        "baseRate": 1 / (int(labels.max()) + 1),
+        "baseRate": 1 / width,
         "blind": float(blind),
         "topics": topics,
         "tokens": {"mean": float(r2_score(logs, guessed)), **spread},
-        "byLengthClass": explained_by_class(samples, logs),
+        "byLengthClass": told_by_class(samples, labels, logs),
         "resets": sum(one["resetMs"] is not None for one in samples),
         "downBytes": float(np.mean(downs)),
+        "wireMs": float(np.mean(wire)),
         "totalMs": float(np.median([one["totalMs"] for one in samples])),
     }
+
+
+def slowdown(samples):
+    """How much longer unshaped answers took than they were scripted to: what the machine adds."""
+    own = [one for one in samples if (one["set"], one["shape"], one["kind"]) == ("main", "off", "stream")]
+    times = [one["packets"][-1][0] / (150 + one["tokens"] * one["paceMs"]) for one in own if one["tokens"] > 50]
+    return float(np.median(times)) if times else 1.0
 
 
 def main(path, results):
     with open(path, encoding="utf-8") as lines:
         samples = [json.loads(line) for line in lines]
     rng = np.random.default_rng(1)
-    report = []
-    cells = sorted({(one["leg"], one["kind"], one["shape"]) for one in samples})
-    for leg, kind, shape in cells:
-        own = [one for one in samples if (one["leg"], one["kind"], one["shape"]) == (leg, kind, shape)]
-        report.append({"leg": leg, "kind": kind, "shape": shape, **judge(own, rng)})
-        print(leg, kind, shape, json.dumps(report[-1]["tokens"]), flush=True)
+    cells = []
+    key = lambda one: (one["set"], one["leg"], one["kind"], one["shape"])
+    for named in sorted({key(one) for one in samples}):
+        own = [one for one in samples if key(one) == named]
+        cells.append({**dict(zip(("set", "leg", "kind", "shape"), named)), **judge(own, rng)})
+        print(*named, json.dumps(cells[-1]["tokens"]), flush=True)
     with open(results, "w", encoding="utf-8") as file:
-        json.dump(report, file, indent=2)
+        json.dump({"slowdown": slowdown(samples), "cells": cells}, file, indent=2)
 
 
 if __name__ == "__main__":
