@@ -97,7 +97,7 @@ function History({ digest }: { readonly digest: string }) {
       {loaded.kind === 'ready' && <TimeLine entries={loaded.value} digest={digest} />}
       <p class="soft">
         That the newest entry is in the signed log was proved above. Older ones are shown as the
-        gateway serves them; the verify command reads and proves the whole log.
+        gateway serves them.
       </p>
     </>
   )
