@@ -1,15 +1,19 @@
 /** Reads from Bun's output which tests failed, and in which files. */
 
-/** The names of failed tests by file; '' holds those that stand under no file. */
+/** The names of failed tests by file, for one run or for several behind each other; '' holds those of no file. */
 export function failedFiles(output) {
   const files = new Map()
   let file = ''
+  let isRepeated = false
   for (const line of output.split('\n')) {
     const heading = /^(\S+\.test\.tsx?):$/.exec(line)
-    if (heading !== null) file = heading[1]
-    // The list that Bun repeats at the end of a long run stands under no file of its own.
-    if (/^\d+ tests (failed|skipped):$/.test(line)) break
-    if (line.startsWith('(fail) ')) {
+    if (heading !== null) {
+      file = heading[1]
+      isRepeated = false
+    }
+    // At the end of a long run Bun repeats what failed, under no file.
+    if (/^\d+ tests? (failed|skipped):$/.test(line)) isRepeated = true
+    if (line.startsWith('(fail) ') && !isRepeated) {
       const name = line.slice(7).replace(/ \[[\d.]+m?s\]$/, '')
       files.set(file, [...(files.get(file) ?? []), name])
     }

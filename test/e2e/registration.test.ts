@@ -82,9 +82,9 @@ test('a worker that knows the authority registers over TLS and renews its lease;
   await known.until(/registered at the gateway.*https:/)
   const [first] = await listed()
   await stranger.until(
-    /not registered at the gateway.*signed by an unknown authority.*Operator CA.*--gatewayCaPath/,
+    /registration at the gateway failed.*signed by an unknown authority.*Operator CA.*--gatewayCaPath/,
   )
-  await impostor.until(/not registered at the gateway.*status 401/)
+  await impostor.until(/registration at the gateway failed.*status 401/)
   const endMs = performance.now() + 60_000
   let [renewed, ...more] = await listed()
   while (renewed?.lease_until === first?.lease_until && performance.now() < endMs) {

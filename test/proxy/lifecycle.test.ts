@@ -88,7 +88,7 @@ describe('TLS', () => {
     expect(counts.good).toBeGreaterThan(10)
 
     writeFileSync(certPath, authority.issue(['localhost'], 'mismatched').certPem)
-    await proxy.logged('renewed TLS certificate is not usable')
+    await proxy.logged('renewed TLS certificate is unusable')
     expect(await subjectSeen(proxy.port, authority.certPem)).toBe('after')
     await proxy.stop()
   }, 240_000)
@@ -136,7 +136,7 @@ describe('SIGTERM and SIGINT', () => {
     const response = await post(proxy, chatPath, chat({ stream: true }))
     const read = response.text().catch((error: unknown) => error)
     proxy.signal('SIGTERM')
-    await proxy.logged('requests cut')
+    await proxy.logged('aborted requests at the end of the drain time')
     const end = await read
     expect(end instanceof Error || !String(end).includes('[DONE]')).toBe(true)
     expect(await proxy.exited).toBe(0)

@@ -2,6 +2,7 @@
 import { afterAll, expect } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
 import { unlessMissing } from '@privatemode/service/testing'
+import type { Locator } from 'playwright-core'
 import {
   formatPage,
   type PageFacts,
@@ -110,6 +111,41 @@ inBrowser(
   },
   120_000,
 )
+
+inBrowser(
+  'the page renews itself, unless somebody reads a detail of it, and says when the proxy is gone',
+  async () => {
+    const page = await browser!.newPage()
+    await page.clock.install()
+    let version = 'one'
+    let isGone = false
+    await page.route(server.url.href, (route) =>
+      isGone
+        ? route.abort()
+        : route.fulfill({ body: formatPage({ ...facts, version }), headers: pageHeaders }),
+    )
+    await page.goto(server.url.href)
+    const footer = page.locator('footer')
+    await expectText(footer, 'Version one.')
+    version = 'two'
+    await page.locator('summary').first().click()
+    await page.clock.runFor(16_000)
+    await expectText(footer, 'Version one.')
+    await page.locator('summary').first().click()
+    await page.evaluate('document.activeElement.blur()')
+    await page.clock.runFor(16_000)
+    await footer.filter({ hasText: 'Version two.' }).waitFor()
+    isGone = true
+    await page.clock.runFor(16_000)
+    await page.getByRole('status').filter({ hasText: 'does not answer any more' }).waitFor()
+    await page.close()
+  },
+  120_000,
+)
+
+async function expectText(locator: Locator, text: string): Promise<void> {
+  expect(await locator.textContent()).toContain(text)
+}
 
 inBrowser(
   'the page is styled and quiet under its own policy',

@@ -1,4 +1,4 @@
-/** The page at `/`: what was verified, for people. Made on the server, without a script. */
+/** The page at `/`: what was verified, for people. Made on the server; its one script renews it. */
 import { createHash } from 'node:crypto'
 import {
   type Check,
@@ -11,15 +11,19 @@ import {
 import { type ChainLink, describeChain, type LinkState } from '@privatemode/sdk/chain'
 import type { CacheCheck } from '../trust/cache-watch.ts'
 import type { Readiness } from '../trust/readiness.ts'
+import { pageScript } from './verification-script.ts'
 import { pageStyle } from './verification-style.ts'
 
-const styleHash = createHash('sha256').update(pageStyle).digest('base64')
+/** Seconds after which the page asks for itself again. */
+const renewSeconds = 15
+const script = pageScript.replace('RENEW_MS', String(renewSeconds * 1000))
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** No script, no frame, nothing from elsewhere: the page shows what the server wrote and can do nothing. */
+/** One style, one script that asks this proxy alone, no frame, nothing from elsewhere. */
 export const pageHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src ${hashOf(pageStyle)}; script-src ${hashOf(script)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 }
@@ -46,9 +50,6 @@ export function ownOrigin(host: string | undefined, isTls: boolean, port: number
   return `${isTls ? 'https' : 'http'}://${isHost ? host : `127.0.0.1:${port}`}`
 }
 
-/** Seconds after which the page is asked for again; no script is needed for that. */
-const renewSeconds = 15
-
 export function formatPage(facts: PageFacts): string {
   const { verification } = facts
   return `<!doctype html>
@@ -56,9 +57,9 @@ export function formatPage(facts: PageFacts): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="refresh" content="${renewSeconds}">
 <title>Privatemode proxy: verification</title>
 <style>${pageStyle}</style>
+<script type="module">${script}</script>
 </head>
 <body>
 <header><h1>Privatemode proxy</h1>${formatState(facts)}</header>

@@ -1,0 +1,18 @@
+/** The one script of the verification page: asks for the page again and puts in what is new. */
+
+/** A page that somebody is reading closely (an open detail, a selection, a focus) waits. */
+export const pageScript = `
+const renew = async () => {
+  const isRead = document.querySelector('details[open]') || document.activeElement !== document.body
+  if (document.hidden || isRead || getSelection().toString() !== '') return
+  const response = await fetch('/', { cache: 'no-store', redirect: 'error' })
+  const next = new DOMParser().parseFromString(await response.text(), 'text/html')
+  for (const name of ['header', 'main', 'footer'])
+    document.querySelector(name).replaceWith(next.querySelector(name))
+}
+setInterval(() => renew().catch(() => {
+  const state = document.querySelector('.state')
+  state.className = 'state bad'
+  state.textContent = 'This proxy does not answer any more: what this page shows is old.'
+}), RENEW_MS)
+`
