@@ -62,6 +62,22 @@ test('a limit for members counts all keys of one member together, fresh ones too
   expect((await gateway.seal(String(free.secret), [worker.id])).status).toBe(200)
 })
 
+test('a member has at most a hundred keys that work; one more takes the place of a revoked one', async () => {
+  const make = () => member.request('POST', 'keys', { name: 'one of many' })
+  let made = await make()
+  let last = ''
+  let count = 0
+  for (; made.status === 201 && count < 200; count++) {
+    last = String(((await made.json()) as { id: string }).id)
+    made = await make()
+  }
+  expect(made.status).toBe(409)
+  expect(count).toBeGreaterThan(80) // those of the tests before count as well
+  expect(count).toBeLessThanOrEqual(100)
+  expect((await member.request('DELETE', `keys/${last}`)).status).toBe(200)
+  expect((await make()).status).toBe(201)
+})
+
 test('members do not set these limits, nor do admins of other accounts', async () => {
   const wish = { member_limits: null, member_key_days: null }
   expect((await member.request('PATCH', 'accounts/acct_default', wish)).status).toBe(403)
