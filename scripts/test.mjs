@@ -46,7 +46,8 @@ function step(name, args) {
 /** Tests of whole programs mostly wait, so they run beside the others; their output comes after. */
 async function runLanes() {
   const waiting = [
-    ['test/browser/', 'test/clients/', 'test/sdk/'],
+    ['test/browser/'],
+    ['test/clients/', 'test/sdk/'],
     ['test/e2e/', 'test/hostile-client/', 'test/proxy/', 'test/secrets/', 'test/shape/'],
   ]
   const beside = waiting.map((paths) => {
@@ -72,7 +73,7 @@ async function runLanes() {
 }
 
 /**
- * Runs a few failed files once more, each alone: three lanes on a small machine can starve a test that is right.
+ * Runs a few failed files once more, each alone: four lanes on a small machine can starve a test that is right.
  * The run says so at its end; a test that fails alone has failed, and many failures are no accident.
  */
 async function tryAgain(first) {
