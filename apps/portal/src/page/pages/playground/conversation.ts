@@ -1,5 +1,5 @@
 /** Conversations: sealed in this browser, kept in this browser, encrypted at rest until the visitor signs out. */
-import type { ChatChunk, Receipt } from '@privatemode/sdk'
+import type { ApiStream, ChatChunk, Privatemode, Receipt } from '@privatemode/sdk'
 import { buildRequest, type ChatSettings } from '../../../chat/build-request.ts'
 import { describeFailure } from '../../../words/describe-failure.ts'
 import { createStore } from '../../store.ts'
@@ -31,7 +31,9 @@ export type Proof = {
   readonly receipt:
     | { readonly kind: 'verified'; readonly facts: ReceiptFacts }
     | { readonly kind: 'refused'; readonly reason: string }
-    /** The answer has not come to its end, so nobody signed for it. */
+    /** The answer is whole; its receipt follows the padding that hides how long it was. */
+    | { readonly kind: 'awaited' }
+    /** Nobody signed for it: the answer did not come to its end, or the page was left before the receipt. */
     | { readonly kind: 'none' }
 }
 
@@ -105,10 +107,21 @@ export async function restoreConversations(memberId: string): Promise<void> {
   const { all, currentId } = conversations.get()
   const begun = all.filter(({ turns }) => turns.length > 0)
   const empty = fresh()
-  const [first = empty, ...rest] = [...begun, ...kept.all.filter(({ turns }) => turns.length > 0)]
+  const earlier = kept.all.filter(({ turns }) => turns.length > 0).map(withoutAwaited)
+  const [first = empty, ...rest] = [...begun, ...earlier]
   const merged = [first, ...rest]
   const isKnown = merged.some(({ id }) => id === currentId)
   conversations.set({ all: merged, currentId: isKnown ? currentId : first.id, running: false })
+}
+
+/** A receipt that had not come when the page was left does not come any more. */
+function withoutAwaited(conversation: Conversation): Conversation {
+  const turns = conversation.turns.map((turn) =>
+    turn.proof?.receipt.kind === 'awaited'
+      ? { ...turn, proof: { ...turn.proof, receipt: { kind: 'none' } as const } }
+      : turn,
+  )
+  return { ...conversation, turns }
 }
 
 /** Nothing is left in this page's memory; the vault is forgotten by whoever signs out. */
@@ -177,12 +190,23 @@ export async function ask(question: Question, options: AskOptions): Promise<void
   stopping = abort
   replaceTurns(id, [...earlier, asked, answer], true)
   try {
-    await read(id, [...earlier, asked], asked, answer, options, abort.signal)
+    const prove = await read(id, [...earlier, asked], asked, answer, options, abort.signal)
+    finish(abort)
+    await prove?.()
   } catch (error) {
     const failed = { state: 'failed', failure: describeFailure(error) } as const
     change(id, answer.id, abort.signal.aborted ? { state: 'stopped' } : failed)
+    finish(abort)
   }
-  if (stopping === abort) conversations.set({ ...conversations.get(), running: false })
+  save()
+}
+
+/** The next question need not wait for a receipt, and stopping must not cut the padding before it. */
+function finish(abort: AbortController): void {
+  if (stopping === abort) {
+    stopping = undefined
+    conversations.set({ ...conversations.get(), running: false })
+  }
   save()
 }
 
@@ -194,6 +218,7 @@ export async function retry(options: AskOptions): Promise<void> {
   await ask({ text, images, inPlaceOf: id }, options)
 }
 
+/** Reads an answer to the end of its text; gives what remains to be done when its receipt comes. */
 async function read(
   id: string,
   turns: readonly Turn[],
@@ -201,12 +226,12 @@ async function read(
   answer: Turn,
   { verified, model, settings }: AskOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<(() => Promise<void>) | undefined> {
   const built = buildRequest(model, turns, settings)
   if (built.kind === 'wrong') {
     const failure = { reason: built.reason, next: 'Change it under “Model settings”.' }
     change(id, answer.id, { state: 'failed', failure })
-    return
+    return undefined
   }
   const { stream, sent, client } = await callVerified(verified, async ({ client, watched }) => ({
     stream: await client.chat.stream(built.request, { signal }),
@@ -223,6 +248,15 @@ async function read(
     change(id, answer.id, writing.add(chunk))
   }
   signal.throwIfAborted()
+  const awaited: Proof = { requestId, receipt: { kind: 'awaited' } }
+  change(id, answer.id, { state: 'done', proof: awaited })
+  return async () => {
+    const proof = await proofOf(stream, client)
+    change(id, answer.id, { proof })
+  }
+}
+
+async function proofOf(stream: ApiStream<ChatChunk>, client: Privatemode): Promise<Proof> {
   const receipt = await stream.receipt().then(
     (signed) => ({ kind: 'verified', facts: factsOf(signed), workerId: signed.workerId }) as const,
     (error: unknown) => ({ kind: 'refused', reason: describeFailure(error).reason }) as const,
@@ -236,8 +270,7 @@ async function read(
     ...{ id: worker.worker_id, hardware: worker.hardware },
     ...{ engine: worker.engine, build: worker.build },
   }
-  const proof: Proof = { requestId, receipt, ...(machine === undefined ? {} : { machine }) }
-  change(id, answer.id, { state: 'done', proof })
+  return { requestId: stream.requestId, receipt, ...(machine === undefined ? {} : { machine }) }
 }
 
 /** An answer that comes in pieces: text, and the calls of tools. */

@@ -27,7 +27,6 @@ function drawBlock(block: Block, key: number): ComponentChildren {
       return <hr key={key} />
     case 'list': {
       const items = block.items.map((item, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: items are only ever added
         <li key={index}>{item.map(drawBlock)}</li>
       ))
       return block.start === undefined ? (
@@ -48,7 +47,6 @@ function drawBlock(block: Block, key: number): ComponentChildren {
             </thead>
             <tbody>
               {block.rows.map((row, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: rows are only ever added
                 <tr key={index}>{row.map(drawCell)}</tr>
               ))}
             </tbody>

@@ -79,7 +79,9 @@ function AnswerProof({ turn, proof }: AnswerProofProps) {
         <dd>
           {machine === undefined ? (
             <span class="soft">
-              {turn.state === 'writing' ? 'Known with the receipt …' : 'Nobody has signed for it.'}
+              {turn.state === 'writing' || receipt.kind === 'awaited'
+                ? 'Known with the receipt …'
+                : 'Nobody has signed for it.'}
             </span>
           ) : (
             <>
@@ -115,7 +117,15 @@ function Receipt({ turn, receipt, requestId }: ReceiptProps) {
         <span class="soft">
           {turn.state === 'writing'
             ? 'Comes with the end of the answer …'
-            : 'None: the answer did not come to its end.'}
+            : turn.state === 'done'
+              ? 'None: this page was left before it came.'
+              : 'None: the answer did not come to its end.'}
+        </span>
+      )
+    case 'awaited':
+      return (
+        <span class="soft">
+          Follows the padding that hides the length of the answer, after 16 seconds or more …
         </span>
       )
     case 'refused':

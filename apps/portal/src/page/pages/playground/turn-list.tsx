@@ -63,7 +63,6 @@ function Spoken({ turn }: { readonly turn: Turn | undefined }) {
     <div class="hidden" role="log" aria-live="polite" aria-label="Answer, read aloud">
       {isAnswer && <p key={`${turn.id} begins`}>The model is answering.</p>}
       {sentences.map((sentence, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: sentences are only ever added
         <p key={`${turn?.id} ${index}`}>{sentence}</p>
       ))}
       {turn?.state === 'stopped' && <p key={`${turn.id} ends`}>Stopped.</p>}
@@ -85,7 +84,6 @@ function TurnView({ turn }: { readonly turn: Turn }) {
       )}
       {text !== '' && (role === 'user' ? <p class="said">{text}</p> : <MarkdownView text={text} />)}
       {toolCalls.map(({ name, input }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever added
         <div key={index} class="tool-call">
           <p class="soft">
             The model asks your program to call <code>{name}</code>:
