@@ -6,7 +6,6 @@ export type MachineErrorCode =
   | 'volume_missing'
   | 'syscall_failed'
   | 'hardening_failed'
-  | 'gpu_not_confidential'
   | 'program_ended'
 
 export class MachineError extends Error {
