@@ -26,9 +26,7 @@ function drawBlock(block: Block, key: number): ComponentChildren {
     case 'rule':
       return <hr key={key} />
     case 'list': {
-      const items = block.items.map((item, index) => (
-        <li key={index}>{item.map(drawBlock)}</li>
-      ))
+      const items = block.items.map((item, index) => <li key={index}>{item.map(drawBlock)}</li>)
       return block.start === undefined ? (
         <ul key={key}>{items}</ul>
       ) : (
