@@ -1,8 +1,8 @@
 /** Writes docs/traffic-shape.md and its plot from the results of the study. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { drawDots } from '../charts.ts'
 import { type LengthLeak, lengthCurve } from './length-curve.ts'
-import { plotTopics } from './plot.ts'
 import {
   curveChoice,
   curveText,
@@ -30,6 +30,30 @@ export function writeReport(results: Results, folder: string): void {
     writeFileSync(join(folder, 'traffic-shape.svg'), plotTopics(results.scripted))
   }
 }
+
+/** How well each topic was recognised, by the better of two classifiers. */
+function plotTopics(set: SetResult): string {
+  const colours = { off: '#b3261e', default: '#1f5fbf', strict: '#1a7f37' }
+  const rows = (set.off?.topics.trees.topics ?? []).map(({ topic }) => ({
+    label: topic,
+    values: Object.fromEntries(
+      modes.flatMap((mode) => {
+        const result = set[mode]?.topics
+        if (result === undefined) return []
+        return [[mode, Math.max(areaOf(result.trees, topic), areaOf(result.network, topic))]]
+      }),
+    ),
+  }))
+  return drawDots(
+    'Area under the precision-recall curve for each topic, better of two classifiers',
+    colours,
+    rows,
+    { label: 'base rate', value: set.off?.topics.baseRate ?? 0 },
+  )
+}
+
+const areaOf = (judged: Judged, name: string) =>
+  judged.topics.find(({ topic }) => topic === name)?.area ?? 0
 
 export function formatReport({ note, recording, scripted = {}, embedded, wire }: Results): string {
   const parts = [introduction, curveText, curveTable(), curveChoice, speedText, speedTable()]

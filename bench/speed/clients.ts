@@ -1,8 +1,9 @@
 /** What an application's own client costs: OpenAI's SDK straight to the model server, through our proxy, and with our `fetch`. */
+
+import { short } from '../charts.ts'
 import type { ClientResult, ClientSpec } from '../load/client-load.ts'
 import { pinned, root } from './child.ts'
 import type { Backend } from './ours.ts'
-import { short } from './plot.ts'
 import type { Target } from './target.ts'
 
 export type ClientRow = ClientResult & {

@@ -1,10 +1,10 @@
 /** Writes docs/performance.md and its plots from results, and prints the tables. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { drawBars, short } from '../charts.ts'
 import { root } from './child.ts'
 import { formatClients } from './clients.ts'
 import { addedMs, judgeGoals } from './goals.ts'
-import { drawBars, short } from './plot.ts'
 import { cpuUsOf, type Figure, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
 import { formatRig } from './rig-table.ts'
 import { formatStages } from './stages.ts'

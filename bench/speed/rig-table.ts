@@ -1,5 +1,5 @@
 /** Shows that the rig is not the limit: what load generator and model server can do without anything in between. */
-import { short } from './plot.ts'
+import { short } from '../charts.ts'
 import { cpuUsOf, type Figures } from './results.ts'
 import { type TargetName, targetNames } from './target.ts'
 import { type WorkloadId, workloads } from './workloads.ts'

@@ -1,8 +1,9 @@
 /** Why a goal was missed, said by the figures of the same run. */
+
+import { short } from '../charts.ts'
 import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
 import type { Stage } from './least-us.ts'
 import type { PartCost, Sample } from './measure.ts'
-import { short } from './plot.ts'
 import { cpuUsOf, Figures, peakMiBOf, type Results } from './results.ts'
 import type { TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'

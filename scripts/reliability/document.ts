@@ -1,10 +1,11 @@
 /** Writes docs/reliability.md from the results of the runs in docs/reliability/. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { drawPanels } from '../../bench/charts.ts'
 import { formatTable, type Report, summarise } from '../../test/faults/report.ts'
 import type { FuzzRecord } from '../../test/fuzz/record.ts'
+import { loadGenerator, type Series } from '../../test/soak/record.ts'
 import { formatSlopes, grownIn, type SoakReport, slopesOf } from '../../test/soak/soak-report.ts'
-import { drawSoak } from './plot.ts'
 import { formatSecurity } from './security-section.ts'
 import { faultsText, fuzzText, limitsText, soakText } from './words.ts'
 
@@ -41,6 +42,30 @@ export function reliabilityDocuments(root: string): Record<string, string> {
     'SECURITY.md': formatSecurity(root, { campaigns, soak, fuzzing }),
     ...(soak === undefined ? {} : { 'docs/reliability/soak.svg': drawSoak(soak) }),
   }
+}
+
+/** Memory, handles and latency of a soak run over time, one panel each. */
+function drawSoak({ processes, latency, minutes }: SoakReport): string {
+  const curve = (name: string, { minutes: at, values }: Series) => ({
+    name,
+    points: at.map((minute, index) => [minute, values[index] ?? 0] as const),
+  })
+  const ofProcesses = (what: string) =>
+    Object.entries(processes).flatMap(([name, all]) => {
+      const series = all[what]
+      return series === undefined ? [] : [curve(name, series)]
+    })
+  return drawPanels('Memory, handles and latency over a soak run', minutes, [
+    { title: 'memory, MiB', curves: ofProcesses('rssMib') },
+    {
+      title: 'open handles',
+      curves: ofProcesses('handles').filter(({ name }) => name !== loadGenerator),
+    },
+    {
+      title: 'latency, ms',
+      curves: Object.entries(latency).map(([name, series]) => curve(name, series)),
+    },
+  ])
 }
 
 function formatCampaign(report: Report): string[] {
