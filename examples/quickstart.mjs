@@ -1,9 +1,9 @@
-// Asks a private model one thing, and shows what its machine signed. Start the stack first: npm start
+// Asks a private model a question and shows what its machine signed. Start the stack first: npm start
 import { readFileSync } from 'node:fs'
 import { Privatemode } from '@privatemode/sdk'
 import { acceptSoftware } from '@privatemode/sdk/software'
 
-// The stack writes what a client must know: where it is, the key of its manifest log, its root.
+// The stack writes what a client needs: its address, the key of its manifest log, its software root.
 const home = process.env.PRIVATEMODE_HOME ?? '.privatemode'
 const { endpoint, logKey, softwareRoot } = JSON.parse(readFileSync(`${home}/client.json`, 'utf8'))
 const apiKey = readFileSync(`${home}/api-key`, 'utf8').trim()
