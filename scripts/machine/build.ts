@@ -84,6 +84,8 @@ export async function buildMachine({ variant, config, out }: BuildOptions): Prom
       version: 1,
       variant,
       source: { revision: facts.revision, version: facts.version },
+      // The same files launched for debugging: a manifest that lists this is refused.
+      debugCommandLine: formatCommandLine({ ...launch, variant: 'debug' }),
       artefacts: Object.fromEntries(artefacts.map((name) => [name, describe(join(out, name))])),
       root: verity,
       weights: Object.fromEntries(config.models.map(({ id, volume }) => [id, volume.root])),

@@ -6,12 +6,14 @@ import { type Command, type Output, UsageError } from './command.ts'
 import { evidenceCommand } from './evidence/evidence-command.ts'
 import { manifestCommand } from './manifest/manifest-command.ts'
 import { measureCommand } from './measure/measure-command.ts'
+import { rebuildCommand } from './rebuild/rebuild-command.ts'
 import { scoreCommand } from './score/score-command.ts'
 
 const commands: Readonly<Record<string, Command>> = {
   evidence: evidenceCommand,
   manifest: manifestCommand,
   measure: measureCommand,
+  rebuild: rebuildCommand,
   bundle: bundleCommand,
   score: scoreCommand,
   cache: cacheCommand,
@@ -50,7 +52,8 @@ function formatHelp(): string {
   )
   return [
     'Checks what Privatemode relies on: evidence, manifests, measurements and bundles without a',
-    'network and at a time you name, prompt caches by asking a running endpoint.',
+    'network and at a time you name, prompt caches by asking a running endpoint, and the machine by',
+    'building it again.',
     '',
     'npm run -s verify -- SUBCOMMAND [options]',
     '',

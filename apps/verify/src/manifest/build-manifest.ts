@@ -31,8 +31,9 @@ export const buildManifest: Command = {
 REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
 wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A model
 has either "digest" or "file", the path of its weights beside REFERENCE, whose digest is then
-computed. With --machine, SNP rules without "measurements" and models without "digest" get those of
-the machine; only a production machine is taken. TDX rules without "min_tcb_evaluation_data_number" get the highest number that is known:
+computed. With --machine, rules without "measurements" and models without "digest" get those of the
+machine, and the manifest says how to build it again ("verify rebuild"); only a production machine
+that was built from a commit is taken. TDX rules without "min_tcb_evaluation_data_number" get the highest number that is known:
 ${knownTcbEvaluation}, that of the manifest before, or that of --tcb-info.
 
 ${formatOptions(options)}`,
@@ -69,6 +70,7 @@ ${formatOptions(options)}`,
       session_minutes: reference.session_minutes,
       log_key: reference.log_key,
       revocation: reference.revocation,
+      machine: machine?.record,
     }
     const bytes = Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
     // What clients would refuse is not written in the first place.

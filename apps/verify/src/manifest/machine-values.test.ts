@@ -18,13 +18,14 @@ const firmware = readFileSync(
 const root = 'ab'.repeat(32)
 
 /** A published digest is known for this firmware with an empty kernel, initial disk and command line. */
-function writeMachine(variant: string): string {
+function writeMachine(variant: string, revision = 'c'.repeat(40)): string {
   const files = {
     'firmware-snp.fd': firmware,
     'firmware-tdx.fd': Buffer.alloc(0),
     kernel: Buffer.alloc(0),
     initrd: Buffer.alloc(0),
     cmdline: Buffer.alloc(0),
+    'config.json': Buffer.from('{"port":8095}'),
   }
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content)
   const artefacts = Object.fromEntries(
@@ -35,7 +36,8 @@ function writeMachine(variant: string): string {
   )
   const index = {
     variant,
-    source: { revision: 'r', version: '0' },
+    source: { revision, version: '0' },
+    debugCommandLine: 'pm.variant=debug',
     artefacts,
     weights: { tiny: root },
   }
@@ -60,6 +62,28 @@ test('rules and models that leave them open get launch digests and root hashes o
   expect(values?.fillModel({ id: 'other' })).toEqual({ id: 'other' })
 })
 
+test('the manifest gets all that is needed to build the machine again', async () => {
+  const values = await readMachineValues({
+    machine: [writeMachine('production')],
+    repository: ['https://git.example/privatemode'],
+    ...shape,
+  })
+  expect(values?.record).toEqual({
+    source: { repository: 'https://git.example/privatemode', revision: 'c'.repeat(40) },
+    config: { port: 8095 },
+    command_line: '',
+    snp: [{ cpu: 'EPYC-v4', vcpus: 1 }],
+    tdx: [],
+    limits: ['host_acpi'],
+  })
+})
+
+test('a machine that was built from uncommitted changes is refused', async () => {
+  const folder = writeMachine('production', `${'c'.repeat(40)}-dirty`)
+  const error = await readMachineValues({ machine: [folder], ...shape }).catch((e) => e)
+  expect(error.message).toContain('which nobody else can build')
+})
+
 test('a machine for tests or debugging, or one whose files were changed, is refused', async () => {
   for (const variant of ['software', 'debug', 'other']) {
     const error = await readMachineValues({ machine: [writeMachine(variant)] }).catch((e) => e)
@@ -70,5 +94,5 @@ test('a machine for tests or debugging, or one whose files were changed, is refu
   const error = await readMachineValues({ machine: [folder] }).catch((e) => e)
   expect(error.message).toContain('the index says')
   const alone = await readMachineValues(shape).catch((e) => e)
-  expect(alone.message).toContain('need --machine')
+  expect(alone.message).toContain('needs --machine')
 })

@@ -11,6 +11,7 @@ export const machineFiles = {
   kernel: 'kernel',
   initrd: 'initrd',
   commandLine: 'cmdline',
+  config: 'config.json',
 } as const
 
 export const machineVariants = ['production', 'debug', 'software'] as const
@@ -19,6 +20,8 @@ export type MachineVariant = (typeof machineVariants)[number]
 export type MachineIndex = {
   readonly variant: MachineVariant
   readonly source: { readonly revision: string; readonly version: string }
+  /** What the same files are launched with for debugging; no manifest may list the result. */
+  readonly debugCommandLine: string
   readonly artefacts: Readonly<Record<string, { readonly sha256: string; readonly size: number }>>
   /** Verity root hashes of the models' weights by name: the digests of the manifest. */
   readonly weights: Readonly<Record<string, string>>
@@ -30,6 +33,8 @@ export type LaunchFiles = {
   readonly kernel: Bytes
   readonly initrd: Bytes
   readonly commandLine: string
+  /** The measured configuration, as text. */
+  readonly config: string
 }
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -43,12 +48,15 @@ export async function readMachineIndex(folder: string): Promise<MachineIndex> {
     if (cause instanceof UsageError) throw cause
     throw new UsageError(`${path} is not JSON`, { cause })
   }
-  const { variant, source, artefacts, weights } = index
+  const { variant, source, artefacts, weights, debugCommandLine } = index
   if (!machineVariants.some((known) => known === variant) || artefacts === undefined) {
     throw new UsageError(`${path} is not the index of a machine`)
   }
   if (typeof source?.revision !== 'string' || weights === undefined) {
     throw new UsageError(`${path} names no source or weights`)
+  }
+  if (typeof debugCommandLine !== 'string') {
+    throw new UsageError(`${path} has no command line for debugging: build the machine again`)
   }
   return index as MachineIndex
 }
@@ -70,6 +78,7 @@ export async function readLaunchFiles(folder: string, index: MachineIndex): Prom
     kernel: await read(machineFiles.kernel),
     initrd: await read(machineFiles.initrd),
     commandLine: new TextDecoder().decode(await read(machineFiles.commandLine)),
+    config: new TextDecoder().decode(await read(machineFiles.config)),
   }
 }
 

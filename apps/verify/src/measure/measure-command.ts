@@ -22,7 +22,14 @@ import {
 } from '../command.ts'
 import { decodeHex } from '../files/decode-text.ts'
 import { readLaunchFiles, readMachineIndex, readNamed } from './machine-folder.ts'
-import { type Boot, measureSnp, measureTdx, type SnpShape, type TdxShape } from './measurements.ts'
+import {
+  type Boot,
+  measureSnp,
+  measureTdx,
+  type SnpShape,
+  sha384,
+  type TdxShape,
+} from './measurements.ts'
 
 const options = {
   machine: { value: 'DIR', help: 'a folder of build:machine, in place of the files below' },
@@ -182,9 +189,9 @@ export async function readTdxShape(
       folder === undefined
         ? undefined
         : {
-            loader: await readNamed(join(folder, 'table-loader')),
-            rsdp: await readNamed(join(folder, 'rsdp')),
-            tables: await readNamed(join(folder, 'tables')),
+            loader: await sha384(await readNamed(join(folder, 'table-loader'))),
+            rsdp: await sha384(await readNamed(join(folder, 'rsdp'))),
+            tables: await sha384(await readNamed(join(folder, 'tables'))),
           },
     smbios: digest,
   }

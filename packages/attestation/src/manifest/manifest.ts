@@ -3,7 +3,7 @@ import { type Bytes, utf8 } from '../bytes.ts'
 import { namedSha256 } from '../digest.ts'
 import { Fields } from '../fields.ts'
 import { formatModel, type ModelListing, readModels } from '../model-listing.ts'
-import { type JsonObject, parseJson } from '../strict-json.ts'
+import { type JsonObject, type JsonValue, parseJson } from '../strict-json.ts'
 import { AttestationError } from '../verdict.ts'
 import { type RevocationRule, readRevocationRule } from './revocation-rule.ts'
 import { isHardwareRule, type RolePolicy, readRolePolicy } from './rule.ts'
@@ -30,6 +30,8 @@ export type Manifest = {
   readonly logKey: string | undefined
   /** Absent: a client's flags decide what an unknown revocation status is worth. */
   readonly revocation: RevocationRule | undefined
+  /** Which machine the measurements are of, for auditors who rebuild it: `parseMachineRecord` reads it. */
+  readonly machine: JsonValue | undefined
   readonly [parsed]: true
 }
 
@@ -48,6 +50,8 @@ export type ManifestDraft = {
   readonly logKey?: string
   /** In its wire form. */
   readonly revocation?: JsonObject
+  /** In its wire form. */
+  readonly machine?: JsonObject
 }
 
 /** One entry of a log in the tlog-tiles format, whose length has two bytes. */
@@ -95,6 +99,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
         fields.integer(name, { min: 1, max: maxSessionMinutes }),
       ) ?? maxSessionMinutes,
     revocation: fields.optional('revocation', (name) => fields.object(name, readRevocationRule)),
+    machine: fields.optional('machine', (name) => fields.value(name)),
     logKey: fields.optional('log_key', (name) => fields.matching(name, vkeyForm, 'a verifier key')),
   } satisfies Omit<Manifest, typeof parsed>
   fields.end()
@@ -119,6 +124,7 @@ export function formatManifest(draft: ManifestDraft): Bytes {
     session_minutes: draft.sessionMinutes ?? maxSessionMinutes,
     log_key: draft.logKey,
     revocation: draft.revocation,
+    machine: draft.machine,
   }
   return utf8(`${JSON.stringify(document, null, 2)}\n`)
 }

@@ -19,6 +19,14 @@ export {
 export { type Firmware, parseFirmware } from './firmware-table.ts'
 export { parseGuid } from './guid.ts'
 export { hashKernel, type KernelHashes } from './kernel-hashes.ts'
+export {
+  formatMachineRecord,
+  type MachineLimit,
+  type MachineRecord,
+  parseMachineRecord,
+  type SnpHost,
+  type TdxHost,
+} from './machine-record.ts'
 export { MeasureError, type MeasureErrorCode } from './measure-error.ts'
 export { type AddOrder, measureTd } from './mrtd.ts'
 export { readSevMetadata, type SevMetadata, type SevSection, sectionKinds } from './sev-metadata.ts'
