@@ -104,11 +104,22 @@ function judge(seen: readonly Seen[], found: readonly string[]): WordsResult {
   return { told: [...new Set(seen.map(({ told }) => told))], problems }
 }
 
+/** The next trick finds the gateway honest again: its client has to trust the workers first. */
+const thenHonest =
+  (play: GatewayWords['play']): GatewayWords['play'] =>
+  async (world) => {
+    try {
+      return await play(world)
+    } finally {
+      world.gateway.play({})
+    }
+  }
+
 export const gatewayWords: readonly GatewayWords[] = [
-  { name: 'refuses a sealed request with words of its own', play: refuseInItsWords },
-  { name: 'speaks for a worker or for the client itself', play: speakForOthers },
+  { name: 'refuses a sealed request with words of its own', play: thenHonest(refuseInItsWords) },
+  { name: 'speaks for a worker or for the client itself', play: thenHonest(speakForOthers) },
   {
     name: 'refuses attestation with words of its own, or writes them into evidence',
-    play: refuseAttestation,
+    play: thenHonest(refuseAttestation),
   },
 ]

@@ -1,11 +1,10 @@
 /** What a gateway writes reaches no application; `npm run task -- hostile` shows the tricks as a table. */
-import { afterAll, afterEach, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { gatewayWords } from './gateway-words.ts'
 import { startHostileWorld } from './hostile-world.ts'
 
 const world = await startHostileWorld()
 afterAll(world.stop, 90_000)
-afterEach(() => world.gateway.play({}))
 
 test.each(gatewayWords.map((trick) => [trick.name, trick] as const))(
   'a gateway that %s says nothing to applications',

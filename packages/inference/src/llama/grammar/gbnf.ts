@@ -30,12 +30,18 @@ const usedBy: Partial<Record<JsonRule, readonly JsonRule[]>> = {
 }
 
 const maxRules = 4000
+/** Rules may repeat what a schema refers to, so their text is bounded apart from its own. */
+const maxRuleChars = 1024 * 1024
+/** What is read of schemas, counted in parts: by references a small one can ask for the same again and again. */
+const maxParts = 100_000
 /** llama.cpp writes every repetition out, and refuses more than this. */
 const maxRepetition = 1000
 
 export class GrammarBuilder {
   readonly #rules = new Map<string, string>()
   #count = 0
+  #chars = 0
+  #parts = 0
 
   /** The name of a rule of JSON; it and what it needs are part of the grammar from now on. */
   json(name: JsonRule): string {
@@ -55,13 +61,20 @@ export class GrammarBuilder {
 
   /** A name for a rule that is defined later: what a recursive schema needs. */
   reserve(): string {
-    if (++this.#count > maxRules)
-      throw new EngineError('unsupported_value', 'the schema is too large to be enforced')
+    if (++this.#count > maxRules) throw tooLarge()
     return `r${this.#count}`
   }
 
   define(name: string, body: string): void {
+    this.#chars += body.length
+    if (this.#chars > maxRuleChars) throw tooLarge()
     this.#rules.set(name, body)
+  }
+
+  /** Counts parts of a schema that are read or copied, of all schemas of one request. */
+  countParts(parts: number): void {
+    this.#parts += parts
+    if (this.#parts > maxParts) throw tooLarge()
   }
 
   format(root: string): string {
@@ -70,6 +83,9 @@ export class GrammarBuilder {
     return `${lines.join('\n')}\n`
   }
 }
+
+const tooLarge = (): EngineError =>
+  new EngineError('unsupported_value', 'the schema is too large to be enforced')
 
 /** A literal that matches exactly this text. */
 export function literal(text: string): string {

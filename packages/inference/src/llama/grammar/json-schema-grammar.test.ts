@@ -160,6 +160,33 @@ describe('a schema', () => {
     expect(() => grammarOf(deep)).toThrow('deeper')
     expect(() => grammarOf({ enum: ['x'.repeat(300_000)] })).toThrow('larger')
   })
+
+  /** Small schemas that ask for large grammars, or for much work without any. */
+  const named = (count: number, value: unknown) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, value]))
+  const doubling = Object.fromEntries(
+    Array.from({ length: 18 }, (_, at) => {
+      const next = { $ref: at === 17 ? '#/leaf' : `#/a${at + 1}` }
+      return [`a${at}`, { allOf: [next, next] }]
+    }),
+  )
+  const wide = { properties: named(2000, true), required: Object.keys(named(2000, true)) }
+  const long = { enum: Array.from({ length: 900 }, (_, at) => 'x'.repeat(100) + at) }
+  const bombs: [string, unknown, string][] = [
+    ['doubles', { ...doubling, leaf: { type: 'null' }, allOf: [{ $ref: '#/a0' }] }, 'too large'],
+    ['copies', { wide, allOf: Array(1000).fill({ $ref: '#/wide' }) }, 'too large'],
+    [
+      'repeats',
+      { long, prefixItems: Array(100).fill({ allOf: [{ $ref: '#/long' }] }) },
+      'too large',
+    ],
+    ['counts oddly', { list: [true], prefixItems: [{ $ref: '#/list/00' }] }, 'points to nothing'],
+    ['points far', { $ref: `#/${'a/'.repeat(1000)}` }, 'too long'],
+    ['lists types', { type: Array(8).fill('null') }, 'type lists'],
+  ]
+  test.each(bombs)('that %s by reference is refused, not followed', (_, schema, why) => {
+    expect(() => grammarOf(schema)).toThrow(why)
+  })
 })
 
 test('an integer range allows exactly its numbers', () => {

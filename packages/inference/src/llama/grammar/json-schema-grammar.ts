@@ -8,6 +8,8 @@ import { asList, asObject, invalidSchema, isObject, maxDepth, SchemaRoot } from 
 import { formatRule } from './string-formats.ts'
 
 const maxSchemaChars = 256 * 1024
+/** JSON Schema has no more types. */
+const maxTypes = 7
 /** Keywords that narrow what is allowed in ways no rule here follows. */
 const unenforced = [
   'not',
@@ -39,12 +41,13 @@ class SchemaReader {
 
   constructor(builder: GrammarBuilder, root: unknown, strict: boolean) {
     this.#builder = builder
-    this.#root = new SchemaRoot(root)
+    this.#root = new SchemaRoot(root, (parts) => builder.countParts(parts))
     this.#strict = strict
   }
 
   rule(schema: unknown, depth: number): string {
     if (depth > maxDepth) throw invalidSchema(`it is nested deeper than ${maxDepth} levels`)
+    this.#builder.countParts(1)
     if (schema === true) return this.#builder.json('value')
     if (!isObject(schema)) throw invalidSchema('a schema must be an object or true')
     if (this.#strict) refuseUnenforced(schema)
@@ -55,6 +58,7 @@ class SchemaReader {
     if (options !== undefined) return this.#union(schema, options, depth)
     if (schema.allOf !== undefined) return this.rule(this.#root.merge(schema), depth + 1)
     if (Array.isArray(schema.type)) {
+      if (schema.type.length > maxTypes) throw invalidSchema('type lists more than there are')
       const kinds = schema.type.map((type: unknown) => ({ ...schema, type }))
       return this.#alternatives(kinds.map((kind) => this.rule(kind, depth + 1)))
     }

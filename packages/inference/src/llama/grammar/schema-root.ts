@@ -2,22 +2,27 @@
 import { EngineError, type JsonObject } from '../../engine.ts'
 
 export const maxDepth = 64
+const maxPointerChars = 1024
 
 export class SchemaRoot {
   readonly #root: unknown
+  readonly #countParts: (parts: number) => void
 
-  constructor(root: unknown) {
+  /** `countParts` throws where too much of the schema was read or copied. */
+  constructor(root: unknown, countParts: (parts: number) => void) {
     this.#root = root
+    this.#countParts = countParts
   }
 
   /** Follows a JSON pointer inside this schema (RFC 6901); nothing is ever fetched. */
   resolve(pointer: string): unknown {
     if (pointer !== '#' && !pointer.startsWith('#/'))
       throw invalidSchema('a $ref points outside the schema')
+    if (pointer.length > maxPointerChars) throw invalidSchema('a $ref is too long')
     let at: unknown = this.#root
     for (const part of pointer.split('/').slice(1)) {
       const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      at = isObject(at) && Object.hasOwn(at, name) ? at[name] : asList(at)[Number(name)]
+      at = isObject(at) && Object.hasOwn(at, name) ? at[name] : asList(at)[indexOf(name)]
     }
     if (at === undefined) throw invalidSchema('a $ref points to nothing')
     return at
@@ -29,8 +34,10 @@ export class SchemaRoot {
     const { allOf, ...base } = schema
     if (!Array.isArray(allOf) || allOf.length === 0) throw invalidSchema('allOf must be a list')
     const whole: JsonObject = { ...base }
+    this.#countParts(Object.keys(base).length)
     for (const part of allOf) {
       const read = this.#read(part, depth)
+      this.#countParts(1 + sizeOf(whole) + sizeOf(read))
       const properties = { ...asObject(whole.properties), ...asObject(read.properties) }
       const required = [...asList(whole.required), ...asList(read.required)]
       Object.assign(whole, read)
@@ -49,6 +56,15 @@ export class SchemaRoot {
     return read.allOf === undefined ? read : this.merge(read, depth + 1)
   }
 }
+
+/** An array's index has one spelling (RFC 6901, section 4). */
+const indexOf = (name: string): number => (/^(?:0|[1-9]\d{0,8})$/.test(name) ? Number(name) : -1)
+
+/** How much a merge copies of a schema. */
+const sizeOf = (schema: JsonObject): number =>
+  Object.keys(schema).length +
+  Object.keys(asObject(schema.properties)).length +
+  asList(schema.required).length
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
