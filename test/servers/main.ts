@@ -91,15 +91,15 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
         await measureCost(server)
         continue
       }
-      if (variant === 'chat') rows.push(...(await tryStarts(server)))
+      // A run that is cut has still found what it found.
+      const keep = (row: Row) => {
+        rows.push(row)
+        keepResults(cacheFolder, runOf(plan, version, [row]))
+      }
+      if (variant === 'chat') for (const row of await tryStarts(server)) keep(row)
       const stack = await runStack(['--engineUrl', server.url, ...plan.stackFlags])
       try {
         const ways = [throughProxy(stack), throughProxyless(stack)]
-        // A run that is cut has still found what it found.
-        const keep = (row: Row) => {
-          rows.push(row)
-          keepResults(cacheFolder, runOf(plan, version, [row]))
-        }
         for (const check of wanted) keep(await compare(check, server, ways, recordings))
         if (variant === 'chat') for await (const row of behave(server, stack, ways)) keep(row)
       } finally {

@@ -17,7 +17,7 @@ const asVllm =
 
 /** The scripted llama-server has what its real one does in other ways than vLLM. */
 const asLlamaServer =
-  /^(chat: (whole|stream with usage|two choices|max_tokens)|completions: whole)$/
+  /^(chat: (whole|stream with usage|two choices( in a stream)?|max_tokens)|completions: whole)$/
 
 for (const { server: kind, version, recordings } of transcripts)
   describe(`${kind} ${version}`, () => {

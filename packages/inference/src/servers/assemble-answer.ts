@@ -2,6 +2,7 @@
 import { eachChunk } from '../each-chunk.ts'
 import { type Chunks, type EngineCall, EngineError, type JsonObject } from '../engine.ts'
 import type { ServerKind } from './http-settings.ts'
+import { countsOneOf } from './several-choices.ts'
 
 /**
  * Calls of tools are read by other code of a server in a stream than in a whole answer, and the
@@ -17,13 +18,15 @@ export function isAssembled(
   { endpoint, body }: Pick<EngineCall, 'endpoint' | 'body'>,
 ): boolean {
   if (endpoint === 'embeddings') return false
+  // Fields that such a server has in whole answers only are none but log probabilities.
+  const isForCounts = countsOneOf(kind, body)
   return Object.entries(body).every(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
     if (value === undefined || value === null || value === false || isEmpty) return true
     // In streams others leave out the log probabilities of tokens that show no text of their own.
     if ((name === 'logprobs' || name === 'n_probs') && kind !== 'vllm') return false
     // Hidden states, token ids and the like: servers refuse them in a stream, or put them elsewhere.
-    return !wholeOnly.has(name) && !name.startsWith('return_')
+    return isForCounts || (!wholeOnly.has(name) && !name.startsWith('return_'))
   })
 }
 
@@ -64,9 +67,26 @@ function addPart(choice: JsonObject, part: JsonObject): JsonObject {
 function join(before: unknown, added: unknown): JsonObject {
   const joined: JsonObject = isObject(before) ? before : {}
   if (!isObject(added)) return joined
-  for (const name of Object.keys(added))
-    joined[name] = name === 'role' ? added[name] : joinValue(joined[name], added[name])
+  for (const name of Object.keys(added)) {
+    const value = added[name]
+    if (name === 'role') joined.role = value
+    else if (name === 'tool_calls') joined.tool_calls = joinCalls(joined.tool_calls, value)
+    else joined[name] = joinValue(joined[name], value)
+  }
   return joined
+}
+
+/** A call is begun by the first piece with its index; later ones bring more of its arguments. */
+function joinCalls(before: unknown, added: unknown): unknown {
+  if (!Array.isArray(added)) return before ?? null
+  const calls: JsonObject[] = Array.isArray(before) ? before : []
+  for (const { index, ...piece } of added.filter(isObject)) {
+    const at = typeof index === 'number' ? index : calls.length
+    const call = calls[at]
+    if (call === undefined) calls[at] = piece
+    else call.function = join(call.function, piece.function)
+  }
+  return calls
 }
 
 function joinValue(before: unknown, added: unknown): unknown {

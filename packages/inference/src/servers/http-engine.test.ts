@@ -90,6 +90,30 @@ describe('calls', () => {
     }
   })
 
+  test('every choice is billed at a server that counts one of a whole answer', async () => {
+    const { server, engine } = await connect({ kind: 'llama-server' })
+    const tools = [{ type: 'function', function: { name: 'look' } }]
+    const order = '[[tool look {"at":"sky"}]]'
+    const bill = async (words: string, fields: JsonObject) => {
+      const told: EngineUsage[] = []
+      const call = { ...callOf(chat(words, fields)), onUsage: (one: EngineUsage) => told.push(one) }
+      const { body } = (await engine.call(call)) as unknown as { body: { choices: JsonObject[] } }
+      const wasStream = server.requests.at(-1)?.body.stream
+      return { wasStream, tokens: told.at(-1)?.completionTokens, choices: body.choices }
+    }
+    const one = await bill(order, { tools })
+    const two = await bill(order, { tools, n: 2 })
+    expect([one.wasStream, two.wasStream]).toEqual([false, true])
+    expect(two.tokens).toBe(2 * Number(one.tokens))
+    const calls = ({ choices }: typeof one) =>
+      choices.map(({ message }) => (message as JsonObject).tool_calls)
+    expect(calls(two)).toEqual([...calls(one), ...calls(one)])
+    // Log probabilities come whole in whole answers only, and there they count the tokens.
+    const scored = await bill('[[words 9]]', { n: 3, logprobs: true, top_logprobs: 1 })
+    expect(scored.wasStream).toBe(false)
+    expect(scored.tokens).toBe(3 * Number((await bill('[[words 9]]', {})).tokens))
+  })
+
   test('requests beyond the bound are told to come back', async () => {
     const { engine } = await connect({}, { maxConcurrent: 1 })
     const slow = engine.call(callOf(chat('[[slow 50]] a')))

@@ -7,6 +7,7 @@ import {
   type EngineEndpoint,
   EngineError,
   type EngineModel,
+  type EngineUsage,
   type JsonObject,
   type NativeEndpoint,
   type PathIsolation,
@@ -26,6 +27,7 @@ import { connectionFailure, ServerClient, type ServerFetch } from './server-clie
 import { serverBody, serverTraits } from './server-kinds.ts'
 import { withServerSalt } from './server-salt.ts'
 import { settleCounts } from './settle-counts.ts'
+import { countChoices } from './several-choices.ts'
 import { createSocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
 
@@ -198,13 +200,18 @@ class HttpEngine implements Engine {
     try {
       const answer = renameFields((await request.response.json()) as JsonObject)
       const usage = isNative(endpoint) ? readNativeUsage(endpoint, answer) : readUsage(answer.usage)
-      if (usage !== undefined) call.onUsage?.(usage)
+      if (usage !== undefined) call.onUsage?.(await this.#ofAllChoices(call, answer, usage))
       return isNative(endpoint) ? requireWhole(endpoint, answer) : answer
     } catch (error) {
       throw connectionFailure(error, request.signal)
     } finally {
       request.close()
     }
+  }
+
+  #ofAllChoices(call: EngineCall, answer: JsonObject, usage: EngineUsage): Promise<EngineUsage> {
+    const { kind } = this.#found
+    return countChoices(this.#client, kind, call, answer, usage, this.#settings.settleMs)
   }
 
   #countPrompt(call: EngineCall, isGivenUp: boolean): Promise<number | undefined> {

@@ -1,8 +1,11 @@
 /** Writes a scripted reply as a model server does, whole or as a stream. */
 import type { JsonObject } from '../engine.ts'
+import type { ServerKind } from '../servers/http-settings.ts'
 import { type ScriptedReply, tokensOf } from './scripted-model.ts'
 
 export type ReplyContext = {
+  /** vLLM unless given. */
+  readonly kind?: ServerKind
   readonly isChat: boolean
   readonly body: JsonObject
   readonly reply: ScriptedReply
@@ -65,6 +68,11 @@ function usageOf({ promptCount, cachedCount }: ReplyContext, completion: number)
   }
 }
 
+/** llama-server's own counts, which are those of one choice. */
+function timingsOf({ promptCount, cachedCount = 0 }: ReplyContext, predicted_n: number) {
+  return { timings: { cache_n: cachedCount, prompt_n: promptCount - cachedCount, predicted_n } }
+}
+
 function headOf({ isChat, body }: ReplyContext, isStream: boolean): JsonObject {
   const chat = isStream ? 'chat.completion.chunk' : 'chat.completion'
   const object = isChat ? chat : 'text_completion'
@@ -87,13 +95,15 @@ export async function completeReply(context: ReplyContext, signal: AbortSignal):
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   }
   const said = context.isChat ? { message } : { text: join('content') }
+  const scores = { content: pieces.map(() => ({ token: '', logprob: -1, top_logprobs: [] })) }
   const choices = Array.from({ length: Number(context.body.n ?? 1) }, (_, index) => ({
     index,
     ...said,
     ...end,
-    logprobs: null,
+    logprobs: context.kind === 'llama-server' && context.body.logprobs ? scores : null,
   }))
-  const usage = usageOf(context, pieces.length * choices.length)
+  const counted = context.kind === 'llama-server' ? 1 : choices.length
+  const usage = usageOf(context, pieces.length * counted)
   return Response.json({ ...headOf(context, false), choices, usage })
 }
 
@@ -139,8 +149,11 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   const head = headOf(context, true)
   const indices = Array.from({ length: Number(body.n ?? 1) }, (_, index) => index)
   // Inside a stream the counts are those of the choice, as servers tell them.
-  const counts = (tokens: number) =>
-    options.continuous_usage_stats === true ? { usage: usageOf(context, tokens) } : {}
+  const isLlamaServer = context.kind === 'llama-server'
+  const counts = (tokens: number) => {
+    if (isLlamaServer) return body.timings_per_token === true ? timingsOf(context, tokens) : {}
+    return options.continuous_usage_stats === true ? { usage: usageOf(context, tokens) } : {}
+  }
   await wait(reply.prefillMs ?? 0, signal)
   for (const [i, { delta }] of pieces.entries()) {
     if (i === reply.failAfter) {
@@ -161,8 +174,12 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   for (const index of indices) {
     const choices = [{ index, ...nothing, ...end }]
     yield JSON.stringify({ ...head, choices, ...counts(pieces.length) })
+    if (isLlamaServer && options.include_usage === true) {
+      const ofOne = { usage: usageOf(context, pieces.length), ...timingsOf(context, pieces.length) }
+      yield JSON.stringify({ ...head, choices: [], ...ofOne })
+    }
   }
-  if (options.include_usage === true)
+  if (options.include_usage === true && !isLlamaServer)
     yield JSON.stringify({ ...head, choices: [], usage: usageOf(context, tokens) })
   yield '[DONE]'
 }

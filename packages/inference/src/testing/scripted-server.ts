@@ -223,6 +223,7 @@ function generate(
   record.cachedTokens = cached
   const prefillMs = (reply.prefillMs ?? 0) + (prompt.length - cached) * prefillMsPerToken
   const context: ReplyContext = {
+    kind: options.kind ?? 'vllm',
     isChat: path === '/v1/chat/completions',
     body,
     reply: { ...reply, prefillMs },
