@@ -38,7 +38,7 @@ for (const model of ['session', 'replay-guard'] satisfies Model[]) {
   )
 }
 say('')
-say('| property | says |')
+say('| property | meaning |')
 say('|---|---|')
 for (const [name, { says }] of Object.entries(properties)) say(`| ${name} | ${says} |`)
 say('')
@@ -48,8 +48,7 @@ for (const mutant of mutants) {
   const search = await checkMutant(mutant)
   const expected = behavesAsExpected(mutant, search)
   if (!expected) failures++
-  const breaks =
-    mutant.breaks === 'none' ? 'nothing: another protection stands behind' : mutant.breaks
+  const breaks = mutant.breaks === 'none' ? 'nothing: another protection covers it' : mutant.breaks
   const found = search.violated ? 'attack found' : `holds in ${search.states} states`
   say(`| ${mutant.means} | ${breaks} | ${found}${expected ? '' : ', **not as expected**'} |`)
 }

@@ -1,23 +1,26 @@
-/** What is checked of the models: properties, and mutants that each leave protections out. */
+/** The properties that the models must satisfy, and mutants that each omit protections. */
 
 export type Model = 'session' | 'replay-guard'
 
-/** Numbers as the models define them; `0` checks all at once. */
+/** Numbers as defined in the models; `0` checks all at once. */
 export const properties = {
   secrecy: { number: 1, says: 'the attacker learns no request key, so no content' },
   authenticity: {
     number: 2,
-    says: 'every frame the client takes was sealed for this request by the worker it names',
+    says: 'every frame the client accepts was sealed for this request by the worker it names',
   },
-  order: { number: 3, says: 'every frame stands where its sender put it' },
+  order: { number: 3, says: 'every frame is at the position where its sender put it' },
   'no truncation': {
     number: 4,
-    says: 'what a receiver takes for the whole is what the sender ended',
+    says: 'a receiver accepts as complete only what the sender completed',
   },
-  'no reflection': { number: 5, says: 'no side takes a frame that travelled the other way' },
+  'no reflection': {
+    number: 5,
+    says: 'neither side accepts a frame that was sent in the other direction',
+  },
   agreement: {
     number: 6,
-    says: 'a worker acts on the very path, model, id, recipients and body that the client sent',
+    says: 'a worker acts on exactly the path, model, id, recipients and body that the client sent',
   },
   'no replay': { number: 7, says: 'a worker acts on a request once, whatever its clock shows' },
   'fresh nonces': { number: 8, says: 'no key seals two texts under one nonce' },
@@ -25,7 +28,7 @@ export const properties = {
 
 export type Property = keyof typeof properties
 
-/** Not a property but a test of the model: that a whole exchange is possible must show up. */
+/** Not a property but a check of the model itself: a complete exchange must be reachable. */
 export const reachability = 9
 
 export type Mutant = {
@@ -33,7 +36,7 @@ export type Mutant = {
   /** The names that the model's source tests with `#ifdef`. */
   readonly without: readonly string[]
   readonly means: string
-  /** `none`: another protection stands behind; the mutant must hold. */
+  /** `none`: another protection covers it, so all properties must still hold. */
   readonly breaks: Property | 'none'
 }
 
