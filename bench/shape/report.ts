@@ -65,7 +65,7 @@ export function formatReport({ note, recording, scripted = {}, embedded, wire }:
   const bill = scripted.off?.topics.bill
   if (bill !== undefined) {
     parts.push(
-      `The token counts of the bill, which the gateway gets in every shape, give ${shown(bill)} alone.\n`,
+      `The token counts of the bill, which the gateway receives in every shape, give ${shown(bill)} on their own.\n`,
     )
   }
   parts.push('![area under the curve for each topic](traffic-shape.svg)\n')
@@ -214,7 +214,7 @@ function topicsTable(set: SetResult): string {
   )
 }
 
-/** A lower end below zero: blind guesses do as well. */
+/** If the lower end is below zero, blind guesses do as well. */
 function above({ aboveChance }: Judged): string {
   if (aboveChance === undefined) return ''
   return `${shown(aboveChance)}${aboveChance.low <= 0 ? ', at chance' : ''}`

@@ -1,4 +1,4 @@
-/** What an application's own client costs: OpenAI's SDK straight to the model server, through our proxy, and with our `fetch`. */
+/** What an application's own client costs: OpenAI's SDK directly to the model server, through our proxy, and with our `fetch`. */
 
 import { short } from '../charts.ts'
 import type { ClientResult, ClientSpec } from '../load/client-load.ts'
@@ -66,9 +66,9 @@ export function formatClients(rows: readonly ClientRow[] | undefined): string[] 
   return [
     '## The SDKs',
     '',
-    "OpenAI's SDK in a process of its own on the first core: straight to the model server, through our proxy (on the same core), and with",
-    'the `fetch` of our SDK, which verifies and seals without a proxy (to the backend that the proxy alone stands before). Streams have',
-    '256 chunks; shaped ones come at the pace of their clock, so their time is not comparable, their processor time is.',
+    "OpenAI's SDK in its own process on the first core: directly to the model server, through our proxy (on the same core), and with the",
+    '`fetch` of our SDK, which verifies and seals without a proxy (to the same backend as the proxy alone). Streams have 256 chunks; shaped',
+    'ones arrive at the pace of their clock, so their time is not comparable, but their CPU time is.',
     '',
     '| | per second | CPU µs of the client | p50 ms | p99 ms | first token p50 ms |',
     '|---|---|---|---|---|---|',

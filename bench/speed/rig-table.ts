@@ -1,4 +1,4 @@
-/** Shows that the rig is not the limit: what load generator and model server can do without anything in between. */
+/** Shows that the rig is not the bottleneck: what load generator and model server can do with nothing in between. */
 import { short } from '../charts.ts'
 import { cpuUsOf, type Figures } from './results.ts'
 import { type TargetName, targetNames } from './target.ts'
@@ -28,9 +28,9 @@ export function formatRig(figures: Figures): string[] {
   return [
     '## Is the rig fast enough?',
     '',
-    'Requests per second of the clock: straight to the model server, through the fastest of all targets, and through our proxy; and the',
-    'processor time that load generator and model server use for one. Where the fastest target comes near to the first column, the',
-    'clock says more about the rig than about the target; processor time, of which all ratios are made, does not.',
+    'Requests per second of wall-clock time: directly to the model server, through the fastest target, and through our proxy; and the CPU',
+    'time that load generator and model server use per request. If the fastest target comes close to the first column, wall-clock rates say',
+    'more about the rig than about the target; CPU time, on which all ratios are based, is not affected.',
     '',
     '| | direct | fastest | our proxy | load µs | model server µs |',
     '|---|---|---|---|---|---|',

@@ -1,4 +1,4 @@
-/** Where the time goes: the tables of stages, and what the next step would be. */
+/** Where the time goes: the tables of stages, and the possible next steps. */
 import type { Stage } from './least-us.ts'
 import type { Stages } from './stage-costs.ts'
 
@@ -6,10 +6,9 @@ export function formatStages({ chat, chunk, prompt, bare }: Stages): string[] {
   return [
     '## Where the time goes',
     '',
-    'The stages of the proxy, each measured on its own in a loop: the least processor time of many tries. In the running program the',
-    'same stages cost more, since between two of them the caches hold something else, and the collector and the event loop come on',
-    'top; the tables below have the whole. The bare primitives are the hashes, derivations and ciphers that the format asks for, on',
-    'the same bytes and nothing else.',
+    'The stages of the proxy, each measured separately in a loop: the minimum CPU time of many tries. In the running program the same',
+    'stages cost more, since caches are colder between them and the garbage collector and the event loop add to it; the tables below show',
+    'the total. The bare primitives are the hashes, derivations and ciphers that the format requires, on the same bytes and nothing else.',
     '',
     ...table('a small chat', chat, bare.chat),
     ...table('one chunk of a stream, in a frame of its own', chunk, bare.chunk),
@@ -32,10 +31,12 @@ function table(title: string, stages: readonly Stage[], bareUs: number): string[
 }
 
 const nextSteps = [
-  '**What the next step would be.** For a small chat: ciphers, hashes and the sockets are what is left, and each cipher costs a native object',
-  'and three buffers for a microsecond of AES; a runtime call that seals into a given buffer would halve that. For a chunk: the same call,',
-  'and a read that hands out a view of the receive buffer instead of a copy. For long prompts: both of these, since every buffer that a socket',
-  'or a cipher gives out is a copy, counts towards the next run of the collector, and is given back the moment it is done with: memory that is',
-  'new to the process costs more than encrypting what is in it.',
+  'Possible next steps:',
+  '',
+  '- **Small chat**: ciphers, hashes and sockets are what remains, and each cipher costs a native object and three buffers for a microsecond',
+  '  of AES. A runtime call that seals into a given buffer would halve that.',
+  '- **Chunk**: the same call, and a read that returns a view of the receive buffer instead of a copy.',
+  '- **Long prompts**: both of these. Every buffer that a socket or a cipher returns is a copy, counts towards the next garbage collection,',
+  '  and is released as soon as it is no longer needed: memory that is new to the process costs more than encrypting its contents.',
   '',
 ]

@@ -1,4 +1,4 @@
-/** What a load can be sent to. */
+/** The targets that a load can be sent to. */
 import type { SealedSpec } from '../load/load-spec.ts'
 import type { Child } from './child.ts'
 
@@ -8,11 +8,11 @@ export type Target = {
   /** The same with TLS, where it is offered. */
   readonly tlsPort?: number
   readonly headers: Readonly<Record<string, string>>
-  /** Stands before the model's name. */
+  /** Prepended to the model's name. */
   readonly modelPrefix?: string
-  /** Takes sealed requests only: the load generator seals them. */
+  /** Accepts sealed requests only: the load generator seals them. */
   readonly sealed?: SealedSpec
-  /** What is measured of it: each program on its own. */
+  /** The programs measured, each separately. */
   readonly parts: readonly { readonly name: string; readonly pid: number }[]
 }
 
@@ -38,9 +38,9 @@ export const targetNames = [
 export type TargetName = (typeof targetNames)[number]
 
 export const describeTarget: Readonly<Record<TargetName, string>> = {
-  direct: 'load generator straight to the model server: the ceiling of this rig',
+  direct: 'load generator directly to the model server: the ceiling of this rig',
   'direct, sealed':
-    'load generator that seals, straight to the backend that the proxy alone stands before',
+    'load generator that seals, directly to the backend that the proxy alone talks to',
   nginx: 'nginx, plain reverse proxy, encrypts nothing',
   haproxy: 'haproxy, plain reverse proxy, encrypts nothing',
   portkey: "Portkey's gateway on Node, encrypts nothing",

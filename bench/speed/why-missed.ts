@@ -1,4 +1,4 @@
-/** Why a goal was missed, said by the figures of the same run. */
+/** Explains missed goals by the figures of the same run. */
 
 import { short } from '../charts.ts'
 import { type Goal, type GoalTopic, judgeGoals } from './goals.ts'
@@ -60,7 +60,7 @@ function explainRate(
   return `${sides} ${floor}${shape}`
 }
 
-/** A shape sets the pace: most of what a stream costs is that it comes in many pieces with pauses in between. */
+/** A shape sets the pace: most of a stream's cost comes from its many pieces with pauses in between. */
 function explainShape(figures: Figures, stages: Results['stages']): string {
   const of = (target: TargetName, read: (part: PartCost) => number) =>
     figures.figure('stream-32', target, ({ parts }) => parts[0] && read(parts[0]))?.middle
@@ -88,7 +88,7 @@ function stagesOf(workload: WorkloadId, stages: NonNullable<Results['stages']>) 
   return { name: 'a small chat', all: stages.chat, own: stages.bare.chat }
 }
 
-/** A runtime that copies what it reads, and ciphers: nginx has neither. */
+/** The costs that nginx does not have: a runtime that copies what it reads, and ciphers. */
 function explainLimit(all: readonly Stage[], own: number, nginx: number | undefined): string {
   const sockets = all.find((stage) => stage.name.startsWith('sockets'))?.us ?? 0
   const together = all.reduce((sum, stage) => sum + stage.us, 0)
@@ -108,7 +108,7 @@ function explainTail(figures: Figures): string {
   return (
     `the backend of the rig alone has a p99 of ${ms(p99('direct, sealed')?.middle)} (most ${ms(most('direct, sealed')?.middle)}) before the proxy adds anything; ` +
     `with the proxy it is ${ms(p99('proxy')?.middle)} (most ${ms(most('proxy')?.middle)}). ` +
-    'What lies beyond the middle are pauses of the collectors of both programs, and turns of other threads on the same core.'
+    'The values beyond the median are garbage-collection pauses of both programs, and turns of other threads on the same core.'
   )
 }
 
@@ -150,9 +150,9 @@ function explainGrowth(figures: Figures): string {
   }
   return (
     `a stream costs the proxy ${at('steady-1')} alone, ${at('steady-32')} among 32, ${at('steady-1000')} among 1000. ` +
-    'Frames are the same and connections are open before, so what grew is a cost of the number: code that looks at all streams for the ' +
-    'sake of one, a collector that has more to look at, or caches that no longer hold what waits for its turn. Fewer pieces than frames ' +
-    'say that the machine was too busy to pass each on before the next came.'
+    'Frames are the same and connections are open before, so the growth comes from the number of streams: code that visits all streams to ' +
+    'serve one, a collector with more to scan, or caches that no longer hold what is waiting. Fewer pieces than frames mean that the ' +
+    'machine was too busy to pass each on before the next arrived.'
   )
 }
 
