@@ -7,8 +7,7 @@
  * wants a quiet machine; `--train FOLDER` does the rest, whenever and wherever there is time.
  * `--wire FOLDER` is the study of both legs with the official clients: packets instead of frames.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { loadavg } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { preparePython } from './python-environment.ts'
@@ -39,6 +38,10 @@ const { values: options } = parseArgs({
     wire: { type: 'string' },
     /** For it: answers of each of 7 topics in each row of the main table. */
     perTopic: { type: 'string', default: '45' },
+    /** For it: no call is begun that would be over later; the next time goes on where this one stopped. */
+    minutes: { type: 'string', default: '600' },
+    /** For it: judge what was recorded, though it is not all. */
+    judge: { type: 'boolean', default: false },
     /** Only write the document, from the results of the last training. */
     report: { type: 'boolean', default: false },
   },
@@ -78,26 +81,29 @@ async function record(folder: string): Promise<void> {
   await recordAll(wanted)
 }
 
-/** Records unless the folder has a recording; its figures are kept beside those of the frames. */
+/** Records what the folder has not yet, then judges; the figures are kept beside those of the frames. */
 async function studyWire(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true })
-  const samplesPath = join(folder, 'wire.jsonl')
-  const judgedPath = join(folder, 'wire-judged.json')
+  const at = (name: string) => join(folder, name)
   const facts = {
     perTopic: Number(options.perTopic),
     concurrency: Number(options.concurrency),
     seed: Number(options.seed),
   }
-  const factsPath = join(folder, 'wire.json')
-  if (!existsSync(factsPath)) {
-    await recordWire({ ...facts, path: samplesPath })
-    const recorded = { ...facts, at: new Date().toISOString(), load: loadavg()[0] ?? 0 }
-    writeFileSync(factsPath, `${JSON.stringify(recorded, null, 2)}\n`)
+  if (!options.judge) {
+    const minutes = Number(options.minutes)
+    const paths = { path: at('wire.jsonl'), costPath: at('cost.json') }
+    const left = await recordWire({ ...facts, ...paths, minutes })
+    if (left > 0) {
+      console.log('run it again to record the rest, or with --judge to judge what there is')
+      return
+    }
   }
-  await attack('wire_attack.py', [samplesPath, judgedPath])
+  await attack('wire_attack.py', [at('wire.jsonl'), at('wire-judged.json')])
+  const read = (name: string) => JSON.parse(readFileSync(at(name), 'utf8'))
   const wire = {
-    ...JSON.parse(readFileSync(factsPath, 'utf8')),
-    ...JSON.parse(readFileSync(judgedPath, 'utf8')),
+    ...{ ...facts, at: statSync(at('wire.jsonl')).mtime.toISOString() },
+    ...{ costs: read('cost.json'), ...read('wire-judged.json') },
   }
   writeFileSync(resultsPath, `${JSON.stringify({ ...readResults(), wire }, null, 2)}\n`)
 }

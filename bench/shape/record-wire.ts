@@ -4,7 +4,8 @@
  *
  * A relay on TCP notes time, direction and size of every piece, and who closed the connection when.
  */
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
 import type { ScriptedReply } from '../../packages/inference/src/testing/scripted-model.ts'
 import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { startExtraProxy } from '../../test/clients/extra-proxies.ts'
@@ -25,10 +26,17 @@ export type WireSample = Call & {
   readonly totalMs: number
   /** Of a conversation: how long its first request was. */
   readonly firstRequestBytes?: number
+  /** Of the machine, when it was over. */
+  readonly load: number
 }
 
 export type WireOptions = {
+  /** Calls that it has already are not made again. */
   readonly path: string
+  /** What a processor had to do for an answer in each shape is written here, unless it is known. */
+  readonly costPath: string
+  /** Calls that would take longer are left for the next time. */
+  readonly minutes: number
   readonly perTopic: number
   readonly concurrency: number
   readonly seed: number
@@ -36,37 +44,50 @@ export type WireOptions = {
 
 type Seen = Pick<WireSample, 'packets' | 'resetMs' | 'totalMs'>
 /** One leg in one shape. */
-type Way = { ask(call: Call, body: Job['body']): Promise<Seen>; stop(): Promise<void> }
+type Way = {
+  /** Of its proxy. */
+  readonly pid: number
+  ask(call: Call, body: Job['body']): Promise<Seen>
+  stop(): Promise<void>
+}
 
 /** All at once would be a load that no call has later. */
 const betweenStartsMs = 150
 
-export async function recordWire(options: WireOptions): Promise<void> {
-  const calls = planCalls(options)
+/** Returns how many calls are left. */
+export async function recordWire(options: WireOptions): Promise<number> {
+  const { path, costPath, concurrency } = options
+  const deadlineMs = performance.now() + options.minutes * 60_000
+  const known = knownCalls(path)
+  const calls = planCalls(options).filter(({ index }) => !known.has(index))
   const replies = new Map<string, ScriptedReply>()
   const server = startScriptedServer({
-    ...{ kind: 'vllm', models: ['scripted', 'embed'], embedModels: ['embed'] },
+    ...{ kind: 'vllm', models: [...models, 'embed'], embedModels: ['embed'] },
     ...{ contextLength: 100_000, cache: 'none' },
     reply: ({ last }) => replies.get(/question (\d+)/.exec(last)?.[1] ?? ''),
   })
   const stack = await runStack(['--engineUrl', server.url])
   const clients = await startClients(stack.ca)
-  writeFileSync(options.path, '')
   const ways = new Map<string, Way>()
-  let [next, done, failed] = [0, 0, 0]
+  const wayOf = ({ leg, shape }: Pick<Call, 'leg' | 'shape'>) => ways.get(`${leg} ${shape}`) as Way
+  let [done, failed] = [0, 0]
+  /** The first that will be over in time. */
+  const next = () => {
+    const leftMs = deadlineMs - performance.now()
+    const at = calls.findIndex((call) => expectedMs(call) < leftMs)
+    return at < 0 ? undefined : calls.splice(at, 1)[0]
+  }
   const play = async (_: unknown, player: number) => {
     await Bun.sleep(player * betweenStartsMs)
-    for (let index = next++; index < calls.length; index = next++) {
-      const call = calls[index] as Call
+    for (let call = next(); call !== undefined; call = next()) {
       try {
-        const way = ways.get(`${call.leg} ${call.shape}`) as Way
-        const sample = await playCall(call, index, way, replies)
-        appendFileSync(options.path, `${JSON.stringify(sample)}\n`)
-        if (++done % 200 === 0) console.log(`${done} of ${calls.length} recorded, ${failed} failed`)
+        const sample = await playCall(call, wayOf(call), replies)
+        appendFileSync(path, `${JSON.stringify(sample)}\n`)
+        if (++done % 200 === 0) console.log(`${done} recorded, ${failed} failed, load ${load()}`)
       } catch (error) {
         if (++failed < 20) console.error('a call failed:', call, error)
       }
-      if (index % 50 === 0) server.requests.splice(0)
+      if ((done + failed) % 50 === 0) server.requests.splice(0)
     }
   }
   try {
@@ -76,28 +97,111 @@ export async function recordWire(options: WireOptions): Promise<void> {
         ways.set(`${leg} ${shape}`, await open(stack, shape, clients))
       }
     }
-    await Promise.all(Array.from({ length: options.concurrency }, play))
-    console.log(`${done} of ${calls.length} recorded, ${failed} failed`)
+    await warmUp(wayOf({ leg: 'sealed', shape: 'off' }), replies)
+    if (!existsSync(costPath)) {
+      const costs = await measureCosts(stack, (shape) => wayOf({ leg: 'sealed', shape }), replies)
+      writeFileSync(costPath, `${JSON.stringify(costs, null, 2)}\n`)
+    }
+    await Promise.all(Array.from({ length: concurrency }, play))
+    console.log(`${done} recorded, ${failed} failed, ${calls.length} left, load ${load()}`)
   } finally {
     for (const way of ways.values()) await way.stop()
     clients.stop()
     await stack.stop()
     await server.stop()
   }
+  return calls.length
+}
+
+const load = () => Math.round((loadavg()[0] ?? 0) * 10) / 10
+
+/** Engines of other speeds are other models: the worker knows the pace of each. */
+const modelOf = (paceMs: number) => `scripted-${paceMs}ms`
+const models = [100, 40, 20, 10].map(modelOf)
+
+function knownCalls(path: string): Set<number> {
+  if (!existsSync(path)) return new Set()
+  const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean)
+  return new Set(lines.map((line) => (JSON.parse(line) as WireSample).index))
+}
+
+/** Longer than the shortest length of its shape; more for what a busy machine adds. */
+function expectedMs({ shape, kind, tokens, paceMs }: Call): number {
+  if (kind === 'embeddings') return 10_000
+  const generatesMs = 500 + 1.5 * tokens * paceMs
+  const leastMs = { off: 0, default: 1_250, strict: 5_000 }[shape] * Math.max(paceMs, 12)
+  const turns = kind === 'conversation' ? 2 : 1
+  return 5_000 + turns * Math.max(leastMs, shape === 'off' ? generatesMs : 2 * generatesMs)
+}
+
+/** Until the worker knows the pace of each model, as it does soon after it was started. */
+async function warmUp(way: Way, replies: Map<string, ScriptedReply>): Promise<void> {
+  const once = (paceMs: number, index: number) =>
+    playCall({ ...plainCall, shape: 'off', tokens: 110, paceMs, index }, way, replies)
+  await Promise.all(
+    [100, 40, 20, 10].flatMap((paceMs) => [1, 2, 3, 4, 5, 6].map((i) => once(paceMs, -i * paceMs))),
+  )
+}
+
+const plainCall = {
+  set: '',
+  leg: 'sealed',
+  kind: 'stream',
+  client: 'openai',
+  topic: 0,
+} as const
+
+export type Cost = { readonly [part in 'proxy' | 'gateway' | 'worker']: number }
+
+const costAnswers = 24
+
+/** Milliseconds of processor time for a stream of 400 tokens, many at once. */
+async function measureCosts(
+  stack: RunningStack,
+  wayOf: (shape: Call['shape']) => Way,
+  replies: Map<string, ScriptedReply>,
+): Promise<{ readonly [shape in Call['shape']]: Cost }> {
+  const measure = async (shape: Call['shape']): Promise<Cost> => {
+    const way = wayOf(shape)
+    const pids = [way.pid, stack.pidOf('gateway'), stack.pidOf('worker')]
+    const before = pids.map(processorMs)
+    const play = (_: unknown, index: number) =>
+      playCall(
+        { ...plainCall, shape, tokens: 400, paceMs: 20, index: -10_000 - index },
+        way,
+        replies,
+      )
+    await Promise.all(Array.from({ length: costAnswers }, play))
+    const [proxy = 0, gateway = 0, worker = 0] = pids.map(
+      (pid, at) => (processorMs(pid) - (before[at] ?? 0)) / costAnswers,
+    )
+    return { proxy, gateway, worker }
+  }
+  return {
+    off: await measure('off'),
+    default: await measure('default'),
+    strict: await measure('strict'),
+  }
+}
+
+/** Fields 14 and 15 of the kernel's line are ticks of 10 ms; the name before them may have spaces. */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return 10 * (Number(fields[11]) + Number(fields[12]))
 }
 
 async function playCall(
   call: Call,
-  index: number,
   way: Way,
   replies: Map<string, ScriptedReply>,
 ): Promise<WireSample> {
-  const id = String(1_000_000 + index)
+  const { index } = call
+  const id = String(10_000_000 + index)
   const question = { role: 'user', content: `question ${id}, and the same words for all` }
   replies.set(id, replyOf(call, index))
   try {
     if (call.kind !== 'conversation') {
-      return { ...call, ...(await way.ask(call, bodyOf(call, [question]))) }
+      return { ...call, ...(await way.ask(call, bodyOf(call, [question]))), load: load() }
     }
     // Some pages were said before; the second request has the answer to the first in it.
     const pages = { role: 'user', content: 'some pages of text. '.repeat(400) }
@@ -106,7 +210,7 @@ async function playCall(
     const said = { role: 'assistant', content: wordsOf(call, index).join('') }
     replies.set(id, { tokens: wordsOf({ ...call, tokens: 30 }, index), paceMs: 20, prefillMs: 150 })
     const seen = await way.ask(call, bodyOf(call, [...first, said, question]))
-    return { ...call, ...seen, firstRequestBytes: requestBytes(opening) }
+    return { ...call, ...seen, firstRequestBytes: requestBytes(opening), load: load() }
   } finally {
     replies.delete(id)
   }
@@ -122,7 +226,7 @@ function bodyOf(call: Call, messages: readonly object[]): Job['body'] {
   }
   const tools = [{ type: 'function', function: { name: 'write', parameters: { type: 'object' } } }]
   return {
-    model: 'scripted',
+    model: modelOf(call.paceMs),
     messages,
     ...(call.client.startsWith('anthropic') ? { max_tokens: 4096 } : {}),
     ...(call.kind === 'whole' ? {} : { stream: true }),
@@ -133,7 +237,10 @@ function bodyOf(call: Call, messages: readonly object[]): Job['body'] {
 function replyOf(call: Call, seed: number): ScriptedReply {
   const { kind, paceMs } = call
   if (isErrorCall(call)) return { error: { status: 400, message: 'not this way' } }
-  if (kind !== 'tools') return { tokens: wordsOf(call, seed), paceMs, prefillMs: 150 }
+  if (kind !== 'tools') {
+    const prefillMs = kind !== 'cache' ? 150 : call.topic === 1 ? 60 : 1_200
+    return { tokens: wordsOf(call, seed), paceMs, prefillMs }
+  }
   const text = wordsOf(call, seed).join('')
   // A tool call comes in one piece when the model is done with it.
   const prefillMs = 150 + call.tokens * paceMs
@@ -165,6 +272,7 @@ async function openSealed(
     ...{ apiEndpoint: relay.url, apiKey: stack.apiKey, args: ['--trafficShape', shape] },
   })
   return {
+    pid: proxy.pid,
     async ask(call, body) {
       const isError = isErrorCall(call)
       const job = { client: call.client, url: proxy.url, apiKey: stack.apiKey, body }
@@ -194,6 +302,7 @@ async function openProxyless(
     ...{ hosted: true, cold: true, args: ['--trafficShape', shape] },
   })
   return {
+    pid: proxy.pid,
     async ask(call, body) {
       const isError = isErrorCall(call)
       const tap = startWireTap(proxy.url)

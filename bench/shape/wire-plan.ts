@@ -7,11 +7,13 @@ export const legs = ['sealed', 'proxyless'] as const
 export const clients = ['openai', 'anthropic', 'openai-python', 'anthropic-python'] as const
 
 export type Call = {
+  /** Its place in the plan: a recording that was stopped goes on with those that it has not. */
+  readonly index: number
   /** Which of the studies it belongs to. */
   readonly set: string
   readonly leg: (typeof legs)[number]
   readonly shape: (typeof shapes)[number]
-  readonly kind: 'stream' | 'whole' | 'tools' | 'error' | 'embeddings' | 'conversation'
+  readonly kind: 'stream' | 'whole' | 'tools' | 'error' | 'embeddings' | 'conversation' | 'cache'
   readonly client: (typeof clients)[number]
   readonly topic: number
   /** What the attacker wants to know: tokens of the answer, of the one before it, or the number of inputs. */
@@ -31,7 +33,7 @@ export type PlanOptions = {
  */
 export function planCalls({ perTopic, seed }: PlanOptions): Call[] {
   const random = seededRandom(seed)
-  const calls: Call[] = []
+  const calls: Omit<Call, 'index'>[] = []
   const some = (share: number) => Math.max(5, Math.round(perTopic * share))
   const add = (
     set: string,
@@ -62,7 +64,8 @@ export function planCalls({ perTopic, seed }: PlanOptions): Call[] {
   add('errors', errors(some(1.5)), { shapes, legs, kind: 'error' })
   add('embeddings', inputs(some(2), random), { shapes, legs, kind: 'embeddings' })
   add('conversations', draw(7, 50, some(0.4)), { shapes, legs, kind: 'conversation' })
-  return shuffled(calls, random)
+  add('cache hits', hits(some(2), random), { shapes, legs, kind: 'cache' })
+  return shuffled(calls, random).map((call, index) => ({ ...call, index }))
 }
 
 /** Anthropic has no embeddings; the other kinds are asked in OpenAI's dialect, which is what they are about. */
@@ -76,6 +79,14 @@ function clientOf(kind: Call['kind'], index: number): Call['client'] {
 function errors(count: number): DrawnAnswer[] {
   return Array.from({ length: count }, (_, index) => {
     const tokens = index % 2 === 0 ? 1 : 12 + (index % 15)
+    return { topic: index % 2, tokens, seconds: tokens / 50, paceMs: 20 }
+  })
+}
+
+/** Half of the prompts are cached: topic 1. */
+function hits(count: number, random: Random): DrawnAnswer[] {
+  return Array.from({ length: count }, (_, index) => {
+    const tokens = Math.round(50 + 150 * random.next())
     return { topic: index % 2, tokens, seconds: tokens / 50, paceMs: 20 }
   })
 }

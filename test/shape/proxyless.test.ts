@@ -32,6 +32,9 @@ const said = deltas.map(({ content }) => content).join('')
 const wantsLong = ({ body }: EngineCall) => JSON.stringify(body).includes('long')
 const engine = new ScriptedEngine({
   deltas,
+  before: ({ body }) => {
+    if (JSON.stringify(body).includes('refused')) throw new Error('refused')
+  },
   beforeChunk: (_, call) => Bun.sleep(wantsLong(call) ? 60 : 1),
 })
 const system = await startSystem({ engines: [engine], shapeOf: shortShapes })
@@ -159,9 +162,20 @@ for (const shape of ['default', 'strict'] as const) {
       expect(Object.keys(JSON.parse(text))).not.toEqual([])
       sizes.add(text.length)
     }
-    expect(sizes).toEqual(new Set([shape === 'default' ? 8 * 1024 : 256 * 1024]))
+    expect(sizes).toEqual(new Set([shape === 'default' ? 32 * 1024 : 256 * 1024]))
     const whole = await openai(url).chat.completions.create({ model, messages: messages('short') })
     expect(whole.choices[0]?.message.content).toBe(said)
+  }, 240_000)
+
+  test(`${shape}: an answer that is not streamed, or an error for it, comes with the end of the padding`, async () => {
+    // Fewer than all ticks: the first is the time of the first frame, and a timer may be a moment early.
+    const leastMs = (shortUnits - 2) * (shortShapes(shape).stream?.tickMs ?? 0)
+    for (const content of ['long', 'refused']) {
+      const startMs = performance.now()
+      const asked = openai(url).chat.completions.create({ model, messages: messages(content) })
+      await asked.catch(() => {})
+      expect(performance.now() - startMs).toBeGreaterThan(leastMs)
+    }
   }, 240_000)
 
   test(`${shape}: an error in place of a stream is read as an error`, async () => {

@@ -9,12 +9,11 @@ export function shortShapes(name: TrafficShape): Shape {
   const { stream, whole } = shapeOf(name)
   if (stream === undefined || whole === undefined) return { stream, whole }
   return {
-    stream: { ...stream, tickMs: 10, leastUnits: shortUnits },
+    stream: { ...stream, tickMs: 10, leastUnits: shortUnits, leastTokens: 0 },
     whole: {
       ...whole,
-      textAfterMs: whole.textAfterMs === 0 ? 0 : 300,
       otherAfterMs: whole.otherAfterMs === 0 ? 0 : 100,
-      streamAfterMs: whole.streamAfterMs === undefined ? undefined : 1,
+      streamAfterMs: Math.min(whole.streamAfterMs, 1),
     },
   }
 }

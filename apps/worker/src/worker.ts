@@ -22,6 +22,7 @@ import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
 import { RelayKeys } from './relay/relay-keys.ts'
+import { EnginePace } from './sealed/engine-pace.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { RequestMemory } from './sealed/request-memory.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
@@ -78,7 +79,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   metrics.gaugeIsolation(() => watched.isolation())
   const unsigned = new Set<Promise<void>>()
   const service: SealedService = {
-    ...{ workerId, engine: watched, keys, guard, signer, now },
+    ...{ workerId, engine: watched, keys, guard, signer, now, pace: new EnginePace() },
     ...(surroundings.shapeOf === undefined ? {} : { shapeOf: surroundings.shapeOf }),
     meter(usage, record, countedBy) {
       reporter.add(usage)

@@ -138,7 +138,7 @@ export class PrivateClient {
     const { opener } = sealed.request
     const body = await finishRequest(sealed.request)
     const { maxAnswerBytes: maxBytes, shape } = this.#options
-    const isPadded = stream && shape === 'default'
+    const isPadded = shape === 'default'
     const sending = isPadded && signal !== undefined ? new FollowedAbort(signal) : undefined
     const sendSignal = sending?.signal ?? signal
     const { timeouts = defaultTimeouts } = this.#options
@@ -151,7 +151,8 @@ export class PrivateClient {
     if (!isSealedAnswer(response.status, response.headers.get('content-type'))) {
       throw await readError(response, exchange, patience)
     }
-    if (!stream) {
+    // Padding may follow a whole answer, too, and would count as a part of it.
+    if (!stream && shape === 'off') {
       const bytes = await readWhole(response, maxBytes, signal, patience)
       return Answer.start({ ...sealed, opener, maxBytes }, wholeSource(bytes))
     }
@@ -159,8 +160,8 @@ export class PrivateClient {
     const answer = await Answer.start(
       {
         ...{ ...sealed, opener, maxBytes },
-        holdsEnding: shape === 'strict',
-        lingerMs: isPadded ? lingerMs : 0,
+        holdsEnding: stream && shape === 'strict',
+        lingerMs: stream && isPadded ? lingerMs : 0,
       },
       streamSource(bytes, sendSignal, patience),
     )

@@ -59,7 +59,8 @@ export function createWholeWriter({ app, exchange, record, headers }: AnswerPart
   }
   return {
     write: hold,
-    mayEnd: () => true,
+    // On the way to a plain client, its time would tell how long it took to generate.
+    mayEnd: () => app.leg === undefined,
     end(more) {
       hold(more)
       const only = pieces[0]

@@ -1,11 +1,15 @@
 /** How answers look on the way to a client that knows HTTPS only, where the proxy is hosted. */
+import type { Held } from '@privatemode/protocol/api'
 import type { TrafficShape } from '../settings.ts'
 
 /**
- * A plain client cannot be told that an answer is whole while padding still comes: it would close or ask
- * again. So the end of a stream waits for the end of the padding that comes from the worker.
+ * A plain client cannot be told that an answer is whole while padding still comes: most close their
+ * connection at the last event. So that waits for the end of the padding that comes from the worker, and so
+ * do answers that are not streamed, which are one piece to such a client.
  */
 export type ShapedLeg = {
+  /** What else of a stream waits with the last event. */
+  readonly held: Held
   /** The first bytes of a stream come so long after the request, or this times a power of two; 0: at once. */
   readonly firstByteAfterMs: number
   /** The last events of a stream, and answers that are not streamed, have these lengths. */
@@ -21,13 +25,16 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return undefined
     case 'default':
       return {
+        held: 'last event',
         firstByteAfterMs: 0,
         leastTailBytes: 16 * 1024,
-        leastWholeBytes: 8 * 1024,
+        // Most answers of 4,000 tokens.
+        leastWholeBytes: 32 * 1024,
         wholeGrowth: 4,
       }
     case 'strict':
       return {
+        held: 'from finish reason',
         // Longer than most prompts take to be read: whether one was cached does not show.
         firstByteAfterMs: 4_000,
         leastTailBytes: 64 * 1024,

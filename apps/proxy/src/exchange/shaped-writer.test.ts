@@ -43,14 +43,20 @@ test('frames that come in one piece with the end count like all others', () => {
   expect(new Set(lengths)).toEqual(new Set([60 * 1280 + leg.leastTailBytes]))
 })
 
-test('the end is not told before the last frame has come', () => {
-  const { writer, state } = startWriter(leg)
-  writer.write([token, last], 1280)
-  for (let frame = 0; frame < 500; frame++) writer.write([], 1280)
-  expect(writer.mayEnd()).toBe(false)
-  expect(state.text).not.toContain('stop')
-  writer.end([], 0)
-  expect(state.text).toContain('[DONE]')
+test('the end is not told before the last frame has come, and if strict neither is the finish reason', () => {
+  for (const shape of ['default', 'strict'] as const) {
+    const one = shapedLeg(shape) as ShapedLeg
+    let nowMs = 0
+    const { writer, state } = startWriter(one, () => nowMs)
+    nowMs = one.firstByteAfterMs
+    writer.write([token, last], 1280)
+    for (let frame = 0; frame < 500; frame++) writer.write([], 1280)
+    expect(writer.mayEnd()).toBe(false)
+    expect(state.text.includes('stop')).toBe(shape === 'default')
+    expect(state.text).not.toContain('[DONE]')
+    writer.end([], 0)
+    expect(state.text).toContain('[DONE]')
+  }
 })
 
 test('bytes that come before the first may be sent are sent with it', () => {

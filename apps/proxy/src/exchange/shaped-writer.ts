@@ -17,7 +17,7 @@ export function createShapedWriter(
 ): AnswerWriter {
   const isEvents = headers['content-type']?.startsWith('text/event-stream') === true
   const filler = isEvents ? commentOf : spacesOf
-  const ending = new HeldEnding()
+  const ending = new HeldEnding(leg.held)
   let ready: Uint8Array[] = []
   let owedBytes = 0
   const { startedMs } = record

@@ -3,10 +3,11 @@ import { type AnswerPart, type Bytes, encodeText, joinBytes } from '@privatemode
 import { thrown } from '../../../../test/rejection.ts'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { type Begun, sealFromStart, sealShaped } from './seal-shaped.ts'
-import { type StreamShape, shapedUnits, shapeOf } from './traffic-shape.ts'
+import { fitToPace, type StreamShape, shapedUnits, shapeOf } from './traffic-shape.ts'
 
 const shape: StreamShape = {
-  ...{ tickMs: 2, unitBytes: 256, leastUnits: 8, growth: 2, marksWhole: true },
+  ...{ tickMs: 2, unitBytes: 256, unitsPerTick: 1, leastUnits: 8, leastTokens: 0, growth: 2 },
+  marksWhole: true,
   ...{ startsAfterMs: 60_000, patienceTicks: 8, burstTicks: 16 },
 }
 
@@ -136,8 +137,12 @@ test('neither an engine in a hurry nor a late clock makes a tick longer than a f
   }
   const text = 'z'.repeat(300_000)
   await sealShaped(await outgoing(), pieces([text]), shape, sink)
-  const ticks = sent.slice(1, -1).map((bytes) => Math.floor(bytes.length / shape.unitBytes))
-  expect(Math.max(...ticks)).toBe(32)
+  const prelude = new Uint8Array(52)
+  const lengths = sent.slice(1, -1).map((bytes) => frameLengths(joinBytes([prelude, bytes])))
+  const ticks = lengths.map((frames) =>
+    sum(frames.map((length) => (length - 16) / shape.unitBytes)),
+  )
+  expect(Math.max(...ticks)).toBeLessThanOrEqual(32)
   expect(textOf(await open(joinBytes(sent)))).toBe(text)
 })
 
@@ -172,6 +177,28 @@ test('lengths grow by powers', () => {
   expect(shapeOf('off').stream).toBeUndefined()
   expect(shapeOf('default').stream).toMatchObject({ marksWhole: true, startsAfterMs: 250 })
   expect(shapeOf('strict').stream).toMatchObject({ marksWhole: false, startsAfterMs: 0 })
+})
+
+test('the shortest stream takes as long as a number of tokens takes on this engine', () => {
+  const seconds = (name: 'default' | 'strict', tokensPerSecond: number | undefined) => {
+    const ms = tokensPerSecond === undefined ? undefined : 1000 / tokensPerSecond
+    const { leastUnits, unitsPerTick, tickMs } = fitToPace(shapeOf(name).stream!, ms)
+    return ((leastUnits / unitsPerTick) * tickMs) / 1000
+  }
+  const speeds = [undefined, 1, 10, 25, 50, 100, 200, 1_000_000]
+  expect(speeds.map((speed) => seconds('default', speed))).toEqual([
+    16, 128, 76.8, 32, 16, 8, 4, 0.25,
+  ])
+  expect(speeds.map((speed) => seconds('strict', speed))).toEqual([
+    64, 512, 307.2, 128, 64, 32, 16, 1,
+  ])
+})
+
+test('an engine that is known to be fast gets a faster clock from the beginning', async () => {
+  const bytes = joinBytes(await shaped(['a'], { unitsPerTick: 4, leastUnits: 64 }))
+  expect(unitsOf(bytes).slice(0, 3)).toEqual([1, 4, 4])
+  expect(sum(unitsOf(bytes))).toBe(64)
+  expect(fitToPace(shape, 20)).toBe(shape) // lengths that do not depend on the pace
 })
 
 test('that the body has gone out is told when it has, and not when only padding is cut', async () => {

@@ -11,13 +11,11 @@ import {
 } from '@privatemode/protocol/envelope'
 import type { Outgoing, Sink } from './seal-stream.ts'
 import { alignTick, untilTick } from './shared-ticks.ts'
-import { type StreamShape, shapedUnits } from './traffic-shape.ts'
+import { maxUnits, type StreamShape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
 /** The engine is asked for more while less than this waits: enough to see that it is in a hurry. */
 const maxWaitingUnits = 128
-/** The most that a frame and a tick hold. */
-const maxUnits = 32
 /** After a longer stop the clock begins anew: a machine that slept owes no hours of frames. */
 const maxOwedTicks = 16
 /** Room for the receipt, whose length would tell how many digits its counts have. */
@@ -65,13 +63,14 @@ class ShapedSealing {
   #isHeadSealed = false
   #isMarked = false
   #units = 0
-  #unitsPerTick = 1
+  #unitsPerTick: number
   #lateTicks = 0
 
   constructor(sealer: AnswerSealer, shape: StreamShape, sink: Sink) {
     this.#sealer = sealer
     this.#shape = shape
     this.#sink = sink
+    this.#unitsPerTick = shape.unitsPerTick
     this.#waiting = new WaitingBytes(shape.unitBytes * maxWaitingUnits)
   }
 

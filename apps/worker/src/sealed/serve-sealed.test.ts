@@ -20,6 +20,7 @@ import {
 import { until } from '../../../../packages/inference/src/testing/until.ts'
 import { rejection } from '../../../../test/rejection.ts'
 import { statementFacts } from '../testing/statement-facts.ts'
+import { EnginePace } from './engine-pace.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
 import { type SealedService, serveSealed } from './serve-sealed.ts'
@@ -31,7 +32,7 @@ const path = '/v1/chat/completions'
 /** The real shapes in short ticks. */
 function short(name: TrafficShape): Shape {
   const { stream, whole } = shapeOf(name)
-  return { stream: stream && { ...stream, tickMs: 5, leastUnits: 60 }, whole }
+  return { stream: stream && { ...stream, tickMs: 5, leastUnits: 60, leastTokens: 0 }, whole }
 }
 
 /** A worker without its listener: its clock is the test's, and what it books can be looked at. */
@@ -58,6 +59,7 @@ class TestService {
       meter,
       held,
       now,
+      pace: new EnginePace(),
       shapeOf: short,
     }
   }
@@ -176,13 +178,18 @@ async function lengthOf({ body }: Awaited<ReturnType<TestService['ask']>>): Prom
   return (await new Response(body).arrayBuffer()).byteLength
 }
 
-test('an error in place of a stream looks like the shortest stream', async () => {
-  for (const shape of ['default', 'strict'] as const) {
+test('an error looks like the shortest stream, whether one was asked for or not', async () => {
+  for (const [shape, stream] of [
+    ['default', true],
+    ['default', false],
+    ['strict', true],
+    ['strict', false],
+  ] as const) {
     const before = () => {
       throw new Error('broken')
     }
     const failing = new TestService(new ScriptedEngine({ before }))
-    const asked = await failing.ask(shape)
+    const asked = await failing.ask(shape, undefined, undefined, stream)
     const good = await lengthOf(await new TestService().ask(shape))
     // Ticks that a late clock owes share a chunk, not a frame: lengths agree to the byte.
     expect(await lengthOf(asked)).toBe(good)
@@ -236,4 +243,27 @@ test('a whole answer that is ready at once is one frame', async () => {
   Object.assign(worker.service, { shapeOf })
   const asked = await worker.ask('default', undefined, undefined, false)
   expect(await lengthOf(asked)).toBeLessThan(9 * 1024)
+})
+
+test('a strict answer that is not streamed looks like a stream, and is there with its end', async () => {
+  const asked = await new TestService().ask('strict', undefined, undefined, false)
+  const [read, counted] = asked.body.tee()
+  expect(await readUntil({ ...asked, body: read }, 'end')).toContain('all of it')
+  const stream = await lengthOf(await new TestService().ask('strict'))
+  expect(await lengthOf({ ...asked, body: counted })).toBe(stream)
+})
+
+test('the lengths of answers follow the pace of those before them', async () => {
+  const worker = new TestService()
+  const shapeOf = (name: TrafficShape) => {
+    const { stream, whole } = short(name)
+    return { stream: stream && { ...stream, leastTokens: 30 }, whole }
+  }
+  Object.assign(worker.service, { shapeOf })
+  const before = await lengthOf(await worker.ask('default'))
+  // 30 tokens of 20 ms are 120 ticks of 5 ms, but are rounded up to 128.
+  for (let count = 0; count < 9; count++) worker.service.pace.note(chatModel.id, 100, 2_000)
+  const after = await lengthOf(await worker.ask('default'))
+  const { unitBytes } = short('default').stream!
+  expect(after - before).toBe((128 - 60) * (unitBytes + 21))
 })

@@ -20,12 +20,20 @@ import {
 import { type SignedUsage, sealedMediaType } from '@privatemode/protocol/fleet'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
+import { type EnginePace, timedPieces } from './engine-pace.ts'
 import type { ReceiptSigner } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealFromStart, sealShaped } from './seal-shaped.ts'
 import { type Outgoing, type Sink, sealPieces, sealWhole } from './seal-stream.ts'
 import { sealedBody } from './sealed-body.ts'
-import { classOf, type Shape, type StreamShape, shapeOf, type WholeShape } from './traffic-shape.ts'
+import {
+  classOf,
+  fitToPace,
+  type Shape,
+  type StreamShape,
+  shapeOf,
+  type WholeShape,
+} from './traffic-shape.ts'
 
 export type SealedService = {
   readonly workerId: string
@@ -38,6 +46,7 @@ export type SealedService = {
   /** Told of records that wait for their counts, so that they are not lost at a stop. */
   readonly held: (record: Promise<void>) => void
   readonly now: () => Date
+  readonly pace: EnginePace
   /** What the names of shapes mean; tests cannot wait for the real ones. */
   readonly shapeOf?: (name: TrafficShape) => Shape
 }
@@ -79,7 +88,7 @@ export async function serveSealed(
   }
   const startedAtMs = service.now().getTime()
   const startMs = performance.now()
-  const shape = (service.shapeOf ?? shapeOf)(opened.head.shape)
+  const shape = shapeFor(service, opened)
   const init = { headers: { 'content-type': sealedMediaType } }
   const facts = { service, opened, view, startedAtMs, ended }
   // Keys for the answer are derived while the engine works: its first token does not wait for them.
@@ -88,19 +97,29 @@ export async function serveSealed(
     untilLate(asked, lateAfterMs(shape, opened)),
     opened.sealAnswer(),
   ])
-  const exchange = new SealedExchange(facts, sealer)
+  const exchange = new SealedExchange({ ...facts, startMs }, sealer)
   if (soon === undefined && shape.stream !== undefined) {
     return new Response(await exchange.streamFromStart(asked, shape.stream, abort), init)
   }
   const given = soon ?? (await asked)
-  // An error in place of a stream looks like the shortest one.
+  // An error looks like the shortest answer.
   const isStream =
     !(given.body instanceof Uint8Array) ||
-    (shape.stream !== undefined && asksForStream(opened.body))
+    (shape.stream !== undefined && (asksForStream(opened.body) || isErrorForText(given, opened)))
   if (isStream) return new Response(await exchange.stream(given, shape.stream, abort), init)
   await untilRelease(shape.whole, request.path, startMs, abort.signal)
   return new Response(await exchange.sealWhole(given, shape.whole, abort.signal.aborted), init)
 }
+
+/** Lengths of streams follow the pace that the engine had in answers before. */
+function shapeFor({ shapeOf: given = shapeOf, pace }: SealedService, opened: OpenedRequest): Shape {
+  const { stream, whole } = given(opened.head.shape)
+  const msPerToken = pace.msPerToken(opened.context.model)
+  return { stream: stream && fitToPace(stream, msPerToken), whole }
+}
+
+const isErrorForText = ({ status }: ApiAnswer, { context }: OpenedRequest) =>
+  status >= 400 && !otherPaths.has(context.path)
 
 /** When an answer that has not begun is sent as padding, because a watcher could see how long it took. */
 function lateAfterMs(shape: Shape, { context, body }: OpenedRequest): number | undefined {
@@ -141,10 +160,10 @@ async function untilRelease(
   startMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  if (shape === undefined) return
-  const leastMs = otherPaths.has(path) ? shape.otherAfterMs : shape.textAfterMs
+  if (shape === undefined || !otherPaths.has(path)) return
+  const { otherAfterMs: leastMs, growth } = shape
   if (leastMs === 0 || signal.aborted) return
-  const afterMs = classOf(performance.now() - startMs, leastMs, shape.growth)
+  const afterMs = classOf(performance.now() - startMs, leastMs, growth)
   if (afterMs > longestSilenceMs) return
   const dueMs = startMs + afterMs
   await new Promise<void>((resolve) => {
@@ -207,6 +226,8 @@ type ExchangeFacts = {
   readonly opened: OpenedRequest
   readonly view: GatewayView
   readonly startedAtMs: number
+  /** The same on the clock that is never set. */
+  readonly startMs: number
   readonly ended: () => void
 }
 
@@ -218,6 +239,8 @@ class SealedExchange {
   #metered = false
   /** The client has the whole body, also where the padding behind it is cut. */
   #delivered = false
+  /** How long the engine took for its tokens; not a number until it has said them all. */
+  #engineMs = Number.NaN
 
   constructor(facts: ExchangeFacts, sealer: AnswerSealer) {
     this.#facts = facts
@@ -231,6 +254,7 @@ class SealedExchange {
   ): Promise<Bytes> {
     const body = given.body as Bytes
     this.#responseHash.update(body)
+    this.#engineMs = performance.now() - this.#facts.startMs
     return sealWhole(this.#outgoing(given, aborted), body, shape)
   }
 
@@ -286,7 +310,10 @@ class SealedExchange {
 
   async *#hashed(body: ApiAnswer['body']): AsyncGenerator<Bytes> {
     const pieces = body instanceof Uint8Array ? [body as Bytes] : (body as AsyncIterable<Bytes>)
-    for await (const piece of pieces) {
+    const ended = (ms: number) => {
+      this.#engineMs = ms
+    }
+    for await (const piece of timedPieces(pieces, this.#facts.startMs, ended)) {
       this.#responseHash.update(piece)
       yield piece
     }
@@ -321,6 +348,9 @@ class SealedExchange {
     ended()
     const { context, head, body } = opened
     const usage: Usage = given.usage()
+    if (outcome === 'complete') {
+      service.pace.note(context.model, usage.completionTokens, this.#engineMs)
+    }
     const now = service.now().getTime()
     const record: UsageRecord = {
       version: 2,

@@ -14,10 +14,14 @@ export type StreamShape = {
   readonly tickMs: number
   /** Plaintext bytes of a unit; a frame holds the units of one tick. */
   readonly unitBytes: number
-  /** No stream has fewer units. */
+  /** No stream has fewer units, as long as the pace of the engine is not known. */
   readonly leastUnits: number
+  /** From then on, no stream is shorter than so many tokens take; see `fitToPace`. 0: nothing depends on the pace. */
+  readonly leastTokens: number
   /** A longer stream has as many units as the least times a power of this. */
   readonly growth: number
+  /** At the beginning; doubled where the engine turns out to be faster. */
+  readonly unitsPerTick: number
   /** Tell the client at once when the body is whole, so that only the watcher waits for the end. */
   readonly marksWhole: boolean
   /**
@@ -35,15 +39,16 @@ export type StreamShape = {
 export type WholeShape = {
   readonly leastBytes: number
   readonly growth: number
-  /** Released this long after the request, or this times a power of `growth`. 0: when it is ready. */
-  readonly textAfterMs: number
-  /** The same for answers that no text is generated for: embeddings, counts of tokens. */
+  /**
+   * Answers that no text is generated for (embeddings, counts of tokens) are released this long after the
+   * request, or this times a power of `growth`. 0: when they are ready.
+   */
   readonly otherAfterMs: number
   /**
    * A text that takes longer than this to generate goes out on the clock of streams, padding first: when it
-   * was ready does not show, and its reader hardly waits. What is ready sooner is one frame, at once.
+   * was ready does not show. What is ready sooner is one frame, at once, unless it is an error.
    */
-  readonly streamAfterMs: number | undefined
+  readonly streamAfterMs: number
 }
 
 const shapes: { readonly [name in TrafficShape]: Shape } = {
@@ -51,29 +56,58 @@ const shapes: { readonly [name in TrafficShape]: Shape } = {
   default: {
     stream: {
       // Some 100 tokens a second.
-      ...{ tickMs: 50, unitBytes: 1280, leastUnits: 320, growth: 2 },
+      ...{ tickMs: 50, unitBytes: 1280, unitsPerTick: 1 },
+      // 16 s, which is what the tokens take at 50 a second.
+      ...{ leastUnits: 320, leastTokens: 750, growth: 2 },
       ...{ marksWhole: true, startsAfterMs: 250, patienceTicks: 24, burstTicks: 20 },
     },
     whole: {
-      ...{ leastBytes: 8 * 1024, growth: 4, textAfterMs: 0, otherAfterMs: 0 },
-      streamAfterMs: 250,
+      ...{ leastBytes: 8 * 1024, growth: 4, otherAfterMs: 0, streamAfterMs: 250 },
     },
   },
   // What an application does once it has its answer can be seen, too: it gets the end late.
   strict: {
     stream: {
       // Some 160 tokens a second.
-      ...{ tickMs: 50, unitBytes: 2048, leastUnits: 1280, growth: 4 },
+      ...{ tickMs: 50, unitBytes: 2048, unitsPerTick: 1 },
+      ...{ leastUnits: 1280, leastTokens: 3_000, growth: 4 },
       ...{ marksWhole: false, startsAfterMs: 0, patienceTicks: 48, burstTicks: 64 },
     },
     whole: {
-      ...{ leastBytes: 256 * 1024, growth: 4, textAfterMs: 60_000, otherAfterMs: 1_000 },
-      streamAfterMs: undefined,
+      ...{ leastBytes: 256 * 1024, growth: 4, otherAfterMs: 1_000, streamAfterMs: 0 },
     },
   },
 }
 
 export const shapeOf = (name: TrafficShape): Shape => shapes[name]
+
+/** What a token takes in a stream of events, about. */
+const tokenBytes = 256
+/** The most that a frame and a tick hold. */
+export const maxUnits = 32
+/** Not shorter than half of what it is with an unknown pace, and not longer than eight times that. */
+const [leastShare, mostShare] = [1 / 2, 8]
+
+/**
+ * The shape for an engine whose pace is known: lengths are meant in tokens, and one that is right for a fast
+ * engine would tell how long the answers of a slow one are. The pace is that of answers before this one,
+ * and lengths are rounded up to four for each power of two: they tell hardly anything about those either.
+ */
+export function fitToPace(shape: StreamShape, msPerToken: number | undefined): StreamShape {
+  const { tickMs, unitBytes, leastTokens, leastUnits } = shape
+  if (msPerToken === undefined || leastTokens === 0) return shape
+  const busiest = (tickMs / Math.max(msPerToken, 1e-3)) * (tokenBytes / unitBytes)
+  const unitsPerTick = Math.min(maxUnits, classOf(busiest, shape.unitsPerTick, 2))
+  const ticks = roundUp((leastTokens * msPerToken) / tickMs)
+  const fitted = Math.max(leastUnits * leastShare, ticks * unitsPerTick)
+  return { ...shape, unitsPerTick, leastUnits: Math.min(leastUnits * mostShare, fitted) }
+}
+
+/** Up to 4, 5, 6 or 7 times a power of two. */
+function roundUp(value: number): number {
+  const step = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, value))) - 2)
+  return Math.ceil(value / step) * step
+}
 
 /** How many units a stream has that needs this many. */
 export function shapedUnits(units: number, shape: StreamShape): number {

@@ -55,6 +55,30 @@ const dialects: Record<string, { passed: string[]; held: string[] }> = {
   },
 }
 
+test('where only the last event is held, finish reason and usage are not', () => {
+  const ends: [string[], string][] = [
+    [[chat('a'), chat(undefined, 'stop'), event({ choices: [], usage: {} })], 'data: [DONE]\n\n'],
+    [
+      [
+        typed('content_block_delta', { index: 0 }),
+        typed('content_block_stop', { index: 0 }),
+        typed('message_delta', { delta: { stop_reason: 'end_turn' } }),
+      ],
+      typed('message_stop'),
+    ],
+    [
+      [typed('response.output_text.done'), typed('response.output_item.done')],
+      typed('response.completed', { response: { output: [] } }),
+    ],
+    [[chat('a')], event({ error: { message: 'broken' } })],
+  ]
+  for (const [passed, last] of ends) {
+    const ending = new HeldEnding('last event')
+    expect(decode(ending.push(encode(passed.join('') + last)))).toBe(passed.join(''))
+    expect(decode(ending.rest())).toBe(last)
+  }
+})
+
 for (const [name, { passed, held }] of Object.entries(dialects)) {
   test(`${name}: everything from the finish reason on waits for the end`, () => {
     const stream = [...passed, ...held].join('')

@@ -10,16 +10,24 @@ type Meaning = 'content' | 'ending' | 'neutral'
 /** An end this long is passed on: to hold it would cost more memory than it is worth. */
 const maxHeldBytes = 16 * 1024 * 1024
 
+/** What waits: everything from the finish reason on, or only the last event, at which clients close. */
+export type Held = 'from finish reason' | 'last event'
+
 /**
- * Everything from the finish reason on waits until more of the answer comes or the stream is over.
+ * What is held back waits until more of the answer comes or the stream is over.
  * An end of one part (a block, an item, one of several choices) is let go by the part after it.
  */
 export class HeldEnding {
   readonly #decoder = new TextDecoder()
+  readonly #meaningOfData: (data: EventData) => Meaning
   #partial: Uint8Array[] = []
   #partialBytes = 0
   #held: Uint8Array[] = []
   #heldBytes = 0
+
+  constructor(held: Held = 'from finish reason') {
+    this.#meaningOfData = held === 'last event' ? lastEvents : fromFinishReason
+  }
 
   /** What may be passed on now: whole events, as the bytes that came. */
   push(bytes: Uint8Array): Uint8Array[] {
@@ -81,7 +89,7 @@ export class HeldEnding {
   }
 
   #take(event: Uint8Array, released: Uint8Array[]): void {
-    const meaning = meaningOf(this.#decoder.decode(event))
+    const meaning = this.#meaningOf(this.#decoder.decode(event))
     if (meaning === 'ending' || (meaning === 'neutral' && this.#heldBytes > 0)) {
       this.#held.push(new Uint8Array(event))
       this.#heldBytes += event.length
@@ -90,27 +98,37 @@ export class HeldEnding {
     if (meaning === 'content') released.push(...this.#letGo())
     released.push(event)
   }
+
+  #meaningOf(event: string): Meaning {
+    const data = /^data: ?(.*)$/m.exec(event)?.[1]
+    if (data === undefined) return 'neutral' // a comment
+    if (data === '[DONE]') return 'ending'
+    try {
+      return this.#meaningOfData(JSON.parse(data))
+    } catch {
+      return 'content'
+    }
+  }
 }
 
 const lineFeed = 0x0a
 
-function meaningOf(event: string): Meaning {
-  const data = /^data: ?(.*)$/m.exec(event)?.[1]
-  if (data === undefined) return 'neutral' // a comment
-  if (data === '[DONE]') return 'ending'
-  try {
-    return meaningOfData(JSON.parse(data))
-  } catch {
-    return 'content'
-  }
-}
-
-/** Chat and legacy completions have choices; messages and responses name their events. */
-function meaningOfData(data: {
+type EventData = {
   readonly choices?: unknown
   readonly type?: unknown
   readonly error?: unknown
-}): Meaning {
+}
+
+/** Clients close at errors, too. */
+function lastEvents(data: EventData): Meaning {
+  const { type, error } = data
+  if (error !== undefined && error !== null) return 'ending'
+  if (typeof type === 'string' && lastTypes.has(type)) return 'ending'
+  return type === 'ping' ? 'neutral' : 'content'
+}
+
+/** Chat and legacy completions have choices; messages and responses name their events. */
+function fromFinishReason(data: EventData): Meaning {
   const { choices, type, error } = data
   if (error !== undefined && error !== null) return 'ending'
   if (Array.isArray(choices)) return choices.every(isFinished) ? 'ending' : 'content'
@@ -122,12 +140,11 @@ function meaningOfData(data: {
 const isFinished = (choice: { readonly finish_reason?: unknown } | null) =>
   typeof choice?.finish_reason === 'string'
 
-const endingTypes = new Set([
-  'content_block_stop',
-  'message_delta',
+const lastTypes = new Set([
   'message_stop',
   'error',
   'response.completed',
   'response.incomplete',
   'response.failed',
 ])
+const endingTypes = new Set(['content_block_stop', 'message_delta', ...lastTypes])

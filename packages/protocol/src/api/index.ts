@@ -10,7 +10,7 @@ export {
   parseRelayError,
   type WireError,
 } from './errors.ts'
-export { HeldEnding } from './held-ending.ts'
+export { type Held, HeldEnding } from './held-ending.ts'
 export {
   formatModel,
   formatModelList,
