@@ -21,7 +21,9 @@ export class EmbeddedStack {
 
   async start(): Promise<void> {
     const [chatModel, embedModel] = [await modelPath(storyModel), await modelPath(vectorModel)]
-    this.#stack = await runStack(['--chatModel', chatModel, '--embedModel', embedModel])
+    // The checks are about compatibility; plain HTTPS clients would wait for padding at every call.
+    const args = ['--chatModel', chatModel, '--embedModel', embedModel, '--trafficShape', 'off']
+    this.#stack = await runStack(args)
   }
 
   async stop(): Promise<void> {

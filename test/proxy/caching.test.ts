@@ -118,7 +118,7 @@ describe('the proxyless endpoint', () => {
     writeFileSync(join(folder, 'key.pem'), keyPem)
     writeFileSync(join(folder, 'secret'), 'd'.repeat(64))
     writeFileSync(join(folder, 'deployment.json'), '{"deployed":true}')
-    args = ['--hosted', '--hostedSaltSecret', `@${join(folder, 'secret')}`]
+    args = ['--hosted', '--hostedSaltSecret', `@${join(folder, 'secret')}`, '--trafficShape', 'off']
     args.push('--tlsCertPath', join(folder, 'cert.pem'), '--tlsKeyPath', join(folder, 'key.pem'))
     args.push('--hostedManifestPath', join(folder, 'deployment.json'))
     hosted = await startProxy(scripted.system, { args })

@@ -78,7 +78,7 @@ describe('under two keys', () => {
     const { certPem, keyPem } = authority.issue(['localhost', '127.0.0.1'])
     writeFileSync(join(folder, 'cert.pem'), certPem)
     writeFileSync(join(folder, 'key.pem'), keyPem)
-    const args = ['--hosted', '--hostedSaltSecret', 'd'.repeat(64)]
+    const args = ['--hosted', '--hostedSaltSecret', 'd'.repeat(64), '--trafficShape', 'off']
     args.push('--tlsCertPath', join(folder, 'cert.pem'), '--tlsKeyPath', join(folder, 'key.pem'))
     const proxy = await startProxy(scripted.system, { args })
     const seen = await callInTurn(proxy.url)
