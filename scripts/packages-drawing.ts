@@ -1,8 +1,8 @@
-/** Draws which package imports which, as the sources have it; a circle is an error. */
+/** Draws which package imports which, from the sources; an import cycle is an error. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Before HTTP and inference became packages of their own; kept to compare with. */
+/** Before HTTP and inference became separate packages; kept for comparison. */
 const before = `graph TD
   gateway --> protocol & service
   portal --> protocol & sdk
@@ -25,10 +25,10 @@ export function formatPackages(root: string): string {
     .map(([floor, names]) => `| ${floor} | ${names.join(', ')} |`)
   return `# Packages and their imports
 
-Made from the sources by \`npm run docs\`. An arrow points at what is imported, tests left out; every arrow goes down a floor, and
-\`biome.json\` refuses any other. \`CONTRIBUTING.md\` says what each package is for.
+Which package may import which. \`npm run docs\` generates this page from the sources, without tests. An arrow points to what is imported;
+every arrow goes down at least one layer, and \`biome.json\` refuses any other. \`CONTRIBUTING.md\` describes each package.
 
-| floor | packages and programs |
+| layer | packages and programs |
 |---|---|
 ${rows.join('\n')}
 
