@@ -1,4 +1,4 @@
-/** Makes the npm package in `dist`: modules with types, and minified files for browsers. */
+/** Builds the npm package in `dist`: modules with types, and minified files for browsers. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import { bundle, type Imported, imports, limits, sizeFault } from './bundle-size
 const here = dirname(fileURLToPath(import.meta.url))
 const root = join(here, '..', '..')
 const packages = ['sdk', 'protocol', 'attestation'] as const
-/** What may be imported: the entry's name, and its file in `dist`. */
+/** The package's exports: each entry's name and its file in `dist`. */
 const entries = {
   '.': 'index',
   './anthropic': 'anthropic',
@@ -18,9 +18,9 @@ const entries = {
   './openai': 'openai',
   './software': 'software',
 } as const
-/** The official clients, for those who import `openai` or `anthropic`: the versions that were tried. */
+/** Peer ranges of the official clients, for users of `openai` or `anthropic`: the tested versions. */
 const peers = { '@anthropic-ai/sdk': '>=0.137.0 <2', openai: '^7.0.0' } as const
-/** Imports across packages become imports across folders: one tarball has all of them. */
+/** Imports across packages become imports across folders, since one tarball contains them all. */
 const folders: Readonly<Record<string, string>> = {
   '@privatemode/attestation': 'attestation/index',
   '@privatemode/attestation/software': 'attestation/software/index',
@@ -36,7 +36,7 @@ type PackageFile = {
   readonly dependencies: Readonly<Record<string, string>>
 }
 
-/** Builds into `target`, which is emptied before, and gives its path. */
+/** Builds into `target`, which is emptied first, and returns its path. */
 export async function buildPackage(target = join(here, 'dist')): Promise<string> {
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
@@ -59,7 +59,7 @@ function compile(target: string): void {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
   const args = ['-p', join(here, 'tsconfig.build.json'), '--outDir', target]
   const { exitCode, stdout } = Bun.spawnSync(['node', tsc, ...args], { stderr: 'inherit' })
-  if (exitCode !== 0) throw new Error(`the compiler refused: ${stdout}`)
+  if (exitCode !== 0) throw new Error(`the compiler failed: ${stdout}`)
 }
 
 /** `sdk/src/x.js` becomes `sdk/x.js`. */
@@ -79,7 +79,7 @@ function rewriteImports(target: string, path: string): void {
       const inside = folders[name]
       if (inside !== undefined)
         return `${start}${quote}${fromTo(path, join(target, inside))}.js${quote}`
-      // The compiler rewrites relative names in modules, and leaves those in declarations.
+      // The compiler rewrites relative specifiers in modules but not in declarations.
       return name.startsWith('.')
         ? `${start}${quote}${name.replace(/\.ts$/, '.js')}${quote}`
         : whole
@@ -93,7 +93,7 @@ function fromTo(file: string, to: string): string {
   return path.startsWith('.') ? path : `./${path}`
 }
 
-/** Shared parts are files of their own: both entries then know the same verified workers. */
+/** Shared code goes into separate chunks, so that both entries know the same verified workers. */
 async function bundleForBrowsers(target: string): Promise<void> {
   const built = await Bun.build({
     entrypoints: ['index', 'software', 'badge'].map((name) => join(here, 'src', `${name}.ts`)),
@@ -103,7 +103,7 @@ async function bundleForBrowsers(target: string): Promise<void> {
     splitting: true,
     naming: { chunk: 'shared-[hash].js' },
   })
-  if (!built.success) throw new Error('the bundler refused')
+  if (!built.success) throw new Error('the bundler failed')
 }
 
 function describePackage(): object {
@@ -154,7 +154,7 @@ function listFiles(folder: string): string[] {
 }
 
 if (import.meta.main) {
-  /* biome-ignore-start lint/suspicious/noConsole: a command says what it made */
+  /* biome-ignore-start lint/suspicious/noConsole: a command reports what it built */
   console.log(`built ${relative(process.cwd(), await buildPackage())}`)
   for (const [name, source] of Object.entries(imports) as [Imported, string][]) {
     const { compressedBytes } = await bundle(source)

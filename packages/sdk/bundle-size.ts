@@ -1,4 +1,4 @@
-/** What applications get into their bundles for what they import: sizes, and the code itself. */
+/** What each import adds to an application's bundle: sizes, and the code itself. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export const imports = {
 
 export type Imported = keyof typeof imports
 
-/** Bytes, compressed: the budget, and what it was at the last deliberate change. */
+/** Compressed bytes: the budget, and the size at the last deliberate change. */
 export const limits: Readonly<Record<Imported, { budget: number; recorded: number }>> = {
   core: { budget: 45_000, recorded: 43_630 },
   'core and software': { budget: 50_000, recorded: 48_118 },
@@ -30,12 +30,12 @@ export const limits: Readonly<Record<Imported, { budget: number; recorded: numbe
   'all hardware and software': { budget: 120_000, recorded: 69_126 },
 }
 
-/** Why a size is refused: beyond the budget, or grown by 3 % unnoticed. */
+/** Why a size is refused: it exceeds the budget, or grew by 3 % unnoticed. */
 export function sizeFault(name: Imported, compressedBytes: number): string | undefined {
   const { budget, recorded } = limits[name]
   if (compressedBytes >= budget) return `${name}: over the budget of ${budget} bytes`
   if (compressedBytes < recorded * 1.03) return undefined
-  return `${name}: grew from ${recorded} to ${compressedBytes} bytes; record it where that is meant`
+  return `${name}: grew from ${recorded} to ${compressedBytes} bytes; if that is intended, record the new size`
 }
 
 export type Bundled = {

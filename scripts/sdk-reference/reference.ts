@@ -1,4 +1,4 @@
-/** Makes the SDK's API reference from its declarations: one entry per public name, with its words. */
+/** Generates the SDK's API reference from its declarations: one entry per public name, with its TSDoc. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -23,7 +23,7 @@ export async function formatReference(): Promise<string> {
     const dist = await buildPackage(join(folder, 'dist'))
     const parts = entries.map(([name, file]) => formatEntry(name, join(dist, file)))
     const head =
-      '# API reference of the SDK\n\nMade from the declarations by `npm run docs`; do not edit. ' +
+      '# SDK API reference\n\nGenerated from the declarations by `npm run docs`; do not edit. ' +
       'The guide is [sdk.md](sdk.md).\n'
     return [head, ...parts].join('\n')
   } finally {
@@ -73,10 +73,15 @@ function importedFrom(source: string, name: string | undefined): string | undefi
   return undefined
 }
 
-/** Top-level declarations begin at the start of a line, and so does what comes after them. */
+/**
+ * Splits the source at declarations and their comments, which start at column 0. So do comments
+ * between the members of a union; those belong to the declaration they are in.
+ */
 function declarations(source: string): [string, Declared][] {
   const found: [string, Declared][] = []
-  const blocks = source.split(/^(?=\/\*\*|export |import |declare |type )/m)
+  const blocks = source.split(
+    /^(?=\/\*\*(?:[^*]|\*(?!\/))*\*\/\s*(?:\/\*\*|export |declare |type )|export |import |declare |type )/m,
+  )
   let doc = ''
   for (const block of blocks) {
     if (block.startsWith('/**')) {

@@ -25,7 +25,7 @@ beforeEach(async () => {
   backend = await FakeBackend.start('w_1')
 })
 
-/** A sealed call, and the bytes that the worker answered it with. */
+/** A sealed call, and the bytes with which the worker answered it. */
 async function answered() {
   const { client } = testClient(backend)
   const call = { path: '/v1/chat/completions', model: chatModel.id, stream: true, apiKey: 'key' }
@@ -38,7 +38,7 @@ async function answered() {
   return { facts: { ...sealed, opener, maxBytes: 1000 }, bytes }
 }
 
-/** Gives `pieces` one by one, then ends, or breaks with `error`. */
+/** Yields `pieces` one by one, then ends, or fails with `error`. */
 function pieces(list: readonly Bytes[], error?: Error) {
   const rest = [...list]
   return new ReadableStream<Bytes>({
@@ -53,7 +53,7 @@ function pieces(list: readonly Bytes[], error?: Error) {
 
 const single = (bytes: Bytes) => Array.from(bytes, (byte) => Uint8Array.of(byte))
 
-test('an answer is the same however it is cut on its way', async () => {
+test('an answer is the same however it is chunked in transit', async () => {
   for (const cut of [single, (bytes: Bytes) => [bytes]]) {
     const { facts, bytes } = await answered()
     const answer = await Answer.start(facts, streamSource(pieces(cut(bytes))))
@@ -66,7 +66,7 @@ test('an answer is the same however it is cut on its way', async () => {
   }
 })
 
-test('data before a cut is given, and then the cut is an error, not an end', async () => {
+test('data before a truncation is delivered; the truncation is then an error, not an end', async () => {
   const { facts, bytes } = await answered()
   const cut = bytes.subarray(0, bytes.length - 1)
   const answer = await Answer.start(facts, wholeSource(cut))
@@ -76,7 +76,7 @@ test('data before a cut is given, and then the cut is an error, not an end', asy
   expect(answer.receipt).toBeUndefined()
 })
 
-test('a connection that breaks is a worker out of reach', async () => {
+test('a broken connection is reported as worker_unreachable', async () => {
   const { facts, bytes } = await answered()
   const broken = pieces([bytes.subarray(0, bytes.length - 1)], new Error('reset'))
   const answer = await Answer.start(facts, streamSource(broken))
@@ -86,7 +86,7 @@ test('a connection that breaks is a worker out of reach', async () => {
   })
 })
 
-test('nothing at all is a worker out of reach', async () => {
+test('an empty response is reported as worker_unreachable', async () => {
   for (const source of [
     streamSource(null),
     streamSource(pieces([])),
@@ -98,7 +98,7 @@ test('nothing at all is a worker out of reach', async () => {
   }
 })
 
-test('frames that were swapped, repeated or left out are not authentic', async () => {
+test('swapped, repeated or missing frames are not authentic', async () => {
   const { facts, bytes } = await answered()
   const twice = new Uint8Array([...bytes.subarray(0, bytes.length - 40), ...bytes])
   const reading = Answer.start(facts, wholeSource(twice)).then((answer) => answer.whole())
@@ -111,7 +111,7 @@ test('an answer to another request is not authentic', async () => {
   expect(await rejection(starting)).toMatchObject({ code: 'response_not_authentic' })
 })
 
-test('a reader that goes away closes the connection', async () => {
+test('a reader that leaves closes the connection', async () => {
   const { facts, bytes } = await answered()
   let cancelled = 0
   const source: ByteSource = {
@@ -125,7 +125,7 @@ test('a reader that goes away closes the connection', async () => {
   expect(cancelled).toBe(1)
 })
 
-test('an answer that is forged is not read on', async () => {
+test('reading stops at a forged answer', async () => {
   const { facts, bytes } = await answered()
   let cancelled = 0
   const endless = new ReadableStream<Bytes>({
@@ -137,7 +137,7 @@ test('an answer that is forged is not read on', async () => {
   expect(cancelled).toBe(1)
 })
 
-test('an answer is held in memory up to its limit, and no further', async () => {
+test('an answer is buffered up to its limit and no further', async () => {
   const length = 'answer to a prompt'.length
   for (const [maxBytes, code] of [
     [length, undefined],
@@ -150,7 +150,7 @@ test('an answer is held in memory up to its limit, and no further', async () => 
   }
 })
 
-test('a long answer is given in parts of a megabyte, so that opening it stalls nothing', async () => {
+test('a long answer is opened a megabyte at a time, so it does not stall the program', async () => {
   const source = wholeSource(new Uint8Array(2_500_000))
   const lengths: number[] = []
   for (let part = await source.read(); part !== undefined; part = await source.read()) {
@@ -161,7 +161,7 @@ test('a long answer is given in parts of a megabyte, so that opening it stalls n
   expect([await empty.read(), await empty.read()]).toEqual([new Uint8Array(), undefined])
 })
 
-test('an abort is what the platform made it, not a lost connection', async () => {
+test('an abort keeps its own reason and is not reported as a lost connection', async () => {
   const { facts, bytes } = await answered()
   const reason = new DOMException('stopped', 'AbortError')
   const broken = pieces([bytes.subarray(0, bytes.length - 1)], reason)
@@ -169,7 +169,7 @@ test('an abort is what the platform made it, not a lost connection', async () =>
   expect(await rejection(answer.whole())).toBe(reason)
 })
 
-/** An answer whose body is marked as whole in its first frame; padding and the end come after. */
+/** An answer whose first frame marks the body as complete; padding and the end follow. */
 async function markedEarly() {
   const [key, digest, sealKeyId] = [32, 32, 16].map((length) => new Uint8Array(length))
   const sealer = await AnswerSealer.start(webCryptoProvider, key!, digest!, sealKeyId!)
@@ -184,7 +184,7 @@ async function markedEarly() {
   return { facts, first, padding, last }
 }
 
-/** Gives the first piece; the others when they are let go. */
+/** Yields the first piece immediately, and the others once released. */
 function heldBack(first: Bytes, rest: readonly Bytes[]) {
   const released = Promise.withResolvers<void>()
   const list = [first, ...rest]
@@ -199,7 +199,7 @@ function heldBack(first: Bytes, rest: readonly Bytes[]) {
   return { source, release: released.resolve, cancelled: () => cancelled }
 }
 
-test('a body that is whole is given without waiting for padding; the receipt comes later', async () => {
+test('a complete body is delivered without waiting for padding; the receipt follows later', async () => {
   const { facts, first, padding, last } = await markedEarly()
   const { source, release, cancelled } = heldBack(first, [padding, last])
   const answer = await Answer.start(facts, source)
@@ -211,7 +211,7 @@ test('a body that is whole is given without waiting for padding; the receipt com
   expect(cancelled()).toBe(0)
 })
 
-test('a reader that goes away after a whole body does not close the connection: that would show', async () => {
+test('a reader that leaves after a complete body does not close the connection, which an observer would see', async () => {
   const { facts, first, padding, last } = await markedEarly()
   const { source, release, cancelled } = heldBack(first, [padding, last])
   const answer = await Answer.start(facts, source)
@@ -223,7 +223,7 @@ test('a reader that goes away after a whole body does not close the connection: 
   expect(answer.receipt).toBeDefined()
 })
 
-test('a cut or a change behind a whole body takes the receipt and nothing else', async () => {
+test('truncation or tampering after a complete body loses only the receipt', async () => {
   for (const rest of [[], ['padding'], ['last']] as const) {
     const sealed = await markedEarly()
     const { source, release } = heldBack(

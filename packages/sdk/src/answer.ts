@@ -1,4 +1,4 @@
-/** One answer as its reader sees it: status and headers first, then data, then the checked end. */
+/** One answer as its reader sees it: status and headers first, then data, then the authenticated end. */
 import type { AttestedWorker } from '@privatemode/attestation'
 import { HeldEnding } from '@privatemode/protocol/api'
 import {
@@ -12,20 +12,21 @@ import {
 import { type ByteSource, lost, tooLarge } from './byte-source.ts'
 import { finishParts, notAuthentic, openParts } from './sealed-exchange.ts'
 
-/** What is known of an answer when its first byte comes. */
+/** What is known about an answer when its first byte arrives. */
 export type AnswerFacts = {
   readonly requestId: string
   readonly opener: AnswerOpener
-  /** The candidates that the call was sealed to: one of them answers. */
+  /** The candidates the call was sealed to: one of them answers. */
   readonly workers: readonly AttestedWorker[]
-  /** How much of it may be held in memory at once. */
+  /** How many bytes of it may be buffered at once. */
   readonly maxBytes: number
-  /** The last events wait for the end of the padding: what an application does then can be seen. */
+  /** Hold the last events until the padding ends: an observer can see how an application reacts to them. */
   readonly holdsEnding?: boolean
-  /** How long a reader that left may be followed by the end of the body; see `leave`. */
+  /** How long to wait for the end of the body after the reader has left; see `cancel`. */
   readonly lingerMs?: number
 }
 
+/** An opened answer. Every byte it returns is authenticated; a truncated answer throws. */
 export class Answer {
   readonly head: AnswerHead
   readonly #facts: AnswerFacts
@@ -38,7 +39,7 @@ export class Answer {
   #receipt: Bytes | undefined
   #isWhole = false
   #done = false
-  /** The reader has gone; what still comes is read for nobody. */
+  /** The reader has left; the remaining bytes are read and discarded. */
   #left = false
   #rest: Promise<void> | undefined
 
@@ -55,7 +56,7 @@ export class Answer {
     this.#ready = ready
   }
 
-  /** Reads up to the sealed head. An answer that stops before it has lost nothing yet. */
+  /** Reads up to the sealed head. If an answer stops before it, nothing has been lost yet. */
   static async start(facts: AnswerFacts, source: ByteSource): Promise<Answer> {
     for (;;) {
       const chunk = await source.read()
@@ -71,27 +72,27 @@ export class Answer {
     return this.#facts.requestId
   }
 
-  /** The worker that answered. */
+  /** The id of the worker that answered. */
   get workerId(): string | undefined {
     return this.#facts.opener.workerId
   }
 
-  /** What was verified about it when the call was sealed. */
+  /** What was verified about that worker when the call was sealed. */
   get worker(): AttestedWorker | undefined {
     return this.#facts.workers.find(({ workerId }) => workerId === this.workerId)
   }
 
-  /** Resolves when nothing more comes: padding and the receipt may follow a body that is whole. */
+  /** Resolves when the transfer is over: padding and the receipt may follow a complete body. */
   async settled(): Promise<void> {
     await this.#rest
   }
 
-  /** The signed receipt as JSON bytes, once the end was reached. */
+  /** The signed receipt as JSON bytes, once the end has been reached. */
   get receipt(): Bytes | undefined {
     return this.#receipt
   }
 
-  /** The data that came next, or `undefined` at the authenticated end; anything else throws. */
+  /** The next data, or `undefined` at the authenticated end; anything else throws. */
   async next(): Promise<Bytes[] | undefined> {
     for (;;) {
       if (this.#abortion?.reason !== undefined) throw this.#abortion.reason
@@ -113,13 +114,13 @@ export class Answer {
     return ending === undefined ? data : data.flatMap((piece) => ending.push(piece) as Bytes[])
   }
 
-  /** The last events, once; they were held back until the end of the answer. */
+  /** Returns the last events, once; they were held back until the end of the answer. */
   #heldBack(): Bytes[] | undefined {
     const rest = (this.#ending?.rest() ?? []) as Bytes[]
     return rest.length === 0 ? undefined : rest
   }
 
-  /** Reads and opens what comes next, once for all who wait for it. */
+  /** Reads and opens the next bytes, once for all concurrent callers. */
   #pull(): Promise<void> {
     this.#pulling ??= this.#pullOnce()
     return this.#pulling
@@ -140,18 +141,19 @@ export class Answer {
     }
   }
 
-  /** An abort of the caller ends the reading at once; what becomes of the answer is as in `cancel`. */
+  /** Stops reading as soon as the caller aborts; the answer is then handled as in `cancel`. */
   follow(signal: AbortSignal): void {
     this.#abortion = new Abortion(signal, () => void this.cancel())
   }
 
+  /** Reads to the authenticated end and returns the body; throws if it exceeds `maxBytes`. */
   async whole(): Promise<Bytes> {
     let pieces: Bytes[] = []
     let length = 0
     for (;;) {
       const data = await this.next()
       if (data === undefined) return joinBytes(pieces)
-      // A list of many short pieces takes far more memory than their bytes.
+      // A list of many short pieces takes far more memory than the bytes themselves.
       if (pieces.length > 1024 + length / 256) pieces = [joinBytes(pieces)]
       for (const piece of data) {
         length += piece.length
@@ -165,9 +167,10 @@ export class Answer {
   }
 
   /**
-   * Stops the generation: the gateway and the worker notice the closed connection. When the body
-   * is whole there is nothing to stop, and closing would show a watcher when that was. Clients leave
-   * at the last event, a moment before they can know that, so the end may still follow for a moment.
+   * Stops the generation: the gateway and the worker notice the closed connection. Once the body is
+   * complete there is nothing to stop, and closing would reveal to an observer when that was.
+   * Clients leave at the last event, shortly before they can know that the body is complete, so the
+   * connection stays open a moment longer for the end to arrive.
    */
   async cancel(): Promise<void> {
     if (this.#isWhole) {
@@ -190,7 +193,7 @@ export class Answer {
     clearTimeout(timer)
   }
 
-  /** What fails now takes the receipt away and nothing else: the body was authentic and whole. */
+  /** A failure here loses only the receipt: the body was authentic and complete. */
   async #readRest(): Promise<void> {
     const mostBytes = this.#readBytes + maxPaddingBytes
     try {
@@ -218,7 +221,7 @@ export class Answer {
           this.#receipt = part.receipt
           break
         case 'head':
-          break // the record grammar allows one head, which `start` took
+          break // records allow one head, which `start` consumed
       }
     }
     this.#ready = []
@@ -226,7 +229,7 @@ export class Answer {
   }
 }
 
-/** An abort that may come while an answer is read. */
+/** Tracks an abort signal while an answer is read. */
 class Abortion {
   readonly #signal: AbortSignal
   readonly #listener: () => void
@@ -255,7 +258,7 @@ class Abortion {
   }
 }
 
-/** A backend that pads for ever is not listened to for ever. */
+/** Bounds the padding read from a backend that never stops sending it. */
 const maxPaddingBytes = 64 * 1024 * 1024
 
 async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
@@ -264,7 +267,7 @@ async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Pro
     source.heard?.(opener.openedBytes)
     return parts
   } catch (error) {
-    void source.cancel() // a forger is not listened to any longer
+    void source.cancel() // stop reading from a forger
     throw error
   }
 }

@@ -1,5 +1,6 @@
-/** The wire types of Anthropic's dialect, as far as programs usually need them; more may travel. */
+/** Wire types of Anthropic's dialect, limited to commonly used fields; others pass through unchanged. */
 
+/** One content block of a message. */
 export type MessageBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature?: string }
@@ -10,12 +11,13 @@ export type MessageBlock =
       readonly input: { readonly [field: string]: unknown }
     }
 
+/** One message of the conversation. */
 export type MessageInput = {
   readonly role: 'user' | 'assistant' | 'system'
   readonly content: string | readonly { readonly type: string; readonly [field: string]: unknown }[]
 }
 
-/** Fields that are not listed are sent as they are. */
+/** The body of a message request. Fields that are not listed are sent unchanged. */
 export type MessageRequest = {
   readonly model: string
   readonly max_tokens: number
@@ -28,13 +30,15 @@ export type MessageRequest = {
     readonly description?: string
     readonly input_schema: { readonly [field: string]: unknown }
   }[]
-  /** Requests with the same salt may share a prompt cache; it wins over the client's policy. */
+  /** Requests with the same salt may share a prompt cache; takes precedence over the client's policy. */
   readonly cache_salt?: string
   readonly [field: string]: unknown
 }
 
+/** Token counts of one message. */
 export type MessageUsage = { readonly input_tokens: number; readonly output_tokens: number }
 
+/** Why the model stopped. */
 export type StopReason =
   | 'end_turn'
   | 'max_tokens'
@@ -44,6 +48,7 @@ export type StopReason =
   | 'refusal'
   | 'model_context_window_exceeded'
 
+/** A complete message from the model. */
 export type Message = {
   readonly id: string
   readonly type: 'message'
@@ -55,12 +60,14 @@ export type Message = {
   readonly usage: MessageUsage
 }
 
+/** An increment to one content block of a stream. */
 export type BlockDelta =
   | { readonly type: 'text_delta'; readonly text: string }
   | { readonly type: 'input_json_delta'; readonly partial_json: string }
   | { readonly type: 'thinking_delta'; readonly thinking: string }
   | { readonly type: 'signature_delta'; readonly signature: string }
 
+/** One event of a streamed message. */
 export type MessageEvent =
   | { readonly type: 'message_start'; readonly message: Message }
   | {

@@ -1,4 +1,4 @@
-/** The official Anthropic client, sealed: `new PrivatemodeAnthropic({ apiKey })`. */
+/** The official Anthropic client over sealed calls: `new PrivatemodeAnthropic({ apiKey })`. */
 import Anthropic, { type ClientOptions } from '@anthropic-ai/sdk'
 import type { ClientSettings } from './client-settings.ts'
 import { LazyConnection } from './lazy-connection.ts'
@@ -11,8 +11,8 @@ export type PrivatemodeAnthropicOptions = Omit<
   ClientSettings
 
 /**
- * Everything the official client has, with its types. The backend is verified when the first call is made;
- * prompts and answers are sealed between this program and the verified worker.
+ * The complete official client, with its types. The backend is verified on the first call; prompts
+ * and answers are sealed between this program and the verified worker.
  */
 export class PrivatemodeAnthropic extends Anthropic {
   readonly #connection: LazyConnection
@@ -21,12 +21,15 @@ export class PrivatemodeAnthropic extends Anthropic {
     const connection = LazyConnection.of(options)
     const { apiKey = connection.apiKey } = options
     const { baseURL, fetch } = connection
-    // ANTHROPIC_AUTH_TOKEN in the environment is another service's.
+    // ANTHROPIC_AUTH_TOKEN in the environment is meant for another service.
     super({ ...options, apiKey, authToken: null, baseURL, fetch })
     this.#connection = connection
   }
 
-  /** Verifies now, where no call has done so: what was verified, receipts and evidence bundles. */
+  /**
+   * Verifies now unless a call already did; gives access to the verification, receipts and evidence
+   * bundles.
+   */
   verified(): Promise<Privatemode> {
     return this.#connection.connected()
   }

@@ -1,4 +1,4 @@
-/** Makes calls of the public API for the typed clients: JSON in, JSON or a stream of events out. */
+/** Makes public API calls for the typed clients: JSON in, JSON or an event stream out. */
 import { ApiError } from '@privatemode/protocol/api'
 import { decodeText, encodeText } from '@privatemode/protocol/envelope'
 import { ApiStream } from './api-stream.ts'
@@ -7,16 +7,17 @@ import { errorOfAnswer, toPrivatemodeError } from './privatemode-error.ts'
 import { type Receipt, ReceiptedAnswer } from './receipted-answer.ts'
 import type { Call } from './sealed-exchange.ts'
 
+/** Options of a single call. */
 export type CallOptions = {
-  /** Stops the call, and with it the generation. */
+  /** Aborts the call and stops the generation. */
   readonly signal?: AbortSignal
 }
 
-/** One answer: its body, and what the worker signed about it. */
+/** The body of one answer, and what the worker signed about it. */
 export type ApiResult<T> = {
   readonly data: T
   readonly requestId: string
-  /** Verified when asked for: the signature, and the digests of request and response. */
+  /** Verifies the receipt on demand: the signature, and the digests of request and response. */
   receipt(): Promise<Receipt>
 }
 
@@ -83,7 +84,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // No cause: the platform's message would quote the answer.
+    // No `cause`: the platform's message would quote the answer.
     throw toPrivatemodeError(new ApiError('upstream_error', 'the answer is not JSON'))
   }
 }

@@ -46,7 +46,7 @@ export class MessagesClient {
     return this.#calls.stream('/v1/messages', request, options)
   }
 
-  /** What the same request would cost in input tokens. */
+  /** Counts the input tokens that the same request would use. */
   countTokens(
     request: Omit<MessageRequest, 'max_tokens'> & { readonly model: string },
     options?: CallOptions,

@@ -29,7 +29,7 @@ async function collect(stream: ApiStream<{ n: number }>): Promise<number[]> {
   return seen
 }
 
-test('events come in order, across any pieces, without the marker at the end', async () => {
+test('events arrive in order, however they are chunked, without the end marker', async () => {
   const { stream, cancelled } = streamOf(
     'data: {"n":1}\n\nda',
     'ta: {"n":2}\n\n',
@@ -39,7 +39,7 @@ test('events come in order, across any pieces, without the marker at the end', a
   expect(cancelled()).toBe(0)
 })
 
-test('comments and named events without data are no values', async () => {
+test('comments and named events without data yield no values', async () => {
   const { stream } = streamOf(': wait\n\nevent: x\ndata: {"n":3}\n\n')
   expect(await collect(stream)).toEqual([3])
 })
@@ -49,14 +49,14 @@ test.each([
   ['event: error\ndata: {"type":"error","error":{"type":"x","message":"m"}}\n\n', 'internal_error'],
   ['data: {"n":\n\n', 'upstream_error'],
   ['data: {"n":1}\n', 'upstream_error'],
-])('a stream that says %p throws %p', async (text, code) => {
+])('a stream that sends %p throws %p', async (text, code) => {
   const { stream } = streamOf(text)
   const failure = await collect(stream).catch((error) => error)
   expect(failure).toMatchObject({ name: 'PrivatemodeError', code, requestId: 'r1' })
   expect(`${failure.message}${failure.cause?.message ?? ''}`).not.toContain('"n"')
 })
 
-test('leaving the loop, and a failure, stop the generation', async () => {
+test('leaving the loop or failing stops the generation', async () => {
   const left = streamOf('data: {"n":1}\n\n', 'data: {"n":2}\n\n')
   for await (const _ of left.stream) break
   expect(left.cancelled()).toBe(1)
@@ -65,13 +65,13 @@ test('leaving the loop, and a failure, stop the generation', async () => {
   expect(failed.cancelled()).toBe(1)
 })
 
-test('a stream can be read once', async () => {
+test('a stream can only be read once', async () => {
   const { stream } = streamOf('data: {"n":1}\n\n')
   await collect(stream)
   expect(await thrown(collect(stream))).toThrow(TypeError)
 })
 
-test('an event that does not end is given up with a code', async () => {
+test('an event that never ends fails with a code', async () => {
   const { stream, cancelled } = streamOf(`data: ${'x'.repeat(17 * 1024 * 1024)}`)
   expect(await rejection(collect(stream))).toMatchObject({
     name: 'PrivatemodeError',

@@ -3,6 +3,7 @@ import { ApiError, SseDecoder, SseError, type SseEvent } from '@privatemode/prot
 import { errorOfAnswer, toPrivatemodeError } from './privatemode-error.ts'
 import type { Receipt, ReceiptedAnswer } from './receipted-answer.ts'
 
+/** A streamed answer: iterate over it to get its events. Leaving the loop stops the generation. */
 export class ApiStream<T> implements AsyncIterable<T> {
   readonly #answer: ReceiptedAnswer
   #taken = false
@@ -15,19 +16,19 @@ export class ApiStream<T> implements AsyncIterable<T> {
     return this.#answer.requestId
   }
 
-  /** Resolves once the stream was read to its authenticated end, and its receipt is verified. */
+  /** Resolves with the verified receipt once the stream has been read to its authenticated end. */
   receipt(): Promise<Receipt> {
     return this.#answer.receipt()
   }
 
-  /** Stops the generation; the same as to leave the loop. */
+  /** Stops the generation, as leaving the loop does. */
   cancel(): Promise<void> {
     return this.#answer.cancel()
   }
 
-  /** Can be read once. */
+  /** Can only be iterated once. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
-    if (this.#taken) throw new TypeError('a stream can be read once')
+    if (this.#taken) throw new TypeError('a stream can only be read once')
     this.#taken = true
     const decoder = new SseDecoder()
     let ended = false
@@ -43,7 +44,7 @@ export class ApiStream<T> implements AsyncIterable<T> {
         }
       }
       ended = true
-      if (decoder.pending) throw new ApiError('upstream_error', 'the last event is not whole')
+      if (decoder.pending) throw new ApiError('upstream_error', 'the last event is incomplete')
     } catch (error) {
       throw toPrivatemodeError(error instanceof SseError ? tooLarge(error) : error, this.requestId)
     } finally {
@@ -57,7 +58,7 @@ export class ApiStream<T> implements AsyncIterable<T> {
     try {
       value = JSON.parse(data)
     } catch {
-      // No cause: the platform's message would quote the answer.
+      // No `cause`: the platform's message would quote the answer.
       throw new ApiError('upstream_error', 'an event of the stream is not JSON')
     }
     if (event === 'error' || (value !== null && value.error !== undefined)) {

@@ -1,4 +1,4 @@
-/** Calls to the gateway other than sealed requests. Everything it answers is an untrusted hint. */
+/** Calls to the gateway other than sealed requests. All of its responses are untrusted hints. */
 import { type Attestation, maxAttestationBytes, parseAttestation } from '@privatemode/attestation'
 import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
@@ -37,7 +37,7 @@ export class Backend {
     return parseAttestation(await this.#call(path, 'POST', apiKey, maxAttestationBytes, body))
   }
 
-  /** Sends a sealed request; the caller judges the response. */
+  /** Sends a sealed request; the caller interprets the response. */
   async send(headers: Record<string, string>, body: Bytes, signal?: AbortSignal) {
     try {
       return await this.#fetch(this.endpoint + fleetPaths.sealed, {
@@ -70,7 +70,7 @@ export class Backend {
   }
 }
 
-/** The bytes of an answer in clear text, whose sender is not trusted to stop. */
+/** Reads a clear-text response whose sender is not trusted to stop. */
 export async function readAnswer(
   response: Response,
   limit: number,
@@ -82,10 +82,10 @@ export async function readAnswer(
   } catch (cause) {
     throw cause instanceof ApiError ? cause : unreachable(response.url, cause)
   }
-  throw new ApiError('upstream_error', `the backend answered more than ${limit} bytes`)
+  throw new ApiError('upstream_error', `the backend sent more than ${limit} bytes`)
 }
 
-// The platform's own message says what went wrong with the connection; it never holds a body.
+// The platform's message says what went wrong with the connection; it never contains a body.
 const unreachable = (where: string, cause: unknown) =>
   new ApiError(
     'gateway_unreachable',
@@ -98,11 +98,11 @@ function parseDirectory(bytes: Bytes): ListedWorker[] {
   try {
     json = JSON.parse(new TextDecoder().decode(bytes))
   } catch (cause) {
-    throw new ApiError('upstream_error', 'the directory of workers is not JSON', { cause })
+    throw new ApiError('upstream_error', 'the worker directory is not JSON', { cause })
   }
   const workers = (json as { workers?: unknown } | null)?.workers
   if (!Array.isArray(workers)) {
-    throw new ApiError('upstream_error', 'the directory has no list of workers')
+    throw new ApiError('upstream_error', 'the worker directory has no list of workers')
   }
   return workers.slice(0, maxListedWorkers).flatMap(parseListedWorker)
 }

@@ -1,4 +1,4 @@
-/** `<privatemode-badge>`: shows, in a page, what `onEvent` of a client tells about its verification. */
+/** `<privatemode-badge>`: shows on a page what a client's `onEvent` reports about its verification. */
 import type { ClientEvent } from './options.ts'
 
 type Machine = { readonly hardware: boolean; readonly revocation: string }
@@ -19,17 +19,18 @@ details { color: light-dark(#535c6b, #a6afbe); background: light-dark(#eef0f4, #
 [data-state=refused] { color: light-dark(#b3261e, #ff9d94); background: light-dark(#fdeae8, #3c1b1a); }
 `
 
-// Servers that render pages import this too, and have no elements.
+// Server-side rendering imports this too, where HTMLElement does not exist.
 const Element: typeof HTMLElement =
   globalThis.HTMLElement ?? (class {} as unknown as typeof HTMLElement)
 
+/** The custom element. Register it with `definePrivatemodeBadge`. */
 export class PrivatemodeBadge extends Element {
   readonly #machines = new Map<string, Machine>()
   readonly #refused = new Map<string, string>()
   #manifest: string | undefined
   #warning: string | undefined
 
-  /** Give this to a client: `new PrivatemodeOpenAI({ onEvent: badge.onEvent })`. */
+  /** Pass this to a client: `new PrivatemodeOpenAI({ onEvent: badge.onEvent })`. */
   readonly onEvent = (event: ClientEvent): void => {
     this.#note(event)
     this.#draw()
@@ -71,7 +72,7 @@ export class PrivatemodeBadge extends Element {
         this.#warning = undefined
         return
       case 'log-unreachable':
-        this.#warning = 'The manifest log cannot be reached'
+        this.#warning = 'The manifest log is unreachable'
         return
       case 'manifest-aging':
         this.#warning = `The ${event.what} has not been signed for a while`
@@ -112,7 +113,7 @@ export class PrivatemodeBadge extends Element {
       case 'caution': {
         const trial = [...this.#machines.values()].some(({ hardware }) => !hardware)
         if (trial) return `Trial: ${machines} without protected hardware`
-        return this.#warning ?? `Verified: ${machines}, with open questions about revocation`
+        return this.#warning ?? `Verified: ${machines}; revocation was not fully checked`
       }
     }
   }
@@ -130,7 +131,7 @@ export class PrivatemodeBadge extends Element {
   }
 }
 
-/** Registers the element; call it once per page. A second call does no harm. */
+/** Registers the element. Calling it more than once is harmless. */
 export function definePrivatemodeBadge(name = 'privatemode-badge'): void {
   if (customElements.get(name) === undefined) customElements.define(name, PrivatemodeBadge)
 }

@@ -1,13 +1,13 @@
-/** Where the bytes of an answer come from, and what is said when they do not come. */
+/** Where the bytes of an answer come from, and the errors if they stop coming. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import type { Patience } from './patience.ts'
 import { readBounded } from './read-bounded.ts'
 
-/** Bytes as they come from the network; `undefined` at their end. */
+/** Bytes as they arrive from the network; `undefined` at the end. */
 export interface ByteSource {
   read(): Promise<Bytes | undefined>
-  /** Told how much of what was read is authentic. */
+  /** Reports how many of the bytes read so far are authentic. */
   heard?(openedBytes: number): void
   cancel(): Promise<void>
 }
@@ -37,7 +37,7 @@ export function streamSource(
   }
 }
 
-/** All the bytes of an answer that is not streamed, or an error where they are too many. */
+/** Reads all bytes of an answer that is not streamed; throws if there are too many. */
 export async function readWhole(
   response: Response,
   maxBytes: number,
@@ -54,10 +54,10 @@ export async function readWhole(
   return bytes
 }
 
-/** So much is opened in one go: a long answer of short frames must not stall the program. */
+/** How much is opened at once: a long answer of short frames must not stall the program. */
 const turnBytes = 1024 * 1024
 
-/** A body that was read whole, which is cheaper where nothing is streamed. */
+/** A body that was read at once, which is cheaper if nothing is streamed. */
 export function wholeSource(bytes: Bytes): ByteSource {
   let at = 0
   return {
@@ -71,7 +71,7 @@ export function wholeSource(bytes: Bytes): ByteSource {
   }
 }
 
-/** An abort is the caller's own, and stays what the platform made it. */
+/** An abort is the caller's own and keeps the platform's reason. */
 const broken = (cause: unknown, signal: AbortSignal | undefined) =>
   signal?.aborted || cause instanceof ApiError
     ? cause

@@ -1,13 +1,14 @@
-/** Decides the prompt-cache salt of calls that have none of their own. */
+/** Decides the prompt-cache salt of calls that do not bring their own. */
 import { type CryptoProvider, formatHex } from '@privatemode/protocol/envelope'
 
 /**
- * `isolated`: every call gets a fresh salt, so that no two share a cache. `shared-random`: the calls
- * of this client share one that nobody else knows. `shared`: whoever has the same salt shares it.
+ * `isolated`: every call gets a fresh salt, so no two calls share a cache. `shared-random`: all
+ * calls of this client share one secret random salt. `shared`: everyone with the same salt shares a
+ * cache.
  */
 export type CacheSaltPolicy = 'isolated' | 'shared-random' | { readonly shared: string }
 
-/** `undefined` leaves it to the worker to draw a fresh one. */
+/** Returns `undefined` to let the worker draw a fresh salt. */
 export function chooseDefaultSalt(
   policy: CacheSaltPolicy,
   provider: CryptoProvider,

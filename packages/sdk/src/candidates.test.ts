@@ -8,14 +8,14 @@ const ids = (chosen: readonly { workerId: string }[]) => chosen.map(({ workerId 
 const choose = async (salt: string | undefined, among = workers, count = 3) =>
   ids(await chooseCandidates(webCryptoProvider, among, salt, count))
 
-test('the same salt finds the same workers, in the same order, however they are listed', async () => {
+test('the same salt selects the same workers in the same order, however they are listed', async () => {
   const chosen = await choose('salt')
   expect(new Set(chosen).size).toBe(3)
   expect(await choose('salt')).toEqual(chosen)
   expect(await choose('salt', workers.toReversed())).toEqual(chosen)
 })
 
-test('a worker that leaves moves only those who had chosen it', async () => {
+test('when a worker leaves, only the salts that selected it move', async () => {
   for (let n = 0; n < 50; n++) {
     const before = await choose(`salt ${n}`)
     const gone = workers[n % workers.length]!
@@ -35,17 +35,17 @@ test('salts spread over all workers', async () => {
     counts.set(first!, (counts.get(first!) ?? 0) + 1)
   }
   expect(counts.size).toBe(workers.length)
-  // 600 over 12 are 50 each; far outside of chance would be a fault.
+  // 600 over 12 are 50 each; anything outside this range would not be chance.
   for (const count of counts.values()) expect(count).toBeWithin(20, 90)
 })
 
-test('without a salt the draw differs from request to request', async () => {
+test('without a salt, the selection differs from request to request', async () => {
   const draws = await Promise.all(Array.from({ length: 20 }, () => choose(undefined)))
   expect(new Set(draws.map(String)).size).toBeGreaterThan(10)
   for (const draw of draws) expect(new Set(draw).size).toBe(3)
 })
 
-test('a salt and a name that run together differently are different', async () => {
+test('salt and name cannot be confused by moving the boundary between them', async () => {
   const pair = [{ workerId: 'b' }, { workerId: 'ab' }]
   const seen = new Set<string>()
   for (const salt of ['a', 'aa', 'aaa', 'aaaa', 'b', 'bb'])
@@ -53,13 +53,13 @@ test('a salt and a name that run together differently are different', async () =
   expect(seen.size).toBe(2)
 })
 
-test('one worker, or none, needs no choice; fewer than asked for are all taken', async () => {
+test('one worker or none needs no selection; fewer than requested are all used', async () => {
   expect(await choose('salt', [])).toEqual([])
   expect(await choose(undefined, workers.slice(0, 1))).toEqual(['w_0'])
   expect((await choose('salt', workers.slice(0, 2))).length).toBe(2)
 })
 
-test('both providers choose alike, the native one at once', async () => {
+test('both providers make the same selection, the native one synchronously', async () => {
   const native = chooseCandidates(nativeCrypto, workers, 'salt', 3)
   expect(native).not.toBeInstanceOf(Promise)
   expect(ids(await native)).toEqual(await choose('salt'))

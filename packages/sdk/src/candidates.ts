@@ -1,4 +1,4 @@
-/** Which verified workers a request is sealed to. */
+/** Selects the verified workers that a request is sealed to. */
 import {
   andThen,
   type CryptoProvider,
@@ -11,8 +11,8 @@ type Named = { readonly workerId: string }
 const label = 'privatemode/v1/candidates\0'
 
 /**
- * With a salt that lasts, rendezvous hashing: the same salt finds the same workers and their warm
- * caches, and the gateway learns no more than that. Without one, a random draw.
+ * With a lasting salt, uses rendezvous hashing: the same salt selects the same workers and their
+ * warm caches, and the gateway learns nothing more. Without one, selects at random.
  */
 export function chooseCandidates<W extends Named>(
   provider: CryptoProvider,

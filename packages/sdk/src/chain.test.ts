@@ -36,13 +36,13 @@ const withWorker = (change: Partial<WorkerVerification>): Verification => ({
   workers: [{ ...worker, ...change }],
 })
 
-test('what was checked is green, and the source is not: nobody rebuilt it here', () => {
+test('verified links are green; the source is not, since it is not rebuilt here', () => {
   const { source, ...rest } = states(verification)
   expect(source).toBe('caution')
   expect(new Set(Object.values(rest))).toEqual(new Set(['good']))
 })
 
-test('software, unchecked revocation, a manifest by hand and a missing witness are amber', () => {
+test('software, unchecked revocation, a pinned manifest and a missing witness are amber', () => {
   expect(states(withWorker({ hardware: false })).vendor).toBe('caution')
   expect(states(withWorker({ revocation: 'not checked' })).vendor).toBe('caution')
   expect(states(withWorker({ revocation: 'tolerated' })).vendor).toBe('caution')
@@ -51,13 +51,13 @@ test('software, unchecked revocation, a manifest by hand and a missing witness a
   expect(states(verification, { quorum: 0 }).witnesses).toBe('caution')
 })
 
-test('nothing is green before a machine was verified', () => {
+test('nothing is green before a machine is verified', () => {
   expect(new Set(Object.values(states(undefined)))).toEqual(new Set(['open']))
   const none = states({ ...verification, workers: [] })
   expect(none).toMatchObject({ sealing: 'open', binding: 'open', vendor: 'open', manifest: 'open' })
 })
 
-test('a refusal is red at the link that it broke, and nothing beyond it is green', () => {
+test('a refusal is red at the link it concerns, and nothing beyond it is green', () => {
   const refused = (code: string) => states(undefined, { refusal: { code, sentence: 'no' } })
   expect(refused('log_signature_invalid')).toMatchObject({ log: 'bad', vendor: 'open' })
   expect(refused('log_witnesses_missing').witnesses).toBe('bad')
@@ -66,7 +66,7 @@ test('a refusal is red at the link that it broke, and nothing beyond it is green
   expect(new Set(Object.values(refused('gateway_unreachable')))).toEqual(new Set(['open']))
 })
 
-test('each check is shown at one link, and one that failed makes it red', () => {
+test('each check is shown at one link, and a failed one makes that link red', () => {
   const links = describeChain(verification, { self: 'Here', quorum: 0 })
   const shown = links.flatMap(({ id, checks }) => checks.map((one) => `${id} ${one.id}`))
   expect(shown).toEqual([

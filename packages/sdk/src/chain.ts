@@ -1,31 +1,33 @@
-/** The chain of trust as one picture: what leads from this program to the machine, and to whom vouches for it. */
+/** The chain of trust as one picture: from this program to the machine, and to those who vouch for it. */
 import type { Check } from '@privatemode/attestation'
 import type { Verification, WorkerVerification } from './verification.ts'
 
 /** `good`: checked here. `caution`: not checked, or weaker than it should be. `open`: not reached yet. */
 export type LinkState = 'good' | 'caution' | 'bad' | 'open'
 
+/** One link of the chain, between two parts of the picture. */
 export type ChainLink = {
   readonly id: 'sealing' | 'binding' | 'vendor' | 'manifest' | 'log' | 'witnesses' | 'source'
-  /** The parts that it joins, as a picture names them. */
+  /** The parts it connects, as the picture labels them. */
   readonly from: string
   readonly to: string
   readonly state: LinkState
-  /** One plain sentence: what was checked, or why not. */
+  /** One plain sentence: what was checked, or why it was not. */
   readonly sentence: string
   readonly checks: readonly (Check & { readonly worker: string })[]
 }
 
+/** What the caller knows about itself and its settings. */
 export type ChainContext = {
   /** What this program is: `Your browser`, `This proxy`. */
   readonly self: string
-  /** How many witnesses must have signed the log; 0 where none is named. */
+  /** How many witnesses must have signed the log; 0 if none are configured. */
   readonly quorum: number
-  /** Why everything was refused, where it was: the code, at the link that it broke. */
+  /** If everything was refused, the reason, shown at the link it concerns. */
   readonly refusal?: { readonly code: string; readonly sentence: string } | undefined
 }
 
-/** In the order of the picture: first the way of a prompt, then the way of the rules. */
+/** Describes the links in the picture's order: first the path of a prompt, then the path of the rules. */
 export function describeChain(
   verification: Verification | undefined,
   context: ChainContext,
@@ -61,11 +63,11 @@ export function describeChain(
   return [
     judge('sealing', [self, 'Gateway'], verified, [
       'good',
-      'Prompts are encrypted here, for the machine. The gateway relays bytes that it cannot open.',
+      'Prompts are encrypted here, for the machine. The gateway relays bytes it cannot decrypt.',
     ]),
     judge('binding', ['Gateway', 'Machine'], verified, [
       'good',
-      'The encryption key is the machine’s own: its evidence, made for a fresh random number, names it.',
+      'The encryption key belongs to the machine: its evidence, made for a fresh random number, contains it.',
     ]),
     judge('vendor', ['Machine', 'Chip vendor'], verified, judgeVendor(workers)),
     judge('manifest', ['Machine', 'Manifest'], verified, [
@@ -90,7 +92,7 @@ function judgeVendor(workers: readonly WorkerVerification[]): readonly [LinkStat
   if (workers.some(({ hardware }) => !hardware)) {
     return [
       'caution',
-      'Software attestation: no chip protects this machine, so whoever runs it can read prompts. For trials only.',
+      'Software attestation: no chip protects this machine, so its operator can read prompts. For trials only.',
     ]
   }
   if (workers.some(({ revocation }) => revocation === 'tolerated')) {
@@ -100,10 +102,7 @@ function judgeVendor(workers: readonly WorkerVerification[]): readonly [LinkStat
     ]
   }
   if (workers.some(({ revocation }) => revocation === 'not checked')) {
-    return [
-      'caution',
-      'The chip vendor’s signature is right; whether it was revoked was not checked.',
-    ]
+    return ['caution', 'The chip vendor’s signature is valid; revocation was not checked.']
   }
   return ['good', 'The chip vendor signed for this machine, and no certificate is revoked.']
 }
@@ -112,11 +111,11 @@ function judgeLog(signedAt: string | null | undefined): readonly [LinkState, str
   return typeof signedAt === 'string'
     ? [
         'good',
-        'The manifest is the latest entry of a log that only grows, signed by the key you trust.',
+        'The manifest is the latest entry of an append-only log, signed by the key you trust.',
       ]
     : [
         'caution',
-        'A manifest given by hand: no log says that it is the latest, or that others see the same.',
+        'A pinned manifest: no log shows that it is the latest, or that others see the same one.',
       ]
 }
 
@@ -126,25 +125,25 @@ function judgeWitnesses(
 ): readonly [LinkState, string] {
   if (quorum > 0 && typeof signedAt === 'string') {
     const count = quorum === 1 ? 'One witness has' : `${quorum} witnesses have`
-    return ['good', `${count} signed the log: the same entries are shown to everybody.`]
+    return ['good', `${count} signed the log: everyone sees the same entries.`]
   }
   return [
     'caution',
-    'Not checked: no witness is named, so the log could show others different entries.',
+    'Not checked: no witness is configured, so the log could show others different entries.',
   ]
 }
 
 const isAboutManifest =
   /measurement|\/mr-|host-data|firmware-id|\/listed-|\/allowed-|manifest|\/models$|\/role$/
 
-/** Which link a check of a worker belongs to. */
+/** Which link a worker's check belongs to. */
 function linkOf(id: string): ChainLink['id'] {
   if (/^(binding|statement)\//.test(id) && !isAboutManifest.test(id)) return 'binding'
   if (isAboutManifest.test(id)) return 'manifest'
   return 'vendor'
 }
 
-/** Which link a refusal is about; undefined where nothing was reached that could be judged. */
+/** Which link a refusal concerns; undefined if nothing was reached that could be checked. */
 function brokenLink(code: string | undefined): ChainLink['id'] | undefined {
   if (code === undefined) return undefined
   if (code === 'log_witnesses_missing') return 'witnesses'

@@ -12,7 +12,7 @@ import { clientCrypto } from './client-crypto.ts'
 
 const drawn = (length: number) => crypto.getRandomValues(new Uint8Array(length))
 
-test('hashes and derived keys are those of WebCrypto, at every length around a block', async () => {
+test('hashes and derived keys match WebCrypto at every length around a block', async () => {
   for (const length of [0, 1, 31, 32, 55, 56, 63, 64, 65, 128, 2400]) {
     const data = drawn(length)
     const secret = drawn(32)
@@ -41,8 +41,9 @@ afterAll(() => {
   for (const spy of used) spy.mockRestore()
 })
 
-// Each waits for another thread, and for the one before: that is what a later request costs in a page.
-test('a later request makes six calls of WebCrypto: four to seal it, two to open its answer', async () => {
+// Each call waits for another thread and for the call before it: this is the cost of a later
+// request in a page.
+test('a later request makes six WebCrypto calls: four to seal it, two to open its answer', async () => {
   const session: Session = {
     workerId: 'w_1',
     sealKeyId: drawn(16),

@@ -1,4 +1,4 @@
-/** The provider of this client: WebCrypto's ciphers, and short hashes without the way to its thread. */
+/** The client's crypto provider: WebCrypto's ciphers, and short hashes without a trip to its thread. */
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
   type Bytes,
@@ -8,8 +8,9 @@ import {
 } from '@privatemode/protocol/envelope'
 
 /**
- * Every call of WebCrypto waits for another thread, which takes longer than hashing the few hundred
- * bytes that keys are derived from. Ciphers stay there: they see content, and time must not tell it.
+ * Every WebCrypto call waits for another thread, which takes longer than hashing the few hundred
+ * bytes that keys are derived from. Ciphers stay in WebCrypto: they process content, which timing
+ * must not leak.
  */
 export const clientCrypto: CryptoProvider = {
   ...webCryptoProvider,
@@ -18,9 +19,9 @@ export const clientCrypto: CryptoProvider = {
   expand: (secret, info) => hmacSha256(secret, joinBytes([info, Uint8Array.of(1)])),
 }
 
-/** RFC 2104, for keys of at most one block: ours have 32 bytes. */
+/** RFC 2104, for keys of at most one block: ours are 32 bytes long. */
 function hmacSha256(key: Bytes, message: Bytes): Bytes {
-  if (key.length > 64) throw new RangeError('a key of HMAC has at most 64 bytes here')
+  if (key.length > 64) throw new RangeError('HMAC keys must not exceed 64 bytes here')
   const padded = (pad: number) => Uint8Array.from({ length: 64 }, (_, at) => (key[at] ?? 0) ^ pad)
   const inner = sha256(joinBytes([padded(0x36), message]))
   return new Uint8Array(sha256(joinBytes([padded(0x5c), new Uint8Array(inner)])))

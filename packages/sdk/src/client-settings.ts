@@ -1,15 +1,16 @@
-/** Where a client finds its settings: the options, then the environment, then a `client.json`. */
+/** Where a client finds its settings: first the options, then the environment, then a `client.json`. */
 import { type ConnectOptions, checkOptions } from './connect-options.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
 import type { SoftwareAttestation } from './software.ts'
 
-/** `Privatemode.connect`'s options, none of them required: the environment names what is left out. */
+/** The options of `Privatemode.connect`, all optional: the environment supplies what is left out. */
 export type ClientSettings = Partial<Omit<ConnectOptions, 'fetch' | 'software'>> & {
-  /** The network below the sealing; the platform's `fetch` unless told. */
+  /** The network below the sealed calls; defaults to the platform's `fetch`. */
   readonly network?: ConnectOptions['fetch']
   /**
-   * For development: `acceptSoftware` of `@privatemode/sdk/software`, which is then called with the root
-   * in the settings, or what it returned. Without it software evidence is refused, whatever the settings say.
+   * For development: `acceptSoftware` of `@privatemode/sdk/software`, which is then called with the
+   * root from the settings, or its result. Without it, software evidence is refused, whatever the
+   * settings say.
    */
   readonly software?: SoftwareAttestation | ((root: string) => SoftwareAttestation)
 }
@@ -21,7 +22,10 @@ type ClientFile = {
   readonly apiKey?: string
 }
 
-/** What `connect` needs; throws `invalid_options` and names what is missing and where it was looked for. */
+/**
+ * Resolves the options of `connect`; throws `invalid_options` naming what is missing and where it
+ * was looked for.
+ */
 export function resolveSettings(settings: ClientSettings): ConnectOptions {
   const { software, network, ...options } = settings
   const file = lazily(readClientFile)
@@ -59,7 +63,7 @@ function invalid(message: string, cause?: unknown): never {
   throw new PrivatemodeError('invalid_options', message, { retryable: false }, { cause })
 }
 
-/** What Node, Bun and Deno have, and browsers have not. */
+/** The part of the environment that Node, Bun and Deno have and browsers do not. */
 type Host = {
   readonly env?: Readonly<Record<string, string | undefined>>
   getBuiltinModule?(name: 'node:fs'): { readFileSync(path: string, encoding: 'utf8'): string }
@@ -73,8 +77,9 @@ function readVariable(name: string): string | undefined {
 }
 
 /**
- * `$PRIVATEMODE_HOME/client.json` and the key beside it, as `npm start` writes them. Never a file of the
- * current folder unasked: a checkout of somebody else's must not choose where an API key is sent.
+ * `$PRIVATEMODE_HOME/client.json` and the key file next to it, as `npm start` writes them. A file
+ * in the current directory is never read implicitly: someone else's checkout must not choose where
+ * an API key is sent.
  */
 function readClientFile(): ClientFile {
   const home = readVariable('PRIVATEMODE_HOME')
@@ -85,7 +90,7 @@ function readClientFile(): ClientFile {
     const file = JSON.parse(files.readFileSync(path, 'utf8')) as ClientFile
     return { ...file, apiKey: readKey() }
   } catch (cause) {
-    return invalid(`cannot read ${path}, which PRIVATEMODE_HOME names`, cause)
+    return invalid(`cannot read ${path}, the path set by PRIVATEMODE_HOME`, cause)
   }
 
   function readKey(): string {

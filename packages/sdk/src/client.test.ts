@@ -36,7 +36,7 @@ describe('a call', () => {
     expect(await ask(client, { stream })).toBe('answer to a prompt')
   })
 
-  test('to a worker with a new key is sealed anew at once; the caller sees nothing of it', async () => {
+  test('to a worker with a new key is resealed immediately, without the caller noticing', async () => {
     const { client } = testClient(backend)
     await ask(client)
     await backend.rotate(worker)
@@ -45,7 +45,7 @@ describe('a call', () => {
     expect(backend.attestations.length).toBe(2)
   })
 
-  test('many calls to a worker with a new key share one renewal', async () => {
+  test('many calls to a worker with a new key share one reverification', async () => {
     const { client } = testClient(backend)
     await ask(client)
     await backend.rotate(worker)
@@ -54,7 +54,7 @@ describe('a call', () => {
     expect(backend.attestations.length).toBeLessThanOrEqual(3)
   })
 
-  test('that a worker did not take goes to others, and so do those after it for a while', async () => {
+  test('that a worker did not accept goes to others, as do later calls for a while', async () => {
     for (const id of ['w_2', 'w_3', 'w_4']) await backend.addWorker(id)
     const away = new Set<string>()
     const asked: string[][] = []
@@ -64,7 +64,7 @@ describe('a call', () => {
       asked.push(named)
       if (away.size === 0) for (const id of named) away.add(id)
       if (!named.some((id) => away.has(id))) return backend.fetch(url, init)
-      return relayError(new ApiError('worker_unreachable', 'the door is closed'))
+      return relayError(new ApiError('worker_unreachable', 'connection refused'))
     }
     const { client } = testClient(backend, { fetch })
     await client.ready('key-a')
@@ -79,7 +79,7 @@ describe('a call', () => {
     expect(new Set(asked.slice(21).flat())).toEqual(new Set(['w_1', 'w_2', 'w_3', 'w_4']))
   })
 
-  test('to a backend that knows no key, ever, ends after a few attempts', async () => {
+  test('to a backend that never knows the key fails after a few attempts', async () => {
     const { client } = testClient(backend)
     await ask(client)
     worker.keys = worker.keys.map((one) => ({ ...one, digest: new Uint8Array(32) }))
@@ -87,7 +87,7 @@ describe('a call', () => {
     expect(backend.sealed.length).toBe(1 + 4)
   })
 
-  test('that the gateway gave to one worker twice is made again under another id', async () => {
+  test('that the gateway sent to one worker twice is retried under another id', async () => {
     const ids: (string | null)[] = []
     const fetch: typeof backend.fetch = async (url, init) => {
       const id = new Headers(init.headers).get('privatemode-request-id')
@@ -101,7 +101,7 @@ describe('a call', () => {
     expect(new Set(ids).size).toBe(2)
   })
 
-  test('after its session ended waits for a new one', async () => {
+  test('made after its session has expired waits for a new one', async () => {
     const { client } = testClient(backend)
     await ask(client)
     backend.advance(56 * 60_000)
@@ -109,7 +109,7 @@ describe('a call', () => {
     expect(backend.attestations.length).toBe(2)
   })
 
-  test('with another API key is a session of its own, over the same verification', async () => {
+  test('with another API key gets its own session, based on the same verification', async () => {
     const { client } = testClient(backend)
     await ask(client, { apiKey: 'key-a' })
     await ask(client, { apiKey: 'key-b' })
@@ -117,7 +117,7 @@ describe('a call', () => {
     expect(backend.attestations.length).toBe(1)
   })
 
-  test('goes to no worker that was refused', async () => {
+  test('is never sent to a refused worker', async () => {
     worker.measurement = new Uint8Array(48)
     const { client } = testClient(backend)
     expect(await rejection(ask(client))).toMatchObject({ code: 'attestation_refused' })
@@ -126,7 +126,7 @@ describe('a call', () => {
 })
 
 describe('an answer', () => {
-  test('that was cut is a lost connection, never a short answer', async () => {
+  test('that was truncated is a lost connection, never a short answer', async () => {
     const { client } = testClient(backend)
     for (const cut of [1, 30, 80]) {
       backend.tamper = (bytes) => bytes.subarray(0, bytes.length - cut)
@@ -134,7 +134,7 @@ describe('an answer', () => {
     }
   })
 
-  test('that ends before its head is tried again', async () => {
+  test('that ends before its head is retried', async () => {
     const { client } = testClient(backend)
     let times = 0
     backend.tamper = (bytes) => (++times < 3 ? bytes.subarray(0, 20) : bytes)
@@ -142,7 +142,7 @@ describe('an answer', () => {
     expect(backend.sealed.length).toBe(3)
   })
 
-  test('that was changed in any byte is refused as not authentic', async () => {
+  test('with any byte changed is refused as not authentic', async () => {
     const { client } = testClient(backend)
     let length = 0
     backend.tamper = (bytes) => {
@@ -153,12 +153,12 @@ describe('an answer', () => {
     for (let at = 0; at < length; at += 7) {
       backend.tamper = (bytes) => bytes.with(at, bytes[at]! ^ 1) as typeof bytes
       const error = await ask(client).catch((caught) => caught)
-      // A length that was changed may make the rest too short instead.
+      // A modified length may make the rest too short instead.
       expect(['response_not_authentic', 'worker_unreachable']).toContain(error.code)
     }
   })
 
-  test('with something after its end is refused', async () => {
+  test('with bytes after its end is refused', async () => {
     const { client } = testClient(backend)
     backend.tamper = (bytes) => new Uint8Array([...bytes, 0])
     expect(await rejection(ask(client))).toMatchObject({ code: 'response_not_authentic' })
@@ -172,9 +172,9 @@ describe('an answer', () => {
   })
 })
 
-describe('a gateway that does not stop sending', () => {
+describe('a gateway that never stops sending', () => {
   const part = 10_000
-  /** Answers sealed calls, or all others, with bytes without end. */
+  /** Answers sealed calls, or all others, with an endless body. */
   function flood(which: 'sealed' | 'directory' | 'attestation', headers: Record<string, string>) {
     const seen = { sent: 0, cancelled: 0 }
     const fetch = async (url: string, init: RequestInit) => {
@@ -191,7 +191,7 @@ describe('a gateway that does not stop sending', () => {
     return { seen, client: testClient(backend, { fetch, maxAnswerBytes: 5 * part }).client }
   }
 
-  test('an answer is given up at its limit, and not asked for again', async () => {
+  test('an answer is aborted at its limit and not requested again', async () => {
     const { seen, client } = flood('sealed', { 'content-type': sealedMediaType })
     const failure = { code: 'answer_too_large', retryable: false }
     expect(await rejection(ask(client))).toMatchObject(failure)
@@ -199,14 +199,14 @@ describe('a gateway that does not stop sending', () => {
     expect(seen.sent).toBeLessThanOrEqual(8 * part)
   })
 
-  test('an answer that says itself that it is too long is not read at all', async () => {
+  test('an answer that declares itself too long is not read at all', async () => {
     const declared = { 'content-type': sealedMediaType, 'content-length': `${6 * part}` }
     const { seen, client } = flood('sealed', declared)
     expect(await rejection(ask(client))).toMatchObject({ code: 'answer_too_large' })
     expect(seen.sent).toBeLessThanOrEqual(2 * part)
   })
 
-  test('a short length that it declares is not believed', async () => {
+  test('a short declared length is not trusted', async () => {
     const declared = { 'content-type': sealedMediaType, 'content-length': '10' }
     const { seen, client } = flood('sealed', declared)
     expect(await rejection(ask(client))).toMatchObject({ code: 'answer_too_large' })
@@ -214,7 +214,7 @@ describe('a gateway that does not stop sending', () => {
   })
 
   test.each(['sealed', 'directory', 'attestation'] as const)(
-    'what it says in the open is given up too: %s',
+    'clear-text responses are aborted too: %s',
     async (which) => {
       const { seen, client } = flood(which, {})
       expect(await rejection(ask(client))).toMatchObject({ code: 'upstream_error' })
@@ -224,7 +224,7 @@ describe('a gateway that does not stop sending', () => {
 })
 
 test.each(['directory', 'attestation', 'sealed'])(
-  'a connection that breaks within an answer has a code: %s',
+  'a connection that breaks during an answer has a code: %s',
   async (which) => {
     const fetch = async (url: string, init: RequestInit) => {
       if (!url.endsWith(which)) return backend.fetch(url, init)
@@ -245,7 +245,7 @@ describe('the fetch for official clients', () => {
       { method: 'POST', body: JSON.stringify({ model: chatModel.id, messages: [] }) },
     )
 
-  test('says that a refusal is not worth a retry', async () => {
+  test('marks a refusal as not retryable', async () => {
     worker.measurement = new Uint8Array(48)
     const response = await post(testClient(backend).client)
     expect(response.status).toBe(502)
@@ -253,7 +253,7 @@ describe('the fetch for official clients', () => {
     expect(await response.json()).toMatchObject({ error: { code: 'attestation_refused' } })
   })
 
-  test('leaves a retry open where the backend is merely out of reach', async () => {
+  test('allows a retry if the backend is merely unreachable', async () => {
     worker.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
     const response = await post(testClient(backend).client)
     expect(response.status).toBe(502)

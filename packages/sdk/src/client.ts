@@ -25,7 +25,7 @@ import { formatVerification, type Verification } from './verification.ts'
 import { VerifiedWorkers } from './verified-workers.ts'
 
 const maxErrorBytes = 64 * 1024
-/** Clients leave at the last event; its end may come so much later and is then not cut. */
+/** Clients leave at the last event; the end may arrive this much later without being cut off. */
 const lingerMs = 250
 
 export class PrivateClient {
@@ -52,12 +52,12 @@ export class PrivateClient {
     await this.#manifest.getCurrent()
   }
 
-  /** Resolves once at least one worker is verified; throws the reason where none is. */
+  /** Resolves once at least one worker is verified; otherwise throws the reason. */
   async ready(apiKey: string): Promise<void> {
     await this.#workers.refresh(apiKey)
     if (this.#workers.all.length > 0) return
     const refused = this.#workers.refused[0]?.error
-    throw refused ?? new ApiError('no_worker', 'the backend lists no worker at the moment')
+    throw refused ?? new ApiError('no_worker', 'the backend currently lists no workers')
   }
 
   /** The models that the manifest lists and the backend serves. */
@@ -69,7 +69,7 @@ export class PrivateClient {
     return formatVerification(this.#manifest, this.#workers)
   }
 
-  /** Seals one call; synchronous where sessions are warm and the provider is native. */
+  /** Seals one call; synchronous if sessions are warm and the provider is native. */
   prepare(call: Call): Eventually<SealedCall> {
     if (call.model !== latestModelName) return this.#prepareNamed(call)
     return this.#routeLatest(call).then((routed) => this.#prepareNamed(routed))
@@ -82,7 +82,7 @@ export class PrivateClient {
     return this.#seal(call, this.#workers.preferred(workers))
   }
 
-  /** A call for a driver of its own; `waitsForBackend` is of {@link RetryPolicy}. */
+  /** Starts a call for a custom driver; `waitsForBackend` is explained in {@link RetryPolicy}. */
   begin(call: Call, waitsForBackend = false): SealedExchange {
     return new SealedExchange(this, call, {
       budgetMs: this.#options.retryBudgetMs,
@@ -91,8 +91,9 @@ export class PrivateClient {
   }
 
   /**
-   * Makes one call over `fetch`. It is tried again, on other workers where there are any, only while no byte
-   * of an answer has come, only for failures that a retry can mend, and within the time budget.
+   * Makes one call over `fetch`. It is retried, on other workers if there are any, only while no
+   * byte of an answer has arrived, only for failures that a retry can fix, and within the time
+   * budget.
    */
   async exchange(call: Call, signal?: AbortSignal): Promise<Answer> {
     signal?.throwIfAborted()
@@ -108,7 +109,7 @@ export class PrivateClient {
     }
   }
 
-  /** `latest` is deprecated and names no model: the call goes to the newest one of its task. */
+  /** `latest` is deprecated and names no model: the call goes to the newest model of its task. */
   async #routeLatest(call: Call): Promise<Call> {
     const models = await this.#workers.models(call.apiKey)
     if (models.some(({ id }) => id === latestModelName)) return call
@@ -117,8 +118,8 @@ export class PrivateClient {
   }
 
   /**
-   * Learns why a sealed call was refused: workers whose keys are unknown are verified anew, and what could
-   * not be reached is avoided for a while.
+   * Records why a sealed call was refused: workers with unknown keys are verified again, and
+   * unreachable ones are avoided for a while.
    */
   noteRefusal(sealed: SealedCall, error: ApiError): void {
     if (error.code === 'unknown_key' || error.code === 'worker_unknown') {
@@ -205,7 +206,7 @@ export class PrivateClient {
     const requestId = crypto.random(16)
     const issuedAtMs = now().getTime()
     const context = { requestId, issuedAtMs, method: 'POST', path: call.path, model: call.model }
-    // All that serve were verified under one manifest; a newer one may have been loaded since.
+    // All serving workers were verified under one manifest; a newer one may have been loaded since.
     const manifestDigest = workers[0]?.manifestDigest
     const head: RequestHead = {
       headers: call.headers ?? {},
@@ -230,7 +231,7 @@ export class PrivateClient {
   }
 }
 
-/** The caller's abort, until an answer has begun: from then on it must not cut padding. */
+/** Follows the caller's abort until an answer has started: from then on it must not cut off padding. */
 class FollowedAbort {
   readonly #caller: AbortSignal
   readonly #own = new AbortController()

@@ -17,23 +17,23 @@ const good: CoreConnectOptions = {
 test.each([
   ['no API key', { apiKey: '' }],
   ['no endpoint', { endpoint: '' }],
-  ['an endpoint that is no URL', { endpoint: 'gateway' }],
+  ['an endpoint that is not a URL', { endpoint: 'gateway' }],
   ['an endpoint with another scheme', { endpoint: 'ftp://gateway.example' }],
   ['an endpoint over plain http', { endpoint: 'http://gateway.example' }],
-  ['an endpoint over plain http, nearly here', { endpoint: 'http://127.0.0.1.example' }],
+  ['an endpoint over plain http that only looks local', { endpoint: 'http://127.0.0.1.example' }],
   ['an endpoint over plain http in the same network', { endpoint: 'http://10.0.0.7:8090' }],
-  ['a time limit of nothing', { timeouts: { silenceMs: 0 } }],
+  ['a time limit of zero', { timeouts: { silenceMs: 0 } }],
   ['an endpoint with a query', { endpoint: 'https://gateway.example/?a=1' }],
   ['no log key', { manifest: { logKey: '' } }],
-  ['a limit of no bytes', { maxAnswerBytes: 0 }],
-  ['a limit that is no number', { maxAnswerBytes: Number.NaN }],
-  ['a log that is no URL', { manifest: { logKey: 'k', url: 'there' } }],
+  ['a limit of zero bytes', { maxAnswerBytes: 0 }],
+  ['a limit that is not a number', { maxAnswerBytes: Number.NaN }],
+  ['a log that is not a URL', { manifest: { logKey: 'k', url: 'there' } }],
 ])('%s is refused before anything is sent', (_, over) => {
   const attempt = () => clientOptions({ ...good, ...over })
   expect(attempt).toThrow(expect.objectContaining({ code: 'invalid_options', retryable: false }))
 })
 
-test('without a word, only the pinned roots of vendors are trusted, and no software', () => {
+test('by default, only the pinned vendor roots are trusted, and no software', () => {
   const options = clientOptions(good)
   expect(options.roots).toEqual({ ...vendorRoots, software: [] })
   expect(options.software).toBeUndefined()
@@ -43,13 +43,13 @@ test('without a word, only the pinned roots of vendors are trusted, and no softw
   expect(options.endpoint).toBe('https://gateway.example/base')
 })
 
-test('plain http is for endpoints on this machine', () => {
+test('plain http is accepted only for endpoints on this machine', () => {
   for (const endpoint of ['http://localhost:8090', 'http://127.0.0.1:8090', 'http://[::1]:8090']) {
     expect(clientOptions({ ...good, endpoint }).endpoint).toBe(endpoint)
   }
 })
 
-test('software is accepted with its verifier and its roots together, never by roots alone', () => {
+test('software is accepted only with both its verifier and its roots, never with roots alone', () => {
   const options = clientOptions({ ...good, software: acceptSoftware('ab'.repeat(32)) })
   expect(options.roots.software).toEqual(['ab'.repeat(32)])
   expect(options.software).toBeDefined()
@@ -57,7 +57,7 @@ test('software is accepted with its verifier and its roots together, never by ro
   expect(clientOptions({ ...good, roots: smuggled }).roots.software).toEqual([])
 })
 
-test('the log is read at the endpoint unless it lies elsewhere', async () => {
+test('the log is read from the endpoint unless it is hosted elsewhere', async () => {
   const asked: string[] = []
   const fetch = async (url: string) => {
     asked.push(url)
@@ -74,7 +74,7 @@ test('the log is read at the endpoint unless it lies elsewhere', async () => {
   ])
 })
 
-test('salts: fresh ones are left to the worker, a random one lasts, a given one is taken', () => {
+test('salts: fresh ones are left to the worker, a random one lasts, a given one is used', () => {
   expect(chooseDefaultSalt('isolated', webCryptoProvider)).toBeUndefined()
   const random = chooseDefaultSalt('shared-random', webCryptoProvider)
   expect(random).toMatch(/^[0-9a-f]{64}$/)
@@ -82,7 +82,7 @@ test('salts: fresh ones are left to the worker, a random one lasts, a given one 
   expect(chooseDefaultSalt({ shared: 'team' }, webCryptoProvider)).toBe('team')
 })
 
-test('checkpoints of different logs are kept apart, in any storage', async () => {
+test('checkpoints of different logs are stored separately, in any storage', async () => {
   const texts = new Map<string, string>()
   const local = {
     getItem: (key: string) => texts.get(key) ?? null,

@@ -1,4 +1,4 @@
-/** What `Privatemode.connect` is told, and what follows where it is told nothing. */
+/** The options of `Privatemode.connect`, and their defaults. */
 import {
   createLogSource,
   createStaticSource,
@@ -27,58 +27,65 @@ import {
 import { PrivatemodeError } from './privatemode-error.ts'
 import type { SoftwareAttestation } from './software.ts'
 
-/** Which manifest says what a worker must be. */
+/** Which manifest defines the workers to accept. */
 export type ManifestOption =
   | {
-      /** The key of the manifest log, from its operator: `<name>+<id>+<base64>`. */
+      /** The verification key of the manifest log, from its operator: `<name>+<id>+<base64>`. */
       readonly logKey: string
-      /** Where the log lies; at the endpoint unless told. */
+      /** The URL of the log; defaults to the endpoint. */
       readonly url?: string
-      /** Keys of those who watch the log. */
+      /** Verification keys of the log's witnesses. */
       readonly witnesses?: readonly string[]
-      /** How many of them must have signed; all unless told. */
+      /** How many of the witnesses must have signed; defaults to all of them. */
       readonly quorum?: number
       /**
-       * How many hours ago log and witnesses may have signed; 72 unless told. Then calls fail: an
-       * older state says nothing about manifests that were published since.
+       * The maximum age, in hours, of the signatures of the log and its witnesses; defaults to 72.
+       * After that calls fail: an older state says nothing about manifests published since.
        */
       readonly maxAgeHours?: number
     }
-  /** The document itself, exact bytes: it is enforced for good and no log is asked. */
+  /** The manifest itself, as exact bytes: it is enforced permanently and no log is consulted. */
   | { readonly pinned: Uint8Array | string }
 
+/** Options of {@link Privatemode.connect}. */
 export type ConnectOptions = {
   readonly apiKey: string
   /** The URL of the gateway. */
   readonly endpoint: string
   readonly manifest: ManifestOption
-  /** The vendors' root certificates that are trusted; the pinned ones unless told. */
+  /** The vendors' trusted root certificates; defaults to the pinned ones. */
   readonly roots?: Omit<Roots, 'software'>
-  /** Unknown revocation is tolerated, and revocation for 48 hours, unless told. */
+  /** By default, unknown revocation status is tolerated, and a revoked certificate for 48 hours. */
   readonly revocation?: RevocationPolicy
-  /** `isolated` unless told. */
+  /** Defaults to `isolated`. */
   readonly cacheSalt?: CacheSaltPolicy
-  /** How answers are cut, so that lengths and times tell little; `default` unless told. */
+  /** How answers are padded and timed, so that lengths and timing reveal little; defaults to `default`. */
   readonly shape?: TrafficShape
-  /** How many bytes of an answer that is not streamed are taken; 256 MiB unless told. */
+  /** The maximum size in bytes of an answer that is not streamed; defaults to 256 MiB. */
   readonly maxAnswerBytes?: number
-  /** How long answers may take; 10 minutes to begin, one without progress, two hours in all unless told. */
+  /**
+   * How long answers may take; defaults to 10 minutes to start, one minute without progress, two
+   * hours in total.
+   */
   readonly timeouts?: Partial<Timeouts>
-  /** Where the state of the log is remembered; in memory unless told. */
+  /** Where the state of the log is stored; defaults to memory. */
   readonly storage?: LogStorage
   /** From `@privatemode/sdk/software`: accepts workers without protected hardware. */
   readonly software?: SoftwareAttestation
   readonly fetch?: Fetch
   readonly now?: () => Date
-  /** For tests. Request ids come from it, too: they are the caller's own, and no bill or limit depends on them. */
+  /**
+   * For tests. Request ids are drawn from it too: they are the caller's own, and no bill or limit
+   * depends on them.
+   */
   readonly random?: (length: number) => Bytes
   readonly onEvent?: (event: ClientEvent) => void
 }
 
-/** `connect` of `@privatemode/sdk/core`, which holds no verifier that it is not given. */
+/** Options of `connect` from `@privatemode/sdk/core`, which contains no verifier unless it is passed in. */
 export type CoreConnectOptions = ConnectOptions & { readonly hardware: HardwareVerifiers }
 
-/** How many verified workers a call is sealed to: enough for the gateway to choose and to fail over. */
+/** How many verified workers a call is sealed to: enough for the gateway to choose from and to fail over. */
 const candidates = 3
 const retryBudgetMs = 15_000
 
@@ -107,7 +114,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
   }
 }
 
-/** Throws where `connect` would refuse these options, before anything is sent. */
+/** Throws if `connect` would refuse these options, before anything is sent. */
 export function checkOptions(options: ConnectOptions): void {
   clientOptions({ ...options, hardware: {} })
 }
@@ -137,7 +144,8 @@ function manifestSource(
   })
 }
 
-// Where a request goes is ours to decide, not the answer's. Called by name: browsers insist on it.
+// Never follow redirects: the response must not decide where a request goes. Called by name, as
+// browsers require.
 const platformFetch: Fetch = (url, init) => fetch(url, { ...init, redirect: 'manual' })
 
 function requireText(value: unknown, name: string): void {
@@ -145,7 +153,9 @@ function requireText(value: unknown, name: string): void {
 }
 
 function requireCount(value: number, name: string): number {
-  return Number.isSafeInteger(value) && value > 0 ? value : invalid(`${name} is no positive number`)
+  return Number.isSafeInteger(value) && value > 0
+    ? value
+    : invalid(`${name} must be a positive integer`)
 }
 
 function requireTimes(timeouts: Timeouts): Timeouts {
@@ -158,21 +168,21 @@ function requireUrl(value: unknown, name: string): string {
   try {
     const { protocol, search, hash, href } = new URL(String(value))
     if (!/^https?:$/.test(protocol) || search !== '' || hash !== '')
-      invalid(`${name} is no base URL`)
+      invalid(`${name} must be an http(s) base URL without query or fragment`)
     return href.replace(/\/+$/, '')
   } catch (cause) {
     if (cause instanceof PrivatemodeError) throw cause
-    return invalid(`${name} is no URL`)
+    return invalid(`${name} must be a URL`)
   }
 }
 
-/** The API key goes there with every call. */
+/** Every call sends the API key to this endpoint. */
 function requirePrivate(endpoint: string): string {
   const { protocol, hostname } = new URL(endpoint)
   const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || isHere) return endpoint
   return invalid(
-    'endpoint is plain http to another machine, which would show the API key; use https',
+    'endpoint is plain http to another machine, which would expose the API key; use https',
   )
 }
 

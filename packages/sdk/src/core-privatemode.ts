@@ -1,4 +1,4 @@
-/** Connects, verifies, and then speaks both dialects, sealed; the verifiers are handed in. */
+/** Connects, verifies, and then speaks both dialects over sealed calls; the verifiers are passed in. */
 import { ApiCalls } from './api-calls.ts'
 import { ChatClient, EmbeddingsClient, MessagesClient, ModelsClient } from './api-clients.ts'
 import { chooseDefaultSalt } from './cache-salt.ts'
@@ -9,10 +9,11 @@ import { PrivatemodeError, toPrivatemodeError } from './privatemode-error.ts'
 import type { Receipt } from './receipted-answer.ts'
 import { VerificationRecord } from './verification-record.ts'
 
+/** A connection to a verified backend. Created with {@link CorePrivatemode.connect}. */
 export class CorePrivatemode {
-  /** For official clients, whose `fetch` is {@link CorePrivatemode.fetch}. */
+  /** The base URL for official clients that use {@link CorePrivatemode.fetch}. */
   readonly baseURL: string
-  /** Calls of the public API go sealed to a verified worker; anything else is refused here. */
+  /** Seals public API calls to a verified worker; any other request is refused locally. */
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
   readonly chat: ChatClient
   readonly messages: MessagesClient
@@ -36,7 +37,7 @@ export class CorePrivatemode {
     this.verification = verification
   }
 
-  /** Resolves when a worker was verified; rejects with the reason where none could be. */
+  /** Resolves once a worker is verified; rejects with the reason if none could be. */
   static async connect(options: CoreConnectOptions): Promise<CorePrivatemode> {
     const given = clientOptions(options)
     const defaultSalt = chooseDefaultSalt(options.cacheSalt ?? 'isolated', given.crypto)
@@ -54,7 +55,7 @@ export class CorePrivatemode {
     return new this(client, options.apiKey, defaultSalt, record)
   }
 
-  /** The verified receipt of a response of `pm.fetch`, once its body was read to the end. */
+  /** The verified receipt of a `pm.fetch` response, once its body has been read to the end. */
   async receiptOf(response: Response): Promise<Receipt> {
     const answer = answerOf(response)
     if (answer !== undefined) return answer.receipt()

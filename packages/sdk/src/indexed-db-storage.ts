@@ -1,8 +1,8 @@
-/** Keeps the state of the log in a browser's database: for service workers too. */
+/** Stores the state of the log in IndexedDB, which service workers can use too. */
 import type { LogStorage } from './log-storage.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
 
-// What is used of IndexedDB, so that programs without a browser's types can read this file.
+// The part of IndexedDB used here, so that programs without browser types can read this file.
 type Pending<T> = {
   readonly result: T
   readonly error: unknown
@@ -42,7 +42,7 @@ export function indexedDbStorage(
     try {
       return await opened
     } catch (error) {
-      opened = undefined // what failed once may go well the next time
+      opened = undefined // a failed attempt may succeed next time
       throw error
     }
   }
@@ -73,7 +73,7 @@ function settled<T>(pending: Pending<T>): Promise<T> {
   })
 }
 
-/** A value that was put is kept only once its transaction is through: the disk may be full. */
+/** A value is stored only once its transaction has committed: the disk may be full. */
 function committed(writing: Transaction): Promise<void> {
   return new Promise((resolve, reject) => {
     writing.oncomplete = () => resolve()

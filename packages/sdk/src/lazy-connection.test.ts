@@ -55,14 +55,14 @@ test('settings come from the options, then the environment, then client.json', (
   expect(resolveSettings({ apiKey: 'pm_option' }).apiKey).toBe('pm_option')
 })
 
-test('software evidence is accepted only where the program says so, whatever the settings name', () => {
+test('software evidence is accepted only if the program says so, whatever the settings contain', () => {
   writeHome()
   expect(resolveSettings({}).software).toBeUndefined()
   const { software } = resolveSettings({ software: acceptSoftware })
   expect(software?.roots).toEqual(['ab'.repeat(32)])
 })
 
-test('what is missing is named, with where it was looked for, before anything is sent', () => {
+test('a missing setting is reported with where it was looked for, before anything is sent', () => {
   const error = errorOf(() => new PrivatemodeOpenAI({ endpoint: 'https://gateway.example' }))
   expect(error.code).toBe('invalid_options')
   expect(error.message).toBe(
@@ -72,7 +72,7 @@ test('what is missing is named, with where it was looked for, before anything is
   expect(errorOf(() => resolveSettings({})).message).toContain('elsewhere/client.json')
 })
 
-test('a client.json of the current folder is not read unasked', () => {
+test('a client.json in the current directory is not read implicitly', () => {
   const folder = process.cwd()
   writeHome()
   delete process.env.PRIVATEMODE_HOME
@@ -84,14 +84,14 @@ test('a client.json of the current folder is not read unasked', () => {
   }
 })
 
-test('plain http to another machine is refused when the client is made', () => {
+test('plain http to another machine is refused when the client is created', () => {
   const manifest = { logKey: 'l' }
   const endpoint = 'http://gateway.example'
   const error = errorOf(() => new PrivatemodeAnthropic({ apiKey: 'k', endpoint, manifest }))
   expect(error.message).toContain('plain http to another machine')
 })
 
-test('making a client sends nothing; its first call says what is unreachable, and where', async () => {
+test('creating a client sends nothing; its first call reports what is unreachable, and where', async () => {
   const asked: string[] = []
   const network = async (url: string) => {
     asked.push(url)
@@ -115,7 +115,7 @@ test('making a client sends nothing; its first call says what is unreachable, an
   expect(direct.code).toBe('gateway_unreachable')
 })
 
-test('a client with other options shares the connection, and so what was verified', async () => {
+test('a client with other options shares the connection and its verification', async () => {
   let asked = 0
   const network = async () => {
     asked++

@@ -1,4 +1,4 @@
-/** A connection that is made, and the backend verified, when the first call needs it. */
+/** A connection that is made, and whose backend is verified, when the first call needs it. */
 import { ApiError, findRoute, formatError } from '@privatemode/protocol/api'
 import { type ClientSettings, resolveSettings } from './client-settings.ts'
 import type { ConnectOptions } from './connect-options.ts'
@@ -7,13 +7,13 @@ import { PrivatemodeError } from './privatemode-error.ts'
 
 type PlatformFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-/** `withOptions` of the official clients hands the `fetch` of the first client to the next one. */
+/** `withOptions` of the official clients passes the first client's `fetch` to the next one. */
 const byFetch = new WeakMap<object, LazyConnection>()
 
 export class LazyConnection {
   readonly apiKey: string
   readonly baseURL: string
-  /** Refusals become answers in the caller's dialect, so that official clients throw their own errors. */
+  /** Refusals become responses in the caller's dialect, so that official clients throw their own errors. */
   readonly fetch: PlatformFetch
   readonly #options: ConnectOptions
   #connecting: Promise<Privatemode> | undefined
@@ -26,14 +26,14 @@ export class LazyConnection {
     byFetch.set(this.fetch, this)
   }
 
-  /** The connection behind a `fetch` that an official client was made with, or a new one. */
+  /** The connection behind a `fetch` that an official client was created with, or a new one. */
   static of(settings: ClientSettings & { readonly fetch?: unknown }): LazyConnection {
     const { fetch, ...own } = settings
     const known = typeof fetch === 'function' ? byFetch.get(fetch) : undefined
     return known ?? new LazyConnection(own)
   }
 
-  /** Resolves once a worker is verified. What failed is tried again with the next call. */
+  /** Resolves once a worker is verified. A failed attempt is repeated on the next call. */
   connected(): Promise<Privatemode> {
     this.#connecting ??= Privatemode.connect(this.#options).catch((error: unknown) => {
       this.#connecting = undefined

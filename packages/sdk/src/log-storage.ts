@@ -1,13 +1,13 @@
-/** Where the last checkpoint of the manifest log is kept, so that the log cannot go back unnoticed. */
+/** Where the last checkpoint of the manifest log is stored, so that a rollback of the log is noticed. */
 import type { CheckpointStore } from '@privatemode/attestation'
 
-/** Keeps short texts by name: a file, a database, a browser's storage. */
+/** Stores short texts by name: in a file, a database or a browser's storage. */
 export type LogStorage = {
   readonly get: (key: string) => Promise<string | undefined>
   readonly set: (key: string, value: string) => Promise<void>
 }
 
-/** Forgets with the page or program: the log can only be checked against itself meanwhile. */
+/** Forgets when the page or program ends: until then the log is only checked against itself. */
 export function memoryStorage(): LogStorage {
   const kept = new Map<string, string>()
   return {
@@ -16,13 +16,13 @@ export function memoryStorage(): LogStorage {
   }
 }
 
-/** What is used of `Storage`. */
+/** The part of the Web Storage API used here. */
 export type WebStorage = {
   getItem(key: string): string | null
   setItem(key: string, value: string): void
 }
 
-/** `localStorage`, or what has its form. */
+/** Uses `localStorage`, or anything with the same interface. */
 export function webStorage(storage: WebStorage): LogStorage {
   return {
     get: async (key) => storage.getItem(key) ?? undefined,
@@ -30,7 +30,7 @@ export function webStorage(storage: WebStorage): LogStorage {
   }
 }
 
-/** A checkpoint is a signed note, which is text. Every log has a place of its own. */
+/** A checkpoint is a signed note, which is text. Every log has its own key. */
 export function checkpointsIn(storage: LogStorage, logKey: string): CheckpointStore {
   const key = `privatemode/log/${logKey}`
   return {

@@ -1,4 +1,4 @@
-/** What the manifest in force, or its absence, means for the workers that may be used. */
+/** How the manifest in force, or its absence, decides which workers may be used. */
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { AttestationError } from '@privatemode/attestation'
 import { rejection } from '../../../test/rejection.ts'
@@ -26,7 +26,7 @@ describe('the manifest', () => {
     return { ...made, load }
   }
 
-  test('of a log that is wrong refuses the backend: a retry cannot help', async () => {
+  test('from an invalid log refuses the backend: a retry cannot help', async () => {
     const fork = new AttestationError('log_forked', 'two histories')
     const { workers } = testWorkers(backend, { manifestSource: source(() => fork) })
     const error = await workers.require(key, model).catch((caught) => caught)
@@ -34,14 +34,14 @@ describe('the manifest', () => {
     expect(error.message).toContain('log_forked')
   })
 
-  test('that cannot be fetched at the start is worth another try', async () => {
+  test('that cannot be fetched at first is retryable', async () => {
     const unreachable = new AttestationError('log_unreachable', 'no answer')
     const { workers } = testWorkers(backend, { manifestSource: source(() => unreachable) })
     const failing = workers.require(key, model)
     expect(await rejection(failing)).toMatchObject({ code: 'gateway_unreachable', retryable: true })
   })
 
-  test('is on record before the first worker is used, and where that fails none is', async () => {
+  test('is recorded before the first worker is used; if recording fails, none is used', async () => {
     const { workers, source: recorded } = testWorkers(backend)
     await workers.refresh(key)
     expect(recorded.enforcedManifests.length).toBe(1)
@@ -53,14 +53,14 @@ describe('the manifest', () => {
     expect(unused.serving(model)).toEqual([])
   })
 
-  test('is not on record where no worker was verified', async () => {
+  test('is not recorded if no worker was verified', async () => {
     for (const worker of backend.workers.values()) worker.measurement = new Uint8Array(48)
     const { workers, source: recorded } = testWorkers(backend)
     await workers.refresh(key)
     expect(recorded.enforcedManifests).toEqual([])
   })
 
-  test('that was changed ends every session under the old one', async () => {
+  test('when replaced, ends every session under the old one', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     backend.publish(new Uint8Array(48))
@@ -69,7 +69,7 @@ describe('the manifest', () => {
     expect(workers.serving(model)).toEqual([])
   })
 
-  test('that is no longer known to be the latest seals nothing, though workers are verified', async () => {
+  test('that is no longer known to be the latest seals nothing, although workers are verified', async () => {
     const { workers, keeper, source: recorded } = testWorkers(backend)
     recorded.fresh = { asOf: backend.now, staleAt: new Date(backend.now.getTime() + minuteMs) }
     await workers.refresh(key)

@@ -28,14 +28,14 @@ const publish = async (): Promise<Manifest> => {
   return backend.manifest()
 }
 
-test('many who wait get one load, and it is kept', async () => {
+test('concurrent callers share one load, and its result is kept', async () => {
   const loaded = await Promise.all(Array.from({ length: 10 }, () => keeper.get()))
   expect(new Set(loaded).size).toBe(1)
   expect(await keeper.getCurrent()).toBe(loaded[0]!)
   expect(source.loads).toBe(1)
 })
 
-test('a load that failed is not remembered', async () => {
+test('a failed load is not cached', async () => {
   const failing = new ManifestKeeper(
     { ...source, load: () => Promise.reject(new AttestationError('log_forked', 'fork')) },
     () => backend.now,
@@ -45,7 +45,7 @@ test('a load that failed is not remembered', async () => {
   expect(failing.current).toBeUndefined()
 })
 
-test('after five minutes the latest is loaded', async () => {
+test('after five minutes the latest manifest is loaded', async () => {
   await keeper.get()
   const latest = await publish()
   backend.advance(5 * minuteMs - 1)
@@ -56,13 +56,13 @@ test('after five minutes the latest is loaded', async () => {
   expect(keeper.due).toBe(false)
 })
 
-test('a clock that goes back makes it due, too', async () => {
+test('a clock that is set back makes it due too', async () => {
   await keeper.get()
   backend.advance(-1)
   expect(keeper.due).toBe(true)
 })
 
-test('a document managed by hand is never due', async () => {
+test('a pinned document is never due', async () => {
   const fixed = new ManifestKeeper(testSource(backend, true), () => backend.now)
   await fixed.get()
   backend.advance(1_000 * minuteMs)
@@ -70,7 +70,7 @@ test('a document managed by hand is never due', async () => {
   expect(fixed.fixed).toBe(true)
 })
 
-test('a host out of reach leaves the manifest in force, and is asked again after a minute', async () => {
+test('an unreachable host leaves the manifest in force, and is asked again after a minute', async () => {
   const { load } = source
   await keeper.get()
   source.load = () => Promise.reject(new AttestationError('log_unreachable', 'no answer'))
@@ -83,7 +83,7 @@ test('a host out of reach leaves the manifest in force, and is asked again after
   expect((await keeper.getCurrent()).digest).toBe(latest.digest)
 })
 
-test('a log that forked, went back or is garbage ends the use of the manifest in force', async () => {
+test('a log that forked, rolled back or is garbage ends the use of the manifest in force', async () => {
   await keeper.get()
   for (const code of ['log_forked', 'log_rolled_back', 'log_malformed'] as const) {
     source.load = () => Promise.reject(new AttestationError(code, 'wrong'))
@@ -92,7 +92,7 @@ test('a log that forked, went back or is garbage ends the use of the manifest in
   }
 })
 
-test('a manifest is on record once, when the first worker was verified against it', async () => {
+test('a manifest is recorded once, when the first worker is verified against it', async () => {
   const first = await keeper.get()
   expect(keeper.enforcedAt).toBeUndefined()
   await Promise.all(Array.from({ length: 5 }, () => keeper.markEnforced(first)))
@@ -108,7 +108,7 @@ test('a manifest is on record once, when the first worker was verified against i
   ])
 })
 
-test('a record that failed is an error for all who waited, and is tried again', async () => {
+test('a failed recording is an error for all waiting callers, and is retried', async () => {
   const manifest = await keeper.get()
   const { enforced } = source
   Object.assign(source, { enforced: () => Promise.reject(new Error('the disk is full')) })
@@ -125,7 +125,7 @@ test('a record that failed is an error for all who waited, and is tried again', 
 
 const hourMs = 60 * minuteMs
 const unreachable = () => Promise.reject(new AttestationError('log_unreachable', 'status 503'))
-/** The log as it is signed now, good for three days. */
+/** The log as signed now, valid for three days. */
 const signNow = () => {
   const staleAt = new Date(backend.now.getTime() + 72 * hourMs)
   source.fresh = { asOf: backend.now, staleAt }
@@ -133,7 +133,7 @@ const signNow = () => {
 }
 const kinds = () => events.map(({ kind }) => kind)
 
-test('a log out of reach keeps the manifest until its last word is too old, and says so each time', async () => {
+test('an unreachable log keeps the manifest until its last signature is too old, and reports it each time', async () => {
   const staleAt = signNow()
   const asOf = backend.now
   await keeper.get()
@@ -154,7 +154,7 @@ test('a log out of reach keeps the manifest until its last word is too old, and 
   expect(await rejection(keeper.get())).toMatchObject({ code: 'log_unreachable' })
 })
 
-test('a log that is signed anew goes on without a gap', async () => {
+test('a log that is signed again continues without a gap', async () => {
   signNow()
   const { load } = source
   source.load = () => {
@@ -170,7 +170,7 @@ test('a log that is signed anew goes on without a gap', async () => {
   expect(kinds()).toEqual(['manifest-changed'])
 })
 
-test('the end of the log’s word is announced after half of its time, once an hour', async () => {
+test('the expiry of the log’s signature is announced after half of its lifetime, once an hour', async () => {
   const until = signNow()
   const asOf = backend.now
   await keeper.get()
@@ -187,7 +187,7 @@ test('the end of the log’s word is announced after half of its time, once an h
   expect(events.slice(2)).toHaveLength(1)
 })
 
-test('a manifest ends when it says so, whoever manages it, and that is announced a week before', async () => {
+test('a manifest expires when it says so, pinned or not, and that is announced a week before', async () => {
   const until = new Date(backend.draft.expiresAt!)
   for (const fixed of [false, true]) {
     events.length = 0

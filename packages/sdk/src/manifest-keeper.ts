@@ -1,4 +1,4 @@
-/** Holds the manifest in force: loads it once for all who wait, and again when told or due. */
+/** Holds the manifest in force: loads it once for all waiting callers, and again on demand or when due. */
 import {
   AttestationError,
   type LogFreshness,
@@ -9,9 +9,12 @@ import type { Bytes } from '@privatemode/protocol/envelope'
 import type { ClientEvent } from './options.ts'
 
 const reloadAfterMs = 5 * 60_000
-/** A manifest host that is out of reach is asked again after this. */
+/** How long to wait before asking an unreachable manifest host again. */
 const retryAfterMs = 60_000
-/** After this part of its time, and for an expiry within a week, an end that nobody put off is announced. */
+/**
+ * An upcoming expiry is announced after this fraction of the lifetime; for a manifest, only in its
+ * last week.
+ */
 const warnAfter = 0.5
 const expiryWarningMs = 7 * 24 * 60 * 60_000
 const warnEveryMs = 60 * 60_000
@@ -42,17 +45,23 @@ export class ManifestKeeper {
     return this.#current
   }
 
-  /** Since when the current manifest has been enforced; undefined before the first verification. */
+  /** When enforcement of the current manifest started; undefined before the first verification. */
   get enforcedAt(): Date | undefined {
     return this.#enforced?.at
   }
 
-  /** As of when the log, and its witnesses, said that nothing newer exists, and until when that counts. */
+  /**
+   * When the log and its witnesses last stated that nothing newer exists, and until when that is
+   * accepted.
+   */
   get freshness(): LogFreshness | undefined {
     return this.#current === undefined ? undefined : this.#source.freshness()
   }
 
-  /** When the manifest in force ends unless the log is signed anew; undefined where nothing ends it. */
+  /**
+   * When the manifest in force stops being usable unless the log is signed again; undefined if
+   * nothing ends it.
+   */
   get usableUntil(): Date | undefined {
     const ends = [this.freshness?.staleAt, this.#current?.expiresAt].filter(
       (end) => end !== undefined,
@@ -60,7 +69,7 @@ export class ManifestKeeper {
     return ends.length === 0 ? undefined : new Date(Math.min(...ends.map((end) => end.getTime())))
   }
 
-  /** Whether there is a manifest that may be used at this moment. */
+  /** Whether there is a manifest that may be used now. */
   get usable(): boolean {
     const { usableUntil } = this
     return this.#current !== undefined && !(usableUntil !== undefined && this.#now() >= usableUntil)
@@ -71,8 +80,8 @@ export class ManifestKeeper {
   }
 
   /**
-   * The manifest, loaded anew where that is due. A host that is merely out of reach does not end
-   * the use of the manifest in force before its time is over; a log that is wrong does.
+   * Returns the manifest, reloaded if that is due. A host that is merely unreachable does not end
+   * the use of the manifest in force before its time is up; an invalid log does.
    */
   async getCurrent(): Promise<Manifest> {
     const before = this.#current
@@ -95,7 +104,7 @@ export class ManifestKeeper {
     }
   }
 
-  /** A document managed by hand is never due. */
+  /** A pinned document is never due. */
   get due(): boolean {
     const age = this.#now().getTime() - this.#loadedAtMs
     return !this.#source.fixed && (age >= reloadAfterMs || age < 0)
@@ -110,7 +119,7 @@ export class ManifestKeeper {
     return this.#source.fixed
   }
 
-  /** One load at a time; everybody who asks meanwhile gets its result. */
+  /** Runs one load at a time; concurrent callers share its result. */
   load(): Promise<Manifest> {
     this.#loading ??= this.#source
       .load()
@@ -132,7 +141,7 @@ export class ManifestKeeper {
     return this.#loading
   }
 
-  /** Says so in good time, at most once an hour, where nobody has renewed what will end. */
+  /** Warns in good time, at most once an hour, if what is about to expire has not been renewed. */
   #warnWhereOld(manifest: Manifest): void {
     const nowMs = this.#now().getTime()
     const isOld = (from: Date, to: Date) =>
@@ -153,14 +162,14 @@ export class ManifestKeeper {
     this.#onEvent({ kind: 'manifest-aging', what, asOf: freshness?.asOf, until })
   }
 
-  /** c2sp.org/tlog-proof of the manifest that was loaded last, where it came from a log. */
+  /** The c2sp.org/tlog-proof of the manifest that was loaded last, if it came from a log. */
   logProof(manifest: Manifest): Bytes | undefined {
     return this.#source.logProof(manifest)
   }
 
   /**
-   * To be called when a worker was verified against `manifest`: only then is it enforced. Resolves
-   * once that is on record; what could not be recorded is tried again with the next worker.
+   * Called when a worker was verified against `manifest`: only then is it enforced. Resolves once
+   * that is recorded; a failed recording is retried with the next worker.
    */
   async markEnforced(manifest: Manifest): Promise<void> {
     const { digest } = manifest

@@ -1,10 +1,12 @@
-/** The wire types of OpenAI's dialect, as far as programs usually need them; more fields may travel. */
+/** Wire types of OpenAI's dialect, limited to commonly used fields; others pass through unchanged. */
 
+/** One part of a message's content. */
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
-  /** `url` is a `data:` URL: a worker fetches nothing for a caller. */
+  /** `url` must be a `data:` URL: workers do not fetch anything for a caller. */
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
 
+/** One message of the conversation. */
 export type ChatMessage = {
   readonly role: 'system' | 'developer' | 'user' | 'assistant' | 'tool'
   readonly content?: string | readonly ContentPart[] | null
@@ -13,12 +15,14 @@ export type ChatMessage = {
   readonly [field: string]: unknown
 }
 
+/** A function call requested by the model. */
 export type ToolCall = {
   readonly id: string
   readonly type: 'function'
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
+/** A function the model may call. */
 export type Tool = {
   readonly type: 'function'
   readonly function: {
@@ -29,7 +33,7 @@ export type Tool = {
   }
 }
 
-/** Fields that are not listed are sent as they are. */
+/** The body of a chat completion request. Fields that are not listed are sent unchanged. */
 export type ChatRequest = {
   readonly model: string
   readonly messages: readonly ChatMessage[]
@@ -39,11 +43,12 @@ export type ChatRequest = {
   readonly stop?: string | readonly string[]
   readonly seed?: number
   readonly tools?: readonly Tool[]
-  /** Requests with the same salt may share a prompt cache; it wins over the client's policy. */
+  /** Requests with the same salt may share a prompt cache; takes precedence over the client's policy. */
   readonly cache_salt?: string
   readonly [field: string]: unknown
 }
 
+/** Token counts of one answer. */
 export type TokenUsage = {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -51,8 +56,10 @@ export type TokenUsage = {
   readonly [field: string]: unknown
 }
 
+/** Why the model stopped. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
 
+/** A complete chat completion. */
 export type ChatCompletion = {
   readonly id: string
   readonly object: 'chat.completion'
@@ -72,6 +79,7 @@ export type ChatCompletion = {
   readonly usage: TokenUsage
 }
 
+/** One event of a streamed chat completion. */
 export type ChatChunk = {
   readonly id: string
   readonly object: 'chat.completion.chunk'
@@ -95,6 +103,7 @@ export type ChatChunk = {
   readonly usage?: TokenUsage | null
 }
 
+/** The body of an embeddings request. */
 export type EmbeddingsRequest = {
   readonly model: string
   readonly input: string | readonly string[]
@@ -102,6 +111,7 @@ export type EmbeddingsRequest = {
   readonly [field: string]: unknown
 }
 
+/** The embeddings of each input. */
 export type Embeddings = {
   readonly object: 'list'
   readonly model: string

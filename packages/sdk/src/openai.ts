@@ -1,4 +1,4 @@
-/** The official OpenAI client, sealed: `new PrivatemodeOpenAI({ apiKey })`. */
+/** The official OpenAI client over sealed calls: `new PrivatemodeOpenAI({ apiKey })`. */
 import OpenAI, { type ClientOptions } from 'openai'
 import type { ClientSettings } from './client-settings.ts'
 import { LazyConnection } from './lazy-connection.ts'
@@ -8,8 +8,8 @@ export type PrivatemodeOpenAIOptions = Omit<ClientOptions, 'apiKey' | 'baseURL' 
   ClientSettings
 
 /**
- * Everything the official client has, with its types. The backend is verified when the first call is made;
- * prompts and answers are sealed between this program and the verified worker.
+ * The complete official client, with its types. The backend is verified on the first call; prompts
+ * and answers are sealed between this program and the verified worker.
  */
 export class PrivatemodeOpenAI extends OpenAI {
   readonly #connection: LazyConnection
@@ -21,7 +21,10 @@ export class PrivatemodeOpenAI extends OpenAI {
     this.#connection = connection
   }
 
-  /** Verifies now, where no call has done so: what was verified, receipts and evidence bundles. */
+  /**
+   * Verifies now unless a call already did; gives access to the verification, receipts and evidence
+   * bundles.
+   */
   verified(): Promise<Privatemode> {
     return this.#connection.connected()
   }

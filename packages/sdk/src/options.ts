@@ -1,4 +1,4 @@
-/** What a client is told at its start. */
+/** The options of a client. */
 import type {
   AttestedWorker,
   Evidence,
@@ -12,12 +12,12 @@ import type {
 } from '@privatemode/attestation'
 import type { Bytes, CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
 
-/** `fetch` as the SDK calls it; the platform's own fits. */
+/** `fetch` as the SDK calls it; the platform's own is compatible. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** What a program may want to know; no event holds content, keys or salts. */
+/** Events about verification; none contains content, keys or salts. */
 export type ClientEvent =
-  /** The manifest is another one than `from`, which is undefined for the first. */
+  /** A manifest other than `from`, which is undefined for the first, is now in force. */
   | {
       readonly kind: 'manifest-changed'
       readonly digest: string
@@ -25,8 +25,8 @@ export type ClientEvent =
       readonly from: string | undefined
     }
   /**
-   * The manifest log could not be read. The manifest in force is kept, until `until` at most; then
-   * calls fail. `asOf` is when the log was last known to have nothing newer.
+   * The manifest log could not be read. The manifest in force stays in use until `until` at most;
+   * then calls fail. `asOf` is when the log was last known to have nothing newer.
    */
   | {
       readonly kind: 'log-unreachable'
@@ -34,7 +34,7 @@ export type ClientEvent =
       readonly asOf: Date | undefined
       readonly until: Date | undefined
     }
-  /** Nobody has signed the log, or issued a new manifest, for a while; calls fail from `until` on. */
+  /** The log has not been signed, or no new manifest issued, for a while; calls fail from `until` on. */
   | {
       readonly kind: 'manifest-aging'
       readonly what: 'log' | 'manifest'
@@ -45,13 +45,13 @@ export type ClientEvent =
       readonly kind: 'verified'
       readonly workerId: string
       readonly hardware: boolean
-      /** `not checked`: an answer was left out, and nothing demanded it. */
+      /** `not checked`: revocation data was not available, and nothing required it. */
       readonly revocation: RevocationState
     }
   | { readonly kind: 'refused'; readonly workerId: string; readonly code: string }
   | { readonly kind: 'unreachable'; readonly workerId: string; readonly code: string }
 
-/** What a worker showed when it was verified, and under which manifest. */
+/** The evidence a worker was verified by, and under which manifest. */
 export type WorkerProof = {
   readonly nonce: Bytes
   readonly statement: Bytes
@@ -60,13 +60,13 @@ export type WorkerProof = {
   readonly logProof: Bytes | undefined
 }
 
-/** How long an answer may take; a healthy stream sends something all the time. */
+/** How long an answer may take; a healthy stream sends data continuously. */
 export type Timeouts = {
-  /** Until the answer begins, which an answer that is not streamed does when it is complete. */
+  /** Until the answer starts; an answer that is not streamed starts when it is complete. */
   readonly firstByteMs: number
-  /** Without an authentic frame, once it has begun. */
+  /** Without an authentic frame, once the answer has started. */
   readonly silenceMs: number
-  /** From its first byte to its last. */
+  /** From the first byte to the last. */
   readonly totalMs: number
 }
 
@@ -76,33 +76,34 @@ export const defaultTimeouts: Timeouts = {
   totalMs: 7_200_000,
 }
 
+/** Options of the lower-level client; `Privatemode.connect` fills them in. */
 export type ClientOptions = {
-  /** Base URL of the gateway, without a path. */
+  /** The base URL of the gateway, without a path. */
   readonly endpoint: string
   readonly manifestSource: ManifestSource
   readonly roots: Roots
   readonly revocation: RevocationPolicy
-  /** Which kinds of protected hardware are accepted; evidence of any other kind is refused. */
+  /** The kinds of protected hardware to accept; evidence of any other kind is refused. */
   readonly hardware?: HardwareVerifiers
-  /** Only from `@privatemode/sdk/software`; its absence refuses software evidence. */
+  /** Only from `@privatemode/sdk/software`; without it, software evidence is refused. */
   readonly software?: SoftwareVerifier
   readonly crypto: CryptoProvider
   readonly fetch: Fetch
   readonly shape: TrafficShape
   readonly now: () => Date
   readonly onEvent: (event: ClientEvent) => void
-  /** Takes what a worker was verified by, for evidence bundles; it can be megabytes. */
+  /** Receives the evidence a worker was verified by, for evidence bundles; it can be megabytes. */
   readonly onEvidence?: (worker: AttestedWorker, proof: WorkerProof) => void
   /** How many verified workers a request is sealed to. */
   readonly candidates: number
-  /** How many bytes of an answer that is not streamed are held in memory; more is an error. */
+  /** How many bytes of an answer that is not streamed are buffered; more is an error. */
   readonly maxAnswerBytes: number
-  /** How long one call may keep trying before its first byte. */
+  /** How long one call may be retried before its first byte. */
   readonly retryBudgetMs: number
   readonly timeouts?: Timeouts
 }
 
-/** Room for the largest batch of embeddings that model servers take, as JSON. */
+/** Large enough for the largest batch of embeddings that model servers accept, as JSON. */
 export const defaultMaxAnswerBytes = 256 * 1024 * 1024
 
 export const defaultRevocation: RevocationPolicy = { allowUnknown: true, revokedGraceHours: 48 }

@@ -11,7 +11,7 @@ beforeEach(async () => {
   backend = await FakeBackend.start('w_1')
 })
 
-/** The answer of the worker, given by a gateway as it likes. */
+/** The worker's answer, delivered by a gateway in any way it likes. */
 async function ask(
   stream: boolean,
   give: (bytes: Uint8Array) => ReadableStream | Promise<never>,
@@ -51,7 +51,7 @@ const drips = (bytes: Uint8Array) => {
 }
 
 test.each([true, false])(
-  'an answer that stops short or drips is given up, and its connection closed (stream: %p)',
+  'an answer that stalls or trickles is aborted, and its connection closed (stream: %p)',
   async (stream) => {
     for (const give of [stopsShort, drips]) {
       cancelled = 0
@@ -62,14 +62,14 @@ test.each([true, false])(
   240_000,
 )
 
-test('an answer that does not begin is given up', async () => {
+test('an answer that does not start is aborted', async () => {
   const never = () => new Promise<never>(() => {})
   expect(await rejection(ask(true, never, { firstByteMs: 2_000 }))).toMatchObject({
     code: 'timeout',
   })
 }, 240_000)
 
-test('a stream whose frames keep coming outlasts the limit of silence', async () => {
+test('a stream whose frames keep arriving outlasts the silence limit', async () => {
   const frames = (bytes: Uint8Array) => {
     const rest = cutFrames(bytes)
     return new ReadableStream({
@@ -84,7 +84,7 @@ test('a stream whose frames keep coming outlasts the limit of silence', async ()
   expect(await ask(true, frames, { silenceMs: 5_000 })).toContain('answer to a prompt')
 }, 240_000)
 
-/** The clear start, then frame by frame. */
+/** The clear-text prelude, then frame by frame. */
 function cutFrames(answer: Uint8Array): Uint8Array[] {
   const frames = [answer.slice(0, 52)]
   for (let at = 52; at < answer.length; ) {

@@ -1,11 +1,14 @@
-/** Bounds how long an answer may take, and how long it may bring nothing. */
+/** Bounds how long an answer may take, and how long it may make no progress. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Timeouts } from './options.ts'
 
 export class Patience {
   readonly #timeouts: Timeouts
   readonly #startedMs = performance.now()
-  /** Time spent waiting since the last progress; a reader that pauses is not held against the backend. */
+  /**
+   * Time spent waiting since the last progress; a reader's own pauses are not counted against the
+   * backend.
+   */
   #silentMs = 0
   #openedBytes = 0
 
@@ -13,13 +16,13 @@ export class Patience {
     this.#timeouts = timeouts
   }
 
-  /** Told how much is authentic by now: bytes alone are no progress. */
+  /** Reports how many bytes are authentic so far: raw bytes alone are no progress. */
   heard(openedBytes: number): void {
     if (openedBytes > this.#openedBytes) this.#silentMs = 0
     this.#openedBytes = openedBytes
   }
 
-  /** Waits for what comes next, no longer than the limits allow. */
+  /** Waits for the next bytes, no longer than the limits allow. */
   async next<T>(coming: Promise<T>): Promise<T> {
     const { silenceMs, totalMs } = this.#timeouts
     const nowMs = performance.now()

@@ -33,14 +33,14 @@ test.each([
   'https://gateway.example/base/v1/v1/messages',
   'https://gateway.example/v1/messages?beta=true',
   'https://elsewhere.example/v1/messages',
-])('%s is the one path of the API, sealed to the one endpoint', async (url) => {
+])('%s maps to the same API path, sealed to the same endpoint', async (url) => {
   calls.length = 0
   const response = await fetchOf(client)(url, post())
   expect(response.status).toBe(200)
   expect(calls.map(({ path, model }) => [path, model])).toEqual([['/v1/messages', 'm']])
 })
 
-test('what is no call of the API goes nowhere', async () => {
+test('anything but an API call is never sent', async () => {
   calls.length = 0
   const fetch = fetchOf(client)
   expect((await fetch('https://gateway.example/base/v1/files')).status).toBe(404)
@@ -49,7 +49,7 @@ test('what is no call of the API goes nowhere', async () => {
   expect(calls).toEqual([])
 })
 
-test('only headers of the allow-list are sealed with the call; the key in a header wins', async () => {
+test('only allow-listed headers are sealed with the call; the key in a header wins', async () => {
   calls.length = 0
   const headers = {
     'anthropic-version': '2023-06-01',
@@ -62,7 +62,7 @@ test('only headers of the allow-list are sealed with the call; the key in a head
   expect(calls[0]?.apiKey).toBe('pm_given')
 })
 
-test('a refusal is an answer in the dialect of the path that forbids a retry', async () => {
+test('a refusal is a response in the dialect of the path that forbids a retry', async () => {
   const refused = failing(new AttestationError('measurement_unknown', 'snp/measurement: seen a'))
   const openai = await fetchOf(refused)('https://g.example/v1/chat/completions', post())
   expect(openai.status).toBe(502)
@@ -72,7 +72,7 @@ test('a refusal is an answer in the dialect of the path that forbids a retry', a
   expect(await anthropic.json()).toMatchObject({ type: 'error' })
 })
 
-test('errors of the API become answers, and an abort stays an abort', async () => {
+test('API errors become responses, and an abort stays an abort', async () => {
   const busy = failing(new ApiError('overloaded', 'later', { retryAfterSeconds: 7 }))
   const response = await fetchOf(busy)('https://g.example/v1/chat/completions', post())
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7'])
@@ -81,7 +81,7 @@ test('errors of the API become answers, and an abort stays an abort', async () =
   expect(await thrown(attempt)).toThrow('stop')
 })
 
-test('a call without a key or without a model is refused here', async () => {
+test('a call without a key or without a model is refused locally', async () => {
   calls.length = 0
   const url = 'https://g.example/v1/chat/completions'
   const keyless = privateFetch({ client, apiKey: undefined, defaultSalt: undefined })
@@ -90,7 +90,7 @@ test('a call without a key or without a model is refused here', async () => {
   expect(calls).toEqual([])
 })
 
-test('whatever form fetch takes a call in, it is the same call', async () => {
+test('every form of call that fetch accepts results in the same call', async () => {
   calls.length = 0
   const url = 'https://gateway.example/base/v1/messages'
   const body = '{"model":"m","messages":["ü"]}'

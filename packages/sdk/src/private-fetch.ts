@@ -1,4 +1,4 @@
-/** A `fetch` for the official clients: calls of the public API go sealed, nothing else goes at all. */
+/** A `fetch` for the official clients: public API calls are sealed, anything else is refused. */
 import { AttestationError } from '@privatemode/attestation'
 import {
   ApiError,
@@ -19,17 +19,17 @@ import type { Call } from './sealed-exchange.ts'
 
 export type PrivateFetchOptions = {
   readonly client: PrivateClient
-  /** Used where the request has no key of its own. */
+  /** Used if the request has no key of its own. */
   readonly apiKey: string | undefined
   readonly defaultSalt: string | undefined
 }
 
-/** The headers of an application that may leave the machine: they change what the API does. */
+/** The application headers that may leave the machine: they change what the API does. */
 export const forwardedHeaders = ['anthropic-version', 'anthropic-beta'] as const
 
 const answers = new WeakMap<Response, ReceiptedAnswer>()
 
-/** The answer behind a response of `privateFetch`, with its receipt. */
+/** The answer behind a `privateFetch` response, with its receipt. */
 export const answerOf = (response: Response): ReceiptedAnswer | undefined => answers.get(response)
 
 export function privateFetch(options: PrivateFetchOptions) {
@@ -42,7 +42,7 @@ export function privateFetch(options: PrivateFetchOptions) {
     try {
       if (found.kind === 'unknown') throw new ApiError('not_found', `unknown path ${pathname}`)
       if (found.kind === 'wrong_method') {
-        throw new ApiError('method_not_allowed', `${pathname} takes ${found.allow}`)
+        throw new ApiError('method_not_allowed', `${pathname} accepts only ${found.allow}`)
       }
       const apiKey = readApiKey(request.headers) ?? options.apiKey
       if (apiKey === undefined) throw new ApiError('invalid_api_key', 'no API key was given')
@@ -51,12 +51,12 @@ export function privateFetch(options: PrivateFetchOptions) {
     } catch (error) {
       const shown = error instanceof AttestationError ? refusedError(error) : error
       if (shown instanceof ApiError) return errorResponse(dialect, shown)
-      throw error // an abort is the caller's own, and passes as it is
+      throw error // an abort is the caller's own and passes unchanged
     }
   }
 }
 
-/** What is used of a request. */
+/** The parts of a request that are used. */
 type Taken = {
   readonly url: string
   readonly method: string
@@ -66,8 +66,9 @@ type Taken = {
 }
 
 /**
- * Official clients post text to a URL. That is taken as it is: a `Request` with a body that is read
- * back costs a browser more than all the sealing. Whatever else `fetch` takes goes the long way.
+ * Official clients post text to a URL, which is used directly: reading the body back from a
+ * `Request` costs a browser more than all the sealing. Every other form that `fetch` accepts takes
+ * the slower path.
  */
 function takeRequest(input: string | URL | Request, init: RequestInit | undefined): Taken {
   const { body, method, headers, signal } = init ?? {}
@@ -93,8 +94,8 @@ function takeRequest(input: string | URL | Request, init: RequestInit | undefine
 }
 
 /**
- * The path of the public API in a URL. It may begin with the path of the endpoint, and with `/v1`
- * twice: some clients take a base URL with it, and some add it.
+ * The public API path in a URL. It may start with the path of the endpoint and with `/v1` twice:
+ * some clients expect `/v1` in the base URL, and others add it.
  */
 function pathOf(url: string, basePath: string): string {
   const { pathname } = new URL(url)

@@ -3,7 +3,7 @@ import { AttestationError } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import { errorOfAnswer, PrivatemodeError, toPrivatemodeError } from './privatemode-error.ts'
 
-test('an error of the API keeps its code, its status and whether a retry is safe', () => {
+test('an API error keeps its code, its status and whether a retry is safe', () => {
   const limited = new ApiError('rate_limit_exceeded', 'slow down', { retryAfterSeconds: 3 })
   expect(toPrivatemodeError(limited, 'r1')).toMatchObject({
     name: 'PrivatemodeError',
@@ -17,7 +17,7 @@ test('an error of the API keeps its code, its status and whether a retry is safe
   expect(toPrivatemodeError(wrong)).toMatchObject({ retryable: false })
 })
 
-test('a refusal names its reason and the checks, and a retry is not offered', () => {
+test('a refusal carries its reason and the checks, and is not retryable', () => {
   const checks = [
     { id: 'snp/measurement', result: 'failed' as const, detail: 'seen a, expected b' },
   ]
@@ -30,12 +30,12 @@ test('a refusal names its reason and the checks, and a retry is not offered', ()
   })
 })
 
-test('a log that cannot be reached is no refusal, and may be there in a moment', () => {
+test('an unreachable log is not a refusal, and is retryable', () => {
   const away = new AttestationError('log_unreachable', 'checkpoint: status 502')
   expect(toPrivatemodeError(away)).toMatchObject({ code: 'gateway_unreachable', retryable: true })
 })
 
-test('what is not an error of ours stays what it is', () => {
+test('errors that are not ours pass through unchanged', () => {
   const abort = new DOMException('stop', 'AbortError')
   expect(toPrivatemodeError(abort)).toBe(abort)
   const ours = new PrivatemodeError('receipt_missing', 'none', { retryable: false })
@@ -59,7 +59,7 @@ test.each([
   expect(error).toMatchObject({ code, retryable, status, message: 'words', requestId: 'r1' })
 })
 
-test('the code in an answer wins over its status, and a header can forbid a retry', () => {
+test('the code in an answer takes precedence over its status, and a header can forbid a retry', () => {
   const body = JSON.stringify({ error: { code: 'engine_failed', message: 'm', param: null } })
   expect(errorOfAnswer(500, {}, body, 'r1')).toMatchObject({
     code: 'engine_failed',

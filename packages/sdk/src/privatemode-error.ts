@@ -1,4 +1,4 @@
-/** The one error of this package: a code to act on, whether a retry is safe, and never any content. */
+/** The only error class of this package: a code to act on, whether a retry is safe, and never any content. */
 import { AttestationError, type AttestationErrorCode, type Check } from '@privatemode/attestation'
 import {
   ApiError,
@@ -8,12 +8,12 @@ import {
 } from '@privatemode/protocol/api'
 import { refusedError } from './refusals.ts'
 
-/** The closed set of codes. A code is API: programs act on it, and `docs/sdk.md` lists it. */
+/** The closed set of error codes. They are part of the API and listed in `docs/sdk.md`. */
 export type PrivatemodeErrorCode =
   | ApiErrorCode
-  /** An option of `connect` contradicts another or has no meaning. */
+  /** An option of `connect` is invalid or contradicts another. */
   | 'invalid_options'
-  /** The receipt of an answer is not what the worker must have signed. */
+  /** The receipt does not match what the worker must have signed. */
   | 'receipt_invalid'
   /** The answer was not read to its end, so there is no receipt. */
   | 'receipt_missing'
@@ -28,20 +28,21 @@ export type PrivatemodeErrorFacts = {
   readonly checks?: readonly Check[]
 }
 
+/** The error this package throws. Act on `code`, never on the message. */
 export class PrivatemodeError extends Error {
   override readonly name = 'PrivatemodeError'
   readonly code: PrivatemodeErrorCode
   /** Whether the same call may be made again: nothing was answered that could be answered twice. */
   readonly retryable: boolean
-  /** The status that the API gives this error, where it has one. */
+  /** The HTTP status the API assigns to this error, if any. */
   readonly status: number | undefined
-  /** The field of the request that the error is about. */
+  /** The request field the error is about. */
   readonly param: string | undefined
   readonly requestId: string | undefined
   readonly retryAfterSeconds: number | undefined
-  /** Why the backend was refused, where `code` is `attestation_refused`. */
+  /** Why the backend was refused, if `code` is `attestation_refused`. */
   readonly refusal: AttestationErrorCode | undefined
-  /** Every check up to the one that refused. */
+  /** Every check up to and including the failed one. */
   readonly checks: readonly Check[]
 
   constructor(
@@ -62,7 +63,7 @@ export class PrivatemodeError extends Error {
   }
 }
 
-/** Gives every failure of the parts below its public form. An abort stays what the platform made it. */
+/** Converts every failure of the layers below to its public form. An abort keeps the platform's reason. */
 export function toPrivatemodeError(error: unknown, requestId?: string): unknown {
   if (error instanceof ApiError) return fromApi(error, requestId)
   if (error instanceof AttestationError) return fromApi(refusedError(error), requestId)

@@ -1,12 +1,13 @@
-/** The entry of this package: a client with the verifiers of all protected hardware. */
+/** The entry point of this package: a client with verifiers for all supported hardware. */
 import { hardwareVerifiers } from '@privatemode/attestation'
 import type { ConnectOptions } from './connect-options.ts'
 import { CorePrivatemode } from './core-privatemode.ts'
 
+/** A connection to a verified backend, with verifiers for all supported hardware. */
 export class Privatemode extends CorePrivatemode {
-  /** Resolves when a worker was verified; rejects with the reason where none could be. */
+  /** Resolves once a worker is verified; rejects with the reason if none could be. */
   static override connect(options: ConnectOptions): Promise<Privatemode> {
-    // biome-ignore lint/complexity/noThisInStatic: `super` makes an object of this class
+    // biome-ignore lint/complexity/noThisInStatic: `super` creates an instance of this class
     return super.connect({ ...options, hardware: hardwareVerifiers })
   }
 }

@@ -3,9 +3,9 @@ import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
 import type { Patience } from './patience.ts'
 
 /**
- * The whole body, or `undefined` where it is longer than `limit`; then the rest is not read. What
- * the sender declares is believed only where it is too much: a body can be longer than it says,
- * where it was compressed on its way.
+ * Returns the whole body, or `undefined` if it is longer than `limit`; the rest is then not read. A
+ * declared length is trusted only if it exceeds the limit: a body that was compressed in transit
+ * can be longer than declared.
  */
 export async function readBounded(
   response: Response,
@@ -26,6 +26,6 @@ export async function readBounded(
     length += value.length
     pieces.push(value)
   }
-  await reader.cancel().catch(() => {}) // it is given up either way
+  await reader.cancel().catch(() => {}) // the body is abandoned either way
   return undefined
 }

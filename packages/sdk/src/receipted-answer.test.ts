@@ -25,7 +25,7 @@ beforeAll(async () => {
   const { nonce, statement, evidence } = bundle.bundle
   const { manifest, roots, revocation, software } = await world.inputs()
   const at = noon
-  if (software === undefined) throw new Error('the world has a verifier')
+  if (software === undefined) throw new Error('the test world has no verifier')
   worker = await verifyWorker({
     nonce,
     statement,
@@ -39,7 +39,7 @@ beforeAll(async () => {
   rest = { manifest_digest: worker.manifestDigest }
 })
 
-/** An answer of two pieces, "resp" and "onse", with this receipt at its end. */
+/** An answer of two chunks, "resp" and "onse", with this receipt at its end. */
 function answerWith(receipt: SignedReceipt | undefined, over: object = {}, model = chatModel.id) {
   const pieces = [[text('resp')], [text('onse')]]
   const answer = {
@@ -66,7 +66,7 @@ const readAll = async (answer: ReceiptedAnswer) => {
   for (let data = await answer.next(); data !== undefined; data = await answer.next());
 }
 
-test('a receipt that agrees with the exchange is verified, streamed or whole', async () => {
+test('a receipt that matches the exchange is verified, streamed or not', async () => {
   const streamed = answerWith(await bundle.sign(good, rest))
   await readAll(streamed)
   expect(await streamed.receipt()).toMatchObject({ outcome: 'complete', promptTokens: 10 })
@@ -104,14 +104,14 @@ test('a receipt for another model of the same worker is refused', async () => {
   expect(failure.checks.at(-1)).toMatchObject({ id: 'receipt/exchange-model', result: 'failed' })
 })
 
-test('a receipt that another key has signed is refused', async () => {
+test('a receipt signed by another key is refused', async () => {
   const { privateKey } = generateKeyPairSync('ed25519')
   const answer = answerWith(await bundle.sign(good, rest, privateKey))
   await readAll(answer)
   expect(await rejection(answer.receipt())).toMatchObject({ code: 'receipt_invalid' })
 })
 
-test('an answer that ends early, is cancelled, or has no receipt gives none', async () => {
+test('an answer that ends early, is cancelled or carries no receipt has none', async () => {
   const cut = answerWith(await bundle.sign(good, rest), {
     next: () => Promise.reject(new Error('cut')),
     whole: () => Promise.reject(new Error('cut')),
@@ -137,7 +137,7 @@ test('the digests of the exchange are those of its exact bytes', async () => {
   expect(responseDigest).toBe(await digestHex(text('response')))
 })
 
-test('bytes that are too many to be kept are hashed at once', async () => {
+test('bodies too long to be kept are hashed immediately', async () => {
   const long: Bytes = new Uint8Array(100_000).fill(0x61)
   const digest = await digestHex(long)
   const digests = { ...rest, request_digest: digest, response_digest: digest }
@@ -154,6 +154,6 @@ test('bytes that are too many to be kept are hashed at once', async () => {
     { ...call, body },
   )
   await answer.whole()
-  body.fill(0) // whoever has them may use them for something else
+  body.fill(0) // the owner of the buffer may reuse it
   expect(await answer.receipt()).toMatchObject({ requestDigest: digest, responseDigest: digest })
 })

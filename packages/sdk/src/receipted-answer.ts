@@ -1,4 +1,4 @@
-/** An answer with its receipt: a stream is hashed as it is read, the rest is done when asked. */
+/** An answer with its receipt: a stream is hashed as it is read, the rest happens on demand. */
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
   AttestationError,
@@ -15,19 +15,21 @@ import type { Answer } from './answer.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
 import type { Call } from './sealed-exchange.ts'
 
-/** What the worker signed about one exchange, verified with the key that its evidence binds. */
+/** What the worker signed about one exchange, verified with the key bound by its evidence. */
 export type Receipt = ReceiptClaims & {
-  /** To be put into an evidence bundle. */
+  /** The signed form, for an evidence bundle. */
   readonly signed: SignedReceipt
   readonly checks: readonly Check[]
 }
 
+/** An answer whose receipt can be verified once it has been read to its end. */
 export class ReceiptedAnswer {
   readonly #answer: Answer
   readonly #call: Pick<Call, 'path' | 'model'>
   readonly #requestDigest: () => Promise<string>
   #responseDigest: () => Promise<string>
-  // WebCrypto hashes whole messages only, and a stream is not kept to be hashed at its end.
+  // WebCrypto can only hash whole messages, and a stream is not buffered just to be hashed at its
+  // end.
   readonly #streamHash = sha256.create()
   readonly #ended: Promise<void>
   #end: () => void = () => {}
@@ -43,7 +45,7 @@ export class ReceiptedAnswer {
       this.#end = resolve
       this.#fail = reject
     })
-    this.#ended.catch(() => {}) // who asks for the receipt is told; others need not be
+    this.#ended.catch(() => {}) // callers of `receipt()` see the error; others need not
   }
 
   get requestId(): string {
@@ -83,7 +85,7 @@ export class ReceiptedAnswer {
     await this.#answer.cancel()
   }
 
-  /** Waits for the end of the answer, then verifies; refuses where anything does not agree. */
+  /** Waits for the end of the answer, then verifies; throws if anything does not match. */
   receipt(): Promise<Receipt> {
     this.#receipt ??= this.#verify()
     return this.#receipt
@@ -132,7 +134,7 @@ export class ReceiptedAnswer {
   }
 }
 
-/** Up to this size bytes are kept and hashed when the receipt is asked for, which most never is. */
+/** Up to this size, bytes are kept and only hashed if the receipt is requested, which is rare. */
 const maxKeptBytes = 64 * 1024
 
 function digestLater(bytes: Bytes): () => Promise<string> {

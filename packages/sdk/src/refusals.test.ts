@@ -24,7 +24,7 @@ describe('a refusal', () => {
     first.measurement = new Uint8Array(48)
   })
 
-  test('reaches the caller, who is told not to try again', async () => {
+  test('reaches the caller, marked as not retryable', async () => {
     const { workers, events } = testWorkers(backend)
     const error = await workers.require(key, model).catch((caught) => caught)
     expect(error).toMatchObject({ code: 'attestation_refused', retryable: false })
@@ -35,7 +35,7 @@ describe('a refusal', () => {
     expect(refusedError(new Error('x')).retryable).toBe(false)
   })
 
-  test('is final for that worker: it is not asked again', async () => {
+  test('is final for that worker, which is not asked again', async () => {
     const { workers } = testWorkers(backend)
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(await rejection(workers.require(key, model))).toMatchObject({
@@ -47,7 +47,7 @@ describe('a refusal', () => {
     expect(workers.refused).toMatchObject([{ workerId: 'w_1' }])
   })
 
-  test('is of the key that was refused: another key is looked at', async () => {
+  test('applies to the refused key only: another key is verified', async () => {
     const { workers } = testWorkers(backend)
     await workers.require(key, model).catch(() => {})
     first.measurement = backend.world.measurement
@@ -56,7 +56,7 @@ describe('a refusal', () => {
     expect(servingIds(workers)).toEqual(['w_1'])
   })
 
-  test('is not final where the worker could not be reached', async () => {
+  test('is not final if the worker was unreachable', async () => {
     first.measurement = backend.world.measurement
     first.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
     const { workers } = testWorkers(backend)
@@ -68,7 +68,7 @@ describe('a refusal', () => {
     expect(backend.timesAsked('w_1')).toBe(2)
   })
 
-  test('for papers that are out of date is not final: they are looked at again', async () => {
+  test('for expired collateral is not final: it is checked again', async () => {
     first.measurement = backend.world.measurement
     const { workers } = testWorkers(backend)
     const { expiresAt: _, ...lasting } = backend.draft
@@ -82,11 +82,11 @@ describe('a refusal', () => {
     backend.advance(16_000)
     await workers.require(key, model).catch(() => {})
     expect(backend.timesAsked('w_1')).toBe(2)
-    backend.now = rightTime // a clock that is set right ends the pause at once
+    backend.now = rightTime // correcting the clock ends the pause immediately
     await workers.require(key, model)
   })
 
-  test('by the manifest in force fetches the latest and tries once more', async () => {
+  test('by the manifest in force fetches the latest manifest and retries once', async () => {
     const { workers, source } = testWorkers(backend)
     await workers.require(key, model).catch(() => {})
     expect(source.loads).toBe(2)
@@ -96,7 +96,7 @@ describe('a refusal', () => {
     expect(servingIds(workers)).toEqual(['w_1'])
   })
 
-  test('that leaves a model without workers fetches the latest again, though others serve', async () => {
+  test('that leaves a model without workers fetches the latest manifest again, although other models are served', async () => {
     second().listed = true
     const special = await backend.addWorker('w_3', ['special'])
     special.measurement = new Uint8Array(48)
@@ -114,7 +114,7 @@ describe('a refusal', () => {
     expect(source.loads).toBe(before + 1)
   })
 
-  test('stands where the latest manifest is not to be had', async () => {
+  test('stands if the latest manifest cannot be fetched', async () => {
     const { source: made } = testWorkers(backend)
     let loads = 0
     const load = async () => {
@@ -128,7 +128,7 @@ describe('a refusal', () => {
     expect(loads).toBe(2)
   })
 
-  test('is taken back by a manifest that came since, also where others served meanwhile', async () => {
+  test('is lifted by a newer manifest, even if other workers served meanwhile', async () => {
     second().listed = true
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
@@ -139,7 +139,7 @@ describe('a refusal', () => {
     expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
   })
 
-  test('of a manifest that is managed by hand is not asked about again', async () => {
+  test('by a pinned manifest does not reload the manifest', async () => {
     const { source: made } = testWorkers(backend)
     const source = { ...made, fixed: true }
     const { workers } = testWorkers(backend, { manifestSource: source })
@@ -149,7 +149,7 @@ describe('a refusal', () => {
     expect(made.loads).toBe(1)
   })
 
-  test('of one worker does not keep a caller from another one, or speak for another model', async () => {
+  test('of one worker does not affect other workers or other models', async () => {
     second().listed = true
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
@@ -161,7 +161,7 @@ describe('a refusal', () => {
     expect(await rejection(unknown)).toMatchObject({ code: 'model_not_found' })
   })
 
-  test('ends the use of a worker whose evidence names another worker', async () => {
+  test('ends the use of a worker whose evidence names another worker id', async () => {
     first.measurement = backend.world.measurement
     first.keys = second().keys
     const { workers } = testWorkers(backend)
@@ -174,7 +174,7 @@ describe('a refusal', () => {
 })
 
 describe('API keys', () => {
-  test('that the gateway refuses fail for their own caller only', async () => {
+  test('that the gateway refuses fail only for their own caller', async () => {
     backend.directoryInstead = (apiKey) =>
       (apiKey === 'bad'
         ? Promise.resolve(relayError(new ApiError('invalid_api_key', 'wrong key')))

@@ -13,13 +13,13 @@ type Refusal = {
   readonly untilMs: number
 }
 
-/** A machine that could not be reached, or whose evidence could not be had, is asked again then. */
+/** When to ask again after a machine was unreachable or its evidence could not be fetched. */
 const unreachablePauseMs = 2_000
 
-/** Evidence that was damaged on its way, or whose papers were out of date, is looked at again then. */
+/** When to check again after evidence was damaged in transit or its collateral was out of date. */
 const doubtPauseMs = 15_000
 
-/** What genuine evidence says: the same key will say it again under the same manifest. */
+/** Findings from genuine evidence: under the same manifest, the same key will yield them again. */
 const settled: ReadonlySet<AttestationErrorCode> = new Set([
   'measurement_unknown',
   'measurement_mismatch',
@@ -39,7 +39,7 @@ export class Refusals {
     return [...this.#byWorker].map(([workerId, { error }]) => ({ workerId, error }))
   }
 
-  /** Workers that verification refused. */
+  /** Workers refused by verification. */
   get final(): readonly string[] {
     return this.all
       .filter(({ error }) => error instanceof AttestationError)
@@ -51,9 +51,9 @@ export class Refusals {
   }
 
   /**
-   * What genuine evidence says against a worker is final for that key under that manifest; everything
-   * else is tried again: expired papers are renewed, clocks are set right, connections come back.
-   * Says whether it was verification that refused.
+   * Findings from genuine evidence are final for that key under that manifest. Everything else is
+   * retried: expired collateral is renewed, clocks are corrected, connections recover. Returns
+   * whether verification refused the worker.
    */
   note(listed: ListedWorker, manifestDigest: string, error: Error, nowMs: number): boolean {
     const untilMs = nowMs + pauseAfter(error)
@@ -62,7 +62,7 @@ export class Refusals {
     return error instanceof AttestationError
   }
 
-  /** Another key, or another manifest, is another question. */
+  /** Drops refusals of another key or under another manifest: the result may differ now. */
   dropOutdated(
     listed: ReadonlyMap<string, ListedWorker>,
     manifestDigest: string,
@@ -71,7 +71,7 @@ export class Refusals {
     for (const [id, refusal] of this.#byWorker) {
       const sameKey = listed.get(id)?.sealKeyId === refusal.sealKeyId
       const sameManifest = manifestDigest === refusal.manifestDigest
-      // A clock that was turned back would make a short pause a long one.
+      // A clock that was set back would turn a short pause into a long one.
       const isOver = refusal.untilMs <= nowMs || nowMs < refusal.notedAtMs
       if (!sameKey || !sameManifest || isOver) this.#byWorker.delete(id)
     }
@@ -84,15 +84,17 @@ function pauseAfter(error: Error): number {
 }
 
 /**
- * Whether the message has nothing in it but what is signed: by hardware, by an accepted worker, or by the log
- * (log_forked, log_rolled_back, log_stale, log_witnesses_missing, and what is wrong with a manifest in it).
+ * Whether the message contains only signed information: signed by hardware, by an accepted worker,
+ * or by the log (log_forked, log_rolled_back, log_stale, log_witnesses_missing, and defects of a
+ * manifest in it).
  */
 const isAuthentic = (code: AttestationErrorCode): boolean =>
   settled.has(code) || /^(manifest_|clock_|log_([frw]|st))/.test(code)
 
 /**
- * A refusal as the caller sees it: a retry cannot help, unless only the manifest could not be fetched.
- * What an unproven backend wrote into its evidence is in `checks` and in logs, never in this message.
+ * A refusal as the caller sees it: a retry cannot help, unless only the manifest could not be
+ * fetched. What an unproven backend wrote into its evidence appears in `checks` and in logs, never
+ * in this message.
  */
 export function refusedError(cause: Error): ApiError {
   if (!(cause instanceof AttestationError)) {
@@ -102,12 +104,13 @@ export function refusedError(cause: Error): ApiError {
   }
   const { code, message } = cause
   if (code === 'log_unreachable') {
-    // What the connection failed of, such as an unknown certificate authority, is what the caller can mend.
+    // The reason the connection failed, such as an unknown certificate authority, is what the
+    // caller can fix.
     const reason = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
     const told = `the manifest cannot be fetched: ${message}${reason}`
     return new ApiError('gateway_unreachable', told, { cause })
   }
-  const reason = isAuthentic(code) ? message.slice(0, 1000) : 'it does not prove what it is'
+  const reason = isAuthentic(code) ? message.slice(0, 1000) : 'it does not prove its identity'
   return new ApiError('attestation_refused', `the backend was refused: ${reason} (${code})`, {
     cause,
   })

@@ -16,7 +16,7 @@ const call: Call = {
 const lost = new ApiError('worker_unreachable', 'gone')
 const unreachable = new ApiError('gateway_unreachable', 'not there')
 
-/** Seals nothing, and writes down what it is told. */
+/** Seals nothing, and records what it is notified of. */
 function exchangeOf(retry = { budgetMs: 60_000, waitsForBackend: true }) {
   const told: [SealedCall, string][] = []
   let sealings = 0
@@ -27,7 +27,7 @@ function exchangeOf(retry = { budgetMs: 60_000, waitsForBackend: true }) {
   return { exchange: new SealedExchange(sealer, call, retry), told }
 }
 
-test('the first retry follows at once, the others after a pause; four attempts, each sealed anew', () => {
+test('the first retry is immediate, the others follow after a pause; four attempts, each resealed', () => {
   const { exchange } = exchangeOf()
   const seen = [1, 2, 3, 4].map(() => {
     const { requestId } = exchange.prepare() as SealedCall
@@ -41,7 +41,7 @@ test('the first retry follows at once, the others after a pause; four attempts, 
   ])
 })
 
-test('a backend that is away is waited for where the driver says so, longer each time', () => {
+test('if the driver wants it, an unreachable backend is waited for, longer each time', () => {
   const { exchange } = exchangeOf()
   const pauses = [1, 2, 3, 4].map(() => {
     exchange.prepare()
@@ -53,7 +53,7 @@ test('a backend that is away is waited for where the driver says so, longer each
   expect(other.pauseAfter(unreachable)).toBeUndefined()
 })
 
-test('nothing is tried again once the budget is spent, or for another reason', () => {
+test('nothing is retried once the budget is spent, or for other errors', () => {
   const { exchange } = exchangeOf({ budgetMs: 0, waitsForBackend: true })
   exchange.prepare()
   expect(exchange.pauseAfter(lost)).toBeUndefined()
@@ -63,7 +63,7 @@ test('nothing is tried again once the budget is spent, or for another reason', (
   expect(other.pauseAfter(new TypeError('other'))).toBeUndefined()
 })
 
-test('clear text is an error whatever its status, and the sealer learns which call it refused', () => {
+test('clear text is an error whatever its status, and the sealer is notified of the refused call', () => {
   const { exchange, told } = exchangeOf()
   const sealed = exchange.prepare() as SealedCall
   expect(exchange.refused(200, '{"choices":[]}', null)).toBeInstanceOf(ApiError)

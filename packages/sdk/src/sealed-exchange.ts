@@ -1,7 +1,7 @@
 /**
- * One call of the public API as an exchange of sealed messages, without I/O. A driver sends what
- * `prepare` gives, hands in what comes and gets what could be opened; `fetch` (`client.ts`) and the
- * sockets of the proxy are two drivers of it.
+ * One public API call as an exchange of sealed messages, without I/O. A driver sends what `prepare`
+ * returns, passes in what it receives and gets back what could be opened; there are two drivers,
+ * `fetch` (`client.ts`) and the proxy's sockets.
  */
 import type { AttestedWorker } from '@privatemode/attestation'
 import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
@@ -16,20 +16,20 @@ import {
 } from '@privatemode/protocol/envelope'
 import { sealedMediaType } from '@privatemode/protocol/fleet'
 
-/** One call of the public API, as the application made it. */
+/** One public API call, as the application made it. */
 export type Call = {
   readonly path: string
   readonly model: string
-  /** The body as it came: it is sealed, never rebuilt. */
+  /** The body as received: it is sealed, never rebuilt. */
   readonly body: Bytes
-  /** Whether the answer is read piece by piece. */
+  /** Whether the answer is read incrementally. */
   readonly stream: boolean
   readonly apiKey: string
-  /** The salt inside the body, where it has one; it decides which workers are asked. */
+  /** The salt in the body, if any; it decides which workers are selected. */
   readonly cacheSalt?: string | undefined
-  /** The salt to use where the body has none; without either the worker draws a fresh one. */
+  /** The salt to use if the body has none; without either, the worker draws a fresh one. */
   readonly defaultSalt?: string | undefined
-  /** Headers of the application that may leave the machine, lower case. */
+  /** Application headers that may leave the machine, in lower case. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -41,7 +41,7 @@ export type SealedCall = {
   readonly workers: readonly AttestedWorker[]
 }
 
-/** What seals calls, and learns why the backend refused one. */
+/** Seals calls, and is notified when the backend refuses one. */
 export type Sealer = {
   prepare(call: Call): Eventually<SealedCall>
   noteRefusal(sealed: SealedCall, error: ApiError): void
@@ -49,7 +49,7 @@ export type Sealer = {
 
 export type RetryPolicy = {
   readonly budgetMs: number
-  /** Whether a backend that cannot be reached is waited for: it may be restarting. */
+  /** Whether to wait for an unreachable backend: it may be restarting. */
   readonly waitsForBackend?: boolean
 }
 
@@ -71,7 +71,7 @@ export class SealedExchange {
     this.#untilMs = performance.now() + retry.budgetMs
   }
 
-  /** Begins an attempt: seals the call anew. Synchronous where sessions are warm and the provider is native. */
+  /** Starts an attempt: seals the call again. Synchronous if sessions are warm and the provider is native. */
   prepare(): Eventually<SealedCall> {
     this.#attempts++
     return andThen(this.#sealer.prepare(this.#call), (sealed) => {
@@ -80,17 +80,17 @@ export class SealedExchange {
     })
   }
 
-  /** Opens what came of a sealed answer; throws where it is not authentic. */
+  /** Opens received bytes of a sealed answer; throws if they are not authentic. */
   step(bytes: Bytes): Eventually<AnswerPart[]> {
     return this.#sealed === undefined ? [] : openParts(this.#sealed.request.opener, bytes)
   }
 
-  /** The transfer has ended; throws unless the answer has reached its authenticated end. */
+  /** Called when the transfer has ended; throws unless the answer reached its authenticated end. */
   finish(): void {
     if (this.#sealed !== undefined) finishParts(this.#sealed.request.opener)
   }
 
-  /** Clear text is never a success: whatever came unsealed is an error of an untrusted party. */
+  /** Clear text is never a success: anything unsealed is an error from an untrusted party. */
   refused(status: number, body: string, retryAfter: string | null | undefined): ApiError {
     const error = parseUnsealedError(status, body, retryAfter)
     if (this.#sealed !== undefined) this.#sealer.noteRefusal(this.#sealed, error)
@@ -98,20 +98,20 @@ export class SealedExchange {
   }
 
   /**
-   * Milliseconds to wait before the next attempt, `undefined` where none can help. To be asked only
-   * while no byte of an answer was passed on.
+   * Milliseconds to wait before the next attempt, `undefined` if none can help. Call this only
+   * while no byte of an answer has been passed on.
    */
   pauseAfter(error: unknown): number | undefined {
     if (this.#attempts >= maxAttempts || performance.now() >= this.#untilMs) return undefined
     if (isRetrySafe(error)) return retryPauseMs(error, this.#attempts)
     if (this.#retry.waitsForBackend !== true || !(error instanceof ApiError)) return undefined
-    // A backend that is being restarted is there again in a moment.
+    // A backend that is restarting will be back shortly.
     const mayReturn = error.code === 'gateway_unreachable' && error.retryable
     return mayReturn ? firstPauseMs * 2 ** (this.#attempts - 1) : undefined
   }
 }
 
-/** The first retry goes elsewhere at once; where that failed, too, a moment may bring a worker back. */
+/** The first retry goes elsewhere immediately; if that fails too, a pause may bring a worker back. */
 function retryPauseMs(error: unknown, attempt: number): number {
   const isAway = error instanceof ApiError && error.code === 'worker_unreachable'
   return isAway && attempt > 1 ? firstPauseMs * 2 ** (attempt - 2) : 0
@@ -121,14 +121,15 @@ function retryPauseMs(error: unknown, attempt: number): number {
 export const isSealedAnswer = (status: number, mediaType: string | null | undefined): boolean =>
   status === 200 && mediaType === sealedMediaType
 
-/** Failures before the first byte that another attempt, with fresh keys, can mend. */
+/** Whether the failure came before the first byte and another attempt, with fresh keys, can fix it. */
 export function isRetrySafe(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   switch (error.code) {
     case 'unknown_key':
     case 'worker_unknown':
     case 'worker_unreachable':
-    // The gateway lost a connection and asked the same worker twice; another attempt has another id.
+    // The gateway lost a connection and sent to the same worker twice; another attempt has another
+    // id.
     case 'replayed':
       return true
     default:
@@ -153,14 +154,14 @@ export function finishParts(opener: AnswerOpener): void {
   }
 }
 
-/** An answer that cannot be opened: it was cut, or it was changed. */
+/** The error for an answer that cannot be opened: it was truncated or modified. */
 export function notAuthentic(cause: unknown): ApiError {
   if (cause instanceof EnvelopeError && cause.code === 'truncated') {
     const message = 'the answer stopped before its authenticated end'
     return new ApiError('worker_unreachable', message, { cause })
   }
   const reason = cause instanceof Error ? cause.message : 'unknown'
-  return new ApiError('response_not_authentic', `the answer was changed on its way: ${reason}`, {
+  return new ApiError('response_not_authentic', `the answer was modified in transit: ${reason}`, {
     cause,
   })
 }

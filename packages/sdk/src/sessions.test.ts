@@ -17,7 +17,7 @@ async function attested(): Promise<[FakeBackend, AttestedWorker, () => Promise<A
   return [backend, await verify(), verify]
 }
 
-test('one encapsulation serves many who wait, and everybody after them', async () => {
+test('one encapsulation serves all waiting callers and those after them', async () => {
   const [, worker] = await attested()
   const sessions = new Sessions()
   expect(sessions.get('key', worker)).toBeUndefined()
@@ -39,7 +39,7 @@ test('no two API keys share a session', async () => {
   expect(sessions.get('key-b', worker)).toBe(b)
 })
 
-test('a worker that was verified anew gets a new session', async () => {
+test('a worker that was verified again gets a new session', async () => {
   const [, worker, verify] = await attested()
   const sessions = new Sessions()
   await sessions.establish('key', worker)
@@ -48,7 +48,7 @@ test('a worker that was verified anew gets a new session', async () => {
   expect(sessions.get('key', again)).toBeUndefined()
 })
 
-test('the worker opens what was encapsulated to it, and gets the same secret', async () => {
+test('the worker decapsulates the same secret', async () => {
   const [backend, worker] = await attested()
   const session = await new Sessions().establish('key', worker)
   const [key] = backend.workers.get('w_1')!.keys
@@ -56,15 +56,15 @@ test('the worker opens what was encapsulated to it, and gets the same secret', a
   expect(formatHex(opened)).toBe(formatHex(session.secret))
 })
 
-test('nothing is encapsulated to a worker that was not verified, however it looks', async () => {
+test('nothing is encapsulated to an unverified worker, even if it looks like a verified one', async () => {
   const [, worker] = await attested()
   const sessions = new Sessions()
   for (const forged of [{ ...worker }, JSON.parse('{}'), null]) {
-    expect(() => sessions.establish('key', forged)).toThrow('only a worker that was verified')
+    expect(() => sessions.establish('key', forged)).toThrow('only a verified worker')
   }
 })
 
-test('sessions of the key that was unused for longest go first', async () => {
+test('sessions of the least recently used key are evicted first', async () => {
   const [, worker] = await attested()
   const sessions = new Sessions(undefined, 2)
   const session = await sessions.establish('kept', worker)

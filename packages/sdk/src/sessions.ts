@@ -1,10 +1,11 @@
-/** Sessions with verified workers, kept apart by API key: no two keys share an encapsulation. */
+/** Sessions with verified workers, separate for each API key: no two keys share an encapsulation. */
 import { type AttestedWorker, isAttestedWorker } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import { type Bytes, establishSession, type Session } from '@privatemode/protocol/envelope'
 
 type KeySessions = {
-  // Weak: a worker that was verified anew is another object, and its old session goes with it.
+  // Weak: a worker that is verified again is a new object, and its old session is dropped with the
+  // old one.
   readonly ready: WeakMap<AttestedWorker, Session>
   readonly pending: WeakMap<AttestedWorker, Promise<Session>>
 }
@@ -15,8 +16,8 @@ export class Sessions {
   readonly #random: ((length: number) => Bytes) | undefined
 
   /**
-   * Without `random` the platform's generator is used. The sessions of `maxKeys` API keys are kept;
-   * those of the key unused for longest go first.
+   * Without `random`, the platform's generator is used. Sessions are kept for `maxKeys` API keys;
+   * those of the least recently used key are evicted first.
    */
   constructor(random?: (length: number) => Bytes, maxKeys = 4096) {
     this.#random = random
@@ -27,10 +28,10 @@ export class Sessions {
     return this.#byKey.get(apiKey)?.ready.get(worker)
   }
 
-  /** One encapsulation for many waiting requests. */
+  /** Makes one encapsulation for all waiting requests. */
   establish(apiKey: string, worker: AttestedWorker): Promise<Session> {
     if (!isAttestedWorker(worker)) {
-      throw new ApiError('attestation_refused', 'only a worker that was verified can be sealed to')
+      throw new ApiError('attestation_refused', 'only a verified worker can be sealed to')
     }
     const { ready, pending } = this.#sessionsOf(apiKey)
     const known = ready.get(worker)
@@ -50,7 +51,7 @@ export class Sessions {
   #sessionsOf(apiKey: string): KeySessions {
     const known = this.#byKey.get(apiKey)
     const sessions = known ?? { ready: new WeakMap(), pending: new WeakMap() }
-    this.#byKey.delete(apiKey) // set again below: the map's order is the order of use
+    this.#byKey.delete(apiKey) // set again below: the map is ordered by use
     this.#byKey.set(apiKey, sessions)
     const [oldest] = this.#byKey.keys()
     if (this.#byKey.size > this.#maxKeys && oldest !== undefined) this.#byKey.delete(oldest)

@@ -1,16 +1,20 @@
-/** Lets a client accept the software TEE, which protects nothing. Production never imports this. */
+/** Lets a client accept the software TEE, which protects nothing. Never import this in production. */
 import type { SoftwareVerifier } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
 
 export { softwareVerifier }
 
+/** Accepts workers that attest in software; see `acceptSoftware`. */
 export type SoftwareAttestation = {
   readonly verifier: SoftwareVerifier
-  /** SHA-256 fingerprints (hex) of the root certificates that are believed. */
+  /** SHA-256 fingerprints (hex) of the trusted root certificates. */
   readonly roots: readonly string[]
 }
 
-/** For development: workers whose evidence ends in one of these roots, and whose manifest says so too. */
+/**
+ * For development: accepts workers whose evidence chains to one of these roots, if the manifest
+ * allows it too.
+ */
 export function acceptSoftware(...roots: readonly string[]): SoftwareAttestation {
   return { verifier: softwareVerifier, roots }
 }

@@ -33,7 +33,7 @@ function recordOf(count: number): VerificationRecord {
   return record
 }
 
-test('a bundle holds what the verification used, and says when that was', () => {
+test('a bundle contains what the verification used, and when', () => {
   const { bytes, verifiedAt } = recordOf(3).bundle()
   expect(verifiedAt).toEqual(worker(2).verifiedAt)
   const bundle = parseEvidenceBundle(bytes)
@@ -43,7 +43,7 @@ test('a bundle holds what the verification used, and says when that was', () => 
   expect(bundle.receipt).toBeUndefined()
 })
 
-test('a bundle is about one worker, or about the statement that a receipt names', () => {
+test('a bundle is about one worker, or about the statement named by a receipt', () => {
   const record = recordOf(3)
   expect(record.bundle({ workerId: 'w_0' }).verifiedAt).toEqual(worker(0).verifiedAt)
   const receipt = { signed, statementDigest: statementOf(1) } as Receipt
@@ -52,9 +52,9 @@ test('a bundle is about one worker, or about the statement that a receipt names'
   expect(parseEvidenceBundle(about.bytes).receipt).toEqual(signed)
 })
 
-test('evidence is kept of the latest workers only, and what is not kept is not invented', () => {
+test('evidence is kept for the latest workers only; a bundle for any other is refused', () => {
   const record = recordOf(17)
-  expect(() => record.bundle({ workerId: 'w_0' })).toThrow('no evidence of that worker is kept')
+  expect(() => record.bundle({ workerId: 'w_0' })).toThrow('no evidence is kept for that worker')
   expect(record.bundle({ workerId: 'w_1' }).verifiedAt).toEqual(worker(1).verifiedAt)
   expect(() => recordOf(0).bundle()).toThrow(expect.objectContaining({ code: 'invalid_options' }))
 })

@@ -1,4 +1,4 @@
-/** What this client can show of its verification: the transcript, and bundles to check offline. */
+/** What this client can show about its verification: the transcript, and bundles for offline checking. */
 import { type AttestedWorker, formatEvidenceBundle } from '@privatemode/attestation'
 import { formatHex } from '@privatemode/protocol/envelope'
 import type { WorkerProof } from './options.ts'
@@ -6,18 +6,19 @@ import { PrivatemodeError } from './privatemode-error.ts'
 import type { Receipt } from './receipted-answer.ts'
 import type { Verification } from './verification.ts'
 
-/** What a bundle is about: one answer, one worker, or the worker that was verified last. */
+/** What a bundle is about: one answer or one worker; by default, the worker verified last. */
 export type BundleSubject = { readonly receipt: Receipt } | { readonly workerId: string }
 
 type Kept = { readonly workerId: string; readonly verifiedAt: Date; readonly proof: WorkerProof }
 
-/** Evidence can be megabytes; that of this many workers is kept. */
+/** Evidence can be megabytes; it is kept for this many workers. */
 const maxKept = 16
 
+/** Records the evidence behind each verification. */
 export class VerificationRecord {
   readonly #transcript: () => Verification
   readonly #now: () => Date
-  /** By the digest of the statement, which receipts name too; oldest first. */
+  /** Keyed by the digest of the statement, which receipts name too; oldest first. */
   readonly #kept = new Map<string, Kept>()
 
   constructor(transcript: () => Verification, now: () => Date) {
@@ -25,14 +26,14 @@ export class VerificationRecord {
     this.#now = now
   }
 
-  /** Manifest, workers and every check, as they are at this moment. */
+  /** The manifest, workers and every check, as of now. */
   transcript(): Verification {
     return this.#transcript()
   }
 
   /**
-   * All that a verification used, in one file: `privatemode-verify bundle verify` checks it with no
-   * network, as of the time in `verifiedAt`.
+   * Everything a verification used, in one file: `privatemode-verify bundle verify` checks it
+   * without a network, as of `verifiedAt`.
    */
   bundle(subject?: BundleSubject): { readonly bytes: Uint8Array; readonly verifiedAt: Date } {
     const { proof, verifiedAt } = this.#find(subject)
@@ -65,7 +66,7 @@ export class VerificationRecord {
       return workerId === subject.workerId
     })
     if (found !== undefined) return found[1]
-    throw new PrivatemodeError('invalid_options', 'no evidence of that worker is kept', {
+    throw new PrivatemodeError('invalid_options', 'no evidence is kept for that worker', {
       retryable: false,
     })
   }

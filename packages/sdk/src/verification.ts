@@ -10,11 +10,12 @@ import type { ManifestKeeper } from './manifest-keeper.ts'
 import type { RefusedWorker } from './refusals.ts'
 import type { VerifiedWorkers } from './verified-workers.ts'
 
+/** One verified worker. */
 export type WorkerVerification = {
   readonly worker_id: string
   readonly hardware: boolean
   readonly revocation: RevocationState
-  /** Identities of the hardware; `listed` where the manifest names this very one. */
+  /** Identities of the hardware; `listed` if the manifest names this exact one. */
   readonly machine: readonly MachineIdentity[]
   readonly seal_key_id: string
   readonly verified_at: string
@@ -25,6 +26,7 @@ export type WorkerVerification = {
   readonly checks: readonly Check[]
 }
 
+/** One worker that was refused or could not be reached. */
 export type WorkerRefusal = {
   readonly worker_id: string
   readonly code: string
@@ -32,20 +34,21 @@ export type WorkerRefusal = {
   readonly checks: readonly Check[]
 }
 
+/** The current state of verification. */
 export type Verification = {
   readonly manifest:
     | {
         readonly digest: string
         readonly serial: number
         readonly issued_at: string
-        /** Null where the manifest does not say. */
+        /** Null if the manifest sets no expiry. */
         readonly expires_at: string | null
-        /** When log and witnesses last said that it is the latest; null for one managed by hand. */
+        /** When the log and its witnesses last stated that it is the latest; null for a pinned manifest. */
         readonly log_signed_at: string | null
-        /** From then on nothing is sealed under it unless it is renewed; null where nothing ends it. */
+        /** From then on nothing is sealed under it unless it is renewed; null if nothing ends it. */
         readonly usable_until: string | null
         readonly evidence: 'hardware' | 'software'
-        /** Null until a worker was verified against it. */
+        /** Null until a worker has been verified against it. */
         readonly enforced_since: string | null
       }
     | undefined

@@ -16,16 +16,16 @@ beforeEach(async () => {
   first = backend.workers.get('w_1')!
 })
 
-/** Touches, and waits for the refresh that this must have begun; fails where it began none. */
+/** Calls `touch` and waits for the refresh that this must have started; fails if it started none. */
 const touch = async (workers: VerifiedWorkers) => {
   const before = backend.directoryCalls
   workers.touch(key)
   expect(backend.directoryCalls).toBe(before + 1)
-  await workers.refresh(key).catch(() => {}) // joins it
+  await workers.refresh(key).catch(() => {}) // joins the running refresh
 }
 
 describe('a session', () => {
-  test('begins with a fresh nonce of 32 bytes for every worker and every renewal', async () => {
+  test('starts with a fresh 32-byte nonce for every worker and every renewal', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     backend.advance(50 * minuteMs)
@@ -36,7 +36,7 @@ describe('a session', () => {
     expect(nonces.every((nonce) => /^[0-9a-f]{64}$/.test(nonce))).toBe(true)
   })
 
-  test('is over in less than an hour: nothing is sealed to its worker then', async () => {
+  test('expires within an hour: nothing is sealed to its worker after that', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
@@ -46,7 +46,7 @@ describe('a session', () => {
     expect(workers.serving(model)).toEqual([])
   })
 
-  test('is as short as the manifest says', async () => {
+  test('is as short as the manifest demands', async () => {
     backend.draft = { ...backend.draft, sessionMinutes: 5 }
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
@@ -54,7 +54,7 @@ describe('a session', () => {
     expect(workers.serving(model)).toEqual([])
   })
 
-  test('never lasts longer than the key that it is for', async () => {
+  test('never outlives the key it is for', async () => {
     backend.advance(23.5 * 60 * minuteMs)
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
@@ -64,7 +64,7 @@ describe('a session', () => {
 })
 
 describe('renewal', () => {
-  test('happens in the background before the end, while requests go on', async () => {
+  test('is renewed in the background before it expires, while requests continue', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     const before = workers.serving(model)[0]!.verifiedAt
@@ -81,14 +81,14 @@ describe('renewal', () => {
     expect(workers.serving(model).length).toBe(2)
   })
 
-  test('is one for all who wait', async () => {
+  test('is shared by all waiting callers', async () => {
     const { workers } = testWorkers(backend)
     await Promise.all(Array.from({ length: 100 }, () => workers.require(key, model)))
     expect(backend.directoryCalls).toBe(1)
     expect(backend.attestations.length).toBe(2)
   })
 
-  test('is asked for by many requests and done once', async () => {
+  test('is requested by many calls and done once', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     backend.advance(50 * minuteMs)
@@ -98,7 +98,7 @@ describe('renewal', () => {
     expect(backend.attestations.length).toBe(4)
   })
 
-  test('that fails on the way leaves the session that still holds', async () => {
+  test('that fails in transit leaves the session that is still valid', async () => {
     const { workers, events } = testWorkers(backend)
     await workers.refresh(key)
     first.attestInstead = async () => relayError(new ApiError('worker_unreachable', 'gone'))
@@ -110,7 +110,7 @@ describe('renewal', () => {
     expect(servingIds(workers)).toEqual(['w_2'])
   })
 
-  test('that is refused ends the session at once', async () => {
+  test('that is refused ends the session immediately', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     first.measurement = new Uint8Array(48)
@@ -119,7 +119,7 @@ describe('renewal', () => {
     expect(servingIds(workers)).toEqual(['w_2'])
   })
 
-  test('is immediate once a key is unknown, though all was fresh a moment ago', async () => {
+  test('is immediate once a key is unknown, even if everything was just verified', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     await backend.rotate(first)
@@ -131,7 +131,7 @@ describe('renewal', () => {
     expect(backend.timesAsked('w_2')).toBe(1)
   })
 
-  test('of a key that was forgotten during a renewal is not lost in it', async () => {
+  test('of a key that was forgotten during a renewal is not lost', async () => {
     second().listed = false
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
@@ -146,7 +146,7 @@ describe('renewal', () => {
     expect(servingIds(workers)).toEqual(['w_1'])
   })
 
-  test('that was under way when a key was forgotten is followed by another', async () => {
+  test('that was in progress when a key was forgotten is followed by another', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     const slow = await backend.addSlowWorker('w_3')
@@ -161,14 +161,14 @@ describe('renewal', () => {
     expect(servingIds(workers)).toEqual(['w_1', 'w_2'])
   })
 
-  test('does not wait for a worker that is slow, once another one is verified', async () => {
+  test('does not wait for a slow worker once another one is verified', async () => {
     first.attestInstead = () => new Promise<Response>(() => {})
     const { workers } = testWorkers(backend)
     await workers.require(key, model)
     expect(servingIds(workers)).toEqual(['w_2'])
   })
 
-  test('is not tried at every request while the directory is out of order', async () => {
+  test('is not retried on every request while the directory is failing', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     backend.directoryInstead = async () => relayError(new ApiError('internal_error', 'no'))
@@ -181,7 +181,7 @@ describe('renewal', () => {
     expect(workers.serving(model).length).toBe(2)
   })
 
-  test('follows a worker to its next key as soon as that is listed', async () => {
+  test('follows a worker to its next key as soon as it is listed', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     const old = workers.serving(model).find(({ workerId }) => workerId === 'w_1')!.sealKey.id
@@ -192,7 +192,7 @@ describe('renewal', () => {
     expect(workers.all.map(({ sealKey }) => sealKey.id)).not.toContain(old)
   })
 
-  test('finds workers that came and leaves out those that went', async () => {
+  test('finds new workers and drops those that left', async () => {
     const { workers } = testWorkers(backend)
     await workers.refresh(key)
     await backend.addWorker('w_3')
@@ -205,7 +205,7 @@ describe('renewal', () => {
 
 const second = () => backend.workers.get('w_2')!
 
-test('a verification does not last longer because the clock was turned back', async () => {
+test('setting the clock back does not extend a verification', async () => {
   const { workers } = testWorkers(backend)
   backend.advance(120 * minuteMs)
   await workers.require(key, model)
@@ -219,7 +219,7 @@ test('a verification does not last longer because the clock was turned back', as
   expect(backend.attestations.length).toBeGreaterThan(before)
 })
 
-test('a pause after a failed refresh does not last longer because the clock was turned back', async () => {
+test('setting the clock back does not extend the pause after a failed refresh', async () => {
   const { workers } = testWorkers(backend)
   backend.advance(120 * minuteMs)
   await workers.refresh(key)

@@ -1,4 +1,4 @@
-/** The workers that were verified and may be sealed to; found, checked and renewed here. */
+/** The verified workers that requests may be sealed to: finds, verifies and renews them. */
 import {
   AttestationError,
   type AttestedWorker,
@@ -15,12 +15,12 @@ import type { ClientOptions } from './options.ts'
 import { Refusals, type RefusedWorker, refusedError } from './refusals.ts'
 
 const directoryMaxAgeMs = 10_000
-/** After a refresh that failed, requests start the next one not before this has passed. */
+/** After a failed refresh, requests do not start another one before this has passed. */
 const failurePauseMs = 2_000
-/** After this part of its lifetime a verification is renewed in the background. */
+/** A verification is renewed in the background after this fraction of its lifetime. */
 const renewAfter = 0.75
 const attestAtOnce = 8
-/** So long calls go elsewhere, where they can, after a worker could not be reached. */
+/** How long calls avoid a worker, if possible, after it was unreachable. */
 const suspectMs = 2_000
 
 type Refresh = { readonly apiKey: string; readonly done: Promise<void> }
@@ -31,15 +31,15 @@ export class VerifiedWorkers {
   readonly #manifest: ManifestKeeper
   readonly #verified = new Map<string, AttestedWorker>()
   readonly #refusals = new Refusals()
-  /** Asked each time a worker was verified. */
+  /** Called each time a worker is verified. */
   readonly #waiting = new Set<() => void>()
   #listed = new Map<string, ListedWorker>()
   #refreshing: Refresh | undefined
   #refreshedAtMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
-  /** By worker, when it could last not be reached. */
+  /** For each worker, when it was last unreachable. */
   readonly #failedAtMs = new Map<string, number>()
-  /** Counts how often workers were forgotten: a refresh that began before does not make up for it. */
+  /** Counts calls of `forget`: a refresh that started earlier does not make up for it. */
   #forgotten = 0
 
   constructor(options: ClientOptions, backend: Backend, manifest: ManifestKeeper) {
@@ -48,10 +48,10 @@ export class VerifiedWorkers {
     this.#manifest = manifest
   }
 
-  /** Verified and listed workers of a model, at this moment; never waits. */
+  /** Verified and listed workers of a model, as of now; never waits. */
   serving(model: string): AttestedWorker[] {
     const serving: AttestedWorker[] = []
-    if (!this.#manifest.usable) return serving // nobody knows any more what holds
+    if (!this.#manifest.usable) return serving // what is valid is no longer known
     const now = this.#options.now()
     for (const worker of this.#verified.values()) {
       if (!isAttestedWorker(worker) || !holdsAt(worker, now)) continue
@@ -61,7 +61,7 @@ export class VerifiedWorkers {
     return serving
   }
 
-  /** Those of `workers` that did not just fail; all of them where every one did. */
+  /** Those of `workers` that have not just failed; all of them if every one has. */
   preferred(workers: AttestedWorker[]): AttestedWorker[] {
     if (this.#failedAtMs.size === 0) return workers
     const now = this.#options.now().getTime()
@@ -69,7 +69,7 @@ export class VerifiedWorkers {
     return healthy.length === 0 ? workers : healthy
   }
 
-  /** Calls go to others for a while, and the directory is asked whether these are still listed. */
+  /** Directs calls to other workers for a while, and checks whether these are still listed. */
   suspect(workerIds: readonly string[]): void {
     const now = this.#options.now().getTime()
     for (const id of this.#failedAtMs.keys()) {
@@ -92,7 +92,7 @@ export class VerifiedWorkers {
     return this.#refusals.all
   }
 
-  /** The models that the manifest lists and some listed worker says it serves. */
+  /** The models that the manifest lists and that some listed worker claims to serve. */
   async models(apiKey: string): Promise<readonly ModelListing[]> {
     await this.refresh(apiKey)
     const manifest = await this.#manifest.get()
@@ -100,22 +100,22 @@ export class VerifiedWorkers {
     return manifest.models.filter(({ id }) => offered.has(id))
   }
 
-  /** Starts a refresh in the background where something is due; a request never waits for it. */
+  /** Starts a refresh in the background if one is due; a request never waits for it. */
   touch(apiKey: string): void {
     const now = this.#options.now().getTime()
     const stale = now - this.#refreshedAtMs > directoryMaxAgeMs || now < this.#refreshedAtMs
-    const pauseMs = this.#pausedUntilMs - now // longer than a pause where the clock was turned back
+    const pauseMs = this.#pausedUntilMs - now // longer than a pause if the clock was set back
     if (this.#refreshing !== undefined || (pauseMs > 0 && pauseMs <= failurePauseMs)) return
     if (stale || this.#manifest.due) {
-      this.refresh(apiKey).catch(() => {}) // whoever needs the result will ask and see the error
+      this.refresh(apiKey).catch(() => {}) // callers that need the result will see the error
     }
   }
 
-  /** Waits until a worker of `model` is verified; refuses with the reason why none is. */
+  /** Waits until a worker of `model` is verified; throws the reason if there is none. */
   async require(apiKey: string, model: string): Promise<void> {
     const joined = this.#refreshing !== undefined
     await this.#refreshUntil(apiKey, model)
-    // What was under way may have begun before a key was forgotten.
+    // The refresh in progress may have started before a key was forgotten.
     if (joined && this.serving(model).length === 0) await this.#refreshUntil(apiKey, model)
     if (this.serving(model).length > 0) return
     const manifest = await this.#manifest.get()
@@ -130,10 +130,10 @@ export class VerifiedWorkers {
     const refusal = reasons.find(({ error }) => error instanceof AttestationError)
     if (refusal !== undefined) throw refusedError(refusal.error)
     if (reasons[0] !== undefined) throw reasons[0].error
-    throw new ApiError('no_worker', `no worker serves ${JSON.stringify(model)} at the moment`)
+    throw new ApiError('no_worker', `no worker currently serves ${JSON.stringify(model)}`)
   }
 
-  /** Forgets workers whose keys the backend no longer knows; the next refresh verifies anew. */
+  /** Forgets workers whose keys the backend no longer knows; the next refresh verifies them again. */
   forget(workerIds: readonly string[]): void {
     for (const id of workerIds) this.#verified.delete(id)
     this.#forgotten += 1
@@ -142,8 +142,8 @@ export class VerifiedWorkers {
   }
 
   /**
-   * One refresh at a time; everybody who asks meanwhile waits for the same one. Only where the
-   * gateway refused the key that it was made with, a caller with another key tries with its own.
+   * Runs one refresh at a time; concurrent callers wait for the same one. Only if the gateway
+   * refused the key it was made with does a caller with another key try its own.
    */
   async refresh(apiKey: string): Promise<void> {
     for (;;) {
@@ -157,7 +157,7 @@ export class VerifiedWorkers {
     }
   }
 
-  /** Waits for a refresh, or only until it has found a worker: one that is slow holds nobody up. */
+  /** Waits for a refresh, or only until it has found a worker, so that a slow one does not delay callers. */
   async #refreshUntil(apiKey: string, model: string): Promise<void> {
     let look = () => {}
     const found = new Promise<void>((resolve) => {
@@ -194,13 +194,13 @@ export class VerifiedWorkers {
     this.#listed = new Map(listed.map((worker) => [worker.id, worker]))
     const refused = await this.#attestDue(apiKey, manifest)
     if (this.#manifest.fixed || !(refused || this.#isStuck())) return
-    // A new backend brings a new manifest: fetch the latest and try once more before refusing.
-    // Where it is not to be had, the refusal stands.
+    // A new backend brings a new manifest: fetch the latest and retry once before refusing. If it
+    // cannot be fetched, the refusal stands.
     const latest = await this.#manifest.load().catch(() => manifest)
     if (latest.digest !== manifest.digest) await this.#attestDue(apiKey, latest)
   }
 
-  /** Whether a model is only at workers that stand refused: a manifest may have let them in since. */
+  /** Whether a model is served only by refused workers: a newer manifest may accept them. */
   #isStuck(): boolean {
     if (this.#manifest.ageMs < failurePauseMs) return false
     return this.#refusals.final.some((id) =>
@@ -208,7 +208,7 @@ export class VerifiedWorkers {
     )
   }
 
-  /** What was verified under another manifest is not verified under this one. */
+  /** A worker verified under another manifest is not verified under this one. */
   #dropOutdated(manifest: Manifest): void {
     const now = this.#options.now()
     for (const [id, worker] of this.#verified) {
@@ -219,7 +219,7 @@ export class VerifiedWorkers {
     this.#refusals.dropOutdated(this.#listed, manifest.digest, now.getTime())
   }
 
-  /** Says whether a worker was refused by verification. */
+  /** Returns whether verification refused a worker. */
   async #attestDue(apiKey: string, manifest: Manifest): Promise<boolean> {
     this.#dropOutdated(manifest)
     const due = [...this.#listed.values()].filter((worker) => this.#isDue(worker))
@@ -263,7 +263,8 @@ export class VerifiedWorkers {
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error('unknown', { cause })
       const final = this.#refusals.note(listed, manifest.digest, error, now().getTime())
-      // What was verified before holds until its end, unless there is now a reason against it.
+      // An earlier verification stays valid until it expires, unless there is now a reason against
+      // it.
       if (final) this.#verified.delete(workerId)
       const kind = final ? 'refused' : 'unreachable'
       onEvent({ kind, workerId, code: codeOf(error) })
@@ -275,7 +276,7 @@ export class VerifiedWorkers {
 const codeOf = (error: Error): string =>
   error instanceof AttestationError || error instanceof ApiError ? error.code : 'error'
 
-/** What the gateway says about one key says nothing about another. */
+/** The gateway's verdict on one key says nothing about another. */
 function isAboutKey(error: unknown): boolean {
   return error instanceof ApiError && [401, 403, 429].includes(error.status)
 }
@@ -287,7 +288,7 @@ type ListedRequest = {
   readonly logProof: Bytes | undefined
 }
 
-/** Verifies one worker that the directory lists: a fresh nonce, its evidence, the decision. */
+/** Verifies one worker from the directory: fresh nonce, evidence, decision. */
 async function verifyListed(
   options: ClientOptions,
   backend: Backend,
@@ -304,7 +305,7 @@ async function verifyListed(
   if (worker.workerId !== workerId) {
     throw new AttestationError(
       'binding_mismatch',
-      `asked for worker ${workerId}, the evidence is of worker ${worker.workerId}`,
+      `asked for worker ${workerId}, but the evidence names worker ${worker.workerId}`,
       { checks: worker.checks },
     )
   }
@@ -315,7 +316,7 @@ async function verifyListed(
 /** Clocks are adjusted by seconds now and then; that is no reason to verify again. */
 const clockSlackMs = 60_000
 
-/** Whether a verification is good at a time: a clock that was turned back does not make it last longer. */
+/** Whether a verification is valid at a given time: setting the clock back does not extend it. */
 function holdsAt({ verifiedAt, validUntil }: AttestedWorker, now: Date): boolean {
   return validUntil > now && verifiedAt.getTime() <= now.getTime() + clockSlackMs
 }

@@ -18,7 +18,7 @@ describe('in the OpenAI dialect', () => {
     })
   })
 
-  test('overload stays 503 and says when to come back', () => {
+  test('overload stays 503 and sets retry-after', () => {
     const error = new ApiError('overloaded', 'busy', { retryAfterSeconds: 7 })
     const { status, headers } = formatError('openai', error, 'r')
     expect([status, headers['retry-after'], headers['x-should-retry']]).toEqual([
@@ -53,7 +53,7 @@ describe('in the Anthropic dialect', () => {
   })
 })
 
-test('check 10: a failure that a retry cannot fix forbids the retry', () => {
+test('check 10: an error that a retry cannot fix forbids the retry', () => {
   const wire = formatError('openai', new ApiError('attestation_refused', 'no'), 'r')
   expect(wire.headers['x-should-retry']).toBe('false')
 })
@@ -71,7 +71,7 @@ describe('between client, gateway and worker', () => {
     })
   })
 
-  test('what an untrusted sender writes is bounded and plain', () => {
+  test('text from an untrusted sender is truncated and stripped of control characters', () => {
     const body = JSON.stringify({
       error: { code: 'constructor', message: `\u001b[2J${'x'.repeat(900)}` },
     })

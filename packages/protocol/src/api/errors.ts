@@ -60,7 +60,7 @@ export type ApiErrorOptions = ErrorOptions & {
   retryAfterSeconds?: number | undefined
 }
 
-/** An error that may be shown to the caller: its message never has a prompt, key or salt. */
+/** An error that may be shown to the caller: its message never contains a prompt, key or salt. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ApiErrorCode
@@ -84,14 +84,16 @@ export class ApiError extends Error {
 
 export type WireError = { status: number; headers: Record<string, string>; body: string }
 
-/** An error as a whole response in the caller's dialect. */
+/** Formats an error as a complete response in the caller's dialect. */
 export function formatError(dialect: Dialect, error: ApiError, requestId: string): WireError {
   const status = statusIn(dialect, error)
   const body = JSON.stringify(formatErrorBody(dialect, error, requestId))
   return { status, headers: errorHeaders(error, status, requestId), body }
 }
 
-/** Only the body: what also stands inside a stream, as `data: {"error": …}` or `event: error`. */
+/**
+ * Formats the body only. It also appears inside streams, as `data: {"error": …}` or `event: error`.
+ */
 export function formatErrorBody(
   dialect: Dialect,
   error: ApiError,
@@ -109,16 +111,20 @@ export function formatErrorBody(
   }
 }
 
-/** The clear-text error between client, gateway and worker: it says whether a retry is safe. */
+/**
+ * Formats the clear-text error sent between client, gateway and worker, including whether a retry
+ * is safe.
+ */
 export function formatRelayError(error: ApiError, requestId: string): WireError {
   const body = JSON.stringify({ error: { ...openAiError(error), retryable: error.retryable } })
   return { status: error.status, headers: errorHeaders(error, error.status, requestId), body }
 }
 
 /**
- * Reads an error whose text counts: of a worker that sealed it or that the gateway asks, of the own
- * gateway in its pages. The text is still cut to a bounded length without control characters, and a
- * code that is not ours becomes `upstream_error`. Clients read unsealed errors with `parseUnsealedError`.
+ * Parses an error whose text is trusted: one a worker sealed or sent to the gateway, or one the
+ * portal receives from its own gateway. The text is still truncated and stripped of control
+ * characters, and an unknown code becomes `upstream_error`. Clients read unsealed errors with
+ * `parseUnsealedError`.
  */
 export function parseRelayError(
   status: number,
@@ -140,7 +146,7 @@ export function parseRelayError(
   )
 }
 
-/** 503 is 529 to Anthropic's clients: the status they wait on. */
+/** Anthropic's clients expect 529 where we use 503: it is the status they back off on. */
 function statusIn(dialect: Dialect, error: ApiError): number {
   return dialect === 'anthropic' && error.status === 503 ? 529 : error.status
 }
@@ -179,7 +185,7 @@ function errorHeaders(error: ApiError, status: number, requestId: string): Recor
     'request-id': requestId,
   }
   if (waitStatuses.has(status)) headers['retry-after'] = String(error.retryAfterSeconds ?? 1)
-  // The official clients repeat 408, 409, 429 and every 5xx unless this header forbids it.
+  // The official clients retry 408, 409, 429 and every 5xx unless this header forbids it.
   if (!error.retryable) headers['x-should-retry'] = 'false'
   return headers
 }
@@ -192,7 +198,7 @@ export function readErrorObject(body: string): ErrorObject | undefined {
     if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) return undefined
     return typeof parsed.error === 'object' && parsed.error !== null ? parsed.error : undefined
   } catch {
-    return undefined // not JSON: the status alone speaks
+    return undefined // not JSON: only the status is left to go by
   }
 }
 
@@ -202,11 +208,11 @@ function isCode(code: string): code is ApiErrorCode {
 
 function plainText(text: unknown): string | undefined {
   if (typeof text !== 'string' || text === '') return undefined
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
   return text.slice(0, 500).replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
 }
 
-/** The code of an error that has a status alone, as all errors in Anthropic's dialect. */
+/** Maps a status to a code, for errors that carry no code: all errors in Anthropic's dialect. */
 export function codeOfStatus(status: number): ApiErrorCode {
   switch (status) {
     case 400:

@@ -13,7 +13,9 @@ const chat = (content: string | undefined, finish: string | null = null, index =
     choices: [{ index, delta: content === undefined ? {} : { content }, finish_reason: finish }],
   })
 
-/** For each dialect: what is passed on as it comes, and what waits for the end of the stream. */
+/**
+ * For each dialect: the events passed on immediately, and those held until the end of the stream.
+ */
 const dialects: Record<string, { passed: string[]; held: string[] }> = {
   chat: {
     passed: [chat('a'), chat('finish_reason: "stop"')],
@@ -80,7 +82,7 @@ test('where only the last event is held, finish reason and usage are not', () =>
 })
 
 for (const [name, { passed, held }] of Object.entries(dialects)) {
-  test(`${name}: everything from the finish reason on waits for the end`, () => {
+  test(`${name}: everything from the finish reason on is held until the end`, () => {
     const stream = [...passed, ...held].join('')
     for (const size of [1, 7, 100, stream.length]) {
       const ending = new HeldEnding()
@@ -95,7 +97,7 @@ for (const [name, { passed, held }] of Object.entries(dialects)) {
   })
 }
 
-test('the end of one part is let go by the part after it, in order', () => {
+test('the end of one part is released by the part after it, in order', () => {
   const ending = new HeldEnding()
   const push = (text: string) => decode(ending.push(encode(text)))
   const [stop, start] = [typed('content_block_stop'), typed('content_block_start')]
@@ -107,21 +109,21 @@ test('the end of one part is let go by the part after it, in order', () => {
   expect(push(second)).toBe(first + second)
 })
 
-test('comments and text that is no JSON pass while nothing is held', () => {
+test('comments and data that is not JSON pass while nothing is held', () => {
   const ending = new HeldEnding()
   const text = ': waiting\n\ndata: not JSON\n\n'
   expect(decode(ending.push(encode(text)))).toBe(text)
   expect(ending.rest()).toEqual([])
 })
 
-test('an error event ends the answer, too', () => {
+test('an error event ends the answer too', () => {
   const ending = new HeldEnding()
   const error = event({ error: { message: 'engine failed' } })
   expect(ending.push(encode(error))).toEqual([])
   expect(decode(ending.rest())).toBe(error)
 })
 
-test('what is held does not change when the memory it came in is used again', () => {
+test('held bytes survive reuse of the buffer they arrived in', () => {
   const ending = new HeldEnding()
   const bytes = encode(`${chat(undefined, 'stop')}data: [DO`)
   ending.push(bytes)

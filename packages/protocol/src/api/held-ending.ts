@@ -1,21 +1,22 @@
 /**
- * Holds back the end of an event stream. Clients close or ask again once they see it, so passing it
- * on early would show a watcher when the answer was whole, whatever padding follows.
+ * Holds back the end of an event stream. Clients disconnect or send the next request once they see
+ * it, so passing it on early would show an observer when the answer was complete, whatever padding
+ * follows.
  */
 import { SseError } from './sse.ts'
 
-/** What an event does: goes on with the answer, ends a part of it, or neither. */
+/** What an event does: continues the answer, ends a part of it, or neither. */
 type Meaning = 'content' | 'ending' | 'neutral'
 
-/** An end this long is passed on: to hold it would cost more memory than it is worth. */
+/** An ending longer than this is passed on: holding it would cost more memory than it is worth. */
 const maxHeldBytes = 16 * 1024 * 1024
 
-/** What waits: everything from the finish reason on, or only the last event, at which clients close. */
+/** What is held: everything from the finish reason on, or only the last event, at which clients disconnect. */
 export type Held = 'from finish reason' | 'last event'
 
 /**
- * What is held back waits until more of the answer comes or the stream is over.
- * An end of one part (a block, an item, one of several choices) is let go by the part after it.
+ * Holds back events until more of the answer arrives or the stream ends.
+ * The end of one part (a block, an item, one of several choices) is released by the part after it.
  */
 export class HeldEnding {
   readonly #decoder = new TextDecoder()
@@ -29,7 +30,7 @@ export class HeldEnding {
     this.#meaningOfData = held === 'last event' ? lastEvents : fromFinishReason
   }
 
-  /** What may be passed on now: whole events, as the bytes that came. */
+  /** Returns what may be passed on now: complete events, byte for byte as received. */
   push(bytes: Uint8Array): Uint8Array[] {
     const released: Uint8Array[] = []
     let start = 0
@@ -37,7 +38,7 @@ export class HeldEnding {
       this.#take(this.#withPartial(bytes.subarray(start, end)), released)
       start = end
     }
-    // A copy: the caller's memory may be used again.
+    // A copy: the caller may reuse its buffer.
     if (start < bytes.length) this.#keepPartial(new Uint8Array(bytes.subarray(start)))
     if (this.#partialBytes > maxHeldBytes) {
       throw new SseError(`event is longer than ${maxHeldBytes} bytes`)
@@ -46,7 +47,7 @@ export class HeldEnding {
     return released
   }
 
-  /** All that is left, once the stream is over. */
+  /** Returns everything still held, once the stream is over. */
   rest(): Uint8Array[] {
     const rest = [...this.#letGo(), ...this.#partial]
     this.#partial = []
@@ -61,7 +62,7 @@ export class HeldEnding {
     return held
   }
 
-  /** The offset behind the first empty line from here on; 0 where there is none. */
+  /** The offset after the first empty line from `from` on; 0 if there is none. */
   #eventEnd(bytes: Uint8Array, from: number): number {
     const isAfterLine = this.#partial.at(-1)?.at(-1) === lineFeed
     if (from === 0 && isAfterLine && bytes[0] === lineFeed) return 1

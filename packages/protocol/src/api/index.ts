@@ -1,4 +1,4 @@
-/** What travels in the open form: routes, errors, models, events and the body scanner. */
+/** The public API in clear text: routes, errors, models, events and the body scanner. */
 export {
   ApiError,
   type ApiErrorCode,

@@ -25,7 +25,7 @@ test('check 29: a list has the fields of both dialects', () => {
   expect(formatModelList([])).toMatchObject({ first_id: null, last_id: null })
 })
 
-test('a model object from a directory is read again or refused', () => {
+test('a model object from a directory round-trips or is refused', () => {
   const model = formatModel({ ...facts, contextLength: 2048 })
   expect(parseModel(JSON.parse(JSON.stringify(model)))).toEqual(model)
   for (const wrong of [

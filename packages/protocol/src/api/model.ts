@@ -1,4 +1,4 @@
-/** The model object: one body that the clients of both dialects parse. */
+/** The model object: one body that clients of both dialects can parse. */
 
 export type ModelTask = 'generate' | 'embed'
 
@@ -22,7 +22,7 @@ export type ModelFacts = {
   readonly contextLength?: number
 }
 
-/** The deprecated name that stands for the newest model of a task. */
+/** Deprecated alias for the newest model of a task. */
 export const latestModelName = 'latest'
 
 export function formatModel(facts: ModelFacts, ownedBy = 'privatemode'): ModelObject {
@@ -57,7 +57,9 @@ export function formatModelList(models: readonly ModelObject[]): ModelList {
   }
 }
 
-/** Reads a model object from a directory, which is an untrusted hint; undefined if it is none. */
+/**
+ * Parses a model object from a directory, which is an untrusted hint; undefined if it is not valid.
+ */
 export function parseModel(value: unknown): ModelObject | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { id, created, display_name, owned_by, tasks, context_length } = value as ModelWire
@@ -74,7 +76,9 @@ export function parseModel(value: unknown): ModelObject | undefined {
   return formatModel(facts, typeof owned_by === 'string' ? owned_by.slice(0, 256) : undefined)
 }
 
-/** What `latest` means: the newest model of the task; equal ages are ordered by name. */
+/**
+ * Resolves `latest` to the newest model of the task; models of the same age are ordered by name.
+ */
 export function resolveLatest<M extends Pick<ModelFacts, 'id' | 'created' | 'tasks'>>(
   models: readonly M[],
   task: ModelTask,

@@ -14,7 +14,7 @@ test('check 31: a model id may have slashes, raw and encoded', () => {
     expect(findRoute('GET', path).kind).toBe('unknown')
 })
 
-test('check 07: a wrong method is told what is allowed', () => {
+test('check 07: a wrong method is refused with the allowed ones', () => {
   expect(findRoute('GET', '/v1/messages')).toEqual({
     kind: 'wrong_method',
     dialect: 'anthropic',

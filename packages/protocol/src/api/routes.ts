@@ -1,4 +1,6 @@
-/** The one table of public routes; listeners, the OpenAPI document and tests are made from it. */
+/**
+ * The single table of public routes; listeners, the OpenAPI document and tests are derived from it.
+ */
 
 export type Dialect = 'openai' | 'anthropic'
 
@@ -14,11 +16,11 @@ export type Endpoint =
 
 export type Route = {
   readonly method: 'GET' | 'POST'
-  /** `{id}` stands for the rest of the path, slashes included: model names have them. */
+  /** `{id}` matches the rest of the path, slashes included: model names contain them. */
   readonly path: string
   readonly dialect: Dialect
   readonly endpoint: Endpoint
-  /** Whether the body is sealed to a worker; the others are answered by the client itself. */
+  /** Whether the body is sealed to a worker; the client answers the other routes itself. */
   readonly sealed: boolean
   readonly deprecated: boolean
   readonly summary: string
@@ -69,7 +71,7 @@ const byPath = new Map(
 const modelPrefix = '/v1/models/'
 const modelRoute = routes.find((route) => route.endpoint === 'model')
 
-/** Finds the route of a request; `pathname` has no query. HEAD is answered where GET is. */
+/** Finds the route of a request; `pathname` has no query. HEAD is accepted wherever GET is. */
 export function findRoute(method: string, pathname: string): FoundRoute {
   const dialect = dialectOf(pathname)
   const exact = byPath.get(pathname)
@@ -81,7 +83,7 @@ export function findRoute(method: string, pathname: string): FoundRoute {
   return { kind: 'unknown', dialect }
 }
 
-/** The dialect of errors follows the path alone, also where no route is. */
+/** The dialect of errors depends on the path alone, even where no route matches. */
 export function dialectOf(pathname: string): Dialect {
   return pathname === '/v1/messages' || pathname.startsWith('/v1/messages/')
     ? 'anthropic'
@@ -100,6 +102,6 @@ function decodeModelId(rest: string): string | undefined {
     const id = decodeURIComponent(rest)
     return id === '' ? undefined : id
   } catch {
-    return undefined // a broken percent escape names no model
+    return undefined // a malformed percent escape names no model
   }
 }

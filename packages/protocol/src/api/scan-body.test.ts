@@ -1,4 +1,6 @@
-/** The scanner sees what a full parser sees, and refuses what is not an object of unique keys. */
+/**
+ * The scanner reads what a full parser reads, and refuses anything but an object with unique keys.
+ */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ApiError } from './errors.ts'
@@ -27,7 +29,7 @@ describe('what it finds', () => {
     })
   })
 
-  test('fields of the same name inside nested values are not taken', () => {
+  test('fields of the same name inside nested values are ignored', () => {
     const body = '{"metadata":{"model":"x","stream":true},"tools":[{"cache_salt":"y"}]}'
     expect(scan(body)).toEqual({ model: undefined, stream: false, cacheSalt: undefined })
   })
@@ -79,13 +81,13 @@ describe('what it refuses', () => {
     expect(error.message).toContain(`(at byte ${offset})`)
   })
 
-  test('the same key twice is refused, also when one is spelled with escapes', () => {
+  test('a duplicate key is refused, even when one is spelled with escapes', () => {
     expect(refusal('{"model":"a","model":"b"}').message).toContain("'model' twice")
     expect(refusal('{"model":"a","mod\\u0065l":"b"}').message).toContain("'model' twice")
     expect(refusal('{"Secret prompt":1,"Secret prompt":2}').message).not.toContain('Secret')
   })
 
-  test('invalid UTF-8 in a key or in a value it needs is refused', () => {
+  test('invalid UTF-8 in a key or in a needed value is refused', () => {
     expect(refusal(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)).code).toBe(
       'invalid_json',
     )
@@ -134,7 +136,7 @@ describe('against a full parser', () => {
     )
   })
 
-  test('after any change of one byte, what a parser accepts is read alike or refused', () => {
+  test('after any one-byte change, a body that a parser accepts is read the same way or refused', () => {
     const change = fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }) })
     const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     fc.assert(
@@ -150,7 +152,7 @@ describe('against a full parser', () => {
     )
   })
 
-  test('a body cut anywhere is refused', () => {
+  test('a body truncated anywhere is refused', () => {
     fc.assert(
       fc.property(fields, fc.nat(), (value, cut) => {
         const bytes = bytesOf(JSON.stringify(value))
@@ -160,7 +162,7 @@ describe('against a full parser', () => {
     )
   })
 
-  test('what it lets through to the worker is exactly what the header of the file says', () => {
+  test('the malformed bodies it lets through are exactly those that the file header lists', () => {
     for (const body of ['{"a":[1 2]}', '{"a":{"b" 1}}', '{"a":[tru]}', '{"a":"\\x"}', '{"a":"\n"}'])
       expect(attempt(() => scan(body))).not.toBeInstanceOf(Error)
   })

@@ -1,18 +1,21 @@
 /**
- * Finds the few top-level fields a client needs in a JSON body, in one pass and without rebuilding it.
+ * Finds the few top-level fields a client needs in a JSON body, in one pass and without rebuilding
+ * it.
  *
- * The top level is checked exactly: object, keys, colons, commas, scalars, end. Inside the values
- * that are not needed only strings and brackets are followed, so these malformed bodies pass and
- * are left to the worker, which parses everything: inside nested values, wrong scalars and wrong
+ * The top level is checked exactly: object, keys, colons, commas, scalars, end. Inside values that
+ * are not needed, only strings and brackets are tracked, so these malformed bodies pass and are
+ * left to the worker, which parses everything: inside nested values, invalid scalars and misplaced
  * commas and colons; inside strings that are not needed, bad escapes, control characters and
- * invalid UTF-8. A body that a full parser accepts is read here exactly as the parser reads it.
+ * invalid UTF-8. A body that a full parser accepts is read here exactly as that parser reads it.
  */
 import { ApiError } from './errors.ts'
 
 export type ScanLimits = {
   readonly maxDepth: number
   readonly maxKeys: number
-  /** Nested values: parsing many small ones takes far more time and memory than their bytes. */
+  /**
+   * Bounds nested values: parsing many small ones costs far more time and memory than their bytes.
+   */
   readonly maxValues: number
 }
 
@@ -37,7 +40,7 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** Scans a request body; throws an `ApiError` that names the offset where it is not JSON. */
+/** Scans a request body; throws an `ApiError` with the byte offset if it is not valid JSON. */
 export function scanBody(bytes: Uint8Array, limits: ScanLimits = defaultScanLimits): BodyScan {
   const keys = new Set<string>()
   let model: string | undefined
@@ -87,11 +90,11 @@ function skipSpace(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** The offset after the closing quote of the string that begins at `start`. */
+/** The offset after the closing quote of the string that starts at `start`. */
 function endOfString(bytes: Uint8Array, start: number): number {
   let at = start + 1
   for (;;) {
-    // Most strings are short, where a call costs more than looking; the long ones are searched.
+    // Most strings are short, where a loop is cheaper than a call; long ones use indexOf.
     const near = at + 16
     while (at < near && bytes[at] !== quote) at++
     const close = at < near ? at : bytes.indexOf(quote, at)
@@ -127,7 +130,7 @@ function endOfNested(bytes: Uint8Array, start: number, nested: NestedLimits): nu
       // The body's own object is the first level.
       if (closers.length + 1 >= maxDepth) throw malformed(`nested deeper than ${maxDepth}`, at)
       if (--valuesLeft < 0) throw malformed('too many values', at)
-      closers.push(byte + 2) // in ASCII both closers stand two after their openers
+      closers.push(byte + 2) // in ASCII, both closers come two after their openers
     } else if (byte === closeBrace || byte === closeBracket) {
       if (closers.pop() !== byte) throw malformed('brackets do not match', at)
       if (closers.length === 0) {
@@ -203,7 +206,7 @@ function malformed(what: string, offset: number): ApiError {
 }
 
 function duplicate(key: string, offset: number): ApiError {
-  // Only names that everyone may know are repeated; a key could be anything.
+  // Only names that could be a known field are echoed; a key could contain anything.
   const name = /^[a-z_]{1,32}$/.test(key) ? `'${key}'` : 'a key'
   return new ApiError('invalid_json', `body has ${name} twice (at byte ${offset})`)
 }

@@ -1,4 +1,4 @@
-/** Events survive any cut of the bytes, and no event grows without bound. */
+/** Events survive any chunking of the bytes, and the size of an event is bounded. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { encodeComment, encodeEvent, SseDecoder, type SseEvent } from './sse.ts'
@@ -28,7 +28,7 @@ describe('encoding', () => {
 })
 
 describe('decoding', () => {
-  test('what was encoded comes back whatever the chunks are', () => {
+  test('encoded events decode to the same events, however they are chunked', () => {
     const event = fc.record({
       event: fc.option(fc.stringMatching(/^[a-z_]{1,20}$/), { nil: undefined }),
       data: fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\r', '')),
@@ -44,7 +44,7 @@ describe('decoding', () => {
     )
   })
 
-  test('LF, CR and CRLF end lines alike, cut anywhere', () => {
+  test('LF, CR and CRLF all end a line, wherever the chunks are split', () => {
     for (const end of ['\n', '\r', '\r\n']) {
       const bytes = bytesOf(['event: a', 'data: 1', 'data:2', ': c', 'id: 9', '', ''].join(end))
       for (let cut = 0; cut <= bytes.length; cut++)
@@ -59,7 +59,7 @@ describe('decoding', () => {
     ])
   })
 
-  test('a stream that stops inside an event is seen as cut', () => {
+  test('a stream that stops inside an event is reported as truncated', () => {
     const decoder = new SseDecoder()
     expect(decoder.push(bytesOf('data: a\n'))).toEqual([])
     expect(decoder.pending).toBe(true)

@@ -1,17 +1,20 @@
-/** Server-Sent Events over bytes: encoding, and decoding as the bytes come (WHATWG HTML 9.2). */
+/** Server-Sent Events over bytes: encoding and incremental decoding (WHATWG HTML 9.2). */
 
 export type SseEvent = { event: string | undefined; data: string }
 
 const encoder = new TextEncoder()
 
-/** One event. `data` is usually JSON on one line; a line break in it starts another data line. */
+/**
+ * Encodes one event. `data` is usually JSON on one line; a line break in it starts another data
+ * line.
+ */
 export function encodeEvent(data: string, event?: string): Uint8Array<ArrayBuffer> {
   const head = event === undefined ? '' : `event: ${event}\n`
   const body = /[\r\n]/.test(data) ? data.split(/\r\n|\r|\n/).join('\ndata: ') : data
   return encoder.encode(`${head}data: ${body}\n\n`)
 }
 
-/** A comment keeps a silent connection open; clients ignore it. */
+/** Encodes a comment, which keeps an idle connection open; clients ignore it. */
 export function encodeComment(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(`: ${text.replace(/[\r\n]+/g, ' ')}\n\n`)
 }
@@ -24,10 +27,10 @@ export class SseError extends Error {
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-/** Decodes events across any chunk boundaries; what one event may hold is bounded. */
+/** Decodes events across arbitrary chunk boundaries; the size of one event is bounded. */
 export class SseDecoder {
   readonly #maxEventBytes: number
-  // Every line is decoded alone, and only the first line of a stream may begin with a mark.
+  // Each line is decoded separately, and only the first line of a stream may start with a BOM.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #rest: Uint8Array[] = []
   #restBytes = 0
@@ -41,7 +44,7 @@ export class SseDecoder {
     this.#maxEventBytes = maxEventBytes
   }
 
-  /** Whether an event was begun and not ended: a stream that stops here was cut. */
+  /** Whether an event was started but not ended: a stream that stops here was truncated. */
   get pending(): boolean {
     return this.#restBytes > 0 || this.#data !== undefined
   }
@@ -53,7 +56,7 @@ export class SseDecoder {
     let cr = chunk.indexOf(carriageReturn)
     while (lf >= 0 || cr >= 0) {
       const end = cr < 0 || (lf >= 0 && lf < cr) ? lf : cr
-      // The line feed of a CRLF ends no second line, also when a chunk ended in between.
+      // The LF of a CRLF does not end a second line, even when the two arrive in different chunks.
       const isPair = this.#afterReturn && end === lf && end === start
       this.#afterReturn = end === cr
       const isEmpty = start === end && this.#restBytes === 0
@@ -103,7 +106,7 @@ export class SseDecoder {
     this.#field(text)
   }
 
-  /** Ends an event; every second line is one, and none of them has to be decoded. */
+  /** Ends an event. Every second line is empty, and none of them needs decoding. */
   #emptyLine(events: SseEvent[]): void {
     this.#started = true
     if (this.#data !== undefined) events.push({ event: this.#event, data: this.#data })
@@ -118,7 +121,8 @@ export class SseDecoder {
     const value = colon < 0 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (name === 'data') this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
     else if (name === 'event') this.#event = value
-    // id and retry serve reconnection, which these APIs do not have; a comment has no name.
+    // id and retry are for reconnection, which these APIs do not support; a comment has no field
+    // name.
   }
 
   #checkSize(): void {

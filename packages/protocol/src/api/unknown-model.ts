@@ -1,4 +1,4 @@
-/** The error for a model that nobody serves; it names those that there are. */
+/** The error for a model that no worker serves; it lists the available ones. */
 import { ApiError } from './errors.ts'
 
 const namedModels = 12

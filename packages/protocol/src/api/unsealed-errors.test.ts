@@ -6,7 +6,7 @@ const lure = 'restart with --allowSoftwareAttestation'
 const said = (error: object) => JSON.stringify({ error })
 
 describe('an unsealed error', () => {
-  test('has our text, status and retry rule for a code that counts', () => {
+  test('with an accepted code gets our own text, status and retry rule', () => {
     const gateway = new ApiError('overloaded', lure, { param: lure, retryAfterSeconds: 7 })
     const { status, body } = formatRelayError(gateway, 'r')
     const error = parseUnsealedError(status, body, '7')
@@ -15,14 +15,14 @@ describe('an unsealed error', () => {
     expect([error.param, error.retryAfterSeconds]).toEqual([undefined, 7])
   })
 
-  test('decides neither status, type nor whether a retry is safe', () => {
+  test('cannot choose the status, the type or whether a retry is safe', () => {
     const body = said({ code: 'insufficient_quota', type: lure, retryable: true, message: lure })
     const error = parseUnsealedError(418, body, null)
     expect(error).toMatchObject({ status: 429, type: 'insufficient_quota', retryable: false })
   })
 
   test.each([
-    // Codes that only a worker says, sealed.
+    // Codes that only a worker sends, sealed.
     'context_length_exceeded',
     'invalid_value',
     'missing_parameter',
@@ -30,26 +30,26 @@ describe('an unsealed error', () => {
     'unsupported_value',
     'invalid_json',
     'engine_failed',
-    // Codes that only the client says.
+    // Codes that only the client itself raises.
     'attestation_refused',
     'response_not_authentic',
     'gateway_unreachable',
     'answer_too_large',
     'workspace_unwritable',
-    // No codes at all.
+    // Not codes at all.
     'constructor',
     '__proto__',
     lure,
     '',
     7,
-  ])('with the code %p does not count', (code) => {
+  ])('with the code %p is not accepted', (code) => {
     const error = parseUnsealedError(400, said({ code, message: lure, param: lure }), '5')
     expect(error).toMatchObject({ code: 'upstream_error', status: 502, param: undefined })
     expect(error.message).toBe('the backend answered status 400')
     expect(error.retryAfterSeconds).toBeUndefined()
   })
 
-  test('without a code is told by its status, where load balancers use it', () => {
+  test('without a code is classified by its status, as load balancers send it', () => {
     const codes = [401, 413, 429, 503, 504, 502, 404, 302].map(
       (status) => parseUnsealedError(status, '<html>', null).code,
     )
@@ -58,7 +58,7 @@ describe('an unsealed error', () => {
     expect(codes).toEqual([...named, 'timeout', ...unnamed] as typeof codes)
   })
 
-  test('asks for a bounded pause', () => {
+  test('can request only a bounded delay', () => {
     const body = said({ code: 'rate_limit_exceeded' })
     const pause = (text: string) => parseUnsealedError(429, body, text).retryAfterSeconds
     expect(['0', '59', '601', '999999999'].map(pause)).toEqual([0, 59, 600, 600])

@@ -1,9 +1,10 @@
 /**
- * Errors that reach a client unsealed: from the gateway, or from whoever is in its place.
+ * Errors that reach a client unsealed: from the gateway, or from anyone impersonating it.
  *
- * Nothing of what it says is passed on to an application. A code counts if it is on this list, and then
- * has our own text, status and retry rule. Codes about the content of a request come sealed from a worker,
- * and codes about trust come from the client itself: unsealed they do not count.
+ * None of their text is passed on to the application. A code is accepted only if it is on this
+ * list, and then gets our own text, status and retry rule. Codes about the content of a request
+ * arrive sealed from a worker, and codes about trust are raised by the client itself: unsealed,
+ * both are ignored.
  */
 import { ApiError, type ApiErrorCode, codeOfStatus, readErrorObject } from './errors.ts'
 
@@ -30,13 +31,13 @@ export type UnsealedErrorCode = (typeof codes)[number]
 
 const maxRetryAfterSeconds = 600
 
-/** What a client makes of a response that is not sealed: always an error, in our words. */
+/** Turns an unsealed response into an error, always with our own text. */
 export function parseUnsealedError(
   status: number,
   body: string,
   retryAfter: string | null | undefined,
 ): ApiError {
-  // Load balancers and ingresses say it with a status alone.
+  // Load balancers and ingresses send a status without a code.
   const said = readErrorObject(body)?.code ?? codeOfStatus(status)
   const code = codes.find((one) => one === said)
   if (code === undefined) {
@@ -49,13 +50,15 @@ export function parseUnsealedError(
   })
 }
 
-/** From the code alone: a text for each would be a kilobyte in every bundle. */
+/** Derived from the code: a separate text for each would add a kilobyte to every bundle. */
 function textOf(code: UnsealedErrorCode): string {
   const hint = code === 'stale_request' ? '; check the clock of this machine' : ''
   return `the backend refused the request: ${code.replaceAll('_', ' ')}${hint}`
 }
 
-/** Whole seconds only: the other form, a date, would let a clock that is wrong decide. */
+/**
+ * Accepts whole seconds only: the other form, a date, would depend on a clock that may be wrong.
+ */
 function parseRetryAfter(text: string | null | undefined): number | undefined {
   if (typeof text !== 'string' || !/^\d{1,9}$/.test(text)) return undefined
   return Math.min(Number(text), maxRetryAfterSeconds)

@@ -1,4 +1,4 @@
-/** Joining, comparing and spelling byte strings; network byte order throughout. */
+/** Joining, comparing and formatting byte strings; network byte order throughout. */
 import type { Bytes } from './crypto-provider.ts'
 
 const encoder = new TextEncoder()
@@ -6,7 +6,7 @@ const strictDecoder = new TextDecoder('utf-8', { fatal: true })
 
 export const encodeText = (text: string): Bytes => encoder.encode(text)
 
-/** Refuses invalid UTF-8 with a TypeError. */
+/** Throws a TypeError on invalid UTF-8. */
 export const decodeText = (bytes: Bytes): string => strictDecoder.decode(bytes)
 
 export function joinBytes(parts: readonly Bytes[]): Bytes {
@@ -36,7 +36,7 @@ export function readUint32(source: Bytes, offset: number): number {
   return high * 0x10000 + low
 }
 
-/** A 64-bit unsigned number that is safe as a JavaScript integer. */
+/** Writes a 64-bit unsigned number, which must be a safe JavaScript integer. */
 export function writeUint64(target: Bytes, offset: number, value: number): void {
   writeUint32(target, offset, Math.floor(value / 0x1_0000_0000))
   writeUint32(target, offset + 4, value % 0x1_0000_0000)
@@ -57,7 +57,7 @@ const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).pad
 
 type HexBytes = { readonly toHex?: () => string }
 
-/** Lower-case hex; engines that can do it themselves (ECMAScript 2026) are asked to. */
+/** Formats lower-case hex, natively where the engine supports it (ECMAScript 2026). */
 export function formatHex(bytes: Uint8Array): string {
   const native = bytes as HexBytes
   if (native.toHex !== undefined) return native.toHex()

@@ -1,11 +1,13 @@
-/** The few primitives the sealed format needs; one format, two providers behind this interface. */
+/**
+ * The few primitives the sealed format needs: one format, with two providers behind this interface.
+ */
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** A value now, where the provider is synchronous, or a promise of it, where it is WebCrypto. */
+/** A value if the provider is synchronous, or a promise of it if the provider is WebCrypto. */
 export type Eventually<T> = T | Promise<T>
 
-/** Continues without a promise where there is none, so that native programs stay synchronous. */
+/** Continues without a promise where there is none, so native programs stay synchronous. */
 export function andThen<T, U>(
   value: Eventually<T>,
   next: (value: T) => Eventually<U>,
@@ -13,11 +15,11 @@ export function andThen<T, U>(
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** One AES-256-GCM key. A nonce is used once per key; the format's counters see to that. */
+/** One AES-256-GCM key. A nonce is used once per key; the format's counters ensure that. */
 export interface AeadKey {
   /** The ciphertext in pieces, the 16-byte tag last; the pieces join to ciphertext ‖ tag. */
   seal(nonce: Bytes, aad: Bytes, plaintext: readonly Bytes[]): Eventually<readonly Bytes[]>
-  /** The plaintext, or `undefined` where the tag does not fit. */
+  /** The plaintext, or `undefined` if the tag does not verify. */
   open(nonce: Bytes, aad: Bytes, ciphertextAndTag: Bytes): Eventually<Bytes | undefined>
 }
 

@@ -1,23 +1,25 @@
-/** Why sealed bytes were refused. */
+/** The reasons why sealed bytes are refused. */
 
 export type EnvelopeErrorCode =
   /** The bytes do not follow the format. */
   | 'malformed'
-  /** A tag does not fit: the bytes were changed, moved, repeated, or meant for somebody else. */
+  /**
+   * A tag does not verify: the bytes were changed, moved, repeated, or meant for another recipient.
+   */
   | 'authentication_failed'
   /** The bytes stopped before the authenticated end. */
   | 'truncated'
   /** More bytes came after the authenticated end. */
   | 'trailing_bytes'
-  /** A length is over its limit. */
+  /** A length exceeds its limit. */
   | 'too_large'
-  /** The request is wrapped for other keys than the ones this worker holds. */
+  /** The request is wrapped for keys that this worker does not hold. */
   | 'unknown_key'
   /** The request was issued too long ago, or in the future. */
   | 'stale_request'
   /** The request was seen before. */
   | 'replayed'
-  /** Too many requests are remembered to accept one more. */
+  /** The replay guard is full: too many requests to remember one more. */
   | 'overloaded'
 
 export class EnvelopeError extends Error {

@@ -27,8 +27,8 @@ const flipped = (bytes: Bytes, at: number): Bytes => {
   return changed
 }
 
-describe('frames that come together, opened by a provider that answers later', () => {
-  test('are read in order, whichever is opened first', async () => {
+describe('frames that arrive together, opened by an asynchronous provider', () => {
+  test('are read in order, whichever opens first', async () => {
     let waits = frames.length
     const backwards: AeadKey = {
       seal: key.seal,
@@ -44,10 +44,10 @@ describe('frames that come together, opened by a provider that answers later', (
     expect(() => opener.finish()).not.toThrow()
   })
 
-  test('are refused whole where one bit of any of them is changed', async () => {
+  test('are all refused if one bit of any of them is changed', async () => {
     const whole = joinBytes(frames)
     for (let at = 0; at < whole.length; at++) {
-      // A longer length asks for more bytes, which never come: the end is then missing.
+      // A longer length waits for bytes that never arrive: the end is then missing.
       const opener = new FrameOpener(key)
       const read = async () => {
         await opener.push(flipped(whole, at))
@@ -59,14 +59,14 @@ describe('frames that come together, opened by a provider that answers later', (
     expect(await thrown(second)).toThrow('frame 1 is not authentic')
   })
 
-  test('are refused where one is missing, repeated or out of order', async () => {
+  test('are refused if one is missing, repeated or out of order', async () => {
     for (const order of [[1], [0, 2], [0, 0], [1, 0], [0, 1, 3]]) {
       const attempt = push(...order.map(frame))
       expect(await rejection(attempt)).toMatchObject({ code: 'authentication_failed' })
     }
   })
 
-  test('are refused where bytes follow the end, and blamed on the end where that is forged', async () => {
+  test('are refused if bytes follow the end; a forged end is what the error blames', async () => {
     const more = Uint8Array.of(0)
     expect(await rejection(push(...frames, more))).toMatchObject({ code: 'trailing_bytes' })
     expect(await rejection(push(...frames, frame(0)))).toMatchObject({ code: 'trailing_bytes' })
@@ -74,7 +74,7 @@ describe('frames that come together, opened by a provider that answers later', (
     expect(await rejection(push(...forged))).toMatchObject({ code: 'authentication_failed' })
   })
 
-  test('leave an error that stays', async () => {
+  test('leave a sticky error', async () => {
     const opener = new FrameOpener(key)
     const attempt = async () => await opener.push(flipped(frame(0), 9))
     expect(await rejection(attempt())).toMatchObject({ code: 'authentication_failed' })

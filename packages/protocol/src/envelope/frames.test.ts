@@ -3,7 +3,7 @@ import { joinBytes } from './byte-strings.ts'
 import type { AeadKey, Bytes } from './crypto-provider.ts'
 import { FrameOpener, FrameSealer, maxFramePlaintext } from './frames.ts'
 
-/** No cipher at all: these tests are about the frame around it, not about what is inside. */
+/** No cipher at all: these tests are about framing, not about the content. */
 const openKey: AeadKey = {
   seal: (_nonce, _aad, parts) => [...parts, new Uint8Array(16)],
   open: (_nonce, _aad, bytes) => bytes.subarray(0, bytes.length - 16),
@@ -46,7 +46,7 @@ test('bytes after the last frame are refused, in the same chunk and in a later o
   expect(codeOf(() => opener.push(Uint8Array.of(0)))).toBe('trailing_bytes')
 })
 
-test('it is known whether what was pushed is still needed', () => {
+test('holdsBytes reports whether pushed bytes are still needed', () => {
   const opener = new FrameOpener(openKey)
   const bytes = sealed(false)
   for (const size of [1, 5, bytes.length - 1]) {
@@ -66,20 +66,20 @@ test('unknown flags are refused', () => {
   }
 })
 
-test('a frame without room for its tag is refused', () => {
+test('a frame too short for its tag is refused', () => {
   for (const length of [0, 1, 15]) {
     expect(codeOf(() => new FrameOpener(openKey).push(frame(length, 0)))).toBe('malformed')
   }
 })
 
-test('an error stays: the opener repeats it instead of reading on', () => {
+test('errors are sticky: the opener repeats the first one instead of reading on', () => {
   const opener = new FrameOpener(brokenKey)
   expect(codeOf(() => opener.push(sealed(false)))).toBe('authentication_failed')
   expect(codeOf(() => opener.push(new Uint8Array()))).toBe('authentication_failed')
   expect(codeOf(() => opener.finish())).toBe('authentication_failed')
 })
 
-test('every frame has a nonce of its own', () => {
+test('every frame has its own nonce', () => {
   const nonces: string[] = []
   const key: AeadKey = {
     ...openKey,
@@ -93,7 +93,7 @@ test('every frame has a nonce of its own', () => {
   expect(new Set(nonces).size).toBe(300)
 })
 
-test('a counter never comes back to where it was: frames end before it could', () => {
+test('the frame counter never wraps: the frame limit is reached first', () => {
   const sealer = new FrameSealer(openKey, 2)
   void sealer.seal([], false)
   void sealer.seal([], false)

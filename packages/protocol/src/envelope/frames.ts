@@ -1,12 +1,15 @@
-/** Frames: length, flags, ciphertext, tag. The unit of encryption, in order and with a marked end. */
+/**
+ * Frames: length, flags, ciphertext, tag. They are the unit of encryption: ordered, with a marked
+ * end.
+ */
 import { joinBytes, readUint32, writeUint32, writeUint64 } from './byte-strings.ts'
 import { type AeadKey, andThen, type Bytes, type Eventually } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
 
 export const maxFramePlaintext = 256 * 1024
 /**
- * Frames of a request are at least half full, except the last: how much work its frames are is then
- * bounded by its bytes. Answers may have short frames, since tokens are short.
+ * Every frame of a request but the last is at least half full, so its size bounds the work of
+ * opening its frames. Answers may have short frames, since tokens are short.
  */
 export const leastRequestFrame = maxFramePlaintext / 2
 export const frameOverhead = 5 + 16
@@ -14,10 +17,10 @@ const headerLength = 5
 const nothing = new Uint8Array(0)
 const tagLength = 16
 const lastFlag = 0x01
-// A counter that could wrap would repeat a nonce. 2^32 frames are far beyond every body limit.
+// A counter that wraps would repeat a nonce. 2^32 frames are far beyond every body limit.
 const defaultMaxFrames = 0x1_0000_0000
 
-/** Seals frames in order; after the last one it seals no more. */
+/** Seals frames in order; refuses to seal after the last one. */
 export class FrameSealer {
   readonly #key: AeadKey
   readonly #maxFrames: number
@@ -29,7 +32,7 @@ export class FrameSealer {
     this.#maxFrames = maxFrames
   }
 
-  /** The frame in pieces: header, ciphertext, tag. */
+  /** Returns the frame in pieces: header, ciphertext, tag. */
   seal(plaintext: readonly Bytes[], last: boolean): Eventually<readonly Bytes[]> {
     if (this.#ended) throw new EnvelopeError('trailing_bytes', 'the last frame was sealed already')
     if (this.#counter >= this.#maxFrames) throw new EnvelopeError('too_large', 'too many frames')
@@ -49,24 +52,27 @@ export type OpenedFrame = { readonly plaintext: Bytes; readonly last: boolean }
 
 type OpeningFrame = {
   readonly plaintext: Eventually<Bytes | undefined>
-  /** What the header says; true once the frame is authentic. */
+  /** As claimed by the header; only valid once the frame is authenticated. */
   readonly last: boolean
   readonly position: number
 }
 
 export type FrameLimits = {
   readonly maxFrames?: number
-  /** Fewer bytes of plaintext are allowed in the last frame only. */
+  /** Only the last frame may have fewer bytes of plaintext. */
   readonly leastPlaintext?: number
 }
 
-/** Where the frame that starts at `at` ends, as its header says; nothing of it is checked yet. */
+/**
+ * Where the frame that starts at `at` ends according to its header, which is not authenticated yet.
+ */
 export const endOfFrame = (bytes: Bytes, at: number): number =>
   at + headerLength + readUint32(bytes, at)
 
 /**
- * Opens frames from bytes that arrive in any pieces. Errors are sticky: after the first, every
- * call throws it again. With an asynchronous provider a push must settle before the next one.
+ * Opens frames from bytes that arrive in arbitrary chunks. Errors are sticky: after the first,
+ * every call throws it again. With an asynchronous provider, a push must settle before the next
+ * one.
  */
 export class FrameOpener {
   readonly #key: AeadKey
@@ -85,7 +91,7 @@ export class FrameOpener {
     this.#leastPlaintext = limits.leastPlaintext ?? 0
   }
 
-  /** Whether a frame has come in part. */
+  /** Whether part of a frame is buffered. */
   get holdsBytes(): boolean {
     return this.#waitingLength > 0
   }
@@ -126,7 +132,7 @@ export class FrameOpener {
     }
   }
 
-  /** WebCrypto answers from another thread: frames that came together are opened together. */
+  /** WebCrypto works on another thread: frames that arrive together are opened concurrently. */
   async #drainTogether(first: OpeningFrame, opened: OpenedFrame[]): Promise<void> {
     const opening = [first]
     for (let frame: OpeningFrame | undefined = first; frame !== undefined && !frame.last; ) {
@@ -134,7 +140,7 @@ export class FrameOpener {
       if (frame !== undefined) opening.push(frame)
     }
     for (const frame of opening) this.#accept(frame, await frame.plaintext, opened)
-    // What follows the last frame is refused only now, when that frame is known to be authentic.
+    // Bytes after the last frame are refused only now, once that frame is known to be authentic.
     if (this.#ended) this.#take()
   }
 

@@ -7,7 +7,7 @@ import { openRequest } from './open-request.ts'
 import { formatContext, formatRecipients, type RecipientSet } from './prelude.ts'
 import { recordHeader } from './records.ts'
 
-/** Keys that change nothing, so that heads can be written by hand. */
+/** Keys that do not encrypt, so heads can be written by hand. */
 const clearKey: AeadKey = {
   seal: (_nonce, _aad, parts) => [...parts, new Uint8Array(16)],
   open: (_nonce, _aad, bytes) => bytes.subarray(0, bytes.length - 16),
@@ -50,7 +50,7 @@ function openRequestWith(head: string) {
   )
 }
 
-test('it is known whether a part of an answer is still needed, also of what stands before the frames', () => {
+test('holdsBytes reports buffered bytes, including those of the prelude', () => {
   const opener = new AnswerOpener(clear, new Uint8Array(32), new Uint8Array(32), [
     { workerId: 'w', sealKeyId },
   ])
@@ -83,7 +83,7 @@ test('a request head needs headers of text and a known shape', () => {
   for (const head of heads) expect(() => openRequestWith(head)).toThrow(malformed)
 })
 
-test('an answer opener repeats its first error, also at the end', () => {
+test('an answer opener repeats its first error, also from finish', () => {
   const opener = new AnswerOpener(clear, new Uint8Array(32), new Uint8Array(32), [])
   const bytes = joinBytes([encodeText('PMA1'), new Uint8Array(48)])
   const unknown = expect.objectContaining({ code: 'unknown_key' })

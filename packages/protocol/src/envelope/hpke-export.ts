@@ -1,4 +1,4 @@
-/** HPKE (RFC 9180) as far as it is used here: base mode, HKDF-SHA256, and the exporter alone. */
+/** The part of HPKE (RFC 9180) used here: base mode, HKDF-SHA256, and the exporter only. */
 import { shake256 } from '@noble/hashes/sha3.js'
 import { encodeText, joinBytes } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
@@ -7,14 +7,14 @@ import { xWingId, xWingSeedLength } from './x-wing.ts'
 const version = encodeText('HPKE-v1')
 const kemSuite = joinBytes([encodeText('KEM'), twoBytes(xWingId)])
 const hkdfSha256 = 0x0001
-/** The cipher's number that says there is none: secrets are exported, nothing is sealed. */
+/** The AEAD id for export-only: secrets are exported, nothing is sealed. */
 const exportOnly = 0xffff
 const baseMode = 0
 const hashLength = 32
 
 /**
- * KeySchedule (section 5.1) and Export (section 5.3) in one step: 32 bytes from a KEM's secret.
- * `aeadId` is told by tests only, to use published vectors.
+ * KeySchedule (section 5.1) and Export (section 5.3) in one step: 32 bytes from a KEM's shared
+ * secret. Only tests pass `aeadId`, to use published vectors.
  */
 export async function exportSecret(
   kemSecret: Bytes,
@@ -33,7 +33,9 @@ export async function exportSecret(
   return expand(suite, exporterSecret, 'sec', exporterContext)
 }
 
-/** DeriveKeyPair of draft-ietf-hpke-pq, section 4: the seed of a key pair, by SHAKE256. */
+/**
+ * DeriveKeyPair of draft-ietf-hpke-pq, section 4: the seed of a key pair, derived with SHAKE256.
+ */
 export function deriveXWingSeed(keyMaterial: Bytes): Bytes {
   const name = encodeText('DeriveKeyPair')
   const lengths = [twoBytes(name.length), name, twoBytes(xWingSeedLength)]
@@ -43,12 +45,12 @@ export function deriveXWingSeed(keyMaterial: Bytes): Bytes {
 
 /** LabeledExtract (section 4). */
 function extract(suite: Bytes, salt: Bytes, label: string, material: Bytes): Promise<Bytes> {
-  // WebCrypto has no empty key; HMAC fills a short one up with zeros, so these are the same.
+  // WebCrypto refuses an empty key; HMAC pads short keys with zeros, so the two are equivalent.
   const key = salt.length === 0 ? new Uint8Array(hashLength) : salt
   return hmac(key, joinBytes([version, suite, encodeText(label), material]))
 }
 
-/** LabeledExpand (section 4) to one block, which is all that is ever taken. */
+/** LabeledExpand (section 4) to one block: no caller needs more. */
 function expand(suite: Bytes, secret: Bytes, label: string, info: Bytes): Promise<Bytes> {
   const labeled = [twoBytes(hashLength), version, suite, encodeText(label), info]
   return hmac(secret, joinBytes([...labeled, Uint8Array.of(1)]))

@@ -1,4 +1,4 @@
-/** The sealed protocol: docs/protocol.md in code. */
+/** The sealed protocol, as specified in docs/protocol.md. */
 export { decodeText, encodeText, equalBytes, formatHex, joinBytes } from './byte-strings.ts'
 export {
   type AeadKey,

@@ -1,4 +1,4 @@
-/** Which key comes from which secret. Every derivation has its own label and is bound to the request. */
+/** The key schedule. Every derivation has its own label and is bound to the request. */
 import { encodeText, joinBytes } from './byte-strings.ts'
 import {
   type AeadKey,
@@ -14,7 +14,8 @@ const labels = {
   request: encodeText('privatemode/v1/request\0'),
   answer: encodeText('privatemode/v1/answer\0'),
 }
-// A wrapping key seals one value only, because the binding holds the random request id.
+// A constant nonce is safe: a wrapping key seals one value only, since the binding includes the
+// random request id.
 const wrapNonce = new Uint8Array(12)
 
 export const answerSaltLength = 32
@@ -60,7 +61,9 @@ export function requestFrameKey(
   return derive(provider, requestKey, [labels.request, preludeDigest])
 }
 
-/** The worker's salt and key id make every worker's answer key its own, also for one request. */
+/**
+ * The worker's salt and key id make the answer key unique per worker, even for the same request.
+ */
 export function answerFrameKey(
   provider: CryptoProvider,
   requestKey: Bytes,

@@ -1,4 +1,4 @@
-/** The client's side of an answer: frames in, head, data and receipt out, or an error that stays. */
+/** The client's side of an answer: frames in; head, data and receipt out, or a sticky error. */
 import { decodeText, encodeText, equalBytes, joinBytes } from './byte-strings.ts'
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
@@ -15,7 +15,7 @@ export type AnswerHead = {
 export type AnswerPart =
   | { readonly kind: 'head'; readonly head: AnswerHead }
   | { readonly kind: 'data'; readonly bytes: Bytes }
-  /** Authentic, and all of the body was given; padding and the receipt may take longer to come. */
+  /** Authentic, and the body is complete; padding and the receipt may still follow. */
   | { readonly kind: 'whole' }
   /** The authenticated end. `receipt` is the worker's signed receipt as JSON bytes. */
   | { readonly kind: 'end'; readonly receipt: Bytes }
@@ -52,17 +52,20 @@ export class AnswerOpener {
     this.#candidates = candidates
   }
 
-  /** Which of the candidates answered, once the first frame was opened. */
+  /** Which candidate answered, once the first frame is opened. */
   get workerId(): string | undefined {
     return this.#workerId
   }
 
-  /** Plaintext of all frames so far, padding included: who passes an answer on can keep its shape. */
+  /**
+   * Plaintext length of all frames so far, padding included: a relay can reproduce the answer's
+   * shape from it.
+   */
   get openedBytes(): number {
     return this.#openedBytes
   }
 
-  /** Whether a part of what was pushed is kept for later, in the memory that it came in. */
+  /** Whether part of the pushed bytes is still held, in the buffer they arrived in. */
   get holdsBytes(): boolean {
     return this.#frames?.holdsBytes ?? this.#prelude.length > 0
   }
@@ -77,7 +80,10 @@ export class AnswerOpener {
     }
   }
 
-  /** Throws unless the authenticated end was seen: a cut answer is an error, never a short one. */
+  /**
+   * Throws unless the authenticated end was seen: a truncated answer is an error, never a short
+   * answer.
+   */
   finish(): void {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#frames === undefined) {

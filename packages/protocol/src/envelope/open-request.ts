@@ -1,4 +1,4 @@
-/** The worker's side of a request: find the own key, unwrap, open every frame to the end. */
+/** The worker's side of a request: find its own key, unwrap, open every frame to the end. */
 import { decodeText, formatHex } from './byte-strings.ts'
 import {
   type AeadKey,
@@ -22,7 +22,7 @@ import { RecordReader } from './records.ts'
 import { AnswerSealer } from './seal-answer.ts'
 import type { RequestHead } from './seal-request.ts'
 
-/** The secret of a session, by the key it was encapsulated to; `undefined` where unknown. */
+/** Looks up a session's secret by the key it was encapsulated to; `undefined` if unknown. */
 export type FindSessionSecret = (
   sealKeyId: Bytes,
   encapsulation: Bytes,
@@ -32,19 +32,19 @@ export type OpenedRequest = {
   readonly context: RequestContext
   readonly head: RequestHead
   readonly body: Bytes
-  /** The key of this worker that the request was wrapped for. */
+  /** The key of this worker for which the request was wrapped. */
   readonly sealKeyId: Bytes
   /** Starts the answer; may be called once. */
   sealAnswer(): Eventually<AnswerSealer>
 }
 
-/** After so many bytes of a request others get a turn: opening them takes about a millisecond. */
+/** Yields to other requests after this many bytes: opening them takes about a millisecond. */
 const turnBytes = 1024 * 1024
 
 /**
- * Opens a whole sealed request. `accept` is asked once the request key is authentic and before
- * any frame is opened: it is the place to refuse old and repeated requests. `giveTurn` is awaited
- * after every megabyte of a long request, so that opening it holds nobody up.
+ * Opens an entire sealed request. `accept` is called once the request key is authenticated and
+ * before any frame is opened; it refuses old and replayed requests. `giveTurn` is awaited after
+ * every megabyte of a long request, so that opening it does not block other requests.
  */
 export function openRequest(
   provider: CryptoProvider,
@@ -53,7 +53,7 @@ export function openRequest(
   bytes: Bytes,
   giveTurn?: () => Promise<void>,
 ): Eventually<OpenedRequest> {
-  // A copy: the context lives as long as the answer takes, and must not keep all the bytes alive.
+  // A copy: the context lives until the answer ends and must not keep the whole request alive.
   const prelude = parsePrelude(bytes.slice(0, maxPreludeLength))
   if (prelude === undefined)
     throw new EnvelopeError('truncated', 'the request stops in its prelude')
@@ -124,7 +124,7 @@ async function openInTurns(
 ): Promise<HeadAndBody> {
   for (let at = 0; at < bytes.length; ) {
     const start = at
-    // Whole frames are pushed where that is possible: a part of one would be copied.
+    // Push whole frames where possible: a partial one would be copied.
     while (at < bytes.length && at - start < turnBytes) at = endOfFrame(bytes, at)
     contents.add(await frames.push(bytes.subarray(start, at)))
     await giveTurn?.()
@@ -133,7 +133,7 @@ async function openInTurns(
   return contents.end()
 }
 
-/** Puts the head and the body of a request together as its frames are opened. */
+/** Assembles the head and the body of a request as its frames are opened. */
 class RequestContents {
   readonly #reader = new RecordReader()
   readonly #mostBytes: number
@@ -160,7 +160,9 @@ class RequestContents {
     return { head: parseRequestHead(this.#head), body }
   }
 
-  /** Most requests have one data record, which is used where it is; more are copied together. */
+  /**
+   * Most requests have one data record, which is used in place; several are copied into one buffer.
+   */
   #append(bytes: Bytes): void {
     if (bytes.length === 0) return
     if (this.#length === 0) this.#body = bytes

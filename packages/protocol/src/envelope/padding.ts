@@ -1,9 +1,14 @@
-/** Lengths that tell little: many contents share one. */
+/** Padded lengths that reveal little: many contents share one. */
 
-/** How lengths and times of messages are levelled out; a stronger shape tells a watcher less. */
+/**
+ * How strongly message lengths and timing are padded; a stronger shape reveals less to an observer.
+ */
 export type TrafficShape = 'off' | 'default' | 'strict'
 
-/** Padmé: lengths that leak O(log log n) bits for at most 12% more bytes (PURBs, section 4). */
+/**
+ * Padmé: lengths that leak O(log log n) bits at a cost of at most 12% more bytes (PURBs, section
+ * 4).
+ */
 export function padmeLength(length: number): number {
   if (length < 2) return length
   const exponent = Math.floor(Math.log2(length))
@@ -19,9 +24,10 @@ const steps = {
 const leastUnshaped = 1024
 
 /**
- * How long the plaintext of a request is made. A request holds the conversation so far, so finer
- * steps would tell how long the last answer was. Beyond the last step lengths are multiples of it:
- * a long conversation takes many turns from one to the next, and a long prompt costs little more.
+ * The length to which a request's plaintext is padded. A request contains the conversation so far,
+ * so finer steps would reveal the length of the last answer. Beyond the last step, lengths are
+ * multiples of it: a long conversation takes many turns to reach the next one, and a long prompt
+ * costs little more.
  */
 export function paddedRequestLength(length: number, shape: TrafficShape): number {
   if (shape === 'off') return padmeLength(Math.max(length, leastUnshaped))

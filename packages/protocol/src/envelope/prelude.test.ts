@@ -36,14 +36,14 @@ const codeOf = (act: () => unknown) => {
   return 'accepted'
 }
 
-test('a prelude reads as it was written', () => {
+test('a prelude parses to what was written', () => {
   const parsed = parsePrelude(prelude(3))
   expect(parsed?.context).toEqual(context)
   expect(parsed?.recipients.map(({ sealKeyId }) => sealKeyId[0])).toEqual([0, 1, 2])
   expect(parsed?.length).toBe(prelude(3).length)
 })
 
-test('a prelude that is not whole yet asks for more', () => {
+test('an incomplete prelude asks for more bytes', () => {
   const whole = prelude(1)
   for (let length = 0; length < whole.length; length += 7) {
     expect(parsePrelude(whole.subarray(0, length))).toBeUndefined()
@@ -70,7 +70,7 @@ test('a model name that does not fit its length byte is refused', () => {
   expect(codeOf(() => formatContext({ ...context, model: 'm'.repeat(256) }))).toBe('too_large')
 })
 
-test('a request id that is shorter or longer than 16 bytes is refused: it would move what follows', () => {
+test('a request id that is not 16 bytes long is refused: it would shift the fields after it', () => {
   for (const length of [0, 15, 17, 32]) {
     const requestId = new Uint8Array(length)
     expect(codeOf(() => formatContext({ ...context, requestId }))).toBe('malformed')

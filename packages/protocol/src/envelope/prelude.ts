@@ -10,7 +10,10 @@ import {
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
 
-/** What everything in an exchange is bound to, and all that the gateway may know of a request. */
+/**
+ * The context that everything in an exchange is bound to, and all that the gateway learns about a
+ * request.
+ */
 export type RequestContext = {
   /** 16 random bytes. */
   readonly requestId: Bytes
@@ -30,9 +33,9 @@ export type WrappedRecipient = Recipient & { readonly wrappedKey: Bytes }
 export type Prelude = {
   readonly context: RequestContext
   readonly recipients: readonly WrappedRecipient[]
-  /** Bytes that the prelude took; frames follow. */
+  /** Length of the prelude in bytes; frames follow. */
   readonly length: number
-  /** Exactly as they travelled: these are what is hashed. */
+  /** Exactly as received: these bytes are hashed. */
   readonly contextBytes: Bytes
   readonly recipientBytes: Bytes
 }
@@ -44,7 +47,10 @@ export const maxRecipients = 4
 const wrappedKeyLength = 48
 /** Magic, request id, time. */
 const contextHeadLength = 4 + 16 + 8
-/** No prelude is longer: three texts of up to 255 bytes, and the most recipients. */
+/**
+ * The longest possible prelude: three texts of up to 255 bytes, and the maximum number of
+ * recipients.
+ */
 export const maxPreludeLength =
   contextHeadLength +
   3 * 256 +
@@ -54,10 +60,10 @@ const magic = encodeText('PMQ1')
 const bindingLabel = encodeText('privatemode/v1/binding\0')
 const preludeLabel = encodeText('privatemode/v1/prelude\0')
 
-/** `magic ‖ request id ‖ time ‖ method ‖ path ‖ model`, each text with its length before it. */
+/** `magic ‖ request id ‖ time ‖ method ‖ path ‖ model`, each text prefixed with its length. */
 export function formatContext(context: RequestContext): Bytes {
   if (context.requestId.length !== 16) {
-    throw new EnvelopeError('malformed', 'a request id has 16 bytes')
+    throw new EnvelopeError('malformed', 'a request id must be 16 bytes long')
   }
   const texts = [encodeText(context.method), encodeText(context.path), encodeText(context.model)]
   let length = contextHeadLength
@@ -81,7 +87,7 @@ export function formatContext(context: RequestContext): Bytes {
 /** The public part of a request's recipients, and its digest. */
 export type RecipientSet = { readonly bytes: Bytes; readonly digest: Bytes }
 
-/** `u8 count ‖ count × ( seal key id ‖ encapsulation )` and SHA-256 of it. */
+/** `u8 count ‖ count × ( seal key id ‖ encapsulation )` and its SHA-256 digest. */
 export function formatRecipients(
   provider: CryptoProvider,
   recipients: readonly Recipient[],
@@ -95,7 +101,7 @@ export function formatRecipients(
   return andThen(provider.sha256(bytes), (digest) => ({ bytes, digest }))
 }
 
-/** What wrapping keys are derived from, besides secrets: the context and all recipients. */
+/** The public input of the wrapping keys: the context and all recipients. */
 export function requestBinding(
   provider: CryptoProvider,
   contextBytes: Bytes,
@@ -104,7 +110,7 @@ export function requestBinding(
   return provider.sha256(joinBytes([bindingLabel, contextBytes, recipientsDigest]))
 }
 
-/** Covers the wrapped keys too, so that frames are bound to the prelude's last byte. */
+/** Covers the wrapped keys too, so frames are bound to the entire prelude. */
 export function preludeDigest(
   provider: CryptoProvider,
   binding: Bytes,
@@ -113,7 +119,7 @@ export function preludeDigest(
   return provider.sha256(joinBytes([preludeLabel, binding, ...wrappedKeys]))
 }
 
-/** `undefined` where more bytes are needed. Nothing here is authenticated yet. */
+/** Returns `undefined` if more bytes are needed. Nothing is authenticated yet. */
 export function parsePrelude(bytes: Bytes): Prelude | undefined {
   if (bytes.length >= 4 && !equalBytes(bytes.subarray(0, 4), magic)) {
     throw new EnvelopeError('malformed', 'not a sealed request of version 1')

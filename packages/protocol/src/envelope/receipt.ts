@@ -1,11 +1,11 @@
-/** Receipts: what a worker signs about one exchange. The gateway sees the usage and no more. */
+/** Receipts: what a worker signs about one exchange. The gateway sees only the usage. */
 import { receiptLabel } from '../fleet/usage-report.ts'
 import { encodeText, joinBytes } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
 
 export type { UsageRecord } from '../fleet/usage-report.ts'
 
-/** The part that only the client sees. The salt keeps its digest from being guessed. */
+/** The part that only the client sees. The salt prevents guessing its content from the digest. */
 export type ReceiptRest = {
   readonly request_digest: string
   readonly response_digest: string
@@ -14,7 +14,7 @@ export type ReceiptRest = {
   readonly salt: string
 }
 
-/** The receipt in the end record: base64 of exact bytes, and one signature over both parts. */
+/** The receipt in the end record: base64 of the exact bytes, and one signature over both parts. */
 export type Receipt = {
   readonly record: string
   readonly rest: string

@@ -14,7 +14,7 @@ const read = (...frames: { parts: Bytes[]; last: boolean }[]) => {
 const refused = (...frames: { parts: Bytes[]; last: boolean }[]) =>
   expect(() => read(...frames)).toThrow(expect.objectContaining({ code: 'malformed' }))
 
-test('head, data and end may share a frame or have one each', () => {
+test('head, data and end may share a frame or each have their own', () => {
   const parts = [record('head', 1), record('data', 2, 3), record('end')]
   const together = read({ parts: [...parts, new Uint8Array(9)], last: true })
   const apart = read(
@@ -24,7 +24,7 @@ test('head, data and end may share a frame or have one each', () => {
   expect(apart).toEqual(together)
 })
 
-test('records out of their order are refused', () => {
+test('records out of order are refused', () => {
   refused({ parts: [record('data', 1)], last: false })
   refused({ parts: [record('end')], last: true })
   refused({ parts: [record('head'), record('head')], last: false })
@@ -32,7 +32,7 @@ test('records out of their order are refused', () => {
   refused({ parts: [record('head'), record('end'), record('end')], last: true })
 })
 
-test('after empty data the body is whole: padding and the end may follow, data may not', () => {
+test('empty data completes the body: padding and the end may follow, data may not', () => {
   const whole = [record('head'), record('data', 1), record('data')]
   const kinds = read(
     { parts: [...whole, new Uint8Array(4)], last: false },
@@ -53,12 +53,12 @@ test('a frame has at most one data record with bytes', () => {
   expect(apart).toHaveLength(5)
 })
 
-test('the end record and the last frame go together', () => {
+test('the end record must be in the last frame, and only there', () => {
   refused({ parts: [record('head'), record('end')], last: false })
   refused({ parts: [record('head'), record('data', 1)], last: true })
 })
 
-test('a record of an unknown kind, cut or too long for its frame is refused', () => {
+test('a record that is of an unknown kind, truncated or too long for its frame is refused', () => {
   refused({ parts: [record('head'), Uint8Array.of(4, 0, 0, 0, 0)], last: false })
   const unknown = { parts: [record('head'), Uint8Array.of(255, 0, 0, 0, 0)], last: false }
   expect(() => read(unknown)).toThrow('unknown record kind')
@@ -68,7 +68,7 @@ test('a record of an unknown kind, cut or too long for its frame is refused', ()
 
 test('padding that is not zero is refused', () => {
   refused({ parts: [record('head'), Uint8Array.of(0, 0, 1)], last: false })
-  // Wherever it stands, and however the rest of the frame is aligned.
+  // At any position, and however the rest of the frame is aligned.
   for (const length of [1, 4, 5, 11, 16]) {
     for (let at = 1; at < length; at++) {
       const padding = new Uint8Array(length)

@@ -1,7 +1,7 @@
 /**
- * Records: the content of frames. One head first, then data, one end last; zeros fill up.
- * A frame has at most one data record with bytes, so a short frame cannot hold many records.
- * Empty data says that the body is whole: only zeros and the end may follow it.
+ * Records: the content of frames. First one head, then data, finally one end; zeros pad the rest. A
+ * frame has at most one data record with bytes, so a short frame cannot hold many records. An empty
+ * data record marks the body as complete: only zeros and the end may follow it.
  */
 import { readUint32, writeUint32 } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
@@ -32,7 +32,7 @@ export function recordHeader(kind: Record['kind'], length: number): Bytes {
   return header
 }
 
-/** Writes a record at an offset; returns where the next one goes. */
+/** Writes a record at an offset; returns the offset after it. */
 export function writeRecord(
   target: Bytes,
   offset: number,
@@ -45,7 +45,7 @@ export function writeRecord(
   return offset + recordOverhead + bytes.length
 }
 
-/** Reads the records of frames in order and enforces their grammar across frames. */
+/** Reads the records of frames in order and enforces their order across frames. */
 export class RecordReader {
   #state: State = 'before-head'
 
@@ -91,11 +91,12 @@ function readRecord(plaintext: Bytes, offset: number): Record {
   }
   const start = offset + recordOverhead
   const end = start + readUint32(plaintext, offset + 1)
-  if (end > plaintext.length) throw new EnvelopeError('malformed', 'a record leaves its frame')
+  if (end > plaintext.length)
+    throw new EnvelopeError('malformed', 'a record extends beyond its frame')
   return { kind, bytes: plaintext.subarray(start, end) }
 }
 
-/** Padding is most of a shaped stream: it is looked at in words. */
+/** Padding is most of a shaped stream, so it is checked a word at a time. */
 function requireZeros(plaintext: Bytes, offset: number): void {
   const { buffer, byteOffset, length } = plaintext
   const words = new DataView(buffer, byteOffset, length)

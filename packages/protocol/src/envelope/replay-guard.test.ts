@@ -31,7 +31,7 @@ test('a request is accepted once', () => {
   expect(codeOf(() => guard.accept(request(2, 10_000)))).toBe('accepted')
 })
 
-test('a request is refused when it is too old or from the future', () => {
+test('a request that is too old or from the future is refused', () => {
   const { guard } = guardAt(10_000)
   expect(codeOf(() => guard.accept(request(1, 8_999)))).toBe('stale_request')
   expect(codeOf(() => guard.accept(request(2, 10_501)))).toBe('stale_request')
@@ -50,7 +50,7 @@ test('a request is remembered for as long as it could be accepted again', () => 
   expect(codeOf(() => guard.accept(request(1, 10_500)))).toBe('stale_request')
 })
 
-test('a clock that is turned back lets no forgotten request through', () => {
+test('setting the clock back lets no forgotten request through', () => {
   const { clock, guard } = guardAt(10_000)
   guard.accept(request(1, 10_000))
   for (const now of [20_000, 30_000, 40_000]) {
@@ -61,13 +61,13 @@ test('a clock that is turned back lets no forgotten request through', () => {
   expect(codeOf(() => guard.accept(request(1, 10_000)))).toBe('stale_request')
 })
 
-test('memory is bounded: more requests than that within the window are refused', () => {
+test('memory is bounded: requests beyond the limit within the window are refused', () => {
   const { guard } = guardAt(10_000)
   for (let id = 1; id <= 4; id++) guard.accept(request(id, 10_000))
   expect(codeOf(() => guard.accept(request(5, 10_000)))).toBe('overloaded')
 })
 
-test('that a clock was turned back behind forgotten requests can be seen, and got over', () => {
+test('a clock set back behind forgotten requests is detected and can be recovered from', () => {
   const { clock, guard } = guardAt(10_000)
   for (const now of [10_000, 20_000, 30_000, 40_000]) {
     clock.now = now

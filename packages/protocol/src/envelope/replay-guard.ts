@@ -1,4 +1,4 @@
-/** Refuses requests that are old, from the future, or seen before. Its memory is bounded. */
+/** Refuses requests that are too old, from the future, or seen before. Its memory is bounded. */
 import { formatHex } from './byte-strings.ts'
 import { EnvelopeError } from './envelope-error.ts'
 import type { RequestContext } from './prelude.ts'
@@ -6,9 +6,9 @@ import type { RequestContext } from './prelude.ts'
 export type ReplayLimits = {
   /** A request older than this is refused. */
   readonly maxAgeMs: number
-  /** A request issued further ahead of this clock is refused. */
+  /** A request issued further ahead of the local clock is refused. */
   readonly maxAheadMs: number
-  /** Request ids remembered at the most. */
+  /** The maximum number of request ids to remember. */
   readonly maxRemembered: number
 }
 
@@ -21,8 +21,8 @@ export const defaultReplayLimits: ReplayLimits = {
 type Generation = { readonly ids: Set<string>; latestIssuedAtMs: number }
 
 /**
- * Remembers request ids in two generations. What is forgotten leaves a floor behind: a request
- * issued at or before it is refused for good, so that no turned-back clock lets a replay through.
+ * Remembers request ids in two generations. Forgetting a generation raises a floor: requests issued
+ * at or before it are refused for good, so setting the clock back does not let a replay through.
  */
 export class ReplayGuard {
   readonly #limits: ReplayLimits
@@ -43,7 +43,7 @@ export class ReplayGuard {
     this.#requireRecent(context.issuedAtMs, now)
     this.#turn(now)
     if (context.issuedAtMs <= this.#floorMs)
-      throw staleRequest('before requests that are forgotten')
+      throw staleRequest('before requests that are no longer remembered')
     const id = formatHex(context.requestId)
     if (this.#current.ids.has(id) || this.#previous.ids.has(id)) {
       throw new EnvelopeError('replayed', 'this request was seen before')
@@ -56,8 +56,8 @@ export class ReplayGuard {
   }
 
   /**
-   * Whether the clock was turned back behind requests that are forgotten. Then none is accepted until
-   * it is past them again; whoever cannot wait makes all keys anew, and then forgets everything.
+   * Whether the clock was set back behind forgotten requests. No request is then accepted until the
+   * clock has passed them again; to recover sooner, replace all keys and then call `forget`.
    */
   get isBehind(): boolean {
     const now = this.#now()
@@ -65,7 +65,7 @@ export class ReplayGuard {
     return this.#floorMs > now
   }
 
-  /** To be called only when no request that was sealed before can be opened any more. */
+  /** Call this only once no previously sealed request can be opened any more. */
   forget(): void {
     this.#current = newGeneration()
     this.#previous = newGeneration()

@@ -1,4 +1,7 @@
-/** The worker's side of an answer: records sealed into frames of any size, and one last frame. */
+/**
+ * The worker's side of an answer: records sealed into frames of any size, ending with one last
+ * frame.
+ */
 import { encodeText, joinBytes } from './byte-strings.ts'
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
 import { FrameSealer } from './frames.ts'
@@ -8,7 +11,7 @@ import { recordHeader } from './records.ts'
 
 export class AnswerSealer {
   readonly #frames: FrameSealer
-  /** The clear start of the answer: magic, seal key id, salt. Sent before the first frame. */
+  /** The clear-text start of the answer: magic, seal key id, salt. Sent before the first frame. */
   readonly prelude: Bytes
 
   private constructor(frames: FrameSealer, prelude: Bytes) {
@@ -28,13 +31,13 @@ export class AnswerSealer {
     return andThen(key, (aead) => new AnswerSealer(new FrameSealer(aead), prelude))
   }
 
-  /** Seals records (see `headRecord`, `dataRecord`, `endRecord`), filled with zeros to `padTo`. */
+  /** Seals records (see `headRecord`, `dataRecord`, `endRecord`), zero-padded to `padTo`. */
   seal(records: readonly Bytes[], last: boolean, padTo = 0): Eventually<Bytes> {
     return andThen(this.#frames.seal(padded(records, padTo), last), joinBytes)
   }
 }
 
-/** One buffer that begins as zeros: padding is never copied. */
+/** One buffer that starts out as zeros: padding is never copied. */
 function padded(records: readonly Bytes[], padTo: number): readonly Bytes[] {
   let length = 0
   for (const part of records) length += part.length
@@ -57,7 +60,7 @@ export function dataRecord(bytes: Bytes): Bytes[] {
   return [recordHeader('data', bytes.length), bytes]
 }
 
-/** Says that all of the body was sent: empty data. Only padding and the end may follow. */
+/** Marks the body as complete with an empty data record. Only padding and the end may follow. */
 export const wholeRecord = (): Bytes[] => [recordHeader('data', 0)]
 
 export function endRecord(receipt: Bytes): Bytes[] {

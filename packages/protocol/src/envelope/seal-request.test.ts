@@ -38,14 +38,14 @@ async function seal(body: Bytes) {
   return { sealing, frames, bytes, opened }
 }
 
-test('a short request is there at once', async () => {
+test('a short request is available in one piece', async () => {
   const { sealing, frames, bytes, opened } = await seal(new Uint8Array(100).fill(1))
   expect(frames).toHaveLength(0)
   expect(bytes.length).toBe(sealing.lengthBytes)
   expect(opened.body).toEqual(new Uint8Array(100).fill(1))
 })
 
-test('a long request begins with its prelude, and every frame is sealed when it is asked for', async () => {
+test('a long request starts with its prelude, and each frame is sealed on demand', async () => {
   const body = new Uint8Array(600_000).fill(2)
   const { sealing, frames, bytes, opened } = await seal(body)
   expect(frames).toHaveLength(3)
@@ -54,7 +54,7 @@ test('a long request begins with its prelude, and every frame is sealed when it 
   expect(opened.body).toEqual(body)
 })
 
-test('every frame before the last is at least half full, whatever the lengths', () => {
+test('every frame before the last is at least half full, for any lengths', () => {
   const headLength = fc.integer({ min: 2, max: maxFramePlaintext - 5 })
   const bodyLength = fc.integer({ min: 0, max: 4 * maxFramePlaintext })
   const near = fc.integer({ min: -20, max: 20 }).map((by) => 2 * maxFramePlaintext + by)
@@ -70,7 +70,7 @@ test('every frame before the last is at least half full, whatever the lengths', 
   )
 })
 
-test('others get a turn after every megabyte of a long request', async () => {
+test('opening a long request yields after every megabyte', async () => {
   const body = new Uint8Array(5_000_000).map((_, at) => at % 251)
   const { bytes } = await seal(body)
   const secret = () => session.secret

@@ -16,11 +16,11 @@ import {
 import { recordHeader, recordOverhead, writeRecord } from './records.ts'
 import type { Session } from './session.ts'
 
-/** What travels sealed beside the body. */
+/** What is sealed along with the body. */
 export type RequestHead = {
   /** Client headers that may leave the machine, lower case. */
   readonly headers: Readonly<{ [name: string]: string }>
-  /** The prompt-cache salt where the body has none. */
+  /** The prompt-cache salt, if the body has none. */
   readonly cache_salt?: string
   readonly shape: TrafficShape
   /** SHA-256 of the manifest that the client enforces, in hex; the receipt repeats it. */
@@ -32,13 +32,19 @@ export type SealedRequest = {
   readonly opener: AnswerOpener
 }
 
-/** A request that is sealed frame by frame while it is sent, so that a long one is never held twice. */
+/**
+ * A request that is sealed frame by frame while it is sent, so a long one is never held in memory
+ * twice.
+ */
 export type SealingRequest = {
-  /** Of the prelude and all frames. */
+  /** Total length of the prelude and all frames. */
   readonly lengthBytes: number
-  /** The prelude, and the frame where there is only one: of most requests, all there is. */
+  /** The prelude, plus the frame if there is only one: for most requests this is everything. */
   readonly first: Bytes
-  /** Seals the next frame, in pieces; `undefined` after the last. One must settle before the next. */
+  /**
+   * Seals the next frame, in pieces; `undefined` after the last. Each call must settle before the
+   * next.
+   */
   readonly next: () => Eventually<readonly Bytes[]> | undefined
   readonly opener: AnswerOpener
 }
@@ -93,7 +99,7 @@ function sealFirst(
   }
   let lengthBytes = sizeOf(prelude)
   for (const frame of frames) lengthBytes += sizeOf(frame) + frameOverhead
-  // Joining a full frame would copy a quarter of a megabyte for nothing.
+  // Joining would copy a full frame, a quarter of a megabyte, for nothing.
   if (frames.length > 1) return { lengthBytes, first: joinBytes(prelude), next, opener }
   return andThen(next() ?? [], (sealed) => {
     return { lengthBytes, first: joinBytes(prelude.concat(sealed)), next, opener }
@@ -106,7 +112,7 @@ function sizeOf(parts: readonly Bytes[]): number {
   return size
 }
 
-/** Seals what is left and joins it all. */
+/** Seals the remaining frames and joins everything. */
 export function finishRequest(sealing: SealingRequest): Eventually<Bytes> {
   const pieces = [sealing.first]
   const more = (): Eventually<Bytes> => {
@@ -125,7 +131,7 @@ export function finishRequest(sealing: SealingRequest): Eventually<Bytes> {
   return more()
 }
 
-/** Recipient sets by their first session: the same few workers are asked again and again. */
+/** Recipient sets by their first session: most requests go to the same few workers. */
 const knownSets = new WeakMap<Session, { sessions: readonly Session[]; set: RecipientSet }[]>()
 const maxKnownSets = 16
 
@@ -165,8 +171,8 @@ function isSettled<T>(values: Eventually<T>[]): values is T[] {
 }
 
 /**
- * Cuts head and body into the plaintexts of frames, padded in sum as the shape says. The end
- * record stands in the last frame; frames of padding alone may come before it.
+ * Splits head and body into the plaintexts of frames, padded in total as the shape requires. The
+ * end record is in the last frame; frames of padding only may come before it.
  */
 export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[][] {
   if (head.length + body.length <= longestSmall) return [[layOutSmall(head, body, shape)]]
@@ -188,7 +194,7 @@ export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): By
     offset += take
   }
   const target = paddedRequestLength(total + used + recordOverhead, shape)
-  // Whole frames of padding until the end record and the remaining zeros fit into one.
+  // Add whole frames of padding until the end record and the remaining zeros fit into one.
   while (target - total > maxFramePlaintext) {
     frame.push(new Uint8Array(maxFramePlaintext - used))
     used = maxFramePlaintext
@@ -200,7 +206,9 @@ export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): By
   return frames
 }
 
-/** Up to this size head, body and padding are put together at once: most requests are. */
+/**
+ * Up to this size, which covers most requests, head, body and padding are written into one buffer.
+ */
 const longestSmall = 12 * 1024
 
 function layOutSmall(head: Bytes, body: Bytes, shape: TrafficShape): Bytes {

@@ -12,7 +12,7 @@ import {
   type XWingKeyPair,
 } from './x-wing.ts'
 
-/** What a client shares with one verified worker until either's lifetime ends. */
+/** What a client shares with one verified worker until either side's lifetime ends. */
 export type Session = {
   readonly workerId: string
   readonly sealKeyId: Bytes
@@ -42,7 +42,9 @@ export async function establishSession(
 export type SealKeyPair = {
   readonly id: Bytes
   readonly publicKey: Bytes
-  /** The session secret of one encapsulation; `statementDigest` names what the client verified. */
+  /**
+   * The session secret of one encapsulation; `statementDigest` identifies what the client verified.
+   */
   openSession(encapsulation: Bytes, statementDigest: Uint8Array): Promise<Bytes>
 }
 
@@ -50,7 +52,7 @@ export async function createSealKeyPair(): Promise<SealKeyPair> {
   return sealKeyPair(await createXWingKeyPair())
 }
 
-/** The key pair of a seed: for test vectors, where keys must be reproducible. */
+/** Derives a key pair from a seed: for test vectors, where keys must be reproducible. */
 export async function deriveSealKeyPair(seed: Bytes): Promise<SealKeyPair> {
   return sealKeyPair(await createXWingKeyPair(deriveXWingSeed(seed)))
 }

@@ -34,7 +34,7 @@ function webAeadKey(key: CryptoKey): AeadKey {
           await crypto.subtle.decrypt(algorithm(nonce, aad), key, ciphertextAndTag),
         )
       } catch {
-        return undefined // WebCrypto says nothing more than that the tag does not fit
+        return undefined // WebCrypto reports only that the tag does not verify
       }
     },
   }

@@ -14,7 +14,7 @@ const published = {
   secret: 'd2df0522128f09dd8e2c92b1e905c793d8f57a54c3da25861f10bf4ca613e384',
 }
 
-test('a published encapsulation gives the published secret on both sides', async () => {
+test('the published test vector yields the published secret on both sides', async () => {
   const draws = [published.curveRandom, published.latticeRandom]
   const pair = await createXWingKeyPair(published.seed)
   const sent = await encapsulateXWing(pair.publicKey, () => draws.shift() ?? new Uint8Array())
@@ -33,7 +33,7 @@ test('encapsulations differ, and each opens to its own secret', async () => {
   expect(hex(await pair.decapsulate(one.encapsulation))).toBe(hex(one.secret))
 })
 
-test('a changed encapsulation opens to another secret, in either half', async () => {
+test('an encapsulation changed in either half opens to a different secret', async () => {
   const pair = await createXWingKeyPair()
   const { encapsulation, secret } = await encapsulateXWing(pair.publicKey)
   for (const position of [0, 1087, 1088, 1110]) {
@@ -51,7 +51,7 @@ test('a point of small order is refused on both sides', async () => {
   expect(await thrown(encapsulateXWing(weak))).toThrow()
 })
 
-test('keys, seeds and encapsulations of another length are refused', async () => {
+test('keys, seeds and encapsulations of the wrong length are refused', async () => {
   const pair = await createXWingKeyPair()
   const short = { code: 'malformed' }
   expect(await rejection(encapsulateXWing(pair.publicKey.subarray(1)))).toMatchObject(short)

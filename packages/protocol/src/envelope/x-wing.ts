@@ -5,19 +5,19 @@ import { encodeText, joinBytes } from './byte-strings.ts'
 import type { Bytes } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
 
-/** Its number in HPKE's registry. */
+/** Its KEM id in the HPKE registry. */
 export const xWingId = 0x647a
 export const xWingSeedLength = 32
 const mlKemKeyLength = 1184
 const mlKemCiphertextLength = 1088
 const x25519Length = 32
 
-/** Draws random bytes; the platform's generator unless told. */
+/** Draws random bytes; defaults to the platform's generator. */
 export type DrawRandom = (length: number) => Bytes
 
 export type XWingKeyPair = {
   readonly publicKey: Bytes
-  /** The shared secret in an encapsulation; a changed one gives another secret. */
+  /** The shared secret of an encapsulation; a modified one yields a different secret. */
   decapsulate(encapsulation: Bytes): Promise<Bytes>
 }
 
@@ -40,7 +40,7 @@ export async function encapsulateXWing(
   }
 }
 
-/** expandDecapsulationKey (section 5.2): 32 bytes make both key pairs. */
+/** expandDecapsulationKey (section 5.2): 32 bytes expand to both key pairs. */
 export async function createXWingKeyPair(
   seed: Bytes = platformRandom(xWingSeedLength),
 ): Promise<XWingKeyPair> {
@@ -64,7 +64,7 @@ export async function createXWingKeyPair(
 
 const label = encodeText('\\.//^\\')
 
-/** Combiner (section 5.3). ML-KEM's ciphertext may be left out: its secret already binds it. */
+/** Combiner (section 5.3). ML-KEM's ciphertext may be omitted: its secret already binds it. */
 function combine(
   mlKemSecret: Uint8Array,
   x25519Secret: Bytes,
@@ -76,7 +76,7 @@ function combine(
 }
 
 const basePoint = Uint8Array.of(9, ...new Uint8Array(31))
-// RFC 8410: a private key of X25519 is these bytes of DER, then the scalar.
+// RFC 8410: an X25519 private key in PKCS #8 is this DER prefix followed by the scalar.
 const pkcs8 = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 110, 4, 34, 4, 32)
 
 function importScalar(scalar: Bytes): Promise<CryptoKey> {

@@ -1,4 +1,6 @@
-/** What the admin API answers: times are ISO 8601, and `null` means no limit or not yet. */
+/**
+ * Response types of the admin API: times are ISO 8601, and `null` means "no limit" or "not yet".
+ */
 
 export type Limits = {
   readonly requests_per_minute: number | null
@@ -16,7 +18,7 @@ export type Key = {
   readonly created_at: string
   readonly rotated_at: string | null
   readonly expires_at: string | null
-  /** The expiry that an admin set: members can bring it forward only. */
+  /** The expiry set by an admin: members can only move it earlier. */
   readonly latest_expiry: string | null
   readonly revoked_at: string | null
   readonly last_used_at: string | null
@@ -48,7 +50,7 @@ export type Invitation = {
   readonly account_id: string
   readonly role: Role
   readonly email: string | null
-  /** Set where it gives an existing member a new password. */
+  /** Set if it resets the password of an existing member. */
   readonly member_id: string | null
   /** Null for the operator token. */
   readonly created_by: string | null
@@ -56,7 +58,7 @@ export type Invitation = {
   readonly expires_at: string
 }
 
-/** The link itself is in one answer only. */
+/** The link itself appears in one response only. */
 export type IssuedInvitation = Invitation & { readonly url: string }
 
 /** An entry of the audit log. */
@@ -65,15 +67,15 @@ export type AuditEntry = {
   readonly at: string
   readonly action: string
   readonly account_id: string | null
-  /** A member, `operator`, or null for somebody who is not signed in. */
+  /** A member, `operator`, or null for a client that is not signed in. */
   readonly actor_id: string | null
   readonly actor_name: string | null
   readonly subject_id: string | null
   readonly subject_name: string
   readonly details: Readonly<Record<string, unknown>>
-  /** Null for operators of the deployment, to others. */
+  /** Null for operators of the deployment, when shown to others. */
   readonly address: string | null
-  /** How often it happened until `last_at`. */
+  /** How often it happened, up to `last_at`. */
   readonly times: number
   readonly last_at: string
 }
@@ -85,10 +87,10 @@ export type Account = {
   readonly created_at: string
   readonly disabled_at: string | null
   readonly limits: Limits
-  /** Of all keys of one member together. */
+  /** For all keys of one member combined. */
   readonly member_limits: Limits
   readonly member_key_days: number | null
-  /** Addresses in these are for members of this account only. */
+  /** Addresses in these domains are reserved for members of this account. */
   readonly email_domains: readonly string[]
 }
 
@@ -112,9 +114,9 @@ export type Worker = {
   readonly lease_until: string
 }
 
-/** What draining a worker leaves. */
+/** What remains after draining a worker. */
 export type DrainEffect = {
-  /** Machines that still serve. */
+  /** Machines that still serve requests. */
   readonly remaining: number
   /** Models that no other machine serves. */
   readonly unserved_models: readonly string[]

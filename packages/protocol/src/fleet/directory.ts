@@ -1,4 +1,7 @@
-/** Which workers and models there are, as the gateway tells clients. It is a hint: clients verify each worker. */
+/**
+ * The workers and models that the gateway lists for clients. It is a hint: clients verify each
+ * worker.
+ */
 import type { ModelObject } from '../api/index.ts'
 
 export type Directory = {

@@ -1,4 +1,7 @@
-/** The contract between the machines of a deployment and its clients: every path, header and shape once. */
+/**
+ * The contract between the machines of a deployment and its clients: every path, header and shape,
+ * once.
+ */
 export type {
   Account,
   AuditEntry,

@@ -1,9 +1,9 @@
-/** What a worker says about itself to be listed, and what the registry answers. */
+/** What a worker sends to be listed, and what the registry replies. */
 import type { ModelObject } from '../api/index.ts'
 
 /** The body of `PUT registry/workers/{id}`. */
 export type RegistrationBody = {
-  /** Origin at which gateways reach the worker. */
+  /** The origin where gateways reach the worker. */
   readonly url: string
   readonly models: readonly ModelObject[]
   readonly seal_key_id: string
@@ -11,32 +11,34 @@ export type RegistrationBody = {
   readonly receipt_key: string
   /** Base64 of the key that authenticates relayed requests; see `relayed-request.ts`. */
   readonly relay_key: string
-  /** Requests that the worker takes at once. */
+  /** How many requests the worker handles concurrently. */
   readonly capacity: number
   readonly active: number
   readonly draining: boolean
 }
 
 export type RegistrationAnswer = {
-  /** The worker is gone unless it renews within this time. */
+  /** The worker is delisted unless it renews within this time. */
   readonly lease_seconds: number
-  /** Whether the operator wants no new requests to go to the worker. */
+  /** Whether the operator wants the worker to receive no new requests. */
   readonly drain: boolean
 }
 
-/** The answer to `DELETE registry/workers/{id}`. */
+/** The response to `DELETE registry/workers/{id}`. */
 export type LeavingAnswer = {
   readonly left: true
-  /** So long other gateways may still send requests: the worker should take them. */
+  /** Other gateways may still send requests for this long: the worker should keep serving them. */
   readonly linger_seconds: number
 }
 
-/** A renewal that is lost is followed by another before the lease ends. */
+/** If one renewal is lost, another follows before the lease ends. */
 const renewalsPerLease = 3
 const longestRenewMs = 2_000
 const shortestRenewMs = 100
 
-/** How long after one renewal a worker makes the next. `undefined` is a lease that it does not know yet. */
+/**
+ * How long a worker waits between renewals; `undefined` means that it does not know its lease yet.
+ */
 export function renewAfterMs(leaseSeconds: number | undefined): number {
   if (leaseSeconds === undefined || !(leaseSeconds > 0)) return longestRenewMs
   const dueMs = (1000 * leaseSeconds) / renewalsPerLease

@@ -1,4 +1,7 @@
-/** What a sealed request shows on its way: its media type and headers, and the shapes they must have. */
+/**
+ * What a sealed request reveals in transit: its media type and headers, and the syntax they must
+ * have.
+ */
 export const sealedMediaType = 'application/privatemode-sealed'
 
 /** Headers of a client's sealed request; all but the candidates are sealed as well. */
@@ -6,19 +9,19 @@ export const sealedHeaders = {
   requestId: 'privatemode-request-id',
   model: 'privatemode-model',
   path: 'privatemode-path',
-  /** Ids of the candidates in the client's order of preference, with commas between them. */
+  /** Ids of the candidates in the client's order of preference, separated by commas. */
   workers: 'privatemode-workers',
 } as const
 
 export const requestIdShape = /^[0-9a-f]{32}$/
 export const modelShape = /^[\x21-\x7e]{1,256}$/
-/** The endpoint inside, such as `/v1/chat/completions`. */
+/** The endpoint of the sealed request, such as `/v1/chat/completions`. */
 export const endpointShape = /^\/v1\/[a-z0-9_/-]{1,64}$/
 export const maxCandidates = 8
 
 const workerIdShape = /^[A-Za-z0-9_-]{1,80}$/
 
-/** A worker id that is safe in a path, a header and a log line. */
+/** Whether a worker id is safe in a path, a header and a log line. */
 export function isWorkerId(text: string): boolean {
   return workerIdShape.test(text)
 }

@@ -1,14 +1,17 @@
-/** What a worker reports of a request: the signed record that is billed, and that the client's receipt has as well. */
+/**
+ * What a worker reports about a request: the signed record that is billed, and that also appears in
+ * the client's receipt.
+ */
 
-/** The part that meters: it goes to the gateway and to the client, byte for byte the same. */
+/** The metered part: the gateway and the client receive it byte for byte the same. */
 export type UsageRecord = {
   readonly version: 2
-  /** The gateway's own number of the request, which the bill goes by; see `relayed-request.ts`. */
+  /** The gateway's own id of the request, which billing relies on; see `relayed-request.ts`. */
   readonly admission: string
-  /** The client's number of the request: for its own books, never for the bill. */
+  /** The client's id of the request: for the client's own records, never for billing. */
   readonly request_id: string
   readonly worker_id: string
-  /** The gateway's opaque name of the API key. */
+  /** The gateway's opaque reference to the API key. */
   readonly key_ref: string
   readonly model: string
   readonly path: string
@@ -21,10 +24,13 @@ export type UsageRecord = {
   readonly duration_ms: number
 }
 
-/** The record's exact bytes in base64, and a signature over them and over the digest of what only the client sees. */
+/**
+ * The record's exact bytes in base64, and a signature over them and over the digest of the part
+ * that only the client sees.
+ */
 export type SignedUsage = {
   readonly record: string
-  /** Hex of SHA-256. */
+  /** SHA-256 in hex. */
   readonly rest_digest: string
   /** Base64 of an Ed25519 signature over `receiptLabel` ‖ SHA-256(record) ‖ `rest_digest`. */
   readonly signature: string
@@ -35,5 +41,5 @@ export const receiptLabel = 'privatemode/v1/receipt\0'
 /** The body of `POST registry/usage`. */
 export type UsageReport = { readonly records: readonly SignedUsage[] }
 
-/** Records in one report at most. */
+/** The maximum number of records in one report. */
 export const maxUsageRecords = 1_000

@@ -20,7 +20,7 @@ function ask(respond: (init: RequestInit) => Response | Promise<Response>, timeo
   return httpProbe({ ...target, timeoutMs })
 }
 
-test('it reads the counts, and asks for one token under the salt and the key', async () => {
+test('reads the counts, and requests one token with the salt and the key', async () => {
   const sent: RequestInit[] = []
   const asked = ask((init) => {
     sent.push(init)
@@ -36,9 +36,9 @@ test('it reads the counts, and asks for one token under the salt and the key', a
   expect(keys).toEqual(['Bearer k1', 'Bearer k2'])
 })
 
-test('the first token is the first text or the end, not the role that came before the prompt was read', async () => {
+test('the first token is the first text or the end, not the role sent before the prompt was processed', async () => {
   for (const first of [word, end]) {
-    // Made when it is asked for: a body that is older than the request may have passed its pause.
+    // Created on demand: a body older than the request might already be past its pause.
     const body = () =>
       new ReadableStream<Uint8Array>({
         async start(controller) {
@@ -58,7 +58,7 @@ test.each([
   ['a refusal', () => Response.json({ error: { code: 'invalid_api_key' } }, { status: 401 }), 401],
   ['an error event', () => new Response(events(role, { error: { message: 'it broke' } })), 502],
   ['no token', () => new Response(events(role, '[DONE]')), 502],
-  ['what is no JSON', () => new Response(events('secret words')), 502],
+  ['an event that is not JSON', () => new Response(events('secret words')), 502],
   ['no end', () => new Response('data: {}\n\n'.repeat(200_000)), 502],
   ['no connection', () => Promise.reject(new TypeError('secret words')), 502],
 ])('%s is an error that quotes nothing', async (_name, respond, status) => {
@@ -67,7 +67,7 @@ test.each([
   expect(failure.message).not.toContain('secret')
 })
 
-test('silence is given up, and an abort is what the caller made it', async () => {
+test('a silent backend times out, and an abort keeps the caller’s reason', async () => {
   const never = (init: RequestInit) =>
     new Promise<Response>((_resolve, reject) => {
       init.signal?.addEventListener('abort', () => reject(init.signal?.reason))

@@ -1,18 +1,21 @@
-/** One probe: asks for a single token and sees when it comes and what the backend says of its cache. */
+/**
+ * One probe: requests a single token, and records when it arrives and what the backend reports
+ * about its cache.
+ */
 import { ApiError, parseRelayError, SseDecoder } from '@privatemode/protocol/api'
 import type { Observation } from './judge-caches.ts'
 
 export type Probe = {
   readonly prompt: string
   readonly salt: string | undefined
-  /** Asks under the second API key. */
+  /** Uses the second API key. */
   readonly otherKey: boolean
 }
 
 export type AskProbe = (probe: Probe, signal: AbortSignal) => Promise<Observation>
 
 export type ProbeTarget = {
-  /** Such as `http://127.0.0.1:8080`. */
+  /** For example `http://127.0.0.1:8080`. */
   readonly url: string
   readonly model: string
   readonly apiKey: string | undefined
@@ -24,7 +27,7 @@ export type ProbeTarget = {
 const maxErrorCharacters = 64 * 1024
 const maxStreamBytes = 1024 * 1024
 
-/** Probes an OpenAI-compatible address; failures are an `ApiError` and never quote a prompt or a salt. */
+/** Probes an OpenAI-compatible endpoint; failures are an `ApiError` and never quote a prompt or a salt. */
 export function httpProbe(target: ProbeTarget): AskProbe {
   const { url, model, timeoutMs = 120_000 } = target
   const address = `${url.replace(/\/+$/, '')}/v1/chat/completions`
@@ -100,12 +103,12 @@ function parseChunk(data: string): Chunk | undefined {
   try {
     return JSON.parse(data)
   } catch {
-    // No cause: the platform's message would quote the answer.
+    // No `cause`: the platform's message would quote the answer.
     throw new ApiError('upstream_error', 'an event of the stream is not JSON')
   }
 }
 
-/** A chunk that only names the role may come before the prompt was read; an end never does. */
+/** A chunk with only the role may arrive before the prompt was processed; an end never does. */
 function hasToken({ delta, finish_reason }: Choice): boolean {
   if (typeof finish_reason === 'string') return true
   return Object.entries(delta ?? {}).some(

@@ -1,4 +1,4 @@
-/** The cache canary: probes whether a backend keeps the prompt caches of different salts apart. */
+/** The cache canary: probes whether a backend keeps the prompt caches of different salts separate. */
 export { type AskProbe, httpProbe, type Probe, type ProbeTarget } from './cache-probe.ts'
 export {
   type Comparison,

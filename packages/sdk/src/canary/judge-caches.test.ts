@@ -6,16 +6,16 @@ const kinds = ['sameSalt', 'otherSalt', 'newSalted', 'noSalt', 'newUnsalted', 's
 type Kind = (typeof kinds)[number]
 
 type Backend = {
-  /** Kinds whose prompt the cache truly has. */
+  /** Kinds whose prompt is actually cached. */
   readonly cached: readonly Kind[]
-  /** Kinds that report hits; without a list nothing is reported. */
+  /** Kinds that report hits; without a list, nothing is reported. */
   readonly reported?: readonly Kind[]
   readonly prefillMs: number
   readonly noise: (random: () => number) => number
 }
 
 const quiet = (random: () => number) => random() * 4
-/** Most answers are quick, some wait very long. */
+/** Most answers are fast, some wait very long. */
 const heavy = (random: () => number) => 20 * (1 / Math.max(1e-3, random()) ** 0.7 - 1)
 
 const isolating: Backend = {
@@ -26,7 +26,7 @@ const isolating: Backend = {
 }
 const { reported: _, ...unreported } = isolating
 
-/** What probes would see; the machine also grows slower or faster from round to round. */
+/** What probes would observe; the machine also slows down or speeds up from round to round. */
 function simulate(backend: Backend, random: () => number, rounds = 16): Observations {
   const seen: Partial<Record<ProbeKind, Observation[]>> = {}
   for (const kind of kinds) seen[kind] = []
@@ -64,7 +64,7 @@ describe('verdicts', () => {
     expect(verdictOf({ ...unreported, cached })).toEqual(['shares', 'times'])
   })
 
-  test('a backend that shares and reports as if it did not', () => {
+  test('a backend that shares but reports that it does not', () => {
     const cached = [...kinds].filter((kind) => !kind.startsWith('new'))
     expect(verdictOf({ ...isolating, cached })).toEqual(['shares', 'times'])
   })
@@ -76,7 +76,7 @@ describe('verdicts', () => {
     expect(judgeCaches({ ...seen, otherSalt }).verdict).toBe('shares')
   })
 
-  test('requests without a salt that share, where they must not and where they may', () => {
+  test('requests without a salt that share, when they must not and when they may', () => {
     const cached: Kind[] = [...isolating.cached, 'noSalt']
     const seen = simulate(
       { ...isolating, cached, reported: ['sameSalt', 'noSalt'] },
@@ -87,7 +87,7 @@ describe('verdicts', () => {
     expect(judgeCaches(seen, 'either').verdict).toBe('isolates')
   })
 
-  test('a second key that finds what the first one sent is an alarm', () => {
+  test('a second key that hits what the first one sent is an alarm', () => {
     const seen = simulate(unreported, seededShare(1))
     const keys = { otherKey: seen.sameSalt!, newOtherKey: seen.newSalted! }
     expect(judgeCaches({ ...seen, ...keys }).verdict).toBe('shares')
@@ -100,18 +100,18 @@ describe('verdicts', () => {
     expect(verdictOf(nothing)).toEqual(['caches-nothing', 'times'])
   })
 
-  test('reports of hits for new prompts are no evidence', () => {
+  test('reported hits for new prompts are not evidence', () => {
     expect(verdictOf({ ...isolating, reported: kinds })).toEqual(['isolates', 'times'])
     expect(verdictOf({ ...isolating, cached: ['short'], reported: kinds })[0]).toBe(
       'caches-nothing',
     )
   })
 
-  test('reports that the times deny are not believed', () => {
+  test('reports contradicted by the timings are not believed', () => {
     expect(verdictOf({ ...isolating, cached: ['short'] })[0]).toBe('cannot-tell')
   })
 
-  test('reports of isolation that the times doubt, but do not refute, are not believed', () => {
+  test('reports of isolation that the timings cast doubt on, without refuting them, are not believed', () => {
     const seen = simulate(isolating, seededShare(1))
     const otherSalt = seen.otherSalt!.map((one, round) =>
       round < 9 ? { ...one, firstTokenMs: seen.sameSalt![round]!.firstTokenMs } : one,
@@ -121,12 +121,12 @@ describe('verdicts', () => {
     expect(comparisons[1]!.sharedByTimes).toBe(false)
   })
 
-  test('where times say nothing the reports decide, and without them nothing does', () => {
+  test('if timings are inconclusive, the reports decide; without reports there is no verdict', () => {
     expect(verdictOf({ ...isolating, prefillMs: 2 })).toEqual(['isolates', 'reports'])
     expect(verdictOf({ ...unreported, prefillMs: 2 })[0]).toBe('cannot-tell')
   })
 
-  test('too few rounds end in no verdict from times', () => {
+  test('too few rounds yield no verdict from timings', () => {
     expect(verdictOf(unreported, 5)[0]).toBe('cannot-tell')
   })
 })
@@ -152,7 +152,7 @@ describe('chances', () => {
     }
   })
 
-  test('a sharing backend is found out in nearly every run, and never said to isolate', () => {
+  test('a sharing backend is detected in nearly every run, and never reported to isolate', () => {
     const cached = [...kinds].filter((kind) => !kind.startsWith('new'))
     const shared = { ...unreported, cached, noise: quiet }
     expect(count(shared, 'shares')).toBeGreaterThan(runs * 0.98)

@@ -1,17 +1,18 @@
-/** Judges from what probes saw whether a backend keeps prompt caches apart: pure, so that it can be simulated. */
+/** Judges from probe results whether a backend keeps prompt caches separate; pure, so it can be simulated. */
 import { chanceOfSmaller, median } from './paired-test.ts'
 
-/** What one probe saw. */
+/** The result of one probe. */
 export type Observation = {
   readonly firstTokenMs: number
   readonly promptTokens: number | undefined
-  /** As the backend reports it; `undefined` where it reports nothing. */
+  /** As reported by the backend; `undefined` if it reports nothing. */
   readonly cachedTokens: number | undefined
 }
 
 /**
- * What is asked once in every round, in random order. `new` is a prompt that nobody has sent before: what a repeated
- * prompt costs where nothing is shared. `short` is a prompt of a few words: what a cache could at best save.
+ * The probes made once per round, in random order. `new` is a prompt never sent before: the cost of
+ * a repeated prompt if nothing is shared. `short` is a prompt of a few words: the most a cache
+ * could save.
  */
 export type ProbeKind =
   | 'sameSalt'
@@ -23,13 +24,14 @@ export type ProbeKind =
   | 'newOtherKey'
   | 'short'
 
-/** One list for each kind that was asked, round by round, all of one length. */
+/** One list for each kind that was probed, round by round, all of the same length. */
 export type Observations = Readonly<Partial<Record<ProbeKind, readonly Observation[]>>>
 
+/** Whether two requests without a salt should share a cache. */
 export type Expectation = 'shared' | 'apart' | 'either'
 
 export type Verdict =
-  /** Shared where the salt is the same, and nowhere else. */
+  /** Shared if the salt is the same, and nowhere else. */
   | 'isolates'
   /** Shared where it must not be: an alarm. */
   | 'shares'
@@ -39,14 +41,14 @@ export type Verdict =
 export type Comparison = {
   readonly probe: ProbeKind
   readonly expected: Expectation
-  /** Probes that reported more cached tokens than any prompt that was never sent before. */
+  /** Probes that reported more cached tokens than any prompt never sent before. */
   readonly hits: number
   readonly of: number
   readonly medianMs: number
   readonly newPromptMedianMs: number
-  /** The chance that times so much shorter than those of new prompts mean nothing. */
+  /** The probability of timings this much shorter than those of new prompts arising by chance. */
   readonly chance: number
-  /** The part of a new prompt's extra time that was saved: 0 as new, 1 as quick as a short prompt. */
+  /** The fraction of a new prompt's extra time that was saved: 0 like a new prompt, 1 like a short one. */
   readonly saved: number
   readonly sharedByReports: boolean
   readonly sharedByTimes: boolean
@@ -54,19 +56,19 @@ export type Comparison = {
 
 export type Judgement = {
   readonly verdict: Verdict
-  /** What the verdict rests on; reports are the backend's own word, times are not. */
+  /** What the verdict is based on; reports are the backend's own claim, timings are not. */
   readonly basis: 'reports and times' | 'reports' | 'times' | 'nothing'
-  /** Whether long and short prompts differ so clearly that a hit would have shown in the times. */
+  /** Whether long and short prompts differ clearly enough that a hit would have shown in the timings. */
   readonly timesCanTell: boolean
   readonly comparisons: readonly Comparison[]
   readonly reason: string
 }
 
-/** A difference in times counts below this chance of being none. */
+/** A difference in timings is significant below this probability. */
 export const significance = 0.001
-/** Below this chance, reports that say otherwise are not believed either. */
+/** Below this probability, contradicting reports are not believed either. */
 const doubt = 0.01
-/** A smaller part of what a cache could save is not taken for a hit, however certain. */
+/** A smaller fraction of what a cache could save is not considered a hit, however significant. */
 const leastSaved = 0.2
 
 const controls: readonly (readonly [ProbeKind, ProbeKind])[] = [
@@ -76,7 +78,7 @@ const controls: readonly (readonly [ProbeKind, ProbeKind])[] = [
   ['otherKey', 'newOtherKey'],
 ]
 
-/** `noSalt` says what is expected of two requests without a salt. */
+/** `noSalt` is what two requests without a salt are expected to do. */
 export function judgeCaches(seen: Observations, noSalt: Expectation = 'apart'): Judgement {
   const timesCanTell = isFaster(seen, 'short', 'newSalted')
   const expectations: Partial<Record<ProbeKind, Expectation>> = { sameSalt: 'shared', noSalt }
@@ -114,7 +116,7 @@ function compare(
   }
 }
 
-/** Who reports hits for prompts that nobody has sent reports nothing. */
+/** A backend that reports hits for prompts never sent before has no usable reports. */
 function areReportsSound(fresh: readonly Observation[], floor: number): boolean {
   return fresh.every(({ promptTokens }) => promptTokens !== undefined && floor < promptTokens / 2)
 }
@@ -134,10 +136,10 @@ function decide(
     return {
       verdict: 'shares',
       basis: basisOf(leaks),
-      reason: `shared where it must not: ${names}`,
+      reason: `shared where it must not be: ${names}`,
     }
   }
-  if (same === undefined) return unclear('same salts were not compared')
+  if (same === undefined) return unclear('no requests with the same salt were compared')
   const apart = forbidden.every(({ probe }) => isFaster(seen, 'sameSalt', probe))
   if (same.sharedByTimes && apart) {
     const reason = 'the same salt is quicker than a new prompt, everything else is not'
@@ -145,28 +147,30 @@ function decide(
   }
   const deniedByTimes = timesCanTell && !same.sharedByTimes && isFaster(seen, 'short', 'sameSalt')
   if (same.sharedByReports) {
-    // Several machines may serve: then some of the same salts miss, and the times say little.
+    // If several machines serve, some requests with the same salt miss, and timings say little.
     if (deniedByTimes && same.hits === same.of) {
-      return unclear('hits are reported that the times deny')
+      return unclear('the timings contradict the reported hits')
     }
     const isDoubtful = forbidden.some((one) => one.chance <= doubt && one.saved >= leastSaved)
     if (timesCanTell && isDoubtful) {
-      return unclear('times suggest sharing that the reports deny: more rounds')
+      return unclear('the timings suggest sharing, the reports do not; run more rounds')
     }
     return {
       verdict: 'isolates',
       basis: 'reports',
-      reason: 'hits are reported for the same salt alone; the times do not confirm it',
+      reason: 'hits are reported for the same salt only; the timings do not confirm it',
     }
   }
   if (same.sharedByTimes) {
-    return unclear('the same salt is quicker, but whether only it is cannot be told: more rounds')
+    return unclear('the same salt is quicker, but others may be too; run more rounds')
   }
   if (deniedByTimes) {
     const reason = 'the same salt takes as long as a new prompt'
     return { verdict: 'caches-nothing', basis: 'times', reason }
   }
-  return unclear('no hits are reported and the times are too alike: longer prompts or more rounds')
+  return unclear(
+    'no hits are reported and the timings are too similar; use longer prompts or more rounds',
+  )
 }
 
 function basisOf(shared: readonly Comparison[]): Judgement['basis'] {

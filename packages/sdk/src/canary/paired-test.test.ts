@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { chanceOfSmaller, median } from './paired-test.ts'
 
-test('pairs that all differ in one direction have the smallest chance there is', () => {
+test('pairs that all differ in one direction have the smallest possible probability', () => {
   const [quick, slow] = [
     [1, 2, 3, 4, 5],
     [11, 12, 13, 14, 15],
@@ -10,11 +10,11 @@ test('pairs that all differ in one direction have the smallest chance there is',
   expect(chanceOfSmaller(slow, quick)).toBe(1)
 })
 
-test('equal values say nothing', () => {
+test('equal values are no evidence', () => {
   expect(chanceOfSmaller([5, 5, 5], [5, 5, 5])).toBe(1)
 })
 
-test('it is the share of all swaps that are as clear, counted one by one', () => {
+test('the result equals the share of all swaps that are as extreme, counted one by one', () => {
   const [a, b] = [
     [3, 9, 1, 7, 7, 2, 30],
     [4, 8, 5, 7, 11, 6, 3],
@@ -37,12 +37,12 @@ test('one stalled request does not hide what the others show', () => {
   expect(chanceOfSmaller(quick, slow)).toBeLessThan(0.001)
 })
 
-test('what is no pair is refused', () => {
-  expect(() => chanceOfSmaller([1], [1, 2])).toThrow('make no pairs')
-  expect(() => chanceOfSmaller([], [])).toThrow('make no pairs')
+test('samples that do not pair up are refused', () => {
+  expect(() => chanceOfSmaller([1], [1, 2])).toThrow('do not form pairs')
+  expect(() => chanceOfSmaller([], [])).toThrow('do not form pairs')
 })
 
-test('the median of an even count lies between the middle two', () => {
+test('the median of an even count is the mean of the middle two', () => {
   expect(median([4, 1, 3, 2])).toBe(2.5)
   expect(median([9, 1, 5])).toBe(5)
 })

@@ -1,21 +1,23 @@
-/** An exact test of whether one of two paired samples is the smaller one. */
+/** An exact test of whether one of two paired samples is smaller. */
 
 /**
- * The chance of a result at least this clear where the two values of each pair come from one distribution.
+ * The probability of a result at least this extreme if both values of each pair come from the same
+ * distribution.
  *
- * All values are ranked together; then the values of each pair are swapped or not, in every combination, and those
- * are counted in which `smaller` is as far below `larger` as it was seen to be. Nothing is assumed about the
- * distribution or about drift from pair to pair; ranks keep one stalled request from deciding.
+ * All values are ranked together; then the values of each pair are swapped or not, in every
+ * combination, and the combinations are counted in which `smaller` is as far below `larger` as
+ * observed. Nothing is assumed about the distribution or about drift from pair to pair; ranks keep
+ * one stalled request from deciding the result.
  */
 export function chanceOfSmaller(smaller: readonly number[], larger: readonly number[]): number {
   if (smaller.length !== larger.length || smaller.length === 0) {
-    throw new RangeError(`${smaller.length} and ${larger.length} values make no pairs`)
+    throw new RangeError(`${smaller.length} and ${larger.length} values do not form pairs`)
   }
   const ranks = doubledRanks([...smaller, ...larger])
   const gaps = smaller.map((_, pair) => (ranks[smaller.length + pair] ?? 0) - (ranks[pair] ?? 0))
   const seen = gaps.reduce((sum, gap) => sum + gap, 0)
   const farthest = gaps.reduce((sum, gap) => sum + Math.abs(gap), 0)
-  // chances[farthest + sum] is the chance of that sum after the pairs so far.
+  // chances[farthest + sum] is the probability of that sum after the pairs so far.
   let chances = new Float64Array(2 * farthest + 1)
   chances[farthest] = 1
   let reach = 0
@@ -34,7 +36,7 @@ export function chanceOfSmaller(smaller: readonly number[], larger: readonly num
   return Math.min(1, asClear)
 }
 
-/** Equal values share the mean of their ranks; doubled, so that sums of ranks stay whole. */
+/** Equal values share the mean of their ranks; ranks are doubled so that sums stay integers. */
 function doubledRanks(values: readonly number[]): number[] {
   const order = values.map((_, index) => index).sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0))
   const ranks = values.map(() => 0)

@@ -4,14 +4,14 @@ import { rejection } from '../../../../test/rejection.ts'
 import type { AskProbe, Probe } from './cache-probe.ts'
 import { runCanary } from './run-canary.ts'
 
-/** A backend with a cache of its own kind; its times are made up, so that no machine plays a part. */
+/** A backend with a custom cache; its timings are simulated, so the test machine has no influence. */
 function backend(shares: (run: number) => boolean): AskProbe {
   const known = new Set<string>()
   let longs = 0
   return async ({ prompt, salt }: Probe) => {
     const isLong = prompt.length > 100
     if (isLong) longs++
-    const run = longs <= 1 + 16 * 8 ? 0 : 1 // one warm-up, then 8 long prompts a round
+    const run = longs <= 1 + 16 * 8 ? 0 : 1 // one warm-up, then 8 long prompts per round
     const own = `${salt ?? Math.random()} ${prompt}`
     const isHit = known.has(own) || (shares(run) && known.has(prompt))
     known.add(own).add(prompt)
@@ -20,24 +20,24 @@ function backend(shares: (run: number) => boolean): AskProbe {
   }
 }
 
-describe('an alarm from times alone', () => {
-  test('is raised where a second look confirms it', async () => {
+describe('an alarm from timings alone', () => {
+  test('is raised if a second run confirms it', async () => {
     const report = await runCanary({ ask: backend(() => true) })
     expect(report).toMatchObject({ verdict: 'shares', basis: 'times', wasRepeated: true })
   })
 
-  test('is not raised where a second look does not', async () => {
+  test('is not raised if a second run does not confirm it', async () => {
     const report = await runCanary({ ask: backend((run) => run === 0) })
     expect(report).toMatchObject({ verdict: 'cannot-tell', wasRepeated: true })
   })
 
-  test('is not looked for where there is none', async () => {
+  test('causes no second run if there is none', async () => {
     const report = await runCanary({ ask: backend(() => false) })
     expect(report).toMatchObject({ verdict: 'isolates', basis: 'times', wasRepeated: false })
   })
 })
 
-test('what is asked first and in which order differs from round to round', async () => {
+test('the order of probes differs from round to round', async () => {
   const asked: string[] = []
   const ask: AskProbe = async ({ salt, prompt }) => {
     asked.push(`${salt === undefined} ${prompt.length > 100}`)
@@ -48,7 +48,7 @@ test('what is asked first and in which order differs from round to round', async
   expect(new Set(rounds).size).toBeGreaterThan(5)
 })
 
-test('a busy backend is waited for as it asks; another refusal ends the run', async () => {
+test('a busy backend is retried after the delay it requests; any other refusal ends the run', async () => {
   let refusals = 0
   const good = backend(() => false)
   const busy: AskProbe = async (probe, signal) => {

@@ -1,4 +1,4 @@
-/** Runs the cache canary: paired probes in random order with text that nobody has sent, then the judgement. */
+/** Runs the cache canary: paired probes in random order with fresh random text, then the judgement. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { AskProbe, Probe } from './cache-probe.ts'
 import {
@@ -10,9 +10,10 @@ import {
   type ProbeKind,
 } from './judge-caches.ts'
 
+/** Options of {@link runCanary}. */
 export type CanaryOptions = {
   readonly ask: AskProbe
-  /** Each asks everything once. At least 10, or no difference in times can be clear. */
+  /** Each round sends every probe once. At least 10, or no difference in timings can be significant. */
   readonly rounds?: number
   /** Random words of a long prompt; halved until the prompt fits the model. */
   readonly words?: number
@@ -28,7 +29,7 @@ export type CanaryReport = Judgement & {
   readonly rounds: number
   readonly words: number
   readonly promptTokens: number | undefined
-  /** A finding that rests on times alone is looked for a second time, with new prompts. */
+  /** Whether a finding based on timings alone was checked a second time, with new prompts. */
   readonly wasRepeated: boolean
 }
 
@@ -37,7 +38,7 @@ const fewestWords = 25
 const maxWaitSeconds = 30
 const maxTries = 5
 
-/** Throws an `ApiError` where the probes could not be made. */
+/** Throws an `ApiError` if the probes could not be made. */
 export async function runCanary(options: CanaryOptions): Promise<CanaryReport> {
   const { rounds = canaryDefaults.rounds, noSalt = 'apart' } = options
   const words = await warmUp(options)
@@ -53,11 +54,11 @@ export async function runCanary(options: CanaryOptions): Promise<CanaryReport> {
   if (again === undefined || again.judgement.verdict === 'shares') {
     return { ...(again ?? first).judgement, ...run }
   }
-  const reason = 'shared prompts showed in the times once, and not when it was repeated'
+  const reason = 'the timings showed sharing once, but not in a second run'
   return { ...again.judgement, verdict: 'cannot-tell', basis: 'nothing', reason, ...run }
 }
 
-/** Opens connections, loads what is loaded lazily, and finds a length that the model takes. */
+/** Opens connections, triggers lazy loading, and finds a prompt length that the model accepts. */
 async function warmUp(options: CanaryOptions): Promise<number> {
   await send(options, { prompt: shortPrompt(), salt: randomSalt(), otherKey: false })
   for (let words = options.words ?? canaryDefaults.words; ; words = Math.floor(words / 2)) {
@@ -70,7 +71,7 @@ async function warmUp(options: CanaryOptions): Promise<number> {
   }
 }
 
-/** Servers that are not ours have no code for it, but words. */
+/** Other model servers have no code for this, only a message. */
 function isTooLong(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
   const isOurs = error.code === 'context_length_exceeded'
@@ -97,12 +98,12 @@ async function observeRounds(
 }
 
 type RoundPlan = {
-  /** What is sent first, so that the probes may find it. */
+  /** Sent first, so that the probes may hit it. */
   readonly before: readonly Probe[]
   readonly probes: readonly (readonly [ProbeKind, Probe])[]
 }
 
-/** Under isolation a probe and its control differ in nothing but the order, which is left to chance. */
+/** Under isolation, a probe and its control differ only in their order, which is random. */
 function planRound(words: number, hasOtherKey: boolean): RoundPlan {
   const fresh = (salt: string | undefined, otherKey = false): Probe => ({
     prompt: longPrompt(words),
@@ -130,7 +131,7 @@ function planRound(words: number, hasOtherKey: boolean): RoundPlan {
   return { before: shuffled(before), probes: shuffled(probes) }
 }
 
-/** A backend that is busy for a moment is waited for, as it asks. */
+/** Waits for a temporarily busy backend, for as long as it requests. */
 async function send({ ask, signal }: CanaryOptions, probe: Probe): Promise<Observation> {
   const given = signal ?? new AbortController().signal
   for (let attempt = 1; ; attempt++) {
@@ -149,19 +150,19 @@ async function send({ ask, signal }: CanaryOptions, probe: Probe): Promise<Obser
 const longPrompt = (words: number) => `${randomText(words)}\n\nReply with one word.`
 const shortPrompt = () => `${randomText(1)}\n\nReply with one word.`
 
-/** Words of up to 32 random bits each, and about four tokens. */
+/** Each word has up to 32 random bits and about four tokens. */
 function randomText(words: number): string {
   const numbers = crypto.getRandomValues(new Uint32Array(words))
   return Array.from(numbers, (number) => number.toString(36)).join(' ')
 }
 
-/** In hex: asked without a worker in between, model servers refuse some characters of base64. */
+/** In hex: when probed directly, without a worker in between, model servers refuse some base64 characters. */
 const randomSalt = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
 
-/** Fisher and Yates; the bias of the remainder is below one in a hundred million. */
+/** Fisher–Yates; the modulo bias is below one in a hundred million. */
 function shuffled<T>(items: readonly T[]): T[] {
   const order = [...items]
   const random = crypto.getRandomValues(new Uint32Array(order.length))

@@ -37,25 +37,25 @@ const hourMs = 3_600_000
 
 export type FakeWorker = {
   readonly id: string
-  /** Keys that it opens requests with; the last one is listed and attested. */
+  /** The keys it opens requests with; the last one is listed and attested. */
   keys: { readonly pair: SealKeyPair; readonly statement: Bytes; readonly digest: Bytes }[]
   models: string[]
   measurement: Bytes
   listed: boolean
-  /** What its attestation route does instead. */
+  /** Replaces the attestation route. */
   attestInstead: (() => Promise<Response>) | undefined
 }
 
 export class FakeBackend {
   readonly world: SoftwareWorld
   readonly workers = new Map<string, FakeWorker>()
-  /** Nonces by order of asking, with the worker and the API key. */
+  /** Nonces in the order of requests, with the worker and the API key. */
   readonly attestations: { id: string; nonce: string; apiKey: string }[] = []
   readonly sealed: { workers: string[]; apiKey: string }[] = []
   directoryCalls = 0
-  /** What the directory does instead. */
+  /** Replaces the directory route. */
   directoryInstead: ((apiKey: string) => Promise<Response> | undefined) | undefined
-  /** Changes the bytes of an answer on their way. */
+  /** Modifies the bytes of an answer in transit. */
   tamper: (answer: Bytes) => Bytes = (answer) => answer
   now = noon
   draft: ManifestDraft
@@ -80,7 +80,7 @@ export class FakeBackend {
     return worker
   }
 
-  /** A new seal key; the worker forgets the old ones, as after a restart. */
+  /** Creates a new seal key; the worker forgets the old ones, as after a restart. */
   async rotate(worker: FakeWorker): Promise<void> {
     const pair = await createSealKeyPair()
     const expiresAt = new Date(this.now.getTime() + 24 * hourMs)
@@ -99,7 +99,7 @@ export class FakeBackend {
     worker.keys = [{ pair, statement, digest }]
   }
 
-  /** A worker that leaves its verification waiting until it is told to fail. */
+  /** A worker whose verification stays pending until the test fails it. */
   async addSlowWorker(id: string): Promise<{ asked: Promise<void>; fail(): void }> {
     const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<Response>()]
     const worker = await this.addWorker(id)
@@ -196,7 +196,7 @@ export class FakeBackend {
       const whole = this.tamper(joinBytes([answer.prelude, first, last]))
       return new Response(whole, { headers: { 'content-type': sealedMediaType } })
     } catch {
-      return relayError(new ApiError('unknown_key', 'this key is not held here'))
+      return relayError(new ApiError('unknown_key', 'unknown key'))
     }
   }
 }

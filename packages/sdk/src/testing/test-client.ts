@@ -1,4 +1,4 @@
-/** A client of the fake backend; every option can be another. */
+/** A client of the fake backend; every option can be overridden. */
 import type { LogFreshness, Manifest, ManifestSource } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
 import { webCryptoProvider } from '@privatemode/protocol/envelope'
@@ -65,7 +65,7 @@ export function testWorkers(backend: FakeBackend, change: Partial<ClientOptions>
   return { workers, events, source, keeper }
 }
 
-/** The workers that serve the chat model, in the order of their names. */
+/** The workers that serve the chat model, sorted by id. */
 export function servingIds(workers: VerifiedWorkers): string[] {
   return workers
     .serving(chatModel.id)
