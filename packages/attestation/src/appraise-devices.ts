@@ -1,4 +1,4 @@
-/** Appraisal of the devices in a machine: as many as the manifest wants, all different, all good. */
+/** Appraises the devices in a machine: as many as the manifest demands, all distinct, all acceptable. */
 import type { DeviceClaims } from './authenticate-worker.ts'
 import type { Range } from './fields.ts'
 import type { DeviceRules } from './manifest/device-rule.ts'
@@ -40,9 +40,9 @@ export function appraiseDevices(
   for (const { claims } of devices) appraise(claims, nvidiaGpu.rule, transcript)
 }
 
-// Authenticity has refused them before; claims that nobody can appraise are not good ones.
+// Authentication has refused them before; claims that cannot be appraised are not acceptable.
 function refuseUnverifiable(transcript: Transcript): never {
-  const detail = 'this program was given no verifier of nvidia-gpu evidence'
+  const detail = 'no verifier for nvidia-gpu evidence is available here'
   return transcript.fail('nvidia-gpu/verifier', 'evidence_unsupported', detail)
 }
 

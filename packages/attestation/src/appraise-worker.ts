@@ -1,11 +1,11 @@
-/** Appraisal: does the manifest list what authentic evidence says? */
+/** Appraisal: does the manifest list what the authentic evidence claims? */
 import { appraiseDevices } from './appraise-devices.ts'
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { RolePolicy, Rule } from './manifest/rule.ts'
 import { AttestationError, Transcript } from './verdict.ts'
 import type { Verifiers } from './verifiers.ts'
 
-/** Accepts where one rule accepts everything, and returns it; refuses with the reason of the rule that came near. */
+/** Returns the first rule that accepts everything; otherwise refuses with the reason of the closest rule. */
 export function appraiseEvidence(
   evidence: AuthenticEvidence,
   policy: RolePolicy,
@@ -21,7 +21,7 @@ export function appraiseEvidence(
       return rule
     } catch (error) {
       if (!(error instanceof AttestationError)) throw error
-      // That a rule is about other machines is told only where all are.
+      // That a rule is about other machines is reported only if all of them are.
       if (refusal === undefined || refusal.code === 'manifest_refused') refusal = error
     }
   }
@@ -49,7 +49,7 @@ function appraiseByRule(
     appraiseDevices(devices, rule.devices, nvidiaGpu, transcript)
   } else if (rule.kind === 'software' && cpu.kind === 'software' && software !== undefined) {
     software.appraise(cpu.claims, rule.rule, transcript)
-    // A machine without protection cannot vouch for the devices in it.
+    // A machine without hardware protection cannot vouch for its devices.
     appraiseDevices(devices, { nvidiaGpu: undefined }, undefined, transcript)
   } else {
     const detail = `evidence is ${cpu.kind}, the rule is about ${rule.kind}`

@@ -13,14 +13,14 @@ const parse = (value: unknown) => parseAttestation(utf8(JSON.stringify(value)))
 const refused = (value: unknown, code = 'evidence_malformed') =>
   expect(() => parse(value)).toThrow(expect.objectContaining({ code }))
 
-test('an attestation is read as it was written', async () => {
+test('an attestation round-trips', async () => {
   const world = await softwareWorld()
   const { statement, evidence } = await world.inputs()
   const attestation = { statement: new Uint8Array(statement), evidence }
   expect(parseAttestation(formatAttestation(attestation))).toEqual(attestation)
 })
 
-test('all kinds of evidence are read', () => {
+test('all kinds of evidence are parsed', () => {
   const snp = { kind: 'snp', report: '', certificates: [], crls: [] }
   expect(parse(response(snp, [gpu])).evidence).toEqual({ cpu: snp, devices: [gpu] } as never)
 })
@@ -43,11 +43,11 @@ test('unknown fields, wrong types and too many devices are refused', () => {
   refused([])
 })
 
-test('one part of the evidence cannot take all of the room', () => {
+test('no single part of the evidence may use up the whole size limit', () => {
   refused(response({ ...software, report: 'A'.repeat(8 * 1024 * 1024 + 1) }))
 })
 
-test('a response over the limit is refused before it is read', () => {
+test('a response over the limit is refused before it is parsed', () => {
   const body = new Uint8Array(24 * 1024 * 1024 + 1)
   expect(() => parseAttestation(body)).toThrow(/expected at most/)
 })

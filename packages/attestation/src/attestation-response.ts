@@ -1,4 +1,4 @@
-/** What a worker answers to a nonce: the statement's exact bytes and the evidence that binds them. */
+/** A worker's response to a nonce: the statement's exact bytes and the evidence that binds them. */
 import { type Bytes, formatBase64, utf8 } from './bytes.ts'
 import type { CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
 import { Fields } from './fields.ts'
@@ -7,7 +7,7 @@ import { AttestationError } from './verdict.ts'
 
 export type Attestation = { readonly statement: Bytes; readonly evidence: Evidence }
 
-/** Eight GPUs with their reference manifests fit three times. */
+/** Three times the size of eight GPUs with their reference manifests. */
 export const maxAttestationBytes = 24 * 1024 * 1024
 export const maxDevices = 16
 const maxBlobCharacters = 8 * 1024 * 1024
@@ -18,7 +18,7 @@ export function formatAttestation(attestation: Attestation): Bytes {
   return utf8(JSON.stringify({ statement: formatBase64(statement), evidence }))
 }
 
-/** Reads the body of an attestation response; nothing in it is believed yet. */
+/** Parses the body of an attestation response; nothing in it is trusted yet. */
 export function parseAttestation(body: Uint8Array): Attestation {
   const json = parseJson(body, {
     what: 'attestation',
@@ -109,7 +109,7 @@ function blobs(fields: Fields, name: string): string[] {
   return fields.array(name, { min: 0, max: 16 }, (item) => checkedBlob(item, fields, name))
 }
 
-// Whether it is base64, hex or PEM is for the verifier of its kind to say.
+// The verifier for its kind decides whether it is base64, hex or PEM.
 function checkedBlob(value: JsonValue, fields: Fields, name: string): string {
   if (typeof value !== 'string') return fields.refuse(name, 'not a string')
   if (value.length > maxBlobCharacters) return fields.refuse(name, 'too long')

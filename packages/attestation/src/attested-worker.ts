@@ -1,4 +1,4 @@
-/** The proof that a worker was verified: the only thing that a request can be sealed to. */
+/** The proof that a worker was verified: requests can be sealed to nothing else. */
 import type { Bytes } from './bytes.ts'
 import type { MachineIdentity } from './machine-identity.ts'
 import type { ModelListing } from './model-listing.ts'
@@ -16,15 +16,15 @@ export type WorkerFacts = {
   readonly receiptKey: Bytes
   /** SHA-256 of the statement's bytes. */
   readonly statementDigest: Bytes
-  /** As the manifest lists them; models of the statement that it does not list are left out. */
+  /** As listed in the manifest; models of the statement that it does not list are left out. */
   readonly models: readonly ModelListing[]
   readonly engine: string
   readonly build: string
   /** False for the software TEE, which protects nothing. */
   readonly hardware: boolean
-  /** What the hardware says it is, and whether the manifest means this very machine. */
+  /** The identities the hardware claims, and whether the manifest lists this exact machine. */
   readonly machine: readonly MachineIdentity[]
-  /** Whether any certificate may be revoked without anyone having asked. */
+  /** Whether some certificate might be revoked without this having been checked. */
   readonly revocation: RevocationState
   readonly verifiedAt: Date
   /** No request may be sealed to this worker at or after this time. */
@@ -35,15 +35,16 @@ export type WorkerFacts = {
 
 export type AttestedWorker = WorkerFacts & { readonly [attested]: true }
 
-// The compiler's brand is gone at run time and a cast forges it; membership here cannot be forged.
+// The compiler's brand does not exist at run time and a cast can forge it; membership here cannot
+// be forged.
 const registry = new WeakSet<object>()
 
-/** True for what the verification of this program made, and for nothing else. */
+/** True only for values that this program's own verification created. */
 export function isAttestedWorker(value: unknown): value is AttestedWorker {
   return typeof value === 'object' && value !== null && registry.has(value)
 }
 
-/** For `verifyWorker` alone, once every check has passed; not a public name of this package. */
+/** Called only by `verifyWorker`, once every check has passed; not exported from this package. */
 export function attestWorker(facts: WorkerFacts): AttestedWorker {
   const worker = Object.freeze({ ...facts }) as AttestedWorker
   registry.add(worker)

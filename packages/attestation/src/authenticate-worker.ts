@@ -1,4 +1,4 @@
-/** Authenticity: is the evidence real, current, and made for this nonce and this statement? */
+/** Authentication: is the evidence genuine, current, and made for this nonce and this statement? */
 import { deviceNonce, reportData } from './binding.ts'
 import { type Bytes, equalBytes, formatHex, parseBase64 } from './bytes.ts'
 import type { AuthenticityContext, CpuEvidence, DeviceEvidence, Evidence } from './evidence.ts'
@@ -16,7 +16,7 @@ export type CpuClaims =
 
 export type DeviceClaims = { readonly kind: 'nvidia-gpu'; readonly claims: NvidiaGpuClaims }
 
-/** What the evidence says, once it is known to be true; whether it is wanted is another question. */
+/** The claims of the evidence, once authenticated; whether they are acceptable is decided by appraisal. */
 export type AuthenticEvidence = {
   readonly cpu: CpuClaims
   readonly devices: readonly DeviceClaims[]
@@ -85,7 +85,7 @@ async function authenticateDevice(
   return { kind, claims: await gpu.authenticate(evidence, nonce, context, transcript) }
 }
 
-// A check that could not run has failed: what this program cannot verify, it does not accept.
+// A check that could not run has failed: evidence that this program cannot verify is refused.
 function refuseUnverifiable(
   kind: CpuEvidence['kind'] | DeviceEvidence['kind'],
   transcript: Transcript,
@@ -93,7 +93,7 @@ function refuseUnverifiable(
   return transcript.fail(
     `${kind}/verifier`,
     kind === 'software' ? 'software_refused' : 'evidence_unsupported',
-    `this program was given no verifier of ${kind} evidence`,
+    `no verifier for ${kind} evidence is available here`,
   )
 }
 

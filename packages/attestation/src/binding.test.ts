@@ -10,7 +10,7 @@ const hash = (name: string, ...parts: Uint8Array[]) =>
   parts.reduce((state, part) => state.update(part), createHash(name)).digest()
 const padded = (text: string) => Buffer.concat([Buffer.from(text), Buffer.alloc(32)], 32)
 
-test('report data is the hash that the protocol writes down', async () => {
+test('report data is the hash that the protocol specifies', async () => {
   const devices = hash('sha256', Buffer.from('000000030102030000000104', 'hex'))
   const label = padded('privatemode/v1/report-data')
   const expected = hash('sha512', label, nonce, hash('sha256', statement), devices)
@@ -18,7 +18,7 @@ test('report data is the hash that the protocol writes down', async () => {
   expect(Buffer.from(actual).equals(expected)).toBe(true)
 })
 
-test('the nonce of devices is the hash that the protocol writes down', async () => {
+test('the device nonce is the hash that the protocol specifies', async () => {
   const label = padded('privatemode/v1/device-nonce')
   const expected = hash('sha256', label, nonce, hash('sha256', statement))
   expect(Buffer.from(await deviceNonce({ nonce, statement })).equals(expected)).toBe(true)

@@ -1,4 +1,4 @@
-/** What evidence must contain, so that it was made for this nonce, this statement, these devices. */
+/** What evidence must contain to be bound to this nonce, this statement and these devices. */
 import { type Bytes, concatBytes, uint32Bytes, utf8 } from './bytes.ts'
 import { sha256, sha512 } from './digest.ts'
 import { AttestationError } from './verdict.ts'
@@ -6,7 +6,7 @@ import { AttestationError } from './verdict.ts'
 /** The client's nonce: 32 random bytes, used once. */
 export const nonceBytes = 32
 
-// Both labels are 32 bytes, ASCII filled up with zeros: every input of the hashes has a fixed length.
+// Both labels are 32 bytes, ASCII padded with zeros: every hash input has a fixed length.
 const reportDataLabel = label('privatemode/v1/report-data')
 const deviceNonceLabel = label('privatemode/v1/device-nonce')
 
@@ -28,7 +28,7 @@ export async function deviceNonce(inputs: BindingInputs): Promise<Bytes> {
   return sha256(concatBytes(deviceNonceLabel, checkedNonce(inputs.nonce), statementDigest))
 }
 
-/** SHA-256 over the exact reports in order, each after its length (4 bytes, big-endian). */
+/** SHA-256 over the exact reports in order, each prefixed with its length (4 bytes, big-endian). */
 export async function deviceEvidenceDigest(reports: readonly Uint8Array[]): Promise<Bytes> {
   const parts = reports.flatMap((report) => [uint32Bytes(report.length), report])
   return sha256(concatBytes(...parts))

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { equalBytes, formatBase64, formatHex, parseBase64, parseHex } from './bytes.ts'
 
-test('hex and base64 give back the bytes they were made of', () => {
+test('hex and base64 round-trip', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
       expect(formatBase64(bytes)).toBe(Buffer.from(bytes).toString('base64'))
@@ -12,7 +12,7 @@ test('hex and base64 give back the bytes they were made of', () => {
   )
 })
 
-test('a second spelling of the same bytes is refused', () => {
+test('a non-canonical encoding of the same bytes is refused', () => {
   for (const text of ['AA', 'AA=', 'AB==', 'AAB=', 'A===', '=AAA', 'AA==AAAA', 'A-_A', ' AAAA']) {
     expect(parseBase64(text)).toBeUndefined()
   }

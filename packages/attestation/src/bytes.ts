@@ -1,6 +1,6 @@
-/** Byte strings: joining, comparing, and the two text encodings that travel (hex and base64). */
+/** Byte strings: joining, comparing, and the two text encodings on the wire (hex and base64). */
 
-/** What WebCrypto takes: bytes over a plain buffer, never a shared one. */
+/** What WebCrypto accepts: bytes over a plain buffer, never a shared one. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
 export function concatBytes(...parts: readonly Uint8Array[]): Bytes {
@@ -13,7 +13,7 @@ export function concatBytes(...parts: readonly Uint8Array[]): Bytes {
   return joined
 }
 
-/** Compares public values; its running time says where they differ. */
+/** Compares public values; not constant-time. */
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, index) => byte === right[index])
 }
@@ -38,7 +38,7 @@ export function formatHex(bytes: Uint8Array): string {
   return text
 }
 
-/** Undefined where the text is not lower-case hex; there is one spelling of every value. */
+/** Undefined if the text is not lower-case hex; every value has one encoding. */
 export function parseHex(text: string): Bytes | undefined {
   if (text.length % 2 !== 0 || !/^[0-9a-f]*$/.test(text)) return undefined
   const bytes = new Uint8Array(text.length / 2)
@@ -50,14 +50,14 @@ export function parseHex(text: string): Bytes | undefined {
 
 export function formatBase64(bytes: Uint8Array): string {
   let binary = ''
-  // Slices: an argument list has a limit far below the size of a reference manifest.
+  // In slices: the maximum number of arguments is far below the size of a reference manifest.
   for (let start = 0; start < bytes.length; start += 8192) {
     binary += String.fromCharCode(...bytes.subarray(start, start + 8192))
   }
   return btoa(binary)
 }
 
-/** Undefined where the text is not canonical, padded standard base64 (RFC 4648, section 4). */
+/** Undefined if the text is not canonical, padded standard base64 (RFC 4648, section 4). */
 export function parseBase64(text: string): Bytes | undefined {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined
   const binary = atob(text)

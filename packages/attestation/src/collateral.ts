@@ -1,4 +1,4 @@
-/** For workers that staple collateral: what to ask the vendors for, and how long an answer holds. */
+/** For workers that staple collateral: what to request from the vendors, and how long a response is valid. */
 export type { ReferenceIds } from './nvidia/reference-ids.ts'
 export { readSignerChain } from './nvidia/xml-signature.ts'
 export { type Endorsement, parseEndorsement } from './snp/endorsement.ts'

@@ -1,4 +1,4 @@
-/** The wire form of evidence, as a worker hands it out; byte strings are standard base64. */
+/** The wire form of evidence, as a worker provides it; byte strings are standard base64. */
 
 export type SnpEvidence = {
   readonly kind: 'snp'
@@ -11,7 +11,7 @@ export type SnpEvidence = {
 }
 
 export type TdxCollateral = {
-  /** PEM chain that signed the TCB info. */
+  /** PEM chain of the key that signed the TCB info. */
   readonly tcb_info_issuer_chain: string
   /** The exact text of the `tcbInfo` member, and its signature in hex. */
   readonly tcb_info: string
@@ -62,27 +62,27 @@ export type Evidence = {
   readonly devices: readonly DeviceEvidence[]
 }
 
-/** How revocation answers are judged; the meaning of the two `--vendorOCSP*` flags. */
+/** How revocation status is evaluated; these are the two `--vendorOCSP*` flags. */
 export type RevocationPolicy = {
-  /** Tolerate that a status is unknown: no answer, a stale one, or one that says so. */
+  /** Tolerate an unknown status: no response, a stale one, or one that says "unknown". */
   readonly allowUnknown: boolean
-  /** Tolerate "revoked" for this long after the time of revocation; 0 refuses at once. */
+  /** Tolerate "revoked" for this long after the time of revocation; 0 refuses immediately. */
   readonly revokedGraceHours: number
-  /** Take an older "good" for unknown; a manifest may set it, no flag does. */
+  /** Treat an older "good" as unknown; set by a manifest, never by a flag. */
   readonly maxAgeHours?: number
 }
 
-/** SHA-256 fingerprints (hex) of the DER root certificates that are trusted, by vendor. */
+/** SHA-256 fingerprints (hex) of the trusted DER root certificates, by vendor. */
 export type Roots = {
   readonly amd: readonly string[]
   readonly intel: readonly string[]
   readonly nvidiaDevice: readonly string[]
   readonly nvidiaRim: readonly string[]
-  /** Empty in production: the software TEE is other roots, never other code. */
+  /** Empty in production: the software TEE uses different roots, never different code. */
   readonly software: readonly string[]
 }
 
-/** What every authenticity check is given besides the evidence itself. */
+/** What every authenticity check receives besides the evidence itself. */
 export type AuthenticityContext = {
   readonly roots: Roots
   readonly revocation: RevocationPolicy

@@ -17,14 +17,14 @@ test('only an object has fields', () => {
   }
 })
 
-test('a field that is missing is refused by name, also where every object has one', () => {
+test('a missing field is refused by name, even one that every object inherits', () => {
   refused(() => fieldsOf({}).value('a'), 'doc.a: missing')
   refused(() => fieldsOf({}).value('toString'), 'doc.toString: missing')
   expect(fieldsOf({}).optional('a', () => 1)).toBeUndefined()
   expect(fieldsOf({ a: 0 }).optional('a', (name) => name)).toBe('a')
 })
 
-test('a field that nobody read is refused with the remedy', () => {
+test('an unread field is refused with the remedy', () => {
   const fields = fieldsOf({ a: 1, b: 2 })
   fields.integer('a')
   refused(() => fields.end(), 'doc: unknown field "b"; do this', 'manifest_unsupported')
@@ -35,14 +35,14 @@ test('a field that nobody read is refused with the remedy', () => {
   refused(() => plain.end(), 'doc: unknown field "b"', 'bundle_malformed')
 })
 
-test('fields inside objects and lists are accounted for as well', () => {
+test('unread fields inside objects and lists are refused as well', () => {
   const fields = fieldsOf({ a: { x: 1 }, list: [{ x: 1 }] })
   refused(() => fields.object('a', () => 0), 'doc.a: unknown field "x"', 'manifest_unsupported')
   const range = { min: 0, max: 1 }
   refused(() => fields.objects('list', range, () => 0), 'doc.list[0]', 'manifest_unsupported')
 })
 
-test('text has a length and shows what it is', () => {
+test('text has a bounded length and is printable', () => {
   expect(fieldsOf({ a: 'köln 京' }).text('a')).toBe('köln 京')
   expect(fieldsOf({ a: 'abc' }).text('a', 3)).toBe('abc')
   refused(() => fieldsOf({ a: 'abcd' }).text('a', 3), '4 characters, expected 1 to 3')
@@ -66,7 +66,7 @@ test('integers are whole, safe and in their range', () => {
   refused(() => fieldsOf({ a: -1 }).integer('a'), '-1, expected 0')
 })
 
-test('booleans and choices are exactly one of what there is', () => {
+test('booleans and choices must be exactly one of the allowed values', () => {
   expect(fieldsOf({ a: false }).boolean('a')).toBe(false)
   for (const value of [0, 'true', null]) {
     refused(() => fieldsOf({ a: value }).boolean('a'), 'not true or false')
@@ -75,7 +75,7 @@ test('booleans and choices are exactly one of what there is', () => {
   refused(() => fieldsOf({ a: 'z' }).choice('a', ['x', 'y']), 'expected x or y')
 })
 
-test('hex and base64 have their length and one spelling', () => {
+test('hex and base64 have a fixed length and one encoding', () => {
   expect(fieldsOf({ a: '00ff' }).hex('a', 2)).toBe('00ff')
   for (const value of ['00FF', '00f', '00ff00', '', 'zzzz']) {
     refused(() => fieldsOf({ a: value }).hex('a', 2), 'expected 2 bytes in lower-case hex')
@@ -89,7 +89,7 @@ test('hex and base64 have their length and one spelling', () => {
   refused(() => fieldsOf({ a: 1 }).base64('a', 2), 'not a string')
 })
 
-test('an instant is UTC in whole seconds, and exists', () => {
+test('an instant is in UTC, in whole seconds, and exists', () => {
   const text = '2028-02-29T23:59:59Z'
   const instant = fieldsOf({ a: text }).instant('a')
   expect(instant).toEqual(new Date(text))
@@ -102,7 +102,7 @@ test('an instant is UTC in whole seconds, and exists', () => {
   }
 })
 
-test('lists have a length', () => {
+test('lists have a bounded length', () => {
   const range = { min: 1, max: 2 }
   expect(fieldsOf({ a: [1, 2] }).array('a', range, (item, path) => [item, path])).toEqual([
     [1, 'doc.a[0]'],

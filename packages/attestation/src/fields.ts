@@ -1,13 +1,13 @@
-/** Reads the members of one JSON object: each is checked as it is read, and none may be left over. */
+/** Reads the members of one JSON object: each is checked as it is read, and unread members are refused. */
 import { type Bytes, formatHex, parseBase64, parseHex } from './bytes.ts'
 import type { JsonObject, JsonValue } from './strict-json.ts'
 import { AttestationError, type AttestationErrorCode } from './verdict.ts'
 
 export type FieldCodes = {
   readonly malformed: AttestationErrorCode
-  /** For members this version does not know. */
+  /** For members that this version does not know. */
   readonly unknown: AttestationErrorCode
-  /** Added to the refusal of an unknown member: what the reader should do. */
+  /** Appended to the refusal of an unknown member: what the user should do. */
   readonly remedy?: string
 }
 
@@ -52,7 +52,7 @@ export class Fields {
     if (value.length < 1 || value.length > max) {
       return this.refuse(name, `${value.length} characters, expected 1 to ${max}`)
     }
-    // Control and format characters could make a person read another value than the program does.
+    // Control and format characters could make a person read a different value than the program.
     if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(value)) this.refuse(name, 'not printable')
     return value
   }
@@ -122,14 +122,14 @@ export class Fields {
     return fits ? bytes : this.refuse(name, `${bytes.length} bytes, expected ${expected}`)
   }
 
-  /** RFC 3339 in UTC, whole seconds: one spelling of every instant. */
+  /** RFC 3339 in UTC with whole seconds, so every instant has one representation. */
   instant(name: string): Date {
     const value = this.value(name)
     if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value)) {
       return this.refuse(name, 'expected a time as 2026-01-31T12:00:00Z')
     }
     const instant = new Date(value)
-    // A date such as 30 February parses in some runtimes, as another day.
+    // Some runtimes parse a date such as 30 February as another day.
     if (Number.isNaN(instant.getTime()) || formatInstant(instant) !== value) {
       return this.refuse(name, 'no such time')
     }
@@ -161,7 +161,7 @@ export class Fields {
     })
   }
 
-  /** Refuses members that nothing has read. */
+  /** Refuses unread members. */
   end(): void {
     for (const name of this.#unread) {
       const remedy = this.codes.remedy === undefined ? '' : `; ${this.codes.remedy}`
@@ -177,7 +177,7 @@ export class Fields {
   }
 }
 
-/** The inverse of {@link Fields.instant}; fractions of a second are cut off. */
+/** The inverse of {@link Fields.instant}; fractions of a second are truncated. */
 export function formatInstant(instant: Date): string {
   return `${instant.toISOString().slice(0, 19)}Z`
 }

@@ -18,7 +18,7 @@ test.each([
   ['snp', { snp, nvidiaGpu }],
   ['tdx', { tdx, nvidiaGpu }],
 ] as const)(
-  'a program with verifiers of %s and GPUs accepts such a machine',
+  'a program with verifiers for %s and GPUs accepts such a machine',
   async (cpu, given) => {
     const worker = await verifyWorkerWith(given, await world.inputs({ cpu, gpus: [0] }))
     expect(worker.hardware).toBe(true)
@@ -42,7 +42,7 @@ test.each([
 )
 
 test.each(['snp', 'tdx'] as const)(
-  'authentic claims of %s and GPUs are accepted by nobody who cannot appraise them',
+  'authentic claims of %s and GPUs are refused by a program that cannot appraise them',
   async (cpu) => {
     const { nonce, statement, evidence, manifest, roots, revocation, at } = await world.inputs({
       cpu,

@@ -1,4 +1,4 @@
-/** The verifiers of protected hardware; an import of one of them leaves the others out of a bundle. */
+/** The verifiers for protected hardware; importing only some keeps the others out of a bundle. */
 import { appraiseNvidiaGpu } from './nvidia/appraise-nvidia.ts'
 import { authenticateNvidiaGpu } from './nvidia/authenticate-nvidia.ts'
 import { requireTopology } from './nvidia/topology.ts'
@@ -21,7 +21,7 @@ export const nvidiaGpuVerifier = {
   requireTopology,
 }
 
-/** All of them: what programs use that are not short of space. */
+/** All of them, for programs without tight size limits. */
 export const hardwareVerifiers = {
   snp: snpVerifier,
   tdx: tdxVerifier,

@@ -1,4 +1,7 @@
-/** Whom to trust: evidence, manifest, roots and time in; an attested worker or a typed refusal out. */
+/**
+ * Decides what to trust: evidence, manifest, roots and time in; an attested worker or a typed
+ * refusal out.
+ */
 
 export { appraiseEvidence } from './appraise-worker.ts'
 export {

@@ -1,4 +1,4 @@
-/** For tools that look at evidence: parsers. What they return is read, not verified. */
+/** Parsers for tools that inspect evidence. Their results are not verified. */
 export { parseSpdmReport } from './nvidia/spdm-report.ts'
 export { readClaims as readSnpClaims } from './snp/claims.ts'
 export { parseEndorsement } from './snp/endorsement.ts'

@@ -1,15 +1,15 @@
-/** Which machine was verified: the identities that hardware signs, and whether a rule lists them. */
+/** Which machine was verified: the identities signed by the hardware, and whether a rule lists them. */
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { Rule } from './manifest/rule.ts'
 
 export type MachineIdentity = {
   readonly kind: 'chip' | 'platform' | 'gpu' | 'switch'
   readonly id: string
-  /** False where the manifest accepts every genuine one. */
+  /** False if the manifest accepts every genuine device. */
   readonly listed: boolean
 }
 
-/** `rule` is the one that accepted the evidence: what it lists has been compared. */
+/** `rule` is the one that accepted the evidence: the identities it lists have been compared. */
 export function readMachine(evidence: AuthenticEvidence, rule: Rule): readonly MachineIdentity[] {
   return [...readCpu(evidence, rule), ...readDevices(evidence, rule)]
 }

@@ -1,20 +1,20 @@
-/** A model as statements and manifests list it: its name, the digest of its weights, its abilities. */
+/** A model as listed in statements and manifests: its name, the digest of its weights, its capabilities. */
 import type { Fields } from './fields.ts'
 
 export type ModelTask = 'generate' | 'embed'
 
 export type ModelListing = {
   readonly id: string
-  /** `sha256:` and 64 hex digits: the weights. */
+  /** Of the weights: `sha256:` and 64 hex digits. */
   readonly digest: string
   readonly tasks: readonly ModelTask[]
   readonly contextLength: number
   readonly displayName: string
-  /** Seconds since 1970, as `GET /v1/models` shows it. */
+  /** Seconds since 1970, as in `GET /v1/models`. */
   readonly created: number
 }
 
-/** At most this many models in one statement or manifest. */
+/** The maximum number of models in one statement or manifest. */
 export const maxModels = 64
 
 export function readModels(fields: Fields, name: string): readonly ModelListing[] {
@@ -27,7 +27,7 @@ export function readModels(fields: Fields, name: string): readonly ModelListing[
   return models
 }
 
-/** The wire form, with its members in the order that we always write. */
+/** The wire form, with its members in canonical order. */
 export function formatModel(model: ModelListing) {
   return {
     id: model.id,

@@ -1,4 +1,4 @@
-/** Verifies a receipt: what a worker signed about one exchange, with the key its evidence binds. */
+/** Verifies a receipt: what a worker signed about one exchange, with the key bound by its evidence. */
 import type { AttestedWorker } from './attested-worker.ts'
 import { type Bytes, concatBytes, formatHex, utf8 } from './bytes.ts'
 import { sha256 } from './digest.ts'
@@ -7,7 +7,7 @@ import { verifyEd25519 } from './log/signed-note.ts'
 import { parseJson } from './strict-json.ts'
 import type { Transcript } from './verdict.ts'
 
-/** As it comes at the end of an answer: base64 of exact bytes, and one signature over both parts. */
+/** As sent at the end of an answer: base64 of the exact bytes, and one signature over both parts. */
 export type SignedReceipt = {
   readonly record: Bytes
   readonly rest: Bytes
@@ -26,7 +26,7 @@ export type ReceiptClaims = {
   readonly completionTokens: number
   readonly startedAt: Date
   readonly durationMs: number
-  /** Hex SHA-256 of the body that was sent and of the one that came back. */
+  /** Hex SHA-256 of the request body and of the response body. */
   readonly requestDigest: string
   readonly responseDigest: string
   readonly statementDigest: string
@@ -52,7 +52,7 @@ export function readReceipt(fields: Fields): SignedReceipt {
   }
 }
 
-/** Refuses unless this very worker signed it, about its own statement and a model it may serve. */
+/** Refuses unless this exact worker signed it, about its own statement and a model it may serve. */
 export async function verifyReceipt(
   receipt: SignedReceipt,
   worker: AttestedWorker,
@@ -102,7 +102,7 @@ export async function verifyReceipt(
 function parseClaims(receipt: SignedReceipt): ReceiptClaims {
   const record = new Fields(parseJson(receipt.record, limits), 'receipt.record', codes)
   const rest = new Fields(parseJson(receipt.rest, limits), 'receipt.rest', codes)
-  // Version 2 names the admission; receipts of version 1 stay verifiable.
+  // Version 2 names the admission; version 1 receipts can still be verified.
   const version = record.integer('version', { min: 1, max: 2 })
   if (version === 2) record.hex('admission', 32)
   record.text('key_ref')

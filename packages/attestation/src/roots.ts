@@ -1,7 +1,7 @@
 /** The vendors' root certificates, pinned by the SHA-256 of their DER. */
 import type { Roots } from './evidence.ts'
 
-/** AMD Root Keys, one per product line; the product is told from the root that signed. */
+/** AMD Root Keys, one per product line; the product follows from the root that signed. */
 export const amdRoots = {
   Milan: '69d063b45344d26a2e94e1f4210de49ef555308287d4c174445c95639a540bcd',
   Genoa: '4c6598d19c18719c5dfd4a7d335f674e5bfe1d8f800cea2cf270c10d103db2f1',

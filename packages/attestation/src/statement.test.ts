@@ -15,7 +15,7 @@ const refused = async (value: unknown) =>
     code: 'statement_malformed',
   })
 
-test('a statement is read as it was written', async () => {
+test('a statement round-trips', async () => {
   expect(await parseStatement(formatStatement(statement))).toEqual(statement)
 })
 
@@ -29,7 +29,7 @@ test('another version, an unknown field and a missing field are refused', async 
   }
 })
 
-test('a seal key whose id is not its own is refused', async () => {
+test('a seal key with a wrong id is refused', async () => {
   await refused({ ...document(), seal_key: { ...document().seal_key, id: '00'.repeat(16) } })
 })
 
@@ -39,13 +39,13 @@ test('keys of the wrong length or of another KEM are refused', async () => {
   await refused({ ...document(), seal_key: { ...document().seal_key, kem: 'X25519' } })
 })
 
-test('a time that is not one UTC instant is refused', async () => {
+test('a time that is not a UTC instant is refused', async () => {
   for (const time of ['2026-02-30T00:00:00Z', '2026-02-03', '2026-02-03T00:00:00+01:00', 0]) {
     await refused({ ...document(), seal_key: { ...document().seal_key, expires_at: time } })
   }
 })
 
-test('a model that is listed twice, and a task that is, are refused', async () => {
+test('duplicate models and duplicate tasks are refused', async () => {
   const [model] = document().models
   await refused({ ...document(), models: [{ ...model, tasks: ['generate', 'generate'] }] })
   await refused({

@@ -1,4 +1,4 @@
-/** What a worker says about itself: its keys and models, as bytes that its evidence binds. */
+/** What a worker states about itself: its keys and models, as bytes bound by its evidence. */
 import { type Bytes, formatBase64, formatHex, utf8 } from './bytes.ts'
 import { sha256 } from './digest.ts'
 import { Fields, formatInstant } from './fields.ts'
@@ -10,7 +10,7 @@ import { AttestationError } from './verdict.ts'
 export type Role = 'worker' | 'proxyless'
 
 export type SealKey = {
-  /** Hex of the first 16 bytes of SHA-256 over the public key. */
+  /** Hex of the first 16 bytes of the public key's SHA-256. */
   readonly id: string
   readonly kem: 'X-Wing'
   readonly publicKey: Bytes
@@ -26,7 +26,7 @@ export type Statement = {
   readonly models: readonly ModelListing[]
   /** Name and version of the engine that runs the models. */
   readonly engine: string
-  /** Identifies the software of the worker itself. */
+  /** Identifies the worker's own software build. */
   readonly build: string
 }
 
@@ -38,7 +38,7 @@ export async function sealKeyId(publicKey: Uint8Array): Promise<string> {
   return formatHex((await sha256(publicKey)).subarray(0, 16))
 }
 
-/** Writes the bytes that are hashed into the evidence; whoever has them passes them on unchanged. */
+/** Formats the bytes that are hashed into the evidence; they must be passed on unchanged. */
 export function formatStatement(statement: Statement): Bytes {
   return utf8(
     JSON.stringify({
@@ -59,7 +59,7 @@ export function formatStatement(statement: Statement): Bytes {
   )
 }
 
-/** Call only with bytes that evidence has bound: before that, they are anyone's claim. */
+/** Call only with bytes that evidence has bound: before that, they are unproven claims. */
 export async function parseStatement(bytes: Uint8Array): Promise<Statement> {
   const json = parseJson(bytes, {
     what: 'statement',

@@ -7,7 +7,7 @@ const limits = { what: 'document', code: 'manifest_malformed', maxBytes: 1 << 20
 const parse = (text: string) => parseJson(utf8(text), limits)
 const refused = expect.objectContaining({ code: 'manifest_malformed' })
 
-test('every document that JSON.stringify writes is read as JSON.parse reads it', () => {
+test('every document that JSON.stringify writes is parsed as JSON.parse does', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), (text) => {
       expect(JSON.stringify(parse(text))).toBe(JSON.stringify(JSON.parse(text)))
@@ -48,13 +48,13 @@ test('whatever JSON.parse refuses is refused', () => {
   )
 })
 
-test('a name that occurs twice is refused, also when it is spelled with an escape', () => {
+test('a duplicate name is refused, even when it is spelled with an escape', () => {
   expect(() => parse('{"a":1,"a":1}')).toThrow(refused)
   expect(() => parse('{"a":1,"\\u0061":2}')).toThrow(refused)
   expect(() => parse('[{"x":{"__proto__":1,"__proto__":2}}]')).toThrow(refused)
 })
 
-test('members named like parts of Object are only names', () => {
+test('members named like properties of Object are only names', () => {
   const value = parse('{"__proto__":{"a":1},"constructor":2}') as { [name: string]: unknown }
   expect(Object.keys(value)).toEqual(['__proto__', 'constructor'])
   expect(Object.getPrototypeOf(value)).toBe(null)
@@ -75,7 +75,7 @@ test('size and depth have limits', () => {
   expect(parse(JSON.stringify('x\\"'.repeat(100_000)))).toBe('x\\"'.repeat(100_000))
 })
 
-test('a string without an end is refused as that', () => {
+test('an unterminated string is refused as such', () => {
   for (const text of ['"a', '"', '["a\\"]'])
     expect(() => parse(text)).toThrow('a string has no end')
 })

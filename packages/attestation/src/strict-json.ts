@@ -1,18 +1,18 @@
-/** A JSON parser (RFC 8259) that refuses what two parsers could read differently. */
+/** A JSON parser (RFC 8259) that refuses anything two parsers could read differently. */
 import { AttestationError, type AttestationErrorCode } from './verdict.ts'
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 export type JsonObject = { readonly [name: string]: JsonValue }
 
 export type JsonLimits = {
-  /** Names the document in refusals: "manifest". */
+  /** Names the document in error messages, for example "manifest". */
   readonly what: string
   readonly code: AttestationErrorCode
   readonly maxBytes: number
   readonly maxDepth?: number
 }
 
-/** Parses one document: valid UTF-8, no byte-order mark, no name twice in an object. */
+/** Parses one document: valid UTF-8, no byte order mark, no duplicate names in an object. */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): JsonValue {
   const refuse = (reason: string): never => {
     throw new AttestationError(limits.code, `${limits.what}: ${reason}`)
@@ -98,7 +98,8 @@ class Parser {
 
   #string(): string {
     if (this.#text[this.#at] !== '"') this.#unexpected()
-    // Found by search, not by a pattern: strings of megabytes are usual here (reference manifests).
+    // Found by search, not by a pattern: strings of several megabytes are common here (reference
+    // manifests).
     let end = this.#text.indexOf('"', this.#at + 1)
     while (end !== -1 && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1)
     if (end === -1) return this.#refuse('not JSON: a string has no end')

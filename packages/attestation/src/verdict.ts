@@ -1,6 +1,6 @@
-/** What a verification says: typed refusals, and a transcript of every check it made. */
+/** The outcome of a verification: typed refusals, and a transcript of every check. */
 
-/** The closed set of refusal codes. A code is API: programs act on it, and documents list it. */
+/** The closed set of refusal codes. They are part of the API and listed in the documentation. */
 export type AttestationErrorCode =
   // the bytes are not what they claim to be
   | 'evidence_malformed'
@@ -52,15 +52,16 @@ export type AttestationErrorCode =
   | 'log_forked'
   | 'log_rolled_back'
   | 'log_witnesses_missing'
-  // signed, but too long ago to know that nothing newer was
+  // signed, but too long ago to rule out anything newer
   | 'log_stale'
   | 'log_malformed'
   | 'log_unreachable'
-  // no age can be judged
+  // no age can be determined
   | 'clock_untrusted'
   | 'bundle_malformed'
   | 'receipt_invalid'
 
+/** A refusal by the verification. Act on `code`, never on the message. */
 export class AttestationError extends Error {
   override readonly name = 'AttestationError'
   readonly code: AttestationErrorCode
@@ -78,16 +79,16 @@ export class AttestationError extends Error {
   }
 }
 
-/** One line of a transcript. A skipped check says why and is never a pass. */
+/** One line of a transcript. A skipped check states why and never counts as passed. */
 export type Check = {
-  /** Stable name, `kind/what`: `snp/report-signature`. */
+  /** Stable name in the form `kind/what`, for example `snp/report-signature`. */
   readonly id: string
   readonly result: 'passed' | 'failed' | 'skipped'
-  /** What was seen and, where it matters, what was expected. */
+  /** What was seen and, where relevant, what was expected. */
   readonly detail: string
 }
 
-/** Collects checks in the order they ran; the first failure throws and ends it. */
+/** Collects checks in the order they ran; the first failure throws. */
 export class Transcript {
   readonly #checks: Check[] = []
 
@@ -108,12 +109,12 @@ export class Transcript {
     throw new AttestationError(code, `${id}: ${detail}`, { cause, checks: this.checks })
   }
 
-  /** Takes over the checks of a transcript that was kept apart. */
+  /** Appends the checks of a separate transcript. */
   append(checks: readonly Check[]): void {
     this.#checks.push(...checks)
   }
 
-  /** Runs a parser, and enters its refusal here under `id`; success is not a check by itself. */
+  /** Runs a parser and records its refusal under `id`; success alone is not a check. */
   attempt<T>(id: string, work: () => T): T {
     try {
       return work()
@@ -123,7 +124,7 @@ export class Transcript {
     }
   }
 
-  /** Records a pass where `holds`, else refuses with `code`. */
+  /** Records a pass if `holds`, otherwise refuses with `code`. */
   require(holds: boolean, id: string, code: AttestationErrorCode, detail: string): void {
     if (holds) this.pass(id, detail)
     else this.fail(id, code, detail)

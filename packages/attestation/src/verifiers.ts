@@ -1,4 +1,4 @@
-/** Verifiers as values: a program accepts the kinds of evidence it was given verifiers of, no other. */
+/** Verifiers as values: a program accepts only the kinds of evidence it has verifiers for. */
 import type { Bytes } from './bytes.ts'
 import type {
   AuthenticityContext,
@@ -15,7 +15,7 @@ import type { TdxClaims } from './tdx/claims.ts'
 import type { TdxRule } from './tdx/rule.ts'
 import type { Transcript } from './verdict.ts'
 
-/** Both halves of one kind: is the evidence real, and does a rule of the manifest accept it? */
+/** Both halves for one kind: is the evidence genuine, and does a rule of the manifest accept it? */
 export type CpuVerifier<Evidence, Claims, Rule> = {
   readonly authenticate: (
     evidence: Evidence,
@@ -33,11 +33,11 @@ export type NvidiaGpuVerifier = {
     transcript: Transcript,
   ) => Promise<NvidiaGpuClaims>
   readonly appraise: (claims: NvidiaGpuClaims, rule: NvidiaGpuRule, transcript: Transcript) => void
-  /** Of all devices of one machine together. */
+  /** Checks all devices of one machine together. */
   readonly requireTopology: (devices: readonly NvidiaGpuClaims[], transcript: Transcript) => void
 }
 
-/** What is left out makes a bundle smaller, and evidence of that kind refused. */
+/** Leaving one out makes a bundle smaller, and evidence of that kind is refused. */
 export type HardwareVerifiers = {
   readonly snp?: CpuVerifier<SnpEvidence, SnpClaims, SnpRule>
   readonly tdx?: CpuVerifier<TdxEvidence, TdxClaims, TdxRule>
@@ -45,6 +45,6 @@ export type HardwareVerifiers = {
 }
 
 export type Verifiers = HardwareVerifiers & {
-  /** Absent in production: then software evidence is refused, whatever the manifest says. */
+  /** Absent in production: software evidence is then refused, whatever the manifest says. */
   readonly software?: SoftwareVerifier | undefined
 }

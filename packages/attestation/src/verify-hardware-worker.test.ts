@@ -40,7 +40,7 @@ test('a machine without the GPU that the manifest demands is refused', async () 
   await refused(await world.inputs({ cpu: 'tdx', gpus: [] }), 'device_missing')
 })
 
-test('one GPU shown twice is not two', async () => {
+test('one GPU presented twice does not count as two', async () => {
   await refused(await world.inputs({ gpus: [0, 0] }), 'policy_refused')
 })
 
@@ -54,7 +54,7 @@ test('more GPUs than the manifest lists, and GPUs that it does not list at all, 
   expect((await verifyWorker(bare)).hardware).toBe(true)
 })
 
-test('a GPU of another exchange is refused, although the report of the CPU binds it', async () => {
+test('a GPU from another exchange is refused, although the CPU report binds it', async () => {
   await refused(await world.inputs({ gpuNonce: new Uint8Array(32) }), 'nonce_mismatch')
 })
 
@@ -77,23 +77,23 @@ test('a kind of machine that the manifest has no rule for is refused', async () 
 test('a measurement that the manifest does not list is refused', async () => {
   const rule = { ...world.snpRule, measurements: ['00'.repeat(48)] }
   await refused(await world.inputs(accepting(rule)), 'measurement_unknown')
-  // A second rule that accepts is enough.
+  // One other rule that accepts is enough.
   await verifyWorker(await world.inputs(accepting(rule, world.snpRule)))
 })
 
-test('software evidence is refused under a manifest of hardware, with verifier and root at hand', async () => {
+test('software evidence is refused under a hardware manifest, even with verifier and root present', async () => {
   const software = await softwareWorld()
   const { manifest } = await world.inputs()
   const inputs = { ...(await software.inputs()), manifest, software: softwareVerifier }
   await refused(inputs, 'software_refused')
 })
 
-test('hardware evidence is refused under a manifest of software', async () => {
+test('hardware evidence is refused under a software manifest', async () => {
   const { manifest } = await (await softwareWorld()).inputs()
   await refused({ ...(await world.inputs()), manifest }, 'manifest_refused')
 })
 
-test('rules of software and of hardware do not mix', async () => {
+test('software and hardware rules do not mix', async () => {
   const { draft } = await softwareWorld()
   const [rule] = draft.roles.worker.accept
   const mixed = world.inputs(accepting(world.snpRule, rule!))
@@ -102,7 +102,7 @@ test('rules of software and of hardware do not mix', async () => {
   expect(await rejection(other)).toMatchObject({ code: 'manifest_mixed' })
 })
 
-test('a demand for GPUs that is content with none is refused', async () => {
+test('a GPU rule that accepts zero GPUs is refused', async () => {
   const devices = { 'nvidia-gpu': { ...gpuRule(), count: { min: 0, max: 1 } } }
   const lax = world.inputs(accepting({ ...world.snpRule, devices }))
   expect(await rejection(lax)).toMatchObject({ code: 'manifest_malformed' })
@@ -110,7 +110,7 @@ test('a demand for GPUs that is content with none is refused', async () => {
   expect(await rejection(empty)).toMatchObject({ code: 'manifest_malformed' })
 })
 
-test('no field of a manifest of hardware changes its form without a refusal', async () => {
+test('no field of a hardware manifest changes its form without a refusal', async () => {
   const { manifest } = await world.inputs()
   const document = JSON.parse(new TextDecoder().decode(manifest.bytes))
   const { changed, refused, justified, survivors } = await mutateForm(document)
@@ -132,7 +132,7 @@ test('a GPU in protected PCIe mode is refused without the switches that it names
   })
   const opaque = [mode(2, 0), links]
   await refused(await world.inputs({ ...accepting(rule({})), opaque }), 'device_missing')
-  // No demand about modes, or about switches, lets it pass either.
+  // Dropping the rule about modes or about switches does not let it pass either.
   await refused(await world.inputs({ opaque }), 'device_missing')
   const many = { switches: { min: 0, max: 4 }, modes: ['protected-pcie', 'single-pass-through'] }
   await refused(await world.inputs({ ...accepting(rule(many)), opaque }), 'device_missing')
@@ -140,7 +140,7 @@ test('a GPU in protected PCIe mode is refused without the switches that it names
   expect((await verifyWorker(single)).hardware).toBe(true)
 })
 
-test('modes imply switches: a rule for protected PCIe alone cannot do without', async () => {
+test('modes imply switches: a rule for protected PCIe alone requires them', async () => {
   const rule = (switches: object) => ({
     ...world.snpRule,
     devices: {
@@ -191,7 +191,7 @@ test('no value of a rule with every field changes without a refusal', async () =
         )
       if (outcome === 'accepted') survivors.push(what.replace('roles.worker.accept[0].', ''))
     }
-    // One GPU more would be welcome, too.
+    // One more GPU would be accepted too.
     expect(survivors).toEqual(['devices.nvidia-gpu.count.max: another value'])
   }
 })

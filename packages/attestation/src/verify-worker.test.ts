@@ -26,7 +26,7 @@ beforeAll(async () => {
 const refused = async (inputs: VerifyWorkerInputs, code: AttestationErrorCode) =>
   expect(await rejection(verifyWorker(inputs))).toMatchObject({ name: 'AttestationError', code })
 
-test('a good software worker is attested, and says that no hardware protects it', async () => {
+test('a good software worker is attested, and marked as not protected by hardware', async () => {
   const inputs = await world.inputs()
   const worker = await verifyWorker(inputs)
   expect(isAttestedWorker(worker)).toBe(true)
@@ -52,7 +52,7 @@ test('neither a copy nor a look-alike of an attested worker is one', async () =>
   expect(Object.isFrozen(worker)).toBe(true)
 })
 
-test('a fault of our own is thrown as it is, not as a refusal', async () => {
+test('an internal error is thrown unchanged, not as a refusal', async () => {
   const inputs = await world.inputs()
   const fault = new TypeError('a fault')
   const thrown = (changes: Partial<SoftwareVerifier>) =>
@@ -87,9 +87,9 @@ test('gate 2: a software root that is not pinned is refused', async () => {
   await refused({ ...(await world.inputs()), roots }, 'chain_untrusted')
 })
 
-test('gate 3: a manifest of hardware evidence refuses software evidence', async () => {
+test('gate 3: a hardware manifest refuses software evidence', async () => {
   const inputs = await world.inputs()
-  // No parser makes such a manifest; the gate does not lean on the parser.
+  // No parser produces such a manifest; the gate does not rely on the parser.
   const manifest = { ...inputs.manifest, evidence: 'hardware' as const }
   await refused({ ...inputs, manifest }, 'software_refused')
 })
@@ -136,7 +136,7 @@ test('debug mode and an old TCB are refused', async () => {
   await refused(await world.inputs({ report: { tcb: 0 } }), 'tcb_too_old')
 })
 
-test('any one of several rules may accept, and all must refuse for a refusal', async () => {
+test('any one of several rules may accept; a refusal requires all of them to refuse', async () => {
   const [rule] = world.draft.roles.worker.accept
   const other = { ...rule, measurements: ['00'.repeat(48)] }
   const accept = (...rules: (typeof other)[]) => ({
@@ -146,7 +146,7 @@ test('any one of several rules may accept, and all must refuse for a refusal', a
   await refused(await world.inputs(accept(other, other)), 'measurement_unknown')
 })
 
-test('a report that another key signed is refused', async () => {
+test('a report signed by another key is refused', async () => {
   const inputs = await world.inputs()
   const stranger = await issueSoftwareLeaf(world.root, { name: 'other', at: noon, days: 1 })
   const cpu = inputs.evidence.cpu as SoftwareEvidence
@@ -215,7 +215,7 @@ test('only models that the manifest lists with the same weights are offered', as
   expect(worker.models).toEqual([chatModel])
 })
 
-test('a machine of one role is not taken for another', async () => {
+test('a machine is not accepted in another role', async () => {
   await refused(await world.inputs({ statement: { role: 'proxyless' } }), 'manifest_refused')
   await refused({ ...(await world.inputs()), role: 'proxyless' }, 'manifest_refused')
   const { worker } = world.draft.roles
@@ -225,7 +225,7 @@ test('a machine of one role is not taken for another', async () => {
   expect(await verifyWorker({ ...hosted, role: 'proxyless' })).toMatchObject({ models: [] })
 })
 
-test('a statement that was bound but cannot be read is refused', async () => {
+test('a bound statement that cannot be parsed is refused', async () => {
   const statement = utf8('{"version":1}')
   const evidence = await world.attest(statement)
   await refused({ ...(await world.inputs()), statement, evidence }, 'statement_malformed')
@@ -248,7 +248,7 @@ test('the signed report is what the documentation shows', async () => {
   expect(report.measurement).toBe(formatHex(world.measurement))
 })
 
-test('nobody is verified under a manifest that has expired, nor for longer than it lasts', async () => {
+test('no worker is verified under an expired manifest, nor beyond its expiry', async () => {
   const until = (expiresAt: string) => world.inputs({ draft: { expiresAt } })
   await refused(await until('2026-03-01T12:00:00Z'), 'manifest_expired')
   const worker = await verifyWorker(await until('2026-03-01T12:00:01Z'))

@@ -17,29 +17,29 @@ import { AttestationError, Transcript } from './verdict.ts'
 import type { HardwareVerifiers, Verifiers } from './verifiers.ts'
 
 export type VerifyWorkerInputs = {
-  /** The 32 bytes that this client drew for this very exchange. */
+  /** The 32 bytes that this client drew for this exchange only. */
   readonly nonce: Uint8Array
-  /** Exact bytes, as they came. */
+  /** The exact bytes as received. */
   readonly statement: Uint8Array
   readonly evidence: Evidence
   readonly manifest: Manifest
   readonly roots: Roots
   readonly revocation: RevocationPolicy
   readonly at: Date
-  /** What the machine is to be used as; `worker` unless told. */
+  /** The role the machine is to be used in; defaults to `worker`. */
   readonly role?: Role
-  /** Absent in production: then software evidence is refused, whatever the manifest says. */
+  /** Absent in production: software evidence is then refused, whatever the manifest says. */
   readonly software?: SoftwareVerifier
 }
 
-/** {@link verifyWorkerWith} every verifier of hardware there is. */
+/** {@link verifyWorkerWith} all available hardware verifiers. */
 export function verifyWorker(inputs: VerifyWorkerInputs): Promise<AttestedWorker> {
   return verifyWorkerWith(hardwareVerifiers, inputs)
 }
 
 /**
- * Refuses with an {@link AttestationError} that carries every check up to the one that failed.
- * Evidence of a kind that `hardware` has no verifier of is refused.
+ * Throws an {@link AttestationError} with every check up to and including the one that failed.
+ * Evidence of a kind that `hardware` has no verifier for is refused.
  */
 export async function verifyWorkerWith(
   hardware: HardwareVerifiers,
@@ -62,7 +62,7 @@ async function verify(
 ): Promise<AttestedWorker> {
   const { evidence, manifest, roots, revocation, at, role = 'worker' } = inputs
   const hardware = evidence.cpu.kind !== 'software'
-  // The third gate: the manifest itself must say that it is one of software evidence.
+  // The third gate: the manifest itself must declare software evidence.
   transcript.require(
     hardware || manifest.evidence === 'software',
     'manifest/evidence',
@@ -133,7 +133,7 @@ function requireUnexpired({ expiresAt }: Manifest, at: Date, transcript: Transcr
   )
 }
 
-// Name and weights must both agree: the same name over other weights is another model.
+// Name and weights must both match: the same name with different weights is another model.
 function listedModels(
   statement: Statement,
   manifest: Manifest,

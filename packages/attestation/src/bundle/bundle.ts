@@ -1,4 +1,4 @@
-/** The evidence bundle: one file with all that a verification used, to be checked again later. */
+/** The evidence bundle: one file with everything a verification used, so that it can be repeated later. */
 
 import { parseEvidence } from '../attestation-response.ts'
 import { type Bytes, formatBase64, formatHex, utf8 } from '../bytes.ts'
@@ -9,14 +9,14 @@ import { readReceipt, type SignedReceipt } from '../receipt.ts'
 import { parseJson } from '../strict-json.ts'
 
 export type Bundle = {
-  /** When it was put together; for people, and never the time of a verification. */
+  /** When it was assembled; informational, and never used as the time of a verification. */
   readonly madeAt: Date
   readonly nonce: Bytes
   readonly statement: Bytes
-  /** With the collateral that came stapled to it. */
+  /** Including the collateral that was stapled to it. */
   readonly evidence: Evidence
   readonly manifest: Bytes
-  /** c2sp.org/tlog-proof; absent where the manifest came by hand. */
+  /** c2sp.org/tlog-proof; absent if the manifest was pinned. */
   readonly logProof: Bytes | undefined
   readonly receipt: SignedReceipt | undefined
 }

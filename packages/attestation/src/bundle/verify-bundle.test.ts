@@ -45,7 +45,7 @@ test('a bundle is verified, and its transcript lists every check', async () => {
   expect(skipped).toEqual(['receipt/manifest', 'receipt/request', 'receipt/response'])
 })
 
-test('a bundle is read as it was written', () => {
+test('a bundle round-trips', () => {
   expect(parseEvidenceBundle(formatEvidenceBundle(good.bundle))).toEqual(good.bundle)
 })
 
@@ -55,7 +55,7 @@ test('a manifest without proof, or with the proof of another, is refused', async
   await refused(verify({ manifest }), 'log_inclusion_invalid')
 })
 
-test('a manifest that is named by its digest needs no log, and no other will do', async () => {
+test('a manifest trusted by its digest needs no log, and no other manifest is accepted', async () => {
   const digest = `sha256:${await digestHex(good.bundle.manifest)}`
   const verified = await verify(
     { logProof: undefined },
@@ -75,7 +75,7 @@ test('another nonce, another time and other roots are refused', async () => {
   await refused(verify({}, { roots: vendorRoots }), 'software_refused')
 })
 
-test('a manifest that its log had replaced, or vouched for too long ago, is refused', async () => {
+test('a manifest that its log has superseded, or last signed too long ago, is refused', async () => {
   const signer = await newSigner('log.example')
   const log = new MemoryLog()
   const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
@@ -127,7 +127,7 @@ test('a receipt by another key, worker, statement, model or manifest is refused'
   expect((await verify({ receipt: named })).receipt).toBeDefined()
 })
 
-test('bodies that are at hand must be those of the receipt', async () => {
+test('bodies, if provided, must match the receipt', async () => {
   const requestDigest = await digestHex(utf8('request'))
   const responseDigest = await digestHex(utf8('response'))
   const verified = await verify({}, { requestDigest, responseDigest })
@@ -137,13 +137,13 @@ test('bodies that are at hand must be those of the receipt', async () => {
   await refused(verify({ receipt: undefined }, { requestDigest }), 'receipt_invalid')
 })
 
-test('a bundle without a receipt says so, and never shows one as passed', async () => {
+test('a bundle without a receipt reports that, and never shows the receipt as passed', async () => {
   const verified = await verify({ receipt: undefined })
   expect(verified.receipt).toBeUndefined()
   expect(verified.checks.at(-1)).toMatchObject({ id: 'receipt/signature', result: 'skipped' })
 })
 
-test('what is not a bundle is refused', async () => {
+test('anything that is not a bundle is refused', async () => {
   const document = JSON.parse(new TextDecoder().decode(formatEvidenceBundle(good.bundle)))
   for (const changed of [
     { ...document, version: 2 },

@@ -1,4 +1,4 @@
-/** Verifies an evidence bundle with no network, as of a given time. */
+/** Verifies an evidence bundle without a network, as of a given time. */
 import type { AttestedWorker } from '../attested-worker.ts'
 import { formatHex } from '../bytes.ts'
 import { namedSha256 } from '../digest.ts'
@@ -15,7 +15,7 @@ import { AttestationError, type Check, Transcript } from '../verdict.ts'
 import { verifyWorker } from '../verify-worker.ts'
 import { type Bundle, parseEvidenceBundle } from './bundle.ts'
 
-/** Why the manifest in a bundle is to be believed: anyone can write one. */
+/** Why the manifest in a bundle is trusted: anyone can write one. */
 export type ManifestTrust =
   | { readonly kind: 'log'; readonly trust: LogTrust; readonly maxAgeHours: number }
   /** `sha256:` and 64 hex digits. */
@@ -28,7 +28,7 @@ export type VerifyBundleInputs = {
   readonly at: Date
   readonly role?: Role
   readonly software?: SoftwareVerifier
-  /** The bodies of the exchange, where they are at hand, to be compared with the receipt. */
+  /** Digests of the exchange's bodies, if available, to be compared with the receipt. */
   readonly requestDigest?: string
   readonly responseDigest?: string
 }
@@ -41,7 +41,7 @@ export type VerifiedBundle = {
   readonly checks: readonly Check[]
 }
 
-/** Refuses with an {@link AttestationError} that carries every check up to the one that failed. */
+/** Throws an {@link AttestationError} with every check up to and including the one that failed. */
 export async function verifyBundle(
   bytes: Uint8Array,
   inputs: VerifyBundleInputs,
@@ -102,7 +102,7 @@ async function requireTrustedManifest(
   }
 }
 
-// A client enforces the last entry only; an earlier one was in force before, and is not any more.
+// Clients enforce only the last entry; an earlier one has been superseded.
 function requireLatest(index: number, size: number, transcript: Transcript): void {
   transcript.require(
     index === size - 1,
@@ -157,7 +157,7 @@ function requireDigest(
   transcript.require(seen === expected, `receipt/${what}`, 'receipt_invalid', detail)
 }
 
-// A refusal that was made elsewhere gets the checks made here before it.
+// Adds the checks made here to a refusal that was raised elsewhere.
 function rethrow(cause: unknown, transcript: Transcript, id = 'manifest/form'): never {
   if (!(cause instanceof AttestationError)) throw cause
   if (cause.checks.length === 0) return transcript.fail(id, cause.code, cause.message, cause)

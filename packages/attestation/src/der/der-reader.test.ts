@@ -18,7 +18,7 @@ test('both forms of time read as the same moment', () => {
   expect(generalized).toEqual(utc)
 })
 
-test('a two-digit year of 50 or more is of the last century', () => {
+test('a two-digit year of 50 or more is in the twentieth century', () => {
   const time = read('170d3530303130313030303030305a', (r) => r.readTime())
   expect(time.getUTCFullYear()).toBe(1950)
 })
@@ -65,7 +65,7 @@ test('a length of no octets, or of more than three, is refused as such', () => {
   }
 })
 
-test('a null is read and left behind', () => {
+test('a null is consumed', () => {
   expect(() => read('0500', (r) => r.readNull())).not.toThrow()
 })
 
@@ -73,7 +73,7 @@ test('an element longer than its container is refused where it is read', () => {
   expect(() => new DerReader(parseHex('0405aabb')!).read()).toThrow('longer than its container')
 })
 
-test('nesting beyond the bound is refused before the stack is', () => {
+test('nesting beyond the bound is refused before the stack overflows', () => {
   let bytes = new Uint8Array([0x05, 0x00])
   for (let i = 0; i < 40; i++) bytes = new Uint8Array([0x30, bytes.length, ...bytes])
   const descend = (reader: DerReader) => {

@@ -1,4 +1,4 @@
-/** Reads DER (X.690) strictly: definite minimal lengths, bounded depth, nothing left over. */
+/** Reads DER (X.690) strictly: definite minimal lengths, bounded depth, no trailing bytes. */
 import type { Bytes } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 
@@ -31,7 +31,7 @@ export type DerElement = {
   readonly raw: Bytes
 }
 
-// Certificates nest about ten levels; a CRL or an OCSP answer a few more.
+// Certificates nest about ten levels deep; CRLs and OCSP responses a few more.
 const maxDepth = 24
 
 /** A cursor over the elements of one DER value; every violation is `evidence_malformed`. */
@@ -50,7 +50,7 @@ export class DerReader {
     return this.#offset === this.#bytes.length
   }
 
-  /** The bytes not read yet. */
+  /** The bytes not yet read. */
   get rest(): Bytes {
     return this.#bytes.subarray(this.#offset)
   }
@@ -60,7 +60,7 @@ export class DerReader {
     return this.#bytes[this.#offset]
   }
 
-  /** Reads the next element, of tag `expected` where given. */
+  /** Reads the next element, which must have the tag `expected` if given. */
   read(expected?: number): DerElement {
     const start = this.#offset
     const tag = this.#octet()
@@ -76,12 +76,12 @@ export class DerReader {
     return { tag, content, raw: this.#bytes.subarray(start, end) }
   }
 
-  /** Reads the next element where its tag is `tag`; otherwise leaves the cursor alone. */
+  /** Reads the next element if its tag is `tag`; otherwise does not advance. */
   readOptional(tag: number): DerElement | undefined {
     return this.peekTag() === tag ? this.read(tag) : undefined
   }
 
-  /** Reads a constructed element and returns a cursor over what is inside. */
+  /** Reads a constructed element and returns a cursor over its content. */
   enter(tag: number = tags.sequence): DerReader {
     return new DerReader(this.read(tag).content, this.#depth + 1)
   }
@@ -90,7 +90,7 @@ export class DerReader {
     return this.peekTag() === tag ? this.enter(tag) : undefined
   }
 
-  /** Refuses whatever was not read. */
+  /** Refuses unread bytes. */
   end(): void {
     if (!this.atEnd) malformed(`${this.#bytes.length - this.#offset} bytes follow the last element`)
   }
@@ -134,7 +134,7 @@ export class DerReader {
     if (this.read(tags.null).content.length !== 0) malformed('null is not empty')
   }
 
-  /** A BIT STRING; where `wholeOctets`, unused bits are refused. */
+  /** A BIT STRING; if `wholeOctets`, unused bits are refused. */
   readBitString(wholeOctets = true): { readonly bytes: Bytes; readonly unusedBits: number } {
     const { content } = this.read(tags.bitString)
     const unusedBits = content[0] ?? 8
@@ -172,7 +172,7 @@ export class DerReader {
     const first = this.#octet()
     if (first < 0x80) return first
     const count = first & 0x7f
-    // No input of ours needs four octets of length; 0x80 is the indefinite form.
+    // None of our inputs needs a length of four octets; 0x80 is the indefinite form.
     if (count === 0 || count > 3) malformed('length is indefinite or too large')
     let length = 0
     for (let i = 0; i < count; i++) length = length * 256 + this.#octet()
@@ -181,7 +181,7 @@ export class DerReader {
   }
 }
 
-/** Parses one DER value that fills `bytes`, with `parse` reading all of it. */
+/** Parses one DER value that fills `bytes`; `parse` must read all of it. */
 export function parseDer<T>(bytes: Bytes, parse: (reader: DerReader) => T): T {
   const reader = new DerReader(bytes)
   const value = parse(reader)

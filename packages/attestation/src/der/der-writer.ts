@@ -1,4 +1,4 @@
-/** Writes DER (X.690): software certificates, OCSP requests, and what tests make, malformed shapes included. */
+/** Writes DER (X.690): software certificates, OCSP requests and test data, including malformed values. */
 import { type Bytes, concatBytes, utf8 } from '../bytes.ts'
 
 export const sequence = (...parts: readonly Uint8Array[]): Bytes => element(0x30, ...parts)

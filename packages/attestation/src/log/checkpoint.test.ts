@@ -43,7 +43,7 @@ test('the example note of the specification verifies', async () => {
   })
 })
 
-test('a verifier key whose id is not its own, or of an unknown type, is refused', async () => {
+test('a verifier key with a wrong id or an unknown type is refused', async () => {
   for (const text of [
     specKey.replace('530d903a', '530d903b'),
     specKey.replace('+Aeky', '+Beky'),
@@ -55,7 +55,7 @@ test('a verifier key whose id is not its own, or of an unknown type, is refused'
   }
 })
 
-test('a signing key whose id is not its own, or of an unknown form, is refused', async () => {
+test('a signing key with a wrong id or an unknown form is refused', async () => {
   const { text } = await createNoteSigner('log.example')
   expect((await parseNoteSigner(`${text}\n`)).key.name).toBe('log.example')
   const [id = ''] = /[0-9a-f]{8}/.exec(text) ?? []
@@ -88,7 +88,7 @@ test('a flip of any bit of a checkpoint is refused', async () => {
   for (let bit = 0; bit < note.length * 8; bit++) {
     const flipped = note.slice()
     flipped[bit >> 3]! ^= 1 << (bit & 7)
-    // Where the line with the date is damaged it may be a stranger's; then there is no date.
+    // A damaged date line may look like an unknown signer's; then there is no date.
     const opened = openCheckpoint(flipped, log.key, noWitnesses)
     await opened
       .then(({ asOf }) => requireFreshLog(asOf, at, 72))
@@ -101,7 +101,7 @@ test('a flip of any bit of a checkpoint is refused', async () => {
   expect(refused).toBe(note.length * 8)
 })
 
-test('a cosignature is the one that the specification describes', async () => {
+test('a cosignature is computed as the specification describes', async () => {
   const { text, verifierKey } = await createNoteSigner('witness.example', 'cosignature/v1')
   const witness = await parseNoteSigner(text)
   const log = await newSigner('log.example')
@@ -126,7 +126,7 @@ test('a cosignature is the one that the specification describes', async () => {
   )
 })
 
-test('as many witnesses as the rule says must have cosigned', async () => {
+test('the number of witnesses that the rule demands must have cosigned', async () => {
   const log = await newSigner('log.example')
   const [one, two, three] = await Promise.all(
     ['w1', 'w2', 'w3'].map((name) => newSigner(name, 'cosignature/v1')),
@@ -142,7 +142,7 @@ test('as many witnesses as the rule says must have cosigned', async () => {
   expect(await rejection(open(1, signed))).toMatchObject(missing)
 })
 
-test('a checkpoint is as old as the oldest word that is demanded of the log and its witnesses', async () => {
+test('a checkpoint is as old as the oldest signature required of the log and its witnesses', async () => {
   const log = await newSigner('log.example')
   const [one, two] = await Promise.all(
     ['w1', 'w2'].map((name) => newSigner(name, 'cosignature/v1')),
@@ -157,14 +157,14 @@ test('a checkpoint is as old as the oldest word that is demanded of the log and 
   expect(await asOf(cosigned, 0)).toEqual(hours(5))
   expect(await asOf(cosigned, 1)).toEqual(hours(3))
   expect(await asOf(cosigned, 2)).toEqual(at)
-  // Signed anew, each line takes the place of the one before it.
+  // When signed again, each line replaces the previous one.
   const anew = await cosignCheckpoint(cosigned, one!, hours(9))
   expect(await asOf(anew, 2)).toEqual(hours(3))
   expect(await asOf(await dateCheckpoint(anew, log, hours(1)), 2)).toEqual(hours(1))
   expect(parseSignedNote(anew).signatures).toHaveLength(4)
 })
 
-test('a checkpoint from before logs dated theirs has no time, and a false date condemns it', async () => {
+test('a checkpoint without a date line has no time, and a forged date line is refused', async () => {
   const log = await newSigner('log.example')
   const { text, signatures } = parseSignedNote(await signCheckpoint(head('log.example'), log, at))
   const [own, dated] = signatures
@@ -181,7 +181,7 @@ test('a checkpoint from before logs dated theirs has no time, and a false date c
   })
 })
 
-test('one witness does not count twice: neither its line nor its key under two names', async () => {
+test('a witness does not count twice, neither by repeating its line nor under two names', async () => {
   const log = await newSigner('log.example')
   const witness = await newSigner('w1', 'cosignature/v1')
   const signed = await signCheckpoint(head('log.example'), log, at)
@@ -195,7 +195,7 @@ test('one witness does not count twice: neither its line nor its key under two n
   expect(await rejection(opened)).toMatchObject({ code: 'log_witnesses_missing' })
 })
 
-test('a false cosignature by a known witness condemns the checkpoint', async () => {
+test('an invalid cosignature of a known witness makes the checkpoint invalid', async () => {
   const log = await newSigner('log.example')
   const witness = await newSigner('w1', 'cosignature/v1')
   const other = await signCheckpoint({ ...head('log.example'), size: 8 }, log, at)
@@ -220,7 +220,7 @@ test('the log cannot cosign for a witness, nor a witness sign for the log', asyn
   expect(await rejection(asLogKey)).toMatchObject({ code: 'log_signature_invalid' })
 })
 
-test('what is not a note or not a checkpoint is refused', async () => {
+test('anything that is not a note or not a checkpoint is refused', async () => {
   const log = await newSigner('log.example')
   const sign = async (text: string) => {
     const key = await crypto.subtle.sign('Ed25519', log.privateKey, utf8(text))

@@ -1,4 +1,4 @@
-/** Checkpoints (c2sp.org/tlog-checkpoint): a log's signed size and root, and who has seen them. */
+/** Checkpoints (c2sp.org/tlog-checkpoint): a log's signed size and root, and its cosignatures. */
 import {
   type Bytes,
   concatBytes,
@@ -21,29 +21,29 @@ import {
   verifyEd25519,
 } from './signed-note.ts'
 
-/** Of the year 9999: later ones have no date that all parts can write. */
+/** The end of the year 9999: not every component can format later dates. */
 const lastSecond = 253_402_300_799n
 
 export type TreeHead = { readonly origin: string; readonly size: number; readonly root: Bytes }
 
-/** How many of the known witnesses must have cosigned. */
+/** The known witnesses, and how many of them must have cosigned. */
 export type WitnessRule = { readonly witnesses: readonly VerifierKey[]; readonly quorum: number }
 
 export type Checkpoint = TreeHead & {
-  /** The note as it came: what a client remembers. */
+  /** The note exactly as received; clients store it. */
   readonly note: Bytes
   /** Names of the witnesses whose cosignatures were verified. */
   readonly witnesses: readonly string[]
   /**
-   * When the log, and as many witnesses as the rule demands, have all said that this is the latest
-   * state: the oldest of these times. Undefined where the log itself gives none.
+   * When the log, and as many witnesses as the rule demands, have all stated that this is the
+   * latest state: the oldest of these times. Undefined if the log itself states none.
    */
   readonly asOf: Date | undefined
 }
 
 type Cosignature = { readonly name: string; readonly at: Date }
 
-/** Opens a checkpoint: signed by the log, and cosigned as the rule demands. */
+/** Opens a checkpoint: it must be signed by the log and cosigned as the rule demands. */
 export async function openCheckpoint(
   bytes: Uint8Array,
   logKey: VerifierKey,
@@ -76,7 +76,7 @@ export async function openCheckpoint(
   }
 }
 
-/** Signed, and dated: without a time nobody could tell an old state from the latest. */
+/** Signs and dates a checkpoint: without a time, an old state could not be told from the latest. */
 export async function signCheckpoint(head: TreeHead, signer: NoteSigner, at: Date): Promise<Bytes> {
   const text = `${head.origin}\n${head.size}\n${formatBase64(head.root)}\n`
   const signature = await signEd25519(signer.privateKey, utf8(text))
@@ -89,8 +89,8 @@ export async function signCheckpoint(head: TreeHead, signer: NoteSigner, at: Dat
 }
 
 /**
- * Says anew that this is the log's latest state. A checkpoint has no time of its own and extension
- * lines are advised against, so the log cosigns itself: a line that older clients pass over.
+ * States again that this is the log's latest state. A checkpoint has no time of its own and
+ * extension lines are discouraged, so the log cosigns itself: older clients ignore that line.
  */
 export async function dateCheckpoint(
   bytes: Uint8Array,
@@ -100,7 +100,10 @@ export async function dateCheckpoint(
   return cosignCheckpoint(bytes, { ...signer, key: await datingKey(signer.key) }, at)
 }
 
-/** Adds a witness's signature line (c2sp.org/tlog-cosignature, the Ed25519 form) in place of its last. */
+/**
+ * Adds a witness's signature line (c2sp.org/tlog-cosignature, the Ed25519 form), replacing its
+ * previous one.
+ */
 export async function cosignCheckpoint(
   bytes: Uint8Array,
   witness: NoteSigner,
@@ -136,7 +139,7 @@ async function verifyCosignatures(
   )
 }
 
-/** When `key` has cosigned; undefined where it has not. */
+/** When `key` cosigned; undefined if it did not. */
 async function verifyCosignature(note: SignedNote, key: VerifierKey): Promise<Date | undefined> {
   const line = await verifiedSignature(note, key, ({ signature }) => {
     const message = cosignedMessage(signature.subarray(0, 8), note.text)
@@ -154,7 +157,7 @@ async function verifyCosignature(note: SignedNote, key: VerifierKey): Promise<Da
   return new Date(Number(seconds) * 1000)
 }
 
-/** The log's own key in its second use; the header line of cosignatures keeps the two apart. */
+/** The log's own key in its second role; the header line of cosignatures separates the two. */
 async function datingKey({ name, publicKey }: VerifierKey): Promise<VerifierKey> {
   const type = 'cosignature/v1'
   return { name, type, publicKey, id: await noteKeyId(name, type, publicKey) }
@@ -171,14 +174,14 @@ function oldestDemanded(
 }
 
 function cosignedMessage(timestamp: Uint8Array, text: string): Bytes {
-  // A short signature line has no whole timestamp; its signature is then false in any case.
+  // A short signature line has no complete timestamp; its signature is invalid in any case.
   const padded = concatBytes(timestamp, new Uint8Array(8)).subarray(0, 8)
   const seconds = new DataView(padded.buffer, padded.byteOffset, 8).getBigUint64(0)
   return utf8(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
 function parseTreeHead(text: string): TreeHead {
-  // Further lines are extensions: opaque, and not ours.
+  // Further lines are extensions: opaque, and ignored here.
   const [origin = '', sizeText = '', rootText = '', ...extensions] = text.slice(0, -1).split('\n')
   const size = /^(?:0|[1-9][0-9]{0,15})$/.test(sizeText) ? Number(sizeText) : Number.NaN
   const root = parseBase64(rootText)

@@ -1,4 +1,4 @@
-/** Reads a log's files over HTTP, each with a limit of bytes and of time. */
+/** Reads a log's files over HTTP, with a size and a time limit for each. */
 import { type Bytes, concatBytes } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { checkpointPath } from './tile.ts'
@@ -8,16 +8,16 @@ export type FetchLike = (url: string, init: RequestInit) => Promise<Response>
 
 const timeoutMs = 15_000
 
-/** `prefix` is the URL under which the log's `checkpoint` lies. */
+/** `prefix` is the URL under which the log's `checkpoint` is served. */
 export function fetchLog(prefix: string, fetch: FetchLike): ReadLog {
   const base = prefix.replace(/\/+$/, '')
   return async (path, maxBytes) => {
     const response = await fetch(`${base}/${path}`, {
       signal: AbortSignal.timeout(timeoutMs),
-      // Everything but the checkpoint never changes.
+      // All files but the checkpoint are immutable.
       cache: path === checkpointPath ? 'no-cache' : 'default',
     }).catch((cause: unknown) => {
-      throw new AttestationError('log_unreachable', `no answer from ${base}`, { cause })
+      throw new AttestationError('log_unreachable', `no response from ${base}`, { cause })
     })
     if (response.status === 404) {
       await response.body?.cancel()

@@ -12,7 +12,7 @@ const judged = (at: Date, signed: Date | undefined = asOf, maxAgeHours = 72) => 
   }
 }
 
-test('the word of a log counts up to the bound, and no millisecond longer', () => {
+test('a log signature is accepted up to the age limit, and not a millisecond longer', () => {
   expect(judged(asOf)).toEqual({ asOf, staleAt: after(72) })
   expect(judged(after(72, -1))).toEqual({ asOf, staleAt: after(72) })
   expect(judged(after(72))).toBe('log_stale')
@@ -25,13 +25,13 @@ test('a clock more than an hour behind the log is not trusted', () => {
   expect(judged(after(-1, -1))).toBe('clock_untrusted')
 })
 
-test('a clock from before this program was written is not trusted, whatever the log says', () => {
+test('a clock earlier than this program was written is not trusted, whatever the log says', () => {
   const longAgo = new Date('2001-01-01T00:00:00Z')
   expect(judged(longAgo, longAgo)).toBe('clock_untrusted')
   expect(() => requireFreshLog(undefined, longAgo, 72)).toThrow('set the clock')
 })
 
-test('a refusal says what the clock shows and what has happened', () => {
+test('a refusal reports the clock and the later event', () => {
   expect(() => requireClock(after(-2), asOf, 'the manifest was issued')).toThrow(
     "this machine's clock shows 2026-03-01T10:00:00Z, but the manifest was issued at 2026-03-01T12:00:00Z; set the clock",
   )

@@ -1,21 +1,24 @@
-/** How old a log's word that nothing newer exists may be: the bound on keeping clients on an old manifest. */
+/**
+ * How old a log's statement that nothing newer exists may be, which bounds how long clients can be
+ * kept on an old manifest.
+ */
 import { formatInstant } from '../fields.ts'
 import { AttestationError } from '../verdict.ts'
 
-/** Three missed days of a log that is signed anew every day. */
+/** Three missed days of a log that is signed daily. */
 export const defaultMaxLogAgeHours = 72
 
 const hourMs = 3_600_000
-/** Clocks are seldom right to the minute; a log that is further ahead shows that one of them is wrong. */
+/** Clocks are rarely exact to the minute; a log that is further ahead shows that one of the two is wrong. */
 const maxAheadMs = hourMs
 
-/** No clock that is right shows a time before this. */
+/** No correct clock shows a time before this. */
 const written = new Date('2026-01-01T00:00:00Z')
 
-/** When a log's word was given, and until when it counts. */
+/** When a log signature was made, and until when it is accepted. */
 export type LogFreshness = { readonly asOf: Date; readonly staleAt: Date }
 
-/** Refuses what is older than `maxAgeHours` at `at`, what has no time, and a clock that is behind. */
+/** Refuses a signature older than `maxAgeHours` at `at`, one without a time, and a clock that is behind. */
 export function requireFreshLog(
   asOf: Date | undefined,
   at: Date,
@@ -25,7 +28,7 @@ export function requireFreshLog(
   if (asOf === undefined) {
     throw new AttestationError(
       'log_stale',
-      'the manifest log does not say when it was signed; its operator must sign it anew: manifest publish --refresh',
+      'the manifest log does not say when it was signed; its operator must sign it again: manifest publish --refresh',
     )
   }
   requireClock(at, asOf, 'the manifest log was signed')
@@ -39,7 +42,7 @@ export function requireFreshLog(
   )
 }
 
-/** Refuses a clock that shows a time well before something that has happened already. */
+/** Refuses a clock that is well behind an event that has already happened. */
 export function requireClock(at: Date, happened: Date, what: string): void {
   if (at.getTime() >= happened.getTime() - maxAheadMs) return
   throw new AttestationError(

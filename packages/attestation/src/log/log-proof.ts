@@ -1,4 +1,4 @@
-/** Proofs that a log has an entry, verified with no network (c2sp.org/tlog-proof). */
+/** Proofs that a log contains an entry, verified without a network (c2sp.org/tlog-proof). */
 import { type Bytes, concatBytes, equalBytes, formatBase64, parseBase64, utf8 } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { type Checkpoint, openCheckpoint } from './checkpoint.ts'
@@ -43,7 +43,7 @@ export function parseLogProof(bytes: Uint8Array): LogProof {
   return { index: Number(index), hashes, checkpoint: utf8(text.slice(split + 2)) }
 }
 
-/** Refuses unless the log, and as many witnesses as the rule wants, vouch for `entry`. */
+/** Refuses unless the log, and as many witnesses as the rule demands, vouch for `entry`. */
 export async function verifyLogProof(
   entry: Uint8Array,
   bytes: Uint8Array,

@@ -13,7 +13,7 @@ beforeAll(async () => {
   trust = { logKey: log.verifierKey, witnesses: [witness.verifierKey], quorum: 1 }
 })
 
-test('keys of a log and its witnesses are read, with how many must have cosigned', async () => {
+test('the keys of a log and its witnesses are parsed, with the quorum', async () => {
   const parsed = await parseLogTrust(trust)
   expect(parsed).toEqual({ logKey: log.key, rule: { witnesses: [witness.key], quorum: 1 } })
   const alone = await parseLogTrust({ ...trust, witnesses: [], quorum: 0 })
@@ -21,7 +21,7 @@ test('keys of a log and its witnesses are read, with how many must have cosigned
 })
 
 test.each<[string, () => Partial<LogTrust>, string]>([
-  ['a log key that is none', () => ({ logKey: 'KEY' }), 'has an unknown form'],
+  ['an invalid log key', () => ({ logKey: 'KEY' }), 'has an unknown form'],
   [
     'a log key that was mistyped',
     () => ({ logKey: log.verifierKey.replace('log', 'lag') }),
@@ -32,11 +32,15 @@ test.each<[string, () => Partial<LogTrust>, string]>([
     () => ({ logKey: witness.verifierKey }),
     'log w1 is the key',
   ],
-  ['a witness key that is none', () => ({ witnesses: ['KEY'] }), 'has an unknown form'],
+  ['an invalid witness key', () => ({ witnesses: ['KEY'] }), 'has an unknown form'],
   ['the key of a log for a witness', () => ({ witnesses: [log.verifierKey] }), 'key of a witness'],
-  ['more than there are', () => ({ quorum: 2 }), 'quorum is 2, but there are 1 witnesses'],
+  [
+    'more than the number of witnesses',
+    () => ({ quorum: 2 }),
+    'quorum is 2, but there are 1 witnesses',
+  ],
   ['a negative number', () => ({ quorum: -1 }), 'quorum is not a count'],
-  ['no number', () => ({ quorum: Number.NaN }), 'quorum is not a count'],
+  ['something that is not a number', () => ({ quorum: Number.NaN }), 'quorum is not a count'],
   ['half a witness', () => ({ quorum: 0.5 }), 'quorum is not a count'],
 ])('%s is refused', async (_, changed, message) => {
   const refusal = { code: 'log_malformed', message: expect.stringContaining(message) }

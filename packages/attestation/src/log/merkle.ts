@@ -1,8 +1,8 @@
-/** Merkle tree hashes (RFC 6962, section 2.1) and the check of an inclusion proof. */
+/** Merkle tree hashes (RFC 6962, section 2.1) and verification of inclusion proofs. */
 import { type Bytes, concatBytes } from '../bytes.ts'
 import { sha256 } from '../digest.ts'
 
-/** Distinct first bytes keep a leaf from being taken for a node. */
+/** Distinct first bytes keep a leaf from being mistaken for a node. */
 export async function leafHash(entry: Uint8Array): Promise<Bytes> {
   return sha256(concatBytes(Uint8Array.of(0), entry))
 }
@@ -15,7 +15,7 @@ export async function emptyRoot(): Promise<Bytes> {
   return sha256(new Uint8Array())
 }
 
-/** Root of a complete subtree: `hashes` are 1, 2, 4, … of one height, left to right. */
+/** Root of a complete subtree: `hashes` are 1, 2, 4, … of the same height, left to right. */
 export async function completeRoot(hashes: readonly Bytes[]): Promise<Bytes> {
   let level = hashes
   while (level.length > 1) {
@@ -29,8 +29,8 @@ export async function completeRoot(hashes: readonly Bytes[]): Promise<Bytes> {
 }
 
 /**
- * Where a tree of `size` leaves divides: the largest power of two below it. Arithmetic on purpose:
- * bit operations end at 32 bits, and logarithms round.
+ * Where a tree of `size` leaves is split: the largest power of two below it. Uses arithmetic on
+ * purpose: bit operations end at 32 bits, and logarithms round.
  */
 export function splitPoint(size: number): number {
   let split = 1
@@ -38,7 +38,7 @@ export function splitPoint(size: number): number {
   return split
 }
 
-/** The root that `proof` (leaf's sibling first) leads to; undefined where its length is wrong. */
+/** The root that `proof` (leaf's sibling first) leads to; undefined if its length is wrong. */
 export async function rootFromInclusion(
   leaf: Bytes,
   index: number,

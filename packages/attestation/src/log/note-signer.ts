@@ -5,7 +5,7 @@ import { formatVerifierKey, type NoteKeyType, noteKeyId, type VerifierKey } from
 
 export type NoteSigner = { readonly key: VerifierKey; readonly privateKey: CryptoKey }
 
-// RFC 8410, section 7: everything of a PKCS #8 Ed25519 key before its 32 bytes of seed.
+// RFC 8410, section 7: the part of a PKCS #8 Ed25519 key that precedes its 32-byte seed.
 const pkcs8Prefix = Uint8Array.of(
   0x30,
   0x2e,
@@ -25,7 +25,7 @@ const pkcs8Prefix = Uint8Array.of(
   0x20,
 )
 
-/** A new key; `text` is its stored form, a secret, and `verifierKey` the public one. */
+/** Creates a key; `text` is its stored form, which is secret, and `verifierKey` the public one. */
 export async function createNoteSigner(
   name: string,
   type: NoteKeyType = 'ed25519',
@@ -40,7 +40,7 @@ export async function createNoteSigner(
   }
 }
 
-/** Reads the stored form, which is that of Go's `note` package. */
+/** Parses the stored form, which is that of Go's `note` package. */
 export async function parseNoteSigner(text: string): Promise<NoteSigner> {
   const match = /^PRIVATE\+KEY\+([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/.exec(text.trim())
   const bytes = parseBase64(match?.[3] ?? '')
@@ -67,7 +67,7 @@ async function importSeed(seed: Uint8Array): Promise<CryptoKey> {
   return crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign'])
 }
 
-// WebCrypto gives a public key out of a private one in the JWK form only.
+// WebCrypto derives a public key from a private one only through JWK.
 async function publicKeyOf(privateKey: CryptoKey): Promise<Bytes> {
   const { x } = await crypto.subtle.exportKey('jwk', privateKey)
   const base64 = `${x?.replaceAll('-', '+').replaceAll('_', '/')}=`

@@ -20,29 +20,29 @@ import { type ReadLog, readFile, TileTree } from './tile-tree.ts'
 
 export type LogStore = {
   readonly read: ReadLog
-  /** Must be whole or not at all, and durable once it is done. */
+  /** Must be atomic, and durable once it resolves. */
   readonly write: (path: string, bytes: Uint8Array) => Promise<void>
 }
 
 export type Published = {
   readonly index: number
   readonly checkpoint: Bytes
-  /** False where the log's last entry was the same already. */
+  /** False if the log's last entry was already the same. */
   readonly appended: boolean
 }
 
-/** Asks witnesses for their signature lines, before anyone sees the checkpoint. */
+/** Requests the witnesses' signature lines before anyone else sees the checkpoint. */
 export type Cosign = (checkpoint: Bytes) => Promise<Bytes>
 
 export type PublishOptions = {
-  /** The time that the checkpoint is signed for; now if unset. */
+  /** The time the checkpoint is signed for; defaults to now. */
   readonly at?: Date
   readonly cosign?: Cosign
 }
 
 /**
- * Appends `entry`; where it is the last entry already, the checkpoint is only dated anew. One
- * publisher at a time: two at once could sign two histories, which is what clients refuse for good.
+ * Appends `entry`; if it is already the last entry, the checkpoint is only dated again. There must
+ * be only one publisher at a time: two could sign two histories, which clients refuse for good.
  */
 export async function publishEntry(
   store: LogStore,
@@ -58,7 +58,7 @@ export async function publishEntry(
   const size = latest === undefined ? 0 : latest.index + 1
   await appendToBundle(store, size, entry)
   await appendToTile(store, 0, size, await leafHash(entry))
-  // Last of all: until the checkpoint is there, nothing refers to the new files.
+  // Last of all: nothing refers to the new files until the checkpoint exists.
   const root = await new TileTree(store.read, size + 1).root()
   const head = { origin: signer.key.name, size: size + 1, root }
   const { at = new Date(), cosign = unchanged } = options
@@ -68,8 +68,9 @@ export async function publishEntry(
 }
 
 /**
- * Says of the latest checkpoint that it still is: clients refuse a log that nobody has signed for
- * days. Nothing is appended, and lines of witnesses that are not asked again stay as they are.
+ * States that the latest checkpoint is still current: clients refuse a log that has not been signed
+ * for days. Nothing is appended, and the lines of witnesses that are not asked again stay as they
+ * are.
  */
 export async function refreshCheckpoint(
   store: LogStore,
@@ -84,7 +85,8 @@ export async function refreshCheckpoint(
     )
   }
   const { size, root } = await openOwn(existing, signer)
-  // A publisher signs only what it has: files that were changed or lost since are not vouched for again.
+  // A publisher signs only what it has: it does not vouch again for files that were changed or lost
+  // since.
   if (!equalBytes(await new TileTree(store.read, size).root(), root)) {
     throw new AttestationError(
       'log_inclusion_invalid',
@@ -96,7 +98,7 @@ export async function refreshCheckpoint(
   return checkpoint
 }
 
-/** The last entry of a log of one's own, at whatever time it was signed; undefined in a new log. */
+/** The last entry of one's own log, whenever it was signed; undefined for a new log. */
 export async function readLatestEntry(
   store: LogStore,
   signer: NoteSigner,
@@ -122,7 +124,7 @@ async function appendToBundle(store: LogStore, size: number, entry: Uint8Array):
   await store.write(bundlePath(index, width + 1), formatBundle([...entries, entry]))
 }
 
-// `position` counts the hashes of this level that are there before.
+// `position` is the number of hashes already on this level.
 async function appendToTile(
   store: LogStore,
   level: number,

@@ -11,7 +11,7 @@ import {
 import { sha256 } from '../digest.ts'
 import { AttestationError } from '../verdict.ts'
 
-/** Signature types of the specification that we use: note text, and witness cosignatures. */
+/** The signature types of the specification that we use: note text, and witness cosignatures. */
 export type NoteKeyType = 'ed25519' | 'cosignature/v1'
 
 export type VerifierKey = {
@@ -25,7 +25,7 @@ export type VerifierKey = {
 export type NoteSignature = { readonly name: string; readonly id: Bytes; readonly signature: Bytes }
 
 export type SignedNote = {
-  /** With its final newline. */
+  /** Including its final newline. */
   readonly text: string
   readonly signatures: readonly NoteSignature[]
 }
@@ -35,7 +35,7 @@ const typeBytes = { ed25519: 0x01, 'cosignature/v1': 0x04 } as const
 const verifierKey = /^([^\s+]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$/u
 const keyName = /^[^\s+]{1,200}$/u
 
-/** Splits a note; nothing in it is believed before a signature by a known key is verified. */
+/** Splits a note; nothing in it is trusted before a signature by a known key is verified. */
 export function parseSignedNote(bytes: Uint8Array): SignedNote {
   if (bytes.length > maxNoteBytes) malformed(`${bytes.length} bytes, at most ${maxNoteBytes}`)
   let whole: string
@@ -44,7 +44,7 @@ export function parseSignedNote(bytes: Uint8Array): SignedNote {
   } catch {
     return malformed('not valid UTF-8')
   }
-  // The newline is the only control character that a note may have.
+  // The newline is the only control character allowed in a note.
   if (/\p{Cc}/u.test(whole.replaceAll('\n', ''))) malformed('control character')
   const split = whole.lastIndexOf('\n\n')
   if (split === -1 || !whole.endsWith('\n')) malformed('no signatures')
@@ -59,7 +59,7 @@ export function formatSignedNote(note: SignedNote): Bytes {
   return utf8(`${note.text}\n${lines.join('')}`)
 }
 
-/** Reads `<name>+<key id>+<base64 of type and key>`; the key id must be that of the key. */
+/** Parses `<name>+<key id>+<base64 of type and key>`; the key id must match the key. */
 export async function parseVerifierKey(text: string): Promise<VerifierKey> {
   const [, name = '', idHex = '', material = ''] = verifierKey.exec(text) ?? []
   const bytes = parseBase64(material)
@@ -79,7 +79,7 @@ export function formatVerifierKey(key: VerifierKey): string {
   return `${key.name}+${formatHex(key.id)}+${formatBase64(material)}`
 }
 
-/** Undefined where the key did not sign; refuses the note where its signature is false. */
+/** Undefined if the key did not sign; refuses the note if its signature is invalid. */
 export async function verifiedSignature(
   note: SignedNote,
   key: VerifierKey,
@@ -89,7 +89,7 @@ export async function verifiedSignature(
     ({ name, id }) => name === key.name && equalBytes(id, key.id),
   )
   if (signature !== undefined && !(await verify(signature))) {
-    throw new AttestationError('log_signature_invalid', `signature by ${key.name} is false`)
+    throw new AttestationError('log_signature_invalid', `signature by ${key.name} is invalid`)
   }
   return signature
 }
@@ -104,7 +104,7 @@ export async function verifyEd25519(
   return crypto.subtle.verify('Ed25519', key, signature, message)
 }
 
-/** SHA-256(name ‖ newline ‖ type ‖ public key), the first four bytes. */
+/** The first four bytes of SHA-256(name ‖ newline ‖ type ‖ public key). */
 export async function noteKeyId(
   name: string,
   type: NoteKeyType,

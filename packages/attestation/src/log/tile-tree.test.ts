@@ -25,7 +25,7 @@ test('our tiles hash to the roots that another implementation computed', async (
   }
 })
 
-test('our checkpoint is the one that another implementation signed, with a date added', async () => {
+test('our checkpoint equals the one that another implementation signed, with a date added', async () => {
   const lines = new TextDecoder().decode(log.files.get('checkpoint')).split('\n')
   expect(lines.toSpliced(-2, 1).join('\n')).toBe(vectors.checkpoint)
   const key = await parseVerifierKey(vectors.verifier_key)
@@ -33,7 +33,7 @@ test('our checkpoint is the one that another implementation signed, with a date 
   expect(opened.size).toBe(600)
 })
 
-test('our inclusion proofs are those of another implementation, and they verify', async () => {
+test('our inclusion proofs equal those of another implementation, and they verify', async () => {
   for (const { size, index, proof } of vectors.inclusion) {
     const ours = await new TileTree(log.read, size).inclusionProof(index)
     expect(ours.map(formatHex)).toEqual(proof)
@@ -59,7 +59,7 @@ test('an inclusion proof of another index, size, length or leaf leads elsewhere'
   expect(await rootFromInclusion(leaf, -1, size, hashes)).toBeUndefined()
 })
 
-test('the roots of every earlier size come out of the tiles of the latest', async () => {
+test('the roots of all earlier sizes can be computed from the latest tiles', async () => {
   const tree = new TileTree(log.read, 600)
   for (const size of sizes) {
     const { older, newer } = await tree.rootsSince(size)
@@ -67,23 +67,23 @@ test('the roots of every earlier size come out of the tiles of the latest', asyn
   }
 })
 
-test('what a reader refuses keeps its code, and every other failure has the one for it', async () => {
+test('a refusal by the reader keeps its code; every other failure is log_unreachable', async () => {
   const failing = (error: Error) => new TileTree(() => Promise.reject(error), 600).root()
   const refusal = new AttestationError('log_malformed', 'the answer is too long')
   expect(await rejection(failing(refusal))).toBe(refusal)
   expect(await rejection(failing(new Error('gone')))).toMatchObject({ code: 'log_unreachable' })
 })
 
-test('paths of tiles are those of the specification', () => {
+test('tile paths follow the specification', () => {
   for (const { level, index, width, path } of vectors.tile_paths) {
     expect(tilePath(level, index, width)).toBe(path)
   }
   expect(bundlePath(1234067, 3)).toBe('tile/entries/x001/x234/067.p/3')
-  // The example of the specification: a tree of 70,000.
+  // The specification's example: a tree of 70,000.
   expect([...log.files.keys()]).toContain('tile/1/000.p/2')
 })
 
-test('entries are read back, also where only the full bundle is left', async () => {
+test('entries are read back, even if only the full bundle is left', async () => {
   const pruned = log.copy()
   for (const path of pruned.files.keys()) {
     if (/^tile\/(entries|0)\/000\.p/.test(path)) pruned.files.delete(path)
@@ -93,14 +93,14 @@ test('entries are read back, also where only the full bundle is left', async () 
   expect(formatHex(await new TileTree(pruned.read, 255).root())).toBe(root(255))
 })
 
-test('a read that fails and a file that is missing are told as unreachable', async () => {
+test('a failed read and a missing file are reported as unreachable', async () => {
   const broken = new TileTree(() => Promise.reject(new Error('no network')), 5)
   expect(await thrown(broken.root())).toThrow('log file tile/0/000.p/5 could not be read')
   const empty = new TileTree(async () => undefined, 5)
   expect(await rejection(empty.root())).toMatchObject({ code: 'log_unreachable' })
 })
 
-test('a file longer than was asked for is refused, whoever read it', async () => {
+test('a file longer than requested is refused, whatever the reader', async () => {
   const endless = new TileTree(async () => new Uint8Array(32 * 256 + 1), 5)
   expect(await thrown(endless.root())).toThrow('is over 8192 bytes')
 })

@@ -1,4 +1,4 @@
-/** A tree of one size, read from tiles. What it says is proven only by comparing roots. */
+/** A tree of a given size, read from tiles. Its content is only proven by comparing roots. */
 import type { Bytes } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { completeRoot, emptyRoot, nodeHash, splitPoint } from './merkle.ts'
@@ -13,10 +13,10 @@ import {
   widthOf,
 } from './tile.ts'
 
-/** Reads one file of a log; undefined where there is none. Never gives more than `maxBytes`. */
+/** Reads one file of a log; undefined if it does not exist. Never returns more than `maxBytes`. */
 export type ReadLog = (path: string, maxBytes: number) => Promise<Uint8Array | undefined>
 
-/** The roots of two trees, where the smaller one is made of the larger one's own first leaves. */
+/** The roots of two trees, the smaller one consisting of the larger one's first leaves. */
 export type RootPair = { readonly older: Bytes; readonly newer: Bytes }
 
 export class TileTree {
@@ -60,8 +60,8 @@ export class TileTree {
   }
 
   /**
-   * The root of this tree and that of its first `olderSize` leaves, out of the same hashes: where
-   * the newer root is the signed one, the older root is the only one that this log can have had.
+   * The root of this tree and that of its first `olderSize` leaves, computed from the same hashes:
+   * if the newer root is the signed one, the older root is the only one this log can have had.
    */
   async rootsSince(olderSize: number): Promise<RootPair> {
     if (olderSize === 0) return { older: await emptyRoot(), newer: await this.root() }
@@ -87,7 +87,8 @@ export class TileTree {
     }
   }
 
-  // `start` is a multiple of the power of two that covers `size`, so that subtrees fall on tiles.
+  // `start` is a multiple of the power of two that covers `size`, so that subtrees align with
+  // tiles.
   async #range(start: number, size: number): Promise<Bytes> {
     if (size === 1) return this.#subtree(start, size)
     const split = splitPoint(size)
@@ -96,7 +97,7 @@ export class TileTree {
     return nodeHash(left, await this.#range(start + split, size - split))
   }
 
-  // A complete subtree of `size` leaves is one hash of a tile, or a few beside each other.
+  // A complete subtree of `size` leaves is one hash of a tile, or a few adjacent ones.
   async #subtree(start: number, size: number): Promise<Bytes> {
     let [level, count] = [0, size]
     for (; count >= tileWidth; count /= tileWidth) level += 1
@@ -118,7 +119,7 @@ export class TileTree {
     return tile
   }
 
-  // A log may delete a partial file once the full one is there.
+  // A log may delete a partial file once the full one exists.
   async #file(
     path: (width: number) => string,
     width: number,
@@ -132,7 +133,7 @@ export class TileTree {
   }
 }
 
-/** Reads a file and gives every failure the one code for it. */
+/** Reads a file and maps every failure to a single code. */
 export async function readFile(
   read: ReadLog,
   path: string,

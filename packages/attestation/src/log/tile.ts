@@ -4,11 +4,11 @@ import { AttestationError } from '../verdict.ts'
 
 export const tileWidth = 256
 export const hashBytes = 32
-/** An entry's length has two bytes. */
+/** An entry's length is encoded in two bytes. */
 export const maxEntryBytes = 65_535
 export const maxBundleBytes = tileWidth * (maxEntryBytes + 2)
 
-/** `checkpoint`, the one file that changes. */
+/** `checkpoint` is the only file that changes. */
 export const checkpointPath = 'checkpoint'
 
 export function tilePath(level: number, index: number, width: number): string {
@@ -19,14 +19,14 @@ export function bundlePath(index: number, width: number): string {
   return `tile/entries/${indexPath(index)}${partialSuffix(width)}`
 }
 
-/** How many hashes tile `index` of `level` has in a tree of `size` leaves; 0 where there is none. */
+/** How many hashes tile `index` of `level` has in a tree of `size` leaves; 0 if it does not exist. */
 export function widthOf(size: number, level: number, index: number): number {
   const hashes = Math.floor(size / tileWidth ** level)
   return Math.max(0, Math.min(tileWidth, hashes - index * tileWidth))
 }
 
 export function parseTile(bytes: Uint8Array, width: number): Bytes[] {
-  // A full tile stands for any of its parts.
+  // A full tile may be used in place of a partial one.
   if (bytes.length !== width * hashBytes && bytes.length !== tileWidth * hashBytes) {
     throw new AttestationError(
       'log_malformed',

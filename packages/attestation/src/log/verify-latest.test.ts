@@ -39,7 +39,7 @@ const refused = async (attempt: Promise<unknown>, code: AttestationErrorCode) =>
   expect(error).toMatchObject({ name: 'AttestationError', code })
   return error.message as string
 }
-/** The same log up to `size`, then with other entries up to `total`. */
+/** The same log up to `size`, then with different entries up to `total`. */
 const fork = async (size: number, total: number) => {
   const log = new MemoryLog()
   await log.publish(signer, ...entries(size), ...entries(total - size, 9000))
@@ -53,23 +53,23 @@ test('the latest entry is found and proven', async () => {
   expect(found.checkpoint).toEqual(new Uint8Array(history.get(300)!))
 })
 
-test('the log may grow from any size that a client remembers', async () => {
+test('the log may grow from any remembered size', async () => {
   for (const [size, remembered] of history) {
     if (size % 11 === 0 || [1, 255, 256, 257, 300].includes(size)) await latest(honest, remembered)
   }
 })
 
-test('few files are read, whatever the size', async () => {
+test('few files are read, whatever the size of the log', async () => {
   const log = honest.copy()
   await latest(log, history.get(7)!)
   expect(new Set(log.paths).size).toBeLessThanOrEqual(5)
 })
 
-test('a log that goes back is refused, and the message says so', async () => {
+test('a log that rolled back is refused, and the message says so', async () => {
   const old = new MemoryLog()
   await old.publish(signer, ...entries(299))
   const message = await refused(latest(old, history.get(300)!), 'log_rolled_back')
-  expect(message).toContain('manifest log went back: it has 299 entries and had 300 before')
+  expect(message).toContain('manifest log rolled back: it has 299 entries and had 300 before')
 })
 
 test('a log that forks is refused at the same size and at every larger one', async () => {
@@ -99,7 +99,7 @@ test('a fork hidden behind tiles of the honest log is refused', async () => {
   await refused(latest(mixed), 'log_inclusion_invalid')
 })
 
-test('another entry than the one in the tree is refused', async () => {
+test('an entry other than the one in the tree is refused', async () => {
   const lying = honest.copy()
   const path = 'tile/entries/001.p/44'
   const text = new TextDecoder().decode(lying.files.get(path)!)
@@ -107,14 +107,14 @@ test('another entry than the one in the tree is refused', async () => {
   await refused(latest(lying), 'log_inclusion_invalid')
 })
 
-test('a flip in any tile or bundle that is read is refused', async () => {
+test('a bit flip in any tile or bundle that is read is refused', async () => {
   const log = honest.copy()
   await latest(log, history.get(290)!)
   for (const path of new Set(log.paths)) {
     const bytes = log.files.get(path)
     if (bytes === undefined || path === 'checkpoint') continue
     const lying = honest.copy()
-    // The last byte of a file always counts: it is of the last hash or the last entry.
+    // The last byte of a file is always significant: it belongs to the last hash or the last entry.
     const changed = bytes.slice()
     changed[changed.length - 1]! ^= 1
     lying.files.set(path, changed)
@@ -130,7 +130,7 @@ test('an older entry shown as the latest is refused', async () => {
   await refused(latest(lying), 'log_inclusion_invalid')
 })
 
-test('missing files, an empty log and a checkpoint by a stranger are refused', async () => {
+test('missing files, an empty log and a checkpoint by an unknown signer are refused', async () => {
   await refused(latest(new MemoryLog()), 'log_unreachable')
   for (const path of ['tile/0/001.p/44', 'tile/entries/001.p/44']) {
     const lying = honest.copy()
@@ -164,13 +164,13 @@ test('a remembered checkpoint that the log did not sign is refused', async () =>
   await refused(latest(honest, forged), 'log_signature_invalid')
 })
 
-test('two checkpoints of one size and two roots are a fork, whatever else the host withholds', async () => {
+test('two checkpoints of the same size with different roots are a fork, whatever else the host withholds', async () => {
   const forked = await fork(299, 300)
   for (const path of forked.files.keys()) if (path !== 'checkpoint') forked.files.delete(path)
   await refused(latest(forked, history.get(300)), 'log_forked')
 })
 
-test('witnesses are demanded of the new checkpoint, not of the remembered one', async () => {
+test('witnesses are required for the new checkpoint, not for the remembered one', async () => {
   const witness = await newSigner('w1', 'cosignature/v1')
   const log = honest.copy()
   const inputs = {
@@ -185,20 +185,20 @@ test('witnesses are demanded of the new checkpoint, not of the remembered one', 
   expect((await verifyLatest(inputs)).witnesses).toEqual(['w1'])
 })
 
-test('trust that cannot be used is refused before the log is read', async () => {
+test('unusable trust settings are refused before the log is read', async () => {
   const read = () => expect.unreachable('the log is read')
   const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 1 }
   await refused(verifyLatest({ ...trust, read, remembered: undefined }), 'log_malformed')
 })
 
-test('the same entry is not published twice in a row: its checkpoint is dated anew', async () => {
+test('the same entry is not published twice in a row: its checkpoint is dated again', async () => {
   const log = honest.copy()
   const again = await publishEntry(log, signer, utf8('entry 299'), { at: later })
   expect(again).toMatchObject({ index: 299, appended: false })
   expect((await latest(log, history.get(300)!)).asOf).toEqual(later)
 })
 
-test('a refreshed log says its latest state anew, keeps witnesses, and appends nothing', async () => {
+test('refreshing a log signs its latest state again, keeps the witnesses, and appends nothing', async () => {
   const witness = await newSigner('w1', 'cosignature/v1')
   const log = honest.copy()
   log.files.set('checkpoint', await cosignCheckpoint(history.get(300)!, witness, noon))
@@ -211,7 +211,7 @@ test('a refreshed log says its latest state anew, keeps witnesses, and appends n
   expect(await find()).toMatchObject({ index: 299, asOf: later, rememberedAsOf: noon })
 })
 
-test('a publisher does not vouch again for a log that is empty, not its own, or was changed', async () => {
+test('a publisher does not sign again a log that is empty, not its own, or modified', async () => {
   await refused(refreshCheckpoint(new MemoryLog(), signer), 'log_malformed')
   const stranger = await newSigner('log.example')
   await refused(refreshCheckpoint(honest.copy(), stranger), 'log_signature_invalid')
@@ -221,7 +221,7 @@ test('a publisher does not vouch again for a log that is empty, not its own, or 
   expect(changed.files.get('checkpoint')).toEqual(history.get(300)!)
 })
 
-test('a publisher that died before the checkpoint goes on as if nothing had been', async () => {
+test('a publisher that died before writing the checkpoint recovers on the next run', async () => {
   const log = honest.copy()
   const write = async (path: string, bytes: Uint8Array) => {
     if (path === 'checkpoint') throw new Error('disk full')
@@ -241,7 +241,7 @@ test('an entry that is too long for the format is not published', async () => {
   await refused(long, 'log_malformed')
 })
 
-test('a proof shows the entry with no network, and no other entry', async () => {
+test('a proof verifies its entry without a network, and no other entry', async () => {
   const trust = { logKey: signer.verifierKey, witnesses: [], quorum: 0 }
   const { entry, proof } = await latest(honest)
   expect((await verifyLogProof(entry, proof, trust)).index).toBe(299)

@@ -1,4 +1,4 @@
-/** Finds the latest manifest of a log, and refuses a log that forks, goes back or lies. */
+/** Finds the latest manifest of a log, and refuses a log that forks, rolls back or is inconsistent. */
 import { type Bytes, equalBytes, formatBase64 } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import { type Checkpoint, openCheckpoint } from './checkpoint.ts'
@@ -11,21 +11,21 @@ import { type ReadLog, readFile, TileTree } from './tile-tree.ts'
 
 export type VerifyLatestInputs = LogTrust & {
   readonly read: ReadLog
-  /** The checkpoint that the last verification gave; undefined on the very first. */
+  /** The checkpoint returned by the last verification; undefined on the first run. */
   readonly remembered: Uint8Array | undefined
 }
 
 export type LatestEntry = {
   readonly entry: Bytes
   readonly index: number
-  /** To be kept, and given as `remembered` the next time. */
+  /** To be stored, and passed as `remembered` next time. */
   readonly checkpoint: Bytes
-  /** c2sp.org/tlog-proof: shows to others, with no network, that the log has this entry. */
+  /** c2sp.org/tlog-proof: proves to others, without a network, that the log contains this entry. */
   readonly proof: Bytes
   readonly witnesses: readonly string[]
-  /** As {@link Checkpoint.asOf}. To be bounded by `requireFreshLog` before the entry is used. */
+  /** As {@link Checkpoint.asOf}. Must be checked with `requireFreshLog` before the entry is used. */
   readonly asOf: Date | undefined
-  /** The same of the remembered checkpoint: a time that has certainly passed. */
+  /** The same for the remembered checkpoint: a time that has certainly passed. */
   readonly rememberedAsOf: Date | undefined
 }
 
@@ -38,7 +38,7 @@ export async function verifyLatest(inputs: VerifyLatestInputs): Promise<LatestEn
   const tree = new TileTree(read, checkpoint.size)
   let rememberedAsOf: Date | undefined
   if (remembered !== undefined) {
-    // Who has cosigned may have changed since; that the log has signed may not.
+    // The cosigners may have changed since; that the log itself signed may not.
     const known = await openCheckpoint(remembered, logKey, { witnesses: [], quorum: 0 })
     await requireConsistency(known, checkpoint, tree)
     rememberedAsOf = known.asOf
@@ -67,7 +67,7 @@ async function requireConsistency(
   if (seen.size < known.size) {
     throw new AttestationError(
       'log_rolled_back',
-      `manifest log went back: it has ${seen.size} entries and had ${known.size} before; ` +
+      `manifest log rolled back: it has ${seen.size} entries and had ${known.size} before; ` +
         'the host shows an old state or has removed manifests',
     )
   }

@@ -1,16 +1,16 @@
-/** What a manifest demands of the devices beside a processor: how many, and of which kind. */
+/** What a manifest demands of a machine's devices: how many, and of which kind. */
 import type { Fields, Range } from '../fields.ts'
 import { type NvidiaGpuRule, readNvidiaGpuRule } from '../nvidia/rule.ts'
 
 export type NvidiaDeviceRule = {
-  /** How many GPUs there must be, all of them different. */
+  /** How many GPUs there must be, all distinct. */
   readonly count: Range
-  /** How many switches between them; none unless told, or unless the mode needs them. */
+  /** How many switches connect them; none by default, unless the mode requires them. */
   readonly switches: Range
   readonly rule: NvidiaGpuRule
 }
 
-/** Devices that no rule names are refused: there are none, or the manifest speaks about them. */
+/** Devices that no rule covers are refused: either there are none, or the manifest has a rule for them. */
 export type DeviceRules = { readonly nvidiaGpu: NvidiaDeviceRule | undefined }
 
 export function readDeviceRules(fields: Fields): DeviceRules {
@@ -35,13 +35,13 @@ function readNvidiaDevices(fields: Fields): NvidiaDeviceRule {
   return { count, switches: given ?? implied, rule }
 }
 
-/** GPUs in protected PCIe mode talk through switches; how many of them, the GPUs sign themselves. */
+/** GPUs in protected PCIe mode communicate through switches; the GPUs themselves sign how many. */
 function impliedSwitches({ modes = [] }: NvidiaGpuRule): Range {
   if (!modes.includes('protected-pcie')) return { min: 0, max: 0 }
   return { min: modes.length === 1 ? 1 : 0, max: 16 }
 }
 
-// A rule that names GPUs and is content with none would read like a demand and be none.
+// A rule that lists GPUs but accepts none would look like a requirement without being one.
 function readRange(fields: Fields, least: number): Range {
   const min = fields.integer('min', { min: least, max: 16 })
   return { min, max: fields.integer('max', { min: Math.max(min, 1), max: 16 }) }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { mutateManifest } from '../testing/manifest-mutations.ts'
 
-test('no field of a manifest that decides about a machine changes without a refusal', async () => {
+test('no manifest field that affects the verdict changes without a refusal', async () => {
   const { changed, refused, justified, survivors } = await mutateManifest()
   console.log(
     `manifest: ${changed} changes of fields, ${refused} refused, ${justified.length} justified`,

@@ -56,7 +56,7 @@ const source = (change: Partial<LogSourceOptions> = {}) =>
     ...change,
   })
 
-test('the latest manifest is loaded, and the checkpoint is kept', async () => {
+test('the latest manifest is loaded, and the checkpoint is stored', async () => {
   await publish({ serial: 1 })
   await publish({ serial: 2 })
   const manifest = await source().load()
@@ -64,7 +64,7 @@ test('the latest manifest is loaded, and the checkpoint is kept', async () => {
   expect(kept).toEqual(log.files.get('checkpoint')!)
 })
 
-test('the manifest that was loaded last comes with its proof, and no other does', async () => {
+test('the manifest loaded last has a proof, and no other does', async () => {
   const running = source()
   await publish({ serial: 1 })
   const first = await running.load()
@@ -77,7 +77,7 @@ test('the manifest that was loaded last comes with its proof, and no other does'
   expect(createStaticSource(first.bytes, record).logProof(first)).toBeUndefined()
 })
 
-test('a log that went back is refused after a restart too', async () => {
+test('a log that rolled back is refused after a restart too', async () => {
   await publish({ serial: 1 })
   const old = log.copy()
   await publish({ serial: 2 })
@@ -86,7 +86,7 @@ test('a log that went back is refused after a restart too', async () => {
   expect(await rejection(source().load())).toMatchObject({ code: 'log_rolled_back' })
 })
 
-test('the log is remembered even where its latest manifest cannot be read', async () => {
+test('the log state is stored even if its latest manifest cannot be parsed', async () => {
   await publishEntry(log, signer, utf8('{"version":2}'), { at: noon })
   expect(await rejection(source().load())).toMatchObject({ code: 'manifest_unsupported' })
   expect(kept).toEqual(log.files.get('checkpoint')!)
@@ -108,7 +108,7 @@ test('a manifest that was meant for another log is refused', async () => {
   expect((await source().load()).logKey).toBe(signer.verifierKey)
 })
 
-test('an enforced manifest is recorded once, and again only when it changed', async () => {
+test('an enforced manifest is recorded once, and again only when it changes', async () => {
   const running = source()
   await publish({ serial: 1 })
   const first = await running.load()
@@ -124,7 +124,7 @@ test('an enforced manifest is recorded once, and again only when it changed', as
   expect(manifestFileName(first)).toMatch(/^manifest-1-[0-9a-f]{16}\.json$/)
 })
 
-test('a record that failed is tried again', async () => {
+test('a failed recording is retried', async () => {
   let failures = 1
   const manifest = await parseManifest(formatManifest(world.draft))
   const flaky = createStaticSource(manifest.bytes, async (enforced) => {
@@ -142,7 +142,7 @@ test('a static manifest is read once and never fetched again', async () => {
   expect(await fixed.load()).toBe(await fixed.load())
 })
 
-test('log.txt gets a line when the manifest changed, and none after a restart', () => {
+test('log.txt gets a line when the manifest changes, and none after a restart', () => {
   const line = enforcementLine('', 'a.json', noon)
   expect(line).toBe('2026-03-01T12:00:00.000Z a.json\n')
   expect(enforcementLine(line!, 'a.json', noon)).toBeUndefined()
@@ -150,7 +150,7 @@ test('log.txt gets a line when the manifest changed, and none after a restart', 
   expect(enforcementLine(`${line}2026 b.json\n`, 'a.json', noon)).toBeDefined()
 })
 
-test('a log is read over HTTP with limits, and only 404 means that a file is not there', async () => {
+test('a log is read over HTTP with limits, and only 404 means that a file does not exist', async () => {
   const urls: string[] = []
   const answers: Response[] = []
   const read = fetchLog('https://log.example/base/', async (url) => {
@@ -171,7 +171,7 @@ test('a log is read over HTTP with limits, and only 404 means that a file is not
 
 const hours = (count: number) => new Date(noon.getTime() + count * 3_600_000)
 
-test('a log that nobody has signed for 72 hours is refused, and signed anew it is taken again', async () => {
+test('a log that has not been signed for 72 hours is refused, and accepted once signed again', async () => {
   await publish({})
   const running = source()
   now = new Date(hours(72).getTime() - 1)
@@ -187,13 +187,13 @@ test('a log that nobody has signed for 72 hours is refused, and signed anew it i
   expect(running.freshness()).toEqual({ asOf: hours(72), staleAt: hours(144) })
 })
 
-test('cosignatures are bounded like the signature of the log', async () => {
+test('cosignatures have the same age limit as the log signature', async () => {
   const witness = await newSigner('w1', 'cosignature/v1')
   const trust = { logKey: signer.verifierKey, witnesses: [witness.verifierKey], quorum: 1 }
   const cosign = (note: Uint8Array) => cosignCheckpoint(note, witness, new Date('2001-01-01'))
   await publishEntry(log, signer, formatManifest(world.draft), { at: noon, cosign })
   expect(await rejection(source({ trust }).load())).toMatchObject({ code: 'log_stale' })
-  await source().load() // who trusts the log alone asks no witness
+  await source().load() // with trust in the log alone, no witness is needed
 })
 
 test('a log that does not say when it was signed is refused with the remedy', async () => {
@@ -206,7 +206,7 @@ test('a log that does not say when it was signed is refused with the remedy', as
   })
 })
 
-test('a clock that is behind what has happened is not trusted to judge any age', async () => {
+test('a clock that is behind a known event is not trusted to check any age', async () => {
   await publish({ issuedAt: '2026-03-01T12:00:00Z' })
   const clock = { code: 'clock_untrusted', message: expect.stringContaining('set the clock') }
   now = hours(-1)
@@ -215,7 +215,8 @@ test('a clock that is behind what has happened is not trusted to judge any age',
   expect(await rejection(source().load())).toMatchObject(clock)
   now = new Date('1970-01-01')
   expect(await rejection(source().load())).toMatchObject(clock)
-  // The log may be dated back to fit a clock that was turned back: what was seen before tells.
+  // The log may be backdated to match a clock that was set back: the remembered checkpoint reveals
+  // that.
   now = hours(10)
   await refreshCheckpoint(log, signer, { at: now })
   await source().load()

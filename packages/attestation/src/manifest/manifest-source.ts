@@ -1,4 +1,4 @@
-/** Where the manifest in force comes from: a verified log, or one document managed by hand. */
+/** Where the manifest in force comes from: a verified log, or a pinned document. */
 import type { Bytes } from '../bytes.ts'
 import { type LogFreshness, requireClock, requireFreshLog } from '../log/freshness.ts'
 import type { LogTrust } from '../log/log-trust.ts'
@@ -8,29 +8,29 @@ import { AttestationError } from '../verdict.ts'
 import { type Manifest, parseManifest } from './manifest.ts'
 
 export type ManifestSource = {
-  /** The manifest to enforce now; throws where none could be verified. */
+  /** The manifest to enforce now; throws if none could be verified. */
   readonly load: () => Promise<Manifest>
-  /** To be called once a backend was verified against a manifest. */
+  /** Called once a backend has been verified against a manifest. */
   readonly enforced: (manifest: Manifest, at: Date) => Promise<void>
-  /** A document managed by hand is never fetched again. */
+  /** Whether this is a pinned document, which is never fetched again. */
   readonly fixed: boolean
-  /** c2sp.org/tlog-proof of the manifest that was loaded last, for an evidence bundle. */
+  /** c2sp.org/tlog-proof of the manifest loaded last, for an evidence bundle. */
   readonly logProof: (manifest: Manifest) => Bytes | undefined
-  /** As of when the manifest that was loaded last was the latest; undefined where no log says so. */
+  /** As of when the manifest loaded last was the latest; undefined if no log states that. */
   readonly freshness: () => LogFreshness | undefined
 }
 
-/** What a manifest leaves behind where it is enforced: its file, and since when. */
+/** The record of an enforced manifest: its file, and since when. */
 export type EnforcedManifest = {
   readonly manifest: Manifest
   readonly fileName: string
   readonly at: Date
 }
 
-/** Called after a backend was verified, and only when the manifest is another than before. */
+/** Called after a backend was verified, and only if the manifest differs from the previous one. */
 export type RecordEnforced = (enforced: EnforcedManifest) => Promise<void>
 
-/** Keeps the last checkpoint of one log between runs; losing it loses the memory of the log. */
+/** Stores the last checkpoint of one log between runs; without it, a rollback goes unnoticed. */
 export type CheckpointStore = {
   readonly load: () => Promise<Uint8Array | undefined>
   readonly save: (checkpoint: Uint8Array) => Promise<void>
@@ -42,11 +42,14 @@ export type LogSourceOptions = {
   readonly checkpoints: CheckpointStore
   readonly record: RecordEnforced
   readonly now: () => Date
-  /** How long ago the log and its witnesses may have signed; {@link defaultMaxLogAgeHours} is the usual bound. */
+  /**
+   * The maximum age of the signatures of the log and its witnesses; usually {@link
+   * defaultMaxLogAgeHours}.
+   */
   readonly maxAgeHours: number
 }
 
-/** Loads the latest manifest of a log and remembers the log's state, so that it cannot go back. */
+/** Loads the latest manifest of a log and stores the log's state, so that it cannot be rolled back. */
 export function createLogSource(options: LogSourceOptions): ManifestSource {
   const { trust, read, checkpoints, now, maxAgeHours } = options
   let serial = 0
@@ -60,7 +63,7 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
     async load() {
       const remembered = await checkpoints.load()
       const latest = await verifyLatest({ ...trust, read, remembered })
-      // Before the manifest is read: what the log has signed counts, whatever it contains.
+      // Stored before the manifest is parsed: the log has signed this state, whatever it contains.
       await checkpoints.save(latest.checkpoint)
       const at = now()
       const { asOf, rememberedAsOf } = latest
@@ -84,7 +87,7 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
   }
 }
 
-/** One document, read once: `--manifestPath`. */
+/** A single document, read once: `--manifestPath`. */
 export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): ManifestSource {
   let parsed: Promise<Manifest> | undefined
   return {
@@ -99,14 +102,14 @@ export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): M
   }
 }
 
-/** The file that an enforced manifest is kept in: the same document has the same name. */
+/** The file name of an enforced manifest: the same document always has the same name. */
 export function manifestFileName(manifest: Manifest): string {
   return `manifest-${manifest.serial}-${manifest.digest.slice('sha256:'.length, 23)}.json`
 }
 
 /**
- * The line that `log.txt` gets: RFC 3339 time and file name. Undefined where its last line names
- * the same file: a restart under the same manifest is no change.
+ * The line to append to `log.txt`: RFC 3339 time and file name. Undefined if the last line names
+ * the same file: a restart under the same manifest is not a change.
  */
 export function enforcementLine(log: string, fileName: string, at: Date): string | undefined {
   const last = log.trimEnd().split('\n').at(-1) ?? ''
@@ -122,7 +125,7 @@ function recordChanges(record: RecordEnforced): ManifestSource['enforced'] {
   }
 }
 
-// A manifest that was published in one log cannot be shown in another.
+// A manifest that was published in one log must not be presented in another.
 function requireLogKey(manifest: Manifest, logKey: string): void {
   if (manifest.logKey === undefined || manifest.logKey === logKey) return
   throw new AttestationError(

@@ -18,7 +18,7 @@ const refused = async (value: unknown, code: AttestationErrorCode) => {
   return error.message as string
 }
 
-test('a manifest is read as it was written, and knows the digest of its bytes', async () => {
+test('a manifest round-trips, and carries the digest of its bytes', async () => {
   const bytes = formatManifest(draft)
   const manifest = await parseManifest(bytes)
   expect(manifest).toMatchObject({ serial: 1, evidence: 'software', sessionMinutes: 55 })
@@ -26,7 +26,7 @@ test('a manifest is read as it was written, and knows the digest of its bytes', 
   expect(manifest.digest).toBe(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 })
 
-test('another version is refused with the advice to update the proxy', async () => {
+test('an unknown version is refused with the advice to update the proxy', async () => {
   const message = await refused({ ...document(), version: 2 }, 'manifest_unsupported')
   expect(message).toContain('update the proxy to the latest version')
 })
@@ -47,12 +47,12 @@ test('an unknown field at any depth is refused with the advice to update the pro
   }
 })
 
-test('a name that occurs twice is refused', async () => {
+test('a duplicate name is refused', async () => {
   const text = JSON.stringify(document()).replace('{"version":1', '{"version":1,"version":1')
   await refused(text, 'manifest_malformed')
 })
 
-test('a rule of software in a manifest of hardware evidence is refused', async () => {
+test('a software rule in a hardware manifest is refused', async () => {
   await refused({ ...document(), evidence: 'hardware' }, 'manifest_mixed')
 })
 
@@ -85,7 +85,7 @@ test('values outside their range are refused', async () => {
   }
 })
 
-test('every field is needed, except the length of a session, the end and the second role', async () => {
+test('every field is required, except the session length, the expiry and the second role', async () => {
   const optional = ['session_minutes', 'expires_at']
   for (const name of Object.keys(document())) {
     const { [name]: _, ...rest } = document()
@@ -94,7 +94,7 @@ test('every field is needed, except the length of a session, the end and the sec
   }
 })
 
-test('a manifest ends after it begins, and one from before it said when is read', async () => {
+test('a manifest must expire after it was issued, and one without an expiry is accepted', async () => {
   const { expires_at, ...old } = document()
   expect((await parseManifest(utf8(JSON.stringify(old)))).expiresAt).toBeUndefined()
   const manifest = await parseManifest(formatManifest(draft))

@@ -1,4 +1,4 @@
-/** The manifest: which machines, which software and which models the operator stands for. */
+/** The manifest: the machines, software and models that the operator vouches for. */
 import { type Bytes, utf8 } from '../bytes.ts'
 import { namedSha256 } from '../digest.ts'
 import { Fields } from '../fields.ts'
@@ -10,32 +10,32 @@ import { isHardwareRule, type RolePolicy, readRolePolicy } from './rule.ts'
 
 declare const parsed: unique symbol
 
-/** Made by {@link parseManifest} only, so that it always is the document its digest names. */
+/** Created by {@link parseManifest} only, so it always corresponds to the bytes its digest names. */
 export type Manifest = {
   /** `sha256:` and 64 hex digits, over the exact bytes. */
   readonly digest: string
   readonly bytes: Bytes
   readonly issuedAt: Date
-  /** From then on nobody may use it; absent in manifests made before this field. */
+  /** It must not be used from then on; absent in manifests that predate this field. */
   readonly expiresAt: Date | undefined
-  /** Grows with every manifest of one log. */
+  /** Increases with every manifest of a log. */
   readonly serial: number
-  /** Decides for the whole document: software and hardware never mix. */
+  /** Applies to the whole document: software and hardware never mix. */
   readonly evidence: 'hardware' | 'software'
   readonly roles: { readonly worker: RolePolicy; readonly proxyless: RolePolicy | undefined }
   readonly models: readonly ModelListing[]
-  /** How long one verification of a worker counts. */
+  /** How long one verification of a worker is valid. */
   readonly sessionMinutes: number
-  /** The key of the log that this manifest is meant for; absent where it may be used by hand. */
+  /** The key of the log this manifest is meant for; absent if it may be pinned. */
   readonly logKey: string | undefined
-  /** Absent: a client's flags decide what an unknown revocation status is worth. */
+  /** If absent, a client's flags decide how an unknown revocation status is treated. */
   readonly revocation: RevocationRule | undefined
   /** Which machine the measurements are of, for auditors who rebuild it: `parseMachineRecord` reads it. */
   readonly machine: JsonValue | undefined
   readonly [parsed]: true
 }
 
-/** What {@link formatManifest} writes; `accept` has rules in their wire form. */
+/** Input of {@link formatManifest}; `accept` contains rules in their wire form. */
 export type ManifestDraft = {
   readonly issuedAt: string
   readonly expiresAt?: string
@@ -54,15 +54,15 @@ export type ManifestDraft = {
   readonly machine?: JsonObject
 }
 
-/** One entry of a log in the tlog-tiles format, whose length has two bytes. */
+/** The limit of one log entry in the tlog-tiles format, whose length is encoded in two bytes. */
 export const maxManifestBytes = 65_535
-/** A session lives less than one hour. */
+/** A session lasts less than one hour. */
 export const maxSessionMinutes = 55
 
 const vkeyForm = /^[^\s+]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/
 const remedy = 'update the proxy to the latest version'
 
-/** Reads the exact bytes of one manifest; whatever this version does not know is refused. */
+/** Parses the exact bytes of one manifest; anything this version does not know is refused. */
 export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
   const json = parseJson(bytes, {
     what: 'manifest',
@@ -74,7 +74,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
     unknown: 'manifest_unsupported',
     remedy,
   })
-  // First of all: in another version, nothing below need mean the same.
+  // First of all: in another version, the fields below may mean something else.
   const version = fields.integer('version')
   if (version !== 1) {
     throw new AttestationError(
@@ -111,7 +111,7 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
   return manifest as unknown as Manifest
 }
 
-/** Writes a manifest as people read it; {@link parseManifest} says whether it is a good one. */
+/** Formats a manifest for people to read; {@link parseManifest} decides whether it is valid. */
 export function formatManifest(draft: ManifestDraft): Bytes {
   const document = {
     version: 1,

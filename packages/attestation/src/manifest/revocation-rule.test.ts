@@ -17,7 +17,7 @@ beforeAll(async () => {
   world = await hardwareWorld()
 })
 
-/** Verifies under the flags that clients have by default. */
+/** Verifies with the clients' default flags. */
 async function judge(
   revocation: object | undefined,
   change: (evidence: NvidiaGpuEvidence) => Promise<Partial<NvidiaGpuEvidence>>,
@@ -37,7 +37,7 @@ const answering = (answer: object) => async () => ({
   ocsp: (await gpuOcsp(world.gpus[0]!, () => answer)).map(formatBase64),
 })
 
-describe('a revoked GPU that leaves its answers out', () => {
+describe('a revoked GPU that omits its OCSP responses', () => {
   test('passes by default, and is shown as not checked, never as passed', async () => {
     const worker = await judge(undefined, leftOut)
     expect(worker.revocation).toBe('not checked')
@@ -47,7 +47,7 @@ describe('a revoked GPU that leaves its answers out', () => {
     expect(about.every(({ detail }) => detail.startsWith('revocation not checked'))).toBe(true)
   })
 
-  test('is refused where the manifest requires them, whatever the flags say', async () => {
+  test('is refused if the manifest requires them, whatever the flags say', async () => {
     expect(await rejection(judge({ require: true }, leftOut))).toMatchObject({
       code: 'revocation_unknown',
     })
@@ -55,11 +55,11 @@ describe('a revoked GPU that leaves its answers out', () => {
   })
 })
 
-test('all answers there and good is checked, without any demand', async () => {
+test('complete, good responses count as checked, even if not required', async () => {
   expect((await judge(undefined, asGiven)).revocation).toBe('checked')
 })
 
-test('an answer older than the manifest accepts is no answer; one that says revoked stays one', async () => {
+test('a response older than the manifest accepts is ignored, unless it says revoked', async () => {
   const old = answering({ thisUpdate: hoursAgo(25) })
   expect((await judge({ require: true, max_age_hours: 26 }, old)).revocation).toBe('checked')
   const tooOld = judge({ require: true, max_age_hours: 24 }, old)
@@ -72,7 +72,7 @@ test('an answer older than the manifest accepts is no answer; one that says revo
   expect(await rejection(revoked)).toMatchObject({ code: 'certificate_revoked' })
 })
 
-test('a revocation inside the grace period is tolerated, and said to be', async () => {
+test('a revocation within the grace period is tolerated, and reported as such', async () => {
   const revoked = answering({ status: { revokedAt: hoursAgo(2) } })
   expect((await judge(undefined, revoked)).revocation).toBe('tolerated')
   expect((await judge({ require: true, revoked_grace_hours: 3 }, revoked)).revocation).toBe(
@@ -84,7 +84,7 @@ test('a revocation inside the grace period is tolerated, and said to be', async 
   }
 })
 
-test('a manifest only ever tightens what a client demands', () => {
+test('a manifest can only tighten what a client demands', () => {
   const strict = { allowUnknown: false, revokedGraceHours: 0 }
   const lax = { require: true, maxAgeHours: undefined, revokedGraceHours: 100 } as const
   expect(tightenRevocation(strict, lax)).toEqual(strict)
@@ -98,12 +98,12 @@ test.each([
   { require: 1 },
   { require: true, max_age_hours: 0 },
   { require: true, revoked_grace_hours: -1 },
-])('%j is no demand that a manifest can make', async (revocation) => {
+])('%j is refused as a revocation rule', async (revocation) => {
   const inputs = world.inputs({ draft: { revocation } })
   expect(await rejection(inputs)).toMatchObject({ code: 'manifest_malformed' })
 })
 
-test('where no certificate was asked for, nothing was checked', () => {
+test('if no certificate was looked up, revocation was not checked', () => {
   expect(readRevocationState([])).toBe('not checked')
   const leaf = { id: 'nvidia/chain/0/revocation', result: 'skipped', detail: '' } as const
   const cpu = { id: 'tdx/pck-revocation', result: 'passed', detail: '' } as const

@@ -1,20 +1,20 @@
-/** What a manifest demands of OCSP answers, whatever a client's flags tolerate. */
+/** What a manifest demands of OCSP responses, whatever a client's flags tolerate. */
 import type { RevocationPolicy } from '../evidence.ts'
 import type { Fields } from '../fields.ts'
 
 export type RevocationRule = {
-  /** Every certificate needs an answer. */
+  /** Every certificate needs a response. */
   readonly require: true
-  /** How old an answer may be; its own window may be longer. */
+  /** The maximum age of a response; its own validity window may be longer. */
   readonly maxAgeHours: number | undefined
-  /** The longest time that "revoked" is tolerated, where a flag would tolerate more. */
+  /** The longest time that "revoked" is tolerated, even if a flag would tolerate more. */
   readonly revokedGraceHours: number | undefined
 }
 
 const maxHours = 8760
 
 export function readRevocationRule(fields: Fields): RevocationRule {
-  // False would read like a demand and be none: the member is left out instead.
+  // `false` would look like a requirement without being one: omit the member instead.
   if (!fields.boolean('require')) fields.refuse('require', 'expected true')
   return {
     require: true,
@@ -27,7 +27,7 @@ export function readRevocationRule(fields: Fields): RevocationRule {
   }
 }
 
-/** The stricter of both in everything. */
+/** The stricter of the two in every respect. */
 export function tightenRevocation(
   policy: RevocationPolicy,
   rule: RevocationRule | undefined,

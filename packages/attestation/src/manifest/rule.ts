@@ -1,4 +1,4 @@
-/** What a manifest accepts as evidence: one rule per kind of machine, with the devices it needs. */
+/** The evidence a manifest accepts: one rule per kind of machine, with the devices it requires. */
 import type { Fields } from '../fields.ts'
 import { readSnpRule, type SnpRule } from '../snp/rule.ts'
 import { readSoftwareRule, type SoftwareRule } from '../software/rule.ts'
@@ -11,7 +11,7 @@ export type Rule =
   | { readonly kind: 'tdx'; readonly rule: TdxRule; readonly devices: DeviceRules }
   | { readonly kind: 'software'; readonly rule: SoftwareRule }
 
-/** Evidence of this role is accepted where any one rule accepts it. */
+/** Evidence for this role is accepted if any one rule accepts it. */
 export type RolePolicy = { readonly accept: readonly Rule[] }
 
 export const isHardwareRule = (rule: Rule): boolean => rule.kind !== 'software'

@@ -21,7 +21,7 @@ function hashedPart(file: Bytes): Bytes {
   const optional = pe + 4 + coffBytes
   if (u16(optional) !== 0x20b) malformed('not a PE32+ program')
   const directories = u32(optional + 108)
-  if (directories < 5) malformed('a PE program without a place for its signature')
+  if (directories < 5) malformed('a PE program without a security directory entry')
   const checksum = optional + checksumOffset
   const certificateEntry = optional + 112 + 4 * 8
   const headersEnd = u32(optional + 60)
@@ -32,7 +32,7 @@ function hashedPart(file: Bytes): Bytes {
     table + count * sectionBytes > headersEnd ||
     headersEnd > file.length
   ) {
-    malformed('the headers do not hold the table of sections')
+    malformed('the headers do not contain the section table')
   }
   const sections = Array.from({ length: count }, (_, index) => {
     const at = table + index * sectionBytes
@@ -47,7 +47,7 @@ function hashedPart(file: Bytes): Bytes {
   ]
   let end = headersEnd
   for (const { size, offset } of sections) {
-    // The format hashes by section: a gap would be bytes that no one vouches for.
+    // The format hashes section by section: a gap would contain bytes that are not covered.
     if (offset !== end || offset + size > file.length) malformed('sections overlap or leave gaps')
     parts.push(file.subarray(offset, offset + size))
     end = offset + size
@@ -65,6 +65,6 @@ function hashedPart(file: Bytes): Bytes {
   return concatBytes(...parts, trailing)
 }
 
-function malformed(message = 'a PE program that is cut off'): never {
+function malformed(message = 'a truncated PE program'): never {
   throw new MeasureError('kernel_malformed', message)
 }

@@ -4,12 +4,18 @@ import { sha384 } from '../digest.ts'
 import type { MeasuredEvent } from './event-log.ts'
 import { parseGuid } from './guid.ts'
 
-/** Whether a value was recomputed and found in a quote, follows source code, or was read off a machine. */
+/**
+ * How a value was established: recomputed and found in a quote, derived from source code, or
+ * captured from a machine.
+ */
 export type Basis = 'compared' | 'from source' | 'captured'
 
 export type BootEvent = MeasuredEvent & { readonly name: string; readonly basis: Basis }
 
-/** OVMF before edk2-stable202505 measures less. Yet older builds put the second separator into RTMR0 and are not computed. */
+/**
+ * OVMF before edk2-stable202505 measures less. Even older builds put the second separator into
+ * RTMR0; they are not supported.
+ */
 export type OvmfGeneration = 'before-202505' | 'from-202505'
 
 export type TdxBoot = {
@@ -19,9 +25,12 @@ export type TdxBoot = {
   readonly configurationVolume: Bytes
   /** SHA-384 of QEMU's fw_cfg files `etc/table-loader`, `etc/acpi/rsdp` and `etc/acpi/tables`. */
   readonly acpi: { readonly loader: Bytes; readonly rsdp: Bytes; readonly tables: Bytes }
-  /** SHA-384 that the firmware logged for its SMBIOS table; firmware before 202505 measures none. */
+  /**
+   * The SHA-384 that the firmware logged for its SMBIOS table; firmware before 202505 does not
+   * measure it.
+   */
   readonly smbios?: Bytes
-  /** The value of SecureBoot; empty where the variable does not exist. */
+  /** The value of SecureBoot; empty if the variable does not exist. */
   readonly secureBoot: Bytes
   readonly kernelAuthenticode: Bytes
   readonly commandLine: string
@@ -33,7 +42,10 @@ const securityGuid = parseGuid('d719b2cb-3d3a-4596-a3bc-dad00e67656f')
 const separator = new Uint8Array(4)
 const nothing = new Uint8Array(0)
 
-/** The boot options that OVMF makes for itself: attributes, length of the path, name, path into a volume of firmware. */
+/**
+ * The boot options that OVMF creates for itself: attributes, path length, name, path into a
+ * firmware volume.
+ */
 const bootOptions: { readonly [generation in OvmfGeneration]: readonly Bytes[] } = {
   'before-202505': [bootOption(0x109, 'UiApp', '462caa21-7614-4503-836e-8ab6f4662331')],
   'from-202505': [
@@ -82,7 +94,10 @@ export async function listBootEvents(boot: TdxBoot): Promise<BootEvent[]> {
   ])
 }
 
-/** UTF-16LE with its NUL, as the kernel's EFI stub is handed it; the firmware adds where the initial disk is. */
+/**
+ * UTF-16LE with its NUL, as passed to the kernel's EFI stub; the firmware adds the location of the
+ * initrd.
+ */
 export function loadOptions(boot: Pick<TdxBoot, 'ovmf' | 'commandLine'>): Bytes {
   const { ovmf, commandLine } = boot
   const text =

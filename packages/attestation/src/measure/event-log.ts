@@ -10,7 +10,7 @@ export type MeasuredEvent = {
 }
 
 export type LoggedEvent = {
-  /** Measurement register as the log counts: 0 is MRTD, 1 to 4 are RTMR0 to RTMR3. */
+  /** Measurement register in the log's numbering: 0 is MRTD, 1 to 4 are RTMR0 to RTMR3. */
   readonly register: number
   readonly type: number
   readonly digest: Bytes
@@ -34,7 +34,7 @@ export async function foldEvents(events: readonly MeasuredEvent[]): Promise<Byte
   return registers
 }
 
-/** What the events of a log make of the registers; EV_NO_ACTION is informative and not extended. */
+/** The events that extend the registers; EV_NO_ACTION is informative and not extended. */
 export function measuredEvents(log: readonly LoggedEvent[]): MeasuredEvent[] {
   return log
     .filter(({ type }) => type !== noAction)
@@ -49,7 +49,8 @@ export function measuredEvents(log: readonly LoggedEvent[]): MeasuredEvent[] {
 
 export function parseEventLog(bytes: Bytes): LoggedEvent[] {
   const reader = new Reader(bytes)
-  // The first event has the old form, with a SHA-1 of zeros; it says which digests the others have.
+  // The first event has the old form, with an all-zero SHA-1; it lists the digests that the others
+  // have.
   reader.u32()
   if (reader.u32() !== noAction) malformed('the log does not start with its description')
   reader.take(20)
@@ -59,7 +60,8 @@ export function parseEventLog(bytes: Bytes): LoggedEvent[] {
     if (events.length === maxEvents) malformed(`the log has more than ${maxEvents} events`)
     const register = reader.u32()
     const type = reader.u32()
-    if (reader.u32() !== 1 || reader.u16() !== sha384Id) malformed('an event has no SHA-384 alone')
+    if (reader.u32() !== 1 || reader.u16() !== sha384Id)
+      malformed('an event does not have exactly one digest, SHA-384')
     const digest = reader.take(sha384Bytes)
     events.push({ register, type, digest, data: reader.take(reader.length()) })
   }
@@ -71,9 +73,9 @@ function requireSha384(description: Reader): void {
     malformed('the log is not of the crypto-agile form')
   }
   description.take(8) // platform class, version, size of an integer
-  if (description.u32() !== 1) malformed('the log has other digests than SHA-384')
+  if (description.u32() !== 1) malformed('the log has digests other than SHA-384')
   if (description.u16() !== sha384Id || description.u16() !== sha384Bytes) {
-    malformed('the log has other digests than SHA-384')
+    malformed('the log has digests other than SHA-384')
   }
 }
 
@@ -108,7 +110,7 @@ class Reader {
     return length > maxEventBytes ? malformed(`an event has ${length} bytes`) : length
   }
 
-  /** Firmware reserves more room than it uses: zeros or ones fill the rest. */
+  /** Firmware reserves more space than it uses: zeros or ones fill the rest. */
   isAtEnd(): boolean {
     const rest = this.#bytes.subarray(this.#at)
     const [first] = rest

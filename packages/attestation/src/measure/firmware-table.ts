@@ -1,12 +1,12 @@
-/** Reads the table of GUIDed entries at the end of an OVMF image: where its metadata for SEV and TDX is. */
+/** Reads the GUIDed table at the end of an OVMF image, which locates its SEV and TDX metadata. */
 import type { Bytes } from '../bytes.ts'
 import { formatGuid, guidBytes } from './guid.ts'
 import { MeasureError } from './measure-error.ts'
 
 const footerGuid = '96b582de-1fb2-45f7-baea-a366c55a082d'
-/** The reset vector's 32 bytes are the last ones of the image; the table ends before them. */
+/** The last 32 bytes of the image are the reset vector; the table ends before them. */
 const resetVectorBytes = 32
-/** Every entry ends with its length, over all of it, and its GUID. */
+/** Every entry ends with its total length and its GUID. */
 const entryTailBytes = 2 + guidBytes
 const maxFirmwareBytes = 64 * 1024 * 1024
 export const pageBytes = 4096
@@ -16,11 +16,11 @@ export type Firmware = {
   readonly view: DataView
   /** The guest physical address of the first byte: an image ends at 4 GiB. */
   readonly base: number
-  /** Data of the entries by GUID. */
+  /** The entries' data by GUID. */
   readonly entries: ReadonlyMap<string, DataView>
 }
 
-/** Throws `firmware_malformed` where there is no table, or one with room left or an entry twice. */
+/** Throws `firmware_malformed` if there is no table, or one with unused bytes or duplicate entries. */
 export function parseFirmware(bytes: Bytes): Firmware {
   const size = bytes.length
   if (size === 0 || size % pageBytes !== 0 || size > maxFirmwareBytes) {
@@ -48,7 +48,7 @@ export function parseFirmware(bytes: Bytes): Firmware {
   return { bytes, view, base: 0x1_0000_0000 - size, entries }
 }
 
-/** Where the metadata starts that an entry points to, by its distance from the end of the image. */
+/** Where the metadata that an entry points to starts; entries give its distance from the end of the image. */
 export function metadataOffset(firmware: Firmware, entry: DataView, headerBytes: number): number {
   if (entry.byteLength !== 4) malformed('an entry for metadata is not an offset')
   const offset = firmware.bytes.length - entry.getUint32(0, true)
@@ -58,7 +58,7 @@ export function metadataOffset(firmware: Firmware, entry: DataView, headerBytes:
   return offset
 }
 
-/** Refuses ranges of memory that are not whole pages, or of which two overlap. */
+/** Refuses memory ranges that are not whole pages or that overlap. */
 export function checkRanges(
   ranges: readonly { readonly at: number; readonly size: number }[],
 ): void {

@@ -1,10 +1,10 @@
-/** The page by which QEMU tells the firmware what kernel, initial disk and command line to accept. */
+/** The page through which QEMU tells the firmware which kernel, initrd and command line to accept. */
 import { type Bytes, concatBytes, utf8 } from '../bytes.ts'
 import { sha256 } from '../digest.ts'
 import { malformed, pageBytes } from './firmware-table.ts'
 import { parseGuid } from './guid.ts'
 
-/** SHA-256 of each; that of the command line includes its final NUL. */
+/** SHA-256 of each; the command line includes its final NUL. */
 export type KernelHashes = {
   readonly kernel: Bytes
   readonly initrd: Bytes
@@ -32,7 +32,7 @@ export async function hashKernel(files: {
   }
 }
 
-/** `tableAt` is where the firmware looks; what comes before it in its page is zero. */
+/** `tableAt` is where the firmware looks for the table; the bytes before it in its page are zero. */
 export function writeHashPage(hashes: KernelHashes, tableAt: number): Bytes {
   const offset = tableAt % pageBytes
   if (offset + tableBytes > pageBytes) malformed('the hash table does not fit into its page')

@@ -1,4 +1,4 @@
-/** Why something could not be measured. */
+/** Why a measurement could not be computed. */
 
 export type MeasureErrorCode =
   | 'firmware_malformed'

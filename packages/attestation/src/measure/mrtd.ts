@@ -9,7 +9,10 @@ const chunkBytes = 256
 const addName = utf8('MEM.PAGE.ADD')
 const extendName = utf8('MR.EXTEND')
 
-/** QEMU from 10.1 on adds and extends page by page; QEMU 8.2 with patches adds a section whole, then extends it. */
+/**
+ * QEMU 10.1 and later add and extend page by page; a patched QEMU 8.2 adds a whole section, then
+ * extends it.
+ */
 export type AddOrder = 'by-page' | 'by-section'
 
 export async function measureTd(
@@ -34,7 +37,7 @@ export async function measureTd(
   return sha384(stream.written())
 }
 
-/** WebCrypto hashes whole byte strings only, so the stream is written out first: 7 MB for an image of 4 MB. */
+/** WebCrypto can only hash whole byte strings, so the stream is written out first: 7 MB for a 4 MB image. */
 class RecordStream {
   readonly #bytes: Bytes
   #length = 0

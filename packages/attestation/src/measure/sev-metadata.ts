@@ -1,4 +1,7 @@
-/** What an OVMF image says about a launch under SEV-SNP: its sections, where the kernel's hashes go, where further CPUs start. */
+/**
+ * An OVMF image's metadata for an SEV-SNP launch: its sections, the location of the kernel hashes,
+ * and where further CPUs start.
+ */
 import { checkRanges, type Firmware, malformed, metadataOffset } from './firmware-table.ts'
 
 const guids = {
@@ -30,7 +33,7 @@ export type SevSection = {
 
 export type SevMetadata = {
   readonly sections: readonly SevSection[]
-  /** The guest physical address of the kernel's hashes; firmware that takes no kernel has none. */
+  /** The guest physical address of the kernel hashes; undefined for firmware that accepts no kernel. */
   readonly hashTableAt: number | undefined
   /** Where CPUs after the first start. */
   readonly resetEip: number

@@ -1,4 +1,7 @@
-/** Against a report from hardware, and against what other calculators published (test/vectors/measure). */
+/**
+ * Compared with a report from hardware, and with values that other calculators published
+ * (test/vectors/measure).
+ */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { type Bytes, formatHex, parseHex } from '../bytes.ts'
@@ -31,7 +34,7 @@ async function commandLineHash(commandLine: string): Promise<Bytes> {
   return (await hashKernel({ kernel: empty, initrd: empty, commandLine })).commandLine
 }
 
-test('the digest in a report of a Milan chip is recomputed from what was launched', async () => {
+test('the digest in a Milan report is recomputed from what was launched', async () => {
   const vector = read('snp-hardware/dstack-milan-2vcpu.json')
   const digest = await digestLaunch(hex(vector.firmware_ld), metadataOf(vector), {
     hypervisor: 'qemu',
@@ -69,7 +72,7 @@ test('published digests of two builds of OVMF are recomputed, for QEMU, EC2 and 
   }
 })
 
-test('firmware of EC2 that is known by its metadata alone gives the published digests', async () => {
+test('EC2 firmware known only by its metadata yields the published digests', async () => {
   for (const row of read('snp-suffix/expected.json').ec2_metadata_only) {
     const file = read(`snp-suffix/${row.file}`)
     const metadata: SevMetadata = {
@@ -95,7 +98,7 @@ test('firmware of EC2 that is known by its metadata alone gives the published di
   }
 })
 
-test('Debian firmware and kernel give what sev-snp-measure says, for every CPU model up to 64 vCPUs', async () => {
+test('Debian firmware and kernel match sev-snp-measure, for every CPU model and up to 64 vCPUs', async () => {
   const vector = read('snp-debian/digests.json')
   const metadata = metadataOf(vector.firmware)
   for (const row of vector.digests) {
@@ -134,7 +137,7 @@ async function measure(firmware: Bytes, change: Partial<SnpLaunch> = {}): Promis
   return formatHex(digest)
 }
 
-test('a kernel is refused where the firmware has no place for its hashes', async () => {
+test('a kernel is refused if the firmware has no section for its hashes', async () => {
   const firmware = readVector('measure/snp-suffix/ovmf_OvmfX64_suffix.bin')
   const error = await measure(firmware).catch((cause) => cause)
   expect(error).toMatchObject({ code: 'launch_unsupported' })
@@ -144,7 +147,7 @@ test('a kernel is refused where the firmware has no place for its hashes', async
   }
 })
 
-test('whatever is launched otherwise has another digest', async () => {
+test('any difference in the launch changes the digest', async () => {
   const kernel = await hashKernel({ kernel: empty, initrd: empty, commandLine: 'ro' })
   const other = await sha256(suffix)
   const digests = await Promise.all([
@@ -163,7 +166,7 @@ test('whatever is launched otherwise has another digest', async () => {
   expect(new Set(digests).size).toBe(digests.length)
 })
 
-test('a bit that is flipped in the firmware gives another digest or a refusal', async () => {
+test('a flipped bit in the firmware changes the digest or is refused', async () => {
   const right = await measure(suffix)
   await fc.assert(
     fc.asyncProperty(fc.nat({ max: suffix.length * 8 - 1 }), async (bit) => {

@@ -1,4 +1,7 @@
-/** The launch digest of an SEV-SNP guest (SNP ABI, SNP_LAUNCH_UPDATE): what MEASUREMENT in its reports will be. */
+/**
+ * Computes the launch digest of an SEV-SNP guest (SNP ABI, SNP_LAUNCH_UPDATE): the MEASUREMENT in
+ * its reports.
+ */
 import { type Bytes, concatBytes } from '../bytes.ts'
 import { sha384 } from '../digest.ts'
 import { type Firmware, pageBytes } from './firmware-table.ts'
@@ -12,13 +15,13 @@ export type SnpLaunch = {
   readonly vcpus: number
   readonly rdx: number
   readonly sevFeatures: bigint
-  /** Absent: the firmware boots from a disk, and the digest says nothing about what. */
+  /** If absent, the firmware boots from a disk, and the digest does not cover what it boots. */
   readonly kernel?: KernelHashes
 }
 
 export const maxVcpus = 512
 
-/** KVM gives the pages of virtual CPUs this address, whatever their number. */
+/** KVM uses this address for the pages of all virtual CPUs. */
 const vmsaAt = 0xfffffffff000n
 
 /** SNP ABI, PAGE_TYPE. */
@@ -27,7 +30,7 @@ type PageType = keyof typeof pageTypes
 
 const zeroDigest = new Uint8Array(48)
 
-/** The digest after the pages of the firmware, which come first. */
+/** The digest after the firmware's pages, which come first. */
 export async function digestFirmware({ bytes, base }: Firmware): Promise<Bytes> {
   let digest: Bytes = zeroDigest
   for (let offset = 0; offset < bytes.length; offset += pageBytes) {
@@ -37,7 +40,7 @@ export async function digestFirmware({ bytes, base }: Firmware): Promise<Bytes> 
   return digest
 }
 
-/** From the digest of the firmware's pages to the whole; so firmware known by its digest alone will do. */
+/** Continues from the digest of the firmware's pages, so firmware known only by its digest is sufficient. */
 export async function digestLaunch(
   firmwareDigest: Bytes,
   metadata: SevMetadata,
@@ -62,7 +65,7 @@ export async function digestLaunch(
   return digest
 }
 
-/** A kernel whose hashes nothing measures would boot under any digest. */
+/** A kernel whose hashes are not measured would boot under any digest. */
 function requirePlaceForHashes(
   { sections, hashTableAt }: SevMetadata,
   { kernel }: SnpLaunch,
@@ -117,7 +120,7 @@ function pageType({ kind }: SevSection, hypervisor: Hypervisor): PageType {
 
 const pageInfoBytes = 0x70
 
-/** SNP ABI, PAGE_INFO: the digest before, that of the contents, and what kind of page is put where. */
+/** SNP ABI, PAGE_INFO: the previous digest, that of the contents, the page type and its address. */
 async function update(
   digest: Bytes,
   type: PageType,

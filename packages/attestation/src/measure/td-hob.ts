@@ -1,4 +1,7 @@
-/** The list of memory that QEMU hands to a TDX guest's firmware (PI specification, volume 3: hand-off blocks). */
+/**
+ * The memory list that QEMU passes to a TDX guest's firmware (PI specification, volume 3: hand-off
+ * blocks).
+ */
 import type { Bytes } from '../bytes.ts'
 import { malformed } from './firmware-table.ts'
 import type { TdvfSection } from './tdvf-metadata.ts'
@@ -7,13 +10,13 @@ const headerBytes = 56
 const resourceBytes = 48
 const endBytes = 8
 const gib = 1024 ** 3
-/** QEMU's q35 machine: from this much memory on, what is below 4 GiB ends at 2 GiB. */
+/** QEMU's q35 machine: from this much memory on, the part below 4 GiB ends at 2 GiB. */
 const splitFrom = 0xb0000000
 
 type Range = { readonly at: number; readonly size: number }
 type Resource = Range & { readonly isAccepted: boolean }
 
-/** The bytes that are measured: the list without its end. */
+/** The measured bytes: the list without its end. */
 export function writeTdHob(sections: readonly TdvfSection[], memoryBytes: number): Bytes {
   const hob = sections.find(({ kind }) => kind === 'hob') ?? malformed('no section for the HOB')
   const added = sections.filter(({ kind }) => kind === 'hob' || kind === 'memory')
@@ -36,7 +39,7 @@ export function writeTdHob(sections: readonly TdvfSection[], memoryBytes: number
   return bytes
 }
 
-/** All memory by address: what was added at launch is accepted, what is between is not yet. */
+/** All memory by address: what was added at launch is accepted, the gaps are not yet. */
 function listResources(added: readonly Range[], memoryBytes: number): Resource[] {
   const low = memoryBytes >= splitFrom ? 2 * gib : memoryBytes
   const resources: Resource[] = []

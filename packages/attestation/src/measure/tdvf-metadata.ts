@@ -1,4 +1,4 @@
-/** What an OVMF image says about a launch under TDX (TDX Virtual Firmware Design Guide, section 11). */
+/** An OVMF image's metadata for a TDX launch (TDX Virtual Firmware Design Guide, section 11). */
 import { checkRanges, type Firmware, malformed, metadataOffset } from './firmware-table.ts'
 import { formatGuid, guidBytes } from './guid.ts'
 
@@ -15,14 +15,14 @@ export type TdvfSectionKind = (typeof sectionKinds)[number]
 
 export type TdvfSection = {
   readonly kind: TdvfSectionKind
-  /** Where its bytes are in the image; empty where it only reserves memory. */
+  /** Where its bytes are in the image; empty if it only reserves memory. */
   readonly dataOffset: number
   readonly dataSize: number
   readonly at: number
   readonly size: number
-  /** MR.EXTEND: its contents enter MRTD. */
+  /** MR.EXTEND: its contents are measured into MRTD. */
   readonly isExtended: boolean
-  /** PAGE.AUG: added when used, and not at launch. */
+  /** PAGE.AUG: added on first use, not at launch. */
   readonly isAddedLater: boolean
 }
 
@@ -77,7 +77,7 @@ function readSection(view: DataView, at: number): TdvfSection {
   }
 }
 
-/** Every address below 4 GiB, where firmware is, fits; larger ones are refused. */
+/** All addresses below 4 GiB, where firmware is mapped, fit; larger ones are refused. */
 function readSafe(view: DataView, at: number): number {
   const value = view.getBigUint64(at, true)
   return value > 0xffffffffn ? malformed('a section is beyond 4 GiB') : Number(value)

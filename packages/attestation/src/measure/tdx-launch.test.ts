@@ -1,4 +1,7 @@
-/** Against event logs and quotes from TDX machines, and against recorded values for Debian's firmware (test/vectors/measure). */
+/**
+ * Compared with event logs and quotes from TDX machines, and with recorded values for Debian's
+ * firmware (test/vectors/measure).
+ */
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { type Bytes, concatBytes, formatHex, parseHex, utf8 } from '../bytes.ts'
@@ -27,18 +30,18 @@ test('event logs of six machines replay to their registers', async () => {
   }
 })
 
-test('the log of a machine at Google replays to what the chip signed', async () => {
+test('the log of a Google machine replays to what the chip signed', async () => {
   const quote = parseQuote(readVector('measure/ccel/google-cos-113.quote.bin'))
   const events = parseEventLog(readVector('measure/ccel/google-cos-113.bin'))
   const registers = await foldEvents(measuredEvents(events))
   expect(hexes(registers)).toEqual(hexes(quote.report.rtmrs))
 })
 
-test('a log that is cut, or counts another register, is refused', () => {
+test('a log that is truncated or uses another register is refused', () => {
   const log = readVector('measure/ccel/coco-direct-boot.bin')
   for (let length = 0; length < log.length - 40; length += 97) {
     const cut = () => parseEventLog(log.slice(0, length))
-    // A cut between two events leaves a shorter log, which replays to other registers.
+    // A log truncated between two events is shorter, and replays to different registers.
     try {
       cut()
     } catch (error) {
@@ -79,7 +82,7 @@ test('the memory list of two machines is rebuilt byte for byte', async () => {
 const emptyStore =
   '344bc51c980ba621aaa00da3ed7436f7d6e549197dfe699515dfa2c6583d95e6412af21c097d473155875ffd561d6790'
 
-/** Replaces events whose preimages were not published by what the machine logged. */
+/** Replaces events whose preimages were not published with what the machine logged. */
 function withLogged(events: BootEvent[], recorded: Readonly<Record<string, string>>): BootEvent[] {
   return events.map((event) => {
     const digest = recorded[event.name]
@@ -120,7 +123,7 @@ async function predict(file: string) {
   return { vector, logged, events }
 }
 
-test('the events of a direct boot are those in the logs of two machines, in their order', async () => {
+test('the events of a direct boot match the logs of two machines, in order', async () => {
   for (const file of files) {
     const { logged, events } = await predict(file)
     for (const rtmr of [0, 1, 2]) {
@@ -147,7 +150,7 @@ test('the events of a direct boot fold to the registers that two chips signed', 
   }
 })
 
-test('what was never compared with a quote says so', async () => {
+test('values that were never compared with a quote are marked as such', async () => {
   const { events } = await predict('dstack-ovmf-new-16g.json')
   const basis = (name: string) => events.find((event) => event.name === name)?.basis
   expect(
@@ -182,7 +185,7 @@ test('kernel, command line and initrd of Debian fold to the recorded RTMR1 and R
   }
 })
 
-/** A firmware of four pages: code that is extended, a variable store that is not, and memory. */
+/** A firmware of four pages: extended code, a variable store that is not extended, and memory. */
 function smallFirmware(change: (view: DataView, metadata: number) => void = () => {}): Bytes {
   const bytes = new Uint8Array(4 * 4096).map((_, index) => (index * 31) & 0xff)
   const view = new DataView(bytes.buffer)
@@ -224,7 +227,7 @@ const td = async (bytes: Bytes, order: 'by-page' | 'by-section' = 'by-page') => 
   return formatHex(await measureTd(firmware, readTdvfMetadata(firmware), order))
 }
 
-test('MRTD is the hash of every page that is added, and of what is in those that are extended', async () => {
+test('MRTD is the hash of every added page, and of the contents of the extended ones', async () => {
   const bytes = smallFirmware()
   const base = 0x1_0000_0000 - bytes.length
   const record = (name: string, at: number) => {
@@ -273,7 +276,7 @@ test('metadata with sections outside of the image, overlapping or of an unknown 
   }
 })
 
-/** A PE program with one section and room for a signature. */
+/** A PE program with one section and space for a signature. */
 function program(signature: Bytes = new Uint8Array(0)): Bytes {
   const bytes = new Uint8Array(0x600)
   const view = new DataView(bytes.buffer)

@@ -1,9 +1,12 @@
-/** Empties the variable store of an OVMF image: without keys enrolled, Secure Boot is off and the kernel is loaded and measured. */
+/**
+ * Empties the variable store of an OVMF image: with no keys enrolled, Secure Boot is off and the
+ * kernel is loaded and measured.
+ */
 import type { Bytes } from '../bytes.ts'
 import { type Firmware, malformed } from './firmware-table.ts'
 import type { TdvfSection } from './tdvf-metadata.ts'
 
-/** Header of the volume, then of the store; variables follow, up to the end of the store. */
+/** The header of the volume, then of the store; variables follow until the end of the store. */
 const volumeHeaderBytes = 0x48
 const storeHeaderBytes = 28
 const storeBytes = 0x3ffb8

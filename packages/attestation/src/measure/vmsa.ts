@@ -1,11 +1,14 @@
-/** The first state of a virtual CPU (VMCB save area, AMD64 APM volume 2, table B-4) as each hypervisor sets it. */
+/**
+ * The initial state of a virtual CPU (VMCB save area, AMD64 APM volume 2, table B-4) as each
+ * hypervisor sets it.
+ */
 import type { Bytes } from '../bytes.ts'
 import { pageBytes } from './firmware-table.ts'
 
 export const hypervisors = ['qemu', 'ec2', 'gce'] as const
 export type Hypervisor = (typeof hypervisors)[number]
 
-/** What `-cpu` puts into CPUID leaf 1, EAX, by the name that QEMU gives the model. */
+/** CPUID leaf 1, EAX, for each `-cpu` model, by QEMU's name for it. */
 export const cpuSignatures = {
   'EPYC-v4': 0x800f12,
   'EPYC-Milan': 0xa00f11,
@@ -18,7 +21,7 @@ export type VcpuState = {
   readonly hypervisor: Hypervisor
   readonly isFirst: boolean
   readonly eip: number
-  /** Reset value of RDX; QEMU gives the CPU's signature. */
+  /** Reset value of RDX; QEMU passes the CPU's signature. */
   readonly rdx: number
   readonly sevFeatures: bigint
 }
@@ -74,7 +77,7 @@ type Quirks = {
 function quirksOf({ hypervisor, isFirst }: VcpuState): Quirks {
   const usualPat = 0x0007040600070406n
   switch (hypervisor) {
-    case 'qemu': // on host kernels from 6.10 on, which set MXCSR and FCW
+    case 'qemu': // on host kernels 6.10 and later, which set MXCSR and FCW
       return { cs: 0x9b, ss: 0x93, tr: 0x8b, guestPat: usualPat, mxcsr: 0x1f80, fcw: 0x37f }
     case 'ec2':
       return { cs: isFirst ? 0x9a : 0x9b, ss: 0x92, tr: 0x83, guestPat: usualPat, mxcsr: 0, fcw: 0 }

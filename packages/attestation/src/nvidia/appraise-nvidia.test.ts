@@ -25,7 +25,7 @@ function read(document: JsonObject): NvidiaGpuRule {
 }
 
 describe('a rule', () => {
-  test('is read from its wire form', () => {
+  test('is parsed from its wire form', () => {
     expect(read({ ...wire, modes: ['single-pass-through'] })).toEqual({
       architectures: ['hopper', 'blackwell'],
       driver: { kind: 'minimum', version: '550.90.07' },
@@ -41,7 +41,7 @@ describe('a rule', () => {
     ['neither minimum nor list', { ...wire, driver: {} }],
     ['minimum and list', { ...wire, driver: { minimum: '1.1', allowed: ['1.1'] } }],
     ['an empty list', { ...wire, driver: { allowed: [] } }],
-    ['a version that is none', { ...wire, driver: { minimum: 'latest' } }],
+    ['an invalid version', { ...wire, driver: { minimum: 'latest' } }],
     ['no serial number', { ...wire, gpu_serials: [] }],
     ['a serial number in upper case', { ...wire, gpu_serials: ['0A'] }],
     ['a serial number of 21 bytes', { ...wire, switch_serials: ['0a'.repeat(21)] }],
@@ -52,7 +52,7 @@ describe('a rule', () => {
   })
 
   test.each<[string, JsonObject]>([
-    ['beside the known ones', { ...wire, new_demand: true }],
+    ['next to the known ones', { ...wire, new_demand: true }],
     ['inside a version rule', { ...wire, driver: { minimum: '1.1', latest: true } }],
   ])('with an unknown field %s is refused', (_, document) => {
     expect(() => read(document)).toThrow(expect.objectContaining({ code: 'manifest_unsupported' }))
@@ -70,7 +70,7 @@ describe('an authentic device', async () => {
   const refusing = (change: Partial<NvidiaGpuRule>, code: string, about = claims) =>
     expect(() => appraise(change, about)).toThrow(expect.objectContaining({ code }))
 
-  test('that a rule describes is accepted, with every check written down', () => {
+  test('that a rule describes is accepted, and every check is recorded', () => {
     expect(appraise({}).checks.map(({ id, result }) => `${id} ${result}`)).toEqual([
       'nvidia/manifest/architecture passed',
       'nvidia/manifest/serial skipped',
@@ -91,7 +91,7 @@ describe('an authentic device', async () => {
     refusing({ switchSerials: ['00'] }, 'policy_refused', nvswitch)
   })
 
-  test('that is a switch has no mode of its own', () => {
+  test('that is a switch has no mode', () => {
     const { mode: _, ...rest } = claims
     appraise({ modes: ['protected-pcie'] }, { ...rest, device: 'switch' } as NvidiaGpuClaims)
   })

@@ -1,4 +1,4 @@
-/** Decides whether the manifest wants an authentic NVIDIA device. */
+/** Decides whether the manifest accepts an authentic NVIDIA device. */
 import type { Transcript } from '../verdict.ts'
 import type { NvidiaGpuClaims } from './claims.ts'
 import type { NvidiaGpuRule, VersionRule } from './rule.ts'
@@ -16,7 +16,7 @@ export function appraiseNvidiaGpu(
     `architecture is ${claims.architecture}, manifest lists ${rule.architectures.join(', ')}`,
   )
   requireSerial(claims, rule, transcript)
-  // A switch has no mode of its own: it is in that of the GPUs which its topology names.
+  // A switch has no mode of its own: it is in the mode of the GPUs that its topology names.
   if (rule.modes && claims.device === 'gpu') {
     transcript.require(
       claims.mode !== undefined && rule.modes.includes(claims.mode),

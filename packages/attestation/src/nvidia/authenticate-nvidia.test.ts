@@ -25,8 +25,8 @@ import { keyUsageBits } from '../testing/test-authority.ts'
 import { Transcript } from '../verdict.ts'
 import { authenticateNvidiaReport } from './authenticate-nvidia.ts'
 
-describe('whole evidence', () => {
-  test('is authentic, and every check is written down', async () => {
+describe('complete evidence', () => {
+  test('is authentic, and every check is recorded', async () => {
     const transcript = new Transcript()
     const claims = await authenticate(good, {}, transcript)
     expect(claims).toMatchObject({
@@ -53,7 +53,7 @@ describe('whole evidence', () => {
     await authenticate({ ...good, rims: good.rims.toReversed() })
   })
 
-  test('is authentic without an expected nonce, which shows as not checked', async () => {
+  test('is authentic without an expected nonce, which is reported as not checked', async () => {
     const transcript = new Transcript()
     await authenticate(good, { nonce: undefined }, transcript)
     expect(transcript.checks).toContainEqual(
@@ -74,7 +74,7 @@ describe('the report', () => {
     await refused({ ...good, report }, 'signature_invalid', 'nvidia/report-signature')
   })
 
-  test('of another firmware than the certified one is refused', async () => {
+  test('of firmware other than the certified one is refused', async () => {
     const evidence = await withOpaque(20, new Uint8Array(48))
     await refused(evidence, 'chain_mismatch', 'nvidia/firmware-id')
   })
@@ -125,7 +125,7 @@ describe('the device chain', () => {
     await refused(evidence, 'chain_untrusted', 'nvidia/chain/root')
   })
 
-  test('with a root of RIMs is refused: pins are by purpose', async () => {
+  test('with a RIM root is refused: roots are pinned by purpose', async () => {
     const roots = { ...world.roots, nvidiaDevice: world.roots.nvidiaRim }
     await refused(good, 'chain_untrusted', 'nvidia/chain/root', { context: contextOf({ roots }) })
   })
@@ -134,7 +134,7 @@ describe('the device chain', () => {
     await refused(await chainOf(...issued), 'chain_mismatch', 'nvidia/leaf')
   })
 
-  test('of the root alone is refused', async () => {
+  test('consisting of the root alone is refused', async () => {
     const [root] = issued.slice(-1)
     await refused(await chainOf(root!), 'chain_mismatch', 'nvidia/chain/length')
   })
@@ -155,7 +155,7 @@ describe('the device chain', () => {
     await refused(await withLeaf({ ...composite(value), ca: {} }), 'chain_mismatch', 'nvidia/leaf')
   })
 
-  test('whose leaf names another device key than its issuer’s is refused', async () => {
+  test('whose leaf names a device key other than its issuer’s is refused', async () => {
     const value = compositeDeviceId(otherWorld.deviceChain[3]!, world.firmwareId)
     await refused(await withLeaf(composite(value)), 'chain_mismatch', 'nvidia/leaf-device-key')
   })
@@ -185,7 +185,7 @@ describe('the device chain', () => {
       context: contextOf({ at: new Date('2040-01-01T00:00:00Z') }),
     }))
 
-  test('of a chip we do not know is refused', async () => {
+  test('of an unknown chip is refused', async () => {
     const unknown = await makeNvidiaWorld('TU102')
     const context = contextOf({ roots: unknown.roots })
     const evidence = await gpuEvidence(unknown)
@@ -193,7 +193,7 @@ describe('the device chain', () => {
   })
 })
 
-test('a report is authenticated by itself where no RIM is at hand', async () => {
+test('a report can be authenticated on its own, without RIMs', async () => {
   const evidence = { ...good, rims: [] }
   const { claims } = await authenticateNvidiaReport(
     evidence,

@@ -21,7 +21,7 @@ import { verifySignedXml } from './xml-signature.ts'
 
 const maxRims = 4
 
-/** A report whose signature, signer and freshness hold; its measurements are still to be compared. */
+/** A report whose signature, signer and freshness are verified; its measurements are still to be compared. */
 export type NvidiaReport = {
   readonly claims: NvidiaReportClaims
   readonly report: SpdmReport
@@ -30,8 +30,9 @@ export type NvidiaReport = {
 }
 
 /**
- * All of it: report, chain, revocation, and RIMs for everything the device runs. Without an expected
- * nonce the report may be old, and the transcript says that this was not checked.
+ * Verifies everything: report, chain, revocation, and RIMs for all the firmware the device runs.
+ * Without an expected nonce the report may be old, and the transcript says that this was not
+ * checked.
  */
 export async function authenticateNvidiaGpu(
   evidence: NvidiaGpuEvidence,
@@ -53,7 +54,7 @@ export async function authenticateNvidiaGpu(
   return authentic.claims as NvidiaGpuClaims
 }
 
-/** Who made the report, and when; says nothing about the firmware that the device runs. */
+/** Verifies who made the report, and when; says nothing about the firmware that the device runs. */
 export async function authenticateNvidiaReport(
   evidence: NvidiaGpuEvidence,
   expectedNonce: Uint8Array | undefined,
@@ -76,7 +77,7 @@ export async function authenticateNvidiaReport(
   return { claims: readReportClaims(report, device, fields), report, device, fields }
 }
 
-/** What to fetch for a report; verifies nothing, for a worker that staples RIMs to its own. */
+/** Which documents to fetch for a report, for a worker that staples RIMs to its own; verifies nothing. */
 export function readReferenceIds(evidence: NvidiaGpuEvidence): ReferenceIds {
   const report = parseSpdmReport(decode(evidence.report, 'report'))
   const [, identity] = parsePem(evidence.certificate_chain)
@@ -85,13 +86,13 @@ export function readReferenceIds(evidence: NvidiaGpuEvidence): ReferenceIds {
   return referenceIds(device, readFields(device, report))
 }
 
-/** What a device is, its certificate says; a switch that reports like a GPU is still a switch. */
+/** The certificate decides what a device is; a switch that reports like a GPU is still a switch. */
 const readFields = (
   { architecture }: Pick<Device, 'architecture'>,
   { opaque }: SpdmReport,
 ): DeviceFields => (architecture === 'ls10' ? readSwitchFields(opaque) : readGpuFields(opaque))
 
-/** Verifies every RIM in the evidence and compares the report with it; says which there were. */
+/** Verifies every RIM in the evidence, compares the report with it, and returns which RIMs there were. */
 export async function compareNvidiaRims(
   { report, device, fields }: NvidiaReport,
   evidence: NvidiaGpuEvidence,

@@ -10,7 +10,11 @@ const canonical = (source: string): string => text(canonicalize(read(source)))
 
 // The rules of Canonical XML 1.1, section 1.1, one by one.
 test.each([
-  ['the declaration and space around the root go', '<?xml version="1.0"?>\n<a/>\n', '<a></a>'],
+  [
+    'the declaration and space around the root are removed',
+    '<?xml version="1.0"?>\n<a/>\n',
+    '<a></a>',
+  ],
   ['empty elements get an end tag', '<a><b/></a>', '<a><b></b></a>'],
   ['space inside tags becomes one', '<a  x = "1"\n><b\n/></a  >', '<a x="1"><b></b></a>'],
   ['space in content stays', '<a>\n  <b/> </a>', '<a>\n  <b></b> </a>'],
@@ -44,7 +48,7 @@ test.each([
     '<a xmlns:p="urn:1"><b xmlns:p="urn:2"><c xmlns:p="urn:1"></c></b></a>',
   ],
   [
-    'a default namespace is taken back only where there is one',
+    'a default namespace is undeclared only if there is one',
     '<a xmlns=""><b xmlns="urn:d"><c xmlns=""><d xmlns=""/></c></b></a>',
     '<a><b xmlns="urn:d"><c xmlns=""><d></d></c></b></a>',
   ],
@@ -63,7 +67,7 @@ test('the apex of a subset shows every namespace that is in scope', () => {
   )
 })
 
-test('an element that is left out leaves the text around it', () => {
+test('omitting an element keeps the text around it', () => {
   const root = read('<a>1<b>2</b>3<b>2</b></a>')
   const without = root.children[1] as XmlElement
   expect(text(canonicalize(root, { without }))).toBe('<a>13<b>2</b></a>')

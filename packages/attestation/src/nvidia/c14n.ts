@@ -1,17 +1,17 @@
-/** Canonical XML 1.1 (inclusive, without comments) of what the reader can produce. */
+/** Canonical XML 1.1 (inclusive, without comments) for documents that our reader accepts. */
 import { type Bytes, utf8 } from '../bytes.ts'
 import type { XmlAttribute, XmlElement } from './xml-reader.ts'
 
 export type Subset = {
   /** Namespaces in scope at the apex, from elements outside the subset. */
   readonly inherited?: ReadonlyMap<string, string>
-  /** Left out, with everything in it. */
+  /** Omitted, with everything in it. */
   readonly without?: XmlElement
 }
 
 /**
- * The canonical bytes of `apex` and what is in it. The reader refuses comments, processing
- * instructions and attributes of the xml namespace, so that no rule about them is needed here.
+ * The canonical bytes of `apex` and its content. The reader refuses comments, processing
+ * instructions and attributes of the xml namespace, so no rules for them are needed here.
  */
 export function canonicalize(apex: XmlElement, subset: Subset = {}): Bytes {
   const parts: string[] = []
@@ -24,7 +24,7 @@ export function canonicalize(apex: XmlElement, subset: Subset = {}): Bytes {
 
 type Output = { readonly parts: string[]; readonly without: XmlElement | undefined }
 
-/** `declared` are the namespaces to render where they differ from those `rendered` further out. */
+/** `declared` are the namespaces to render if they differ from those already `rendered` by an ancestor. */
 function write(
   element: XmlElement,
   declared: ReadonlyMap<string, string>,
@@ -57,7 +57,7 @@ function compareAttributes(a: XmlAttribute, b: XmlAttribute): number {
   return compare(a.namespace, b.namespace) || compare(a.localName, b.localName)
 }
 
-// Names and namespace names are ASCII, where code units order as characters do.
+// Names and namespace names are ASCII, where code units sort like characters.
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function escapeText(text: string): string {

@@ -1,23 +1,23 @@
-/** What an NVIDIA device's evidence says, in a form that prints; byte strings are lower-case hex. */
+/** What an NVIDIA device's evidence claims, in printable form; byte strings are lower-case hex. */
 import { formatHex } from '../bytes.ts'
 import type { Device, NvidiaArchitecture } from './device-chain.ts'
 import type { DeviceFields, GpuMode } from './device-fields.ts'
 import { type ReferenceIds, referenceIds } from './reference-ids.ts'
 import type { SpdmReport } from './spdm-report.ts'
 
-/** What the device itself signed; whether its firmware is NVIDIA's own, RIMs must still show. */
+/** What the device itself signed; only RIMs can show whether its firmware is NVIDIA's own. */
 export type NvidiaReportClaims = {
   readonly kind: 'nvidia-gpu'
   readonly device: 'gpu' | 'switch'
   readonly architecture: NvidiaArchitecture
   readonly model: string
-  /** Two reports with one id are of one device. */
+  /** Two reports with the same id are from the same device. */
   readonly deviceId: string
-  /** A switch runs no driver of its own. */
+  /** Absent for a switch, which runs no driver of its own. */
   readonly driverVersion?: string
   readonly vbiosVersion: string
   readonly mode?: GpuMode
-  /** Identities on the fabric: what a GPU says of its switches, a switch of itself and its GPUs. */
+  /** Identities on the fabric: a GPU names its switches, a switch itself and its GPUs. */
   readonly switchPdis?: readonly string[]
   readonly pdi?: string
   readonly gpuPdis?: readonly string[]
@@ -28,7 +28,7 @@ export type NvidiaReportClaims = {
 
 declare const authentic: unique symbol
 
-/** Only `authenticateNvidiaGpu` makes these. */
+/** Created only by `authenticateNvidiaGpu`. */
 export type NvidiaGpuClaims = NvidiaReportClaims & { readonly [authentic]: true }
 
 export function readReportClaims(

@@ -1,4 +1,4 @@
-/** Verifies who signed a report: an NVIDIA device, through its chain to the pinned device root. */
+/** Verifies the signer of a report: an NVIDIA device, through its chain to the pinned device root. */
 import { equalBytes, formatHex } from '../bytes.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
 import { type Certificate, parseCertificate, parsePem } from '../x509/certificate.ts'
@@ -15,9 +15,9 @@ export type Device = {
   readonly architecture: NvidiaArchitecture
   /** As certified at the factory: GH100, GB100, GB20X (a family), LS_10. */
   readonly chip: string
-  /** The model with its stepping, as NVIDIA's tools print it. */
+  /** The model with its stepping, as printed by NVIDIA's tools. */
   readonly model: string
-  /** Serial number of the device's own certificate: one device, one number. */
+  /** Serial number of the device's own certificate, unique per device. */
   readonly deviceId: string
   readonly firmwareId: Uint8Array
 }
@@ -41,14 +41,14 @@ export async function verifyDeviceChain(
   }
 }
 
-/** The name is NVIDIA's own word, where the chain above the device's certificate is pinned. */
+/** NVIDIA vouches for the name, provided that the chain above the device's certificate is pinned. */
 export function readModel(identity: Certificate): Pick<Device, 'architecture' | 'chip' | 'model'> {
   const model = identity.commonName ?? ''
   const chip = model.split(' ', 1)[0] ?? ''
   return { architecture: nameArchitecture(chip), chip, model }
 }
 
-/** The report must be signed by the leaf; every byte before the signature counts. */
+/** The report must be signed by the leaf; the signature covers every byte before it. */
 export async function requireReportSignature(
   report: SpdmReport,
   device: Device,
@@ -64,7 +64,7 @@ export async function requireReportSignature(
   )
 }
 
-/** The running firmware must be what the boot ROM certified; old drivers leave it out of reports. */
+/** The running firmware must be what the boot ROM certified; old drivers omit it from reports. */
 export function requireFirmwareId(
   reported: Uint8Array | undefined,
   device: Device,

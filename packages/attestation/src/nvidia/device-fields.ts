@@ -1,9 +1,9 @@
-/** Reads what an NVIDIA device says of itself in the opaque data of its report. */
+/** Reads what an NVIDIA device states about itself in the opaque data of its report. */
 import { type Bytes, formatHex, isZero } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 import type { SpdmReport } from './spdm-report.ts'
 
-// The types that are read here, of those that NVIDIA's verifier names; others pass unread, since
+// The types that are read here, of those that NVIDIA's verifier names; others are ignored, since
 // the device signed them and a newer driver may add some.
 const types = {
   driverVersion: 3,
@@ -14,14 +14,14 @@ const types = {
   projectSku: 18,
   firmwareId: 20,
   protectedPcieStatus: 21,
-  /** Of a GPU the switches at its links, of a switch its own identity. */
+  /** For a GPU, the switches at its links; for a switch, its own identity. */
   pdi: 22,
   switchGpuPdis: 26,
   chipInfo: 35,
   featureFlag: 36,
 } as const
 
-/** How a GPU is shared: one tenant's alone, several of one tenant, or behind protected switches. */
+/** How a GPU is shared: dedicated to one tenant, several for one tenant, or behind protected switches. */
 export type GpuMode = 'single-pass-through' | 'multi-pass-through' | 'protected-pcie'
 
 export type GpuFields = {
@@ -31,13 +31,13 @@ export type GpuFields = {
   readonly project: string
   readonly projectSku: string
   readonly chipSku: string
-  /** From Blackwell on, where the certificate names a family only. */
+  /** From Blackwell on, where the certificate names only a family. */
   readonly chipInfo: string | undefined
-  /** Undefined where the driver is too old to say. */
+  /** Undefined if the driver is too old to report it. */
   readonly mode: GpuMode | undefined
-  /** The switches at its links, each once, in the byte order in which switches name themselves. */
+  /** The switches at its links, each once, in the byte order that switches use for themselves. */
   readonly switchPdis: readonly string[] | undefined
-  /** Where the video decoder is off, its measurement means nothing. */
+  /** If the video decoder is off, its measurement is meaningless. */
   readonly nvdec0Disabled: boolean
   readonly firmwareId: Bytes | undefined
 }
@@ -94,7 +94,7 @@ function readGpuVbiosVersion(opaque: Opaque): string {
 
 function readMode(opaque: Opaque): GpuMode | undefined {
   if (!opaque.has(types.featureFlag)) {
-    // Before the flag existed, a status said whether PCIe is protected.
+    // Before the flag existed, a status told whether PCIe is protected.
     return readSwitchedOff(opaque, 'protectedPcieStatus') === false ? 'protected-pcie' : undefined
   }
   const [low, high] = readBytes(opaque, 'featureFlag', 2)
@@ -104,10 +104,10 @@ function readMode(opaque: Opaque): GpuMode | undefined {
 }
 
 const pdiBytes = 8
-/** A switch has a place for this many; what follows them are the ports. */
+/** A switch reserves space for this many GPUs; the ports follow. */
 const gpuPlaces = 8
 
-/** GPUs write identities in little-endian order, switches in the other. A link that is off has zeros. */
+/** GPUs write identities in little-endian order, switches in big-endian. A link that is off has zeros. */
 function readSwitchPdis(opaque: Opaque): readonly string[] | undefined {
   const bytes = opaque.get(types.pdi)
   if (bytes === undefined) return undefined
@@ -139,7 +139,7 @@ function readSwitchedOff(opaque: Opaque, name: keyof typeof types): boolean | un
   return status === 0x55
 }
 
-/** ASCII, filled up with zeros. */
+/** ASCII, padded with zeros. */
 function readText(opaque: Opaque, name: keyof typeof types, form: RegExp): string {
   const bytes = opaque.get(types[name]) ?? malformed(`no field ${name}`)
   const text = String.fromCharCode(...bytes.subarray(0, 64)).replace(/\0+$/, '')

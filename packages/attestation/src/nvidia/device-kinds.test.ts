@@ -28,7 +28,7 @@ const evidenceOf = async (
 }
 
 describe('a Blackwell GPU', async () => {
-  // As real ones: not configured (bit 0), and the flag that says there are 32 of them.
+  // As on real devices: not configured (bit 0), and the flag that says there are 32 of them.
   const vendor = await makeNvidiaWorld('GB20X', 0x80)
   const context = contextOf({ roots: vendor.roots })
   const rims = [driverRim, vbiosRim].map((rim) => ({ ...rim, product: 'GB202' }))
@@ -54,7 +54,7 @@ describe('a Blackwell GPU', async () => {
     await refused(evidence, 'collateral_mismatch', 'nvidia/rim/role', { context })
   })
 
-  test('of another firmware than the certified one is refused', async () => {
+  test('of firmware other than the certified one is refused', async () => {
     const changed = opaque.map((part) =>
       part.type === 20 ? { ...part, value: new Uint8Array(48) } : part,
     )
@@ -86,7 +86,7 @@ describe('an LS10 switch', async () => {
     entries: [{ index: 0, values: [measurement(1).toHex()] }],
   }
 
-  test('has a VBIOS alone, and is authentic with its one RIM', async () => {
+  test('has only a VBIOS, and is authentic with its one RIM', async () => {
     const claims = await authenticate(await evidenceOf(vendor, opaque, [rim]), { context })
     expect(claims).toMatchObject({ device: 'switch', architecture: 'ls10' })
     expect(claims.driverVersion).toBeUndefined()
@@ -103,7 +103,7 @@ describe('an LS10 switch', async () => {
     await refused(evidence, 'collateral_mismatch', 'nvidia/rim/role', { context })
   })
 
-  test('cannot report as a GPU: what it is, its certificate says', async () => {
+  test('cannot pose as a GPU: its certificate decides what it is', async () => {
     const evidence = await evidenceOf(vendor, gpuReport(vendor).opaque, [driverRim, vbiosRim])
     await refused(evidence, 'evidence_malformed', 'nvidia/fields', { context })
   })

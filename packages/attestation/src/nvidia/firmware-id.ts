@@ -7,9 +7,9 @@ import type { Certificate } from '../x509/certificate.ts'
 export type FirmwareIdentity = {
   /** SHA-384 of the first mutable code. */
   readonly firmwareId: Bytes
-  /** The device's own key, where the extension repeats it (CompositeDeviceID). */
+  /** The device's own key, if the extension repeats it (CompositeDeviceID). */
   readonly deviceKey: Bytes | undefined
-  /** Not secure, recovery or debug, where the extension has flags (DiceTcbInfo). */
+  /** Not secure, recovery or debug, if the extension has flags (DiceTcbInfo). */
   readonly unsafe: boolean
 }
 
@@ -17,7 +17,7 @@ const compositeDeviceId = '2.23.133.5.4.1'
 const diceTcbInfo = '2.23.133.5.4.1.1'
 const sha384Oid = '2.16.840.1.101.3.4.2.2'
 
-/** Hopper and LS10 certify a CompositeDeviceID, Blackwell a DiceTcbInfo; a leaf has one of them. */
+/** Hopper and LS10 certify a CompositeDeviceID, Blackwell a DiceTcbInfo; a leaf has exactly one of them. */
 export function readFirmwareIdentity(leaf: Certificate): FirmwareIdentity {
   const composite = leaf.extensions.get(compositeDeviceId)
   const tcbInfo = leaf.extensions.get(diceTcbInfo)
@@ -37,7 +37,7 @@ function readCompositeDeviceId(outer: DerReader): FirmwareIdentity {
   return { firmwareId, deviceKey, unsafe: false }
 }
 
-/** SEQUENCE of tagged fields; [6] lists the FWIDs, of which the first is the code that signs. */
+/** SEQUENCE of tagged fields; [6] lists the FWIDs, the first of which is the code that signs. */
 function readTcbInfo(outer: DerReader): FirmwareIdentity {
   const fields = outer.enter()
   // vendor, model, version, svn, layer, index

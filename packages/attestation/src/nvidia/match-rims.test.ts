@@ -18,7 +18,7 @@ describe('RIMs', () => {
   test.each([
     ['driver', [vbiosRim]],
     ['vbios', [driverRim]],
-  ] as const)('without the one of the %s are not enough', async (role, rims) => {
+  ] as const)('without the one for the %s are not enough', async (role, rims) => {
     await refused(await withRims(...rims), 'collateral_missing', `nvidia/rim/${role}`)
   })
 
@@ -40,12 +40,12 @@ describe('RIMs', () => {
     await refused(evidence, 'collateral_mismatch', 'nvidia/rim/driver/version')
   })
 
-  test('beyond the limit are refused before they are read', async () => {
+  test('beyond the limit are refused before they are parsed', async () => {
     const evidence = { ...good, rims: Array.from({ length: 5 }, () => '') }
     await refused(evidence, 'collateral_malformed', 'nvidia/rim')
   })
 
-  test('that both speak for one measurement are refused', async () => {
+  test('that both cover one measurement are refused', async () => {
     const entries = [...vbiosRim.entries.filter(({ active }) => active !== false)]
     const shared = { index: 7, values: ['08'.repeat(48)] }
     const evidence = await withRims(driverRim, { ...vbiosRim, entries: [...entries, shared] })
@@ -58,7 +58,7 @@ describe('RIMs', () => {
     await refused(evidence, 'chain_untrusted', 'nvidia/rim/0/chain/root')
   })
 
-  test('are no device: a RIM root does not vouch for RIMs under the device root', async () => {
+  test('signed under the device root are refused: roots are pinned by purpose', async () => {
     const roots = { ...world.roots, nvidiaRim: world.roots.nvidiaDevice }
     const context = contextOf({ roots })
     await refused(good, 'chain_untrusted', 'nvidia/rim/0/chain/root', { context })

@@ -1,4 +1,4 @@
-/** Compares the measurements of a report with those of the RIMs for exactly its firmware. */
+/** Compares the measurements of a report with those of the RIMs for its exact firmware. */
 import { formatHex } from '../bytes.ts'
 import type { Transcript } from '../verdict.ts'
 import type { Device } from './device-chain.ts'
@@ -8,12 +8,12 @@ import type { SpdmReport } from './spdm-report.ts'
 
 export type RimRole = 'driver' | 'vbios'
 
-/** The roles a device needs; a switch runs no driver of its own. */
+/** The RIMs a device needs; a switch runs no driver of its own. */
 export function requiredRoles(fields: DeviceFields): readonly RimRole[] {
   return fields.device === 'gpu' ? ['driver', 'vbios'] : ['vbios']
 }
 
-/** Tells the driver's RIM from the VBIOS's by version; one that is for neither is refused. */
+/** Distinguishes the driver's RIM from the VBIOS's by version; a RIM for neither is refused. */
 export function assignRims(
   rims: readonly Rim[],
   device: Device,
@@ -39,7 +39,7 @@ export function assignRims(
   return assigned
 }
 
-/** Every active entry must equal the measurement of its index in one of its alternatives. */
+/** Every active entry must match the measurement of its index in one of its alternatives. */
 export function requireMeasurements(
   report: SpdmReport,
   fields: DeviceFields,
@@ -84,7 +84,7 @@ function findRole(rim: Rim, device: Device, fields: DeviceFields): RimRole | und
 
 const editions = { gpu: 'GPU', switch: 'SWITCH' } as const
 
-/** LS_10 in certificates is LS10 in RIMs; a report may name the member of a certified family. */
+/** LS_10 in certificates is LS10 in RIMs; a report may name a member of a certified family. */
 function chipNames(device: Device, fields: DeviceFields): readonly string[] {
   const certified = device.chip.replace('_', '')
   const reported = fields.device === 'gpu' ? fields.chipInfo : undefined
@@ -97,7 +97,7 @@ function describeExpected(device: Device, fields: DeviceFields): string {
   return `expected one for ${editions[fields.device]} ${chips}, ${driver}VBIOS ${fields.vbiosVersion}`
 }
 
-/** Two documents that both speak for one measurement could contradict each other. */
+/** Two documents that cover the same measurement could contradict each other. */
 function refuseConflicts(assigned: ReadonlyMap<RimRole, Rim>, transcript: Transcript): void {
   const driver = assigned.get('driver')
   const vbios = assigned.get('vbios')

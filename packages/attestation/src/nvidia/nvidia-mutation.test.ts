@@ -8,10 +8,10 @@ import { Transcript } from '../verdict.ts'
 import { appraiseNvidiaGpu } from './appraise-nvidia.ts'
 import type { NvidiaGpuRule } from './rule.ts'
 
-// `scripts/mutate-nvidia.ts` flips every bit; here every 211th, or fewer where there are more.
+// `scripts/mutate-nvidia.ts` flips every bit; here every 211th, or fewer if there are more.
 const every = 211
 
-test('no bit of evidence changes without a typed refusal, but those that are justified', async () => {
+test('no bit of evidence changes without a typed refusal, except justified ones', async () => {
   const signed = await signReport(world, gpuReport(world))
   const report = new Uint8Array([...signed, 0])
   const evidence = await gpuEvidence(world, { report })
@@ -47,7 +47,7 @@ test('no bit of a rule that lists versions changes without a typed refusal', asy
 })
 
 describe('on a real report', () => {
-  test('no bit changes without a typed refusal, but those that are justified', async () => {
+  test('no bit changes without a typed refusal, except justified ones', async () => {
     const { evidence, nonce, context } = readSwitchVector()
     const flips = await mutateNvidia(evidence, nonce, context, 4 * every)
     console.log(formatFlipReport("nvidia, NVIDIA's roots", flips))

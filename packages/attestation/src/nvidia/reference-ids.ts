@@ -4,13 +4,13 @@ import type { DeviceFields } from './device-fields.ts'
 
 export type ReferenceIds = { readonly driver?: string; readonly vbios: string }
 
-/** The ids that NVIDIA's own verifiers ask for; the documents do not repeat them. */
+/** The ids that NVIDIA's own verifiers request; the documents do not repeat them. */
 export function referenceIds(
   { architecture }: Pick<Device, 'architecture'>,
   fields: DeviceFields,
 ): ReferenceIds {
   const version = fields.vbiosVersion.replaceAll('.', '')
-  // There is one kind of switch board, and its reports do not name it.
+  // There is one kind of switch board, which its reports do not name.
   if (fields.device === 'switch') return { vbios: `NV_SWITCH_BIOS_5612_0002_890_${version}` }
   const board = `${fields.project}_${fields.projectSku}_${fields.chipSku}`
   const driver =

@@ -33,7 +33,7 @@ describe('revocation', () => {
     await refused(await revoked(name), 'certificate_revoked', id)
   })
 
-  test('that nobody answered is unknown, and refuses unless the policy allows', async () => {
+  test('without a response is unknown, and refuses unless the policy allows', async () => {
     const evidence = { ...good, ocsp: [] }
     await refused(evidence, 'revocation_unknown', 'nvidia/chain/1/revocation')
     const transcript = new Transcript()
@@ -49,22 +49,22 @@ describe('revocation', () => {
       context: contextOf({ at: new Date('2026-02-01T00:00:00Z') }),
     }))
 
-  test('tolerated as unknown does not tolerate what is revoked', async () => {
+  test('tolerated as unknown does not tolerate revoked certificates', async () => {
     const context = contextOf({ revocation: { allowUnknown: true, revokedGraceHours: 0 } })
     await refused(await revoked('Test RIM Signer'), 'certificate_revoked', rimSigner, { context })
   })
 
-  test('with more answers than the limit refuses', () =>
+  test('with more responses than the limit refuses', () =>
     refused(
       { ...good, ocsp: Array.from({ length: 33 }, () => good.ocsp[0]!) },
       'evidence_malformed',
       'nvidia/ocsp',
     ))
 
-  test('with an answer that is not base64 refuses', () =>
+  test('with a response that is not base64 refuses', () =>
     refused({ ...good, ocsp: ['***'] }, 'evidence_malformed', 'nvidia/ocsp'))
 
-  test('holds with delegated responders, and with answers in any order', async () => {
+  test('works with delegated responders, and with responses in any order', async () => {
     const { ocsp } = await fullSizeCollateral(world)
     await authenticate({ ...good, ocsp: ocsp.toReversed() })
   })

@@ -1,4 +1,4 @@
-/** Judges the certificates of a chain by the OCSP responses that came stapled to the evidence. */
+/** Checks the certificates of a chain against the OCSP responses stapled to the evidence. */
 import { type Bytes, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext } from '../evidence.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
@@ -7,13 +7,13 @@ import { type RevocationStatus, readRevocationStatus, requireNotRevoked } from '
 
 const maxResponses = 32
 
-/** The responses of one piece of evidence; what they say about a certificate is worked out once. */
+/** The responses of one piece of evidence; the status of each certificate is determined once. */
 export class StapledOcsp {
   readonly #responses: readonly Response[]
   readonly #statuses = new Map<string, RevocationStatus>()
   readonly #context: AuthenticityContext
 
-  /** `ocsp` is base64, as it travels. */
+  /** `ocsp` is base64, as on the wire. */
   constructor(ocsp: readonly string[], context: AuthenticityContext) {
     if (ocsp.length > maxResponses) {
       throw new AttestationError('evidence_malformed', `${ocsp.length} OCSP responses`)
@@ -22,7 +22,7 @@ export class StapledOcsp {
     this.#context = context
   }
 
-  /** Judges `chain` from index `first` on, but not its root, which is pinned. */
+  /** Checks `chain` from index `first` on, except its root, which is pinned. */
   async requireUnrevoked(
     chain: readonly Certificate[],
     first: number,
@@ -55,7 +55,7 @@ export class StapledOcsp {
   }
 }
 
-/** The bytes, and the same as a string of one character each, which is quick to search. */
+/** The bytes, and the same as a string of one character per byte, which is fast to search. */
 type Response = { readonly bytes: Bytes; readonly binary: string }
 
 function decode(base64: string): Response {
@@ -64,7 +64,7 @@ function decode(base64: string): Response {
   return { bytes, binary: atob(base64) }
 }
 
-/** An answer names its certificate by serial number (RFC 6960, 4.1.1): others need no parsing. */
+/** A response names its certificate by serial number (RFC 6960, 4.1.1): others need not be parsed. */
 function mentions(binary: string, { serialHex }: Certificate): boolean {
   const octets = serialHex.match(/../g) ?? []
   return binary.includes(octets.map((hex) => String.fromCharCode(Number(`0x${hex}`))).join(''))

@@ -7,7 +7,7 @@ export type Rim = {
   /** The chip it is for, such as GH100. */
   readonly product: string
   readonly edition: string
-  /** Of the driver or of the VBIOS: the document does not say which, its version does. */
+  /** Of the driver or the VBIOS; only the version tells which of the two the document is for. */
   readonly version: string
   /** Accepted values (hex) of the active entries, by index; index i is SPDM measurement i + 1. */
   readonly golden: ReadonlyMap<number, readonly string[]>
@@ -17,7 +17,7 @@ const swid = 'http://standards.iso.org/iso/19770/-2/2015/schema.xsd'
 const hashNamespace = 'http://www.w3.org/2001/04/xmlenc#sha384'
 const maxAlternatives = 64
 
-/** Takes the signed part of a document, and nothing that was not signed. */
+/** Reads only the signed part of a document. */
 export function readRim(root: XmlElement): Rim {
   expectName(root, 'SoftwareIdentity')
   const children = childElements(root)

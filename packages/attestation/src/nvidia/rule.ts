@@ -12,9 +12,9 @@ export type NvidiaGpuRule = {
   readonly architectures: readonly NvidiaArchitecture[]
   readonly driver: VersionRule
   readonly vbios: VersionRule
-  /** Absent: any, also where the driver does not say. */
+  /** If absent, any mode, including an unreported one. */
   readonly modes?: readonly GpuMode[]
-  /** The devices, by the serial numbers of their own certificates. Absent: every genuine one. */
+  /** The devices, by the serial numbers of their own certificates. If absent, every genuine one. */
   readonly gpuSerials?: readonly string[]
   readonly switchSerials?: readonly string[]
 }
@@ -22,7 +22,7 @@ export type NvidiaGpuRule = {
 const architectures = ['hopper', 'blackwell', 'ls10'] as const
 const modes = ['single-pass-through', 'multi-pass-through', 'protected-pcie'] as const
 
-/** Reads a rule from a manifest; refuses in the manifest's own codes. */
+/** Parses a rule from a manifest; refuses with the manifest's own codes. */
 export function readNvidiaGpuRule(fields: Fields): NvidiaGpuRule {
   return {
     architectures: readChoices(fields, 'architectures', architectures),
@@ -34,7 +34,7 @@ export function readNvidiaGpuRule(fields: Fields): NvidiaGpuRule {
   }
 }
 
-/** As certificates have them: at most 20 octets (RFC 5280, 4.1.2.2). */
+/** As in certificates: at most 20 octets (RFC 5280, 4.1.2.2). */
 function readSerials(fields: Fields, name: string): string[] {
   const serials = fields.array(name, { min: 1, max: 256 }, (item) =>
     typeof item === 'string' && /^(?:[0-9a-f]{2}){1,20}$/.test(item)
@@ -50,7 +50,7 @@ function readVersionRule(fields: Fields, kind: VersionKind): VersionRule {
     typeof value === 'string' && isVersion(kind, value)
       ? value
       : fields.refuse(name, `expected a version of a ${kind}`)
-  // Both together would leave open whether a listed version below the minimum counts.
+  // Both together would leave open whether a listed version below the minimum is accepted.
   if (fields.has('allowed') === fields.has('minimum')) {
     fields.refuse('allowed', 'expected either a list of versions or a minimum')
   }

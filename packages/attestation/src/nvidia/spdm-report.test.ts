@@ -39,7 +39,7 @@ test('one zero byte after the signature is a terminator, not part of it', () => 
 })
 
 test.each([
-  ['another byte than zero', Uint8Array.of(1)],
+  ['a byte other than zero', Uint8Array.of(1)],
   ['two zero bytes', Uint8Array.of(0, 0)],
 ])('%s after the signature is refused', (_, trailer) => {
   expect(() => parseSpdmReport(concatBytes(whole, trailer))).toThrow(malformed)
@@ -85,7 +85,7 @@ test.each<[string, Partial<ReportParts>]>([
   expect(() => parseSpdmReport(report)).toThrow(malformed)
 })
 
-test('a report beyond the size limit is refused, however well it is formed', () => {
+test('a report beyond the size limit is refused, even if well formed', () => {
   const opaque = (length: number) => [{ type: 999, value: new Uint8Array(length) }]
   const sized = (length: number) =>
     parseSpdmReport(concatBytes(writeReport({ ...parts, opaque: opaque(length) }), signature))
@@ -132,7 +132,7 @@ describe('real reports', () => {
     expect(new TextDecoder().decode(report.opaque.get(6))).toBe('96.10.55.00.01')
   })
 
-  test('with a trailing byte has its signature where the fields end', () => {
+  test('with a trailing byte has its signature right after the fields', () => {
     const bytes = read('coco/hopper_coco_report1.txt')
     const report = parseSpdmReport(bytes)
     expect(report.signedPart.length + report.signature.length).toBe(bytes.length - 1)

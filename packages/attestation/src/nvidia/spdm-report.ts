@@ -3,7 +3,7 @@ import type { Bytes } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 
 export type SpdmReport = {
-  /** The requester's nonce: ours, where the report is fresh. */
+  /** The requester's nonce: ours, if the report is fresh. */
   readonly nonce: Bytes
   /** Digests by SPDM measurement index, 1 to 254. */
   readonly measurements: ReadonlyMap<number, Bytes>
@@ -15,7 +15,7 @@ export type SpdmReport = {
   readonly signature: Bytes
 }
 
-// As large as the largest report seen, eight times over.
+// Eight times the size of the largest report seen.
 const maxReportBytes = 32 * 1024
 const signatureBytes = 96
 
@@ -27,12 +27,12 @@ export function parseSpdmReport(bytes: Bytes): SpdmReport {
   const nonce = cursor.take(32)
   cursor.expect([0x00], 'request: certificate slot')
 
-  // Table 41: MEASUREMENTS. The two parameters count no blocks here and name slot 0.
+  // Table 41: MEASUREMENTS. The two parameters have no block count here and name slot 0.
   cursor.expect([0x11, 0x60, 0x00, 0x00], 'response: MEASUREMENTS of SPDM 1.1, slot 0')
   const blockCount = cursor.uint(1)
   const record = cursor.take(cursor.uint(3))
   const measurements = parseMeasurements(record, blockCount)
-  cursor.take(32) // the responder's nonce keeps its signatures apart; it says nothing to us
+  cursor.take(32) // the responder's nonce makes its signatures unique; it means nothing to us
   const opaque = parseOpaque(cursor.take(cursor.uint(2)))
 
   const signedPart = bytes.subarray(0, cursor.offset)
@@ -50,7 +50,7 @@ function parseMeasurements(record: Bytes, blockCount: number): Map<number, Bytes
     if (measurements.has(index)) malformed(`measurement ${index} occurs twice`)
     cursor.expect([0x01], `measurement ${index}: DMTF specification`)
     const size = cursor.uint(2)
-    // Bit 7 would say that the value is raw instead of a digest; reference values are digests.
+    // Bit 7 would mean a raw value instead of a digest; reference values are digests.
     const valueType = cursor.uint(1)
     if (valueType >= 0x80) malformed(`measurement ${index} is not a digest`)
     const valueSize = cursor.uint(2)
@@ -62,7 +62,7 @@ function parseMeasurements(record: Bytes, blockCount: number): Map<number, Bytes
   return measurements
 }
 
-/** NVIDIA's opaque data: type u16, size u16, value, one after the other. */
+/** NVIDIA's opaque data: type u16, size u16, value, repeated. */
 function parseOpaque(data: Bytes): Map<number, Bytes> {
   const cursor = new Cursor(data)
   const fields = new Map<number, Bytes>()
@@ -81,7 +81,7 @@ function refuseTrailer(rest: Bytes): void {
   }
 }
 
-/** Reads little-endian fields in order; an end inside a field is malformed evidence. */
+/** Reads little-endian fields in order; input that ends inside a field is malformed. */
 class Cursor {
   readonly #bytes: Bytes
   #offset = 0

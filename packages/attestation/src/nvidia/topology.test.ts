@@ -49,7 +49,7 @@ function catchError(work: () => unknown): unknown {
 }
 
 describe('eight GPUs in protected PCIe mode', () => {
-  test('with the four switches that they name, which name them, are one machine', () => {
+  test('and the four switches that they name, and that name them, are one machine', () => {
     const checks = judge([...gpus, ...switches.toReversed()])
     expect(checks.map(({ result }) => result)).toEqual(Array(5).fill('passed'))
   })
@@ -59,7 +59,7 @@ describe('eight GPUs in protected PCIe mode', () => {
     refused([...gpus, ...switches.slice(1)], 'device_missing', 'switches')
   })
 
-  test('with a switch of another chassis, in place of one or beside all, are refused', () => {
+  test('with a switch of another chassis, replacing one or in addition, are refused', () => {
     refused([...gpus, ...switches.slice(1), nvswitch(9)], 'device_missing', 'switches')
     refused([...gpus, ...switches, nvswitch(9)], 'topology_mismatch', 'chassis')
     const { pdi: _, ...unnamed } = nvswitch(9)
@@ -67,7 +67,7 @@ describe('eight GPUs in protected PCIe mode', () => {
     refused([...gpus, ...switches, nvswitch(1)], 'topology_mismatch', 'chassis')
   })
 
-  test('of which one hangs on other switches, or says nothing of them, are refused', () => {
+  test('of which one names other switches, or none, are refused', () => {
     const others = [gpu({ switchPdis: [...switchPdis.slice(1), pdi(9)] }), gpu({ switchPdis: [] })]
     const { switchPdis: _, ...silent } = gpu()
     for (const other of [...others, silent]) {
@@ -76,7 +76,7 @@ describe('eight GPUs in protected PCIe mode', () => {
     refused([gpu({ switchPdis: [] }), ...switches], 'topology_mismatch', 'links')
   })
 
-  test('that the switches do not all name, or not as many, are refused', () => {
+  test('are refused unless all switches name the same number of GPUs', () => {
     const seven = nvswitch(4, { gpuPdis: gpuPdis.slice(1) })
     refused([...gpus, ...switches.slice(0, 3), seven], 'topology_mismatch', 'gpus')
     refused([...gpus.slice(1), ...switches], 'topology_mismatch', 'gpus')
@@ -90,7 +90,7 @@ describe('eight GPUs in protected PCIe mode', () => {
   })
 })
 
-test('where no GPU is in that mode there is nothing to compare, and that is said', () => {
+test('if no GPU is in that mode, the comparison is reported as skipped', () => {
   const { mode: _, ...old } = gpu()
   for (const devices of [[], [old], [gpu({ mode: 'multi-pass-through' }), ...switches]]) {
     expect(judge(devices).map(({ result }) => result)).toEqual(['skipped'])
@@ -101,14 +101,14 @@ describe('the identities in a report', () => {
   const opaque = (...entries: readonly (readonly [number, Uint8Array<ArrayBuffer>])[]) =>
     new Map([[6, utf8('96.10.55.00.01')], ...entries])
 
-  test('of a real GPU are those of its four switches, in the order of a switch', () => {
+  test('of a real GPU are those of its four switches, in the byte order of a switch', () => {
     const json = JSON.parse(readVectorText('nvidia/attestation-sdk/evidence_hopper_590_12.json'))
     const { evidence } = Array.isArray(json) ? json[0] : (json.evidences?.[0] ?? json)
     const report = parseSpdmReport(new Uint8Array(Buffer.from(evidence, 'base64')))
     const fields: GpuFields = readGpuFields(report.opaque)
     expect(fields.mode).toBe('protected-pcie')
     expect(fields.switchPdis).toHaveLength(4)
-    // In the report it is 8abd113c3ba2db03.
+    // In the report it appears as 8abd113c3ba2db03.
     expect(fields.switchPdis).toContain('03dba23b3c11bd8a')
   })
 
@@ -121,7 +121,7 @@ describe('the identities in a report', () => {
     expect(fields.gpuPdis?.[0]).toBe('40b9c6b3d748fd90')
   })
 
-  test('leave out links that are off', () => {
+  test('omit links that are off', () => {
     const list = new Uint8Array(24)
     list[8] = 7
     const { opaque: real } = parseSpdmReport(

@@ -3,11 +3,12 @@ import type { Transcript } from '../verdict.ts'
 import type { NvidiaReportClaims } from './claims.ts'
 
 /**
- * In this mode GPUs of one guest talk through switches, in the clear but for the links' own keys: a
- * switch that nobody attested, or one of another chassis, is a place to listen. Each GPU signs the
- * identities (PDIs) of the switches at its links, each switch its own and those of its GPUs. As in
- * NVIDIA's verifier, all GPUs must name one set of switches, these and no others must be attested,
- * and all switches must name one set of GPUs, as many as there are. GPUs do not sign their own PDI.
+ * In this mode, the GPUs of one guest communicate through switches, protected only by the links'
+ * own keys: a switch that is not attested, or one of another chassis, could eavesdrop. Each GPU
+ * signs the identities (PDIs) of the switches at its links; each switch signs its own and those of
+ * its GPUs. As in NVIDIA's verifier, all GPUs must name the same set of switches, exactly these
+ * must be attested, and all switches must name the same set of GPUs, as many as there are. GPUs do
+ * not sign their own PDI.
  */
 export function requireTopology(
   devices: readonly NvidiaReportClaims[],
@@ -58,7 +59,7 @@ export function requireTopology(
   )
 }
 
-/** The set that all lists are, sorted; undefined where they differ or one is absent. */
+/** The set that all lists have in common, sorted; undefined if they differ or one is absent. */
 function oneSet(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {
   const sets = lists.map((list) => list && [...new Set(list)].sort())
   const [first] = sets

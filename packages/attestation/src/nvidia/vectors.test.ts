@@ -102,7 +102,7 @@ describe('real evidence', () => {
     expect(await rejection(wrong)).toMatchObject({ code: 'nonce_mismatch' })
   })
 
-  test('without a revocation answer is refused where unknown is not tolerated', async () => {
+  test('without an OCSP response is refused if unknown is not tolerated', async () => {
     const context = nvidiaContextAt('2026-08-01', false)
     const attempt = authenticateNvidiaReport(
       readNvidiaEvidence(...lsTen),

@@ -9,7 +9,7 @@ const forms: Readonly<Record<VersionKind, RegExp>> = {
 
 export const isVersion = (kind: VersionKind, text: string): boolean => forms[kind].test(text)
 
-/** Part by part; a missing part counts as zero. */
+/** Compares part by part; a missing part counts as zero. */
 export function isAtLeast(kind: VersionKind, version: string, minimum: string): boolean {
   const radix = kind === 'driver' ? 10 : 16
   const parts = version.split('.')

@@ -5,7 +5,7 @@ import { parseXml } from './xml-reader.ts'
 
 const malformed = { code: 'collateral_malformed' }
 
-test('exactly the attributes that are expected are read', () => {
+test('exactly the expected attributes are read', () => {
   const element = parseXml(utf8('<e a="1" b="2"/>'))
   expect(readAttributes(element, ['a', 'b'])).toEqual({ a: '1', b: '2' })
   for (const names of [['a'], ['a', 'b', 'c']]) {

@@ -1,8 +1,8 @@
-/** Takes an element apart into exactly the children, attributes and text that its reader expects. */
+/** Splits an element into exactly the children, attributes and text that its reader expects. */
 import { AttestationError } from '../verdict.ts'
 import type { XmlElement } from './xml-reader.ts'
 
-/** The child elements; between them only white space may stand. */
+/** The child elements; only white space may appear between them. */
 export function childElements(parent: XmlElement): XmlElement[] {
   return parent.children.filter((child): child is XmlElement => {
     if (typeof child === 'string' && /[^ \t\r\n]/.test(child)) {

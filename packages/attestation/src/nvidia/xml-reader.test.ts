@@ -23,22 +23,22 @@ test('elements, attributes and text are read with their namespaces', () => {
   ])
 })
 
-test('an inner declaration holds inside its element only', () => {
+test('an inner declaration applies inside its element only', () => {
   const root = read('<a xmlns:p="urn:1"><p:b xmlns:p="urn:2"/><p:b/></a>')
   expect(root.children).toMatchObject([{ namespace: 'urn:2' }, { namespace: 'urn:1' }])
 })
 
-test('a default namespace can be taken back', () => {
+test('a default namespace can be undeclared', () => {
   expect(read('<a xmlns="urn:d"><b xmlns=""/></a>').children).toMatchObject([{ namespace: '' }])
 })
 
-test('the five entities and numeric references stand for their characters', () => {
+test('the five entities and numeric references are resolved', () => {
   const root = read('<a v="&quot;&#65;&#x1F600;">&lt;&gt;&amp;&apos;</a>')
   expect(root.attributes[0]?.value).toBe('"A😀')
   expect(root.children).toEqual(["<>&'"])
 })
 
-test('line ends become one, and white space in attributes becomes spaces', () => {
+test('line endings are normalised, and white space in attributes becomes spaces', () => {
   const root = read('<a v="1\r\n\t2&#10;3">x\r\ny\rz</a>')
   expect(root.attributes[0]?.value).toBe('1  2\n3')
   expect(root.children).toEqual(['x\ny\nz'])
@@ -85,7 +85,7 @@ test.each([
   ['an attribute prefix that is not declared', '<a p:b=""/>'],
   ['a prefix declared twice', '<a xmlns:p="urn:1" xmlns:p="urn:2"/>'],
   ['a default namespace declared twice', '<a xmlns="urn:1" xmlns="urn:2"/>'],
-  ['a prefix taken back', '<a xmlns:p=""/>'],
+  ['a prefix undeclared', '<a xmlns:p=""/>'],
   ['the prefix xml', '<a xmlns:xml="http://www.w3.org/XML/1998/namespace"/>'],
   ['an attribute of the prefix xml', '<a xml:base="x"/>'],
   ['the prefix xmlns declared', '<a xmlns:xmlns="http://www.w3.org/2000/xmlns/"/>'],
@@ -147,7 +147,7 @@ test.each([
   expect(processorMs(start)).toBeLessThan(2000)
 })
 
-/** Processor time, which other programs do not take away from. */
+/** Processor time, which other programs do not affect. */
 function processorMs(start: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(start)
   return (user + system) / 1000

@@ -1,10 +1,10 @@
-/** Reads the plain part of XML 1.0 with namespaces: elements, attributes, text; refuses the rest. */
+/** Reads a subset of XML 1.0 with namespaces (elements, attributes, text) and refuses the rest. */
 import { AttestationError } from '../verdict.ts'
 
 export type XmlAttribute = {
   readonly prefix: string
   readonly localName: string
-  /** Empty where the attribute has no prefix. */
+  /** Empty if the attribute has no prefix. */
   readonly namespace: string
   readonly value: string
 }
@@ -21,15 +21,15 @@ export type XmlElement = {
 
 export type XmlNode = XmlElement | string
 
-// A reference document has 26 kB, depth 5, 10 attributes at most and some hundred elements.
+// A reference document has 26 kB, depth 5, at most 10 attributes and some hundred elements.
 const maxBytes = 256 * 1024
 const maxDepth = 16
 const maxAttributes = 64
 const maxElements = 4096
 
 /**
- * Parses one document. There are no comments, processing instructions, CDATA sections or document
- * types: each has been a way to make two readers see two documents.
+ * Parses one document. Comments, processing instructions, CDATA sections and document types are
+ * refused: each has been used to make two readers see two different documents.
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
   if (bytes.length > maxBytes) malformed(`${bytes.length} bytes, at most ${maxBytes}`)
@@ -43,7 +43,7 @@ function decode(bytes: Uint8Array): string {
   } catch (cause) {
     malformed('not UTF-8', cause)
   }
-  // XML 1.0, 2.2: the characters that a document may have. A byte order mark is not among ours.
+  // XML 1.0, 2.2: the characters a document may contain. We exclude the byte order mark.
   if (/[^\t\n\r\x20-\uD7FF\uE000-\uFEFE\uFF00-\uFFFD\u{10000}-\u{10FFFF}]/u.test(text)) {
     malformed('a character that XML does not allow')
   }
@@ -155,15 +155,15 @@ function splitName(first: string | undefined, second: string | undefined): [stri
 function declare(declarations: Map<string, string>, prefix: string, uri: string): void {
   if (declarations.has(prefix)) malformed(`namespace prefix "${prefix}" declared twice`)
   if (/^xml/i.test(prefix)) malformed(`namespace prefix "${prefix}" is reserved`)
-  // Canonical XML 1.1, 1.3, refuses relative namespace names; only a default may be taken back.
+  // Canonical XML 1.1, 1.3, refuses relative namespace names; only a default may be undeclared.
   const absolute = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]*$/.test(uri)
   if (!absolute && !(uri === '' && prefix === '')) malformed(`namespace name "${uri}"`)
   declarations.set(prefix, uri)
 }
 
 function resolve(prefix: string, scope: ReadonlyMap<string, string>): string {
-  // The prefix "xml" is never declared here, so that xml:base, xml:lang and the like are refused:
-  // canonicalisation treats them in ways of their own.
+  // The prefix "xml" is never declared here, so xml:base, xml:lang and the like are refused:
+  // canonicalisation has special rules for them.
   return scope.get(prefix) ?? malformed(`namespace prefix "${prefix}" is not declared`)
 }
 

@@ -34,7 +34,7 @@ test('a signed document is returned as it was signed, without its signature', as
   expect(chain).toHaveLength(4)
 })
 
-test('spelling that canonical XML takes away does not matter', async () => {
+test('differences that canonical XML removes do not matter', async () => {
   const respelled = document
     .replaceAll('\n', '\r\n')
     .replaceAll(' active="True"', "  active='True'")
@@ -47,7 +47,7 @@ test('a change of content is refused', () =>
 test('white space in content is signed too', () =>
   refused(document.replace('\n    <ns0:Payload>', '\n   <ns0:Payload>'), 'collateral_invalid'))
 
-test('a change of what was signed is refused', async () => {
+test('a change of SignedInfo is refused', async () => {
   const [, digest = ''] = /<ds:DigestValue>(.*?)</.exec(document) ?? []
   const swapped = digest.startsWith('A') ? `B${digest.slice(1)}` : `A${digest.slice(1)}`
   await refused(document.replace(digest, swapped), 'collateral_invalid')
@@ -72,7 +72,7 @@ test('a certificate that the chain does not need is refused', async () => {
   await refused(new TextDecoder().decode(padded), 'chain_mismatch')
 })
 
-// Each of these is properly signed, and means something else than what we read.
+// Each of these is properly signed but means something other than what we read.
 test.each<[string, SignatureParts]>([
   ['a reference to a part', { reference: '#payload' }],
   ['a reference elsewhere', { reference: 'https://example.com/rim' }],
@@ -108,7 +108,7 @@ test.each([
   ['a signature that is not at the top', document.replace(signature, `<a>${signature}</a>`)],
   ['two signatures', document.replace(signature, signature + signature)],
   [
-    'a signature hidden deeper beside the right one',
+    'a nested signature in addition to the right one',
     document.replace('<ns0:Payload>', `<ns0:Payload><x>${signature}</x>`),
   ],
   ['a signature as the root', signature],
@@ -118,7 +118,7 @@ test.each([
     document.replace('</ds:Signature>', '<ds:Object>x</ds:Object></ds:Signature>'),
   ],
   [
-    'a key beside the certificates',
+    'a key in addition to the certificates',
     document.replace('<ds:KeyInfo>', '<ds:KeyInfo><ds:KeyName>x</ds:KeyName>'),
   ],
   ['an id on the signature', document.replace('<ds:Signature ', '<ds:Signature Id="s" ')],
@@ -139,7 +139,7 @@ test.each([
   await refused(text, name === 'no certificate' ? 'chain_mismatch' : 'collateral_malformed')
 })
 
-test('text after a parse error is never read: the refusal is in the transcript', async () => {
+test('nothing is read after a parse error: the refusal is in the transcript', async () => {
   const transcript = new Transcript()
   expect(await rejection(verifySignedXml(utf8('<a'), trust, transcript, 'rim'))).toMatchObject({
     code: 'collateral_malformed',

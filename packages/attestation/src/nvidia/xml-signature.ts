@@ -16,13 +16,13 @@ const ecdsaSha384 = 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha384'
 const sha384Uri = 'http://www.w3.org/2001/04/xmldsig-more#sha384'
 
 export type SignedXml = {
-  /** Read again from the very bytes that were hashed: nothing outside the signature is in it. */
+  /** Parsed again from the exact bytes that were hashed: it contains nothing the signature does not cover. */
   readonly root: XmlElement
   /** Signer first, pinned root last. */
   readonly chain: readonly Certificate[]
 }
 
-/** Refuses a document that is not wholly covered by one signature of a trusted signer. */
+/** Refuses a document that is not entirely covered by one signature of a trusted signer. */
 export async function verifySignedXml(
   bytes: Bytes,
   trust: ChainTrust,
@@ -53,7 +53,7 @@ export async function verifySignedXml(
   return { root: parseXml(signedPart), chain }
 }
 
-/** The certificates that a document names as its signer's, signer first; verifies nothing. */
+/** The certificates that a document names for its signer, signer first; verifies nothing. */
 export const readSignerChain = (bytes: Bytes): readonly Certificate[] =>
   readSignature(parseXml(bytes)).certificates
 
@@ -65,9 +65,9 @@ type Signature = {
   readonly certificates: readonly Certificate[]
 }
 
-/** Everything is matched against the one accepted form; what is not expected is refused. */
+/** Everything is matched against the one accepted form; anything unexpected is refused. */
 function readSignature(document: XmlElement): Signature {
-  // A second signature anywhere, or one deeper in, would be a way to wrap a signed part.
+  // A second signature anywhere, or a nested one, would enable signature wrapping.
   if (countSignatures(document) !== 1) malformed('expected exactly one signature')
   const element = document.children.find(isSignature) ?? malformed('signature is not at the top')
   readAttributes(element, [])
@@ -86,7 +86,7 @@ function readSignature(document: XmlElement): Signature {
   }
 }
 
-/** Returns the digest of the one reference, which is to the whole document. */
+/** Returns the digest of the single reference, which must cover the whole document. */
 function readSignedInfo(signedInfo: XmlElement): Bytes {
   readAttributes(signedInfo, [])
   const [canonicalization, method, reference] = expectChildren(signedInfo, [
@@ -148,7 +148,7 @@ function expectAlgorithm(element: XmlElement, uri: string): void {
 }
 
 function readBase64(element: XmlElement): Bytes {
-  // XML Schema lets base64 be broken into lines; nothing else may stand in it.
+  // XML Schema allows line breaks in base64, and nothing else.
   const text = readText(element).replace(/[ \n\t]/g, '')
   return parseBase64(text) ?? malformed(`${element.localName} is not base64`)
 }

@@ -22,7 +22,7 @@ const genoa = await snpWorld('Genoa')
 const turin = await snpWorld('Turin')
 const vlek = await snpWorld('Genoa', 'vlek')
 
-/** A rule in its wire form that accepts what a test world attests by default. */
+/** A rule in wire form that accepts what a test world attests by default. */
 const wireRule = {
   measurements: ['00'.repeat(48), 'ab'.repeat(48)],
   minimum_tcb: { Genoa: testTcb.Genoa, Turin: testTcb.Turin },
@@ -111,26 +111,26 @@ describe('appraisal', () => {
     await refused('policy_refused', 'snp/allowed-product', { minimum_tcb })
   })
 
-  test('refuses another privilege level than the rule names', async () => {
+  test('refuses a privilege level other than the one the rule names', async () => {
     await refused('policy_refused', 'snp/vmpl', {}, patch(0x30, 1))
     await refused('policy_refused', 'snp/vmpl', { vmpl: 1 })
     await appraise({ vmpl: 1 }, patch(0x30, 1))
   })
 
-  test('refuses other host data than the rule pins', async () => {
+  test('refuses host data other than what the rule pins', async () => {
     const host_data = `07${'00'.repeat(31)}`
     await refused('policy_refused', 'snp/host-data', { host_data })
     await appraise({ host_data }, patch(0xc0, 7))
   })
 
-  test('refuses a signer, and the VLEK of a provider, that the rule does not name', async () => {
+  test('refuses a signer, or a provider’s VLEK, that the rule does not name', async () => {
     await refused('policy_refused', 'snp/allowed-signer', {}, {}, vlek)
     const other = { signers: ['vcek', 'vlek'], csp_ids: ['other.example'] }
     await refused('policy_refused', 'snp/csp-id', other, {}, vlek)
     await appraise({ signers: ['vlek'], csp_ids: [testCspId] }, {}, vlek)
   })
 
-  test('refuses a policy that is too open, misses a demand, or has an unknown bit', async () => {
+  test('refuses a policy that is too open, lacks a required flag, or has an unknown bit', async () => {
     const id = 'snp/guest-policy'
     await refused('policy_refused', id, { guest_policy: { allow: [], require: [] } })
     await refused('policy_refused', id, {}, policyByte(1 << 5))
@@ -141,11 +141,11 @@ describe('appraisal', () => {
     await refused('policy_refused', id, {}, patch(0x0f, 0x80))
   })
 
-  test('lets a guest demand more of the platform than the rule does', async () => {
+  test('accepts a guest that demands more of the platform than the rule does', async () => {
     await appraise({}, patch(0x0a, 0b1101_0011, 0b11))
   })
 
-  test('refuses a platform that is too open, misses a protection, or has an unknown bit', async () => {
+  test('refuses a platform that is too open, lacks a protection, or has an unknown bit', async () => {
     const id = 'snp/platform'
     await refused('policy_refused', id, { platform: { allow: [], require: [] } })
     await refused('policy_refused', id, {}, patch(0x40, 0xa5))
@@ -163,7 +163,7 @@ describe('appraisal', () => {
     await refused('policy_refused', 'snp/platform', { platform }, { version: 5 }, turin)
   })
 
-  test('accepts a bit without a name only where the rule has its number', async () => {
+  test('accepts an unnamed bit only if the rule lists its number', async () => {
     const platform = { ...wireRule.platform, allow_bits: [8] }
     await refused('policy_refused', 'snp/platform', {}, patch(0x41, 1))
     await appraise({ platform }, patch(0x41, 1))
@@ -188,7 +188,7 @@ describe('appraisal', () => {
     await refused('policy_refused', 'snp/listed-chip', { chip_ids: [`00${listed.slice(2)}`] })
   })
 
-  test('refuses a guest launched with another ID key or author key than the rule pins', async () => {
+  test('refuses a guest launched with an ID key or author key other than the pinned one', async () => {
     const pinned = 'c1'.repeat(48)
     const key = new Array<number>(48).fill(0xc1)
     await appraise({ id_key_digests: [pinned] }, patch(0xe0, ...key))
@@ -232,13 +232,13 @@ describe('a rule', () => {
     ['no measurement', { measurements: [] }],
     ['a short measurement', { measurements: ['ab'] }],
     ['no product', { minimum_tcb: {} }],
-    ['a level left out', { minimum_tcb: { Genoa: { bootloader: 1, tee: 1, snp: 1 } } }],
+    ['a missing level', { minimum_tcb: { Genoa: { bootloader: 1, tee: 1, snp: 1 } } }],
     ['a level above a byte', { minimum_tcb: { Genoa: { ...testTcb.Genoa, snp: 256 } } }],
     ['no signer', { signers: [] }],
     ['a signer twice', { signers: ['vcek', 'vcek'] }],
     ['an unknown signer', { signers: ['none'] }],
-    ['a VLEK of no one', { signers: ['vlek'] }],
-    ['a VLEK of an empty list', { signers: ['vlek'], csp_ids: [] }],
+    ['a VLEK without a provider', { signers: ['vlek'] }],
+    ['a VLEK with an empty provider list', { signers: ['vlek'], csp_ids: [] }],
     ['a privilege level of 4', { vmpl: 4 }],
     ['short host data', { host_data: '00' }],
     ['an unknown flag', { platform: { allow: [], require: ['sgx'] } }],
@@ -246,13 +246,13 @@ describe('a rule', () => {
     ['a chip id twice', { chip_ids: ['00'.repeat(64), '00'.repeat(64)] }],
     ['no chip', { chip_ids: [] }],
     [
-      'chips beside a VLEK',
+      'chips together with a VLEK',
       { chip_ids: ['00'.repeat(64)], signers: ['vcek', 'vlek'], csp_ids: [testCspId] },
     ],
     ['an ID key of zeros', { id_key_digests: ['00'.repeat(48)] }],
     ['an author key of zeros', { author_key_digests: ['00'.repeat(48)] }],
-    ['a list of which nothing is demanded', { crl: {} }],
-    ['a list of no age', { crl: { max_age_hours: 0 } }],
+    ['an empty revocation list rule', { crl: {} }],
+    ['a maximum age of zero', { crl: { max_age_hours: 0 } }],
     ['a bit of the ABI version', { guest_policy: { allow: [], require: [], allow_bits: [15] } }],
     ['a bit beyond the field', { platform: { allow: [], require: [], allow_bits: [64] } }],
     ['half a bit', { platform: { allow: [], require: [], allow_bits: [8.5] } }],
@@ -268,13 +268,13 @@ describe('a rule', () => {
     ['an unknown product', { minimum_tcb: { ...minimum_tcb, Venice: {} } }],
     ['FMC where the product has none', { minimum_tcb: { Genoa: { ...testTcb.Genoa, fmc: 1 } } }],
     ['providers where no VLEK is accepted', { csp_ids: [testCspId] }],
-  ])('with %s is of a newer version', (_, change) => {
+  ])('with %s is refused as a newer version', (_, change) => {
     expect(() => parseRule({ ...wireRule, ...change })).toThrow(
       expect.objectContaining({ code: 'manifest_unsupported' }),
     )
   })
 
-  test('needs every member but the privilege level and the host data', () => {
+  test('requires every member except the privilege level and the host data', () => {
     expect(parseRule(wireRule)).toMatchObject({ vmpl: 0, hostData: undefined, cspIds: [] })
     expect(() => parseRule(withoutTcb)).toThrow(AttestationError)
   })

@@ -1,4 +1,4 @@
-/** Appraisal of SEV-SNP claims: does a rule of the manifest accept this machine and what it runs? */
+/** Appraises SEV-SNP claims: does a rule of the manifest accept this machine and what it runs? */
 import type { Transcript } from '../verdict.ts'
 import { requireCrl } from '../x509/crl-rule.ts'
 import {
@@ -12,7 +12,7 @@ import {
 import { componentsOf, formatTcb } from './product.ts'
 import type { FlagRule, SnpRule } from './rule.ts'
 
-/** Refuses with the code of the first demand that is not met. */
+/** Refuses with the code of the first unmet requirement. */
 export function appraiseSnp(claims: SnpClaims, rule: SnpRule, transcript: Transcript): void {
   appraiseSnpWithoutManifest(claims, transcript)
   transcript.require(
@@ -45,7 +45,7 @@ export function appraiseSnp(claims: SnpClaims, rule: SnpRule, transcript: Transc
   requireFlags(claims.platform, platformBits, rule.platform, transcript, 'snp/platform')
 }
 
-/** Which machine it is, and who launched the guest: genuine hardware is not yet the operator's. */
+/** Which machine it is, and who launched the guest: genuine hardware need not be the operator's. */
 function requireMachine(claims: SnpClaims, rule: SnpRule, transcript: Transcript): void {
   const { chipId, idKeyDigest, authorKeyDigest } = claims
   requireListed(chipId ?? 'masked', rule.chipIds, 'snp/listed-chip', transcript)
@@ -67,7 +67,7 @@ function requireListed(
   transcript.require(listed.includes(seen), id, 'policy_refused', detail)
 }
 
-/** What holds for every manifest, and is all that can be said without one: a closed guest. */
+/** What every manifest requires, and all that can be checked without one: a protected guest. */
 export function appraiseSnpWithoutManifest(claims: SnpClaims, transcript: Transcript): void {
   transcript.require(
     !claims.policy.flags.includes('debug'),
@@ -107,7 +107,7 @@ function requireTcb(claims: SnpClaims, rule: SnpRule, transcript: Transcript): v
     transcript.fail('snp/allowed-product', 'policy_refused', detail)
   }
   transcript.pass('snp/allowed-product', claims.product)
-  // Launch too: a guest started on old firmware stays compromised after an update.
+  // The launch TCB too: a guest started on old firmware stays compromised after an update.
   for (const which of ['reported', 'committed', 'launch'] as const) {
     const levels = claims.tcb[which]
     const enough = componentsOf(claims.product).every(
@@ -139,7 +139,7 @@ function requireFlags<Open extends string, Closed extends string>(
   const faults = [
     ...open.map((flag) => `${flag} is set and not allowed`),
     ...missing.map((flag) => `${flag} is required and not set`),
-    // A bit without a name may well open something.
+    // A bit without a name might weaken the protection.
     ...field.unknownBits
       .filter((bit) => !rule.allowBits.includes(bit))
       .map((bit) => `bit ${bit} is set and unknown; allow_bits may list it`),

@@ -36,14 +36,14 @@ test.each([
   expect(claims.cspId).toBe(world.signer === 'vlek' ? testCspId : undefined)
 })
 
-test('genuine evidence may have its certificates in any order, beside those of other products', async () => {
+test('genuine evidence may have its certificates in any order, mixed with those of other products', async () => {
   const evidence = await genoa.attest()
   const { askDer, arkDer } = milan.authorities
   const certificates = [askDer, arkDer].map(formatBase64).concat(evidence.certificates.toReversed())
   await authenticate({ ...evidence, certificates }, genoa.context)
 })
 
-test('genuine evidence is told from an older intermediate of the same name by its signature', async () => {
+test('among intermediates of the same name, the one that signed is chosen', async () => {
   const evidence = await genoa.attest()
   const older = { name: genoa.ask.name, key: await makeKey('rsa-pss') }
   const der = await issueCertificate({ subject: older, issuer: genoa.ark, ca: {} })
@@ -51,7 +51,7 @@ test('genuine evidence is told from an older intermediate of the same name by it
   await authenticate({ ...evidence, certificates }, genoa.context)
 })
 
-test('genuine evidence may have lists of other issuers beside its own, and the newest counts', async () => {
+test('genuine evidence may include lists of other issuers, and its newest own list counts', async () => {
   const evidence = await genoa.attest()
   const older = await issueCrl({
     issuer: genoa.ark,
@@ -62,7 +62,7 @@ test('genuine evidence may have lists of other issuers beside its own, and the n
   await authenticate({ ...evidence, crls }, genoa.context)
 })
 
-test('genuine evidence may wrap the identifier of the chip in an octet string', async () => {
+test('genuine evidence may wrap the chip id in an octet string', async () => {
   const hwid = Uint8Array.from({ length: 64 }, (_, index) => 255 - index)
   await authenticate(await genoa.attest({}, { hwid: wrapHwid(hwid) }), genoa.context)
 })
@@ -72,7 +72,7 @@ test('a chain under a root that is not pinned is refused', async () => {
   await refused(evidence, 'chain_untrusted', 'snp/chain/root', milan.context)
 })
 
-test('a chain with a certificate missing, doubled or garbled is refused', async () => {
+test('a chain with a missing, duplicate or garbled certificate is refused', async () => {
   const evidence = await genoa.attest()
   const [leaf, ask, ark] = evidence.certificates as [string, string, string]
   for (const certificates of [[], [ask, ark], [leaf, leaf, ask, ark], [leaf, ark], [leaf, ask]]) {
@@ -85,7 +85,7 @@ test('a chain with a certificate missing, doubled or garbled is refused', async 
   await refused({ ...evidence, certificates: many }, 'evidence_malformed', 'snp/certificates')
 })
 
-test('a chain with the intermediate of another machine maker is refused', async () => {
+test('a chain with another vendor’s intermediate is refused', async () => {
   const evidence = await genoa.attest()
   const imposter = { name: genoa.ask.name, key: await makeKey('rsa-pss') }
   const keyUsage = keyUsageBits.keyCertSign
@@ -106,7 +106,7 @@ const withCrls = async (...crls: Bytes[]) => ({
   crls: crls.map(formatBase64),
 })
 
-test('a revocation list is missed where there is none, or only those of others', async () => {
+test('a revocation list is missing if there is none, or only those of other issuers', async () => {
   await refused(await withCrls(), 'crl_missing', 'snp/crl/present')
   await refused(await withCrls(milan.crl), 'crl_missing', 'snp/crl/present')
 })
@@ -135,7 +135,7 @@ test('a revocation list that names the intermediate revokes it', async () => {
   await refused(await withCrls(crl), 'certificate_revoked', 'snp/revocation')
 })
 
-test('a revocation list is taken at most eight times', async () => {
+test('at most eight revocation lists are accepted', async () => {
   const many = await withCrls(...new Array(9).fill(genoa.crl))
   await refused(many, 'evidence_malformed', 'snp/crl/present')
 })

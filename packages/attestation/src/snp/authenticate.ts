@@ -1,4 +1,4 @@
-/** Authenticity of SEV-SNP evidence: AMD certified the chip, and the chip signed the report. */
+/** Authenticates SEV-SNP evidence: AMD certified the chip, and the chip signed the report. */
 import { type Bytes, concatBytes, equalBytes, formatHex, isZero, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext, SnpEvidence } from '../evidence.ts'
 import type { Transcript } from '../verdict.ts'
@@ -20,13 +20,13 @@ import { parseSnpReport, type SnpReport } from './report.ts'
 const maxCertificates = 8
 const maxCrls = 8
 
-/** A report whose signature and signer hold; whether the signer was revoked is still to be asked. */
+/** A report whose signature and signer are verified; revocation of the signer is still to be checked. */
 export type AuthenticSnpReport = { readonly claims: SnpClaims; readonly chain: Chain }
 
 /**
- * Verifies everything that does not depend on what one wants to run: whether the debug bit is
- * set, say, is for `appraiseSnp`. Revocation comes last, so that a refusal for a list that is
- * missing or stale means that all else was in order.
+ * Verifies everything that does not depend on the relying party's policy: whether the debug bit is
+ * set, for example, is left to `appraiseSnp`. Revocation comes last, so a refusal for a missing or
+ * stale list means that everything else was in order.
  */
 export async function authenticateSnp(
   evidence: SnpEvidence,
@@ -38,7 +38,7 @@ export async function authenticateSnp(
   return { ...claims, crl: readCrlClaims(crl, context.at) }
 }
 
-/** Who made the report; for inspecting evidence that came without a revocation list. */
+/** Verifies who made the report; for inspecting evidence that came without a revocation list. */
 export async function authenticateSnpReport(
   evidence: SnpEvidence,
   context: AuthenticityContext,
@@ -82,7 +82,7 @@ type Chain = {
   readonly root: Certificate
 }
 
-/** Orders certificates that come in any order, and perhaps with those of other products. */
+/** Orders certificates that may come in any order, possibly mixed with those of other products. */
 async function arrangeChain(evidence: SnpEvidence, transcript: Transcript): Promise<Chain> {
   const id = 'snp/certificates'
   const { length } = evidence.certificates
@@ -108,7 +108,7 @@ async function arrangeChain(evidence: SnpEvidence, transcript: Transcript): Prom
   return { leaf, intermediate, root }
 }
 
-/** By name; among several of one name, the one whose key signed. The chain is verified later. */
+/** By name; among several with the same name, the one whose key signed. The chain is verified later. */
 async function findIssuer(
   certificate: Certificate,
   among: readonly Certificate[],
@@ -167,7 +167,7 @@ function requireSameProduct(
   )
 }
 
-// REPORTED_TCB and no other: the key is derived from it, and the current TCB may be newer.
+// REPORTED_TCB specifically: the key is derived from it, and the current TCB may be newer.
 function requireSameTcb(
   report: SnpReport,
   { product, tcb }: Endorsement,
@@ -186,7 +186,7 @@ function requireSameChip(report: SnpReport, { holder }: Endorsement, transcript:
   const id = 'snp/chip-id'
   const seen = `chip id is ${formatHex(report.chipId)}`
   if (holder.kind === 'vlek') {
-    // A VLEK belongs to a provider, not to a chip, and firmware need not mask the chip's id.
+    // A VLEK belongs to a provider, not to a chip, and firmware need not mask the chip id.
     if (isZero(report.chipId)) transcript.pass(id, 'masked, beside a vlek')
     else transcript.skip(id, `${seen}; a vlek is certified for no chip`)
     return
@@ -200,7 +200,7 @@ function requireSameChip(report: SnpReport, { holder }: Endorsement, transcript:
   )
 }
 
-/** The newest list of the root; lists of other issuers may lie beside it, garbage may not. */
+/** The root's newest list; lists of other issuers may be present too, garbage may not. */
 function findCrl(
   evidence: SnpEvidence,
   root: Certificate,

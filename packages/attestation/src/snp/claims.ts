@@ -1,13 +1,13 @@
-/** What an authentic SEV-SNP report says, decoded for appraisal and for people. */
+/** The claims of an authentic SEV-SNP report, decoded for appraisal and display. */
 import { type Bytes, formatHex, isZero } from '../bytes.ts'
 import type { CrlClaims } from '../x509/crl.ts'
 import type { Endorsement } from './endorsement.ts'
 import { parseTcb, type SnpProduct, type TcbLevels } from './product.ts'
 import type { FirmwareVersion, SnpReport, SnpSigner } from './report.ts'
 
-/** Bits of the guest policy (SNP ABI, GUEST_POLICY) that make a guest more open when set. */
+/** Bits of the guest policy (SNP ABI, GUEST_POLICY) that weaken protection when set. */
 export const openPolicyFlags = ['smt', 'cxl'] as const
-/** Bits that make it more closed when set. */
+/** Bits that strengthen it when set. */
 export const closedPolicyFlags = [
   'single_socket',
   'aes_256_xts',
@@ -15,9 +15,9 @@ export const closedPolicyFlags = [
   'ciphertext_hiding',
   'page_swap_disabled',
 ] as const
-/** Bits of the platform information that widen what an attacker can do when set. */
+/** Bits of the platform information that widen an attacker's options when set. */
 export const openPlatformFlags = ['smt', 'tio'] as const
-/** Bits that stand for a protection. */
+/** Bits that indicate a protection. */
 export const closedPlatformFlags = [
   'tsme',
   'ecc',
@@ -31,7 +31,7 @@ export type OpenPolicyFlag = (typeof openPolicyFlags)[number]
 export type ClosedPolicyFlag = (typeof closedPolicyFlags)[number]
 export type OpenPlatformFlag = (typeof openPlatformFlags)[number]
 export type ClosedPlatformFlag = (typeof closedPlatformFlags)[number]
-/** Refused whatever a manifest says, so no rule can name them. */
+/** Always refused, so no rule can name them. */
 export type ForbiddenPolicyFlag = 'debug' | 'migration_agent'
 
 export type PolicyFlag = OpenPolicyFlag | ClosedPolicyFlag | ForbiddenPolicyFlag
@@ -41,7 +41,7 @@ export type SnpClaims = {
   readonly reportVersion: number
   readonly product: SnpProduct
   readonly signer: SnpSigner
-  /** Hex, 64 bytes. AMD certified it where a VCEK signed; with a VLEK it may be masked (undefined). */
+  /** Hex, 64 bytes. Certified by AMD if a VCEK signed; with a VLEK it may be masked (undefined). */
   readonly chipId: string | undefined
   /** The cloud provider that holds the VLEK. */
   readonly cspId: string | undefined
@@ -54,9 +54,9 @@ export type SnpClaims = {
   readonly measurement: string
   readonly hostData: string
   readonly idKeyDigest: string
-  /** Zeros where no author key signed the ID key. */
+  /** Zeros if no author key signed the ID key. */
   readonly authorKeyDigest: string
-  /** The root's list that was consulted; undefined where evidence was read without one. */
+  /** The root's list that was consulted; undefined if evidence was inspected without one. */
   readonly crl: CrlClaims | undefined
   readonly tcb: {
     readonly current: TcbLevels
@@ -67,7 +67,7 @@ export type SnpClaims = {
   readonly firmware: { readonly current: FirmwareVersion; readonly committed: FirmwareVersion }
 }
 
-/** A field of flags: those set, and the numbers of set bits that we have no name for. */
+/** A field of flags: those set, and the numbers of set bits without a known name. */
 export type FlagField<Flag> = {
   readonly flags: readonly Flag[]
   readonly unknownBits: readonly number[]
@@ -91,14 +91,14 @@ export const platformBits: Readonly<Record<number, PlatformFlag>> = {
   3: 'rapl_disabled',
   4: 'ciphertext_hiding',
   5: 'alias_check_complete',
-  // Set by the firmware of Turin, and not in revision 1.58 of the ABI.
+  // Set by Turin firmware, and not in revision 1.58 of the ABI.
   6: 'iommu_write_safe',
   7: 'tio',
 }
-// Bits 0 to 15 are the version of the ABI that the guest asks for; bit 17 is always one.
+// Bits 0 to 15 are the ABI version that the guest requests; bit 17 is always one.
 const policyBitsWithoutFlag = 0x2ffffn
 
-/** Only for a report whose signature holds; may throw `evidence_malformed`. */
+/** Only for a report whose signature is verified; may throw `evidence_malformed`. */
 export function readClaims(report: SnpReport, endorsement: Endorsement): SnpClaims {
   const { product, holder } = endorsement
   return {

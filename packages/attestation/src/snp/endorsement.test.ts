@@ -11,7 +11,7 @@ const vlek = await snpWorld('Genoa', 'vlek')
 
 const refused = refusalIn(genoa.context)
 
-test('a certificate for another TCB than the reported one is refused, whatever the current one is', async () => {
+test('a certificate for a TCB other than the reported one is refused, whatever the current one is', async () => {
   const tcb = { ...testTcb.Genoa, microcode: 83 }
   const other = await genoa.attest({}, { tcb })
   await refused(other, 'certificate_mismatch', 'snp/reported-tcb')
@@ -22,7 +22,7 @@ test('a certificate for another TCB than the reported one is refused, whatever t
   await authenticate(ahead, genoa.context)
 })
 
-test('a certificate of every other component level is refused', async () => {
+test('a certificate for any other component level is refused', async () => {
   for (const world of [milan, turin]) {
     for (const component of Object.keys(testTcb[world.product])) {
       const tcb = { ...testTcb[world.product], [component]: 99 }
@@ -39,13 +39,13 @@ test('a certificate of another chip is refused', async () => {
   await refused(await genoa.attest({ chipId }), 'certificate_mismatch', 'snp/chip-id')
 })
 
-test('a certificate of a Turin chip covers eight bytes, and the others must be zero', async () => {
+test('a Turin certificate covers eight bytes of the chip id, and the others must be zero', async () => {
   const chipId = Uint8Array.from({ length: 64 }, (_, index) => 255 - index)
   const evidence = await turin.attest({ chipId })
   await refused(evidence, 'certificate_mismatch', 'snp/chip-id', turin.context)
 })
 
-test('a report by the key of a provider may name its chip, which proves nothing about it', async () => {
+test('a report signed by a provider’s key may name a chip, which proves nothing', async () => {
   const evidence = await vlek.attest({ chipId: new Uint8Array(64).fill(7) })
   const transcript = new Transcript()
   const claims = await authenticateSnp(evidence, vlek.context, transcript)
@@ -56,19 +56,19 @@ test('a report by the key of a provider may name its chip, which proves nothing 
   expect(masked.chipId).toBeUndefined()
 })
 
-test('a certificate of another product than the processor is refused', async () => {
+test('a certificate for a product other than the processor is refused', async () => {
   const asMilan = await genoa.attest({ model: 0x01 })
   await refused(asMilan, 'certificate_mismatch', 'snp/product')
   const unknown = await genoa.attest({ family: 0x17 })
   await refused(unknown, 'certificate_mismatch', 'snp/product')
 })
 
-test('a certificate of another product than its issuer is refused', async () => {
+test('a certificate for a product other than its issuer’s is refused', async () => {
   const named = await genoa.attest({}, { productName: 'Milan-B0' })
   await refused(named, 'certificate_mismatch', 'snp/signer')
 })
 
-test('a certificate of another kind than the report names is refused', async () => {
+test('a certificate of a kind other than the report names is refused', async () => {
   const claimsVlek = await genoa.attest({ keyInfo: 1 << 2 })
   await refused(claimsVlek, 'certificate_mismatch', 'snp/signer')
   const claimsVcek = await vlek.attest({ keyInfo: 0 })
@@ -78,7 +78,7 @@ test('a certificate of another kind than the report names is refused', async () 
   await refused(byOtherIssuer, 'certificate_mismatch', 'snp/signer')
 })
 
-test('a certificate with missing, doubled or odd extensions is refused', async () => {
+test('a certificate with missing, duplicate or malformed extensions is refused', async () => {
   const { microcode: _, ...incomplete } = testTcb.Genoa
   const cases = [
     { hwid: null },
@@ -94,7 +94,7 @@ test('a certificate with missing, doubled or odd extensions is refused', async (
   }
 })
 
-test('a provider whose name is not printable, or long, is refused', async () => {
+test('a provider whose name is not printable, or too long, is refused', async () => {
   const longest = 'p'.repeat(256)
   await authenticate(await vlek.attest({}, { cspId: longest }), vlek.context)
   for (const cspId of [`${longest}p`, 'a\nb', 'a\u0000']) {

@@ -31,7 +31,7 @@ const componentOids: Readonly<Record<TcbComponent, string>> = {
 }
 const chipIdOctets: Readonly<Record<SnpProduct, number>> = { Milan: 64, Genoa: 64, Turin: 8 }
 
-/** Throws `certificate_malformed` where the certificate is not a VCEK or VLEK of a known product. */
+/** Throws `certificate_malformed` if the certificate is not a VCEK or VLEK of a known product. */
 export function parseEndorsement(certificate: Certificate): Endorsement {
   try {
     const name = parseDer(extension(certificate, `${arc}.2`), readIa5String)
@@ -57,8 +57,8 @@ function parseHolder(certificate: Certificate, product: SnpProduct): Endorsement
   return malformed('certificate names neither a chip nor a provider')
 }
 
-// AMD writes the identifier bare, which is not DER; a tag can only be told from the length, because
-// a bare one may begin with any byte.
+// AMD writes the identifier bare, which is not DER; only the length can tell whether there is a
+// tag, because a bare identifier may start with any byte.
 function unwrapChipId(value: Bytes, octets: number): Bytes {
   const chipId = value.length === octets ? value : parseDer(value, (r) => r.readOctetString())
   return chipId.length === octets ? chipId : malformed(`chip id has ${chipId.length} bytes`)
@@ -75,7 +75,7 @@ function readIa5String(reader: DerReader): string {
   return text
 }
 
-/** The common name of the authority that issues this kind of certificate for this product. */
+/** The common name of the CA that issues this kind of certificate for this product. */
 export const issuerNameOf = (signer: SnpSigner, product: SnpProduct): string =>
   signer === 'vlek' ? `SEV-VLEK-${product}` : `SEV-${product}`
 

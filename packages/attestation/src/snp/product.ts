@@ -1,4 +1,4 @@
-/** AMD's product lines: how reports and certificates name them, and how each packs its TCB. */
+/** AMD's product lines: how reports and certificates name them, and how each encodes its TCB. */
 import type { Bytes } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 
@@ -11,7 +11,7 @@ export type TcbComponent = (typeof tcbComponents)[number]
 /** Security versions by component; a product without FMC has no `fmc`. */
 export type TcbLevels = Readonly<Partial<Record<TcbComponent, number>>>
 
-// SNP ABI, TCB_VERSION: byte by component; the other bytes are reserved.
+// SNP ABI, TCB_VERSION: the byte of each component; the other bytes are reserved.
 const earlyLayout = { bootloader: 0, tee: 1, snp: 6, microcode: 7 }
 const tcbLayouts: Readonly<Record<SnpProduct, Readonly<Partial<Record<TcbComponent, number>>>>> = {
   Milan: earlyLayout,
@@ -19,11 +19,11 @@ const tcbLayouts: Readonly<Record<SnpProduct, Readonly<Partial<Record<TcbCompone
   Turin: { fmc: 0, bootloader: 1, tee: 2, snp: 3, microcode: 7 },
 }
 
-/** The components that this product reports, in their order. */
+/** The components that this product reports, in order. */
 export const componentsOf = (product: SnpProduct): readonly TcbComponent[] =>
   tcbComponents.filter((component) => tcbLayouts[product][component] !== undefined)
 
-/** Throws `evidence_malformed` where a reserved byte is set: it may be a version we do not compare. */
+/** Throws `evidence_malformed` if a reserved byte is set: it may be a version we do not compare. */
 export function parseTcb(bytes: Bytes, product: SnpProduct): TcbLevels {
   const levels: Partial<Record<TcbComponent, number>> = {}
   const reserved = new Set(bytes.keys())
@@ -46,7 +46,7 @@ export const formatTcb = (levels: TcbLevels): string =>
     .map((component) => `${component} ${levels[component]}`)
     .join(', ')
 
-/** Undefined for processors outside the lines we know. */
+/** Undefined for processors outside the known lines. */
 export function productOfCpu(family: number, model: number): SnpProduct | undefined {
   if (family === 0x19 && model <= 0x0f) return 'Milan'
   if (family === 0x19 && model >= 0x10 && model <= 0x1f) return 'Genoa'

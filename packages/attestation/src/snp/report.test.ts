@@ -27,13 +27,13 @@ test('a report of another length is refused', async () => {
   await refused({ ...evidence, report: '*' }, 'evidence_malformed', 'snp/encoding')
 })
 
-test('a report of a version we do not know is refused', async () => {
+test('a report of an unknown version is refused', async () => {
   for (const version of [0, 1, 4, 6, 99]) {
     await refused(await genoa.attest({ version }), 'evidence_unsupported', 'snp/report')
   }
 })
 
-test('a report with a signed byte in a reserved range is refused', async () => {
+test('a signed report with a byte set in a reserved range is refused', async () => {
   const offsets = [0x4c, 0x4f, 0x18b, 0x19f, 0x1eb, 0x1ef, 0x1f8, 0x207, 0x208, 0x29f]
   for (const at of offsets) {
     await refused(await patched(at, 1), 'evidence_malformed', 'snp/report')
@@ -42,7 +42,7 @@ test('a report with a signed byte in a reserved range is refused', async () => {
   await refused(await milan.attest(old), 'evidence_malformed', 'snp/report', milan.context)
 })
 
-test('a report of version 5 may have its vectors of mitigations, and nothing after them', async () => {
+test('a version 5 report may have mitigation vectors, and nothing after them', async () => {
   const at = (offset: number) => ({
     version: 5,
     patches: [{ at: offset, bytes: Uint8Array.of(1) }],
@@ -64,7 +64,7 @@ test('a report with another signature algorithm, or a zero in policy bit 17, is 
   await refused(await patched(0x0a, 0x01), 'evidence_malformed', 'snp/report')
 })
 
-test('a report with odd key information is refused', async () => {
+test('a report with invalid key information is refused', async () => {
   await refused(await patched(0x48, 0b10), 'evidence_unsupported', 'snp/report')
   await refused(await patched(0x48, 0b11100), 'evidence_unsupported', 'snp/report')
   await refused(await patched(0x48, 0b100000), 'evidence_malformed', 'snp/report')

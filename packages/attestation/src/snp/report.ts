@@ -45,12 +45,12 @@ export type SnpReport = {
 export const snpReportOctets = 1184
 const signatureOffset = 0x2a0
 const maskChipKeyBit = 0b10
-// The order of the group of P-384 (FIPS 186-4, D.1.2.4).
+// The order of the P-384 group (FIPS 186-4, D.1.2.4).
 const p384Order = BigInt(
   '0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973',
 )
 
-/** Throws `evidence_malformed`, or `evidence_unsupported` for a form that we do not know. */
+/** Throws `evidence_malformed`, or `evidence_unsupported` for an unknown form. */
 export function parseSnpReport(bytes: Bytes): SnpReport {
   if (bytes.length !== snpReportOctets) {
     malformed(`report has ${bytes.length} bytes, expected ${snpReportOctets}`)
@@ -107,7 +107,7 @@ function refuseReserved(bytes: Bytes, version: number): void {
     [version >= 3 ? 0x18b : 0x188, 0x1a0],
     [0x1eb, 0x1ec],
     [0x1ef, 0x1f0],
-    // Version 5 has two vectors of mitigations here.
+    // Version 5 has two mitigation vectors here.
     [version >= 5 ? 0x208 : 0x1f8, signatureOffset],
     [signatureOffset + 144, snpReportOctets],
   ] as const
@@ -124,7 +124,7 @@ function parsePolicy(policy: bigint): bigint {
 
 function parseSigner(keyInfo: number): SnpSigner {
   if (keyInfo >>> 5 !== 0) malformed('reserved bits of the key information are set')
-  // With this bit the firmware leaves the signature out.
+  // If this bit is set, the firmware omits the signature.
   if ((keyInfo & maskChipKeyBit) !== 0) unsupported('the chip key is masked: report is not signed')
   switch ((keyInfo >>> 2) & 0b111) {
     case 0:

@@ -23,26 +23,26 @@ import type { SnpSigner } from './report.ts'
 export type SnpRule = {
   /** Hex, 48 bytes each; any one of them is accepted. */
   readonly measurements: readonly string[]
-  /** The products accepted, each with its minimum for the reported, committed and launch TCB. */
+  /** The accepted products, each with its minimum for the reported, committed and launch TCB. */
   readonly minimumTcb: Readonly<Partial<Record<SnpProduct, TcbLevels>>>
   readonly signers: readonly SnpSigner[]
-  /** Whose VLEKs are accepted; every machine of a provider has the same one. */
+  /** The providers whose VLEKs are accepted; all machines of a provider share one. */
   readonly cspIds: readonly string[]
   readonly vmpl: number
   /** Hex, 32 bytes; undefined leaves it open. */
   readonly hostData: string | undefined
-  /** Hex, 64 bytes each: the machines; undefined accepts every genuine one. */
+  /** Hex, 64 bytes each: the accepted machines; undefined accepts every genuine one. */
   readonly chipIds: readonly string[] | undefined
-  /** Hex, 48 bytes each: whose ID block the guest was launched with, and who certified that key. */
+  /** Hex, 48 bytes each: the key that signed the guest's ID block, and the key that certified it. */
   readonly idKeyDigests: readonly string[] | undefined
   readonly authorKeyDigests: readonly string[] | undefined
-  /** What AMD's revocation list must be. */
+  /** Requirements on AMD's revocation list. */
   readonly crl: CrlRule | undefined
   readonly guestPolicy: FlagRule<OpenPolicyFlag, ClosedPolicyFlag>
   readonly platform: FlagRule<OpenPlatformFlag, ClosedPlatformFlag>
 }
 
-/** Flags that open a machine are refused unless allowed; those that close it may be demanded. */
+/** Flags that weaken a machine are refused unless allowed; those that protect it may be required. */
 export type FlagRule<Open, Closed> = {
   readonly allow: readonly Open[]
   readonly require: readonly Closed[]
@@ -50,7 +50,7 @@ export type FlagRule<Open, Closed> = {
   readonly allowBits: readonly number[]
 }
 
-/** Reads the members of a rule of kind `snp`; the caller refuses what is left over. */
+/** Parses the members of a rule of kind `snp`; the caller refuses unknown ones. */
 export function readSnpRule(fields: Fields): SnpRule {
   const signers = readChoices(fields, 'signers', ['vcek', 'vlek'] as const, 1)
   return {
@@ -80,18 +80,19 @@ export function readSnpRule(fields: Fields): SnpRule {
   }
 }
 
-// The chip in a report that a VLEK signed is the word of whoever holds that key, for any machine.
+// In a VLEK-signed report, the chip id is only a claim by the holder of that key, who can sign for
+// any machine.
 function readChipIds(fields: Fields, signers: readonly SnpSigner[]): string[] | undefined {
   const chipIds = fields.optional('chip_ids', (name) =>
     fields.hexes(name, 64, { min: 1, max: 256 }),
   )
   if (chipIds !== undefined && signers.includes('vlek')) {
-    fields.refuse('chip_ids', 'a VLEK is certified for no chip; list vcek alone as signer')
+    fields.refuse('chip_ids', 'a VLEK is not certified for a chip; list only vcek as signer')
   }
   return chipIds
 }
 
-// Zeros mean that there was no such key: a rule that lists them would accept everyone's guest.
+// Zeros mean that there was no such key: a rule that lists them would accept anyone's guest.
 function readDigests(fields: Fields, name: string): string[] | undefined {
   const digests = fields.optional(name, () => fields.hexes(name, 48, { min: 1, max: 16 }))
   if (digests?.some((digest) => /^0+$/.test(digest))) fields.refuse(name, 'zeros name no key')
@@ -121,7 +122,7 @@ function readMinimumTcb(fields: Fields): SnpRule['minimumTcb'] {
   return minimum
 }
 
-/** Every component is named: one left out would be one that no one decided on. */
+/** Every component must be named: omitting one would leave it undecided. */
 function readLevels(fields: Fields, product: SnpProduct): TcbLevels {
   const levels: Partial<Record<TcbComponent, number>> = {}
   for (const component of componentsOf(product)) {

@@ -1,4 +1,4 @@
-/** Real reports: each gets the verdict that the README beside it gives. */
+/** Real reports: each gets the verdict that the README next to it states. */
 import { describe, expect, test } from 'bun:test'
 import { formatBase64, parseBase64, parseHex } from '../bytes.ts'
 import type { AuthenticityContext, SnpEvidence } from '../evidence.ts'
@@ -13,7 +13,7 @@ import { parseEndorsement } from './endorsement.ts'
 
 const { google, virtee, cocoMilan, microsoft, cocoAzure, openpcc, cocoSiena, dstack } = realEvidence
 
-// Inside the windows of both lists, and of every certificate but one.
+// Within the windows of both lists, and of every certificate but one.
 const july2025 = new Date('2025-07-01T00:00:00Z')
 const context = (at: Date): AuthenticityContext => ({
   roots: vendorRoots,
@@ -32,7 +32,7 @@ const refused = (evidence: SnpEvidence, code: AttestationErrorCode, at = july202
   expectRefusal(evidence, context(at), code)
 
 describe('a real report is authentic', () => {
-  test('of Milan (google), whose guest may be debugged and is refused for that', async () => {
+  test('of Milan (google), whose guest may be debugged and is therefore refused', async () => {
     const claims = await verify(google())
     expect(claims).toMatchObject({ product: 'Milan', signer: 'vcek', reportVersion: 2 })
     expect(() => appraiseSnpWithoutManifest(claims, new Transcript())).toThrow(
@@ -66,7 +66,7 @@ describe('a real report is authentic', () => {
     expect(await verify(cocoSiena())).toMatchObject({ product: 'Genoa', reportVersion: 3 })
   })
 
-  test('of Milan (dstack) in all but revocation, as no list of its time is here', async () => {
+  test('of Milan (dstack) except for revocation, since no list of its time is available', async () => {
     const at = new Date('2026-07-01T00:00:00Z')
     const stale = await refused(dstack([amdCrl('milan')]), 'crl_stale', at)
     const missing = await refused(dstack([]), 'crl_missing', at)
@@ -95,12 +95,12 @@ describe('a real certificate', () => {
 })
 
 describe('a real report is refused', () => {
-  test('for a certificate that AMD did not sign', async () => {
+  test('with a certificate that AMD did not sign', async () => {
     await refused(cocoMilan('test-vcek-invalid-legacy.der'), 'signature_invalid')
     await refused(cocoMilan('test-vcek-invalid-new.der'), 'signature_invalid')
   })
 
-  test('for the intermediate or the root of another kind or product', async () => {
+  test('with the intermediate or the root of another kind or product', async () => {
     const evidence = google()
     for (const path of [
       'amd-roots/ask_ark_milan_vlek.pem',
@@ -112,7 +112,7 @@ describe('a real report is refused', () => {
     }
   })
 
-  test('for the certificate of another chip of the same product', async () => {
+  test('with the certificate of another chip of the same product', async () => {
     const { certificates } = virtee()
     await refused({ ...cocoMilan(), certificates }, 'signature_invalid')
   })
@@ -122,7 +122,7 @@ describe('a real report is refused', () => {
     await refused(google(), 'certificate_expired', new Date('2029-09-25'))
   })
 
-  test('without a list, with that of another product, and with a stale or empty one', async () => {
+  test('without a list, with another product’s, and with a stale or empty one', async () => {
     await refused({ ...virtee(), crls: [] }, 'crl_missing')
     await refused({ ...virtee(), crls: [formatBase64(amdCrl('genoa'))] }, 'crl_missing')
     await refused(virtee(), 'crl_stale', new Date('2026-06-01'))
@@ -130,7 +130,7 @@ describe('a real report is refused', () => {
     await refused({ ...virtee(), crls: [''] }, 'crl_invalid')
   })
 
-  test('cut short, of another version, or with any byte changed', async () => {
+  test('if truncated, of another version, or with any byte changed', async () => {
     const report = parseBase64(virtee().report)!
     const changed = (offset: number, value: number) => {
       const copy = Uint8Array.from(report)

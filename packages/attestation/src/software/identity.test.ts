@@ -11,7 +11,7 @@ import {
   softwareRootFingerprint,
 } from './producer.ts'
 
-test('another implementation reads and verifies the certificates we write', async () => {
+test('another implementation parses and verifies the certificates we write', async () => {
   const root = await createSoftwareRoot({ name: 'a root', at: noon, days: 365 })
   const leaf = await issueSoftwareLeaf(root, { name: 'a leaf', at: noon, days: 1 })
   const [leafDer, rootDer] = leaf.certificates

@@ -1,4 +1,4 @@
-/** Certificates of the software TEE: a root made once per installation, leaves issued by it. */
+/** Certificates of the software TEE: a root created once per installation, and the leaves it issues. */
 import { type Bytes, formatBase64, utf8 } from '../bytes.ts'
 import {
   bitString,
@@ -18,7 +18,7 @@ import { parseJson } from '../strict-json.ts'
 import { AttestationError } from '../verdict.ts'
 import { fingerprint, parseCertificate } from '../x509/certificate.ts'
 
-/** A private key with its chain, leaf first and root last; the root's own has one certificate. */
+/** A private key with its chain, leaf first and root last; the root's own chain has one certificate. */
 export type SoftwareIdentity = {
   readonly certificates: readonly Bytes[]
   readonly privateKey: CryptoKey
@@ -47,12 +47,12 @@ export async function issueSoftwareLeaf(
   return { certificates: [certificate, ...issuer.certificates], privateKey }
 }
 
-/** What `Roots.software` and the manifest's rule list: hex SHA-256 of the root certificate. */
+/** The value listed in `Roots.software` and in the manifest's rule: hex SHA-256 of the root certificate. */
 export async function softwareRootFingerprint(identity: SoftwareIdentity): Promise<string> {
   return fingerprint(identity.certificates.at(-1) ?? new Uint8Array())
 }
 
-/** The stored form. It has the private key: keep it as a secret. */
+/** The stored form. It contains the private key: keep it secret. */
 export async function formatSoftwareIdentity(identity: SoftwareIdentity): Promise<Bytes> {
   const privateKey = new Uint8Array(await crypto.subtle.exportKey('pkcs8', identity.privateKey))
   return utf8(
@@ -81,7 +81,7 @@ async function importPrivateKey(pkcs8: Bytes): Promise<CryptoKey> {
   try {
     return await crypto.subtle.importKey('pkcs8', pkcs8, keyParameters, true, ['sign'])
   } catch {
-    // Without the cause: what WebCrypto says about a key has no place in a log.
+    // Without the cause: WebCrypto's message about a key does not belong in a log.
     throw new AttestationError('certificate_malformed', 'software identity: private key')
   }
 }
@@ -98,7 +98,7 @@ async function issue(
   isCa: boolean,
 ): Promise<Bytes> {
   const ecdsaWithSha384 = sequence(objectIdentifier('1.2.840.10045.4.3.3'))
-  // An hour earlier: the clocks of two machines never agree to the second.
+  // An hour earlier: the clocks of two machines are never exactly in sync.
   const notBefore = new Date(at.getTime() - 3_600_000)
   const notAfter = new Date(at.getTime() + days * 86_400_000)
   const tbs = sequence(

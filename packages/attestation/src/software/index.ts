@@ -1,2 +1,2 @@
-/** The software TEE's verifier; only programs that import this can accept software evidence. */
+/** The software TEE's verifier; only programs that import it can accept software evidence. */
 export { type SoftwareClaims, type SoftwareVerifier, softwareVerifier } from './verifier.ts'

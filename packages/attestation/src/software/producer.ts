@@ -1,4 +1,4 @@
-/** Makes evidence of the software TEE: what a worker without protected hardware can show. */
+/** Creates software TEE evidence: what a worker without protected hardware can present. */
 import { formatBase64, formatHex, utf8 } from '../bytes.ts'
 import type { SoftwareEvidence } from '../evidence.ts'
 import type { SoftwareIdentity } from './identity.ts'
@@ -14,7 +14,7 @@ export {
 } from './identity.ts'
 
 export type SoftwareReportInputs = {
-  /** 48 bytes: the digest of what runs. */
+  /** 48 bytes: the digest of the running software. */
   readonly measurement: Uint8Array
   /** 64 bytes: the binding of nonce, statement and devices. */
   readonly reportData: Uint8Array

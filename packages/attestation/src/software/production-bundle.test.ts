@@ -7,8 +7,8 @@ const build = async (entry: string): Promise<string> => {
   return (await Promise.all(outputs.map((output) => output.text()))).join('')
 }
 
-test('what production imports does not contain the verifier of software evidence', async () => {
-  // A check of the verifier itself, and one of the code around it that every program has.
+test('production imports do not include the software evidence verifier', async () => {
+  // A check of the verifier itself, and one of the surrounding code that every program has.
   expect(await build('./index.ts')).toContain('software/report-signature')
   const production = await build('../index.ts')
   expect(production).toContain('binding/report-data')

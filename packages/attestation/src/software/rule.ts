@@ -4,7 +4,7 @@ import type { Fields } from '../fields.ts'
 export type SoftwareRule = {
   /** Hex, 48 bytes each; any one of them is accepted. */
   readonly measurements: readonly string[]
-  /** Hex SHA-256 of the root certificate; must also be among the roots the client was given. */
+  /** Hex SHA-256 of the root certificate; it must also be one of the client's roots. */
   readonly root: string
   readonly minimumTcb: number
 }

@@ -23,7 +23,7 @@ const authenticate = (changed: Partial<SoftwareEvidence>) =>
     { roots: world.roots, revocation, at: noon },
     new Transcript(),
   )
-/** Evidence over a report of any form, signed as it must be. */
+/** Evidence over a report of any form, correctly signed. */
 const signed = async (report: object) => {
   const bytes = utf8(JSON.stringify(report))
   const ecdsa = { name: 'ECDSA', hash: 'SHA-384' }
@@ -32,7 +32,7 @@ const signed = async (report: object) => {
 }
 const report = () => JSON.parse(new TextDecoder().decode(parseBase64(evidence.report)))
 
-test('the report of a leaf is read as it was signed', async () => {
+test('a report signed by a leaf is parsed as signed', async () => {
   const claims = await authenticate(await signed(report()))
   expect(claims).toMatchObject({ debug: false, tcb: 1, root: world.fingerprint })
 })
@@ -58,7 +58,7 @@ test('parts that are not base64 are refused', async () => {
   }
 })
 
-test('a software machine cannot vouch for devices in it', async () => {
+test('a software machine cannot vouch for its devices', async () => {
   const { manifest } = await world.inputs()
   const claims = await authenticate({})
   const gpu: DeviceClaims = { kind: 'nvidia-gpu', claims: {} as NvidiaGpuClaims }

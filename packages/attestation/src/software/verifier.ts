@@ -1,4 +1,4 @@
-/** Verifies evidence of the software TEE: same steps as hardware, other roots, no protection. */
+/** Verifies software TEE evidence: the same steps as for hardware, different roots, no protection. */
 import { type Bytes, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext, SoftwareEvidence } from '../evidence.ts'
 import { Fields } from '../fields.ts'
@@ -15,11 +15,11 @@ export type SoftwareClaims = {
   readonly reportData: Bytes
   readonly debug: boolean
   readonly tcb: number
-  /** Hex SHA-256 of the root certificate that the chain ends in. */
+  /** Hex SHA-256 of the root certificate at the end of the chain. */
   readonly root: string
 }
 
-/** Handed to the verification by programs that mean to accept software evidence. */
+/** Passed to the verification by programs that intend to accept software evidence. */
 export type SoftwareVerifier = {
   readonly authenticate: (
     evidence: SoftwareEvidence,
@@ -40,7 +40,7 @@ async function authenticateSoftware(
   context: AuthenticityContext,
   transcript: Transcript,
 ): Promise<SoftwareClaims> {
-  // The second gate. Production roots have none, whatever a manifest says.
+  // The second gate. Production has no software roots, whatever a manifest says.
   transcript.require(
     context.roots.software.length > 0,
     'software/roots',

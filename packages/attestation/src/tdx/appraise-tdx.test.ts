@@ -70,7 +70,7 @@ function verdict(wire: object, subject = claims) {
   }
 }
 
-test('a machine that is all the manifest says is accepted', () => {
+test('a machine that meets the manifest in every respect is accepted', () => {
   const { code, checks } = verdict(wireRule)
   expect(code).toBe('accepted')
   expect(checks.filter(({ result }) => result === 'skipped').map(({ id }) => id)).toEqual([
@@ -81,12 +81,12 @@ test('a machine that is all the manifest says is accepted', () => {
 test.each(['mr_td', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3'])('another %s is unknown', (name) => {
   const measurements = [{ ...wireRule.measurements[0], [name]: register('99') }]
   expect(verdict({ ...wireRule, measurements }).code).toBe('measurement_unknown')
-  // Beside the right set the wrong one does no harm.
+  // In addition to the right set, the wrong one does no harm.
   const both = [...measurements, ...wireRule.measurements]
   expect(verdict({ ...wireRule, measurements: both }).code).toBe('accepted')
 })
 
-test('registers of two listed sets do not mix', () => {
+test('registers of two listed sets must not be mixed', () => {
   const [right] = wireRule.measurements
   const measurements = [
     { ...right, rtmr1: register('99') },
@@ -113,7 +113,7 @@ test.each([
   expect(verdict({ ...wireRule, [name]: value }).code).toBe(code)
 })
 
-test('what the manifest does not pin is shown as skipped, never as passed', () => {
+test('values that the manifest does not pin are shown as skipped, never as passed', () => {
   const {
     mr_seam: _seam,
     mr_owner: _owner,
@@ -138,7 +138,7 @@ test('what the manifest does not pin is shown as skipped, never as passed', () =
   }
 })
 
-test('the minimum evaluation binds TCB info and QE identity alike', async () => {
+test('the minimum evaluation applies to both TCB info and QE identity', async () => {
   const claimsOfEvaluation = async (tcb: number, qe: number) => {
     const collateral = await intel.makeCollateral(
       { ...testTcbInfo(), tcbEvaluationDataNumber: tcb },
@@ -156,14 +156,14 @@ test('the minimum evaluation binds TCB info and QE identity alike', async () => 
   }
 })
 
-test('a machine is known by its PPID or its instance id, and not by neither', () => {
+test('a machine is identified by its PPID or its instance id, and needs one of them', () => {
   const other = { ...claims, platformIds: ['98'.repeat(16), '97'.repeat(16)] }
   expect(verdict({ ...wireRule, platform_ids: ['97'.repeat(16)] }, other).code).toBe('accepted')
   expect(verdict(wireRule, other).code).toBe('policy_refused')
   expect(verdict(wireRule, { ...claims, platformIds: [] }).code).toBe('policy_refused')
 })
 
-test('a TCB status beside UpToDate is accepted only where it is listed', async () => {
+test('a TCB status other than UpToDate is accepted only if it is listed', async () => {
   const outOfDate = await claimsOf({ pceSvn: 12 })
   expect(verdict(wireRule, outOfDate).code).toBe('tcb_unlisted')
   const listing = { ...wireRule, accepted_tcb_statuses: ['OutOfDate'] }
@@ -172,7 +172,7 @@ test('a TCB status beside UpToDate is accepted only where it is listed', async (
   expect(() => appraiseTdxWithoutManifest(claims, new Transcript())).not.toThrow()
 })
 
-test('a status that has two faults is not accepted for one of them', async () => {
+test('a status with two faults is not accepted if only one of them is listed', async () => {
   const tcbInfo = testTcbInfo()
   tcbInfo.tcbLevels[0]!.tcbStatus = 'ConfigurationNeeded'
   const both = await claimsOf({ teeTcbSvn: Uint8Array.of(5, 1, 3, ...new Uint8Array(13)) }, tcbInfo)
@@ -205,7 +205,7 @@ test.each([
   )
 })
 
-test('a rule without attributes, or with a member nobody knows, is refused', () => {
+test('a rule without attributes, or with an unknown member, is refused', () => {
   const { td_attributes: _, ...rest } = wireRule
   expect(() => readRule(rest)).toThrow(expect.objectContaining({ code: 'manifest_malformed' }))
   expect(() => readRule({ ...wireRule, mr_td: register('70') })).toThrow(

@@ -1,4 +1,4 @@
-/** Decides whether an authentic TDX machine is one the manifest accepts. */
+/** Decides whether the manifest accepts an authentic TDX machine. */
 
 import type { Transcript } from '../verdict.ts'
 import { requireCrl } from '../x509/crl-rule.ts'
@@ -22,7 +22,7 @@ export function appraiseTdx(claims: TdxClaims, rule: TdxRule, transcript: Transc
   requireCrl(claims.crls.pck, rule.pckCrl, transcript, 'tdx/pck-crl')
 }
 
-/** What holds for every manifest, and is all that can be said without one. */
+/** What every manifest requires, and all that can be checked without one. */
 export function appraiseTdxWithoutManifest(claims: TdxClaims, transcript: Transcript): void {
   requireServiceTd(claims, undefined, transcript)
   requireTcb(claims, [], transcript)
@@ -77,7 +77,7 @@ function requireEvaluation(claims: TdxClaims, rule: TdxRule, transcript: Transcr
   }
 }
 
-/** Genuine hardware is not yet the operator's: a rule may name its machines. */
+/** Genuine hardware need not be the operator's: a rule may list its machines. */
 function requirePlatform(
   { platformIds }: TdxClaims,
   listed: readonly string[] | undefined,

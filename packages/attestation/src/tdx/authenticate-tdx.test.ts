@@ -28,7 +28,7 @@ async function expectRefusal(evidence: TdxEvidence, code: string, id?: string): 
 
 const withCollateral = (changes: Partial<TdxCollateral>) => intel.attest({}, changes)
 
-test('a quote with good collateral is authentic and says what it measured', async () => {
+test('a quote with good collateral is authentic and yields its measurements', async () => {
   const transcript = new Transcript()
   const evidence = await intel.attest()
   const claims = await authenticateTdx(evidence, intel.context, transcript)
@@ -63,13 +63,13 @@ test('collateral of another root is refused, although it has the same name', asy
   await expectRefusal(await withCollateral(foreign), 'chain_untrusted', 'tdx/tcb-info/chain/root')
 })
 
-test('certificates out of their time are refused', async () => {
+test('certificates outside their validity are refused', async () => {
   const evidence = await intel.attest()
   const verdict = authenticate(evidence, { at: new Date('2053-01-01T00:00:00Z') })
   expect(await rejection(verdict)).toMatchObject({ code: 'certificate_expired' })
 })
 
-test('an invalid time is inside no window', async () => {
+test('an invalid time is in no validity window', async () => {
   const verdict = authenticate(await intel.attest(), { at: new Date('never') })
   expect(await rejection(verdict)).toMatchObject({ code: 'certificate_expired' })
 })
@@ -88,7 +88,7 @@ test.each([
   await expectRefusal(evidence, 'signature_invalid', id)
 })
 
-test('report data of the QE that has more than the digest is refused', async () => {
+test('QE report data that contains more than the digest is refused', async () => {
   const evidence = await intel.attest({ qeReportDataTail: new Uint8Array(32).fill(1) })
   await expectRefusal(evidence, 'signature_invalid', 'tdx/attestation-key')
 })
@@ -129,7 +129,7 @@ test('one bit off in a list is refused', async () => {
   await expectRefusal(await withCollateral({ root_ca_crl: formatBase64(crl) }), 'crl_invalid')
 })
 
-test('the two lists cannot stand in for each other', async () => {
+test('the two lists cannot replace each other', async () => {
   const { root_ca_crl, pck_crl } = await intel.makeCollateral()
   const swapped = { root_ca_crl: pck_crl, pck_crl: root_ca_crl }
   await expectRefusal(await withCollateral(swapped), 'crl_invalid', 'tdx/root-crl/issuer')
@@ -186,7 +186,7 @@ test.each([
   await expectRefusal(await withCollateral({ [name]: '' }), 'collateral_missing', 'tdx/collateral')
 })
 
-test('a quote without anything still shows that its own signatures hold', async () => {
+test('a quote without collateral still shows whether its own signatures are valid', async () => {
   const empty = Object.fromEntries(
     Object.keys(await intel.makeCollateral()).map((name) => [name, '']),
   )
@@ -216,7 +216,7 @@ test('a chain in the quote that lacks the root, or has one certificate too many,
   }
 })
 
-test('an authority of the root does not sign TCB info', async () => {
+test('a CA under the root does not sign TCB info', async () => {
   const { tcb_info } = await intel.makeCollateral()
   const signature = await intel.ca.key.signRaw(new TextEncoder().encode(tcb_info))
   await expectRefusal(
@@ -229,7 +229,7 @@ test('an authority of the root does not sign TCB info', async () => {
   )
 })
 
-test('a platform certificate does not sign TCB info, though its authority is genuine', async () => {
+test('a platform certificate does not sign TCB info, although its CA is genuine', async () => {
   const subject = { name: 'platform', key: await makeKey('p256') }
   const usage = keyUsageBits.digitalSignature
   const der = await issueCertificate({ subject, issuer: intel.ca, serial: 9, keyUsage: usage })

@@ -1,4 +1,4 @@
-/** Decides whether TDX evidence is authentic: made by genuine hardware whose TCB Intel has judged. */
+/** Decides whether TDX evidence is authentic: from genuine hardware whose TCB Intel has evaluated. */
 import { type Bytes, concatBytes, equalBytes, formatHex, parseBase64, parseHex } from '../bytes.ts'
 import { sha256 } from '../digest.ts'
 import type { AuthenticityContext, TdxEvidence } from '../evidence.ts'
@@ -15,7 +15,7 @@ import { evaluateTcb } from './tcb.ts'
 import type { TcbInfo } from './tcb-info.ts'
 
 /**
- * The quote's own signatures are checked first, what must come with it after that: a transcript of
+ * The quote's own signatures are checked first, and its collateral after that: a transcript of
  * evidence without collateral still shows whether the quote itself is genuine.
  */
 export async function authenticateTdx(
@@ -106,7 +106,7 @@ async function verifyQuoteSignatures(
   )
 }
 
-/** A TD that the host may read or move proves nothing, whatever else is right about it. */
+/** A TD that the host may read or migrate proves nothing, whatever else is in order. */
 function requireProtectedTd({ report }: TdxQuote, transcript: Transcript): void {
   const attributes = formatHex(report.tdAttributes)
   const [debug = 0xff, , , security = 0xff] = report.tdAttributes
@@ -134,7 +134,7 @@ function requireNotRevoked(
   requireUnlisted(pckCrl, chain.pck, transcript, 'tdx/pck-revocation')
 }
 
-/** TCB info of another platform says nothing about this one. */
+/** TCB info for another platform says nothing about this one. */
 function requireSamePlatform(platform: PckPlatform, tcbInfo: TcbInfo, transcript: Transcript) {
   transcript.require(
     equalBytes(platform.fmspc, tcbInfo.fmspc),
@@ -162,7 +162,7 @@ function decode(base64: string, what: string): Bytes {
   return bytes
 }
 
-/** An empty list is a missing one. */
+/** An empty list counts as missing. */
 function decodeCrl(base64: string): Bytes | undefined {
   if (base64 === '') return undefined
   const bytes = parseBase64(base64)

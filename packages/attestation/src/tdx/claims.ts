@@ -1,10 +1,10 @@
-/** What a TDX quote says; measurements are lower-case hex, as in manifests. */
+/** What a TDX quote claims; measurements are lower-case hex, as in manifests. */
 import { type Bytes, formatHex } from '../bytes.ts'
 import type { CrlClaims } from '../x509/crl.ts'
 import type { TdxQuote } from './quote.ts'
 import type { TcbClaims } from './tcb.ts'
 
-/** Read from the quote alone: true only where the quote turns out authentic. */
+/** Read from the quote alone: only valid if the quote is authentic. */
 export type TdxQuoteClaims = {
   readonly kind: 'tdx'
   readonly quoteVersion: 4 | 5
@@ -23,7 +23,7 @@ export type TdxQuoteClaims = {
   readonly rtmr2: string
   readonly rtmr3: string
   readonly reportData: Bytes
-  /** The last two are in version 5 with body type 3 only. */
+  /** The last two exist only in version 5 with body type 3. */
   readonly teeTcbSvn2?: string
   readonly mrServiceTd?: string
 }
@@ -32,7 +32,7 @@ export type TdxQuoteClaims = {
 export type TdxPlatformClaims = TdxQuoteClaims & {
   readonly fmspc: string
   readonly pceId: string
-  /** Which machine: PPID and, where the platform has one, its instance id. */
+  /** Identifies the machine: PPID and, if the platform has one, its instance id. */
   readonly platformIds: readonly string[]
   readonly crls: { readonly root: CrlClaims; readonly pck: CrlClaims }
   readonly tcb: TcbClaims
@@ -40,7 +40,7 @@ export type TdxPlatformClaims = TdxQuoteClaims & {
 
 declare const authentic: unique symbol
 
-/** Only `authenticateTdx` makes these. */
+/** Created only by `authenticateTdx`. */
 export type TdxClaims = TdxPlatformClaims & { readonly [authentic]: true }
 
 export function readQuoteClaims(quote: TdxQuote): TdxQuoteClaims {

@@ -10,20 +10,17 @@ test.each<[string, (tcbInfo: TcbInfo, qeIdentity: QeIdentity) => void]>([
   ['TCB info of another type', (tcbInfo) => Object.assign(tcbInfo, { tcbType: 1 })],
   ['TCB info without levels', (tcbInfo) => Object.assign(tcbInfo, { tcbLevels: [] })],
   ['a level of 15 components', (tcbInfo) => tcbInfo.tcbLevels[0]!.tcb && dropComponent(tcbInfo)],
-  [
-    'a status nobody knows',
-    (tcbInfo) => Object.assign(tcbInfo.tcbLevels[0]!, { tcbStatus: 'Fine' }),
-  ],
-  ['a member nobody knows', (tcbInfo) => Object.assign(tcbInfo, { exception: true })],
+  ['an unknown status', (tcbInfo) => Object.assign(tcbInfo.tcbLevels[0]!, { tcbStatus: 'Fine' })],
+  ['an unknown member', (tcbInfo) => Object.assign(tcbInfo, { exception: true })],
   ['a FMSPC of 5 bytes', (tcbInfo) => Object.assign(tcbInfo, { fmspc: '90c06f0000' })],
   ['an identity of another enclave', (_, qe) => Object.assign(qe, { id: 'QE' })],
   ['an identity of version 1', (_, qe) => Object.assign(qe, { version: 1 })],
   ['a mask of 3 bytes', (_, qe) => Object.assign(qe, { miscselectMask: 'FFFFFF' })],
-])('%s is malformed collateral, also where it is well signed', async (_, edit) => {
+])('%s is malformed collateral, even if properly signed', async (_, edit) => {
   expect(await evaluate(intel, {}, edit)).toMatchObject({ code: 'collateral_malformed' })
 })
 
-test('collateral past its window or before it is stale', async () => {
+test('collateral outside its validity window is stale', async () => {
   const late = { nextUpdate: '2026-01-01T11:59:59Z' }
   const early = { issueDate: '2026-01-01T12:00:01Z' }
   for (const window of [late, early]) {
@@ -45,7 +42,7 @@ test('collateral past its window or before it is stale', async () => {
   expect(edges.tcb?.status).toBe('UpToDate')
 })
 
-test('the signature is over the text as it came: spaces that JSON ignores break it', async () => {
+test('the signature covers the exact text: even white space that JSON ignores breaks it', async () => {
   const collateral = await intel.makeCollateral()
   for (const name of ['tcb_info', 'qe_identity'] as const) {
     const respaced = collateral[name].replace('":', '": ')
@@ -55,7 +52,7 @@ test('the signature is over the text as it came: spaces that JSON ignores break 
   }
 })
 
-test('the two documents cannot stand in for each other', async () => {
+test('the two documents cannot replace each other', async () => {
   const collateral = await intel.makeCollateral()
   const swapped = {
     ...collateral,

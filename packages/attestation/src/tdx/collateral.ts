@@ -1,4 +1,4 @@
-/** Verifies the two documents Intel signs, TCB info and QE identity, before anything reads them. */
+/** Verifies the two documents Intel signs, TCB info and QE identity, before they are used. */
 import { type Bytes, parseHex, utf8 } from '../bytes.ts'
 import type { AuthenticityContext, TdxCollateral } from '../evidence.ts'
 import type { Transcript } from '../verdict.ts'
@@ -18,7 +18,7 @@ export const ecdsaP256 = { kind: 'ecdsa', hash: 'SHA-256', encoding: 'raw' } as 
 
 export type VerifiedCollateral = { readonly tcbInfo: TcbInfo; readonly qeIdentity: QeIdentity }
 
-/** What is not there is refused under its own name, before any of the rest is looked at. */
+/** Missing parts are refused by name, before any of the rest is examined. */
 export function requireCollateral(collateral: TdxCollateral, transcript: Transcript): void {
   const needed = [
     'tcb_info',
@@ -88,7 +88,7 @@ async function verifyDocument<T extends Dated>(
   )
   const [signer] = await verifyIssuerChain(certificates, 2, context, transcript, `${id}/chain`)
   requireUnlisted(rootCrl, signer, transcript, `${id}/signer-revocation`)
-  // The very bytes Intel signed: parsing and formatting again could give others.
+  // The exact bytes Intel signed: parsing and formatting again could yield different ones.
   const bytes = utf8(document.text)
   const signature = parseHex(document.signatureHex.toLowerCase())
   transcript.require(

@@ -1,4 +1,4 @@
-/** Takes the certificates of one of Intel's chains and verifies them, leaf first, to the pinned root. */
+/** Verifies one of Intel's certificate chains, leaf first, up to the pinned root. */
 import { type Bytes, equalBytes } from '../bytes.ts'
 import { DerReader, tags } from '../der/der-reader.ts'
 import type { AuthenticityContext } from '../evidence.ts'
@@ -6,7 +6,7 @@ import type { Transcript } from '../verdict.ts'
 import { type Certificate, parseCertificate, parsePem } from '../x509/certificate.ts'
 import { verifyChain } from '../x509/chain.ts'
 
-/** PEM, as quotes and Intel's service have it; or DER one after another, as Intel's sample has it. */
+/** PEM, as in quotes and from Intel's service; or concatenated DER, as in Intel's sample. */
 export function parseIssuerChain(bytes: Bytes): Certificate[] {
   if (bytes[0] !== tags.sequence) {
     return parsePem(new TextDecoder().decode(bytes)).map(parseCertificate)
@@ -25,7 +25,7 @@ type IssuerChain = {
 
 /**
  * Verifies that `certificates` are a chain of exactly `length` to Intel's root, and returns it leaf
- * first. The length tells the chains apart: the root signs CAs and the TCB signer, and only a CA
+ * first. The length distinguishes the chains: the root signs CAs and the TCB signer, and only a CA
  * signs PCK certificates.
  */
 export async function verifyIssuerChain<Length extends keyof IssuerChain>(
@@ -50,10 +50,10 @@ export async function verifyIssuerChain<Length extends keyof IssuerChain>(
     'chain_mismatch',
     'the first certificate must not be an authority',
   )
-  return chain as unknown as IssuerChain[Length] // of that length, as required above
+  return chain as unknown as IssuerChain[Length] // the length was checked above
 }
 
-/** Starts at a certificate that is nobody's issuer and follows the names up; proves nothing. */
+/** Starts at a certificate that issued no other and follows the issuer names up; proves nothing. */
 function orderLeafFirst(certificates: readonly Certificate[]): readonly Certificate[] {
   const isIssuer = (candidate: Certificate): boolean =>
     certificates.some((other) => other !== candidate && equalBytes(other.issuer, candidate.subject))

@@ -28,7 +28,7 @@ test('the platform is read from the extension', () => {
   })
 })
 
-test('the machine is its PPID and its instance id; zeros are no identity', () => {
+test('the machine is identified by its PPID and its instance id; zeros are no identity', () => {
   const good = [tcb(...svns(16), pceSvn), pceId, fmspc]
   const identity = (arc: string, fill: number) =>
     member(arc, octetString(new Uint8Array(16).fill(fill)))

@@ -1,4 +1,4 @@
-/** Reads Intel's extension of a PCK certificate: which platform this is, and how far it is patched. */
+/** Reads Intel's extension of a PCK certificate: which platform this is, and its patch level. */
 
 import { type Bytes, formatHex, isZero } from '../bytes.ts'
 import { type DerReader, parseDer, tags } from '../der/der-reader.ts'
@@ -7,12 +7,12 @@ import type { Certificate } from '../x509/certificate.ts'
 import type { PlatformTcb } from './tcb.ts'
 
 export type PckPlatform = PlatformTcb & {
-  /** Family, model, stepping, platform type, custom SKU: what a TCB info is made for. */
+  /** Family, model, stepping, platform type, custom SKU: what a TCB info applies to. */
   readonly fmspc: Bytes
   readonly pceId: Bytes
-  /** 16 bytes that belong to this processor. */
+  /** 16 bytes that identify this processor. */
   readonly ppid: Bytes | undefined
-  /** 16 bytes of a platform with several packages, made anew where these change. */
+  /** 16 bytes of a platform with several packages, regenerated when these change. */
   readonly platformInstanceId: Bytes | undefined
 }
 
@@ -25,7 +25,7 @@ const fmspcOid = `${sgxExtensionOid}.4`
 const pceSvnOid = `${tcbOid}.17`
 const componentCount = 16
 
-/** Refuses a certificate without the extension: such a one is not a platform's. */
+/** Refuses a certificate without the extension: it does not belong to a platform. */
 export function readPckPlatform(certificate: Certificate): PckPlatform {
   const extension = certificate.extensions.get(sgxExtensionOid)
   if (extension === undefined) refuse('has no SGX extension')
@@ -45,7 +45,7 @@ export function readPckPlatform(certificate: Certificate): PckPlatform {
   }
 }
 
-/** Zeros say that there is none: they would be the identity of everyone. */
+/** Zeros mean that there is none: they would identify every machine. */
 function parseIdentity(
   members: ReadonlyMap<string, Bytes>,
   oid: string,

@@ -27,7 +27,7 @@ const refusal = (bytes: Uint8Array) => {
   return undefined
 }
 
-test('every field of a version 4 quote stands at its offset', () => {
+test('every field of a version 4 quote is at its offset', () => {
   const { report, ...rest } = parseQuote(quote)
   expect(rest.version).toBe(4)
   expect(rest.signedPart).toEqual(quote.subarray(0, 48 + 584))
@@ -60,13 +60,13 @@ test('a version 5 quote has its body type and size under the signature', async (
   expect(newBody.report.mrServiceTd).toEqual(new Uint8Array(48))
 })
 
-test('bytes after the stated length are counted and not read', () => {
+test('bytes after the stated length are counted but not parsed', () => {
   const padded = parseQuote(concatBytes(quote, Uint8Array.of(1, 2, 3)))
   expect(padded.trailingBytes).toBe(3)
   expect({ ...padded, trailingBytes: 0 }).toEqual(parseQuote(quote))
 })
 
-test('a quote cut off anywhere is malformed', () => {
+test('a quote truncated anywhere is malformed', () => {
   for (let length = 0; length < quote.length; length += 1) {
     expect(refusal(quote.subarray(0, length))).toMatchObject({ code: 'evidence_malformed' })
   }
@@ -84,7 +84,7 @@ test.each([
   expect(refusal(patched(quote, offset, ...values))).toMatchObject({ code: 'evidence_unsupported' })
 })
 
-test('a version of the future is not supported, although it has the form of version 5', async () => {
+test('a future version is not supported, even in the form of version 5', async () => {
   const bytes = await intel.makeQuote({ version: 5, bodyType: 3 })
   expect(refusal(patched(bytes, 0, 6))).toMatchObject({ code: 'evidence_unsupported' })
 })
@@ -109,6 +109,6 @@ test('a length that leaves bytes unaccounted for is malformed', () => {
   })
 })
 
-test('a quote far beyond any real size is refused unread', () => {
+test('a quote far beyond any real size is refused without parsing', () => {
   expect(refusal(new Uint8Array(64 * 1024 + 1))).toMatchObject({ code: 'evidence_malformed' })
 })

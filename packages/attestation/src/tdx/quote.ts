@@ -2,7 +2,7 @@
 import { type Bytes, formatHex } from '../bytes.ts'
 import { AttestationError } from '../verdict.ts'
 
-/** The TD report a quote vouches for; byte strings are raw and in the order of the wire. */
+/** The TD report that a quote attests; byte strings are raw, in wire order. */
 export type TdReport = {
   readonly teeTcbSvn: Bytes
   readonly mrSeam: Bytes
@@ -16,9 +16,9 @@ export type TdReport = {
   readonly mrOwnerConfig: Bytes
   readonly rtmrs: readonly [Bytes, Bytes, Bytes, Bytes]
   readonly reportData: Bytes
-  /** Body type 3 only: the module's SVNs now, after updates that kept the TD running. */
+  /** Body type 3 only: the module's current SVNs, after updates that kept the TD running. */
   readonly teeTcbSvn2?: Bytes
-  /** Body type 3 only: the service TDs bound to this one; zero where there are none. */
+  /** Body type 3 only: the service TDs bound to this one; zero if there are none. */
   readonly mrServiceTd?: Bytes
 }
 
@@ -47,13 +47,13 @@ export type TdxQuote = {
   readonly qeReport: QeReport
   readonly qeReportSignature: Bytes
   readonly qeAuthData: Bytes
-  /** The PCK certificate chain, as it stands in the quote. */
+  /** The PCK certificate chain, as embedded in the quote. */
   readonly certificateChain: Bytes
-  /** How many bytes followed the quote; they carry no meaning and nothing reads them. */
+  /** How many bytes followed the quote; they have no meaning and are not parsed. */
   readonly trailingBytes: number
 }
 
-/** Buffers in use reach 8000 bytes; a quote beyond this is not one. */
+/** Buffers in use are up to 8000 bytes; anything beyond this is not a quote. */
 const maxQuoteBytes = 64 * 1024
 const ecdsaP256 = 2
 const teeSgx = 0
@@ -159,7 +159,7 @@ function readQeReport(bytes: Bytes): QeReport {
   }
 }
 
-/** A certification block fills what contains it: a byte left over would be a byte unaccounted for. */
+/** Certification data must fill its container: every byte must be accounted for. */
 function readCertification(reader: Reader, expected: number): Reader {
   const type = reader.uint16('certification type')
   if (type !== expected) unsupported(`certification data type ${type}, expected ${expected}`)

@@ -5,36 +5,36 @@ import { type TcbStatus, tcbStatuses } from './tcb-status.ts'
 
 /**
  * Values that belong together: firmware (MRTD), its configuration (RTMR0), boot loader and kernel
- * (RTMR1), command line and initial disk (RTMR2), and what software adds at run time (RTMR3).
+ * (RTMR1), command line and initrd (RTMR2), and what software adds at run time (RTMR3).
  */
 export type TdxMeasurements = {
   readonly mrTd: string
   readonly rtmr0: string
   readonly rtmr1: string
   readonly rtmr2: string
-  /** Absent: not compared. */
+  /** If absent, not compared. */
   readonly rtmr3?: string
 }
 
 export type TdxRule = {
   /** One entry must match in full. */
   readonly measurements: readonly TdxMeasurements[]
-  /** Beside UpToDate; Revoked cannot be listed. */
+  /** In addition to UpToDate; Revoked cannot be listed. */
   readonly acceptedTcbStatuses: readonly TcbStatus[]
-  /** Refuses TCB info and QE identity older than this of Intel's TCB recoveries. */
+  /** Refuses TCB info and QE identity older than this one of Intel's TCB recoveries. */
   readonly minTcbEvaluationDataNumber?: number
   readonly tdAttributes: string
   readonly xfam: string
-  /** The accepted builds of the TDX module. Absent: any that Intel signed and TCB info judges. */
+  /** The accepted builds of the TDX module. If absent, any that Intel signed and TCB info evaluates. */
   readonly mrSeam?: readonly string[]
   readonly mrConfigId?: string
   readonly mrOwner?: string
   readonly mrOwnerConfig?: string
-  /** Absent: there must be no service TD at all. */
+  /** If absent, there must be no service TD at all. */
   readonly mrServiceTd?: string
-  /** Hex, 16 bytes each: PPIDs or platform instance ids of the machines. Absent: every genuine one. */
+  /** Hex, 16 bytes each: PPIDs or platform instance ids of the machines. If absent, every genuine one. */
   readonly platformIds?: readonly string[]
-  /** What the lists of Intel's root and of the PCK authority must be. */
+  /** Requirements on the revocation lists of Intel's root and of the PCK CA. */
   readonly rootCrl?: CrlRule
   readonly pckCrl?: CrlRule
 }
@@ -43,7 +43,7 @@ const acceptable = tcbStatuses.filter((status) => status !== 'UpToDate' && statu
 const registerBytes = 48
 const flagBytes = 8
 
-/** Reads a rule from a manifest; refuses in the manifest's own codes. */
+/** Parses a rule from a manifest; refuses with the manifest's own codes. */
 export function readTdxRule(fields: Fields): TdxRule {
   const register = (name: string): string => fields.hex(name, registerBytes)
   return {

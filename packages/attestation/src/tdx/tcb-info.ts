@@ -1,10 +1,10 @@
-/** Reads Intel's TCB info for TDX and its QE identity (PCS API, version 4), strictly. */
+/** Parses Intel's TCB info for TDX and its QE identity (PCS API, version 4), strictly. */
 import { type Bytes, parseHex } from '../bytes.ts'
 import { type FieldCodes, Fields } from '../fields.ts'
 import { parseJson } from '../strict-json.ts'
 import { type TcbStatus, tcbStatuses } from './tcb-status.ts'
 
-/** Both documents say when they were made and until when they hold. */
+/** Both documents state when they were issued and until when they are valid. */
 export type Dated = { readonly issueDate: Date; readonly nextUpdate: Date }
 
 export type LevelVerdict = {
@@ -14,7 +14,7 @@ export type LevelVerdict = {
 }
 
 export type PlatformLevel = LevelVerdict & {
-  /** 16 each: a component of the platform must be at least as high. */
+  /** 16 each: a platform's component must be at least as high. */
   readonly sgxComponents: readonly number[]
   readonly tdxComponents: readonly number[]
   readonly pceSvn: number
@@ -50,7 +50,7 @@ export type QeIdentity = Dated & {
   readonly levels: readonly IsvLevel[]
 }
 
-// A member we do not know may be a rule we would not apply, as the module identities once were.
+// An unknown member may be a rule that we would fail to apply, as the module identities once were.
 const codes: FieldCodes = {
   malformed: 'collateral_malformed',
   unknown: 'collateral_malformed',
@@ -65,7 +65,7 @@ export function parseTcbInfo(bytes: Uint8Array): TcbInfo {
   return parseDocument(bytes, 'tcbInfo', (fields) => {
     fields.choice('id', ['TDX'])
     fields.integer('version', { min: 3, max: 3 })
-    // Type 0 is the only one defined: all components are compared one by one.
+    // Only type 0 is defined: all components are compared one by one.
     fields.integer('tcbType', { min: 0, max: 0 })
     return {
       ...readDates(fields),
@@ -164,7 +164,7 @@ function readMasked(fields: Fields, name: string, length: number): MaskedValue {
   return { value: readHex(fields, name, length), mask: readHex(fields, `${name}Mask`, length) }
 }
 
-/** Intel writes hex in either case, sometimes both in one document. */
+/** Intel writes hex in either case, sometimes mixed in one document. */
 function readHex(fields: Fields, name: string, length: number): Bytes {
   const bytes = parseHex(fields.text(name).toLowerCase())
   if (bytes?.length !== length) return fields.refuse(name, `expected ${length} bytes in hex`)

@@ -1,14 +1,14 @@
 import { expect, test } from 'bun:test'
 import { tcbStatuses, worstStatus } from './tcb-status.ts'
 
-test('one bad part makes the whole bad, whichever part it is', () => {
+test('any bad part makes the overall status bad', () => {
   expect(worstStatus(['UpToDate', 'UpToDate', 'UpToDate'])).toBe('UpToDate')
   expect(worstStatus(['OutOfDate', 'UpToDate', 'UpToDate'])).toBe('OutOfDate')
   expect(worstStatus(['UpToDate', 'OutOfDate', 'UpToDate'])).toBe('OutOfDate')
   expect(worstStatus(['UpToDate', 'UpToDate', 'Revoked'])).toBe('Revoked')
 })
 
-test('the whole is never better than any part, in any order', () => {
+test('the overall status is never better than any part, in any order', () => {
   const rank = (status: (typeof tcbStatuses)[number]) => tcbStatuses.indexOf(status)
   for (const left of tcbStatuses) {
     for (const right of tcbStatuses) {
@@ -20,7 +20,7 @@ test('the whole is never better than any part, in any order', () => {
   }
 })
 
-test('different faults of two parts are both told', () => {
+test('different faults of two parts are both reported', () => {
   expect(worstStatus(['ConfigurationNeeded', 'OutOfDate'])).toBe('OutOfDateConfigurationNeeded')
   expect(worstStatus(['ConfigurationNeeded', 'SWHardeningNeeded'])).toBe(
     'ConfigurationAndSWHardeningNeeded',

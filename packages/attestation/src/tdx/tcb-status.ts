@@ -1,4 +1,4 @@
-/** Intel's words for the state of a TCB, and how the states of several parts make one. */
+/** Intel's names for the state of a TCB, and how the states of several parts combine. */
 
 /** From the PCS API, version 4; ordered from best to worst. */
 export const tcbStatuses = [
@@ -21,8 +21,8 @@ type Faults = {
 }
 
 /**
- * The status that has every fault of every part. It is never better than the worst of them; it is
- * worse where two parts have different faults, since "OutOfDate" alone would hide the other.
+ * The status that combines the faults of all parts. It is never better than the worst of them; it
+ * is worse if two parts have different faults, since "OutOfDate" alone would hide the other.
  */
 export function worstStatus(statuses: readonly TcbStatus[]): TcbStatus {
   const faults = statuses.map(faultsOf)

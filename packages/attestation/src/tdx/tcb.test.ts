@@ -9,7 +9,7 @@ const svn = (...values: number[]) => Uint8Array.from({ length: 16 }, (_, i) => v
 const component = (index: number, value: number) =>
   testMachine.components.map((current, i) => (i === index ? value : current))
 
-test('the first level reached decides, and its advisories are told', async () => {
+test('the first level reached decides, and its advisories are reported', async () => {
   const { tcb } = await evaluate(intel, { pceSvn: 12 })
   expect(tcb).toMatchObject({
     status: 'OutOfDate',
@@ -36,17 +36,17 @@ test('PCESVN below every level is refused', async () => {
   expect(await evaluate(intel, { pceSvn: 4 })).toMatchObject({ code: 'tcb_too_old' })
 })
 
-test('TEE_TCB_SVN counts from index 2 on where the module has its own identity', async () => {
+test('TEE_TCB_SVN counts from index 2 on if the module has its own identity', async () => {
   expect((await evaluate(intel, { teeTcbSvn: svn(6, 1, 2) })).tcb?.status).toBe('OutOfDate')
   expect((await evaluate(intel, { teeTcbSvn: svn(6, 1, 1) })).code).toBe('tcb_too_old')
-  // Index 0 is the module's minor version there, not a component to compare with the platform's.
+  // Index 0 is the module's minor version here, not a component to compare with the platform's.
   const raised = await evaluate(intel, {}, (tcbInfo) => {
     for (const level of tcbInfo.tcbLevels) Object.assign(level.tcb, withFirst(level.tcb, 200))
   })
   expect(raised.tcb?.status).toBe('UpToDate')
 })
 
-test('a first-generation module is judged by all of TEE_TCB_SVN and by the module signer', async () => {
+test('a first-generation module is evaluated by all of TEE_TCB_SVN and by its signer', async () => {
   expect((await evaluate(intel, { teeTcbSvn: svn(5, 0, 3) })).tcb).toMatchObject({
     status: 'UpToDate',
     moduleStatus: undefined,
@@ -128,7 +128,7 @@ test.each<[string, Partial<TdxMachine>, string, string]>([
   expect(await evaluate(intel, machine)).toMatchObject({ code, last })
 })
 
-test('an old QE makes the whole out of date, and a bit outside the mask changes nothing', async () => {
+test('an old QE makes the overall status out of date, and a bit outside the mask changes nothing', async () => {
   expect((await evaluate(intel, { qeIsvSvn: 3 })).tcb).toMatchObject({
     status: 'OutOfDate',
     qeStatus: 'OutOfDate',

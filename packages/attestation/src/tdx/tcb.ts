@@ -1,4 +1,4 @@
-/** Decides the TCB status of a TDX platform: its CPU and firmware, its TDX module, its QE. */
+/** Evaluates the TCB status of a TDX platform: its CPU and firmware, its TDX module, its QE. */
 import { type Bytes, equalBytes, formatHex } from '../bytes.ts'
 import type { Transcript } from '../verdict.ts'
 import type { QeReport, TdReport } from './quote.ts'
@@ -21,15 +21,15 @@ export type PlatformTcb = {
 }
 
 export type TcbClaims = {
-  /** Has the faults of all three parts. */
+  /** Combines the faults of all three parts. */
   readonly status: TcbStatus
   readonly platformStatus: TcbStatus
   /** Undefined for a first-generation module, whose SVNs are part of the platform level. */
   readonly moduleStatus: TcbStatus | undefined
   readonly qeStatus: TcbStatus
-  /** Of the platform's level: security fixes up to this day are in. */
+  /** Of the platform's level: it includes security fixes up to this day. */
   readonly tcbDate: Date
-  /** Which of Intel's TCB recoveries judged: the prover picks the documents, so a rule bounds both. */
+  /** Which of Intel's TCB recoveries applies: the prover picks the documents, so a rule bounds both. */
   readonly evaluationDataNumber: number
   readonly qeEvaluationDataNumber: number
   readonly advisoryIds: readonly string[]
@@ -69,7 +69,7 @@ export function evaluateTcb(
   }
 }
 
-/** The quoting enclave must be Intel's, and its version one that Intel has judged. */
+/** The quoting enclave must be Intel's, in a version that Intel has evaluated. */
 function evaluateQe(qe: QeReport, identity: QeIdentity, transcript: Transcript): LevelVerdict {
   transcript.require(
     equalBytes(qe.mrSigner, identity.mrSigner),
@@ -96,7 +96,7 @@ function evaluateQe(qe: QeReport, identity: QeIdentity, transcript: Transcript):
   return level
 }
 
-/** TEE_TCB_SVN[1] is the major version of the TDX module; from 1 on, modules are judged apart. */
+/** TEE_TCB_SVN[1] is the major version of the TDX module; from 1 on, modules are evaluated separately. */
 function evaluateModule(
   report: TdReport,
   tcbInfo: TcbInfo,
@@ -144,7 +144,7 @@ function evaluatePlatform(
   transcript: Transcript,
 ): LevelVerdict {
   const svns = [...report.teeTcbSvn]
-  // The first two are the module's version, which its own identity judges from version 1 on.
+  // The first two are the module's version, which its own identity covers from version 1 on.
   const from = (svns[1] ?? 0) > 0 ? 2 : 0
   const reaches = (level: PlatformLevel): boolean =>
     allAtLeast(platform.components, level.sgxComponents, 0) &&
@@ -160,7 +160,7 @@ function evaluatePlatform(
   return level
 }
 
-/** Levels stand from newest to oldest; the first one reached is the platform's. */
+/** Levels are sorted from newest to oldest; the first one reached is the platform's. */
 function firstLevel(levels: readonly IsvLevel[], isvSvn: number): IsvLevel | undefined {
   return levels.find((level) => isvSvn >= level.isvSvn)
 }

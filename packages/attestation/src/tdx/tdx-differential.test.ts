@@ -23,7 +23,7 @@ function flipped(bytes: Uint8Array, offset: number, bit: number): Uint8Array {
   return copy
 }
 
-/** Why the two may differ on a bit at this offset of the quote; undefined where they may not. */
+/** Why the two may differ on a bit at this offset of the quote; undefined if they may not. */
 function explain(quote: Uint8Array, offset: number, [our, their]: [Verdict, Verdict]) {
   const { signedPart, certificateChain, trailingBytes } = parseQuote(quote)
   const chainEnd = quote.length - trailingBytes
@@ -104,7 +104,7 @@ describe('on real quotes', () => {
   })
 
   test.each(['pck_crl', 'root_ca_crl'] as const)(
-    'they take a %s that is empty, garbage or badly signed; we refuse it',
+    'they accept a %s that is empty, garbage or badly signed; we refuse it',
     async (list) => {
       const [path, name, time] = valid[0]
       const [quote, at] = [readTdxQuote(path), new Date(time)]
@@ -153,12 +153,12 @@ describe('on quotes of our own under our own root', () => {
     ['a QE of another product', { qeIsvProdId: 1 }, 'refused'],
     ['another FMSPC', { fmspc: Uint8Array.of(1, 2, 3, 4, 5, 6) }, 'refused'],
     ['no SGX extension', { withoutExtension: true }, 'refused'],
-  ])('both say the same of %s', async (_, machine, verdict) => {
+  ])('both agree on %s', async (_, machine, verdict) => {
     expect(await compare(machine)).toEqual({ ours: verdict, theirs: verdict })
   })
 
   test.each<[string, Partial<TdxMachine>, Verdict, Verdict]>([
-    // They judge no module identity at all.
+    // They do not evaluate module identities at all.
     ['an old TDX module', { teeTcbSvn: svn(5, 1, 3) }, 'OutOfDate', 'UpToDate'],
     ['a module without identity', { teeTcbSvn: svn(6, 3, 3) }, 'refused', 'UpToDate'],
     [
@@ -176,7 +176,7 @@ describe('on quotes of our own under our own root', () => {
       'refused',
       'UpToDate',
     ],
-    // They demand these for every TD; for us they are the manifest's to pin (td_attributes, service TD).
+    // They require these for every TD; for us, the manifest decides (td_attributes, service TD).
     ['SEPT_VE_DISABLE off', { tdAttributes: new Uint8Array(8) }, 'UpToDate', 'refused'],
     [
       'a service TD',
@@ -188,7 +188,7 @@ describe('on quotes of our own under our own root', () => {
     expect(await compare(machine)).toEqual({ ours: our, theirs: their })
   })
 
-  test("they compare the module's own version with the platform level, where Intel skips it", async () => {
+  test("they compare the module's own version with the platform level, which Intel skips", async () => {
     const tcbInfo = testTcbInfo()
     Object.assign(tcbInfo.tdxModuleIdentities[0]!.tcbLevels[0]!, { tcb: { isvsvn: 2 } })
     const collateral = await intel.makeCollateral(tcbInfo)
@@ -196,7 +196,7 @@ describe('on quotes of our own under our own root', () => {
     expect(verdicts).toEqual({ ours: 'UpToDate', theirs: 'refused' })
   })
 
-  test('they take lists past their window; we refuse them', async () => {
+  test('they accept lists past their window; we refuse them', async () => {
     const nextUpdate = new Date(testNow.getTime() - 1000)
     const pck_crl = formatBase64(await issueCrl({ issuer: intel.ca, nextUpdate }))
     expect(await compare({}, { pck_crl })).toEqual({ ours: 'refused', theirs: 'UpToDate' })
@@ -208,7 +208,7 @@ describe('on quotes of our own under our own root', () => {
     expect(await compare({}, { pck_crl })).toEqual({ ours: 'refused', theirs: 'refused' })
   })
 
-  test('they take TCB info of another type, and members nobody knows; we refuse both', async () => {
+  test('they accept TCB info of another type, and unknown members; we refuse both', async () => {
     for (const change of [{ tcbType: 1 }, { exception: true }]) {
       const collateral = await intel.makeCollateral({ ...testTcbInfo(), ...change })
       expect(await compare({}, collateral)).toEqual({ ours: 'refused', theirs: 'UpToDate' })

@@ -13,7 +13,7 @@ import type { TdxRule } from './rule.ts'
 // `scripts/mutate-tdx.ts` flips every bit; here every 211th.
 const every = 211
 
-test('no bit of evidence changes without a typed refusal, but those that are justified', async () => {
+test('no bit of evidence changes without a typed refusal, except justified ones', async () => {
   const intel = await makeTestIntel()
   const evidence = await intel.attest({ trailing: new Uint8Array(70) })
   const report = await mutateTdx(evidence, intel.context, every)
@@ -64,7 +64,7 @@ test('no bit of a rule changes without a typed refusal', async () => {
 })
 
 describe('on a real quote', () => {
-  test('no bit changes without a typed refusal, but those that are justified', async () => {
+  test('no bit changes without a typed refusal, except justified ones', async () => {
     const quote = formatBase64(readTdxQuote('phala/tdx_quote'))
     const evidence = { kind: 'tdx', quote, collateral: readPhalaCollateral('tdx_quote') } as const
     const revocation = { allowUnknown: false, revokedGraceHours: 0 }

@@ -127,7 +127,7 @@ describe('real TDX evidence', () => {
     expect(await run('coco/tdx_quote_6.dat', other, in90c06f)).toMatchObject(mismatch)
   })
 
-  test("a root with Intel's name and another key is refused; pinned, it is passed", async () => {
+  test("a root with Intel's name and another key is refused; if pinned, it passes", async () => {
     const path = 'intel-qvl-sample/quote.dat'
     const at = '2022-01-01T00:00:00Z'
     expect(await run(path, noCollateral, at)).toMatchObject({
@@ -182,7 +182,7 @@ describe('real TDX evidence', () => {
   })
 })
 
-/** Levels alone: no issuer chain or no list of the time was published with these documents. */
+/** Levels only: no issuer chain or no list of the time was published with these documents. */
 function judge(quotePath: string, tcbInfoPath: string) {
   const quote = parseQuote(readTdxQuote(quotePath))
   const [pck] = parseIssuerChain(quote.certificateChain)
@@ -207,7 +207,7 @@ describe('real TCB levels', () => {
     expect(judge(path, 'teekit/tcbInfo-tdx-50806f000000.json')().status).toBe('OutOfDate')
   })
 
-  test('by the TCB info of 2026 the lab machine has an old module, too', () => {
+  test('by the TCB info of 2026 the lab machine has an old module too', () => {
     const quote = parseQuote(readTdxQuote('coco/tdx_quote_5.dat'))
     const tcbInfo = parseTcbInfo(
       utf8(splitSigned('google/sample_tcbinfo_response_v5', 'tcbInfo').text),

@@ -1,10 +1,10 @@
-/** Flips bits of evidence one at a time and counts the verdicts: every flip is refused, or justified. */
+/** Flips bits of evidence one at a time and counts the verdicts: every flip must be refused or justified. */
 import { AttestationError } from '../verdict.ts'
 
 export type Part<Name extends string> = {
   readonly name: Name
   readonly bytes: Uint8Array
-  /** Says why this bit may change without a refusal; undefined where it may not. */
+  /** Returns why this bit may change without a refusal; undefined if it may not. */
   readonly justify?: (offset: number, bit: number) => string | undefined
 }
 
@@ -15,13 +15,13 @@ export type FlipReport = {
   readonly codes: Map<string, number>
   /** Accepted flips by their justification. */
   readonly justified: Map<string, number>
-  /** Accepted without justification, or failed with something else than a typed refusal. */
+  /** Accepted without justification, or failed with anything but a typed refusal. */
   readonly survivors: string[]
 }
 
 /**
  * Verifies with each chosen bit flipped. `every` is the distance between chosen bits: 1 is all of
- * them; a prime walks through all eight positions in a byte.
+ * them; a prime covers all eight bit positions of a byte.
  */
 export async function flipBits<Name extends string>(
   parts: readonly Part<Name>[],

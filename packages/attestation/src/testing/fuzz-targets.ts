@@ -1,4 +1,4 @@
-/** Every parser of the package with good inputs of its own making, for the fuzzer. */
+/** Every parser of the package with valid seeds, for the fuzzer. */
 import { formatAttestation, parseAttestation } from '../attestation-response.ts'
 import { formatEvidenceBundle, parseEvidenceBundle } from '../bundle/bundle.ts'
 import { formatBase64, parseBase64, utf8 } from '../bytes.ts'

@@ -1,13 +1,13 @@
-/** Feeds damaged inputs to parsers: each must be read or refused with a typed error, and soon. */
+/** Feeds damaged inputs to parsers: each must be accepted or refused with a typed error, quickly. */
 import { AttestationError } from '../verdict.ts'
 import { mutateInput, seededRandom } from './mutate-input.ts'
 
 export type FuzzTarget = {
   readonly name: string
-  /** Good inputs, which must be accepted as they are. */
+  /** Valid inputs, which must be accepted unmodified. */
   readonly seeds: readonly Uint8Array[]
   readonly parse: (bytes: Uint8Array<ArrayBuffer>) => unknown
-  /** Part of the inputs this target gets, where it costs more than others; 1 by default. */
+  /** The share of inputs for this target, if it is slower than others; 1 by default. */
   readonly share?: number
 }
 
@@ -24,11 +24,11 @@ export type FuzzResult = {
 export type FuzzReport = {
   readonly results: readonly FuzzResult[]
   readonly inputs: number
-  /** Growth of the resident set over the run, at its largest. */
+  /** The largest growth of the resident set during the run. */
   readonly grownMegabytes: number
 }
 
-/** Throws at the first input that crashes or takes too long; the message has the input. */
+/** Throws at the first input that crashes or takes too long; the message contains the input. */
 export async function fuzz(
   targets: readonly FuzzTarget[],
   limits: FuzzLimits,
@@ -52,7 +52,7 @@ async function fuzzOne(
   { inputs, seed, maxMs }: FuzzLimits,
   memory: Memory,
 ): Promise<FuzzResult> {
-  // A seed that is refused would make the run a test of one refusal.
+  // A seed that is refused would turn the run into a test of one refusal.
   for (const good of target.seeds) await target.parse(new Uint8Array(good))
   const random = seededRandom(seed)
   let accepted = 0
@@ -62,7 +62,7 @@ async function fuzzOne(
     const first = await attempt(target, input)
     if (first.accepted) accepted++
     if (first.elapsedMs > slowestMs) {
-      // Another program may have had the processor: what is slow is slow a second time.
+      // Another program may have had the processor: slow inputs are slow a second time.
       const second = await attempt(target, input)
       const elapsedMs = Math.min(first.elapsedMs, second.elapsedMs)
       if (elapsedMs > maxMs) fail(target, input, `took ${elapsedMs.toFixed(0)} ms`)
@@ -108,7 +108,7 @@ function fail(target: FuzzTarget, input: Uint8Array, what: string): never {
   throw new Error(`${target.name}: ${what} on ${input.length} bytes, base64 ${text}`)
 }
 
-/** For people: one line per target, then the sums. */
+/** For people: one line per target, then the totals. */
 export function formatFuzzReport(report: FuzzReport): string {
   const lines = report.results.map(
     ({ name, inputs, accepted, slowestMs }) =>

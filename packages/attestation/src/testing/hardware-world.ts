@@ -30,9 +30,9 @@ export type HardwareRequest = {
   readonly cpu?: 'snp' | 'tdx'
   /** Which of the test GPUs are in the machine, by number. */
   readonly gpus?: readonly number[]
-  /** What the GPUs sign in place of the nonce that binds them. */
+  /** What the GPUs sign instead of the nonce that binds them. */
   readonly gpuNonce?: Uint8Array
-  /** Fields of the GPUs' reports in place of their own of the same type. */
+  /** Fields of the GPUs' reports, replacing their own of the same type. */
   readonly opaque?: readonly OpaquePart[]
   readonly draft?: Partial<ManifestDraft>
 }
@@ -44,9 +44,9 @@ export type HardwareWorld = {
   readonly draft: ManifestDraft
   readonly snpRule: JsonObject
   readonly tdxRule: JsonObject
-  /** Everything that `verifyWorker` takes, all of it good unless asked otherwise. */
   /** The serial number by which a rule lists a GPU. */
   readonly serialOf: (gpu: number) => string
+  /** All inputs of `verifyWorker`, valid unless requested otherwise. */
   readonly inputs: (request?: HardwareRequest) => Promise<VerifyWorkerInputs>
 }
 
@@ -163,7 +163,7 @@ const tdxRule: JsonObject = {
   devices,
 }
 
-/** Another device of the same vendor: own certificate, own key, own serial number. */
+/** Another device of the same vendor, with its own certificate, key and serial number. */
 async function secondGpu(first: NvidiaWorld): Promise<NvidiaWorld> {
   const above = first.deviceChain.slice(0, 3)
   const device = await certify(above[2]!, 'GH100 A01 GSP BROM', 0x0200, {

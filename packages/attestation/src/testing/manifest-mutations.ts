@@ -10,15 +10,15 @@ import { softwareWorld } from './software-world.ts'
 export type ManifestMutations = {
   changed: number
   refused: number
-  /** Accepted, because the field may be absent or says nothing about the machine. */
+  /** Accepted, because the field may be absent or does not affect the verdict. */
   readonly justified: string[]
   readonly survivors: string[]
 }
 
 export type Mutant = { readonly what: string; readonly document: JsonValue }
 
-// Whoever changes these changes what people see or how long a session lasts; the log, which signs
-// the whole document, is what refuses that (`mutateSoftware` flips every bit of it).
+// Changing these changes what people see or how long a session lasts; the log, which signs the
+// whole document, detects that (`mutateSoftware` flips every bit of it).
 const undecisive = [
   'issued_at',
   'serial',
@@ -31,7 +31,7 @@ const undecisive = [
 ]
 const optional = ['roles.proxyless', 'session_minutes', 'log_key', 'expires_at', 'revocation']
 
-/** Values that are valid in their place and other than the good ones. */
+/** Values that are valid for their field but differ from the good ones. */
 const otherValues: { readonly [path: string]: JsonValue } = {
   issued_at: '2026-02-01T00:00:00Z',
   expires_at: '2026-03-01T12:00:00Z',
@@ -66,7 +66,7 @@ export async function mutateForm(document: JsonValue): Promise<ManifestMutations
   return judge(structural, verify)
 }
 
-/** The document with one value changed to another, for every value in it. */
+/** The document with one value changed, once for each of its values. */
 export function changedValues(document: JsonValue): Mutant[] {
   const all = [...mutants(document, '', (value) => value)]
   return all.filter(({ what }) => what.endsWith(': another value'))
@@ -92,7 +92,8 @@ async function judge(
 
 function isJustified(what: string): boolean {
   const [path = '', change] = what.split(': ')
-  // Without a rule about devices there may be none: the machine is another, not a laxer one.
+  // Without a rule about devices there may be none: that describes a different machine, not a laxer
+  // rule.
   if (change === 'removed') return optional.includes(path) || /accept\[\d+\]\.devices$/.test(path)
   return (
     change === 'another value' && (undecisive.includes(path) || path.startsWith('roles.proxyless'))
@@ -135,6 +136,6 @@ function anotherValue(value: JsonValue): JsonValue {
   if (typeof value === 'number') return value + 1
   if (typeof value === 'boolean') return !value
   const text = String(value)
-  // The first character: of hex another digit, of a name another name.
+  // Changes the first character: another digit in hex, another name otherwise.
   return `${text.startsWith('0') ? '1' : '0'}${text.slice(1)}`
 }

@@ -1,4 +1,4 @@
-/** Damages byte strings at random and repeatably, as a fuzzer's inputs. */
+/** Damages byte strings randomly but reproducibly, as fuzzer inputs. */
 import { seededBits } from './seeded-bits.ts'
 
 export type Random = {
@@ -11,7 +11,7 @@ export function seededRandom(seed: number): Random {
   return { below: (limit) => next() % limit }
 }
 
-// What parsers stumble over: lengths at their limits, nesting, escapes, and the marks of formats.
+// Typical parser pitfalls: boundary lengths, nesting, escapes, and the formats' delimiters.
 const tokens: readonly Uint8Array[] = [
   ...[[0], [0xff], [0x7f, 0xff], [0x80], [0x80, 0, 0, 0], [0xff, 0xff, 0xff, 0xff]],
   ...[
@@ -40,7 +40,7 @@ const dictionary = [...tokens, ...words.map((word) => new TextEncoder().encode(w
 
 const maxInputBytes = 64 * 1024
 
-/** One to four changes to one of `seeds`; now and then noise alone. */
+/** One to four changes to one of `seeds`; occasionally pure noise. */
 export function mutateInput(seeds: readonly Uint8Array[], random: Random): Uint8Array<ArrayBuffer> {
   if (random.below(64) === 0) return noise(random.below(256), random)
   let bytes = new Uint8Array(seeds[random.below(seeds.length)] ?? [])

@@ -1,4 +1,4 @@
-/** Runs the NVIDIA verifier over evidence of one test vendor, whole or with one thing changed. */
+/** Runs the NVIDIA verifier over evidence of one test vendor, complete or with one change. */
 import { expect } from 'bun:test'
 import { rejection } from '../../../../test/rejection.ts'
 import { type Bytes, formatBase64 } from '../bytes.ts'
@@ -17,7 +17,7 @@ import { type RimParts, signRim, writeRim } from './rim-writer.ts'
 import { testNow } from './test-authority.ts'
 
 export const world = await makeNvidiaWorld()
-/** Of the same names and other keys. */
+/** With the same names and different keys. */
 export const otherWorld = await makeNvidiaWorld()
 export const good = await gpuEvidence(world)
 export const goodNonce: Bytes = new Uint8Array(32).fill(0x11)
@@ -63,7 +63,7 @@ export const withReport = async (change: Partial<GpuReport>): Promise<NvidiaGpuE
   report: formatBase64(await signReport(world, gpuReport(world, change))),
 })
 
-/** With one opaque field changed, or left out. */
+/** With one opaque field changed or omitted. */
 export function withOpaque(
   type: number,
   value: Uint8Array | undefined,

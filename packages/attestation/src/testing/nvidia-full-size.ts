@@ -1,4 +1,4 @@
-/** Collateral as large as a real GPU's: RIMs of 64 entries, OCSP answers by delegated responders. */
+/** Collateral as large as a real GPU's: RIMs of 64 entries, OCSP responses by delegated responders. */
 import { type Bytes, formatBase64 } from '../bytes.ts'
 import { objectIdentifier, sequence } from '../der/der-writer.ts'
 import type { NvidiaGpuEvidence } from '../evidence.ts'

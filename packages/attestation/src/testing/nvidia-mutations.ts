@@ -13,8 +13,8 @@ import { justifyPem } from './tdx-mutations.ts'
 type Name = 'report' | 'certificate_chain' | `rim ${number}` | `ocsp ${number}`
 
 /**
- * The evidence must be authentic as it is. Mutants of RIMs start after the report, which they do
- * not touch: the steps of the verifier are the same, and there are many of them.
+ * The evidence must be authentic unmodified. RIM mutants start after the report, which they do not
+ * touch: the verifier's steps are the same, and there are many mutants.
  */
 export async function mutateNvidia(
   evidence: NvidiaGpuEvidence,
@@ -35,10 +35,10 @@ export async function mutateNvidia(
 function partsOf(evidence: NvidiaGpuEvidence): Part<Name>[] {
   const pem = utf8(evidence.certificate_chain)
   return [
-    // A zero byte that ends the report may not become anything else, so that nothing is left out.
+    // A zero byte that terminates the report must not become anything else, so nothing is exempt.
     { name: 'report', bytes: parseBase64(evidence.report)! },
     { name: 'certificate_chain', bytes: pem, justify: justifyPem(pem) },
-    // The reader of RIMs has no room for changes: what is not signed must have one exact form.
+    // The RIM reader leaves no slack: what is not signed must have one exact form.
     ...evidence.rims.map(
       (rim, index): Part<Name> => ({ name: `rim ${index}`, bytes: parseBase64(rim)! }),
     ),
@@ -55,7 +55,7 @@ function replacePart(
 ): NvidiaGpuEvidence {
   if (name === 'report') return { ...evidence, report: formatBase64(mutant) }
   if (name === 'certificate_chain') {
-    // Latin 1 keeps a byte a character, so that what is not UTF-8 stays a change.
+    // Latin-1 maps one byte to one character, so bytes that are not UTF-8 remain a change.
     return { ...evidence, certificate_chain: Buffer.from(mutant).toString('latin1') }
   }
   const index = Number(name.split(' ')[1])

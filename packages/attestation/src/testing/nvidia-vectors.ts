@@ -4,7 +4,7 @@ import type { AuthenticityContext, NvidiaGpuEvidence } from '../evidence.ts'
 import { vendorRoots } from '../roots.ts'
 import { readVector, readVectorText } from './vectors.ts'
 
-/** `rims` are paths as well; all are below `nvidia/`. */
+/** `rims` are paths too; all are below `nvidia/`. */
 export const readNvidiaEvidence = (
   report: string,
   chain: string,
@@ -17,7 +17,7 @@ export const readNvidiaEvidence = (
   ocsp: [],
 })
 
-/** The responders' answers of that time were not kept, so that revocation is unknown here. */
+/** OCSP responses of that time were not kept, so revocation is unknown here. */
 export const nvidiaContextAt = (at: string, allowUnknown = true): AuthenticityContext => ({
   roots: vendorRoots,
   revocation: { allowUnknown, revokedGraceHours: 0 },

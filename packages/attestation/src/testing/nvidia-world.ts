@@ -32,7 +32,7 @@ export const driverVersion = '550.90.07'
 export const vbiosVersion = '96.00.9F.00.01'
 const signs = keyUsageBits.keyCertSign | keyUsageBits.cRLSign
 
-/** `tcbInfoFlags` gives the leaf a DiceTcbInfo, as from Blackwell on, instead of a device id. */
+/** `tcbInfoFlags` gives the leaf a DiceTcbInfo, as on Blackwell and later, instead of a device id. */
 export async function makeNvidiaWorld(chip = 'GH100', tcbInfoFlags?: number): Promise<NvidiaWorld> {
   const deviceChain = await makeAuthorities([
     'Test Device Identity CA',
@@ -110,7 +110,7 @@ async function makeAuthorities(names: readonly string[]): Promise<Authority[]> {
   return chain
 }
 
-/** What one report says; the default is a GPU as its RIMs describe it. */
+/** The content of one report; the default is a GPU as its RIMs describe it. */
 export type GpuReport = {
   readonly nonce: Uint8Array
   readonly measurements: ReadonlyMap<number, Uint8Array>
@@ -211,7 +211,7 @@ export type EvidenceParts = {
   readonly ocsp?: readonly Uint8Array[]
 }
 
-/** Evidence as a worker would send it, whole where `parts` does not say otherwise. */
+/** Evidence as a worker would send it, complete unless `parts` says otherwise. */
 export async function gpuEvidence(
   world: NvidiaWorld,
   parts: EvidenceParts = {},

@@ -85,7 +85,7 @@ export async function writeSignature(
 ): Promise<string> {
   const digest = formatBase64(await sha384(utf8(body)))
   const signedInfo = writeSignedInfo(digest, parts)
-  // As the apex of its own canonical form, SignedInfo shows all namespaces that are in scope.
+  // As the apex of its own canonical form, SignedInfo shows all namespaces in scope.
   const canonical = signedInfo.replace(
     '<ds:SignedInfo>',
     `<ds:SignedInfo ${outerNamespaces} xmlns:ds="${dsig}" ${prefixedNamespaces}>`,

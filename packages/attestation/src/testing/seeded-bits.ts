@@ -1,6 +1,6 @@
-/** Chance that a seed repeats (mulberry32): small, and good enough for tests to choose with. */
+/** Reproducible pseudo-random numbers (mulberry32): small, and good enough for tests. */
 
-/** Each call gives the next 32 bits, as a number from 0. */
+/** Each call returns the next 32 bits as an unsigned number. */
 export function seededBits(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -11,7 +11,7 @@ export function seededBits(seed: number): () => number {
   }
 }
 
-/** Each call gives the next number from 0 up to, not including, 1. */
+/** Each call returns the next number in [0, 1). */
 export function seededShare(seed: number): () => number {
   const next = seededBits(seed)
   return () => next() / 2 ** 32

@@ -6,8 +6,8 @@ import { Transcript } from '../verdict.ts'
 import { type FlipReport, flipBits, type Part } from './flip-bits.ts'
 
 /**
- * The report, each certificate and each list; `every` as in `flipBits`. A signature or a pinned
- * digest covers each bit, or the demand that it be zero or say what the signed part says.
+ * Flips the report, each certificate and each list; `every` as in `flipBits`. Each bit is covered
+ * by a signature or a pinned digest, or must be zero or agree with the signed part.
  */
 export function mutateSnp(
   evidence: SnpEvidence,

@@ -1,4 +1,4 @@
-/** Expects that evidence is refused, with this code, by this check and no other. */
+/** Expects evidence to be refused with this code, by this check and no other. */
 import { expect } from 'bun:test'
 import type { AuthenticityContext, SnpEvidence } from '../evidence.ts'
 import { authenticateSnp } from '../snp/authenticate.ts'
@@ -10,7 +10,7 @@ export const authenticate = (
   context: AuthenticityContext,
 ): Promise<SnpClaims> => authenticateSnp(evidence, context, new Transcript())
 
-/** Expects refusals by this check, in a context that single cases may change. */
+/** Expects refusals by this check, in a context that individual cases may change. */
 export const refusalIn =
   (usual: AuthenticityContext) =>
   (evidence: SnpEvidence, code: AttestationErrorCode, check: string, context = usual) =>

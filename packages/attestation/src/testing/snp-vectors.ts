@@ -27,7 +27,7 @@ export const realEvidence = {
       snpPem('microsoft-aci/uvm_host_amd_certificate.pem'),
       [amdCrl('milan')],
     ),
-  /** The report lies inside a blob of Azure's paravisor. */
+  /** The report is embedded in a blob of Azure's paravisor. */
   cocoAzure: () => {
     const { report } = JSON.parse(text('coco-azure-genoa/evidence-genoa.json'))
     const blob = Uint8Array.from(Array.isArray(report) ? report : Buffer.from(report, 'base64url'))
@@ -89,7 +89,7 @@ type CocoReport = Record<
   Record<'current_tcb' | 'reported_tcb' | 'committed_tcb' | 'launch_tcb', CocoTcb> &
   Record<'current' | 'committed', CocoVersion> & { signature: { r: number[]; s: number[] } }
 
-/** The bytes of a report that came as a JSON form of its fields. */
+/** The bytes of a report that was published as a JSON form of its fields. */
 function formatCocoReport(report: CocoReport): Bytes {
   const u32 = (value: number) => new Uint8Array(Uint32Array.of(value).buffer)
   const u64 = (value: number) => new Uint8Array(BigUint64Array.of(BigInt(value)).buffer)

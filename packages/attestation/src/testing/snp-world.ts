@@ -1,4 +1,4 @@
-/** A vendor of SEV-SNP machines for tests: own root, same formats, so the same code verifies it. */
+/** A vendor of SEV-SNP machines for tests: its own root, the same formats, so the same code verifies it. */
 import { type Bytes, concatBytes, formatBase64 } from '../bytes.ts'
 import { ia5String, integer, octetString } from '../der/der-writer.ts'
 import type { AuthenticityContext, SnpEvidence } from '../evidence.ts'
@@ -32,7 +32,7 @@ export type ReportRequest = {
 export type EndorsementRequest = {
   readonly productName?: string
   readonly tcb?: TcbBytes
-  /** Written as it is; null leaves the extension out. */
+  /** Written unmodified; null omits the extension. */
   readonly hwid?: Uint8Array | null
   readonly cspId?: string | null
 }
@@ -49,7 +49,7 @@ export type SnpWorld = {
   readonly crl: Bytes
   issueLeaf(request?: EndorsementRequest): Promise<Bytes>
   signReport(request?: ReportRequest): Promise<Bytes>
-  /** Whole evidence, valid unless the requests say otherwise. */
+  /** Complete evidence, valid unless the requests say otherwise. */
   attest(report?: ReportRequest, endorsement?: EndorsementRequest): Promise<SnpEvidence>
 }
 
@@ -70,7 +70,7 @@ export const testMeasurement = new Uint8Array(48).fill(0xab)
 export const testReportData = Uint8Array.from({ length: 64 }, (_, index) => index)
 export const testCspId = 'cloud.example'
 
-/** The TCB that reports and certificates of a test world agree on. */
+/** The TCB on which a test world's reports and certificates agree. */
 export const testTcb: Readonly<Record<SnpProduct, TcbBytes>> = {
   Milan: { bootloader: 4, tee: 1, snp: 23, microcode: 213 },
   Genoa: { bootloader: 10, tee: 1, snp: 23, microcode: 84 },
@@ -192,5 +192,5 @@ function endorsementExtensions(request: Required<EndorsementRequest>): TestExten
   return extensions
 }
 
-/** The identifier of a chip in the wrapped form that some certificates have. */
+/** The chip id in the wrapped form that some certificates use. */
 export const wrapHwid = (hwid: Uint8Array): Bytes => octetString(hwid)

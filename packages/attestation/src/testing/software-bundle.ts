@@ -15,7 +15,7 @@ import { chatModel, noon, type SoftwareWorld } from './software-world.ts'
 export type SoftwareBundle = {
   readonly bundle: Bundle
   readonly inputs: VerifyBundleInputs
-  /** A receipt with changes to its two parts, signed by the worker's key unless told otherwise. */
+  /** A receipt with changes to its two parts, signed by the worker's key by default. */
   readonly sign: (record?: object, rest?: object, key?: KeyObject) => Promise<SignedReceipt>
 }
 
@@ -72,7 +72,7 @@ export async function softwareBundle(world: SoftwareWorld): Promise<SoftwareBund
   }
 }
 
-/** Signs receipts of exchanges with the worker that made `statement`. */
+/** Signs receipts of exchanges with the worker that created `statement`. */
 export const receiptSigner =
   (statement: Uint8Array<ArrayBuffer>, ownKey: KeyObject): SoftwareBundle['sign'] =>
   async (changes, restChanges, key) => {

@@ -7,7 +7,7 @@ import { type FlipReport, flipBits } from './flip-bits.ts'
 import { type SoftwareBundle, softwareBundle } from './software-bundle.ts'
 import { softwareWorld } from './software-world.ts'
 
-/** No part has a justification: not one bit may change. */
+/** No part has a justification: not a single bit may change. */
 export async function mutateSoftware(every: number): Promise<FlipReport> {
   const good = await softwareBundle(await softwareWorld())
   await verify(good, good.bundle)

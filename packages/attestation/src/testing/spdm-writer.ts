@@ -1,4 +1,4 @@
-/** Writes SPDM measurement reports for tests, right or deliberately wrong. */
+/** Writes SPDM measurement reports for tests, valid or deliberately wrong. */
 import { type Bytes, concatBytes } from '../bytes.ts'
 
 export type MeasurementPart = {
@@ -6,7 +6,7 @@ export type MeasurementPart = {
   readonly value: Uint8Array
   readonly spec?: number
   readonly valueType?: number
-  /** What the block says of its size, where that is to be wrong. */
+  /** The size that the block claims, if it should be wrong. */
   readonly size?: number
 }
 

@@ -1,4 +1,4 @@
-/** Verifies a machine of the tests with collateral that is edited first, and tells the verdict. */
+/** Verifies a test machine with edited collateral, and returns the verdict. */
 import type { TdxCollateral } from '../evidence.ts'
 import { authenticateTdx } from '../tdx/authenticate-tdx.ts'
 import { Transcript } from '../verdict.ts'

@@ -39,7 +39,7 @@ function partsOf({ quote, collateral }: TdxEvidence): Part<Name>[] {
 
 function replacePart(evidence: TdxEvidence, name: Name, mutant: Uint8Array): TdxEvidence {
   if (name === 'quote') return { ...evidence, quote: formatBase64(mutant) }
-  // Latin 1 keeps a byte a character, so that what is not UTF-8 stays a change.
+  // Latin-1 maps one byte to one character, so bytes that are not UTF-8 remain a change.
   const value = lists.includes(name) ? formatBase64(mutant) : Buffer.from(mutant).toString('latin1')
   return { ...evidence, collateral: { ...evidence.collateral, [name]: value } }
 }
@@ -73,7 +73,7 @@ function justifyCollateral(name: Name, bytes: Uint8Array): Part<Name>['justify']
   }
 }
 
-/** White space of RFC 7468 (W), where it stays that; and what stands between the blocks. */
+/** White space of RFC 7468 (W) that stays white space, and text between the blocks. */
 export function justifyPem(pem: Uint8Array): NonNullable<Part<Name>['justify']> {
   const text = Buffer.from(pem).toString('latin1')
   const blocks = [...text.matchAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g)]

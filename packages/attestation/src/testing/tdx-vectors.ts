@@ -24,7 +24,7 @@ export function readPhalaCollateral(name: string): TdxCollateral {
   }
 }
 
-/** The exact text of the one member beside the signature, and the signature, of Intel's answer. */
+/** From Intel's response: the exact text of the member next to the signature, and the signature. */
 export function splitSigned(path: string, member: 'tcbInfo' | 'enclaveIdentity') {
   const text = readVectorText(`tdx/${path}`).trim()
   const match = new RegExp(`^\\{"${member}":(.*),"signature":"([0-9a-f]{128})"\\}$`, 's').exec(text)

@@ -1,4 +1,4 @@
-/** What our verifier says of a TDX quote, and what an independent one says. */
+/** The verdicts of our verifier and of an independent one on a TDX quote. */
 import { QuoteVerifier } from '@phala/dcap-qvl'
 import { formatBase64, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext, TdxCollateral } from '../evidence.ts'

@@ -1,4 +1,4 @@
-/** A certificate authority for tests: certificates and revocation lists, right or deliberately wrong. */
+/** A certificate authority for tests: certificates and revocation lists, valid or deliberately wrong. */
 import type { Bytes } from '../bytes.ts'
 import {
   bitString,
@@ -24,13 +24,13 @@ export type TestSubject = { readonly name: string; readonly key: TestKey }
 
 export type CertificateRequest = {
   readonly subject: TestSubject
-  /** Self-signed where absent. */
+  /** Self-signed if absent. */
   readonly issuer?: TestSubject
   readonly serial?: number | Uint8Array
   readonly notBefore?: Date
   readonly notAfter?: Date
   readonly ca?: { readonly pathLength?: number } | false
-  /** Bits of RFC 5280, 4.2.1.3, first one leftmost; absent leaves the extension out. */
+  /** Bits of RFC 5280, 4.2.1.3, first one leftmost; omits the extension if absent. */
   readonly keyUsage?: number
   readonly extensions?: readonly TestExtension[]
   /** The number on the wire: 2 is version 3. */
@@ -41,7 +41,7 @@ export const keyUsageBits = { digitalSignature: 0x80, keyCertSign: 0x04, cRLSign
 
 export const testNotBefore = new Date('2024-01-01T00:00:00Z')
 export const testNotAfter = new Date('2034-01-01T00:00:00Z')
-/** A time inside everything the test authority makes by default. */
+/** A time within the validity of everything the test authority issues by default. */
 export const testNow = new Date('2026-01-01T12:00:00Z')
 
 export const nameOf = (commonName: string): Bytes =>
@@ -88,7 +88,7 @@ export type CrlRequest = {
   readonly extensions?: readonly TestExtension[]
   /** The number on the wire: 1 is version 2. */
   readonly version?: number
-  /** What the signed part names, where that is not what signs. */
+  /** What the signed part names, if it differs from the signing algorithm. */
   readonly innerAlgorithm?: Bytes
 }
 
@@ -111,7 +111,7 @@ export async function issueCrl(request: CrlRequest): Promise<Bytes> {
   return signed(sequence(...fields), issuer.key)
 }
 
-/** The envelope that certificates, lists and OCSP answers share. */
+/** The envelope shared by certificates, lists and OCSP responses. */
 export async function signed(tbs: Bytes, key: TestKey): Promise<Bytes> {
   return sequence(tbs, key.algorithm, bitString(await key.sign(tbs)))
 }

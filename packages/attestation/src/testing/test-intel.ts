@@ -1,4 +1,4 @@
-/** An Intel of our own for tests: root, PCK authority, TCB signer, and the documents it signs. */
+/** A stand-in for Intel in tests: root, PCK CA, TCB signer, and the documents it signs. */
 import { type Bytes, formatBase64, formatHex, utf8 } from '../bytes.ts'
 import type { AuthenticityContext, TdxCollateral, TdxEvidence } from '../evidence.ts'
 import { fingerprint } from '../x509/certificate.ts'
@@ -42,7 +42,7 @@ const platform = (
     ids,
   )
 
-/** As Intel's service would answer; mutable, so that a test can edit its own copy. */
+/** As Intel's service would respond; mutable, so that a test can edit its own copy. */
 export const testTcbInfo = () => ({
   id: 'TDX',
   version: 3,

@@ -1,4 +1,4 @@
-/** Makes OCSP responses for tests, signed by a test authority or by a responder it delegated to. */
+/** Creates OCSP responses for tests, signed by a test authority or by a delegated responder. */
 import type { Bytes } from '../bytes.ts'
 import { parseHex } from '../bytes.ts'
 import { parseDer } from '../der/der-reader.ts'
@@ -28,11 +28,11 @@ export type TestAnswer = {
 }
 
 export type OcspRequest = {
-  /** An answer in bytes is taken as it is. */
+  /** An answer given as bytes is used unmodified. */
   readonly answers: readonly (TestAnswer | Bytes)[]
   readonly signer: TestSubject
   readonly responderBy?: 'name' | 'key'
-  /** Whom the response names, where that is not who signs. */
+  /** The responder that the response names, if it differs from the signer. */
   readonly responder?: TestSubject
   readonly certificates?: readonly Bytes[]
   readonly version?: number

@@ -1,11 +1,11 @@
-/** A TDX machine for tests, and the quotes it makes. */
+/** A TDX machine for tests, and the quotes it creates. */
 import { type Bytes, concatBytes, utf8 } from '../bytes.ts'
 import { integer, objectIdentifier, octetString, sequence } from '../der/der-writer.ts'
 import { sha256 } from '../digest.ts'
 import { sgxExtensionOid } from '../tdx/pck-certificate.ts'
 import type { TestKey } from './test-key.ts'
 
-/** What the machine is like; a test changes one thing and expects one refusal. */
+/** The machine's properties; a test changes one thing and expects one refusal. */
 export type TdxMachine = {
   readonly version: 4 | 5
   readonly bodyType: 2 | 3

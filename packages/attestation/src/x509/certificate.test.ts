@@ -43,19 +43,19 @@ test('every field of a certificate is read', async () => {
   expect(extension).toEqual({ critical: false, value: Uint8Array.of(1, 2, 3) })
 })
 
-test('a certificate without basic constraints is no authority', async () => {
+test('a certificate without basic constraints is not a CA', async () => {
   const plain = parseCertificate(await issueCertificate({ subject }))
   expect(plain.isCa).toBe(false)
   expect(plain.keyUsage).toBeUndefined()
 })
 
-test('a certificate that is cut short, or followed by a byte, is refused', () => {
+test('a certificate that is truncated, or followed by a byte, is refused', () => {
   expect(() => parseCertificate(der.subarray(0, der.length - 1))).toThrow(malformed)
   expect(() => parseCertificate(Uint8Array.from([...der, 0]))).toThrow(malformed)
   expect(() => parseCertificate(new Uint8Array())).toThrow(malformed)
 })
 
-test('a certificate of another version, or longer than any vendor makes, is refused', async () => {
+test('a certificate of another version, or longer than any vendor’s, is refused', async () => {
   for (const version of [0, 1, 3]) {
     const other = await issueCertificate({ subject, version })
     expect(() => parseCertificate(other)).toThrow(malformed)
@@ -65,7 +65,7 @@ test('a certificate of another version, or longer than any vendor makes, is refu
   expect(() => parseCertificate(long)).toThrow(malformed)
 })
 
-test('an extension that occurs twice is refused', async () => {
+test('a duplicate extension is refused', async () => {
   const extension = { oid: '1.2.3', value: integer(1) }
   const twice = await issueCertificate({ subject, extensions: [extension, extension] })
   expect(() => parseCertificate(twice)).toThrow(malformed)

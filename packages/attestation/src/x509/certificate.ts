@@ -21,12 +21,12 @@ export type Certificate = {
   readonly der: Bytes
   /** The signed part. */
   readonly tbs: Bytes
-  /** Content octets of the serial number, lower case. */
+  /** Content octets of the serial number, in lower-case hex. */
   readonly serialHex: string
   /** DER of the Name. */
   readonly issuer: Bytes
   readonly subject: Bytes
-  /** Of the subject; for people to read, never for trust. */
+  /** Of the subject; for display, never for trust. */
   readonly commonName: string | undefined
   readonly notBefore: Date
   readonly notAfter: Date
@@ -36,9 +36,9 @@ export type Certificate = {
   readonly signature: Bytes
   readonly extensions: ReadonlyMap<string, Extension>
   readonly isCa: boolean
-  /** How many intermediate CAs may follow; undefined is no limit. */
+  /** How many intermediate CAs may follow; undefined means no limit. */
   readonly pathLength: number | undefined
-  /** Undefined where the extension is absent. */
+  /** Undefined if the extension is absent. */
   readonly keyUsage: ReadonlySet<KeyUsage> | undefined
   readonly extendedKeyUsage: readonly string[] | undefined
 }
@@ -51,12 +51,12 @@ export const extensionOids = {
   extendedKeyUsage: '2.5.29.37',
 } as const
 
-// The largest certificates of the vendors are under 4 kB.
+// The vendors' largest certificates are under 4 kB.
 const maxCertificateOctets = 32 * 1024
 const maxPemText = 256 * 1024
 const maxPemCertificates = 16
 
-/** Throws `certificate_malformed` for anything that is not one whole, strict certificate. */
+/** Throws `certificate_malformed` for anything that is not one complete, strictly encoded certificate. */
 export function parseCertificate(der: Bytes): Certificate {
   try {
     if (der.length > maxCertificateOctets) {
@@ -87,7 +87,7 @@ export function parsePem(text: string): Bytes[] {
   return found
 }
 
-/** SHA-256 in hex: the name of a certificate that cannot be imitated. */
+/** SHA-256 in hex: an identifier of a certificate that cannot be forged. */
 export async function fingerprint(der: Bytes): Promise<string> {
   return formatHex(new Uint8Array(await crypto.subtle.digest('SHA-256', der)))
 }
@@ -108,7 +108,7 @@ function readCertificate(der: Bytes, outer: DerReader): Certificate {
     if (versionNumber !== 2) malformed('version is not 3')
     const serialHex = formatHex(fields.readIntegerBytes())
     const innerAlgorithm = fields.read(tags.sequence).raw
-    // RFC 5280, 4.1.1.2: what is signed must name the same algorithm as the envelope.
+    // RFC 5280, 4.1.1.2: the signed part must name the same algorithm as the envelope.
     if (!equalBytes(innerAlgorithm, outerAlgorithm.subarray(0, innerAlgorithm.length))) {
       malformed('the two signature algorithms differ')
     }
@@ -145,7 +145,7 @@ function readCertificate(der: Bytes, outer: DerReader): Certificate {
   })
 }
 
-/** Reads `Extensions`, which certificates, CRLs and OCSP answers share; a repeated one is refused. */
+/** Reads `Extensions`, common to certificates, CRLs and OCSP responses; a duplicate is refused. */
 export function readExtensions(parent: DerReader): Map<string, Extension> {
   const list = parent.enter()
   const extensions = new Map<string, Extension>()

@@ -83,7 +83,7 @@ test('a chain with a missing intermediate is refused', async () => {
   expect(await rejection(verify([leafDer!, rootDer]))).toMatchObject({ code: 'chain_mismatch' })
 })
 
-test('a certificate signed by another key than its issuer names is refused', async () => {
+test('a certificate signed by a key other than its issuer’s is refused', async () => {
   const imposter = { name: 'Middle', key: await makeKey('rsa-pss') }
   const chain = await makeChain({ leaf: { issuer: imposter } })
   expect(await rejection(verify(chain))).toMatchObject({ code: 'signature_invalid' })
@@ -98,7 +98,7 @@ test('a leaf whose bytes changed after signing is refused', async () => {
 })
 
 test.each<[string, Overrides, string]>([
-  ['is no authority', { middle: { ca: false } }, 'chain_mismatch'],
+  ['is not a CA', { middle: { ca: false } }, 'chain_mismatch'],
   ['may not sign certificates', { middle: { keyUsage: keyUsageBits.cRLSign } }, 'chain_mismatch'],
   ['expired', { middle: { notAfter: new Date('2025-12-31') } }, 'certificate_expired'],
   ['is not valid yet', { middle: { notBefore: new Date('2026-01-02') } }, 'certificate_expired'],
@@ -137,7 +137,7 @@ test('more intermediates than a path length allows are refused', async () => {
   expect(await rejection(refused)).toMatchObject({ code: 'chain_mismatch' })
 })
 
-test('validity includes its ends, and an invalid time is inside nothing', async () => {
+test('validity includes both ends, and an invalid time is never within it', async () => {
   const chain = await makeChain()
   await verify(chain, { ...trust, at: testNotBefore })
   await verify(chain, { ...trust, at: testNotAfter })

@@ -5,10 +5,10 @@ import { type Certificate, extensionOids, fingerprint } from './certificate.ts'
 import { verifySignature } from './signature.ts'
 
 export type ChainTrust = {
-  /** SHA-256 (hex) of the DER of every root that is trusted here. */
+  /** SHA-256 (hex) of the DER of every trusted root. */
   readonly rootFingerprints: readonly string[]
   readonly at: Date
-  /** Critical extensions the caller evaluates itself, by OID. */
+  /** Critical extensions that the caller evaluates itself, by OID. */
   readonly handledCriticalExtensions?: readonly string[]
 }
 
@@ -19,12 +19,12 @@ const understood: readonly string[] = [
   extensionOids.extendedKeyUsage,
 ]
 
-/** A leaf, its issuer, and so on to a pinned root. */
+/** A leaf, its issuer, and so on up to a pinned root. */
 export type VerifiedChain = readonly [Certificate, Certificate, ...Certificate[]]
 
 /**
- * Verifies `leafFirst`, leaf to root with the root included. The root is known by its bytes alone:
- * a name proves nothing. Refuses through `transcript`, with check ids under `idPrefix`.
+ * Verifies `leafFirst`, from leaf to root, including the root. The root is recognised by its bytes
+ * alone: a name proves nothing. Refuses through `transcript`, with check ids under `idPrefix`.
  */
 export async function verifyChain(
   leafFirst: readonly Certificate[],
@@ -52,10 +52,10 @@ export async function verifyChain(
     requireIssuer(certificate, issuer, index, transcript, `${id}/issuer`)
     await requireSignedBy(certificate, issuer, transcript, `${id}/signature`)
   }
-  return leafFirst as VerifiedChain // of two at least, as required above
+  return leafFirst as VerifiedChain // of at least two, as checked above
 }
 
-/** Refuses a certificate outside its validity; shared with responders that are not in a chain. */
+/** Refuses a certificate outside its validity; also used for responders that are not in a chain. */
 export function requireValidity(
   certificate: Certificate,
   at: Date,
@@ -71,18 +71,18 @@ export function requireValidity(
   )
 }
 
-/** Both ends included; an invalid date is within nothing. */
+/** Both ends included; an invalid date is never within. */
 export const isWithin = (at: Date, from: Date, until: Date): boolean => at >= from && at <= until
 
-/** A Date that is not a time prints as such instead of throwing. */
+/** Formats an invalid Date as such instead of throwing. */
 export const formatTime = (at: Date): string =>
   Number.isNaN(at.getTime()) ? 'invalid' : at.toISOString()
 
-/** How messages name a certificate. */
+/** How messages refer to a certificate. */
 export const describe = (certificate: Certificate): string =>
   `"${certificate.commonName ?? ''}" (serial ${certificate.serialHex})`
 
-/** Does `issuer` certify others, and did its key sign this certificate? */
+/** Whether `issuer` may certify others, and its key signed this certificate. */
 export const isSignedBy = (certificate: Certificate, issuer: Certificate): Promise<boolean> =>
   verifySignature(
     issuer.spki,
@@ -131,7 +131,7 @@ function requireIssuer(
   }
   if (!issuer.isCa) refuse('is not a certificate authority')
   if (issuer.keyUsage && !issuer.keyUsage.has('keyCertSign')) refuse('may not sign certificates')
-  // The root signs itself as well, and that self-issued step does not count (RFC 5280, 6.1.4).
+  // The root signs itself too, and that self-issued step does not count (RFC 5280, 6.1.4).
   const below = certificate === issuer ? intermediatesBelow - 1 : intermediatesBelow
   if (issuer.pathLength !== undefined && below > issuer.pathLength) {
     refuse(`allows ${issuer.pathLength} intermediates below it, the chain has ${below}`)

@@ -3,13 +3,13 @@ import type { Fields } from '../fields.ts'
 import type { Transcript } from '../verdict.ts'
 import type { CrlClaims } from './crl.ts'
 
-/** Vendors' lists are valid for months: without one of these, a prover may show the oldest. */
+/** Vendors' lists are valid for months: without one of these, a prover may present the oldest. */
 export type CrlRule = {
   readonly minNumber: number | undefined
   readonly maxAgeHours: number | undefined
 }
 
-/** Ten years: beyond it a limit would read like a demand and be none. */
+/** Ten years: a longer limit would look like a requirement without being one. */
 const maxHours = 87_600
 
 export function readCrlRule(fields: Fields, name: string): CrlRule | undefined {
@@ -29,7 +29,7 @@ export function readCrlRule(fields: Fields, name: string): CrlRule | undefined {
   )
 }
 
-/** `id` is the list's own: `snp/crl`. */
+/** `id` is the check id of the list, such as `snp/crl`. */
 export function requireCrl(
   crl: CrlClaims | undefined,
   rule: CrlRule | undefined,

@@ -37,12 +37,12 @@ async function judge(der: Bytes | undefined, at = testNow, authority = root, sub
 const judgeCrl = async (request: Partial<CrlRequest>, at = testNow) =>
   judge(await issueCrl({ issuer, ...request }), at)
 
-test('a signed list in its window that does not name the certificate passes', async () => {
+test('a signed, current list that does not contain the certificate passes', async () => {
   expect(new Set(await judgeCrl({}))).toEqual(new Set(['passed']))
   await judgeCrl({ revoked: [{ serial: 0x0103, at: revokedAt }] })
 })
 
-test('a certificate that the list names is revoked', async () => {
+test('a certificate in the list is revoked', async () => {
   const refused = judgeCrl({ revoked: [{ serial: 0x0102, at: revokedAt }] })
   expect(await rejection(refused)).toMatchObject({
     code: 'certificate_revoked',
@@ -50,7 +50,7 @@ test('a certificate that the list names is revoked', async () => {
   })
 })
 
-test('a list has its number, which must be one', async () => {
+test('a list number is parsed, and must be valid', async () => {
   const numbered = (value: Bytes) => issueCrl({ issuer, extensions: [{ oid: '2.5.29.20', value }] })
   expect(parseCrl(await numbered(integer(300))).number).toBe(300n)
   expect(parseCrl(await issueCrl({ issuer })).number).toBeUndefined()
@@ -62,11 +62,11 @@ test('a list has its number, which must be one', async () => {
   }
 })
 
-test('a list that is absent is missing', async () => {
+test('an absent list is reported as missing', async () => {
   expect(await rejection(judge(undefined))).toMatchObject({ code: 'crl_missing' })
 })
 
-test('an empty list file, garbage, and a list cut short are invalid', async () => {
+test('an empty list file, garbage, and a truncated list are invalid', async () => {
   const good = await issueCrl({ issuer })
   const bad = [new Uint8Array(), new Uint8Array(500), good.subarray(0, good.length - 1)]
   for (const der of bad) expect(await rejection(judge(der))).toMatchObject({ code: 'crl_invalid' })
@@ -78,7 +78,7 @@ test('a list signed by another key under the same name is invalid', async () => 
   expect(await rejection(refused)).toMatchObject({ code: 'crl_invalid' })
 })
 
-test('a list under another name is invalid even where the key is the same', async () => {
+test('a list under another name is invalid even if the key is the same', async () => {
   const refused = judge(await issueCrl({ issuer: { ...issuer, name: 'Other' } }))
   expect(await rejection(refused)).toMatchObject({
     code: 'crl_invalid',
@@ -86,7 +86,7 @@ test('a list under another name is invalid even where the key is the same', asyn
   })
 })
 
-test('a list of another version, or that names another algorithm inside, is invalid', async () => {
+test('a list of another version, or with another algorithm in the signed part, is invalid', async () => {
   const invalid = { code: 'crl_invalid' }
   expect(await rejection(judgeCrl({ version: 0 }))).toMatchObject(invalid)
   expect(await rejection(judgeCrl({ version: 2 }))).toMatchObject(invalid)
@@ -103,14 +103,14 @@ test('a list outside its window, or without an end, is stale', async () => {
   expect(await rejection(judgeCrl({}, new Date(Number.NaN)))).toMatchObject(stale)
 })
 
-test('what vendors add to a list and its entries is taken', async () => {
+test('extensions that vendors add to a list and its entries are accepted', async () => {
   const number = { oid: '2.5.29.20', value: integer(7) }
   const reason = { oid: '2.5.29.21', critical: true, value: enumerated(1) }
   const revoked = [{ serial: 0x0103, at: revokedAt, extensions: [reason] }]
   expect(new Set(await judgeCrl({ extensions: [number], revoked }))).toEqual(new Set(['passed']))
 })
 
-test('an entry with a critical extension that we do not know makes the list invalid', async () => {
+test('an entry with an unknown critical extension makes the list invalid', async () => {
   const indirect = { oid: '2.5.29.29', critical: true, value: sequence() }
   const revoked = [{ serial: 0x0103, at: revokedAt, extensions: [indirect] }]
   expect(await rejection(judgeCrl({ revoked }))).toMatchObject({ code: 'crl_invalid' })
@@ -152,7 +152,7 @@ test("AMD's Genoa list revokes one ASK and not its successor", async () => {
   expect(await rejection(swapped)).toMatchObject({ code: 'crl_invalid' })
 })
 
-test('a list of more than 4 MiB is refused before it is read', () => {
+test('a list of more than 4 MiB is refused before it is parsed', () => {
   const tooLong = new Uint8Array(4 * 1024 * 1024 + 1)
   expect(() => parseCrl(tooLong)).toThrow('revocation list: list is too long')
   expect(() => parseCrl(tooLong.subarray(1))).not.toThrow('too long')

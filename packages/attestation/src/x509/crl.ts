@@ -1,4 +1,7 @@
-/** Certificate revocation lists (RFC 5280, 5): a list counts only once signature and window hold. */
+/**
+ * Certificate revocation lists (RFC 5280, 5): a list counts only once its signature and window are
+ * verified.
+ */
 import { type Bytes, equalBytes, formatHex } from '../bytes.ts'
 import { contextTag, type DerReader, parseDer, tags } from '../der/der-reader.ts'
 import { AttestationError, type Transcript } from '../verdict.ts'
@@ -13,7 +16,7 @@ export type Crl = {
   readonly issuer: Bytes
   readonly thisUpdate: Date
   readonly nextUpdate: Date | undefined
-  /** CRLNumber (RFC 5280, 5.2.3), which grows with every list of an issuer. */
+  /** CRLNumber (RFC 5280, 5.2.3), which increases with every list of an issuer. */
   readonly number: bigint | undefined
   /** Time of revocation by serial number in hex. */
   readonly revoked: ReadonlyMap<string, Date>
@@ -22,10 +25,10 @@ export type Crl = {
 }
 
 declare const verified: unique symbol
-/** A list whose signature and window were checked; only `verifyCrl` makes one. */
+/** A list whose signature and window were checked; created only by `verifyCrl`. */
 export type VerifiedCrl = Crl & { readonly [verified]: true }
 
-/** What a rule may ask of a list; the number is decimal. */
+/** What a rule may check about a list; the number is decimal. */
 export type CrlClaims = { readonly number: string | undefined; readonly ageHours: number }
 
 const crlNumberOid = '2.5.29.20'
@@ -33,7 +36,7 @@ const maxCrlOctets = 4 * 1024 * 1024
 const crlExtensions: readonly string[] = [crlNumberOid, '2.5.29.35'] // and authority key id
 const entryExtensions: readonly string[] = ['2.5.29.21', '2.5.29.24'] // reason, invalidity date
 
-/** Throws `crl_invalid` for anything that is not one whole, strict, complete (not delta) list. */
+/** Throws `crl_invalid` for anything that is not one complete, strictly encoded, full (not delta) list. */
 export function parseCrl(der: Bytes): Crl {
   try {
     if (der.length > maxCrlOctets) throw new AttestationError('crl_invalid', 'list is too long')
@@ -44,7 +47,7 @@ export function parseCrl(der: Bytes): Crl {
   }
 }
 
-/** Verifies the list of `issuer`: there, parsable, signed by it and inside its window. */
+/** Verifies the list of `issuer`: present, well formed, signed by it and within its window. */
 export async function verifyCrl(
   der: Bytes | undefined,
   issuer: Certificate,
@@ -84,7 +87,7 @@ export const readCrlClaims = ({ number, thisUpdate }: VerifiedCrl, at: Date): Cr
   ageHours: (at.getTime() - thisUpdate.getTime()) / 3_600_000,
 })
 
-/** Refuses a certificate that its issuer's list names. */
+/** Refuses a certificate that is in its issuer's list. */
 export function requireUnlisted(
   crl: VerifiedCrl,
   certificate: Certificate,
@@ -156,7 +159,7 @@ function readEntries(entries: DerReader | undefined): Map<string, Date> {
   return revoked
 }
 
-// A delta list, or one for some certificates only, says so in a critical extension: not for us.
+// A delta or partial list says so in a critical extension: both are refused.
 function refuseCritical(
   extensions: ReadonlyMap<string, Extension>,
   understood: readonly string[],

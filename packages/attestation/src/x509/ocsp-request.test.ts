@@ -24,7 +24,7 @@ const readCertId = (request: Bytes): string =>
   })
 
 test.each([[1], [0x80], [0xff00ff]])(
-  'a request for serial %p names the certificate as an answer about it does',
+  'a request for serial %p names the certificate as a response about it does',
   async (serial) => {
     const root = { name: 'root', key: await makeKey('p384') }
     const subject = { name: 'subject', key: await makeKey('p256') }

@@ -1,4 +1,4 @@
-/** Writes OCSP requests (RFC 6960, 4.1.1) for workers that staple the answers. */
+/** Formats OCSP requests (RFC 6960, 4.1.1) for workers that staple the responses. */
 import { type Bytes, parseHex } from '../bytes.ts'
 import { integer, nullValue, objectIdentifier, octetString, sequence } from '../der/der-writer.ts'
 import type { Certificate } from './certificate.ts'
@@ -7,9 +7,9 @@ import { publicKeyBits } from './ocsp.ts'
 const sha1Oid = '1.3.14.3.2.26'
 
 /**
- * Asks for the status of one certificate that `issuer` issued. SHA-1 names the issuer, as responders
- * expect (RFC 5019, 2.1.1); nothing rests on it. Without a nonce: the answer is kept and shown to
- * many, and its window says how fresh it is.
+ * Requests the status of one certificate that `issuer` issued. SHA-1 names the issuer, as
+ * responders expect (RFC 5019, 2.1.1); no security depends on it. There is no nonce: the response
+ * is cached and presented to many clients, and its window bounds its age.
  */
 export async function formatOcspRequest(
   certificate: Certificate,

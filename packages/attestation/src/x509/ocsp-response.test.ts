@@ -21,7 +21,7 @@ const none = new Uint8Array()
 const authority = { name: 'Authority', key: await makeKey('p256') }
 const root = await issueRoot(authority)
 
-test('a response of more than 256 KiB is refused before it is read', () => {
+test('a response of more than 256 KiB is refused before it is parsed', () => {
   const tooLong = new Uint8Array(256 * 1024 + 1)
   expect(() => parseOcspResponse(tooLong)).toThrow('262145 bytes is too long')
   expect(() => parseOcspResponse(tooLong.subarray(1))).not.toThrow('too long')
@@ -36,7 +36,7 @@ test('a response with more than eight certificates is refused', async () => {
 })
 
 test('a response with more than 4096 answers is refused', async () => {
-  // As small as an answer can be, so that the limit on bytes is not met first.
+  // As small as an answer can be, so that the limit on bytes is not reached first.
   const hash = sequence(objectIdentifier('1.3.14.3.2.26'))
   const certId = sequence(hash, octetString(none), octetString(none), integer(1))
   const answer = sequence(certId, element(0x80), generalizedTime(answerStart))
@@ -54,7 +54,7 @@ const firstAnswer = (name: string) => {
   return response.answers[0]!
 }
 
-test('a real good answer reads with its window', () => {
+test('a real good answer is parsed with its window', () => {
   expect(firstAnswer('resp-sha256')).toMatchObject({
     certId: { hash: 'SHA-1', serialHex: '031c787a7dc90295007bc5f2220b3b527af0' },
     status: { kind: 'good' },
@@ -63,7 +63,7 @@ test('a real good answer reads with its window', () => {
   })
 })
 
-test('real revoked answers read with their times and reasons', () => {
+test('real revoked answers are parsed with their times and reasons', () => {
   const revoked = (at: string, reason?: number) => ({
     kind: 'revoked' as const,
     at: new Date(at),
@@ -75,7 +75,7 @@ test('real revoked answers read with their times and reasons', () => {
   expect(firstAnswer('resp-revoked-no-next-update').nextUpdate).toBeUndefined()
 })
 
-test('a real answer of a responder that does not know the certificate reads as such', () => {
+test('a real "unknown" answer is parsed as such', () => {
   expect(firstAnswer('resp-delegate-unknown-cert').status).toEqual({ kind: 'unknown' })
 })
 
@@ -91,7 +91,7 @@ test('the delegated responders inside real answers signed them', async () => {
   }
 })
 
-test('responder errors are read as errors', () => {
+test('responder errors are parsed as errors', () => {
   expect(parseOcspResponse(read('resp-unauthorized'))).toEqual({
     kind: 'error',
     status: 'unauthorized',
@@ -109,7 +109,7 @@ test.each([
   )
 })
 
-test('a signature or hash algorithm we do not know is read but usable for nothing', () => {
+test('an unknown signature or hash algorithm is parsed but unusable', () => {
   const response = parseOcspResponse(read('resp-invalid-signature-oid'))
   expect(response).toMatchObject({ signatureAlgorithm: { kind: 'unsupported' } })
   expect(firstAnswer('resp-unknown-hash-alg').certId.hash).toBeUndefined()
@@ -135,7 +135,7 @@ const allResponses = [
   'resp-unknown-response-status',
 ]
 
-test('no real answer is good for a certificate of an issuer of ours', async () => {
+test('no real answer is good for a certificate of a test issuer', async () => {
   const imitated = { name: "Let's Encrypt Authority X3", key: await makeKey('p256') }
   const issuer = parseCertificate(await issueRoot(imitated))
   for (const name of allResponses) {

@@ -1,4 +1,4 @@
-/** Parses OCSP responses (RFC 6960, 4.2.1); trusting one is another matter, see `ocsp.ts`. */
+/** Parses OCSP responses (RFC 6960, 4.2.1); see `ocsp.ts` for trusting one. */
 import { type Bytes, formatHex } from '../bytes.ts'
 import { contextTag, type DerReader, parseDer, tags } from '../der/der-reader.ts'
 import { AttestationError } from '../verdict.ts'
@@ -38,7 +38,7 @@ export type OcspAnswer = {
 }
 
 export type CertId = {
-  /** Undefined where we do not know the algorithm; such an answer matches nothing. */
+  /** Undefined if the algorithm is unknown; such an answer matches nothing. */
   readonly hash: 'SHA-1' | 'SHA-256' | 'SHA-384' | 'SHA-512' | undefined
   readonly issuerNameHash: Bytes
   readonly issuerKeyHash: Bytes
@@ -54,7 +54,8 @@ const maxResponseOctets = 256 * 1024
 const maxAnswers = 4096
 const maxCertificates = 8
 const basicResponseOid = '1.3.6.1.5.5.7.48.1.1'
-// Echoing a critical nonce is allowed; a stapled answer is fresh by its window, not by a nonce.
+// Echoing a critical nonce is allowed; a stapled response's freshness depends on its window, not on
+// a nonce.
 const nonceOid = '1.3.6.1.5.5.7.48.1.2'
 
 const hashOids: Readonly<Record<string, CertId['hash']>> = {
@@ -72,7 +73,7 @@ const statusNames: Readonly<Record<number, string>> = {
   6: 'unauthorized',
 }
 
-/** Throws `evidence_malformed` for anything that is not one whole, strict response. */
+/** Throws `evidence_malformed` for anything that is not one complete, strictly encoded response. */
 export function parseOcspResponse(der: Bytes): OcspResponse {
   if (der.length > maxResponseOctets) malformed(`${der.length} bytes is too long`)
   return parseDer(der, (outer) => {
@@ -119,7 +120,7 @@ function readResponseData(outer: DerReader): Pick<BasicOcspResponse, 'responder'
   if (version && version.readSmallInteger() !== 0) malformed('version is not 1')
   version?.end()
   const responder = readResponderId(data)
-  data.readTime() // producedAt: what counts is the window of each answer
+  data.readTime() // producedAt: only the window of each answer matters
   const list = data.enter()
   const answers: OcspAnswer[] = []
   while (!list.atEnd) {

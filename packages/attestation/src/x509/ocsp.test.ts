@@ -61,7 +61,7 @@ test('a fresh answer signed by the issuer is good, by name or by key, for every 
   }
 })
 
-test('an answer may spell out the version that is the default', async () => {
+test('an answer may state the default version explicitly', async () => {
   expect(await statusOf([await respond({}, { version: 0 })])).toEqual({ kind: 'good' })
 })
 
@@ -70,7 +70,7 @@ test('a revoked certificate is revoked at the time the answer states', async () 
   expect(await statusOf([response])).toEqual({ kind: 'revoked', at: revokedAt, reason: 6 })
 })
 
-test('an answer of a delegated responder counts', async () => {
+test('an answer from a delegated responder is accepted', async () => {
   expect(await statusOf([await delegated()])).toEqual({ kind: 'good' })
 })
 
@@ -129,7 +129,7 @@ test('an answer outside its window, or without an end, is unknown whatever it sa
   }
 })
 
-test('no answer, an error, garbage and what is not basic OCSP are unknown', async () => {
+test('no response, an error, garbage and anything but basic OCSP are unknown', async () => {
   const cases = [
     new Uint8Array(),
     new Uint8Array(300),
@@ -146,7 +146,7 @@ test('no answer, an error, garbage and what is not basic OCSP are unknown', asyn
   for (const der of cases) expect(await statusOf([der])).toMatchObject({ kind: 'unknown' })
 })
 
-test('a fault of our own is thrown, not taken for an unknown that a policy may tolerate', async () => {
+test('an internal error is thrown, not treated as an unknown that a policy may tolerate', async () => {
   const faulty = {
     ...issuer,
     get subject(): Bytes {
@@ -183,7 +183,7 @@ const unknown = { kind: 'unknown', reason: 'no response' } as const
 const revoked = { kind: 'revoked', at: revokedAt, reason: undefined } as const
 const after = (hours: number) => new Date(revokedAt.getTime() + hours * 3_600_000)
 
-test('unknown is accepted exactly where the policy allows it', () => {
+test('unknown is accepted exactly when the policy allows it', () => {
   expect(judgeRevocation(unknown, strict, testNow)).toMatchObject({ code: 'revocation_unknown' })
   const allowed = { ...strict, allowUnknown: true }
   expect(judgeRevocation(unknown, allowed, testNow)).toMatchObject({
@@ -205,7 +205,7 @@ test('revoked is accepted until the grace period ends, and not with a grace of z
   expect(judgeRevocation(revoked, strict, after(-1)).accepted).toBe(false)
 })
 
-test('a grace that is no finite positive number, or an invalid time, accepts nothing', () => {
+test('a grace period that is not a finite positive number, or an invalid time, accepts nothing', () => {
   for (const revokedGraceHours of [Number.NaN, Number.POSITIVE_INFINITY, -48]) {
     const verdict = judgeRevocation(revoked, { ...strict, revokedGraceHours }, after(0))
     expect(verdict.accepted).toBe(false)
@@ -214,7 +214,7 @@ test('a grace that is no finite positive number, or an invalid time, accepts not
   expect(judgeRevocation(revoked, graced, new Date(Number.NaN)).accepted).toBe(false)
 })
 
-test('what is tolerated shows as skipped in the transcript, and only good as passed', () => {
+test('a tolerated status is recorded as skipped, and only good as passed', () => {
   const transcript = new Transcript()
   const lenient = { allowUnknown: true, revokedGraceHours: 48 }
   requireNotRevoked({ kind: 'good' }, strict, testNow, transcript, 'good')

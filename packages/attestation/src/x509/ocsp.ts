@@ -1,4 +1,4 @@
-/** Revocation by OCSP (RFC 6960): what an answer is worth, and how the two vendor flags judge it. */
+/** Revocation by OCSP (RFC 6960): what a response proves, and how the two vendor flags treat it. */
 import { type Bytes, equalBytes } from '../bytes.ts'
 import { parseDer } from '../der/der-reader.ts'
 import type { RevocationPolicy } from '../evidence.ts'
@@ -15,11 +15,11 @@ import {
 } from './ocsp-response.ts'
 import { verifySignature } from './signature.ts'
 
-/** Three-valued: whatever is not a proven, fresh "good" or "revoked" is unknown, with the reason. */
+/** Three-valued: anything but a proven, fresh "good" or "revoked" is unknown, with the reason. */
 export type RevocationStatus =
   | { readonly kind: 'good' }
   | { readonly kind: 'unknown'; readonly reason: string }
-  /** `reason` is a CRLReason (RFC 5280, 5.3.1), for people: every reason weighs the same. */
+  /** `reason` is a CRLReason (RFC 5280, 5.3.1), for display: all reasons are treated the same. */
   | { readonly kind: 'revoked'; readonly at: Date; readonly reason: number | undefined }
 
 const ocspSigningOid = '1.3.6.1.5.5.7.3.9'
@@ -57,7 +57,7 @@ export type RevocationVerdict =
       readonly detail: string
     }
 
-/** The meaning of `--vendorOCSPAllowUnknown` and `--vendorOCSPRevokedGracePeriod`, and no more. */
+/** Implements `--vendorOCSPAllowUnknown` and `--vendorOCSPRevokedGracePeriod`, and nothing else. */
 export function judgeRevocation(
   status: RevocationStatus,
   policy: RevocationPolicy,
@@ -77,7 +77,8 @@ export function judgeRevocation(
       const hours = policy.revokedGraceHours
       const detail = `revoked at ${formatTime(status.at)} (reason ${status.reason ?? 'not stated'}), grace is ${hours} hours, time is ${formatTime(at)}`
       const end = status.at.getTime() + hours * 3_600_000
-      // Written so that zero, a negative or an odd number of hours, and an invalid time all refuse.
+      // Written so that zero, a negative or an invalid number of hours, and an invalid time all
+      // refuse.
       const inGrace = Number.isFinite(hours) && hours > 0 && at.getTime() < end
       if (inGrace) {
         return { accepted: true, tolerated: true, detail: `${revokedInGrace}: ${detail}` }
@@ -87,7 +88,10 @@ export function judgeRevocation(
   }
 }
 
-/** Judges a status and writes it down. What is merely tolerated shows as skipped, not as passed. */
+/**
+ * Evaluates a status and records it. A status that is merely tolerated is recorded as skipped, not
+ * as passed.
+ */
 export function requireNotRevoked(
   status: RevocationStatus,
   policy: RevocationPolicy,
@@ -170,7 +174,7 @@ async function isIssuedBy(certId: CertId, issuer: Certificate): Promise<boolean>
   return equalBytes(nameHash, certId.issuerNameHash) && equalBytes(keyHash, certId.issuerKeyHash)
 }
 
-/** Undefined where the issuer, or a responder it delegated to, signed (RFC 6960, 4.2.2.2). */
+/** Undefined if the issuer, or a responder it delegated to, signed (RFC 6960, 4.2.2.2). */
 async function findSignatureFault(
   response: BasicOcspResponse,
   issuer: Certificate,
@@ -196,8 +200,8 @@ async function findSignatureFault(
   return fault
 }
 
-// Whether the responder itself was revoked is not asked: its certificate is short-lived by design,
-// and the issuer that could revoke it has no other channel here (RFC 6960, 4.2.2.2.1).
+// Revocation of the responder itself is not checked: its certificate is short-lived by design, and
+// the issuer that could revoke it has no other channel here (RFC 6960, 4.2.2.2.1).
 async function findDelegationFault(
   responder: Certificate,
   issuer: Certificate,
@@ -229,7 +233,7 @@ async function isNamed(responder: ResponderId, candidate: Certificate): Promise<
   }
 }
 
-/** The key's BIT STRING without tag, length and count of unused bits, as RFC 6960 hashes it. */
+/** The key's BIT STRING without tag, length and unused-bits octet, as RFC 6960 hashes it. */
 export const publicKeyBits = (certificate: Certificate): Bytes =>
   parseDer(certificate.spki, (outer) => {
     const info = outer.enter()

@@ -43,7 +43,7 @@ test('a raw ecdsa signature verifies at its exact length only', async () => {
   expect(await verifySignature(key.spki, raw, data, await key.sign(data))).toBe(false)
 })
 
-test('a negative r, or an s that reaches into r, verifies nothing', async () => {
+test('a negative r, or an s that overflows into r, never verifies', async () => {
   const key = await makeKey('p256')
   const algorithm = parseAlgorithm(key.algorithm)
   let raw = await key.signRaw(data)
@@ -57,7 +57,7 @@ test('a negative r, or an s that reaches into r, verifies nothing', async () => 
   expect(await verifySignature(key.spki, algorithm, data, long)).toBe(false)
 })
 
-test('a key of another kind than the algorithm verifies nothing and does not throw', async () => {
+test('a key that does not match the algorithm never verifies and does not throw', async () => {
   const rsa = await makeKey('rsa-pss')
   const ec = await makeKey('p256')
   const ecdsa = parseAlgorithm(ec.algorithm)
@@ -67,7 +67,7 @@ test('a key of another kind than the algorithm verifies nothing and does not thr
   expect(await verifySignature(new Uint8Array(3), pss, data, await rsa.sign(data))).toBe(false)
 })
 
-test('a key for key agreement, or on another curve, verifies nothing', async () => {
+test('a key for key agreement, or on another curve, never verifies', async () => {
   const key = await makeKey('p256')
   const raw: SignatureAlgorithm = { kind: 'ecdsa', hash: 'SHA-256', encoding: 'raw' }
   const point = key.spki.subarray(-68) // the BIT STRING: tag, length, unused bits, 65 octets
@@ -82,14 +82,14 @@ test('a key for key agreement, or on another curve, verifies nothing', async () 
   expect(await verifies('1.2.840.10045.2.1', '1.3.132.0.10')).toBe(false)
 })
 
-test('a signature of an algorithm we do not support verifies nothing', async () => {
+test('a signature with an unsupported algorithm never verifies', async () => {
   const algorithm = parseAlgorithm(sequence(objectIdentifier('1.2.840.113549.1.1.5'), nullValue()))
   expect(algorithm).toEqual({ kind: 'unsupported', oid: '1.2.840.113549.1.1.5' })
   const key = await makeKey('rsa-pkcs1')
   expect(await verifySignature(key.spki, algorithm, data, await key.sign(data))).toBe(false)
 })
 
-test('an rsa key under 2048 bits verifies nothing', async () => {
+test('an RSA key under 2048 bits never verifies', async () => {
   const parameters = {
     name: 'RSASSA-PKCS1-v1_5',
     hash: 'SHA-256',
@@ -128,7 +128,7 @@ test.each<[string, Uint8Array[]]>([
     [explicit(0, hash(2)), explicit(1, mask(hash(2), '1.2.3')), explicit(2, integer(48))],
   ],
   ['a short salt', [explicit(0, hash(2)), explicit(1, mask(hash(2))), explicit(2, integer(20))]],
-  ['a salt left to its default', [explicit(0, hash(2)), explicit(1, mask(hash(2)))]],
+  ['the default salt length', [explicit(0, hash(2)), explicit(1, mask(hash(2)))]],
   ['an unknown hash', [explicit(0, hash(8)), explicit(1, mask(hash(8))), explicit(2, integer(48))]],
   [
     'another trailer',
@@ -143,7 +143,7 @@ test.each<[string, Uint8Array[]]>([
   expect(pss(...parameters).kind).toBe('unsupported')
 })
 
-test('parameters where there must be none are refused', () => {
+test('parameters that must be absent are refused', () => {
   expect(() =>
     parseAlgorithm(sequence(objectIdentifier('1.2.840.10045.4.3.3'), nullValue())),
   ).toThrow()

@@ -1,4 +1,4 @@
-/** Signatures over WebCrypto, with the algorithm identifiers of X.509, CRLs and OCSP. */
+/** Signature verification with WebCrypto, and the algorithm identifiers of X.509, CRLs and OCSP. */
 import type { Bytes } from '../bytes.ts'
 import { contextTag, type DerReader, parseDer, tags } from '../der/der-reader.ts'
 import { AttestationError } from '../verdict.ts'
@@ -10,7 +10,7 @@ export type SignatureAlgorithm =
   | { readonly kind: 'ecdsa'; readonly hash: HashName; readonly encoding: 'der' | 'raw' }
   | { readonly kind: 'rsa-pss'; readonly hash: HashName; readonly saltLength: number }
   | { readonly kind: 'rsa-pkcs1'; readonly hash: HashName }
-  /** Parsed so that the rest can be read; it verifies nothing. */
+  /** Parsed so that the rest can be read; it never verifies. */
   | { readonly kind: 'unsupported'; readonly oid: string }
 
 const hashOids: Readonly<Record<string, HashName>> = {
@@ -42,8 +42,8 @@ const curves: Readonly<Record<string, Curve>> = {
 }
 
 /**
- * True where `signature` is the key's over `data`. A key or an algorithm that does not fit, and a
- * signature that does not parse, are false: a check that could not run has failed.
+ * True if `signature` is a valid signature over `data` by the key. A key or algorithm that does not
+ * match, and a signature that does not parse, yield false: a check that could not run has failed.
  */
 export async function verifySignature(
   spki: Bytes,
@@ -85,7 +85,7 @@ function readPssParameters(reader: DerReader): SignatureAlgorithm {
   const explicitSalt = parameters.enterOptional(contextTag(2))
   const explicitTrailer = parameters.enterOptional(contextTag(3))
   parameters.end()
-  // The defaults are SHA-1 and a salt of 20, which nothing of ours may use.
+  // The defaults are SHA-1 and a 20-byte salt, which none of our vendors may use.
   if (!explicitHash || !explicitMask || !explicitSalt) return unsupportedPss
   const hash = readHash(explicitHash)
   explicitHash.end()
@@ -96,7 +96,7 @@ function readPssParameters(reader: DerReader): SignatureAlgorithm {
   mask.end()
   const saltLength = explicitSalt.readSmallInteger()
   explicitSalt.end()
-  // AMD spells out the default trailer field, which DER would leave out.
+  // AMD includes the default trailer field, which DER would omit.
   const trailer = explicitTrailer?.readSmallInteger() ?? 1
   explicitTrailer?.end()
   if (!hash || maskOid !== mgf1Oid || maskHash !== hash || trailer !== 1) return unsupportedPss
@@ -162,7 +162,7 @@ async function importRsaKey(spki: Bytes, algorithm: RsaParameters): Promise<Cryp
   return key
 }
 
-/** Undefined where we do not support the curve. That the key is for ECDSA, its import checks. */
+/** Undefined if the curve is unsupported. Importing the key checks that it is for ECDSA. */
 function readCurve(spki: Bytes): Curve | undefined {
   return parseDer(spki, (outer) => {
     const algorithm = outer.enter().enter()
