@@ -120,7 +120,7 @@ type EventData = {
   readonly error?: unknown
 }
 
-/** Clients close at errors, too. */
+/** Clients disconnect at errors too. */
 function lastEvents(data: EventData): Meaning {
   const { type, error } = data
   if (error !== undefined && error !== null) return 'ending'
@@ -128,7 +128,7 @@ function lastEvents(data: EventData): Meaning {
   return type === 'ping' ? 'neutral' : 'content'
 }
 
-/** Chat and legacy completions have choices; messages and responses name their events. */
+/** Chat and legacy completions have `choices`; messages and responses name their events in `type`. */
 function fromFinishReason(data: EventData): Meaning {
   const { choices, type, error } = data
   if (error !== undefined && error !== null) return 'ending'
