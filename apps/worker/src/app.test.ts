@@ -13,7 +13,7 @@ const silent = createLog({ format: 'json', level: 8, write: () => {} })
 const maxBodyBytes = 256 * 1024
 
 const ownRelays = () => new RelayGuard('w_1', new RelayKeys(), () => new Date())
-/** For tests of what comes behind: as if the worker's gateway had relayed it. */
+/** Accepts every request as if the worker's gateway had relayed it, for tests of later stages. */
 const anyRelay = { accept: () => ({}) as GatewayView }
 
 function handlerWith(
@@ -42,7 +42,7 @@ const attest = (body: string) =>
   new Request('http://worker/privatemode/v1/attestation', { method: 'POST', body })
 const nonce = JSON.stringify({ nonce: 'ab'.repeat(32) })
 
-test('only so many attestations are made at once; more are told to come back', async () => {
+test('concurrent attestations are bounded; excess callers are asked to retry', async () => {
   const handle = handlerWith(() => new Promise<never>(() => {}))
   void handle(attest(nonce))
   void handle(attest(nonce))
@@ -66,14 +66,14 @@ test('a nonce that is not 32 bytes in hex is refused', async () => {
   }
 })
 
-test('hardware that is busy is told apart from hardware that fails', async () => {
+test('busy hardware is distinguished from failing hardware', async () => {
   const busy = new WorkerError('evidence_overloaded', '32 already wait')
   const overloaded = await handlerWith(() => Promise.reject(busy))(attest(nonce))
   expect(overloaded.status).toBe(503)
   expect(overloaded.headers.get('retry-after')).toBe('1')
 })
 
-test('what went wrong with the hardware is told to the operator, not to the caller', async () => {
+test('a hardware failure is explained to the operator, not to the caller', async () => {
   const lines: string[] = []
   const watched = createLog({ format: 'text', level: 8, write: (text) => lines.push(text) })
   const failure = new WorkerError('report_conflict', 'generation is 3, expected 1')
@@ -86,7 +86,7 @@ test('what went wrong with the hardware is told to the operator, not to the call
   expect(lines.join('')).not.toContain('of a request')
 })
 
-test('an unforeseen failure says nothing of its cause', async () => {
+test('an unexpected failure does not reveal its cause', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('secret detail')))
   const response = await handle(attest(nonce))
   expect(response.status).toBe(500)
@@ -117,7 +117,7 @@ test('other paths, methods and oversize bodies are refused', async () => {
   expect((await handle(new Request('http://worker/health'))).status).toBe(200)
 })
 
-/** A sealed request of which the first byte never comes. */
+/** A sealed request whose first byte never arrives. */
 const endless = (headers: Record<string, string>) =>
   new Request('http://worker/privatemode/v1/sealed', {
     method: 'POST',
@@ -125,7 +125,7 @@ const endless = (headers: Record<string, string>) =>
     body: new ReadableStream({}),
   })
 
-test('memory for a request is reserved before it is read, also where its length is not declared', async () => {
+test('memory for a request is reserved before it is read, even without a declared length', async () => {
   for (const first of [{ 'content-length': String(maxBodyBytes) }, {}]) {
     const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
     void handle(endless(first))
@@ -135,7 +135,7 @@ test('memory for a request is reserved before it is read, also where its length 
   }
 })
 
-test('a request that is refused returns its memory', async () => {
+test('a refused request releases its memory', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
   const sealed = () =>
     new Request('http://worker/privatemode/v1/sealed', {

@@ -1,4 +1,4 @@
-/** The worker's HTTP surface, for the gateway alone: attestation, sealed requests, health. */
+/** The worker's HTTP interface, used only by the gateway: attestation, sealed requests, health. */
 import { formatAttestation } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
@@ -19,7 +19,7 @@ export type WorkerApp = {
   readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
   readonly requestMemory: RequestMemory
-  /** Evidence costs a hypercall and signatures: only this many are made at once. */
+  /** Bounds concurrent attestations, each of which costs a hypercall and signatures. */
   readonly attestAtOnce: number
 }
 
@@ -75,7 +75,10 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
   }
 }
 
-/** How long the body can be, by its headers. A body over the limit is refused when it is read. */
+/**
+ * The longest the body can be according to its headers. A body over the limit is refused while
+ * reading.
+ */
 function bytesToRead(headers: Headers, maxBytes: number): number {
   const declared = headers.get('content-length')
   const isPlain = declared !== null && headers.get('content-encoding') === null
@@ -95,7 +98,9 @@ function parseNonce(body: Bytes): Uint8Array {
   return Buffer.from(nonce, 'hex')
 }
 
-/** The one place where a failure becomes a status; what is not ours says nothing of its cause. */
+/**
+ * The only place where a failure becomes a status. Errors from elsewhere never reveal their cause.
+ */
 function asApiError(error: unknown, log: Log, requestId: string): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof ServiceError && error.code === 'body_too_large') {
@@ -105,9 +110,9 @@ function asApiError(error: unknown, log: Log, requestId: string): ApiError {
   if (error instanceof WorkerError && error.code === 'evidence_overloaded') {
     return new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
   }
-  // Only errors about evidence say more in the log: others may have something of a request in them.
-  const told = error instanceof WorkerError ? describeError(error) : { code: nameOf(error) }
-  log.error('request failed in the worker', { requestId, ...told })
+  // Only evidence errors are logged in detail: others may contain parts of a request.
+  const detail = error instanceof WorkerError ? describeError(error) : { code: nameOf(error) }
+  log.error('request failed in the worker', { requestId, ...detail })
   return new ApiError('internal_error', 'the worker failed to answer')
 }
 

@@ -1,4 +1,4 @@
-/** Starts the engine that the settings name. */
+/** Starts the engine selected in the settings. */
 import { type Engine, EngineError, type PathIsolation } from '@privatemode/inference'
 import { connectHttpEngine, type HttpEngineParts } from '@privatemode/inference/servers'
 import type { Log } from '@privatemode/service'
@@ -8,7 +8,7 @@ import { WorkerError } from './worker-error.ts'
 export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engine> {
   switch (choice.kind) {
     case 'embedded': {
-      // Loaded where it is used: a worker with a model server runs without the native engine being installed.
+      // Loaded on demand: a worker with a model server runs without the native engine installed.
       const { createEmbeddedEngine } = await import('@privatemode/inference/llama')
       const { models, threads, promptCacheBytes, maxWaiting } = choice
       const prefixCacheBytes = promptCacheBytes
@@ -19,7 +19,7 @@ export async function chooseEngine(choice: EngineChoice, log: Log): Promise<Engi
   }
 }
 
-/** One line for each path, so that nobody takes for proven what is only trusted. */
+/** Logs one line per path, so that trusted isolation is not mistaken for proven isolation. */
 function logPath({ model, endpoint, state, detail }: PathIsolation, log: Log): void {
   const isTranslated = endpoint === 'messages' || endpoint === 'responses'
   const isNotable = state === 'accepted' || (state === 'unused' && !isTranslated)
@@ -41,7 +41,7 @@ async function connect(choice: EngineChoice & { kind: 'http' }, log: Log): Promi
     },
   }
   const engine = await connectHttpEngine({ baseUrl, ...settings }, parts).catch((cause) => {
-    // Callers never learn where the server is; whoever starts the worker must.
+    // Callers never learn the server's address, but the operator starting the worker needs it.
     const why = cause instanceof EngineError ? cause.message : 'it cannot be used'
     throw new WorkerError('engine_unusable', `${new URL(baseUrl).origin}: ${why}`, { cause })
   })

@@ -18,7 +18,7 @@ afterAll(async () => {
 const command = (...args: string[]) => runCommand(args, {}, new Date())
 const engine = ['--engineUrl', server.url]
 
-test('an identity is written for its owner alone, and an existing file is not replaced', async () => {
+test('an identity is readable by its owner only, and an existing file is not replaced', async () => {
   const path = join(folder, 'identity.json')
   expect(await command('identity', '--out', path)).toMatch(/^[0-9a-f]{64}\n$/)
   expect(statSync(path).mode & 0o777).toBe(0o600)
@@ -47,7 +47,7 @@ test('reference values name the root of the identity, this software and the mode
   expect(described).toMatchObject({ measurement, models: [{ id: 'org/chat-1' }] })
 })
 
-test('reference values are given for software only, and from an identity that can be read', async () => {
+test('reference values require a readable software identity', async () => {
   expect(await thrown(command('reference', ...engine))).toThrow('a program inside it cannot vouch')
   const path = join(folder, 'broken.json')
   const broken = () => command('reference', ...engine, '--softwareIdentity', path)
@@ -56,7 +56,7 @@ test('reference values are given for software only, and from an identity that ca
   expect(await thrown(broken())).toThrow('is unusable')
 })
 
-test('flags alone are no command, and an unknown command is refused', async () => {
+test('flags alone are not a command, and an unknown command is refused', async () => {
   expect(await command()).toBeUndefined()
   expect(await command('--port', '1')).toBeUndefined()
   expect(await thrown(command('destribe'))).toThrow('there is no command "destribe"; see --help')

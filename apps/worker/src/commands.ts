@@ -1,4 +1,4 @@
-/** What the worker does besides running: it tells and makes what an operator needs for a manifest. */
+/** The worker's other commands: they print or create what an operator needs for a manifest. */
 import { writeFileSync } from 'node:fs'
 import {
   createSoftwareRoot,
@@ -16,19 +16,21 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const identityFlags = {
   out: { type: 'string', help: 'output file; an existing file is never replaced' },
-  days: { type: 'integer', default: 365, min: 1, max: 3650, help: 'how long it is valid' },
+  days: { type: 'integer', default: 365, min: 1, max: 3650, help: 'validity in days' },
 } as const satisfies FlagTable
 
 const identityProgram: Program<typeof identityFlags> = {
   name: 'privatemode-worker identity',
   summary:
-    'makes an identity to attest in software with, which protects nothing, and prints the fingerprint of its root',
+    'creates an identity for software attestation, which protects nothing, and prints its root fingerprint',
   version: program.version,
   envPrefix: 'PRIVATEMODE_WORKER_IDENTITY_',
   flags: identityFlags,
 }
 
-/** Runs the command that the arguments name and gives what it prints; `undefined` where they name none. */
+/**
+ * Runs the command named by the arguments and returns its output; `undefined` if they name none.
+ */
 export async function runCommand(
   [command, ...args]: readonly string[],
   env: Environment,
@@ -73,12 +75,16 @@ async function tellFacts(
   return `${JSON.stringify({ evidence: 'software', worker: [rule], models: listed }, null, 2)}\n`
 }
 
-/** The root signs one key and is forgotten: whoever has the file can attest, and nobody can issue another. */
+/**
+ * The root signs one key and is discarded: the file's holder can attest, but cannot issue more
+ * keys.
+ */
 async function makeIdentity(args: readonly string[], env: Environment, now: Date): Promise<string> {
   const parsed = parseFlags(identityProgram, { args, env })
   if (parsed.kind === 'text') return parsed.text
   const { out, days } = parsed.values
-  if (out === undefined) throw contradiction('--out is missing: say where the identity is written')
+  if (out === undefined)
+    throw contradiction('--out is missing: name the file to write the identity to')
   const root = await createSoftwareRoot({ name: 'privatemode software root', at: now, days })
   const leaf = await issueSoftwareLeaf(root, { name: 'privatemode worker', at: now, days })
   try {

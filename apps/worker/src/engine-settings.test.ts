@@ -26,7 +26,7 @@ function read(...args: string[]) {
 
 const log = { debug() {}, info() {}, warn() {}, error() {}, flush() {} }
 
-test('threads, cache and waiting requests of the embedded engine can be set', () => {
+test('threads, cache and queue length of the embedded engine can be set', () => {
   expect(engineOf([chat])).toEqual({
     kind: 'embedded',
     models: [chat],
@@ -51,26 +51,26 @@ test.each([
   [[{ id: 'chat' }], 'needs id, path and task'],
   [[{ ...chat, sha256: 'AB'.repeat(32) }], 'not 64 lower-case hex digits'],
   [[{ ...chat, sha: 'ab'.repeat(32) }], 'unknown field sha'],
-  [[{ ...chat, sequences: 0 }], 'not a whole number above 0'],
+  [[{ ...chat, sequences: 0 }], 'not a positive integer'],
 ])('the models %j are refused', (models, reason) => {
   expect(() => engineOf(models)).toThrow(reason)
 })
 
-test('there is one engine, and a server of its own has its own bound', () => {
+test('exactly one engine is configured, and a model server has its own request limit', () => {
   expect(() => read()).toThrow('set either --modelsFile')
   expect(() => engineOf([chat], '--engineUrl', 'http://x')).toThrow('set either --modelsFile')
   const choice = read('--engineUrl', 'http://x', '--engineRequests', '4000')
   expect(choice).toMatchObject({ kind: 'http', maxConcurrent: 4000 })
 })
 
-test('an address that is none is refused, and a server that is not there is named', async () => {
+test('an invalid address is refused, and an unreachable server is named', async () => {
   expect(() => read('--engineUrl', 'localhost:8000')).toThrow('expected an address such as')
   const choice = read('--engineUrl', 'http://127.0.0.1:1')
   const failed = await thrown(chooseEngine(choice, log))
   expect(failed).toThrow('http://127.0.0.1:1: the model server cannot be reached')
 })
 
-test('what is no model file is told as such', async () => {
+test('an error names a file that is not a model file', async () => {
   const path = join(folder, 'text.gguf')
   for (const content of ['hello', 'GGUF', 'GGUF with nonsense behind it']) {
     writeFileSync(path, content)
@@ -85,14 +85,14 @@ test('what is no model file is told as such', async () => {
   expect(await thrown(nowhere)).toThrow('has no file at')
 }, 240_000)
 
-test('a model file with another digest than the pinned one stops the start', async () => {
+test('a worker does not start with a model file whose digest differs from the pinned one', async () => {
   const path = join(folder, 'other.gguf')
   writeFileSync(path, 'not what was pinned')
   const choice = engineOf([{ ...chat, path, sha256: '00'.repeat(32) }])
   expect(await thrown(chooseEngine(choice, log))).toThrow(/has SHA-256 [0-9a-f]{64}, expected 00/)
 })
 
-test('a worker tells gateways how many requests its engine takes before it refuses', () => {
+test('a worker announces to gateways how many requests its engine accepts before refusing', () => {
   const embedded = engineOf([chat, { ...chat, id: 'other' }], '--maxWaiting', '9')
   expect(workerCapacity(1024, embedded)).toBe(40)
   const served = read('--engineUrl', 'http://x', '--engineRequests', '400')

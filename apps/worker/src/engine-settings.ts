@@ -1,4 +1,4 @@
-/** The flags about models and engines, and the file that lists models. */
+/** The flags for models and engines, and the file that lists models. */
 import { readFileSync } from 'node:fs'
 import type { FlagTable, FlagValues, Secret } from '@privatemode/service'
 import { WorkerError } from './worker-error.ts'
@@ -9,15 +9,15 @@ export type ModelFile = {
   readonly path: string
   readonly task: 'generate' | 'embed'
   readonly displayName?: string
-  /** Lower-case hex; a file with another digest is refused. */
+  /** Lower-case hex; a file with a different digest is refused. */
   readonly sha256?: string
   /** Lower-case hex: the root hash of the verity volume that the file must be on; also the model's digest. */
   readonly verityRoot?: string
-  /** Tokens of prompt and answer together. */
+  /** Prompt and answer tokens combined. */
   readonly contextLength?: number
-  /** Requests that are computed at the same time. */
+  /** Requests computed in parallel. */
   readonly sequences?: number
-  /** For requests that say nothing about sampling. */
+  /** Defaults for requests without sampling parameters. */
   readonly sampling?: { readonly temperature?: number; readonly repetitionPenalty?: number }
 }
 
@@ -25,7 +25,7 @@ export type EngineChoice =
   | {
       readonly kind: 'embedded'
       readonly models: readonly ModelFile[]
-      /** All models together; `undefined` leaves one core free. */
+      /** Shared by all models; `undefined` leaves one core free. */
       readonly threads: number | undefined
       readonly promptCacheBytes: number
       readonly maxWaiting: number
@@ -51,21 +51,21 @@ export const engineFlags = {
     type: 'integer',
     default: 0,
     max: 1024,
-    help: 'threads of all models in this process together; 0 leaves one core free',
+    help: 'threads shared by all models in this process; 0 leaves one core free',
     group,
   },
   promptCacheMib: {
     type: 'integer',
     default: 128,
     max: 1024 * 1024,
-    help: 'memory for prompt caches of all models in this process, beside their contexts; 0 keeps none',
+    help: 'memory for the prompt caches of all models in this process, in addition to their contexts; 0 disables caching',
     group,
   },
   maxWaiting: {
     type: 'integer',
     default: 64,
     max: 65_536,
-    help: 'requests that may wait for each model in this process; more get 503',
+    help: 'requests that may queue for each model in this process; more get 503',
     group,
   },
   engineUrl: {
@@ -79,19 +79,19 @@ export const engineFlags = {
     default: 256,
     min: 1,
     max: 16_000,
-    help: 'requests to the model server at once; more get 503',
+    help: 'concurrent requests to the model server; more get 503',
     group,
   },
   acceptSharedCache: {
     type: 'boolean',
     default: false,
-    help: 'use a model server that cannot keep the prompt caches of its callers apart',
+    help: 'use a model server that cannot isolate the prompt caches of its callers',
     group,
   },
   translateDialects: {
     type: 'boolean',
     default: false,
-    help: 'translate messages and responses to chat also where the model server answers them itself',
+    help: 'translate messages and responses to chat even if the model server supports them natively',
     group,
   },
 } as const satisfies FlagTable
@@ -119,18 +119,21 @@ export function readEngineSettings(values: FlagValues<typeof engineFlags>): Engi
   }
 }
 
-/** Padding outlasts most generations: a stream is open about this many times as long as the engine works on it. */
+/**
+ * Padding outlasts most generations: a stream stays open about this many times as long as it
+ * generates.
+ */
 const streamsPerGeneration = 4
 
 /**
- * Requests that the gateway may have open here at once. Most of them are padding, of which the gateway is not
- * to know; what is too much for the engine is refused by the engine.
+ * How many requests the gateway may have open here. Most of them are sending padding, which the
+ * gateway must not learn; the engine itself refuses what exceeds its capacity.
  */
 export function workerCapacity(maxRequests: number, choice: EngineChoice): number {
   return Math.min(maxRequests, streamsPerGeneration * engineCapacity(choice))
 }
 
-/** Requests that any model of the engine takes at once, before it tells more to come back. */
+/** Concurrent requests that any one model of the engine accepts before refusing more. */
 function engineCapacity(choice: EngineChoice): number {
   switch (choice.kind) {
     case 'embedded':
@@ -168,9 +171,9 @@ function readModel(fields: Fields, which: string): ModelFile {
   if (!isNamed || (task !== 'generate' && task !== 'embed')) {
     throw invalid(`${which} needs id, path and task (generate or embed)`)
   }
-  // A digest that is misspelt would pin nothing, and nobody would know.
+  // A misspelt digest field would pin nothing, unnoticed.
   const unknown = Object.keys(fields).find((field) => !knownFields.has(field))
-  if (unknown !== undefined) throw invalid(`${which} has the unknown field ${unknown}`)
+  if (unknown !== undefined) throw invalid(`${which} has an unknown field ${unknown}`)
   const sha256 = readHash(fields, 'sha256', which)
   const verityRoot = readHash(fields, 'verity_root', which)
   if (sha256 !== undefined && verityRoot !== undefined) {
@@ -203,7 +206,7 @@ function readCount(fields: Fields, name: string, which: string): number | undefi
   if (value === undefined || (Number.isSafeInteger(value) && Number(value) > 0)) {
     return value as number | undefined
   }
-  throw invalid(`${name} of ${which} is not a whole number above 0`)
+  throw invalid(`${name} of ${which} is not a positive integer`)
 }
 
 function readSampling(value: unknown): Pick<ModelFile, 'sampling'> {

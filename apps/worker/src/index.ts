@@ -1,3 +1,3 @@
-/** What other programs of this machine may know of a worker. */
+/** The worker's public exports, for other programs in this repository. */
 export { parseSettings } from './settings.ts'
 export { startWorker, type Worker } from './worker.ts'

@@ -1,4 +1,4 @@
-/** Entry of the worker. */
+/** Entry point of the worker. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { endWithParent } from '@privatemode/service/end-with-parent'
 import { keptCode, manyRequests, startOverWith } from '@privatemode/service/start-over'
@@ -6,6 +6,6 @@ import { keptCode, manyRequests, startOverWith } from '@privatemode/service/star
 startOverWith({ ...manyRequests, ...keptCode })
 forbidCoreDumps()
 endWithParent()
-// Loaded only now, since the program may have started over.
+// Loaded only now, because the program may have restarted itself.
 const { run } = await import('./run.ts')
 await run(process.argv.slice(2))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const module = JSON.stringify(join(import.meta.dir, 'native-output.ts'))
 
-test('what is printed to standard output and error is counted, not shown, also by children', () => {
+test('output to stdout and stderr is counted, not shown, including that of child processes', () => {
   const source = `
     import { writeSync } from 'node:fs'
     import { takeOverOutput } from ${module}
@@ -12,7 +12,7 @@ test('what is printed to standard output and error is counted, not shown, also b
     console.error('secret 2')
     Bun.spawnSync(['sh', '-c', 'echo secret 3; echo secret 4 >&2'], { stdio: ['ignore', 'inherit', 'inherit'] })
     writeSync(native.ownError, 'own: ' + native.countLines() + '\\n')
-    // More than a pipe holds: whoever prints must not wait for a reader.
+    // More than a pipe holds: printing must not wait for a reader.
     for (let i = 0; i < 100; i++) writeSync(2, 'secret '.repeat(1000) + '\\n')
     writeSync(native.ownError, 'in all: ' + native.countLines() + '\\n')`
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, '-e', source])

@@ -1,20 +1,21 @@
 /**
- * Keeps what native code prints out of every log.
+ * Keeps the output of native code out of every log.
  *
- * llama.cpp writes some errors to standard error with `fprintf`, past its log callback: a grammar that
- * it refuses is printed whole, with the names and values of the caller's schema. So descriptors 1 and 2
- * are given to a file in memory of which only line ends are counted before it is emptied, and our own
- * lines go to a copy of the descriptor that was 2 before. Not a pipe: native code prints on the thread
- * that would have to read it, and would wait for itself once the pipe is full.
+ * llama.cpp writes some errors to standard error with `fprintf`, bypassing its log callback: a
+ * grammar that it refuses is printed in full, with the names and values of the caller's schema. So
+ * descriptors 1 and 2 are redirected to an in-memory file, of which only newlines are counted
+ * before it is truncated, and our own lines go to a duplicate of the original descriptor 2. A pipe
+ * would not do: native code prints on the thread that would have to read it, and would deadlock
+ * once the pipe is full.
  */
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { closeSync, ftruncateSync, openSync, readSync } from 'node:fs'
 import { WorkerError } from './worker-error.ts'
 
 export type NativeOutput = {
-  /** What standard error was before: the only way out for our own lines. */
+  /** The original standard error, used only for our own lines. */
   readonly ownError: number
-  /** Lines that native code has printed so far; forgets their text. */
+  /** Lines that native code has printed so far; discards their text. */
   countLines(): number
 }
 
@@ -25,12 +26,12 @@ const libraries: Readonly<Record<string, readonly string[]>> = {
 const newline = 0x0a
 const closeOnExec = 1 // MFD_CLOEXEC of memfd_create(2)
 
-/** Takes descriptors 1 and 2 from this process, for good. Throws where it cannot. */
+/** Takes over descriptors 1 and 2 of this process for good. Throws if it cannot. */
 export function takeOverOutput(): NativeOutput {
   const libc = openLibrary()
   const ownError = libc.dup(2)
   const memory = process.platform === 'linux' ? openMemory(libc) : undefined
-  // Every print goes to the end, wherever that is after the file was emptied.
+  // Append mode: every write goes to the current end, also after the file was truncated.
   const printed = openSync(memory === undefined ? '/dev/null' : `/proc/self/fd/${memory}`, 'a')
   for (const descriptor of [1, 2]) {
     if (ownError < 0 || libc.dup2(printed, descriptor) !== descriptor) throw cannot()
@@ -73,7 +74,7 @@ function openLibrary(): Library {
       if (process.platform !== 'linux') return dlopen(path, names).symbols
       return dlopen(path, { ...names, memfd_create: pointerAndNumber }).symbols
     } catch {
-      // another name of the same library
+      // try the library's other name
     }
   }
   throw cannot()
@@ -88,5 +89,5 @@ function openMemory({ memfd_create: create }: Library): number {
 const cannot = () =>
   new WorkerError(
     'engine_unusable',
-    'what llama.cpp prints cannot be kept out of the log on this system; use --engineUrl',
+    'cannot keep the output of llama.cpp out of the log on this system; use --engineUrl',
   )

@@ -30,7 +30,9 @@ export async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-/** The runtime prints what nobody caught to standard error, which is not ours from here on. */
+/**
+ * The runtime prints uncaught errors to standard error, which from here on belongs to native code.
+ */
 function guardNativeOutput(): NativeOutput {
   const native = takeOverOutput()
   const die = (error: unknown) => {
@@ -42,7 +44,7 @@ function guardNativeOutput(): NativeOutput {
   return native
 }
 
-/** Where it failed, without the message: that of an unforeseen error may quote a request. */
+/** Where it failed, without the message: an unexpected error may quote a request. */
 function describeCrash(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
@@ -56,7 +58,7 @@ function reportLines(native: NativeOutput, log: Log): () => number {
   const timer = setInterval(() => {
     const lines = native.countLines()
     if (lines === reported) return
-    log.warn('dropped lines that native code printed', { count: lines - reported })
+    log.warn('dropped output of native code', { count: lines - reported })
     reported = lines
   }, reportEveryMs)
   timer.unref()

@@ -7,14 +7,14 @@ function gatewayUrl(...args: string[]): string {
   return parsed.settings.gatewayUrl
 }
 
-test('a token that administers is refused, with what to set instead', () => {
+test('an operator token is refused, and the error names its replacement', () => {
   const refused = "operatorToken was split: set --registerToken to the gateway's"
   expect(() => parseSettings({ args: ['--operatorToken', 'x'], env: {} })).toThrow(refused)
   const env = { PRIVATEMODE_WORKER_OPERATOR_TOKEN: 'x' }
   expect(() => parseSettings({ args: [], env })).toThrow(refused)
 })
 
-test('the register token goes over TLS to other machines, or on this one', () => {
+test('the register token is sent over TLS, except on this machine', () => {
   for (const url of [
     'https://gateway.example',
     'http://127.0.0.1:8090',
@@ -36,12 +36,12 @@ test('the register token goes over TLS to other machines, or on this one', () =>
   }
 })
 
-test('an operator whose network is protected can say so', () => {
+test('an operator can allow plain HTTP in a protected network', () => {
   const url = 'http://gateway:8090'
   expect(gatewayUrl('--gatewayUrl', url, '--allowPlainGateway')).toBe(url)
 })
 
-test('what is no address of a web server is refused', () => {
+test('an invalid gateway URL is refused', () => {
   for (const url of ['gateway:8090', 'ftp://gateway', 'nonsense']) {
     expect(() => gatewayUrl('--gatewayUrl', url)).toThrow('expected a URL such as https://')
   }

@@ -1,4 +1,4 @@
-/** The worker's settings: flags and environment are read here and in what stands beside it, and nowhere else. */
+/** The worker's settings: only this file and its siblings read flags and environment. */
 import {
   type FlagSources,
   type FlagTable,
@@ -24,14 +24,14 @@ export type Settings = {
   readonly port: number
   readonly publicUrl: string | undefined
   readonly gatewayUrl: string
-  /** Authorities of the gateway, where they are not the system's. */
+  /** Certificate authorities for the gateway, if not the system's. */
   readonly gatewayCaPath: string | undefined
-  /** Needed to register; `describe` does without. */
+  /** Required to register; `describe` works without it. */
   readonly registerToken: Secret | undefined
   readonly engine: EngineChoice
   readonly attestation: AttestationSettings
   readonly maxBodyBytes: number
-  /** All sealed requests in progress that are not short. */
+  /** Limit for all sealed requests in progress that are not short. */
   readonly maxBodyBytesTotal: number
   readonly maxRequests: number
   readonly drainMs: number
@@ -51,7 +51,7 @@ const flags = {
   host: { type: 'string', default: '127.0.0.1', help: 'address to listen on', group: 'Listening' },
   publicUrl: {
     type: 'string',
-    help: 'address at which gateways reach this worker, if it is not the one it listens on',
+    help: 'address at which gateways reach this worker, if it differs from the listening address',
     group: 'Listening',
   },
   gatewayUrl: {
@@ -62,18 +62,18 @@ const flags = {
   },
   gatewayCaPath: {
     type: 'string',
-    help: 'PEM certificate authorities of the gateway, instead of those of the system',
+    help: "PEM file of certificate authorities for the gateway, instead of the system's",
     group: 'Gateway',
   },
   allowPlainGateway: {
     type: 'boolean',
     default: false,
-    help: 'send the register token over plain http to another machine: only in a network that encrypts by itself or that nobody else is in',
+    help: 'send the register token over plain http to another machine: only in a network that is encrypted or exclusively yours',
     group: 'Gateway',
   },
   registerToken: {
     type: 'secret',
-    help: "the gateway's register token, or @path of a file that has it",
+    help: "the gateway's register token, or @path of a file that contains it",
     group: 'Gateway',
   },
   ...engineFlags,
@@ -81,32 +81,32 @@ const flags = {
   maxBodyBytes: {
     type: 'integer',
     default: 40 * 1024 * 1024,
-    help: 'largest sealed request',
+    help: 'maximum size of a sealed request',
     group: 'Limits',
   },
   maxBodyBytesTotal: {
     type: 'integer',
     default: 512 * 1024 * 1024,
-    help: 'sealed requests over 64 KiB at once, in bytes; more get 503. A request takes about four times its size in memory',
+    help: 'total bytes of concurrent sealed requests over 64 KiB; more get 503. A request takes about four times its size in memory',
     group: 'Limits',
   },
   maxRequests: {
     type: 'integer',
     default: 1024,
     min: 1,
-    help: 'requests and streams at once; more get 503',
+    help: 'concurrent requests and streams; more get 503',
     group: 'Limits',
   },
   drainMs: {
     type: 'integer',
     default: 30_000,
-    help: 'how long requests in flight may take when the worker stops',
+    help: 'time for requests in flight to finish when the worker stops',
     group: 'Limits',
   },
   metricsPort: {
     type: 'integer',
     max: 65535,
-    help: 'serve Prometheus metrics at /metrics on a port of their own',
+    help: 'serve Prometheus metrics at /metrics on this separate port',
     group: 'Watching',
   },
   ...logFlags,
@@ -120,7 +120,7 @@ export const program: Program<typeof flags> = {
   commands: {
     describe: 'print what a manifest must list: the models, and the measurement of this software',
     reference: 'print that as reference values for `manifest build`, with --softwareIdentity',
-    identity: 'make an identity to attest in software with (--out FILE)',
+    identity: 'create an identity for software attestation (--out FILE)',
   },
   flags,
 }
@@ -161,7 +161,7 @@ function readTotal(maxBodyBytes: number, total: number): number {
   )
 }
 
-/** A worker is given nothing any more that administers the gateway. */
+/** Workers no longer receive a token that can administer the gateway. */
 function refuseOperatorToken({ args, env }: FlagSources): void {
   const isGiven =
     args.some((arg) => /^--operatorToken(=|$)/.test(arg)) ||
@@ -169,7 +169,7 @@ function refuseOperatorToken({ args, env }: FlagSources): void {
   if (isGiven) throw contradiction("operatorToken was split: set --registerToken to the gateway's")
 }
 
-/** Whoever reads the register token can list machines and report usage. */
+/** The register token's holder can list machines and report usage, so it must not travel in the clear. */
 function readGatewayUrl(text: string, allowPlain: boolean): string {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
@@ -178,7 +178,7 @@ function readGatewayUrl(text: string, allowPlain: boolean): string {
   if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowPlain) {
     throw contradiction(
       `gatewayUrl is plain http to ${url.host}, which would show the register token to the network; ` +
-        'use https, or set --allowPlainGateway where the network is protected',
+        'use https, or set --allowPlainGateway if the network is protected',
     )
   }
   return text.replace(/\/+$/, '')

@@ -1,18 +1,18 @@
-/** Why a worker does not start, or cannot give evidence. */
+/** Reasons why a worker does not start or cannot produce evidence. */
 
 export type WorkerErrorCode =
   | 'settings_invalid'
-  /** The model server is not there, or may not be used. */
+  /** The model server is unreachable, or must not be used. */
   | 'engine_unusable'
   | 'no_confidential_hardware'
   | 'identity_unreadable'
-  /** The kernel or the device gave no report. */
+  /** The kernel or the device produced no report. */
   | 'report_unavailable'
-  /** Somebody else wrote to our entry: what was read may not be what was asked for. */
+  /** Another program wrote to our entry: the report may not cover our input. */
   | 'report_conflict'
   | 'gpu_evidence_unavailable'
   | 'collateral_unavailable'
-  /** As many wait already as may. */
+  /** The queue is full. */
   | 'evidence_overloaded'
 
 export class WorkerError extends Error {

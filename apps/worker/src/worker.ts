@@ -1,4 +1,4 @@
-/** One worker: an engine, keys and evidence behind an HTTP surface, registered at a gateway. */
+/** One worker: an engine, keys and evidence behind an HTTP interface, registered at a gateway. */
 import { randomBytes } from 'node:crypto'
 import type { ModelListing } from '@privatemode/attestation'
 import type { Engine, EngineModel } from '@privatemode/inference'
@@ -32,18 +32,21 @@ import { contradiction, program, type Settings } from './settings.ts'
 export type Worker = {
   readonly workerId: string
   readonly url: string
-  /** Where its metrics are, if they were asked for. */
+  /** Address of its metrics, if enabled. */
   readonly metricsUrl: string | undefined
-  /** Leaves the gateway's list, serves until every gateway has read that, lets running answers end, reports their usage, stops. */
+  /**
+   * Deregisters, serves until every gateway has noticed, lets running answers end, reports their
+   * usage, stops.
+   */
   stop(): Promise<void>
 }
 
-/** What a worker is given from outside; tests give an engine, a clock and keys of their own. */
+/** What a worker gets from its environment; tests supply their own engine, clock and keys. */
 export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly createEngine: (choice: EngineChoice, log: Log) => Promise<Engine>
   readonly log?: Log
-  /** How many lines native code has printed, where somebody counts. */
+  /** The number of lines native code has printed, if counted. */
   readonly nativeLines?: (() => number) | undefined
   readonly now?: () => Date
   readonly pause?: (ms: number) => Promise<void>
@@ -55,7 +58,7 @@ export type Surroundings = {
 export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
   const { registerToken } = settings
   if (registerToken === undefined) {
-    throw contradiction('set --registerToken to the register token that the gateway was given')
+    throw contradiction("set --registerToken to the gateway's register token")
   }
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
@@ -103,7 +106,9 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
   })
-  metrics.gauge('active_requests', 'requests and streams now', () => listener.pendingRequests())
+  metrics.gauge('active_requests', 'requests and streams in progress', () =>
+    listener.pendingRequests(),
+  )
   const { nativeLines } = surroundings
   if (nativeLines !== undefined) {
     metrics.gauge('native_lines', 'lines printed by native code, dropped', nativeLines)
@@ -113,7 +118,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     'bytes of large requests in progress',
     () => requestMemory.takenBytes,
   )
-  metrics.gauge('usage_waiting', 'usage records to report', () => reporter.waiting)
+  metrics.gauge('usage_waiting', 'usage records waiting to be reported', () => reporter.waiting)
   const metricsListener = serveMetrics(settings, metrics)
   let draining = false
   const registration = new Registration({
@@ -143,7 +148,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       draining = true
       const { drainMs } = settings
       const lingerMs = Math.min(await registration.leave(), drainMs)
-      // A door that closed at once would lose what other gateways still send.
+      // Closing the port at once would lose requests that other gateways still send.
       if (lingerMs > 0) await pause(lingerMs)
       await stopParts(listener, unsigned, reporter, engine, drainMs - lingerMs, log)
       await metricsListener?.stop()
@@ -180,7 +185,7 @@ export type WorkerDescription = {
   readonly models: readonly ModelListing[]
 }
 
-/** What a manifest must list for this worker to be accepted. */
+/** What a manifest must list for clients to accept this worker. */
 export async function describeWorker(
   settings: Settings,
   createEngine: Surroundings['createEngine'],

@@ -7,7 +7,7 @@ function attestation(...args: string[]) {
   return parsed.settings.attestation
 }
 
-test('without flags the hardware that is there attests, with the vendors themselves as sources', () => {
+test('by default the detected hardware attests, with collateral from the vendors themselves', () => {
   expect(attestation()).toEqual({
     kind: 'hardware',
     cpu: undefined,
@@ -28,13 +28,13 @@ test('without flags the hardware that is there attests, with the vendors themsel
   })
 })
 
-test('a kind of hardware can be demanded, and mirrors named', () => {
+test('a kind of hardware can be required, and mirrors configured', () => {
   expect(
     attestation('--attestation', 'tdx', '--intelPcsUrl', 'http://pccs.example:8081/'),
   ).toMatchObject({ cpu: 'tdx', intelPcsUrl: 'http://pccs.example:8081' })
 })
 
-test('software attests where an identity is given, and only then', () => {
+test('software attests only if an identity is configured', () => {
   const software = { kind: 'software', identityPath: 'id.json' } as const
   expect(attestation('--softwareIdentity', 'id.json')).toEqual(software)
   expect(attestation('--attestation', 'software', '--softwareIdentity', 'id.json')).toEqual(
@@ -50,7 +50,7 @@ test.each([
   [['--gpuCommand', '{nonce}']],
   [['--amdKdsUrl', 'ftp://mirror.example']],
   [['--nvidiaOcspUrl', 'nowhere']],
-])('%p contradicts itself and stops the start', (args) => {
+])('%p is contradictory and refused at startup', (args) => {
   expect(() => attestation(...args)).toThrow(expect.objectContaining({ code: 'settings_invalid' }))
 })
 

@@ -1,4 +1,4 @@
-/** The flags about attestation, and what they mean together. */
+/** The flags for attestation, and how they combine. */
 import { type SnpProduct, snpProducts } from '@privatemode/attestation/collateral'
 import type { FlagTable, FlagValues } from '@privatemode/service'
 import { WorkerError } from '../worker-error.ts'
@@ -8,11 +8,11 @@ import { defaultReportPath } from './tsm/report-tree.ts'
 
 export type HardwareSettings = {
   readonly kind: 'hardware'
-  /** What the machine must be; undefined takes what is found. */
+  /** The required kind of machine; undefined accepts whatever is detected. */
   readonly cpu: CpuKind | undefined
   readonly reportPath: string
   readonly gpus: number
-  /** Words; `{nonce}` stands in one of them. */
+  /** Argument vector; one of the arguments contains `{nonce}`. */
   readonly gpuCommand: readonly string[]
   readonly timeoutMs: number
   readonly amdKdsUrl: string
@@ -36,12 +36,12 @@ export const attestationFlags = {
     type: 'string',
     default: 'auto',
     choices: ['auto', 'snp', 'tdx', 'software'],
-    help: 'what attests this worker; auto takes the confidential hardware that is there',
+    help: 'what attests this worker; auto detects the confidential hardware',
     group,
   },
   softwareIdentity: {
     type: 'string',
-    help: 'attest in software with this identity file; protects nothing, for development',
+    help: 'attest in software with this identity file; for development only, protects nothing',
     group,
   },
   tsmPath: {
@@ -54,13 +54,13 @@ export const attestationFlags = {
     type: 'integer',
     default: 0,
     max: 16,
-    help: 'NVIDIA GPUs in this machine; each must attest, or the worker does not',
+    help: 'number of NVIDIA GPUs in this machine; unless each of them attests, the worker does not',
     group,
   },
   gpuCommand: {
     type: 'string',
     default: 'nvattest collect-evidence --device gpu --nonce {nonce} --format json',
-    help: 'prints evidence of all GPUs as JSON; split at spaces, run without a shell',
+    help: 'command that prints evidence for all GPUs as JSON; split at spaces, run without a shell',
     group,
   },
   attestationTimeoutMs: {
@@ -68,7 +68,7 @@ export const attestationFlags = {
     default: 10_000,
     min: 100,
     max: 120_000,
-    help: 'time that the processor, the GPUs and a vendor have for one answer',
+    help: 'time limit for an answer of the processor, the GPUs or a vendor',
     group,
   },
   amdKdsUrl: {
@@ -80,7 +80,7 @@ export const attestationFlags = {
   amdProduct: {
     type: 'string',
     choices: snpProducts,
-    help: 'product line of the processor, for old firmware whose reports do not say it',
+    help: 'product line of the processor, for old firmware whose reports do not name it',
     group: collateral,
   },
   intelPcsUrl: {
@@ -92,7 +92,7 @@ export const attestationFlags = {
   intelRootCrlUrl: {
     type: 'string',
     default: 'https://certificates.trustedservices.intel.com/IntelSGXRootCA.der',
-    help: "revocation list of Intel's root",
+    help: "URL of the revocation list of Intel's root",
     group: collateral,
   },
   nvidiaRimUrl: {
@@ -109,7 +109,7 @@ export const attestationFlags = {
   },
   collateralFolder: {
     type: 'string',
-    help: 'directory that keeps collateral over a restart',
+    help: 'directory that keeps collateral across restarts',
     group: collateral,
   },
 } as const satisfies FlagTable
@@ -122,7 +122,7 @@ export function readAttestationSettings(values: Values): AttestationSettings {
     if (softwareIdentity === undefined) {
       throw invalid('--attestation software needs an identity file: set --softwareIdentity')
     }
-    if (values.gpus > 0) throw invalid('--gpus has no meaning where software attests')
+    if (values.gpus > 0) throw invalid('--gpus cannot be combined with software attestation')
     return { kind: 'software', identityPath: softwareIdentity }
   }
   if (softwareIdentity !== undefined) {
@@ -148,10 +148,10 @@ export function readAttestationSettings(values: Values): AttestationSettings {
 function readCommand(text: string): string[] {
   const words = text.split(/\s+/).filter((word) => word !== '')
   if (words.slice(1).some((word) => word.includes('{nonce}'))) return words
-  throw invalid('--gpuCommand must pass on the nonce: put {nonce} where the program takes it')
+  throw invalid('--gpuCommand must pass on the nonce: put {nonce} where the program expects it')
 }
 
-/** Documents are signed, so that a mirror inside may speak plain HTTP. */
+/** The documents are signed, so an internal mirror may use plain HTTP. */
 function readUrl(name: string, text: string): string {
   const url = URL.parse(text)
   if (url?.protocol === 'https:' || url?.protocol === 'http:') return baseUrl(text)

@@ -1,4 +1,7 @@
-/** Makes evidence once and looks at it as a client will, so that the operator hears of a refusal first. */
+/**
+ * Produces evidence once at startup and verifies it as a client would, so the operator sees a
+ * refusal first.
+ */
 import {
   AttestationError,
   authenticateEvidence,
@@ -10,8 +13,8 @@ import type { Log } from '@privatemode/service'
 import type { EvidenceSource } from './evidence-source.ts'
 
 /**
- * Throws where no evidence can be made at all. What clients would refuse is logged and no more: it
- * may be collateral that a vendor gives later, and whether to accept it is theirs to decide.
+ * Throws if no evidence can be produced at all. Evidence that clients would refuse is only logged:
+ * the missing collateral may become available later, and accepting it is the clients' decision.
  */
 export async function checkOwnEvidence(
   source: EvidenceSource,

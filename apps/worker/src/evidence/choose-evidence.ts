@@ -1,4 +1,4 @@
-/** Chooses at start what attests this worker, and tries it once. */
+/** Selects what attests this worker at startup, and tries it once. */
 import { readFileSync } from 'node:fs'
 import { AttestationError, type Roots, vendorRoots } from '@privatemode/attestation'
 import {
@@ -25,11 +25,11 @@ export type EvidenceSurroundings = {
   readonly fetch: OutboundFetch
   readonly log: Log
   readonly now: () => Date
-  /** In tests, a kernel and vendors of their own. */
+  /** Lets tests substitute their own kernel and vendors. */
   readonly machine?: { readonly tree: ReportTree; readonly roots: Roots } | undefined
 }
 
-/** Refuses where nothing can attest; what only lacks collateral is told in the log. */
+/** Refuses to start if nothing can attest; missing collateral is only logged. */
 export async function chooseEvidence(
   settings: AttestationSettings,
   surroundings: EvidenceSurroundings,

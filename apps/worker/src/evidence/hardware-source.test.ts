@@ -11,7 +11,7 @@ import type { EvidenceSource } from './evidence-source.ts'
 import { formatTable, tableGuids } from './testing/certificate-table-writer.ts'
 import { type TestMachine, testMachine } from './testing/test-machine.ts'
 
-// The machine has RSA keys, which a busy computer takes seconds to make.
+// The machine has RSA keys, which take seconds to generate on a busy computer.
 setDefaultTimeout(60_000)
 let machine: TestMachine
 beforeAll(async () => {
@@ -24,7 +24,7 @@ afterEach(() => {
   machine.lines.length = 0
 })
 
-/** As a client would: draws a nonce, asks, and reads the answer from its bytes. */
+/** Acts as a client: draws a nonce, requests evidence and parses it from its bytes. */
 async function ask(source: EvidenceSource): Promise<VerifyWorkerInputs> {
   const inputs = await machine.inputs()
   const nonce = crypto.getRandomValues(new Uint8Array(32))
@@ -33,7 +33,7 @@ async function ask(source: EvidenceSource): Promise<VerifyWorkerInputs> {
   return { ...inputs, nonce, ...parseAttestation(formatAttestation({ statement, evidence })) }
 }
 
-/** Asks, and verifies under the manifest. */
+/** Requests evidence and verifies it under the manifest. */
 const verify = async (source: EvidenceSource) => verifyWorker(await ask(source))
 
 const fail =
@@ -42,7 +42,7 @@ const fail =
     new Response('out of order', { status })
 const logged = (text: string) => machine.lines.filter((line) => line.includes(text))
 
-test('an SEV-SNP machine with a GPU is attested: report, GPU, every piece of collateral', async () => {
+test('an SEV-SNP machine with a GPU is attested: report, GPU and all collateral', async () => {
   const source = await machine.choose(machine.kernel('snp'), '--gpus', '1')
   expect(await verify(source)).toMatchObject({ workerId: 'w_hardware', hardware: true })
   expect(logged('evidence source chosen')[0]).toContain(
@@ -62,7 +62,7 @@ test('two GPUs are attested', async () => {
   const asking = await ask(source)
   expect((await verifyWorker(asking)).hardware).toBe(true)
   expect(asking.evidence.devices.length).toBe(2)
-  // Each device's own certificate is asked about; the authorities above are shared.
+  // Each device's own certificate is queried; the CAs above it are shared.
   const asked = machine.vendors.requests.filter((request) => request === 'POST /ocsp')
   expect(asked.length).toBe(2 + 2 + 3)
 })
@@ -74,7 +74,7 @@ test('a TDX machine with a GPU is attested', async () => {
   expect(logged('WARN')).toEqual([])
 })
 
-test('collateral is fetched once for many who ask', async () => {
+test('collateral is fetched once for many requests', async () => {
   const source = await machine.choose(machine.kernel('snp'))
   machine.vendors.requests.length = 0
   const { statement } = await machine.inputs()
@@ -83,7 +83,7 @@ test('collateral is fetched once for many who ask', async () => {
   expect(machine.vendors.requests).toEqual([])
 })
 
-test('certificates that the host gives are used, and the vendor is asked for the list only', async () => {
+test("the host's certificates are used, and only the revocation list is fetched from the vendor", async () => {
   const { amd } = machine.world
   const { askDer, arkDer } = amd.authorities
   const auxblob = async () =>
@@ -97,7 +97,7 @@ test('certificates that the host gives are used, and the vendor is asked for the
   expect(logged('own evidence is authentic').length).toBe(1)
 })
 
-test('a certificate of the host that is of an older TCB is fetched anew', async () => {
+test("if the host's certificate is for an older TCB, a new one is fetched", async () => {
   const { amd } = machine.world
   const old = { bootloader: 9, tee: 1, snp: 23, microcode: 84 }
   const auxblob = async () => formatTable([[tableGuids.vcek, await amd.issueLeaf({ tcb: old })]])
@@ -119,19 +119,19 @@ test.each([
 ] as const)('%s without %s: stapled as missing, logged, refused', async (cpu, path, code) => {
   machine.vendors.instead.set(path, fail())
   const source = await machine.choose(machine.kernel(cpu), '--gpus', '1')
-  expect(logged('collateral could not be had').length).toBeGreaterThan(0)
+  expect(logged('failed to fetch collateral').length).toBeGreaterThan(0)
   expect(logged('own evidence would be refused')[0]).toContain(`code=${code}`)
   expect(await rejection(verify(source))).toMatchObject({ code })
 })
 
-test('a vendor that cannot be reached at all costs collateral, not the start', async () => {
+test('an unreachable vendor costs collateral but does not prevent startup', async () => {
   const nowhere = ['--amdKdsUrl', 'http://127.0.0.1:1']
   const source = await machine.choose(machine.kernel('snp'), ...nowhere)
   const { evidence } = await ask(source)
   expect(evidence.cpu).toMatchObject({ kind: 'snp', certificates: [], crls: [] })
 })
 
-test('a good document is not taken from an answer that says it failed', async () => {
+test('a good document in an error response is not used', async () => {
   const { crl } = machine.world.amd
   machine.vendors.instead.set('/kds/vcek/v1/Genoa/crl', () => new Response(crl, { status: 500 }))
   await machine.choose(machine.kernel('snp'))
@@ -151,7 +151,7 @@ test('documents and answers about something else are not stapled', async () => {
   expect(evidence.devices[0]?.ocsp).toEqual([Buffer.from(about!).toString('base64')])
 })
 
-test('answers that are not what was asked for are not stapled', async () => {
+test('responses that do not match the request are not stapled', async () => {
   machine.vendors.instead.set('/rim/', () => Response.json({ id: 'another', rim: '' }))
   machine.vendors.instead.set('/kds/vcek/v1/Genoa/crl', () => new Response('<html>'))
   machine.vendors.instead.set('/ocsp', () => new Response(Uint8Array.of(0x30, 3, 0x0a, 1, 6)))
@@ -162,7 +162,7 @@ test('answers that are not what was asked for are not stapled', async () => {
   expect(logged('the responder answered unauthorized').length).toBeGreaterThan(0)
 })
 
-test('a vendor that does not answer is given up in time', async () => {
+test('requests to an unresponsive vendor time out', async () => {
   machine.vendors.instead.set('/kds/', () => new Promise<Response>(() => {}))
   const before = performance.now()
   // Far more than the processor's report takes on a busy core.
@@ -172,7 +172,7 @@ test('a vendor that does not answer is given up in time', async () => {
   expect(performance.now() - before).toBeLessThan(20_000)
 })
 
-test('an endless answer of a vendor is given up', async () => {
+test('an endless response from a vendor is aborted', async () => {
   const endless = () =>
     new Response(
       new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65536)) }),
@@ -182,18 +182,18 @@ test('an endless answer of a vendor is given up', async () => {
   expect(logged('answered over 32768 bytes').length).toBe(1)
 })
 
-test('no evidence at all is made for a GPU that does not attest', async () => {
+test('no evidence at all is produced if a GPU does not attest', async () => {
   machine.vendors.instead.set('/gpu', () => Response.json({ result_code: 1, evidences: null }))
   const starting = machine.choose(machine.kernel('snp'), '--gpus', '1')
   expect(await rejection(starting)).toMatchObject({ code: 'gpu_evidence_unavailable' })
 })
 
-test('fewer GPUs than the machine is said to have are an error', async () => {
+test('fewer GPUs than configured are an error', async () => {
   const starting = machine.choose(machine.kernel('snp'), '--gpus', '2')
   expect(await thrown(starting)).toThrow('evidence of 1 GPUs, expected 2')
 })
 
-test('a report that holds other data than was asked for does not leave the worker', async () => {
+test('a report over different data than requested does not leave the worker', async () => {
   const { amd, intel } = machine.world
   for (const tree of [
     machine.kernel('snp', { report: () => amd.signReport() }),
@@ -203,7 +203,7 @@ test('a report that holds other data than was asked for does not leave the worke
   }
 })
 
-test('a machine that turns into another kind is refused', async () => {
+test('a machine that changes its kind is refused', async () => {
   const snp = machine.kernel('snp')
   let turned = false
   const read: typeof snp.read = (entry, attribute, limit) =>

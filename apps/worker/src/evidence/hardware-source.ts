@@ -1,4 +1,4 @@
-/** Evidence of a confidential machine and its GPUs, with the vendors' collateral stapled to it. */
+/** Evidence of a confidential machine and its GPUs, with the vendors' collateral stapled. */
 import { type CpuEvidence, deviceNonce, type Evidence, reportData } from '@privatemode/attestation'
 import { parseQuote, parseSnpReport } from '@privatemode/attestation/inspect'
 import type { Bytes } from '@privatemode/protocol/envelope'
@@ -70,10 +70,10 @@ async function stapleCpu(
   }
 }
 
-/** The client would refuse it, too; here it can still be told what went wrong. */
+/** The client would refuse it too, but here the cause can still be reported. */
 function requireBound(seen: Uint8Array, bound: Uint8Array): void {
   if (Buffer.from(bound).equals(seen)) return
-  throw new WorkerError('report_conflict', 'the report holds other data than was asked for')
+  throw new WorkerError('report_conflict', 'the report holds different data than requested')
 }
 
 const base64 = (bytes: Bytes): string => Buffer.from(bytes).toString('base64')

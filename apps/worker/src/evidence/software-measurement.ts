@@ -1,4 +1,4 @@
-/** What the software TEE measures: the very code that runs, as one digest. */
+/** The measurement of the software TEE: one digest of the code that is running. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -10,7 +10,9 @@ const measured = [
   ...['packages/service', 'apps/worker'],
 ]
 
-/** SHA-384 over names and contents of the worker's sources and the lock file that pins the rest. */
+/**
+ * SHA-384 over the names and contents of the worker's sources and the lock file that pins the rest.
+ */
 export function measureSources(): Uint8Array {
   const files = [
     join(repository, 'package-lock.json'),

@@ -1,13 +1,15 @@
-/** Lets a few run at once and a few wait for their turn; whoever comes then is refused. */
+/**
+ * Bounds concurrent work: a few tasks run, a few wait in a queue, and any further ones are refused.
+ */
 import { WorkerError, type WorkerErrorCode } from '../worker-error.ts'
 
 export type TurnLimits = {
   readonly what: string
-  /** Of the error when the time is up. */
+  /** Error code used when the time is up. */
   readonly code: WorkerErrorCode
   readonly atOnce: number
   readonly waiting: number
-  /** How long a caller waits for its result, turn included. */
+  /** How long a caller waits for its result, including time in the queue. */
   readonly timeoutMs: number
 }
 
@@ -21,8 +23,8 @@ export class Turns {
   }
 
   /**
-   * Runs `work` when its turn comes. A caller whose time is up stops waiting, but work that began
-   * keeps its turn until it ends: what hangs below cannot pile up.
+   * Runs `work` when a slot is free. A caller whose time is up stops waiting, but work that began
+   * keeps its slot until it ends, so hanging work cannot pile up.
    */
   run<T>(work: () => Promise<T>): Promise<T> {
     const { what, code, atOnce, waiting, timeoutMs } = this.#limits
@@ -39,7 +41,12 @@ export class Turns {
       if (this.#running < atOnce) begin()
       else if (this.#queue.size < waiting) this.#queue.add(begin)
       else {
-        reject(new WorkerError('evidence_overloaded', `${waiting} already wait for ${what}`))
+        reject(
+          new WorkerError(
+            'evidence_overloaded',
+            `${waiting} requests are already waiting for ${what}`,
+          ),
+        )
         return
       }
       const timer = setTimeout(() => {

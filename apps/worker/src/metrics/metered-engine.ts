@@ -1,4 +1,6 @@
-/** An engine whose calls are counted: how many run, how many have given nothing yet, and for how long. */
+/**
+ * Wraps an engine and measures its calls: how many run, how many have no output yet, and durations.
+ */
 import type {
   Chunks,
   CountedEndpoint,
@@ -21,9 +23,9 @@ export class MeteredEngine implements Engine {
   constructor(engine: Engine, metrics: Pick<WorkerMetrics, 'firstAnswer' | 'gauge'>) {
     this.#engine = engine
     this.#metrics = metrics
-    metrics.gauge('engine_calls', 'calls to the engine now', () => this.#running)
-    // A model server does not say which of them it has queued; these are all it could have.
-    const queue = 'calls to the engine that have given nothing yet: queued, or reading the prompt'
+    metrics.gauge('engine_calls', 'engine calls in progress', () => this.#running)
+    // A model server does not report its queue; these are the calls that could be in it.
+    const queue = 'engine calls without output yet: queued, or processing the prompt'
     metrics.gauge('engine_waiting', queue, () => this.#waiting)
   }
 
@@ -78,7 +80,7 @@ export class MeteredEngine implements Engine {
       state = 'over'
       signal.removeEventListener('abort', end)
     }
-    // A stream that was begun and is then never read has no other end.
+    // A stream that is never read after it began ends only by its abort.
     signal.addEventListener('abort', end)
     return {
       end,

@@ -1,4 +1,4 @@
-/** Serves the metrics on a port of their own: whoever may read them reaches nothing else of the worker. */
+/** Serves metrics on their own port, so that a scraper can reach nothing else of the worker. */
 import { type Listener, listen, metricsContentType } from '@privatemode/service'
 import type { Settings } from '../settings.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'

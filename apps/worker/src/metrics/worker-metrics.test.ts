@@ -26,7 +26,7 @@ const record: UsageRecord = {
   duration_ms: 700,
 }
 
-test('the isolation of each path is told as it is now', () => {
+test('the current isolation of each path is reported', () => {
   const metrics = createWorkerMetrics([chatModel.id])
   let state: 'proven' | 'unused' = 'proven'
   metrics.gaugeIsolation(() => [{ model: 'm', endpoint: 'chat', state, detail: 'why' }])
@@ -57,7 +57,7 @@ test('requests and tokens are counted by model, outcome and kind', () => {
   }
 })
 
-test('no key, request or name that a client made up becomes a label', () => {
+test('no key, request or client-chosen name becomes a label', () => {
   const metrics = createWorkerMetrics([chatModel.id])
   metrics.answered({ ...record, model: 'a secret plan' })
   expect(metrics.format()).toContain('requests_total{model="other",outcome="complete"} 1')
@@ -93,7 +93,7 @@ test('a call waits until its first chunk and runs until its last', async () => {
   expect(read()).toEqual([0, 0, 1])
 })
 
-test('a call that is refused, left or aborted is counted no longer', async () => {
+test('a call that is refused, abandoned or aborted is no longer counted', async () => {
   const refused = watching({
     before() {
       throw new Error('refused')
@@ -114,7 +114,7 @@ test('a call that is refused, left or aborted is counted no longer', async () =>
   expect(read()).toEqual([0, 0, 2])
 })
 
-test('metrics have a port of their own with nothing else on it, and none unless told', async () => {
+test('metrics have their own port with nothing else on it, disabled by default', async () => {
   const metrics = createWorkerMetrics([])
   expect(serveMetrics({ host: '127.0.0.1', metricsPort: undefined }, metrics)).toBeUndefined()
   const listener = serveMetrics({ host: '127.0.0.1', metricsPort: 0 }, metrics)

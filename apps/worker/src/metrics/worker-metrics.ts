@@ -1,27 +1,27 @@
-/** What the worker counts for Prometheus: requests, tokens and times, never content. */
+/** The worker's Prometheus metrics: requests, tokens and durations, never content. */
 
 import type { CountedBy, PathIsolation } from '@privatemode/inference'
 import type { UsageRecord } from '@privatemode/protocol/envelope'
 import { createMetrics, durationBuckets } from '@privatemode/service'
 
 export type WorkerMetrics = {
-  /** Takes what was metered of one answer. */
+  /** Records the usage of one answer. */
   answered(record: UsageRecord, countedBy?: CountedBy): void
   /** A request that could not be opened, or exceeded the capacity. */
   refused(code: string): void
-  /** Time until the engine gave the first of an answer. */
+  /** Time until the engine produced the first part of an answer. */
   firstAnswer(seconds: number): void
   gauge(name: string, help: string, read: () => number): void
-  /** How each path of the model server keeps prompt caches apart, read anew each time. */
+  /** How each path of the model server isolates prompt caches, read on every scrape. */
   gaugeIsolation(read: () => readonly PathIsolation[]): void
   format(): string
 }
 
 const prefix = 'privatemode_worker_'
 const isolationHelp =
-  'how prompt caches are kept apart, by model and endpoint: proven, trusted, cache-off, accepted or unused'
+  'prompt cache isolation by model and endpoint: proven, trusted, cache-off, accepted or unused'
 
-/** `models` are the names that labels may have: a client may ask for any other. */
+/** `models` are the only names used as labels: a client may ask for any other. */
 export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
   const metrics = createMetrics()
   const counter = (name: string, help: string) => metrics.counter(prefix + name, help)
@@ -34,8 +34,11 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
     'counted_total',
     'answers, by how their tokens were counted: engine, tokenizer or estimate',
   )
-  const whole = seconds('request_seconds', 'time until an answer ended')
-  const first = seconds('engine_first_seconds', 'time until the engine gave the first of an answer')
+  const whole = seconds('request_seconds', 'time until the end of an answer')
+  const first = seconds(
+    'engine_first_seconds',
+    'time until the engine produced the first part of an answer',
+  )
   return {
     answered(record, countedBy) {
       const model = models.includes(record.model) ? record.model : 'other'

@@ -15,7 +15,7 @@ const registering = (fetch: RegistrationOptions['fetch']) =>
     state: async () => ({ sealKeyId: 'k1', models: [], active: 0, draining: false }),
   })
 
-test('a worker renews within the lease that the registry answers', async () => {
+test('a worker renews within the lease granted by the registry', async () => {
   const begunMs: number[] = []
   const enough = Promise.withResolvers<void>()
   const registration = registering(async () => {
@@ -27,7 +27,7 @@ test('a worker renews within the lease that the registry answers', async () => {
   await enough.promise
   await registration.leave()
   const pausesMs = begunMs.slice(1).map((ms, index) => ms - (begunMs[index] ?? 0))
-  // The least of three: on a busy core any one of them may be late.
+  // The minimum of three: on a busy core any one of them may be late.
   expect(Math.min(...pausesMs)).toBeLessThan(1_000)
 }, 240_000)
 
@@ -40,7 +40,7 @@ test.each([
   ['null', 0],
   ['<html>', 0],
 ])(
-  'a worker that left keeps its door open for as long as the registry says: %s',
+  'a worker that left keeps serving for as long as the registry asks: %s',
   async (answer, expectedMs) => {
     const registration = registering(async () => new Response(answer))
     expect(await registration.leave()).toBe(expectedMs)
@@ -60,7 +60,7 @@ test.each([
   expect(renewAfterMs(leaseSeconds)).toBeCloseTo(expectedMs)
 })
 
-test('an attempt that took longer than the pause is followed by the next at once', async () => {
+test('an attempt that took longer than the pause is followed immediately by the next', async () => {
   const gapsMs: number[] = []
   const enough = Promise.withResolvers<void>()
   let attempts = 0
@@ -76,6 +76,6 @@ test('an attempt that took longer than the pause is followed by the next at once
   await registration.start()
   await enough.promise
   await registration.leave()
-  // The least of four: on a busy core any one of them may be late.
+  // The minimum of four: on a busy core any one of them may be late.
   expect(Math.min(...gapsMs)).toBeLessThan(200)
 }, 240_000)

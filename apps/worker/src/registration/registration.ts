@@ -1,4 +1,4 @@
-/** Keeps this worker listed at its gateways: registers, renews the lease, leaves. */
+/** Keeps this worker registered at its gateways: registers, renews the lease, deregisters. */
 import type { EngineModel } from '@privatemode/inference'
 import { formatModel } from '@privatemode/protocol/api'
 import {
@@ -24,7 +24,7 @@ export type RegistrationOptions = {
   readonly capacity: number
   readonly fetch: OutboundFetch
   readonly log: Log
-  /** Read anew for every renewal. */
+  /** Read again for every renewal. */
   readonly state: () => Promise<{
     readonly sealKeyId: string
     readonly models: readonly EngineModel[]
@@ -33,7 +33,7 @@ export type RegistrationOptions = {
   }>
 }
 
-/** Between two attempts of which the first took longer than the pause: the lease runs out meanwhile. */
+/** Pause after an attempt that took longer than the regular pause, as the lease is running out. */
 const leastPauseMs = 100
 const timeoutMs = 5_000
 const longestLingerMs = 30_000
@@ -42,7 +42,7 @@ export class Registration {
   readonly #options: RegistrationOptions
   #timer: ReturnType<typeof setTimeout> | undefined
   #listed = false
-  /** As the registry last said; it may differ from one answer to the next. */
+  /** As last granted by the registry; it may change with every answer. */
   #leaseSeconds: number | undefined
   #stopped = false
 
@@ -74,8 +74,8 @@ export class Registration {
   }
 
   /**
-   * Leaves the list, so that no new session begins here. Gives the milliseconds for which gateways
-   * that have not heard of it may still send requests.
+   * Deregisters, so that no new session begins here. Returns for how many milliseconds gateways
+   * that have not noticed yet may still send requests.
    */
   async leave(): Promise<number> {
     this.#stopped = true
@@ -83,7 +83,7 @@ export class Registration {
     try {
       return readLinger(await this.#call('DELETE', this.#path(), undefined))
     } catch {
-      return 0 // the lease ends by itself in a few seconds
+      return 0 // the lease expires by itself in a few seconds
     }
   }
 
@@ -128,12 +128,12 @@ export class Registration {
   }
 }
 
-/** The lease of an answer; an answer without one leaves the usual pause. */
+/** Reads the lease from an answer; without one, the default pause applies. */
 function readLease(text: string): number | undefined {
   return readNumber(text, 'lease_seconds' satisfies keyof RegistrationAnswer)
 }
 
-/** An older gateway says nothing of it. */
+/** Older gateways do not send it. */
 function readLinger(text: string): number {
   const seconds = readNumber(text, 'linger_seconds' satisfies keyof LeavingAnswer) ?? 0
   return seconds > 0 ? Math.min(1000 * seconds, longestLingerMs) : 0
@@ -150,7 +150,7 @@ function readNumber(text: string, field: string): number | undefined {
 
 function explain(error: unknown): string {
   if (error instanceof ServiceError && error.code === 'unknown_authority') {
-    return `${error.message}; an authority of your own is given with --gatewayCaPath`
+    return `${error.message}; use --gatewayCaPath for a private certificate authority`
   }
   return error instanceof Error ? error.message : 'unknown reason'
 }

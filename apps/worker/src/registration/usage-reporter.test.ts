@@ -6,7 +6,7 @@ import { UsageReporter } from './usage-reporter.ts'
 const log = createLog({ format: 'json', level: 100, write: () => {} })
 const usage = (id: number): SignedUsage => ({ record: `${id}`, rest_digest: '', signature: '' })
 
-test('a gateway that is too slow for large batches gets smaller ones, and every record once it takes them', async () => {
+test('a gateway too slow for large batches gets smaller ones, and every record exactly once', async () => {
   const sizes: number[] = []
   const taken: string[] = []
   const post = async (records: readonly SignedUsage[]) => {

@@ -1,4 +1,4 @@
-/** Reports signed usage to the gateway, in batches, again and again until each is acknowledged. */
+/** Reports signed usage to the gateway in batches, retrying until each is acknowledged. */
 import type { SignedUsage } from '@privatemode/protocol/fleet'
 import type { Log } from '@privatemode/service'
 
@@ -8,7 +8,7 @@ const largestBatch = 500
 const smallestBatch = 20
 const gatherMs = 100
 const maxPauseMs = 5_000
-/** About 50 MB. Beyond it the oldest are dropped, which the log says. */
+/** About 50 MB. Beyond that, the oldest records are dropped and the loss is logged. */
 const maxWaiting = 100_000
 
 export class UsageReporter {
@@ -17,7 +17,7 @@ export class UsageReporter {
   #waiting: SignedUsage[] = []
   #running: Promise<void> | undefined
   #pauseMs = gatherMs
-  /** Smaller after each failure: a gateway that is slow must be able to take one in time. */
+  /** Reduced after each failure: a slow gateway must be able to accept a batch in time. */
   #batchSize = largestBatch
   #stopping = false
 
@@ -35,12 +35,12 @@ export class UsageReporter {
     this.#running ??= this.#run()
   }
 
-  /** Records that the gateway has not taken yet. */
+  /** Records the gateway has not accepted yet. */
   get waiting(): number {
     return this.#waiting.length
   }
 
-  /** Reports what is left, for at most `limitMs`. */
+  /** Reports the remaining records, for at most `limitMs`. */
   async flush(limitMs: number): Promise<void> {
     this.#stopping = true
     const late = new Promise<void>((resolve) => setTimeout(resolve, limitMs).unref())
@@ -56,7 +56,7 @@ export class UsageReporter {
       const batch = this.#waiting.slice(0, this.#batchSize)
       try {
         await this.#post(batch)
-        // Not by position: records may have been dropped from the front while the post ran.
+        // Not by position: records may have been dropped from the front during the post.
         const sent = new Set(batch)
         this.#waiting = this.#waiting.filter((usage) => !sent.has(usage))
         this.#pauseMs = gatherMs

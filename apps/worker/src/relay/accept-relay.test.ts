@@ -1,4 +1,4 @@
-/** What a worker takes for a relay of its gateway, and what not. */
+/** What a worker accepts as relayed by its gateway, and what it refuses. */
 import { expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { type RelayedRequest, relayHeaders, relayText } from '@privatemode/protocol/fleet'
@@ -48,7 +48,7 @@ function setUp() {
   return { clock, keys, guard, codeOf }
 }
 
-test('a relay under the key that the worker registered with is accepted, and its word taken', () => {
+test("a relay under the worker's registered key is accepted, and its fields are believed", () => {
   const { guard, keys } = setUp()
   const { requestId, model, path, keyRef, admission } = request
   expect(guard.accept(headersOf(request, keys.current()))).toEqual({
@@ -56,7 +56,7 @@ test('a relay under the key that the worker registered with is accepted, and its
   })
 })
 
-test('without a MAC, or with one under another key or for another worker, nothing is accepted', () => {
+test('a relay without a MAC, or with one under another key or for another worker, is refused', () => {
   const { codeOf, keys } = setUp()
   const bare = headersOf(request, keys.current())
   bare.delete(relayHeaders.mac)
@@ -75,19 +75,19 @@ test.each([
   [relayHeaders.admission, 'ba'.repeat(32)],
   [relayHeaders.sentAt, String(sentAtMs + 1)],
   ['content-length', '1235'],
-])('a relay whose %s was changed is refused', (name, value) => {
+])('a relay with a modified %s is refused', (name, value) => {
   const { codeOf, keys } = setUp()
   const headers = headersOf(request, keys.current())
   headers.set(name, value)
   expect(codeOf(headers)).toBe('permission_denied')
 })
 
-test('a relay is accepted once, and no longer than its time', () => {
+test('a relay is accepted only once and only while it is fresh', () => {
   const { clock, codeOf, keys } = setUp()
   const key = keys.current()
   expect(codeOf(headersOf(request, key))).toBe('accepted')
   expect(codeOf(headersOf(request, key))).toBe('replayed')
-  // The same request, relayed anew, is another relay: what it seals is refused further inside.
+  // The same request relayed again is a new relay; the replay inside the seal is refused later.
   expect(codeOf(headersOf({ ...request, sentAtMs: sentAtMs + 1 }, key))).toBe('accepted')
   clock.nowMs += 121_000
   expect(codeOf(headersOf(request, key))).toBe('permission_denied')
@@ -95,7 +95,7 @@ test('a relay is accepted once, and no longer than its time', () => {
   expect(codeOf(headersOf(early, key))).toBe('permission_denied')
 })
 
-test('the key is replaced every hour, and the one before works until the next', () => {
+test('the key is replaced every hour, and the previous one works until the next', () => {
   const { clock, codeOf, keys } = setUp()
   const first = keys.current()
   clock.monotonicMs += hourMs

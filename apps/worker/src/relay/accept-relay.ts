@@ -1,4 +1,7 @@
-/** Accepts relayed requests from gateways that know this worker's relay key: in time, and each once. */
+/**
+ * Accepts requests relayed by gateways that know this worker's relay key: fresh, and each only
+ * once.
+ */
 import { ApiError } from '@privatemode/protocol/api'
 import { EnvelopeError, ReplayGuard } from '@privatemode/protocol/envelope'
 import {
@@ -11,7 +14,7 @@ import {
 import type { GatewayView } from '../sealed/serve-sealed.ts'
 import type { RelayKeys } from './relay-keys.ts'
 
-/** Of the MAC, to remember it by. */
+/** How much of the MAC is remembered. */
 const rememberedBytes = 16
 const maxRemembered = 1_000_000
 
@@ -27,7 +30,7 @@ export class RelayGuard {
     this.#seen = new ReplayGuard(limits, () => now().getTime())
   }
 
-  /** Throws an `ApiError` before a byte of the body is read; else what the gateway says is its word. */
+  /** Throws an `ApiError` before any byte of the body is read; otherwise returns the gateway's view. */
   accept(headers: Headers): GatewayView {
     const read = (name: keyof typeof relayHeaders) => headers.get(relayHeaders[name]) ?? ''
     const length = headers.get('content-length') ?? ''
@@ -46,14 +49,17 @@ export class RelayGuard {
     const mac = Buffer.from(read('mac'), 'base64url')
     const isPlain = /^\d{1,15}$/.test(sentAt) && /^\d{1,15}$/.test(length)
     if (!isPlain || !admissionShape.test(view.admission) || !this.#keys.verify(text, mac)) {
-      throw new ApiError('permission_denied', 'only a gateway of this deployment may ask a worker')
+      throw new ApiError(
+        'permission_denied',
+        'only a gateway of this deployment may send requests to a worker',
+      )
     }
     this.#acceptOnce(mac, Number(sentAt))
     return view
   }
 
   #acceptOnce(mac: Uint8Array<ArrayBuffer>, sentAtMs: number): void {
-    // A sealed request is refused a second time whatever the clock shows: this guard may start over.
+    // Sealed requests have a replay check of their own, whatever the clock shows: this guard may be reset.
     if (this.#seen.isBehind) this.#seen.forget()
     try {
       this.#seen.accept({ requestId: mac.subarray(0, rememberedBytes), issuedAtMs: sentAtMs })

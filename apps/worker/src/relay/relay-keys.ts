@@ -1,8 +1,14 @@
-/** The key that gateways authenticate relayed requests with: made in memory, never written, replaced every hour. */
+/**
+ * The key with which gateways authenticate relayed requests: kept in memory only, replaced every
+ * hour.
+ */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { relayKeyBytes } from '@privatemode/protocol/fleet'
 
-/** A gateway knows the new key with the next renewal of the lease; the one before works as long again. */
+/**
+ * A gateway learns the new key with the next lease renewal; the previous key stays valid as long
+ * again.
+ */
 const rotateMs = 3_600_000
 
 export class RelayKeys {
@@ -11,13 +17,13 @@ export class RelayKeys {
   #previous: Buffer | undefined
   #madeAtMs: number
 
-  /** `clock` is monotonic: a clock that is set must not end a key before its time. */
+  /** `clock` is monotonic: setting the wall clock must not expire a key early. */
   constructor(clock: () => number = () => performance.now()) {
     this.#clock = clock
     this.#madeAtMs = clock()
   }
 
-  /** What to register with; called with every renewal. */
+  /** The key to register with; called with every renewal. */
   current(): Uint8Array {
     if (this.#clock() - this.#madeAtMs >= rotateMs) {
       this.#previous = this.#current
@@ -27,7 +33,7 @@ export class RelayKeys {
     return this.#current
   }
 
-  /** Whether one of both keys made the MAC. */
+  /** Whether the MAC was made with either key. */
   verify(text: string, mac: Uint8Array): boolean {
     return isMac(this.#current, text, mac) || isMac(this.#previous, text, mac)
   }

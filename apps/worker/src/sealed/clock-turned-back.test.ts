@@ -6,7 +6,7 @@ import { SealKeys } from './seal-keys.ts'
 
 const minuteMs = 60_000
 
-test('a worker whose clock is turned back takes requests again, under another key alone', async () => {
+test('a worker whose clock was set back accepts requests again, but only under a new key', async () => {
   let now = 1_000 * minuteMs
   let id = 0
   const keys = new SealKeys(statementFacts, () => new Date(now))

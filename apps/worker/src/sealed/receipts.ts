@@ -1,4 +1,4 @@
-/** Signs what happened: one signature over the usage and over what only the client sees. */
+/** Signs receipts: one signature over the usage and over the part that only the client sees. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import {
   type Bytes,
@@ -14,7 +14,7 @@ export type SignedReceipt = { readonly receipt: Bytes; readonly usage: SignedUsa
 /** The worker's receipt key. It lives as long as the process. */
 export class ReceiptSigner {
   readonly #privateKey: KeyObject
-  /** Raw Ed25519 public key; the statement names it. */
+  /** Raw Ed25519 public key, named in the statement. */
   readonly publicKey: Bytes
 
   constructor() {

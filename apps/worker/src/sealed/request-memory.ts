@@ -1,7 +1,11 @@
-/** Bounds the bytes of all sealed requests in progress. Memory is taken before a request is read. */
+/**
+ * Bounds the bytes of all sealed requests in progress. Memory is reserved before a request is read.
+ */
 import { ApiError } from '@privatemode/protocol/api'
 
-/** Shorter requests need no reservation: the number of requests at once bounds them well enough. */
+/**
+ * Shorter requests need no reservation: the limit on concurrent requests bounds them well enough.
+ */
 const shortBytes = 64 * 1024
 
 export class RequestMemory {
@@ -16,7 +20,7 @@ export class RequestMemory {
     return this.#takenBytes
   }
 
-  /** Returns the function that returns the reservation; it may be called more than once. */
+  /** Returns a function that releases the reservation; calling it again has no effect. */
   take(bytes: number): () => void {
     if (bytes <= shortBytes) return () => {}
     if (this.#takenBytes + bytes > this.#limitBytes) {

@@ -7,9 +7,9 @@ let nowMs: number
 let keys: SealKeys
 let sealKeyId: Uint8Array<ArrayBuffer>
 
-/** Any encapsulation of the right length gives a secret, and so a session. */
+/** Any encapsulation of the right length yields a secret, and so a session. */
 const encapsulation = (number: number) => new Uint8Array(1120).fill(number)
-/** A session that is kept is there at once; any other is opened again. */
+/** A cached session is returned synchronously; any other is opened again. */
 const isKept = (number: number) =>
   keys.findSecret(sealKeyId, encapsulation(number)) instanceof Uint8Array
 const open = async (number: number) => keys.findSecret(sealKeyId, encapsulation(number))
@@ -20,7 +20,7 @@ beforeAll(async () => {
   sealKeyId = new Uint8Array(Buffer.from((await keys.current()).id, 'hex'))
 })
 
-test('a session is kept for as long as it is used now and then', async () => {
+test('a session is kept as long as it is used now and then', async () => {
   await open(1)
   for (let time = 0; time < 10; time++) {
     nowMs += 9 * minuteMs
@@ -28,7 +28,7 @@ test('a session is kept for as long as it is used now and then', async () => {
   }
 })
 
-test('a session that nobody uses is given up, and opens to the same secret again', async () => {
+test('an idle session is evicted, and opens to the same secret again', async () => {
   const secret = await open(2)
   for (const minutes of [11, 11]) {
     nowMs += minutes * minuteMs
@@ -38,7 +38,7 @@ test('a session that nobody uses is given up, and opens to the same secret again
   expect(await open(2)).toEqual(secret!)
 })
 
-test('a clock that is set back keeps no session for longer', async () => {
+test('setting the clock back keeps no session longer', async () => {
   await open(4)
   nowMs -= 60 * minuteMs
   await open(5)
@@ -46,7 +46,7 @@ test('a clock that is set back keeps no session for longer', async () => {
   expect(isKept(4)).toBe(false)
 })
 
-test('no more sessions are kept than the limit, and those in use stay', async () => {
+test('the number of cached sessions is bounded, and those in use stay', async () => {
   const few = new SealKeys(statementFacts, () => new Date(nowMs), 4)
   const id = new Uint8Array(Buffer.from((await few.current()).id, 'hex'))
   for (let number = 1; number <= 20; number++) {
@@ -61,10 +61,10 @@ test('no more sessions are kept than the limit, and those in use stay', async ()
   expect(few.findSecret(id, encapsulation(1))).toBeInstanceOf(Uint8Array)
 })
 
-test('what was given up as a whole is not kept', async () => {
+test('sessions of discarded keys are not kept', async () => {
   await open(6)
   nowMs += 11 * minuteMs
-  await open(7) // the sixth lies among the idle now
+  await open(7) // the sixth is among the idle ones now
   keys.forget()
   expect(keys.findSecret(sealKeyId, encapsulation(6))).toBeUndefined()
 })

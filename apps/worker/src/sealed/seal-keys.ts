@@ -1,4 +1,4 @@
-/** The worker's seal keys: made here, rotated before they expire, never written anywhere. */
+/** The worker's seal keys: generated here, rotated before they expire, never written to disk. */
 import { createHash } from 'node:crypto'
 import { formatStatement, type ModelListing } from '@privatemode/attestation'
 import {
@@ -18,7 +18,7 @@ export type StatementFacts = {
   readonly build: string
 }
 
-/** One seal key and the one statement that names it: a new statement always has a new key. */
+/** One seal key and the only statement that names it: a new statement always has a new key. */
 export type SealKey = {
   readonly id: string
   readonly statement: Bytes
@@ -29,9 +29,12 @@ export type SealKey = {
 type HeldKey = SealKey & { readonly pair: SealKeyPair; readonly replaceAt: Date }
 
 const lifetimeMs = 24 * 3_600_000
-/** Clients hold sessions for less than an hour, so an old key outlives every session with it. */
+/** Clients hold sessions for less than an hour, so an old key outlives all its sessions. */
 const replaceAfterMs = 12 * 3_600_000
-/** A session that nobody used for this long, and at most twice as long, costs its next request a decapsulation. */
+/**
+ * After this long without use, and at most twice as long, a session's next request costs a
+ * decapsulation.
+ */
 const idleSessionMs = 10 * 60_000
 
 export class SealKeys {
@@ -40,20 +43,20 @@ export class SealKeys {
   readonly #maxSessions: number
   #keys: HeldKey[] = []
   #making: Promise<HeldKey> | undefined
-  /** Those used since `#sessionsSince`, and those used in the time before. */
+  /** Sessions used since `#sessionsSince`, and those last used in the interval before. */
   #sessions = new Map<string, Bytes>()
   #idleSessions = new Map<string, Bytes>()
   #sessionsSince = 0
   readonly #opening = new Map<string, Promise<Bytes>>()
 
-  /** At most so many results of decapsulation are kept. */
+  /** Caches at most this many decapsulation results. */
   constructor(facts: StatementFacts, now: () => Date, maxSessions = 20_000) {
     this.#facts = facts
     this.#now = now
     this.#maxSessions = maxSessions
   }
 
-  /** The newest key, made where there is none or the newest is due to be replaced. */
+  /** The newest key; creates one if there is none or the newest is due for replacement. */
   async current(): Promise<SealKey> {
     const newest = this.#keys.at(-1)
     if (newest !== undefined && this.#now() < newest.replaceAt) return newest
@@ -63,7 +66,7 @@ export class SealKeys {
     return this.#making
   }
 
-  /** Makes a new key at once; the old ones stay until they expire. */
+  /** Creates a new key immediately; the old ones stay until they expire. */
   async rotate(): Promise<HeldKey> {
     const pair = await createSealKeyPair()
     const now = this.#now()
@@ -81,7 +84,7 @@ export class SealKeys {
     return key
   }
 
-  /** Gives up every key: nothing that was sealed until now can be opened again. */
+  /** Discards every key: nothing sealed until now can be opened again. */
   forget(): void {
     this.#keys = []
     this.#sessions.clear()
@@ -89,12 +92,14 @@ export class SealKeys {
     this.#opening.clear()
   }
 
-  /** The digest of the statement that a request to this key was verified by. */
+  /** The digest of the statement with which clients verified this key. */
   statementDigestOf(sealKeyId: Bytes): Bytes | undefined {
     return this.#find(sealKeyId)?.statementDigest
   }
 
-  /** The session secret behind an encapsulation; kept, so that the KEM costs nothing per request. */
+  /**
+   * The session secret for an encapsulation; cached, so that the KEM is not run for every request.
+   */
   findSecret = (sealKeyId: Bytes, encapsulation: Bytes): Eventually<Bytes | undefined> => {
     const key = this.#find(sealKeyId)
     if (key === undefined) return undefined
@@ -119,7 +124,7 @@ export class SealKeys {
 
   #recall(name: string): Bytes | undefined {
     const age = this.#now().getTime() - this.#sessionsSince
-    // A clock that was set back makes them old, too: nothing is kept for longer because of it.
+    // Setting the clock back expires them, too: it must not keep any session longer.
     if (age > idleSessionMs || age < 0) this.#setAside()
     const used = this.#sessions.get(name)
     if (used !== undefined) return used
@@ -133,7 +138,7 @@ export class SealKeys {
     this.#sessions.set(name, secret)
   }
 
-  /** What was not used since the last time is gone. */
+  /** Drops sessions not used since the previous call. */
   #setAside(): void {
     this.#idleSessions = this.#sessions
     this.#sessions = new Map()

@@ -22,7 +22,7 @@ async function shaped(
   return sent
 }
 
-/** Units on the wire: the last frame, which holds the receipt, has none. */
+/** Units on the wire; the last frame, which holds the receipt, has none. */
 function unitsOf(bytes: Bytes): number[] {
   return frameLengths(bytes)
     .slice(0, -1)
@@ -33,24 +33,24 @@ const sum = (units: readonly number[]) => units.reduce((all, one) => all + one, 
 
 const kinds = (parts: readonly AnswerPart[]) => parts.map(({ kind }) => kind)
 
-test('every frame of a shaped stream has the same length, whatever is inside', async () => {
+test('every frame of a shaped stream has the same length, whatever its content', async () => {
   const texts = ['a', 'bb'.repeat(90), 'c', 'd'.repeat(700), 'e']
   const bytes = joinBytes(await shaped(texts))
   expect(new Set(unitsOf(bytes))).toEqual(new Set([1]))
   expect(textOf(await open(bytes))).toBe(texts.join(''))
 })
 
-test('a frame holds the units of a tick: as many as the pace says, however much waits', async () => {
+test('a frame holds the units of one tick, as set by the pace, however much data is waiting', async () => {
   for (const size of [9_000, 11_000, 14_000]) {
     let bytes = new Uint8Array()
     let units: number[] = []
-    // A clock that is late sends the frames it owes before the pace can double: a few tries on a busy core.
+    // A late clock sends the frames it owes before the pace can double: allow a few tries on a busy core.
     for (let tries = 0; tries < 8 && (tries === 0 || units.length >= 32); tries++) {
       bytes = joinBytes(await shaped(['x'.repeat(size)], { tickMs: 10 }))
       units = unitsOf(bytes)
     }
     expect(units.slice(0, 2)).toEqual([1, 1])
-    // Only the last may be cut, where the length that many share is reached.
+    // Only the last may be cut, where the shared length is reached.
     for (const [at, count] of units.slice(1, -1).entries()) {
       expect([units[at]!, 2 * units[at]!]).toContain(count)
     }
@@ -60,7 +60,7 @@ test('a frame holds the units of a tick: as many as the pace says, however much 
   }
 })
 
-test('answers of many lengths have one number of frames, and the next number is a multiple', async () => {
+test('answers of many lengths have the same number of frames, and the next step is a multiple of it', async () => {
   const counts = new Set<number>()
   for (const size of [0, 1, 300, 900]) {
     const bytes = joinBytes(await shaped(size === 0 ? [] : ['x'.repeat(size)]))
@@ -72,7 +72,7 @@ test('answers of many lengths have one number of frames, and the next number is 
   expect(sum(unitsOf(longer))).toBe(16)
 })
 
-test('frames go on at their pace while the engine says nothing', async () => {
+test('frames keep their pace while the engine is silent', async () => {
   const released = Promise.withResolvers<void>()
   const silent = async function* () {
     yield encodeText('one')
@@ -82,13 +82,13 @@ test('frames go on at their pace while the engine says nothing', async () => {
   const sent: Bytes[] = []
   const sink = (bytes: Bytes) => {
     sent.push(bytes)
-    if (sent.length === 6) released.resolve() // it is here only because empty frames were sent
+    if (sent.length === 6) released.resolve() // reached only because empty frames were sent
   }
   await sealShaped(await outgoing(), silent(), shape, sink)
   expect(textOf(await open(joinBytes(sent)))).toBe('onetwo')
 })
 
-test('a body that is whole is marked before the padding, unless the end is to come late', async () => {
+test('a complete body is marked before the padding, unless its end is delayed on purpose', async () => {
   const early = await shaped(['all of it'])
   expect(kinds(await open(joinBytes(early)))).toEqual(['head', 'data', 'whole', 'end'])
   const late = await shaped(['all of it'], { marksWhole: false })
@@ -104,15 +104,15 @@ test('the first piece travels with the head', async () => {
   expect(textOf(parts.slice(0, 2))).toBe('hello')
 })
 
-test('an engine that is faster than the clock is followed by doubling the pace', async () => {
+test('an engine faster than the clock doubles the pace', async () => {
   const texts = Array.from({ length: 60 }, () => 'y'.repeat(1000))
   const sent = await shaped(texts, { tickMs: 20 })
   const ticks = sent.slice(1, -1).map((bytes) => Math.floor(bytes.length / 256))
   // At one frame a tick it would take 250 ticks.
   expect(ticks.length).toBeLessThan(60)
-  // The pace never falls, or the end of the data would show; only the last tick may be cut.
+  // The pace never drops, or the end of the data would show; only the last tick may be cut.
   expect(Math.min(...ticks.slice(-4, -1))).toBeGreaterThanOrEqual(8)
-  // How full frames are depends on when pieces came; either way the length is one of the steps.
+  // How full the frames are depends on when pieces arrived; either way the length is one of the steps.
   expect([256, 512]).toContain(sum(unitsOf(joinBytes(sent))))
 })
 
@@ -120,7 +120,7 @@ test('a clock that was late sends the frames it owes', async () => {
   const sent: Bytes[] = []
   const sink = async (bytes: Bytes) => {
     sent.push(bytes)
-    if (sent.length === 2) await Bun.sleep(60) // a reader, or a machine, that took its time
+    if (sent.length === 2) await Bun.sleep(60) // a slow reader or machine
   }
   const slow = { ...shape, tickMs: 10, leastUnits: 16 }
   await sealShaped(await outgoing(), pieces(['one']), slow, sink)
@@ -129,7 +129,7 @@ test('a clock that was late sends the frames it owes', async () => {
   expect(sum(unitsOf(joinBytes(sent)))).toBe(16)
 })
 
-test('neither an engine in a hurry nor a late clock makes a tick longer than a full frame', async () => {
+test('neither a fast engine nor a late clock makes a tick longer than a full frame', async () => {
   const sent: Bytes[] = []
   const sink = async (bytes: Bytes) => {
     sent.push(bytes)
@@ -146,14 +146,14 @@ test('neither an engine in a hurry nor a late clock makes a tick longer than a f
   expect(textOf(await open(joinBytes(sent)))).toBe(text)
 })
 
-test('an engine that fails in mid-stream gives no authenticated end', async () => {
+test('an engine that fails mid-stream produces no authenticated end', async () => {
   for (const marksWhole of [false, true]) {
     const failed = shaped(['one', 'two'], { marksWhole }, new Error('engine'))
     expect(await thrown(failed)).toThrow('engine')
   }
 })
 
-test('a reader that went away stops the stream', async () => {
+test('a reader that disconnects stops the stream', async () => {
   let taken = 0
   const sink = () => {
     if (++taken > 3) throw new Error('gone')
@@ -170,7 +170,7 @@ test('a reader that went away stops the stream', async () => {
   await stream.return(undefined)
 })
 
-test('lengths grow by powers', () => {
+test('lengths grow in powers', () => {
   expect([0, 8, 9, 16, 17, 100].map((frames) => shapedUnits(frames, shape))).toEqual([
     8, 8, 16, 16, 32, 128,
   ])
@@ -179,7 +179,7 @@ test('lengths grow by powers', () => {
   expect(shapeOf('strict').stream).toMatchObject({ marksWhole: false, startsAfterMs: 0 })
 })
 
-test('the shortest stream takes as long as a number of tokens takes on this engine', () => {
+test('the shortest stream lasts as long as a fixed number of tokens on this engine', () => {
   const seconds = (name: 'default' | 'strict', tokensPerSecond: number | undefined) => {
     const ms = tokensPerSecond === undefined ? undefined : 1000 / tokensPerSecond
     const { leastUnits, unitsPerTick, tickMs } = fitToPace(shapeOf(name).stream!, ms)
@@ -194,14 +194,14 @@ test('the shortest stream takes as long as a number of tokens takes on this engi
   ])
 })
 
-test('an engine that is known to be fast gets a faster clock from the beginning', async () => {
+test('an engine known to be fast gets a faster clock from the start', async () => {
   const bytes = joinBytes(await shaped(['a'], { unitsPerTick: 4, leastUnits: 64 }))
   expect(unitsOf(bytes).slice(0, 3)).toEqual([1, 4, 4])
   expect(sum(unitsOf(bytes))).toBe(64)
   expect(fitToPace(shape, 20)).toBe(shape) // lengths that do not depend on the pace
 })
 
-test('that the body has gone out is told when it has, and not when only padding is cut', async () => {
+test('the body is reported as sent once it was, and a cut in the padding does not change that', async () => {
   for (const [breaksAt, told] of [
     [1, 0],
     [4, 1],
@@ -211,7 +211,7 @@ test('that the body has gone out is told when it has, and not when only padding 
       if (++sent === breaksAt) throw new Error('gone')
     }
     const out = { ...(await outgoing()), whole: () => void whole++ }
-    // Long enough to be cut in its padding, even if a late clock sends many frames together.
+    // Long enough to be cut within its padding, even if a late clock sends many frames together.
     const long = { ...shape, leastUnits: 64 }
     expect(await thrown(sealShaped(out, pieces(['all of it']), long, sink))).toThrow('gone')
     expect(Math.min(whole, 1)).toBe(told)
@@ -234,13 +234,13 @@ test('a large chunk is spread over ticks instead of ending the stream early', as
   expect(seen).toEqual([[frame], [frame]])
 })
 
-test('an answer that has not begun is padding, and the time at which it begins does not show', async () => {
+test('an answer that has not begun is padding, and its start time does not show', async () => {
   const begun = Promise.withResolvers<Begun>()
   const out = await outgoing()
   const sent: Bytes[] = []
   const sink = (bytes: Bytes) => {
     sent.push(bytes)
-    // It is here only because frames were sent before there was an answer.
+    // Reached only because frames were sent before there was an answer.
     if (sent.length === 4) begun.resolve({ out, pieces: pieces(['all of it']) })
   }
   const long = { ...shape, leastUnits: 64, startsAfterMs: 0, marksWhole: false }
@@ -251,7 +251,7 @@ test('an answer that has not begun is padding, and the time at which it begins d
   expect(sum(unitsOf(bytes))).toBe(64)
 })
 
-test('an answer that never begins gives no authenticated end', async () => {
+test('an answer that never begins has no authenticated end', async () => {
   const failed = Promise.reject(new Error('engine'))
   const { sealer } = await outgoing()
   const sealing = sealFromStart(sealer, failed, shape, () => {})

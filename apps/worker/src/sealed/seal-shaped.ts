@@ -1,4 +1,4 @@
-/** Seals a streamed answer on a clock: the same number of bytes on every tick, whatever is inside. */
+/** Seals a streamed answer on a clock: the same number of bytes on every tick, whatever the content. */
 import {
   type AnswerSealer,
   type Bytes,
@@ -14,13 +14,13 @@ import { alignTick, untilTick } from './shared-ticks.ts'
 import { maxUnits, type StreamShape, shapedUnits } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-/** The engine is asked for more while less than this waits: enough to see that it is in a hurry. */
+/** The engine is read while less than this is buffered: enough to notice that it outpaces the clock. */
 const maxWaitingUnits = 128
-/** After a longer stop the clock begins anew: a machine that slept owes no hours of frames. */
+/** After a longer pause the clock starts over: a machine that slept does not owe hours of frames. */
 const maxOwedTicks = 16
-/** Room for the receipt, whose length would tell how many digits its counts have. */
+/** Padded length of the receipt, whose own length would reveal how many digits its counts have. */
 const lastFrameBytes = 2048
-// Room for the mark of a whole body is kept in every frame: it must not cost a tick.
+// Every frame reserves space for the mark of a complete body: it must not cost a tick.
 const frameRoom = 2 * recordOverhead
 
 /** An answer that has begun. */
@@ -36,7 +36,7 @@ export function sealShaped(
   return new ShapedSealing(out.sealer, shape, sink).run({ out, pieces })
 }
 
-/** Seals an answer that has not begun: until it does, there is padding only. */
+/** Seals an answer that has not begun: only padding is sent until it does. */
 export function sealFromStart(
   sealer: AnswerSealer,
   begun: Promise<Begun>,
@@ -47,10 +47,10 @@ export function sealFromStart(
 }
 
 /**
- * Pieces wait for the next tick and are joined or cut there, so that neither a token's length nor
- * its time shows. A tick without pieces sends an empty frame. After the last piece the frames go
- * on to a length that many answers share. An engine that is faster than the clock doubles the
- * bytes of every tick from then on: the pace tells how fast the engine is, not what it says.
+ * Pieces wait for the next tick and are joined or split there, so that neither a token's length nor
+ * its timing shows. A tick without pieces sends an empty frame. After the last piece, frames
+ * continue up to a length shared by many answers. If the engine is faster than the clock, the bytes
+ * of every later tick double: the pace reveals how fast the engine is, not what it says.
  */
 class ShapedSealing {
   readonly #sealer: AnswerSealer
@@ -91,7 +91,7 @@ class ShapedSealing {
     await this.#send([this.#sealer.prelude, await this.#sealFrame(1)])
     for (let due = alignTick(performance.now() + tickMs, tickMs); !this.#isOver(); ) {
       await untilTick(due)
-      // A busy machine is late; the frames that it owes keep the pace what it is for everyone.
+      // On a busy machine ticks are late; sending the owed frames keeps the pace the same for all streams.
       const ticks = Math.min(maxOwedTicks, 1 + Math.max(0, (performance.now() - due) / tickMs)) | 0
       due = Math.max(due + ticks * tickMs, alignTick(performance.now(), tickMs))
       await this.#send(await this.#sealTicks(ticks))
@@ -113,11 +113,11 @@ class ShapedSealing {
     return this.#units === shapedUnits(this.#units, this.#shape)
   }
 
-  /** No more than a full frame: on a machine that is late, long debts would make it later still. */
+  /** At most a full frame: on a late machine, catching up on more would make it later still. */
   async #sealTicks(ticks: number): Promise<Bytes[]> {
     const sealed: Bytes[] = []
     for (let owed = Math.min(ticks * this.#unitsPerTick, maxUnits); owed > 0 && !this.#isOver(); ) {
-      // What goes out together is sealed together: a watcher sees the sum in either case.
+      // Frames sent together are sealed together: an observer sees only the sum in either case.
       const count = this.#withinEnd(Math.min(owed, this.#unitsPerTick))
       sealed.push(await this.#sealFrame(count))
       owed -= count
@@ -125,7 +125,7 @@ class ShapedSealing {
     return sealed
   }
 
-  /** Once all of the answer is known, no more than up to the length at which it will end. */
+  /** Once the whole answer is known, stops at the length at which the stream will end. */
   #withinEnd(count: number): number {
     const { closed, length } = this.#waiting
     if (!closed || !this.#isHeadSealed) return count
@@ -148,7 +148,7 @@ class ShapedSealing {
     return await this.#sealer.seal(records, false, count * unitBytes)
   }
 
-  /** Told once the frame with the mark is on its way, not when it was made. */
+  /** Reports the complete body once the marked frame is on its way, not when it was sealed. */
   async #send(sealed: readonly Bytes[]): Promise<void> {
     await this.#sink(joinBytes(sealed))
     if (this.#isMarked) this.#out?.whole?.()

@@ -4,7 +4,7 @@ import { rejection, thrown } from '../../../../test/rejection.ts'
 import { frameLengths, open, outgoing, pieces, textOf } from '../testing/sealed-stream.ts'
 import { sealPieces, sealWhole } from './seal-stream.ts'
 
-test('an engine that fails in mid-stream gives no authenticated end', async () => {
+test('an engine that fails mid-stream produces no authenticated end without a shape', async () => {
   const sent: Bytes[] = []
   const sink = (bytes: Bytes) => void sent.push(bytes)
   const failing = sealPieces(await outgoing(), pieces(['one'], new Error('engine')), sink)
@@ -12,7 +12,7 @@ test('an engine that fails in mid-stream gives no authenticated end', async () =
   expect(await rejection(open(joinBytes(sent)))).toMatchObject({ code: 'truncated' })
 })
 
-test('short answers that are not streamed all have one length, long ones full frames', async () => {
+test('short answers that are not streamed all have the same length, long ones full frames', async () => {
   const lengths = new Set<number>()
   for (const size of [0, 10, 200, 700]) {
     const bytes = await sealWhole(await outgoing(), encodeText('x'.repeat(size)))
@@ -26,7 +26,7 @@ test('short answers that are not streamed all have one length, long ones full fr
   expect(new Set(frameLengths(bytes).slice(1, -1)).size).toBe(1)
 })
 
-test('without a shape the first piece goes out with the head, and pieces that come together in one frame', async () => {
+test('without a shape, the first piece is sent with the head, and pieces that arrive together share a frame', async () => {
   const sent: Bytes[] = []
   const together = async function* () {
     for (const text of ['one', 'two', 'three', 'four']) yield encodeText(text)
@@ -34,11 +34,11 @@ test('without a shape the first piece goes out with the head, and pieces that co
   await sealPieces(await outgoing(), together(), (bytes) => void sent.push(bytes))
   expect(textOf(await open(joinBytes(sent)))).toBe('onetwothreefour')
   expect(frameLengths(sent[0]!)).toHaveLength(1)
-  // The first, those behind it, the end; on a busy machine the moment may be over for one of them.
+  // The first piece, those after it, the end; on a busy machine one of them may miss the moment.
   expect(sent.length).toBeLessThanOrEqual(4)
 })
 
-test('without a shape the first piece is on its way before the engine is asked for more', async () => {
+test('without a shape, the first piece is sent before the engine is asked for more', async () => {
   const seen: string[] = []
   const working = async function* () {
     for (const text of ['one', 'two']) {
@@ -50,7 +50,7 @@ test('without a shape the first piece is on its way before the engine is asked f
   expect(seen).toEqual(['made one', 'sent', 'made two', 'sent', 'sent'])
 })
 
-test('a head and a first piece that fill more than a frame are cut into two', async () => {
+test('a head and first piece larger than a frame are split in two', async () => {
   const sent: Bytes[] = []
   const long = 'x'.repeat(256 * 1024)
   await sealPieces(await outgoing(), pieces([long]), (bytes) => void sent.push(bytes))
@@ -58,7 +58,7 @@ test('a head and a first piece that fill more than a frame are cut into two', as
   expect(frameLengths(sent[0]!)).toHaveLength(2)
 })
 
-test('without a shape a piece goes out at once, unless others have just gone', async () => {
+test('without a shape, a piece is sent immediately, unless others were just sent', async () => {
   let frames = 0
   const slow = async function* () {
     for (let piece = 0; piece < 6; piece++) {
@@ -71,7 +71,7 @@ test('without a shape a piece goes out at once, unless others have just gone', a
   const waits = timers.mock.calls.length
   timers.mockRestore()
   expect(frames).toBe(7)
-  expect(waits).toBeLessThan(4) // one for the first piece, where the machine has time
+  expect(waits).toBeLessThan(4) // one for the first piece, if the machine is idle
 
   frames = 0
   const hasty = async function* () {

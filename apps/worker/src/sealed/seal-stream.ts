@@ -1,4 +1,4 @@
-/** Turns the pieces of an answer into sealed bytes: whole, or piece by piece as they come. */
+/** Turns the pieces of an answer into sealed bytes: as a whole, or piece by piece as they arrive. */
 import {
   type AnswerHead,
   type AnswerSealer,
@@ -15,15 +15,15 @@ import { untilTick } from './shared-ticks.ts'
 import { classOf, type WholeShape } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-/** Takes sealed bytes; resolves when the reader can take more. */
+/** Writes sealed bytes; resolves when the reader can accept more. */
 export type Sink = (bytes: Bytes) => void | Promise<void>
 
 export type Outgoing = {
   readonly sealer: AnswerSealer
   readonly head: AnswerHead
-  /** Called when the whole body has gone out and only padding follows. */
+  /** Called when the whole body was sent and only padding follows. */
   readonly whole?: () => void
-  /** Called once at the end; gives the receipt. */
+  /** Called once at the end; returns the receipt. */
   readonly finish: () => Bytes
 }
 
@@ -31,7 +31,7 @@ const minimumWhole = 1024
 const maxData = maxFramePlaintext - recordOverhead
 const momentMs = 1
 
-/** An answer that is there at once: one frame where it fits, padded to a length that hides its own. */
+/** Seals a complete answer: in one frame if it fits, padded to a length that hides its own. */
 export async function sealWhole(out: Outgoing, body: Bytes, shape?: WholeShape): Promise<Bytes> {
   const head = headRecord(out.head)
   const end = endRecord(out.finish())
@@ -46,7 +46,7 @@ export async function sealWhole(out: Outgoing, body: Bytes, shape?: WholeShape):
   const count = shape === undefined ? needed : classOf(needed, 1, shape.growth)
   for (let offset = 0; offset < count * maxData; offset += maxData) {
     const piece = body.subarray(offset, offset + maxData)
-    // Every frame of a long answer is full: its length shows in steps of a frame only.
+    // Every frame of a long answer is full: its length shows only in steps of a frame.
     const records = piece.length === 0 ? [] : dataRecord(piece)
     frames.push(await out.sealer.seal(records, false, maxFramePlaintext))
   }
@@ -60,9 +60,9 @@ function paddedLength(length: number, shape: WholeShape | undefined): number {
 }
 
 /**
- * What is there goes out as soon as it is there. Only pieces that come within a moment of those
- * before wait for its end and share a frame: an engine in a hurry would pay for each of them thrice,
- * here, in the gateway and in the client.
+ * Pieces are sent as soon as they arrive. Only pieces that arrive within a moment of the previous
+ * ones wait for its end and share a frame: with a fast engine, each frame would be paid for three
+ * times, here, in the gateway and in the client.
  */
 export async function sealPieces(
   out: Outgoing,
@@ -72,7 +72,7 @@ export async function sealPieces(
   const waiting = new WaitingBytes(maxData)
   const reading = waiting.fill(pieces, momentMs)
   let frames = [out.sealer.prelude]
-  // The engine has begun when there is an answer to seal, so the first piece goes with the head.
+  // The engine has begun once there is an answer to seal, so the first piece is sent with the head.
   let head: Bytes[] = headRecord(out.head)
   let soonUntilMs = Number.NEGATIVE_INFINITY
   try {
@@ -86,10 +86,10 @@ export async function sealPieces(
         frames.push(await out.sealer.seal(records, false))
         head = []
       }
-      // A source that broke shows after what came before has been sent.
+      // A failure of the source surfaces after everything before it was sent.
       if (frames.length > 0) await sink(joinBytes(frames))
       if (waiting.ended) break
-      // The first has a head start; the moment of those that came with it begins behind that.
+      // The first piece gets a head start; the window for those that came with it begins after that.
       soonUntilMs = performance.now() + (soonUntilMs > 0 ? momentMs : 2 * momentMs)
       frames = []
     }

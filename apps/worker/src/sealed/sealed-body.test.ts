@@ -5,10 +5,10 @@ import type { Sink } from './seal-stream.ts'
 import { sealedBody } from './sealed-body.ts'
 
 const unwanted = () => {
-  throw new Error('nobody cancels here')
+  throw new Error('unexpected cancel')
 }
 
-test('the first bytes leave in one write with the head, all others as they come', async () => {
+test('the first bytes are sent in one write with the head, all others as they arrive', async () => {
   const goOn = Promise.withResolvers<void>()
   const seal = async (sink: Sink) => {
     await sink(encodeText('first'))
@@ -45,7 +45,7 @@ test('the first bytes leave in one write with the head, all others as they come'
   expect(came.slice(1).join('')).toContain('second')
 })
 
-test('sealing ends when the reader goes before it has read anything', async () => {
+test('sealing ends if the reader disconnects before it has read anything', async () => {
   const abort = new AbortController()
   const sealed = Promise.withResolvers<unknown>()
   const seal = async (sink: Sink) => {
@@ -58,10 +58,10 @@ test('sealing ends when the reader goes before it has read anything', async () =
   }
   await sealedBody(seal, abort.signal, unwanted)
   abort.abort()
-  expect(await sealed.promise).toMatchObject({ message: 'the reader went away' })
+  expect(await sealed.promise).toMatchObject({ message: 'the reader disconnected' })
 })
 
-test('what fails before its first bytes is no body', async () => {
+test('a failure before the first bytes produces no body', async () => {
   const seal = async () => {
     throw new Error('no key')
   }

@@ -1,11 +1,12 @@
-/** Gives sealed bytes to the runtime as the body of a response. */
+/** Passes sealed bytes to the runtime as a response body. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import type { Sink } from './seal-stream.ts'
 
 /**
- * The body that `seal` writes, cut where it fails. Its first bytes are made before the runtime asks
- * for them: given at once they leave with the head, and who reads it wakes once for both.
+ * Returns the body that `seal` writes, cut off if it fails. Its first bytes are made before the
+ * runtime asks for them: available immediately, they are sent with the head, and the reader wakes
+ * once for both.
  */
 export async function sealedBody(
   seal: (sink: Sink) => Promise<void>,
@@ -14,7 +15,7 @@ export async function sealedBody(
 ): Promise<ReadableStream<Bytes>> {
   const begun = Promise.withResolvers<Bytes>()
   const taken = Promise.withResolvers<ReadableStreamDirectController>()
-  const isGone = () => new ApiError('internal_error', 'the reader went away')
+  const isGone = () => new ApiError('internal_error', 'the reader disconnected')
   let reader: ReadableStreamDirectController | undefined
 
   const sink: Sink = async (bytes) => {
@@ -28,7 +29,7 @@ export async function sealedBody(
     await reader.flush()
   }
 
-  // A reader that is gone before it has read anything may never ask.
+  // A reader that disconnects before it has read anything may never pull.
   signal.addEventListener('abort', () => taken.reject(isGone()), { once: true })
   taken.promise.catch(() => {})
   const sealing = seal(sink)

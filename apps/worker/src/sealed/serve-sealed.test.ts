@@ -29,13 +29,13 @@ import { type Shape, shapeOf } from './traffic-shape.ts'
 const minuteMs = 60_000
 const path = '/v1/chat/completions'
 
-/** The real shapes in short ticks. */
+/** The real shapes with short ticks. */
 function short(name: TrafficShape): Shape {
   const { stream, whole } = shapeOf(name)
   return { stream: stream && { ...stream, tickMs: 5, leastUnits: 60, leastTokens: 0 }, whole }
 }
 
-/** A worker without its listener: its clock is the test's, and what it books can be looked at. */
+/** A worker without its listener: the test controls its clock and inspects its usage records. */
 class TestService {
   nowMs = Date.UTC(2026, 0, 1)
   readonly booked: UsageRecord[] = []
@@ -64,7 +64,7 @@ class TestService {
     }
   }
 
-  /** A session with the key of this moment. It was not attested: this is about serving alone. */
+  /** A session with the current key. It was not attested: these tests are only about serving. */
   async session() {
     const { statement, statementDigest } = await this.service.keys.current()
     const { workerId, sealKey } = await parseStatement(statement)
@@ -91,7 +91,7 @@ class TestService {
   }
 }
 
-/** Reads an answer until a part of this kind, and says what came; the rest is not asked for. */
+/** Reads an answer up to a part of this kind and returns the text so far; the rest is not read. */
 async function readUntil(
   { opener, body }: Awaited<ReturnType<TestService['ask']>>,
   kind: AnswerPart['kind'],
@@ -108,7 +108,7 @@ async function readUntil(
   }
 }
 
-test('an answer whose padding is cut, once the client has all of it, is booked as complete', async () => {
+test('an answer cut in its padding, after the client has all of it, is booked as complete', async () => {
   const worker = new TestService()
   const client = new AbortController()
   const said = await readUntil(await worker.ask('default', client.signal), 'whole')
@@ -119,7 +119,7 @@ test('an answer whose padding is cut, once the client has all of it, is booked a
   expect(worker.booked).toMatchObject([{ outcome: 'complete', completion_tokens: 3 }])
 })
 
-test('an answer that is cut before the client has all of it is booked as aborted', async () => {
+test('an answer cut before the client has all of it is booked as aborted', async () => {
   const held = Promise.withResolvers<void>()
   const beforeChunk = (index: number) => (index === 0 ? undefined : held.promise)
   const deltas = [{ content: 'a part' }, { content: ' and the rest' }]
@@ -132,7 +132,7 @@ test('an answer that is cut before the client has all of it is booked as aborted
   expect(worker.booked).toMatchObject([{ outcome: 'aborted' }])
 })
 
-test('an answer that is cut while its counts are asked for is booked with them, once', async () => {
+test('an answer cut while its counts are requested is booked once, with the counts', async () => {
   const counted = Promise.withResolvers<void>()
   const deltas = [{ content: 'a part' }, { content: ' and the rest' }]
   const engine = new ScriptedEngine({
@@ -160,7 +160,7 @@ test('an answer that is cut while its counts are asked for is booked with them, 
   ])
 })
 
-test('a worker whose clock was turned back serves, under a new key, what comes next', async () => {
+test('a worker whose clock was set back serves later requests under a new key', async () => {
   const worker = new TestService()
   const before = worker.session()
   for (let step = 0; step < 4; step++) {
@@ -168,7 +168,7 @@ test('a worker whose clock was turned back serves, under a new key, what comes n
     await readUntil(await worker.ask('off', undefined, before), 'end')
   }
   worker.nowMs -= 40 * minuteMs
-  // What was sealed before cannot be told from a replay: the client has to find the new key.
+  // A request sealed earlier cannot be told from a replay: the client has to find the new key.
   const old = worker.ask('off', undefined, before)
   expect(await rejection(old)).toMatchObject({ code: 'unknown_key' })
   expect(await readUntil(await worker.ask('off'), 'end')).toContain('all of it')
@@ -191,13 +191,13 @@ test('an error looks like the shortest stream, whether one was asked for or not'
     const failing = new TestService(new ScriptedEngine({ before }))
     const asked = await failing.ask(shape, undefined, undefined, stream)
     const good = await lengthOf(await new TestService().ask(shape))
-    // Ticks that a late clock owes share a chunk, not a frame: lengths agree to the byte.
+    // Ticks that a late clock owes share a chunk, not a frame: the lengths match to the byte.
     expect(await lengthOf(asked)).toBe(good)
     expect(failing.booked).toMatchObject([{ outcome: 'failed' }])
   }
 })
 
-test('a strict stream begins before the engine answers, and is booked if it is given up then', async () => {
+test('a strict stream begins before the engine answers, and is booked if it is aborted then', async () => {
   const held = Promise.withResolvers<void>()
   const worker = new TestService(new ScriptedEngine({ before: () => held.promise }))
   const client = new AbortController()
@@ -213,7 +213,7 @@ test('a strict stream begins before the engine answers, and is booked if it is g
   expect(worker.booked).toMatchObject([{ outcome: 'aborted' }])
 })
 
-/** Whether so many more bytes are what more units up to the next lengths of the short shape take. */
+/** Whether the difference in bytes corresponds to extra units up to a longer step of the short shape. */
 function isLonger(bytes: number): boolean {
   const { unitBytes, leastUnits, growth } = short('default').stream!
   const unit = unitBytes + 21 // a frame's length and tag
@@ -221,7 +221,7 @@ function isLonger(bytes: number): boolean {
   return steps.includes(bytes)
 }
 
-test('a whole answer that takes its time looks like a stream, and its reader does not wait for the padding', async () => {
+test('a slow unstreamed answer looks like a stream, and its reader does not wait for the padding', async () => {
   const { resolve, promise: ready } = Promise.withResolvers<void>()
   const deltas = [{ content: 'all of it' }]
   const worker = new TestService(new ScriptedEngine({ deltas, before: () => ready }))
@@ -230,11 +230,11 @@ test('a whole answer that takes its time looks like a stream, and its reader doe
   const [read, counted] = asked.body.tee()
   expect(await readUntil({ ...asked, body: read }, 'whole')).toContain('all of it')
   const stream = await lengthOf(await new TestService().ask('default'))
-  // A busy machine needs a longer one at most.
+  // On a busy machine it is a longer one, at most.
   expect(isLonger((await lengthOf({ ...asked, body: counted })) - stream)).toBe(true)
 })
 
-test('a whole answer that is ready at once is one frame', async () => {
+test('an unstreamed answer that is ready immediately is one frame', async () => {
   const worker = new TestService()
   const shapeOf = (name: TrafficShape) => {
     const { stream, whole } = short(name)

@@ -1,4 +1,4 @@
-/** Answers one sealed request: opens it, asks the API core, seals what comes, signs the receipt. */
+/** Answers one sealed request: opens it, calls the API core, seals the answer, signs the receipt. */
 import { createHash } from 'node:crypto'
 import type { CountedBy, Engine } from '@privatemode/inference'
 import type { ApiAnswer, Usage } from '@privatemode/inference/dialects'
@@ -41,31 +41,31 @@ export type SealedService = {
   readonly keys: SealKeys
   readonly guard: ReplayGuard
   readonly signer: ReceiptSigner
-  /** Takes every usage record, signed and plain, exactly once. */
+  /** Receives every usage record, signed and plain, exactly once. */
   readonly meter: (usage: SignedUsage, record: UsageRecord, countedBy?: CountedBy) => void
-  /** Told of records that wait for their counts, so that they are not lost at a stop. */
+  /** Called with records that are waiting for their counts, so that they are not lost at shutdown. */
   readonly held: (record: Promise<void>) => void
   readonly now: () => Date
   readonly pace: EnginePace
-  /** What the names of shapes mean; tests cannot wait for the real ones. */
+  /** Maps shape names to shapes; tests cannot wait for the real ones. */
   readonly shapeOf?: (name: TrafficShape) => Shape
 }
 
-/** What the gateway says of a request beside its sealed bytes; the sealed context must agree where it says the same. */
+/** What the gateway claims about a request; fields also present in the sealed context must match it. */
 export type GatewayView = {
   readonly requestId: string
   readonly model: string
   readonly path: string
   readonly keyRef: string
-  /** The gateway's own number of the request: its word, to be repeated in the report. */
+  /** The gateway's own number for the request: not verified, only repeated in the usage report. */
   readonly admission: string
 }
 
 export type Served = { readonly context: RequestContext; readonly response: Response }
 
 /**
- * Throws an `ApiError` where the request could not be opened; all else is answered sealed.
- * `ended` is called when the answer has ended, however it did.
+ * Throws an `ApiError` if the request could not be opened; every other answer is sealed. `ended` is
+ * called when the answer has ended, for whatever reason.
  */
 export async function serveSealed(
   service: SealedService,
@@ -91,7 +91,7 @@ export async function serveSealed(
   const shape = shapeFor(service, opened)
   const init = { headers: { 'content-type': sealedMediaType } }
   const facts = { service, opened, view, startedAtMs, ended }
-  // Keys for the answer are derived while the engine works: its first token does not wait for them.
+  // Answer keys are derived while the engine works, so its first token does not wait for them.
   const asked = answer(request, service.engine, abort.signal)
   const [soon, sealer] = await Promise.all([
     untilLate(asked, lateAfterMs(shape, opened)),
@@ -111,7 +111,7 @@ export async function serveSealed(
   return new Response(await exchange.sealWhole(given, shape.whole, abort.signal.aborted), init)
 }
 
-/** Lengths of streams follow the pace that the engine had in answers before. */
+/** Stream lengths follow the engine's pace in earlier answers. */
 function shapeFor({ shapeOf: given = shapeOf, pace }: SealedService, opened: OpenedRequest): Shape {
   const { stream, whole } = given(opened.head.shape)
   const msPerToken = pace.msPerToken(opened.context.model)
@@ -121,19 +121,19 @@ function shapeFor({ shapeOf: given = shapeOf, pace }: SealedService, opened: Ope
 const isErrorForText = ({ status }: ApiAnswer, { context }: OpenedRequest) =>
   status >= 400 && !otherPaths.has(context.path)
 
-/** When an answer that has not begun is sent as padding, because a watcher could see how long it took. */
+/** When an answer that has not begun is sent as padding, because an observer could see how long it took. */
 function lateAfterMs(shape: Shape, { context, body }: OpenedRequest): number | undefined {
   if (asksForStream(body)) return shape.stream?.startsAfterMs
   return otherPaths.has(context.path) ? undefined : shape.whole?.streamAfterMs
 }
 
-/** The answer, or `undefined` if it takes longer. */
+/** Returns the answer, or `undefined` if it takes longer. */
 async function untilLate(
   given: Promise<ApiAnswer>,
   afterMs: number | undefined,
 ): Promise<ApiAnswer | undefined> {
   if (afterMs === undefined) return await given
-  given.catch(() => {}) // told to whoever reads the stream
+  given.catch(() => {}) // surfaces when the stream is read
   if (afterMs === 0) return undefined
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(resolve, afterMs)
@@ -144,7 +144,7 @@ async function untilLate(
   }
 }
 
-/** What cannot be read is answered with an error, which no client takes for a stream. */
+/** An unreadable body is answered with an error, which no client expects to be a stream. */
 function asksForStream(body: Bytes): boolean {
   try {
     return scanBody(body).stream
@@ -153,7 +153,7 @@ function asksForStream(body: Bytes): boolean {
   }
 }
 
-/** Waits until the next moment at which answers of this kind are released, or until nobody waits. */
+/** Waits until the next release time for answers of this kind, or until the client disconnects. */
 async function untilRelease(
   shape: WholeShape | undefined,
   path: string,
@@ -176,10 +176,10 @@ async function untilRelease(
   })
 }
 
-/** Nothing on the way takes a connection for dead so soon; an answer that is late anyway does not wait longer. */
+/** No intermediary drops a connection this early; an answer that is already late waits no longer. */
 const longestSilenceMs = 240_000
 
-/** Where no text is generated. */
+/** Paths that generate no text. */
 const otherPaths = new Set(['/v1/embeddings', '/v1/messages/count_tokens'])
 
 async function open(
@@ -203,7 +203,7 @@ async function open(
   }
 }
 
-/** Timers, sockets and other requests come first. */
+/** Lets timers, sockets and other requests run first. */
 const giveTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 const codes: { [code in EnvelopeErrorCode]: ApiErrorCode } = {
@@ -231,15 +231,15 @@ type ExchangeFacts = {
   readonly ended: () => void
 }
 
-/** Sealing and metering of one answer. The usage is reported exactly once, however it ends. */
+/** Seals and meters one answer. Its usage is reported exactly once, however it ends. */
 class SealedExchange {
   readonly #facts: ExchangeFacts
   readonly #sealer: AnswerSealer
   readonly #responseHash = createHash('sha256')
   #metered = false
-  /** The client has the whole body, also where the padding behind it is cut. */
+  /** The client has the whole body, even if the padding after it is cut. */
   #delivered = false
-  /** How long the engine took for its tokens; not a number until it has said them all. */
+  /** How long the engine took for its tokens; NaN until it has produced all of them. */
   #engineMs = Number.NaN
 
   constructor(facts: ExchangeFacts, sealer: AnswerSealer) {
@@ -258,7 +258,7 @@ class SealedExchange {
     return sealWhole(this.#outgoing(given, aborted), body, shape)
   }
 
-  /** The sealed stream. Its end is authenticated only when the answer came to its own end. */
+  /** The sealed stream. Its end is authenticated only if the answer ended by itself. */
   stream(
     given: ApiAnswer,
     shape: StreamShape | undefined,
@@ -270,7 +270,7 @@ class SealedExchange {
     return this.#sealed(seal, abort, (outcome) => this.#signCut(given, outcome))
   }
 
-  /** The same for an answer that the engine has not begun. */
+  /** Like `stream`, for an answer that the engine has not begun. */
   streamFromStart(
     given: Promise<ApiAnswer>,
     shape: StreamShape,
@@ -281,7 +281,7 @@ class SealedExchange {
       pieces: this.#hashed(known.body),
     }))
     const seal = (sink: Sink) => sealFromStart(this.#sealer, begun, shape, sink)
-    // An answer that has not begun is given up by the abort, and known then.
+    // Aborting an answer that has not begun settles it, so its outcome is known.
     return this.#sealed(seal, abort, (outcome) =>
       this.#facts.service.held(given.then((known) => this.#signCut(known, outcome))),
     )
@@ -319,7 +319,7 @@ class SealedExchange {
     }
   }
 
-  /** How an answer went is known at its end: a stream may fail after its status was sent. */
+  /** The outcome is known only at the end: a stream may fail after its status was sent. */
   #outgoing(given: ApiAnswer, aborted: boolean): Outgoing {
     const { status, headers, outcome } = given
     return {
@@ -385,7 +385,7 @@ class SealedExchange {
   }
 }
 
-/** A clear error of the worker, for requests that could not be opened. */
+/** An unsealed error from the worker, for requests that could not be opened. */
 export function clearError(error: ApiError, requestId: string): Response {
   const { status, headers, body } = formatRelayError(error, requestId)
   return new Response(body, { status, headers })

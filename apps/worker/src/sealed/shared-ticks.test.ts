@@ -12,7 +12,7 @@ test('a moment becomes the next of five phases of the tick, never an earlier one
   expect(alignTick(101, 50)).toBe(110)
 })
 
-test('who waits for the same moment shares its timer, and a moment that is past is not waited for', async () => {
+test('waiters for the same moment share a timer, and a past moment does not wait', async () => {
   const due = alignTick(performance.now() + 20, 5)
   const first = untilTick(due)
   expect(first).toBeInstanceOf(Promise)
@@ -22,14 +22,14 @@ test('who waits for the same moment shares its timer, and a moment that is past 
   expect(untilTick(due - 5)).toBeUndefined()
 })
 
-test('streams are on few clocks, whenever they begin', async () => {
+test('streams share few clocks, whenever they begin', async () => {
   const timers = spyOn(globalThis, 'setTimeout')
   const shape = { ...shapeOf('default').stream!, leastUnits: 2 }
   const pieces = async function* () {
     yield encodeText('one')
   }
   const frames: number[] = []
-  // They are all there before the first begins: on a slow machine they would begin far apart.
+  // All are created before the first begins: on a slow machine they would otherwise begin far apart.
   const ready = await Promise.all(Array.from({ length: 40 }, outgoing))
   const streams = ready.map(async (out, at) => {
     frames[at] = 0

@@ -1,9 +1,9 @@
-/** Clocks of streams that tick together: who waits for the same moment shares a timer and a wake-up. */
+/** Stream clocks that tick together: waiters for the same moment share a timer and a wake-up. */
 
 /**
- * Streams tick in so many groups. Every stream with a phase of its own wakes each program on its way
- * once a tick, for one frame; all in one phase would be much to do at once. The phase is that of the
- * process and knows nothing of what a stream says.
+ * Streams tick in this many groups. If every stream had its own phase, it would wake each program
+ * along the way once per tick for a single frame; a single phase would be too much work at once.
+ * The phase belongs to the process and is independent of a stream's content.
  */
 const groups = 5
 
@@ -15,7 +15,7 @@ export function alignTick(ms: number, tickMs: number): number {
   return Math.ceil(ms / step) * step
 }
 
-/** Resolves at a moment of `performance.now()`, for all who wait for it in one turn. */
+/** Resolves at a moment of `performance.now()`, for all its waiters in one turn. */
 export function untilTick(dueMs: number): Promise<void> | undefined {
   const leftMs = dueMs - performance.now()
   if (leftMs <= 0) return undefined

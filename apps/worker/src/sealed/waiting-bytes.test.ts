@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { encodeText } from '@privatemode/protocol/envelope'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-test('a moment is not waited for once the source has given all', async () => {
+test('waiting for a moment ends once the source is exhausted', async () => {
   const waiting = new WaitingBytes(100)
   const last = Promise.withResolvers<void>()
   const source = async function* () {
@@ -21,7 +21,7 @@ test('a moment is not waited for once the source has given all', async () => {
   await reading
 })
 
-test('a moment that comes first is waited for, and no longer', async () => {
+test('waiting ends at the moment if it comes first', async () => {
   const waiting = new WaitingBytes(100)
   const source = async function* () {
     yield encodeText('one')

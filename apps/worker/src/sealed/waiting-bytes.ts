@@ -1,4 +1,4 @@
-/** Bytes on their way from the engine to the next tick, no more than a limit. */
+/** A bounded buffer of bytes on their way from the engine to the next tick. */
 import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
 import { untilTick } from './shared-ticks.ts'
 
@@ -21,21 +21,21 @@ export class WaitingBytes {
     return this.#length
   }
 
-  /** Whether the source has given all it will give. */
+  /** Whether the source is exhausted. */
   get closed(): boolean {
     return this.#closed
   }
 
-  /** Whether all was taken and no more will come; throws what broke the source. */
+  /** Whether everything was taken and no more will come; throws if the source failed. */
   get ended(): boolean {
     if (this.#failure !== undefined) throw this.#failure
     return this.#closed && this.#length === 0
   }
 
   /**
-   * Reads the source to its end, as fast as what waits is taken; a failure shows in `ended`. With a
-   * head start the source is asked for more only when the first piece is on its way: those after it
-   * may be much work, and gateway and client may need the same processor.
+   * Reads the source to its end, as fast as the buffer is emptied; a failure surfaces in `ended`.
+   * With a head start, the source is asked for more only once the first piece is on its way: later
+   * pieces may be a lot of work, and gateway and client may need the same processor.
    */
   async fill(pieces: AsyncIterable<Bytes>, headStartMs = 0): Promise<void> {
     let startMs = headStartMs
@@ -72,7 +72,7 @@ export class WaitingBytes {
     })
   }
 
-  /** Resolves at that moment, or earlier when the source has given all it will give. */
+  /** Resolves at that moment, or earlier if the source is exhausted. */
   async untilClosed(moment: Promise<void> | undefined): Promise<void> {
     if (this.#closed || moment === undefined) return
     await new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ export class WaitingBytes {
     return taken
   }
 
-  /** Nobody will take any more: the source is told to stop. */
+  /** No more will be taken: stops the source. */
   abandon(): void {
     this.#abandoned = true
     this.#room?.()

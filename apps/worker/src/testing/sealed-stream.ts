@@ -1,4 +1,4 @@
-/** A sealed answer without a worker around it, for tests of how answers are cut into frames. */
+/** A sealed answer without a worker, for tests of how answers are split into frames. */
 import {
   AnswerOpener,
   type AnswerPart,
@@ -38,7 +38,7 @@ export async function* pieces(texts: readonly string[], failure?: Error): AsyncG
   if (failure !== undefined) throw failure
 }
 
-/** The lengths of frames on the wire, without the clear prelude of 52 bytes. */
+/** The lengths of frames on the wire, without the 52-byte clear prelude. */
 export function frameLengths(bytes: Bytes): number[] {
   const lengths: number[] = []
   for (let at = 52; at < bytes.length; at += 5 + (lengths.at(-1) ?? 0)) {

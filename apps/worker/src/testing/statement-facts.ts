@@ -1,4 +1,4 @@
-/** What a worker without models states of itself, for tests in which only its keys matter. */
+/** The statement of a worker without models, for tests in which only its keys matter. */
 import type { StatementFacts } from '../sealed/seal-keys.ts'
 
 export const statementFacts: StatementFacts = {

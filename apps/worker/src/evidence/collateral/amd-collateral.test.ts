@@ -13,7 +13,7 @@ import { type AmdOptions, stapleAmd } from './amd-collateral.ts'
 import type { CertificateTable } from './certificate-table.ts'
 import { CollateralCache } from './collateral-cache.ts'
 
-// A world has RSA keys, which a busy machine takes seconds to make.
+// A world has RSA keys, which take seconds to generate on a busy machine.
 setDefaultTimeout(60_000)
 const worlds = new Map<string, Promise<SnpWorld>>()
 const worldOf = (...[product, signer]: Parameters<typeof snpWorld>): Promise<SnpWorld> => {
@@ -28,7 +28,7 @@ afterEach(() => {
   for (const cache of caches.splice(0)) cache.close()
 })
 
-/** AMD's service for one world; remembers what it was asked for. */
+/** AMD's service for one world; records the requests it receives. */
 function service(world: SnpWorld, change: Partial<AmdOptions> = {}) {
   const paths: string[] = []
   const lines: string[] = []
@@ -57,7 +57,7 @@ async function staple(report: Bytes, table: CertificateTable, options: AmdOption
 const authentic = (evidence: SnpEvidence, world: SnpWorld) =>
   authenticateSnp(evidence, world.context, new Transcript())
 
-test('Turin is asked for by eight bytes of the chip id and five components', async () => {
+test('a Turin certificate is requested by eight bytes of the chip id and five components', async () => {
   const world = await worldOf('Turin')
   const { paths, options } = service(world)
   const evidence = await staple(await world.signReport(), {}, options)
@@ -69,7 +69,7 @@ test('Turin is asked for by eight bytes of the chip id and five components', asy
   ])
 })
 
-test("a provider's key comes from the host, its authorities from AMD's service for such keys", async () => {
+test("a provider's VLEK comes from the host, its authorities from AMD's service for such keys", async () => {
   const world = await worldOf('Milan', 'vlek')
   const { paths, options } = service(world)
   const evidence = await staple(
@@ -81,7 +81,7 @@ test("a provider's key comes from the host, its authorities from AMD's service f
   expect(paths.toSorted()).toEqual(['/vlek/v1/Milan/cert_chain', '/vlek/v1/Milan/crl'])
 })
 
-test("a provider's key that the host does not give is told in the log and left out", async () => {
+test("a VLEK missing from the host's table is logged and left out", async () => {
   const world = await worldOf('Milan', 'vlek')
   const { lines, options } = service(world)
   const evidence = await staple(await world.signReport(), {}, options)
@@ -89,7 +89,7 @@ test("a provider's key that the host does not give is told in the log and left o
   expect(lines.join('')).toContain('amd vlek')
 })
 
-test('a report that names no processor takes the product from the host, or from the flag', async () => {
+test('for a report that names no processor, the product comes from the host or from the flag', async () => {
   const world = await worldOf('Genoa')
   const report = await world.signReport({ version: 2 })
   const told = service(world)
@@ -104,7 +104,7 @@ test('a report that names no processor takes the product from the host, or from 
   expect(untold.lines.join('')).toContain('set --amdProduct')
 })
 
-test("the host's list serves where AMD's service is out of reach", async () => {
+test("the host's revocation list is used while AMD's service is unreachable", async () => {
   const world = await worldOf('Genoa')
   const { options } = service(world, {
     vendor: { timeoutMs: 1_000, fetch: () => Promise.reject(new Error('unreachable')) },
@@ -115,7 +115,7 @@ test("the host's list serves where AMD's service is out of reach", async () => {
   expect(await authentic(evidence, world)).toBeDefined()
 })
 
-test('garbage in the place of a certificate is not taken for one', async () => {
+test('garbage in place of a certificate is ignored', async () => {
   const world = await worldOf('Genoa')
   const { paths, options } = service(world)
   const table = { vcek: Uint8Array.of(1, 2, 3) }

@@ -1,4 +1,4 @@
-/** What AMD certifies about the chip that made a report: from the host's table or AMD's service. */
+/** AMD's collateral for the chip that made a report, from the host's table or AMD's service. */
 import type { SnpEvidence, SnpReport } from '@privatemode/attestation'
 import {
   componentsOf,
@@ -24,7 +24,7 @@ export type AmdOptions = {
   readonly log: Log
   /** AMD's Key Distribution Service (document 57230), or a mirror of it. */
   readonly kdsUrl: string
-  /** For reports of version 2, which do not name the processor. */
+  /** For version 2 reports, which do not name the processor. */
   readonly product: SnpProduct | undefined
 }
 
@@ -32,7 +32,7 @@ type Stapled = Pick<SnpEvidence, 'certificates' | 'crls'>
 
 const certificateBytes = 32 * 1024
 const crlBytes = 4 * 1024 * 1024
-// AMD document 57230: names of the parameters by component.
+// Query parameter names by TCB component (AMD document 57230).
 const parameters: Readonly<Record<TcbComponent, string>> = {
   fmc: 'fmcSPL',
   bootloader: 'blSPL',
@@ -41,7 +41,10 @@ const parameters: Readonly<Record<TcbComponent, string>> = {
   microcode: 'ucodeSPL',
 }
 
-/** Certificates and list for a report; what is not to be had is left out, and the client refuses. */
+/**
+ * Certificates and revocation list for a report; missing items are left out, and the client
+ * refuses.
+ */
 export async function stapleAmd(
   report: SnpReport,
   table: CertificateTable,
@@ -49,9 +52,9 @@ export async function stapleAmd(
 ): Promise<Stapled> {
   const product = chooseProduct(report, table, options)
   if (product === undefined) {
-    options.log.warn('collateral could not be had', {
+    options.log.warn('failed to fetch collateral', {
       part: 'amd product',
-      detail: 'the report names no known processor; where it names none, set --amdProduct',
+      detail: 'the report names no known processor; if it names none at all, set --amdProduct',
     })
     return { certificates: [], crls: [] }
   }
@@ -84,11 +87,11 @@ async function findLeaf(
   { cache, vendor, kdsUrl, log }: AmdOptions,
 ): Promise<Bytes | undefined> {
   const given = table[report.signer]
-  // A host keeps a certificate it once loaded, also after an update gave the chip another key.
+  // A host may still serve a certificate loaded before an update gave the chip a new key.
   if (given !== undefined && isOfTcb(given, report, product)) return given
   if (report.signer === 'vlek') {
-    const detail = 'AMD hands it to the provider only, and the host gives none for this TCB'
-    log.warn('collateral could not be had', { part: 'amd vlek', detail })
+    const detail = 'AMD issues it to the provider only, and the host has none for this TCB'
+    log.warn('failed to fetch collateral', { part: 'amd vlek', detail })
     return given
   }
   return await cache.get(vcekItem(report, product, vendor, kdsUrl))
@@ -161,7 +164,7 @@ function readEndorsement(der: Bytes | undefined): Endorsement | undefined {
   try {
     return der === undefined ? undefined : parseEndorsement(parseCertificate(der))
   } catch {
-    return undefined // what the host gave is none; the vendor is asked instead
+    return undefined // not a certificate; ask the vendor instead
   }
 }
 

@@ -5,7 +5,7 @@ import { parseCertificateTable } from './certificate-table.ts'
 
 const der = Uint8Array.of(0x30, 1, 2)
 
-test('every kind of entry is found, unknown ones are passed over', () => {
+test('every kind of entry is found, unknown ones are skipped', () => {
   const table = formatTable([
     ['ee'.repeat(16), Uint8Array.of(9)],
     ...Object.values(tableGuids).map((guid, n) => [guid, Uint8Array.of(n)] as const),
@@ -19,17 +19,17 @@ test('every kind of entry is found, unknown ones are passed over', () => {
   })
 })
 
-test('a host that gives nothing gives an empty table, in either form', () => {
+test('a host without certificates yields an empty table, in either form', () => {
   expect(parseCertificateTable(new Uint8Array())).toEqual({})
   expect(parseCertificateTable(new Uint8Array(4096))).toEqual({})
 })
 
-test('certificates in PEM are taken, too', () => {
+test('certificates in PEM are accepted, too', () => {
   const pem = new TextEncoder().encode(formatPem([der]))
   expect(parseCertificateTable(formatTable([[tableGuids.ask, pem]]))).toEqual({ ask: der })
 })
 
-test('a table that has no end, or points outside of itself, or says a thing twice is refused', () => {
+test('a table without a terminator, with an entry out of bounds or with a duplicate is refused', () => {
   const table = formatTable([[tableGuids.vcek, der]])
   const code = 'collateral_unavailable'
   const refused = expect.objectContaining({ code })

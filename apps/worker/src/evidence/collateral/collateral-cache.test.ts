@@ -31,7 +31,7 @@ function makeCache(folder?: CollateralFolder): CollateralCache {
   return cache
 }
 
-/** A vendor whose documents say when they end; `answer` is what it does next. */
+/** A vendor whose documents carry an expiry; `answer` is its next response. */
 function vendor(refreshAfterMs: number | undefined = dayMs) {
   const state = { calls: 0, answer: async (): Promise<number> => now + 10 * dayMs }
   const item: CollateralItem = {
@@ -54,10 +54,10 @@ const unreachable = async (): Promise<number> => {
   throw Object.assign(new Error('the vendor refuses connections'), { code: 'connection_refused' })
 }
 const text = (document: Uint8Array | undefined) => document && new TextDecoder().decode(document)
-/** Lets what runs in the background come to its end. */
+/** Lets background work finish. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0))
 
-test('many who ask at once wait for one answer', async () => {
+test('concurrent callers share one request', async () => {
   const { state, item } = vendor()
   const answer = Promise.withResolvers<number>()
   state.answer = () => answer.promise
@@ -69,7 +69,7 @@ test('many who ask at once wait for one answer', async () => {
   expect(state.calls).toBe(1)
 })
 
-test('what is old but holds is given at once and refreshed in the background', async () => {
+test('an old but valid document is returned at once and refreshed in the background', async () => {
   const { state, item } = vendor()
   const cache = makeCache()
   const first = text(await cache.get(item))
@@ -85,7 +85,7 @@ test('what is old but holds is given at once and refreshed in the background', a
   expect(state.calls).toBe(2)
 })
 
-test('what is short-lived is refreshed at half of its time', async () => {
+test('a short-lived document is refreshed after half its lifetime', async () => {
   const { state, item } = vendor()
   state.answer = async () => now + hourMs
   const cache = makeCache()
@@ -99,7 +99,7 @@ test('what is short-lived is refreshed at half of its time', async () => {
   await settle()
 })
 
-test('nobody needs to ask: the clock refreshes what is due', async () => {
+test('the timer refreshes due documents without any request', async () => {
   const { state, item } = vendor()
   const cache = makeCache()
   await cache.get(item)
@@ -111,7 +111,7 @@ test('nobody needs to ask: the clock refreshes what is due', async () => {
   expect(await cache.get(item)).toBeDefined()
 })
 
-test('what never changes is never refreshed', async () => {
+test('an immutable document is never refreshed', async () => {
   const { state, item } = vendor(undefined)
   const cache = makeCache()
   state.answer = async () => now + 1000 * dayMs
@@ -121,7 +121,7 @@ test('what never changes is never refreshed', async () => {
   expect(state.calls).toBe(1)
 })
 
-test('while the vendor is out of reach, the last good one is given until it ends, then none', async () => {
+test('while the vendor is unreachable, the last good document is returned until it expires, then none', async () => {
   const { state, item } = vendor()
   const cache = makeCache()
   const first = text(await cache.get(item))
@@ -129,13 +129,13 @@ test('while the vendor is out of reach, the last good one is given until it ends
   now += 9 * dayMs
   expect(text(await cache.get(item))).toBe(first)
   await settle()
-  expect(lines.join('')).toContain('outcome="the last one still holds" code=connection_refused')
+  expect(lines.join('')).toContain('outcome="using the last valid one" code=connection_refused')
   now += dayMs
   expect(await cache.get(item)).toBeUndefined()
-  expect(lines.join('')).toContain('outcome="it is left out"')
+  expect(lines.join('')).toContain('outcome="left out"')
 })
 
-test('a vendor that failed is left alone for a minute, whoever asks', async () => {
+test('after a failure, no caller contacts the vendor for a minute', async () => {
   const { state, item } = vendor()
   state.answer = unreachable
   const cache = makeCache()
@@ -148,17 +148,17 @@ test('a vendor that failed is left alone for a minute, whoever asks', async () =
   expect(state.calls).toBe(2)
 })
 
-test('a document that ended before it came is not given', async () => {
+test('a document that had expired on arrival is not returned', async () => {
   const { state, item } = vendor()
   state.answer = async () => now
   const cache = makeCache()
   expect(await cache.get(item)).toBeUndefined()
-  expect(lines.join('')).toContain('collateral from the vendor has ended')
+  expect(lines.join('')).toContain('collateral from the vendor has expired')
   expect(await cache.get(item)).toBeUndefined()
   expect(state.calls).toBe(1)
 })
 
-test('a mirror that lags behind, or gives garbage, does not take the place of what holds', async () => {
+test('a lagging mirror or garbage does not replace a valid document', async () => {
   const { state, item } = vendor()
   const cache = makeCache()
   const first = text(await cache.get(item))
@@ -172,7 +172,7 @@ test('a mirror that lags behind, or gives garbage, does not take the place of wh
   expect(state.calls).toBe(3)
 })
 
-test('a restart finds what was stored, and asks the vendor for nothing', async () => {
+test('after a restart, stored documents are used without contacting the vendor', async () => {
   const { state, item } = vendor()
   const first = text(await makeCache(new CollateralFolder(path)).get(item))
   state.answer = unreachable
@@ -185,7 +185,7 @@ test('a restart finds what was stored, and asks the vendor for nothing', async (
   expect(state.calls).toBe(2)
 })
 
-test('stored documents that ended, came from the future or are damaged are fetched anew', async () => {
+test('stored documents that are expired, from the future or damaged are fetched again', async () => {
   const { state, item } = vendor()
   await makeCache(new CollateralFolder(path)).get(item)
   now += 11 * dayMs
@@ -209,17 +209,17 @@ test('stored documents that ended, came from the future or are damaged are fetch
   expect(lines.join('')).toContain('stored collateral is unusable')
 })
 
-test('a folder that cannot be written to costs a warning, not the document', async () => {
+test('an unwritable directory causes a warning; the document is still returned', async () => {
   const { item } = vendor()
   const folder = new CollateralFolder(join(path, 'gone'))
   rmSync(join(path, 'gone'), { recursive: true })
   expect(await makeCache(folder).get(item)).toBeDefined()
-  expect(lines.join('')).toContain('collateral could not be stored')
+  expect(lines.join('')).toContain('failed to store collateral')
   writeFileSync(join(path, 'file'), '')
-  expect(() => new CollateralFolder(join(path, 'file', 'below'))).toThrow('cannot be made')
+  expect(() => new CollateralFolder(join(path, 'file', 'below'))).toThrow('cannot be created')
 })
 
-test('a document is put in place whole: nothing else is left in the folder', async () => {
+test('a document is written atomically and leaves no temporary file behind', async () => {
   const { item } = vendor()
   await makeCache(new CollateralFolder(path)).get(item)
   expect(readdirSync(path)).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.collateral$/)])

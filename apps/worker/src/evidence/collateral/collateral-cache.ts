@@ -1,4 +1,7 @@
-/** Keeps the vendors' documents: refreshed before they end, the last good one kept until it does. */
+/**
+ * Caches the vendors' documents: refreshed before they expire, the last good one kept until it
+ * does.
+ */
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { describeError, type Log } from '@privatemode/service'
 import type { CollateralFolder } from './collateral-folder.ts'
@@ -7,7 +10,7 @@ import type { CollateralItem } from './collateral-item.ts'
 export type CollateralCacheOptions = {
   readonly now: () => Date
   readonly log: Log
-  /** Keeps documents over a restart. */
+  /** Keeps documents across restarts. */
   readonly folder?: CollateralFolder | undefined
 }
 
@@ -16,9 +19,9 @@ type Kept = { readonly document: Bytes; readonly fetchedAtMs: number; readonly e
 type Entry = {
   readonly item: CollateralItem
   kept: Kept | undefined
-  /** After a failure the vendor is left alone until then. */
+  /** After a failure, the vendor is not contacted before this time. */
   retryAtMs: number
-  /** What is under way: the folder's copy, or the vendor's answer. */
+  /** The load in progress: the stored copy, or the vendor's answer. */
   loading: Promise<void> | undefined
   refreshing: Promise<void> | undefined
 }
@@ -29,7 +32,7 @@ const lookAroundMs = 60_000
 
 export class CollateralCache {
   readonly #options: CollateralCacheOptions
-  /** In the order of their last use. */
+  /** In order of last use. */
   readonly #entries = new Map<string, Entry>()
   readonly #timer: ReturnType<typeof setInterval>
 
@@ -40,8 +43,8 @@ export class CollateralCache {
   }
 
   /**
-   * The document, where there is one that holds. Waits for the vendor only where there is none,
-   * together with everybody else who asks; answers `undefined` where the vendor gives none.
+   * Returns a valid document, if there is one. Waits for the vendor only if none is cached, sharing
+   * the request with all concurrent callers; `undefined` if the vendor has none.
    */
   async get(item: CollateralItem): Promise<Bytes | undefined> {
     const entry = this.#entryOf(item)
@@ -52,7 +55,7 @@ export class CollateralCache {
     return this.#holds(entry) ? entry.kept?.document : undefined
   }
 
-  /** Refreshes in the background whatever is due; the clock calls it, and tests do. */
+  /** Refreshes all due documents in the background; called by the timer, and by tests. */
   refreshDue(): void {
     for (const entry of this.#entries.values()) {
       if (this.#isDue(entry)) this.#refresh(entry).catch(() => {})
@@ -83,14 +86,14 @@ export class CollateralCache {
     return kept !== undefined && this.#nowMs() < kept.endMs
   }
 
-  /** Due at half of its time, or when it is as old as its kind may get. */
+  /** Due after half its lifetime, or at the maximum age for its kind. */
   #isDue({ item, kept }: Entry): boolean {
     if (kept === undefined || item.refreshAfterMs === undefined) return false
     const halfMs = (kept.endMs - kept.fetchedAtMs) / 2
     return this.#nowMs() >= kept.fetchedAtMs + Math.min(halfMs, item.refreshAfterMs)
   }
 
-  /** One request to the vendor for many who ask. */
+  /** One request to the vendor for all concurrent callers. */
   #refresh(entry: Entry): Promise<void> {
     if (entry.refreshing === undefined && this.#nowMs() < entry.retryAtMs) return Promise.resolve()
     entry.refreshing ??= this.#fetch(entry).finally(() => {
@@ -106,7 +109,7 @@ export class CollateralCache {
       const document = await item.fetch()
       const fetchedAtMs = this.#nowMs()
       const kept = keep(item, document, fetchedAtMs)
-      // A mirror may lag behind: what ends sooner than what we have is not news.
+      // A mirror may lag behind: a document that expires sooner than ours is not newer.
       if (this.#holds(entry) && kept.endMs < (entry.kept?.endMs ?? 0)) {
         entry.retryAtMs = fetchedAtMs + retryPauseMs
         log.debug('collateral from the vendor is older than ours', { part: item.name })
@@ -115,14 +118,14 @@ export class CollateralCache {
       entry.kept = kept
       if (!this.#holds(entry)) {
         entry.retryAtMs = fetchedAtMs + retryPauseMs
-        log.warn('collateral from the vendor has ended', { part: item.name })
+        log.warn('collateral from the vendor has expired', { part: item.name })
         return
       }
       await this.#store(item, document, fetchedAtMs)
     } catch (error) {
       entry.retryAtMs = this.#nowMs() + retryPauseMs
-      const outcome = this.#holds(entry) ? 'the last one still holds' : 'it is left out'
-      log.warn('collateral could not be had', { part: item.name, outcome, ...describeError(error) })
+      const outcome = this.#holds(entry) ? 'using the last valid one' : 'left out'
+      log.warn('failed to fetch collateral', { part: item.name, outcome, ...describeError(error) })
     }
   }
 
@@ -130,7 +133,7 @@ export class CollateralCache {
     try {
       await this.#options.folder?.write(name, document, fetchedAtMs)
     } catch (error) {
-      this.#options.log.warn('collateral could not be stored', {
+      this.#options.log.warn('failed to store collateral', {
         part: name,
         ...describeError(error),
       })

@@ -1,4 +1,4 @@
-/** Documents of vendors on disk. They are public, and clients verify them: nothing here is trusted. */
+/** Vendor documents on disk. They are public and verified by clients: nothing here is trusted. */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { open, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -19,11 +19,13 @@ export class CollateralFolder {
     try {
       mkdirSync(path, { recursive: true })
     } catch (cause) {
-      throw new WorkerError('settings_invalid', `the directory ${path} cannot be made`, { cause })
+      throw new WorkerError('settings_invalid', `the directory ${path} cannot be created`, {
+        cause,
+      })
     }
   }
 
-  /** Undefined where there is none; throws for what is not ours. */
+  /** Undefined if not stored; throws if the file is not one of ours. */
   async read(name: string): Promise<StoredDocument | undefined> {
     const file = this.#fileOf(name)
     try {
@@ -36,7 +38,7 @@ export class CollateralFolder {
     }
   }
 
-  /** Written beside, then put in place: a reader never sees half of it. */
+  /** Writes a temporary file and renames it: a reader never sees a partial document. */
   async write(name: string, document: Bytes, fetchedAtMs: number): Promise<void> {
     const file = this.#fileOf(name)
     const draft = `${file}.${randomBytes(6).toString('hex')}`
@@ -62,16 +64,16 @@ export class CollateralFolder {
 
 function parseStored(name: string, bytes: Bytes): StoredDocument {
   const end = bytes.indexOf(0x0a)
-  if (end === -1) throw unusable(`${name} has no head`)
+  if (end === -1) throw unusable(`${name} has no header`)
   let head: { name?: unknown; fetchedAtMs?: unknown } | null
   try {
     head = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)))
   } catch (cause) {
-    throw unusable(`${name} has no head`, cause)
+    throw unusable(`${name} has no header`, cause)
   }
   const fetchedAtMs = head?.fetchedAtMs
   if (head?.name !== name || typeof fetchedAtMs !== 'number') {
-    throw unusable(`the file of ${name} is of something else`)
+    throw unusable(`the file for ${name} holds another document`)
   }
   return { document: bytes.slice(end + 1), fetchedAtMs }
 }

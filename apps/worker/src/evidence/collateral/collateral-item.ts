@@ -1,14 +1,17 @@
-/** One document of a vendor: how it is named, fetched, and how long it may be shown. */
+/** One vendor document: its name, how it is fetched, and how long it may be presented. */
 import type { Bytes } from '@privatemode/protocol/envelope'
 
 export type CollateralItem = {
-  /** For people and as the key of the cache: `amd crl Genoa`. */
+  /** For logs and as the cache key: `amd crl Genoa`. */
   readonly name: string
-  /** Refreshed when it is this old, though it may hold for longer; undefined for what never changes. */
+  /** Refreshed at this age even if still valid; undefined for documents that never change. */
   readonly refreshAfterMs: number | undefined
-  /** Throws where the vendor gives none. */
+  /** Throws if the vendor does not supply it. */
   fetch(): Promise<Bytes>
-  /** Until when it holds; throws for what is not such a document. Undefined states no end. */
+  /**
+   * When the document expires; undefined if it states no expiry. Throws if it is not such a
+   * document.
+   */
   readEnd(document: Bytes, fetchedAt: Date): Date | undefined
 }
 

@@ -1,4 +1,4 @@
-/** One request to a vendor's service or its mirror, within limits of time and length. */
+/** One request to a vendor's service or its mirror, with limits on time and length. */
 import type { Bytes } from '@privatemode/protocol/envelope'
 import type { OutboundFetch } from '@privatemode/service'
 import { WorkerError } from '../../worker-error.ts'
@@ -11,7 +11,7 @@ export type VendorFetch = {
 export type VendorRequest = {
   readonly url: string
   readonly maxBytes: number
-  /** Sent by POST, where there is one. */
+  /** Sent by POST, if present. */
   readonly body?: { readonly bytes: Bytes; readonly type: string; readonly accept: string }
 }
 
@@ -42,7 +42,7 @@ export async function fetchDocument(
   return { bytes: new Uint8Array(Buffer.concat(pieces)), headers: response.headers }
 }
 
-/** A base address without slashes at its end, so that paths can be put behind it. */
+/** Strips trailing slashes from a base address, so that paths can be appended. */
 export const baseUrl = (url: string): string => url.replace(/\/+$/, '')
 
 export const unavailable = (message: string, cause?: unknown) =>

@@ -1,4 +1,7 @@
-/** What Intel says about the platform that made a quote, from its Provisioning Certification Service. */
+/**
+ * Intel's collateral for the platform that made a quote, from the Provisioning Certification
+ * Service.
+ */
 import type { TdxCollateral } from '@privatemode/attestation'
 import {
   type Dated,
@@ -19,18 +22,18 @@ export type IntelOptions = {
   readonly vendor: VendorFetch
   /** Intel's service (API version 4) or a mirror with its paths, such as a PCCS. */
   readonly pcsUrl: string
-  /** Where the root's list is; a PCCS has it at `/sgx/certification/v4/rootcacrl`. */
+  /** URL of the root CRL; a PCCS serves it at `/sgx/certification/v4/rootcacrl`. */
   readonly rootCrlUrl: string
 }
 
-/** A document with the chain of its signer, as it is kept. */
+/** A document with its signer's chain, as stored. */
 type Signed = { readonly text: string; readonly signature: string; readonly chain: string }
 type ListWithChain = { readonly crl: string; readonly chain: string }
 
 const documentBytes = 512 * 1024
 const crlBytes = 4 * 1024 * 1024
 
-/** Collateral for a quote; what is not to be had is empty, and the client refuses. */
+/** Collateral for a quote; missing items are empty, and the client refuses. */
 export async function stapleIntel(quote: TdxQuote, options: IntelOptions): Promise<TdxCollateral> {
   const { fmspc, authority } = readPlatform(quote)
   const { cache, pcsUrl } = options
@@ -73,7 +76,7 @@ export async function stapleIntel(quote: TdxQuote, options: IntelOptions): Promi
   }
 }
 
-/** Which TCB info is meant, and which of Intel's two authorities certified the platform. */
+/** Identifies the TCB info to fetch, and which of Intel's two CAs certified the platform. */
 function readPlatform(quote: TdxQuote) {
   const certificates = parseIssuerChain(quote.certificateChain)
   const pck = certificates.find(({ isCa }) => !isCa)
@@ -112,7 +115,7 @@ function signedItem(
   }
 }
 
-/** The exact text that Intel signed: reading and writing it again could change it. */
+/** The exact text that Intel signed: parsing and serializing it again could change it. */
 function splitSigned(answer: string, member: string): Pick<Signed, 'text' | 'signature'> {
   const form = `^\\s*\\{\\s*"${member}"\\s*:\\s*(\\{.*\\})\\s*,\\s*"signature"\\s*:\\s*"([0-9a-fA-F]{128})"\\s*\\}\\s*$`
   const [, text, signature] = new RegExp(form, 's').exec(answer) ?? []
@@ -151,7 +154,7 @@ function rootCrlItem({ vendor, rootCrlUrl }: IntelOptions): CollateralItem {
 
 const readListEnd = (der: Bytes): Date => parseCrl(der).nextUpdate ?? new Date(0)
 
-/** Intel's caching service gives lists as hex. */
+/** Intel's caching service (PCCS) returns lists as hex. */
 function decodeList(bytes: Bytes): Bytes {
   if (bytes[0] === 0x30 && bytes[1] !== undefined && bytes[1] >= 0x80) return bytes
   const text = new TextDecoder().decode(bytes).trim()
@@ -160,7 +163,7 @@ function decodeList(bytes: Bytes): Bytes {
 
 function readChain(headers: Headers, name: string): string {
   const pem = decodeURIComponent(headers.get(name) ?? '')
-  parsePem(pem) // throws for what is no chain
+  parsePem(pem) // throws unless it is a chain
   return pem
 }
 

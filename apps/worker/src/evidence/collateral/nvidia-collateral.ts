@@ -1,4 +1,4 @@
-/** What NVIDIA says about a GPU: reference measurements, and the status of its certificates. */
+/** NVIDIA's collateral for a GPU: reference measurements, and the status of its certificates. */
 import { createHash } from 'node:crypto'
 import {
   type Certificate,
@@ -20,7 +20,7 @@ import { fetchDocument, unavailable, type VendorFetch } from './fetch-document.t
 export type NvidiaOptions = {
   readonly cache: CollateralCache
   readonly vendor: VendorFetch
-  /** NVIDIA's RIM service or a mirror: documents are at `/v1/rim/{id}`. */
+  /** NVIDIA's RIM service or a mirror, with documents at `/v1/rim/{id}`. */
   readonly rimUrl: string
   readonly ocspUrl: string
 }
@@ -30,7 +30,7 @@ const ocspAnswerBytes = 64 * 1024
 const ocspRequestType = 'application/ocsp-request'
 const ocspResponseType = 'application/ocsp-response'
 
-/** Evidence of one GPU, with all that could be had; the client refuses what lacks something. */
+/** Evidence of one GPU with all available collateral; the client refuses incomplete evidence. */
 export async function stapleNvidia(
   { report, certificateChain }: GpuReport,
   options: NvidiaOptions,
@@ -45,7 +45,7 @@ export async function stapleNvidia(
   const { driver, vbios } = readReferenceIds(bare)
   const ids = driver === undefined ? [vbios] : [driver, vbios]
   const device = parsePem(certificateChain).map(parseCertificate)
-  // The leaf is made by the device itself: no responder knows it.
+  // The device itself issued the leaf: no responder knows it.
   const [deviceAnswers, rims] = await Promise.all([
     getAnswers(device.slice(1), options),
     Promise.all(ids.map((id) => options.cache.get(rimItem(id, options)))),
@@ -56,7 +56,7 @@ export async function stapleNvidia(
   return { ...bare, rims: found.map(base64), ocsp: [...new Set(answers)] }
 }
 
-/** Answers about every certificate of a chain but its root, which is pinned. */
+/** OCSP responses for every certificate of a chain except the root, which is pinned. */
 async function getAnswers(chain: readonly Certificate[], options: NvidiaOptions): Promise<Bytes[]> {
   const pairs = chain.flatMap((certificate, index) => {
     const issuer = chain[index + 1]
@@ -79,8 +79,8 @@ function rimItem(id: string, { vendor, rimUrl }: NvidiaOptions): CollateralItem 
       const { bytes } = await fetchDocument(vendor, { url, maxBytes: rimAnswerBytes })
       return readRimAnswer(bytes, id)
     },
-    // Whether its signer's certificate still holds is for the client to say: a document that ended
-    // is shown as ended, not as missing.
+    // The client decides whether the signer's certificate is still valid: an expired document is
+    // presented as expired, not as missing.
     readEnd: (rim) => {
       readSignerChain(rim)
       return undefined
@@ -122,7 +122,8 @@ function readAnswerEnd(der: Bytes, serialHex: string, fetchedAt: Date): Date {
   if (response.kind === 'error') throw unavailable(`the responder answered ${response.status}`)
   const about = response.answers.filter(({ certId }) => certId.serialHex === serialHex)
   if (about.length === 0) throw unavailable('the answer is about another certificate')
-  // No stated end: newer answers are there at any time (RFC 6960, 4.2.2.1). One is kept for an hour.
+  // Without nextUpdate, newer information is always available (RFC 6960, 4.2.2.1). Keep it for an
+  // hour.
   const ends = about.map(({ nextUpdate }) => nextUpdate?.getTime() ?? fetchedAt.getTime() + hourMs)
   return new Date(Math.min(...ends))
 }

@@ -25,7 +25,7 @@ let device: Record<string, unknown>
 let server: Bun.Server<undefined>
 const asked: string[] = []
 let variables: string | null
-/** Settles when a tool that was waiting for an answer is gone. */
+/** Settles when a waiting tool has exited. */
 const gone = Promise.withResolvers<void>()
 
 beforeAll(async () => {
@@ -73,7 +73,7 @@ test('without GPUs nothing is run', async () => {
   expect(await reportsOf({ count: 0, command: ['no-such-program'] }).read(nonce)).toEqual([])
 })
 
-test('a tool that fails, or is not there, is an error that says so', async () => {
+test('a tool that fails or is missing causes an error that says so', async () => {
   const failing = reports('fail').read(nonce)
   expect(await rejection(failing)).toMatchObject({
     code,
@@ -86,7 +86,7 @@ test('a tool that fails, or is not there, is an error that says so', async () =>
   })
 })
 
-test('a tool that hangs is given up in time and killed', async () => {
+test('a tool that hangs is killed when its time is up', async () => {
   const before = performance.now()
   const hanging = reportsOf({ timeoutMs: 3_000 }, 'hang', `${server.url}hold`).read(nonce)
   expect(await rejection(hanging)).toMatchObject({
@@ -97,7 +97,7 @@ test('a tool that hangs is given up in time and killed', async () => {
   await gone.promise
 }, 240_000)
 
-test('a tool that floods is given up at the limit', async () => {
+test('a tool that floods its output is killed at the limit', async () => {
   const limits = { timeoutMs: 10_000, maxBytes: 100_000 }
   const flooding = runCommand([...tool, 'flood'], {}, limits)
   expect(await rejection(flooding)).toMatchObject({
@@ -112,7 +112,7 @@ test('the tool sees the paths it needs and none of our secrets', async () => {
   expect(variables).toBe('PATH')
 })
 
-test('runs wait for each other, and only so many wait', async () => {
+test('runs are serialized, and the queue is bounded', async () => {
   const source = reportsOf({ timeoutMs: 400 }, 'hang')
   const asking = Array.from({ length: 20 }, () => source.read(nonce))
   const codes = await Promise.all(asking.map((one) => one.catch((error) => error.code)))
@@ -120,7 +120,7 @@ test('runs wait for each other, and only so many wait', async () => {
   expect(codes.filter((one) => one === code).length).toBe(17)
 })
 
-test('the list is taken by itself, too, and unknown members do not matter', () => {
+test('a bare list is accepted, too, and unknown members are ignored', () => {
   const [gpu] = parseGpuOutput(bytes([{ ...device, version: '1.0' }]), nonceHex, 1)
   expect(gpu!.report.length).toBeGreaterThan(37)
 })
@@ -133,12 +133,12 @@ test.each<[string, () => unknown, number?]>([
   ['null', () => null],
   ['too few GPUs', () => [device], 2],
   ['too many GPUs', () => [device, device]],
-  ['an entry that is no object', () => ['x']],
+  ['an entry that is not an object', () => ['x']],
   ['no architecture', () => [{ ...device, arch: undefined }]],
   ['another nonce in the entry', () => [{ ...device, nonce: '43'.repeat(32) }]],
   ['no nonce', () => [{ ...device, nonce: undefined }]],
   ['a report that is not base64', () => [{ ...device, evidence: '!' }]],
-  ['a report that is none', () => [{ ...device, evidence: base64('short') }]],
+  ['a malformed report', () => [{ ...device, evidence: base64('short') }]],
   ['no certificate', () => [{ ...device, certificate: undefined }]],
   ['a certificate that is not PEM', () => [{ ...device, certificate: base64('none') }]],
 ])('%s is refused', (_, output, count = 1) => {
@@ -147,7 +147,7 @@ test.each<[string, () => unknown, number?]>([
   )
 })
 
-test('a report that signs another nonce than its entry names is refused', async () => {
+test('a report that signs a different nonce than its entry names is refused', async () => {
   const other = await signReport(world, gpuReport(world, { nonce: new Uint8Array(32) }))
   const output = bytes([{ ...device, evidence: base64(other) }])
   expect(() => parseGpuOutput(output, nonceHex, 1)).toThrow('signed another nonce')

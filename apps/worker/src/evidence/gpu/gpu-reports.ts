@@ -1,19 +1,21 @@
-/** Evidence of the GPUs in this machine, through NVIDIA's own tool. */
+/** Evidence of the GPUs in this machine, from NVIDIA's own tool. */
 import { Turns } from '../turns.ts'
 import { type GpuReport, parseGpuOutput } from './parse-gpu-output.ts'
 import { runCommand } from './run-command.ts'
 
 export type GpuSettings = {
-  /** Words, one of which has `{nonce}` in it. */
+  /** Argument vector; one of the arguments contains `{nonce}`. */
   readonly command: readonly string[]
   readonly count: number
   readonly timeoutMs: number
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** A report and a chain of six certificates is 14 kB in base64; sixteen GPUs fit four times. */
+/**
+ * A report with a chain of six certificates is 14 kB in base64; sixteen GPUs fit four times over.
+ */
 const maxOutputBytes = 1024 * 1024
-/** What the tool needs to find its libraries. The rest of our environment is none of its business. */
+/** What the tool needs to find its libraries. It does not get the rest of our environment. */
 const passedVariables = ['PATH', 'LD_LIBRARY_PATH', 'HOME', 'LANG', 'NVIDIA_VISIBLE_DEVICES']
 
 export class GpuReports {
@@ -26,11 +28,11 @@ export class GpuReports {
     this.#settings = settings
     const { timeoutMs } = settings
     const named = { what: 'evidence of the GPUs', code: 'gpu_evidence_unavailable' } as const
-    // One after another: every run asks every GPU.
+    // One run at a time: every run queries every GPU.
     this.#turns = new Turns({ ...named, atOnce: 1, waiting: 16, timeoutMs })
   }
 
-  /** Reports that every GPU signed over this nonce of 32 bytes; all of them, or an error. */
+  /** Reports that every GPU signed over this 32-byte nonce; all of them, or an error. */
   async read(nonce: Uint8Array): Promise<readonly GpuReport[]> {
     if (this.count === 0) return []
     const nonceHex = Buffer.from(nonce).toString('hex')

@@ -1,10 +1,10 @@
-/** Reads what NVIDIA's tool prints about GPUs: reports and certificates, as JSON. */
+/** Parses the output of NVIDIA's tool: GPU reports and certificates, as JSON. */
 import { parsePem, parseSpdmReport } from '@privatemode/attestation/inspect'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { WorkerError } from '../../worker-error.ts'
 
 export type GpuReport = {
-  /** SPDM request and response, as the device signed them. */
+  /** SPDM request and response, as signed by the device. */
   readonly report: Bytes
   /** PEM, leaf first. */
   readonly certificateChain: string
@@ -13,8 +13,8 @@ export type GpuReport = {
 type Json = { readonly [name: string]: unknown }
 
 /**
- * Takes the list of evidence by itself, or inside the tool's result. Members that are not named
- * here are left alone: they do not travel, and newer tools have more of them.
+ * Accepts a bare list of evidence, or one inside the tool's result. Unknown members are ignored:
+ * they are not forwarded, and newer tools add more.
  */
 export function parseGpuOutput(output: Bytes, nonceHex: string, count: number): GpuReport[] {
   const list = readList(parseJson(output))

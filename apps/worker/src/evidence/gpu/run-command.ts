@@ -1,4 +1,4 @@
-/** Runs one program for its output, within limits of time and length; no shell is involved. */
+/** Runs a program for its output, with limits on time and length, without a shell. */
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { WorkerError } from '../../worker-error.ts'
 
@@ -6,7 +6,7 @@ export type CommandLimits = { readonly timeoutMs: number; readonly maxBytes: num
 
 const messageBytes = 512
 
-/** What it wrote to its standard output; anything but a clean end within the limits is an error. */
+/** Returns its standard output; anything but a clean exit within the limits is an error. */
 export async function runCommand(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -26,7 +26,7 @@ export async function runCommand(
     if (exitCode === 0) return output
     throw failed(`${program} ended with ${exitCode}: ${await message}`)
   })()
-  finished.catch(() => {}) // after the time is up nobody waits for it
+  finished.catch(() => {}) // not awaited once the time is up
   try {
     return await Promise.race([finished, expired.promise])
   } catch (error) {
@@ -64,7 +64,7 @@ async function readAll(
   return new Uint8Array(Buffer.concat(pieces))
 }
 
-/** The start of what it complains about; the rest is read and dropped, so that it can end. */
+/** Returns the start of its error output; the rest is drained, so that the program can exit. */
 async function readStart(stream: ReadableStream<Uint8Array>): Promise<string> {
   let kept = Buffer.alloc(0)
   try {
@@ -72,7 +72,7 @@ async function readStart(stream: ReadableStream<Uint8Array>): Promise<string> {
       if (kept.length < messageBytes) kept = Buffer.concat([kept, piece]).subarray(0, messageBytes)
     }
   } catch {
-    // It was killed; what came before is what there is.
+    // It was killed: return what was read so far.
   }
   return (
     kept

@@ -9,7 +9,7 @@ export const tableGuids = {
   crl: '92f81bc358114d3d97ffd19f88dc67ea',
 } as const
 
-/** A table as hosts write it: entries of 24 bytes, an empty one, then the certificates. */
+/** A table as hosts write it: 24-byte entries, an empty one, then the certificates. */
 export function formatTable(entries: readonly (readonly [string, Uint8Array])[]): Bytes {
   const head = 24 * (entries.length + 1)
   const table = new Uint8Array(head + entries.reduce((sum, [, der]) => sum + der.length, 0))

@@ -1,4 +1,7 @@
-/** Stands for NVIDIA's tool in tests: does what its arguments say. `print URL`, `hang`, `flood`, `fail`. */
+/**
+ * Replaces NVIDIA's tool in tests; its arguments select the behaviour: `print URL`, `hang`,
+ * `flood`, `fail`.
+ */
 const [action, argument = ''] = process.argv.slice(2)
 
 switch (action) {

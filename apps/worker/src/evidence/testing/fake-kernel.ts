@@ -1,4 +1,4 @@
-/** A tree of files that reacts as configfs-tsm does (drivers/virt/coco/guest/report.c), for tests. */
+/** A directory that behaves like configfs-tsm (drivers/virt/coco/guest/report.c), for tests. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,25 +8,25 @@ import { configfsTree, type ReportTree } from '../tsm/report-tree.ts'
 
 export type FakeKernelOptions = {
   readonly provider: string
-  /** Makes the report: what a machine would sign. */
+  /** Makes the report that a real machine would sign. */
   readonly report: (inblob: Uint8Array, privilege: number) => Promise<Bytes>
   readonly auxblob?: () => Promise<Bytes>
   readonly privilegeFloor?: number
-  /** Called after every write: another program may write, too. */
+  /** Called after every write, to simulate another program writing to the entry. */
   readonly disturb?: (bump: () => void) => void
 }
 
 type Entry = { generation: number; inblob: Uint8Array; privilege: number; made: number | undefined }
 
 export type FakeKernel = ReportTree & {
-  /** Directories that are there now. */
+  /** Directories that currently exist. */
   entries(): string[]
-  /** Most entries there were at one time. */
+  /** Maximum number of entries that existed at once. */
   readonly peak: () => number
   dispose(): void
 }
 
-/** Real files in a real directory; only what the kernel does by itself is done here. */
+/** Real files in a real directory; only the kernel's own reactions are simulated. */
 export function fakeKernel(options: FakeKernelOptions): FakeKernel {
   const path = mkdtempSync(join(tmpdir(), 'fake-tsm-'))
   const files = configfsTree(path)

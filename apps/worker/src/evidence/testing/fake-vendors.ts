@@ -1,4 +1,7 @@
-/** The services of AMD, Intel and NVIDIA on loopback, and a GPU tool's other half, for tests. */
+/**
+ * The services of AMD, Intel and NVIDIA on loopback, and the data a fake GPU tool prints, for
+ * tests.
+ */
 import { createHash } from 'node:crypto'
 import { formatOcspRequest } from '@privatemode/attestation/collateral'
 import { parseCertificate } from '@privatemode/attestation/inspect'
@@ -22,7 +25,7 @@ export type FakeVendors = {
   readonly url: string
   /** Method and path of every request, in order. */
   readonly requests: string[]
-  /** Takes the place of the answer to paths that start so. */
+  /** Replaces the answer for paths with this prefix. */
   readonly instead: Map<string, Handle>
   stop(): void
 }
@@ -108,7 +111,7 @@ async function intelRoutes({ intel }: HardwareWorld): Promise<[RegExp, Handle][]
         })
       },
     ],
-    // As Intel's caching service has it: hex.
+    // As served by Intel's caching service: hex.
     [/^\/root-crl$/, () => new Response(bytes(collateral.root_ca_crl).toString('hex'))],
   ]
 }

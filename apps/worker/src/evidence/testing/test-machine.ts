@@ -1,4 +1,6 @@
-/** A confidential machine of test vendors: kernel, GPUs and services, wired as a worker sees them. */
+/**
+ * A confidential machine of test vendors: kernel, GPUs and services, wired as a worker sees them.
+ */
 import { resolve } from 'node:path'
 import type { Roots, VerifyWorkerInputs } from '@privatemode/attestation'
 import { createLog } from '@privatemode/service'
@@ -17,13 +19,13 @@ export type TestMachine = {
   readonly world: HardwareWorld
   readonly vendors: FakeVendors
   readonly clock: { now: Date }
-  /** Lines of the log, as they were written. */
+  /** Log lines, as written. */
   readonly lines: string[]
   readonly roots: Roots
-  /** Everything that a verification takes besides the evidence. */
+  /** Everything a verification needs besides the evidence. */
   inputs(): Promise<VerifyWorkerInputs>
   kernel(cpu: 'snp' | 'tdx', change?: Partial<FakeKernelOptions>): FakeKernel
-  /** As a worker starts: from its flags. */
+  /** Chooses evidence from flags, as a starting worker does. */
   choose(tree: FakeKernel, ...flags: string[]): Promise<EvidenceSource>
   dispose(): void
 }

@@ -1,4 +1,4 @@
-/** Finds out at start which kind of confidential machine this is, or says what to do. */
+/** Detects at startup which kind of confidential machine this is, or explains what to do. */
 import { WorkerError } from '../../worker-error.ts'
 import { isErrno, type TsmReports } from './tsm-report.ts'
 
@@ -6,13 +6,13 @@ export type CpuKind = 'snp' | 'tdx'
 
 const providers: Readonly<Record<string, CpuKind>> = { sev_guest: 'snp', tdx_guest: 'tdx' }
 
-/** Undefined for providers that this version does not know. */
+/** Undefined for providers unknown to this version. */
 export const cpuOfProvider = (provider: string): CpuKind | undefined =>
   Object.hasOwn(providers, provider) ? providers[provider] : undefined
 
 const otherwise = 'for development only, --attestation software with --softwareIdentity'
 
-/** Refuses, with the remedy, a machine that cannot attest or that is not of the wanted kind. */
+/** Refuses a machine that cannot attest or is not of the required kind, and names the remedy. */
 export async function detectCpu(
   reports: TsmReports,
   wanted: CpuKind | undefined,
@@ -44,13 +44,13 @@ async function readProvider(reports: TsmReports): Promise<string> {
     if (isErrno(cause, 'ENXIO')) {
       return refuse(
         `${path} has no provider; load the module sev-guest or tdx-guest, and if that fails, this ` +
-          `is no confidential machine; ${otherwise}`,
+          `is not a confidential machine; ${otherwise}`,
         cause,
       )
     }
     if (isErrno(cause, 'EACCES', 'EPERM', 'EROFS')) {
       return refuse(
-        `${path} may not be written to; run as root or give the worker's user and container ` +
+        `${path} is not writable; run as root or give the worker's user and container ` +
           'write access to it',
         cause,
       )

@@ -14,7 +14,7 @@ export type ReportAttribute =
   | 'outblob'
   | 'auxblob'
 
-/** What the kernel does for us; tests put a tree of their own in its place. */
+/** The kernel operations we use; tests substitute a tree of their own. */
 export interface ReportTree {
   readonly path: string
   create(entry: string): Promise<void>
@@ -32,15 +32,15 @@ export function configfsTree(path: string): ReportTree {
       await mkdir(join(path, entry))
     },
     async write(entry, attribute, bytes) {
-      // Without O_CREAT: what the kernel did not put there is not ours to make. The kernel takes
-      // a binary attribute when the file is closed, in one piece.
+      // Without O_CREAT: only the kernel creates attributes. It consumes a binary attribute when the file
+      // is closed, in one piece.
       const file = await open(join(path, entry, attribute), constants.O_WRONLY)
       try {
         const { bytesWritten } = await file.write(bytes)
         if (bytesWritten === bytes.length) return
         throw new WorkerError(
           'report_unavailable',
-          `${attribute} took ${bytesWritten} bytes of ${bytes.length}`,
+          `${attribute} accepted ${bytesWritten} of ${bytes.length} bytes`,
         )
       } finally {
         await file.close()
@@ -58,7 +58,7 @@ export function configfsTree(path: string): ReportTree {
   }
 }
 
-/** The kernel states no size beforehand: read until nothing more comes. */
+/** The kernel states no size beforehand: read until end of file. */
 async function readUpTo(
   file: Awaited<ReturnType<typeof open>>,
   limitBytes: number,

@@ -30,7 +30,7 @@ afterEach(() => {
   for (const made of kernels.splice(0)) made.dispose()
 })
 
-test('a report is of the input that was given, and its entry is removed', async () => {
+test('a report covers the given input, and its entry is removed', async () => {
   const auxblob = async () => Uint8Array.of(1, 2, 3)
   const tree = kernel({ auxblob })
   const report = await reports(tree).read(input)
@@ -40,18 +40,18 @@ test('a report is of the input that was given, and its entry is removed', async 
   expect(tree.entries()).toEqual([])
 })
 
-test('a provider without certificates of the host has an empty table', async () => {
+test('a provider without host certificates has an empty table', async () => {
   const report = await reports(kernel({ provider: 'tdx_guest' })).read(input)
   expect(report.auxblob.length).toBe(0)
 })
 
-test('a report is refused where another program wrote to the entry in between', async () => {
+test('a report is refused if another program wrote to the entry in between', async () => {
   const tree = kernel({ disturb: (bump) => bump() })
   expect(await rejection(reports(tree).read(input))).toMatchObject({ code: 'report_conflict' })
   expect(tree.entries()).toEqual([])
 })
 
-test('a write that the kernel did not take is a conflict, too', async () => {
+test('a write that the kernel did not accept is a conflict, too', async () => {
   const tree = kernel()
   const read: ReportTree['read'] = async (entry, attribute, limit) =>
     attribute === 'outblob' || attribute === 'auxblob'
@@ -61,7 +61,7 @@ test('a write that the kernel did not take is a conflict, too', async () => {
   expect(await rejection(reports(deaf).read(input))).toMatchObject({ code: 'report_conflict' })
 })
 
-test('below a service module the lowest privilege level that is allowed is asked for', async () => {
+test('below a service module, the lowest allowed privilege level is requested', async () => {
   const levels: number[] = []
   const report = async (inblob: Uint8Array, privilege: number) => {
     levels.push(privilege)
@@ -74,7 +74,7 @@ test('below a service module the lowest privilege level that is allowed is asked
   expect(await rejection(odd)).toMatchObject({ code: 'report_unavailable' })
 })
 
-test('an input of another length is refused before the kernel is asked', () => {
+test('an input of the wrong length is refused before the kernel is involved', () => {
   const tree = kernel()
   expect(() => reports(tree).read(new Uint8Array(63))).toThrow('63 bytes, expected 64')
   expect(tree.peak()).toBe(0)
@@ -85,7 +85,7 @@ test('a report longer than the kernel makes them is refused', async () => {
   expect(await thrown(reports(kernel({ report })).read(input))).toThrow('over 32768 bytes')
 })
 
-test('many requests get their own reports, two entries at a time', async () => {
+test('concurrent requests get their own reports, two entries at a time', async () => {
   const tree = kernel()
   const source = reports(tree)
   const inputs = Array.from({ length: 20 }, (_, n) => new Uint8Array(64).fill(n))
@@ -95,7 +95,7 @@ test('many requests get their own reports, two entries at a time', async () => {
   expect(tree.entries()).toEqual([])
 })
 
-test('a kernel that does not answer costs a bounded wait and a bounded number of entries', async () => {
+test('an unresponsive kernel costs a bounded wait and a bounded number of entries', async () => {
   const hung = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   let asking = 0
@@ -112,7 +112,7 @@ test('a kernel that does not answer costs a bounded wait and a bounded number of
   expect(codes.filter((code) => code === 'report_unavailable').length).toBe(34)
   expect(codes.filter((code) => code === 'evidence_overloaded').length).toBe(6)
   await begun.promise
-  // Those who waited in vain never began, and those who began keep their turn.
+  // Requests that timed out in the queue never began, and those that began keep their slot.
   expect(tree.entries().length).toBe(2)
   const next = source.read(input).catch((error) => error.code)
   expect(tree.peak()).toBe(2)
@@ -122,13 +122,13 @@ test('a kernel that does not answer costs a bounded wait and a bounded number of
   expect(asking).toBeLessThanOrEqual(3)
 })
 
-test('the kind of machine is found by its provider', async () => {
+test('the kind of machine is detected from its provider', async () => {
   expect(await detectCpu(reports(kernel()), undefined)).toBe('snp')
   expect(await detectCpu(reports(kernel({ provider: 'tdx_guest' })), undefined)).toBe('tdx')
   expect(await detectCpu(reports(kernel({ provider: 'tdx_guest' })), 'tdx')).toBe('tdx')
 })
 
-test('a machine of another kind, or of an unknown one, is refused', async () => {
+test('a machine of another or unknown kind is refused', async () => {
   const code = 'no_confidential_hardware'
   const other = detectCpu(reports(kernel()), 'tdx')
   expect(await rejection(other)).toMatchObject({
@@ -149,7 +149,7 @@ test.each([
   ['ENXIO', /has no provider; load the module/],
   ['EACCES', /run as root/],
   ['EIO', /does not work as expected/],
-])('where the tree answers %s, the refusal says the remedy', async (code, message) => {
+])('if the tree fails with %s, the error names the remedy', async (code, message) => {
   const tree = { ...kernel(), create: () => Promise.reject(errno(code)) }
   const found = detectCpu(reports(tree), undefined)
   expect(await rejection(found)).toMatchObject({
@@ -158,7 +158,7 @@ test.each([
   })
 })
 
-test('real files are written in place, read whole, and never made', async () => {
+test('real files are written in place, read whole, and never created', async () => {
   const path = mkdtempSync(join(tmpdir(), 'configfs-'))
   try {
     const tree = configfsTree(path)
@@ -178,7 +178,7 @@ test('real files are written in place, read whole, and never made', async () => 
   }
 })
 
-test('a directory that is not there is refused with the remedy, through real files', async () => {
+test('a missing directory is refused with the remedy, using real files', async () => {
   const tree = configfsTree(join(tmpdir(), 'no-such-directory', 'report'))
   const found = detectCpu(reports(tree), undefined)
   expect(await rejection(found)).toMatchObject({ message: expect.stringContaining('there is no') })

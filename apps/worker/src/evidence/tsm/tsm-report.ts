@@ -1,4 +1,7 @@
-/** One attestation report through configfs-tsm: made for one input, by nobody else in between. */
+/**
+ * One attestation report through configfs-tsm, made for one input, with concurrent writers
+ * detected.
+ */
 import { randomBytes } from 'node:crypto'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { WorkerError } from '../../worker-error.ts'
@@ -6,17 +9,17 @@ import { Turns } from '../turns.ts'
 import type { ReportAttribute, ReportTree } from './report-tree.ts'
 
 export type TsmReport = {
-  /** Who made it: `sev_guest`, `tdx_guest`; says the format of the rest. */
+  /** The provider, `sev_guest` or `tdx_guest`, which determines the format of the rest. */
   readonly provider: string
   readonly outblob: Bytes
-  /** What the host gave along, such as certificates; empty where there is none. */
+  /** Additional data from the host, such as certificates; may be empty. */
   readonly auxblob: Bytes
 }
 
 export type TsmLimits = { readonly timeoutMs: number }
 
 const inblobBytes = 64
-/** TSM_REPORT_OUTBLOB_MAX of the kernel. */
+/** TSM_REPORT_OUTBLOB_MAX in the kernel. */
 const blobBytes = 32 * 1024
 const textBytes = 64
 
@@ -39,7 +42,7 @@ export class TsmReports {
     return this.#turns.run(() => this.#readEntry(inblob))
   }
 
-  /** Who would make reports here; makes an entry and no report. */
+  /** The provider that would make reports here; creates an entry but no report. */
   async provider(): Promise<string> {
     return await this.#turns.run(() =>
       this.#withEntry((entry) => readText(this.tree, entry, 'provider')),
@@ -55,8 +58,8 @@ export class TsmReports {
       const outblob = await tree.read(entry, 'outblob', blobBytes)
       const auxblob = await readOptional(tree, entry, 'auxblob')
       const provider = await readText(tree, entry, 'provider')
-      // Each write counts once (Documentation/ABI/testing/configfs-tsm-report): any other number
-      // means that the report may be of another input than ours.
+      // Each write counts once (Documentation/ABI/testing/configfs-tsm-report): any other number means
+      // that the report may cover an input other than ours.
       const after = await readGeneration(tree, entry)
       const expected = before + BigInt(writes)
       if (after !== expected) {
@@ -76,7 +79,7 @@ export class TsmReports {
     try {
       result = await work(entry)
     } catch (error) {
-      await this.tree.remove(entry).catch(() => {}) // the first failure says more
+      await this.tree.remove(entry).catch(() => {}) // the first failure is more informative
       throw error
     }
     await this.tree.remove(entry)
@@ -84,7 +87,7 @@ export class TsmReports {
   }
 }
 
-/** Below a service module of its own, a guest may not ask for level 0: it asks for what it may. */
+/** Below a service module, a guest must not request level 0: it requests the lowest it may. */
 async function choosePrivilege(tree: ReportTree, entry: string): Promise<number> {
   const floor = new TextDecoder().decode(await readOptional(tree, entry, 'privlevel_floor')).trim()
   if (floor === '' || floor === '0') return 0
@@ -105,7 +108,7 @@ async function readText(tree: ReportTree, entry: string, name: ReportAttribute):
   return new TextDecoder().decode(await tree.read(entry, name, textBytes)).trim()
 }
 
-/** Which attributes there are depends on the provider. */
+/** Available attributes depend on the provider. */
 async function readOptional(
   tree: ReportTree,
   entry: string,
