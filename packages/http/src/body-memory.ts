@@ -1,16 +1,16 @@
 /**
  * Bounds the memory of request bodies that a server holds whole, across all its connections.
  *
- * A limit for each body alone would let a few hundred clients fill the memory. When the total is
- * reached, the largest body that is still arriving is dropped: small requests, and complete ones,
- * never pay for a client that sends much and slowly.
+ * A per-body limit alone would let a few hundred clients fill the memory. When the total is
+ * reached, the largest body still arriving is dropped: small and complete requests never suffer
+ * from a client that sends a lot slowly.
  */
 import { MessageError } from './message-error.ts'
 
 export type HeldBody = {
-  /** Bytes that this body takes up. */
+  /** Bytes held by this body. */
   readonly heldBytes: number
-  /** Gives its bytes back. */
+  /** Releases its bytes. */
   fail(error: Error): void
 }
 
@@ -27,7 +27,7 @@ export class BodyMemory {
     return this.#heldBytes
   }
 
-  /** More of a body has come; may fail this one or others. */
+  /** Accounts for more bytes of a body; may fail this body or others. */
   take(body: HeldBody, bytes: number): void {
     this.#heldBytes += bytes
     this.#coming.add(body)
@@ -39,7 +39,7 @@ export class BodyMemory {
     }
   }
 
-  /** The body is complete: it is kept until it is given back. */
+  /** The body is complete: it is kept until it is released. */
   complete(body: HeldBody): void {
     this.#coming.delete(body)
   }

@@ -1,9 +1,9 @@
-/** A range of a buffer. A view of it would cost more than all else that is done with it. */
+/** A range of a buffer. Creating a view would cost more than everything else done with it. */
 export type ByteRange = { readonly bytes: Buffer; readonly start: number; readonly end: number }
 
 export const emptyRange: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 }
 
-/** The bytes of a range as a buffer of their own, sharing memory. */
+/** The bytes of a range as a separate buffer that shares its memory. */
 export function viewOf({ bytes, start, end }: ByteRange): Buffer {
   return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { ChunkedScanner } from './chunked.ts'
 import { MessageError } from './message-error.ts'
 
-/** Feeds `text` in pieces cut at the given places; what was payload, and where the body ended. */
+/** Feeds `text` in pieces split at the given offsets; returns the payload and where the body ended. */
 function scan(text: string, cuts: readonly number[] = []): { payload: string; end: number } {
   const scanner = new ChunkedScanner()
   const bytes = Buffer.from(text, 'latin1')
@@ -62,7 +62,7 @@ test('extensions, trailers, odd sizes and wrong line ends are refused', () => {
   }
 })
 
-test('any bytes end, go on or are refused, and payload never exceeds what was sent', () => {
+test('any input ends, continues or is refused, and the payload never exceeds it', () => {
   const noise = fc.array(fc.constantFrom('0', '1', 'a', '\r\n', '\r', '\n', 'xyz', ';', ' '))
   fc.assert(
     fc.property(noise, fc.array(fc.nat()), (parts, cuts) => {

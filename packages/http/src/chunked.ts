@@ -18,8 +18,8 @@ export class ChunkedScanner {
   }
 
   /**
-   * Takes the next bytes from `from` on. Returns the index after the body's end, or -1 if it goes
-   * on. `onData` gets the ranges that are payload.
+   * Scans the next bytes starting at `from`. Returns the index after the body's end, or -1 if it
+   * continues. `onData` receives the ranges that are payload.
    */
   scan(bytes: Uint8Array, from: number, onData?: (start: number, end: number) => void): number {
     let at = from

@@ -1,4 +1,4 @@
-/** One connection of a client: requests in, one at a time, answers out. */
+/** One client connection: requests in, one at a time, answers out. */
 import type { Socket } from 'bun'
 import type { ConnectionContext, ConnectionLimits } from './connection-context.ts'
 import { Fields } from './head-fields.ts'
@@ -10,10 +10,10 @@ import { RequestBody } from './request-body.ts'
 import { maxHeadBytes, parseRequestHead, readHeadText } from './request-head.ts'
 import { SocketWriter } from './socket-writer.ts'
 
-/** Slower than any line that people use; who sends a byte now and then keeps no connection by it. */
+/** Slower than any real link; trickling single bytes does not keep a connection open. */
 const slowBytesPerSecond = 1024
 
-/** Of silence, and in all: who goes on sending what nobody wants has had time to read why. */
+/** Seconds of silence; and in total, because a client that keeps sending has had time to read the error. */
 const lingerSeconds = 2
 const maxLingerSeconds = 10
 
@@ -79,7 +79,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     this.writer.drain()
   }
 
-  /** Others who send much have their turn first. */
+  /** Lets other clients with large bodies go first. */
   pause(): void {
     this.#awaitsTurn = true
     this.#read(false)
@@ -90,7 +90,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     this.#read(true)
   }
 
-  /** What is streamed has a pace of its own: that of whoever takes it. */
+  /** Streamed bodies are exempt: their consumer sets the pace. */
   #takeTurn(): void {
     if (this.#exchange?.body.isLong === true) this.#context.turns.took(this)
     else this.#context.turns.leave(this)
@@ -120,7 +120,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     this.#socket.terminate()
   }
 
-  /** Called every second: ends what has been silent for too long. */
+  /** Called every second; closes connections that have been silent for too long. */
   sweep(): void {
     const { tick, limits, stopping } = this.#context
     const silent = tick - this.#touchedTick
@@ -135,7 +135,7 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 
   #isStalled(silent: number, tick: number, limits: ConnectionLimits): boolean {
-    // Who sends and takes nothing is stalled all the same.
+    // A client that sends but never reads is stalled too.
     if (this.writer.blocked) return tick - this.#takenTick > limits.stallSeconds
     if (this.#exchange !== undefined) {
       const { body } = this.#exchange
@@ -149,7 +149,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     return silent > limits.idleSeconds
   }
 
-  /** Says why, where a request was begun and an answer was not. */
+  /** Sends an error if a request has begun and its answer has not. */
   #giveUp(): void {
     const hasBegun = this.#exchange?.begun ?? this.#input === undefined
     if (hasBegun || this.writer.blocked) this.#socket.terminate()
@@ -161,7 +161,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     this.#input = this.#input === undefined ? bytes : Buffer.concat([this.#input, bytes])
   }
 
-  /** Begins requests as long as they are there and the one before is complete. */
+  /** Starts requests while complete heads are buffered and the previous request is finished. */
   #advance(): void {
     if (this.#advancing) return
     this.#advancing = true
@@ -170,7 +170,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     } finally {
       this.#advancing = false
     }
-    // A client that sends its next requests early is read again when it is their turn.
+    // A pipelining client is read again when its next request is due.
     const held = this.#input?.length ?? 0
     if (this.#exchange?.body.ended !== false) this.#read(!this.busy || held < maxHeadBytes)
   }
@@ -223,7 +223,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     this.#context.refuse(exchange, error)
   }
 
-  /** Unread input would turn our close into a reset that may overtake the answer. */
+  /** Closing with unread input would send a reset that may overtake the answer. */
   #leave(allRead: boolean): void {
     if (allRead && this.#input === undefined) {
       this.#socket.end()
@@ -237,7 +237,7 @@ export class ClientConnection implements ExchangeHost, Sender {
   }
 }
 
-/** Stands for a head that could not be read: the connection closes after the answer. */
+/** Placeholder for a head that could not be parsed: the connection closes after the answer. */
 const refusedHead = {
   method: 'GET',
   target: '/',

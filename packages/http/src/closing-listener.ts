@@ -1,27 +1,27 @@
-/** Lets a listener that is about to close get no new connections: those in its queue would be reset. */
+/** Stops new connections to a listener about to close: those in its queue would be reset. */
 import { attachProgram, findListeningSocket, type Instruction } from './socket-filter.ts'
 
 const soAttachFilter = 26
 const soAttachReuseportCbpf = 51
 
-/** BPF_RET|BPF_K: the result is `k`. */
+/** BPF_RET|BPF_K: returns `k`. */
 const result = (k: number): Instruction => [0x06, 0, 0, k]
 
 /**
- * Attaches a filter to the port's group of sockets (socket(7), SO_ATTACH_REUSEPORT_CBPF) that always names the
- * second one. Alone in the group, a listener is served as if there were no filter. As soon as a second one listens,
- * all new connections are its, and the first can empty its queue and close. Says whether it worked; elsewhere than
- * on Linux it does not.
+ * Attaches a filter to the port's socket group (socket(7), SO_ATTACH_REUSEPORT_CBPF) that always
+ * selects the second one. While a listener is alone in the group, it is served as if there were no
+ * filter. As soon as a second one listens, it gets all new connections, and the first can empty its
+ * queue and close. Returns whether it worked; it never does on systems other than Linux.
  */
 export function preferNewestListener(port: number): boolean {
   return attach(findSocket(port), soAttachReuseportCbpf, [result(1)])
 }
 
 /**
- * For a port that several processes listen on, where no listener is the newest of all; to be called before another is
- * opened, and its result after that. The filter drops what begins a connection (a segment with SYN) and nothing
- * else: handshakes under way come to their end, and who begins one in this moment begins it again a second later, by
- * when another listener is chosen.
+ * For a port shared by several processes, where no listener is the newest of all. Call it before
+ * opening another listener, and its result afterwards. The filter drops only segments that open a
+ * connection (SYN): handshakes in progress complete, and a client that connects at this moment
+ * retries a second later, when another listener is chosen.
  */
 export function prepareQuieting(port: number): () => boolean {
   const descriptor = findSocket(port)
@@ -34,7 +34,7 @@ export function prepareQuieting(port: number): () => boolean {
     ])
 }
 
-// A runtime without the call, or without /proc: a hand-over is then a little less smooth.
+// Without the call or /proc, a hand-over is slightly less smooth.
 function findSocket(port: number): number | undefined {
   try {
     return findListeningSocket(port)

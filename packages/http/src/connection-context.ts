@@ -1,10 +1,10 @@
-/** What the connections of one server share, and how long a client may take. */
+/** State shared by the connections of one server, and time limits for clients. */
 import type { BodyMemory } from './body-memory.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { MessageError } from './message-error.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 
-/** Time is counted in ticks of one second, so that no request sets a timer. */
+/** Time is counted in one-second ticks, so that requests set no timers. */
 export type ConnectionContext = {
   readonly tick: number
   readonly stopping: boolean
@@ -16,13 +16,13 @@ export type ConnectionContext = {
 }
 
 export type ConnectionLimits = {
-  /** Between requests. */
+  /** Maximum idle time between requests. */
   readonly idleSeconds: number
   /** From the first byte of a head, or of a TLS handshake, to its last. */
   readonly headSeconds: number
   /**
-   * Without a byte of the body, or without the client taking a byte of the answer. A body that
-   * comes slower than `slowBytesPerSecond` has no more than this in excess.
+   * Maximum time without a byte of the body, or without the client reading a byte of the answer. A
+   * body slower than `slowBytesPerSecond` may exceed its time by no more than this.
    */
   readonly stallSeconds: number
 }

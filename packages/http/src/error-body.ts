@@ -1,4 +1,4 @@
-/** The body of an answer that is read as an error: whole, and never more than a bound. */
+/** Collects the body of an error answer: as a whole, up to a limit. */
 import { type ByteRange, viewOf } from './byte-range.ts'
 
 const maxErrorBytes = 64 * 1024
@@ -7,7 +7,7 @@ export class ErrorBody {
   #parts: Buffer[] = []
   #bytes = 0
 
-  /** The text once the body has ended, empty where it was too long; undefined while more is to come. */
+  /** The text once the body has ended, empty if it was too long; undefined while incomplete. */
   add(payload: readonly ByteRange[], ended: boolean): string | undefined {
     for (const range of payload) {
       this.#parts.push(viewOf(range))

@@ -1,4 +1,7 @@
-/** Passes an answer on to a client as it comes, at the client's pace; one that is not accepted is read as an error. */
+/**
+ * Forwards an answer to a client at the client's pace; an answer that is not accepted is read as an
+ * error.
+ */
 import { type ByteRange, viewOf } from './byte-range.ts'
 import { ErrorBody } from './error-body.ts'
 import type { HttpExchange } from './http-exchange.ts'
@@ -9,8 +12,8 @@ export type ForwardEnd = 'complete' | 'aborted' | 'broken'
 
 export interface ForwardOwner {
   /**
-   * Status line and fields to answer with, each ended with CRLF; what frames the body is added.
-   * Undefined where the answer is not to be passed on.
+   * Status line and fields to answer with, each terminated by CRLF; body framing is added.
+   * Undefined if the answer must not be forwarded.
    */
   accept(head: ResponseHead): string | undefined
   /** The first bytes are on their way to the client. */
@@ -19,7 +22,7 @@ export interface ForwardOwner {
   ended(end: ForwardEnd, bytes: number): void
   /** The answer was not accepted; an empty body may have been too long. */
   refused(head: ResponseHead, body: string): void
-  /** No answer came, or the client went away before it. */
+  /** No answer arrived, or the client disconnected first. */
   failed(failure: Failure | 'gone'): void
 }
 
@@ -43,7 +46,7 @@ export class ForwardedAnswer implements AnswerSink {
     return this.#state === 'waiting'
   }
 
-  /** The framing of an accepted answer is the client's, too: nothing is cut out or put together anew. */
+  /** An accepted answer keeps its framing towards the client: nothing is unwrapped or reassembled. */
   passesThrough(head: ResponseHead): boolean {
     this.#start = this.#owner.accept(head)
     return this.#start !== undefined
@@ -88,7 +91,7 @@ export class ForwardedAnswer implements AnswerSink {
         return
       case 'streaming':
         this.#state = 'over'
-        // The client must not take what it has for a whole answer.
+        // The client must not mistake what it has for a complete answer.
         this.#exchange.cut()
         this.#owner.ended('broken', this.#bytes)
         return
@@ -97,7 +100,7 @@ export class ForwardedAnswer implements AnswerSink {
     }
   }
 
-  /** The client went away: so does the request. */
+  /** The client disconnected: aborts the request. */
   #gone(): void {
     const before = this.#state
     this.#state = 'over'
@@ -107,7 +110,7 @@ export class ForwardedAnswer implements AnswerSink {
     else this.#owner.failed('gone')
   }
 
-  /** The client's pace is the server's pace: no more is read until the client took what is here. */
+  /** Backpressure: reads no more from the server until the client has consumed what is here. */
   #afterWrite(open: boolean, ended: boolean): void {
     if (ended) {
       this.#state = 'over'

@@ -1,4 +1,4 @@
-/** Clients that take more than their share: of connections, of memory, of time. */
+/** Clients that use more than their share of connections, memory or time. */
 import { afterEach, expect, spyOn, test } from 'bun:test'
 import { thrown } from '../../../test/rejection.ts'
 import { BodyMemory } from './body-memory.ts'
@@ -24,7 +24,7 @@ function start(
 const get = 'GET / HTTP/1.1\r\nhost: h\r\n\r\n'
 const post = (length: number) => `POST / HTTP/1.1\r\nhost: h\r\ncontent-length: ${length}\r\n\r\n`
 
-test('where the connections are used up, the oldest idle one makes way', async () => {
+test('at the connection limit, the oldest idle connection is closed', async () => {
   start(() => new Response('yes'), { connections: 2 })
   const oldest = await rawClient(server.port)
   const second = await rawClient(server.port)
@@ -37,7 +37,7 @@ test('where the connections are used up, the oldest idle one makes way', async (
   expect(server.connections()).toBe(2)
 })
 
-test('a connection with a request never makes way', async () => {
+test('a connection with a request in progress is never closed to free a slot', async () => {
   const waiting: ((response: Response) => void)[] = []
   start(() => new Promise((resolve) => waiting.push(resolve)), { connections: 2 })
   const clients = [await rawClient(server.port), await rawClient(server.port)]
@@ -51,7 +51,7 @@ test('a connection with a request never makes way', async () => {
   }
 })
 
-test('a body that comes a byte at a time is given up, whatever its length', async () => {
+test('a body that trickles in byte by byte is aborted, whatever its length', async () => {
   start(() => new Response('yes'), { stallSeconds: 1 })
   const client = await rawClient(server.port)
   client.send(post(900_000))
@@ -61,7 +61,7 @@ test('a body that comes a byte at a time is given up, whatever its length', asyn
   client.close()
 })
 
-test('who sends and takes nothing is cut', async () => {
+test('a client that sends but never reads is disconnected', async () => {
   const piece = new Uint8Array(4 * 1024 * 1024)
   let isOver = false
   const body = () =>
@@ -82,7 +82,7 @@ test('who sends and takes nothing is cut', async () => {
   client.close()
 })
 
-test('many long bodies at once take turns, all arrive whole, and small requests go on', async () => {
+test('many long bodies take turns, all arrive complete, and small requests proceed', async () => {
   const sum = (text: string) => text.length * 31 + text.charCodeAt(0) + text.charCodeAt(999_999)
   start(async (request) => {
     const text = await request.text()
@@ -102,7 +102,7 @@ test('many long bodies at once take turns, all arrive whole, and small requests 
   }
 })
 
-test('who goes on sending after it was refused is cut', () => {
+test('a client that keeps sending after a refusal is disconnected', () => {
   const refuse = (exchange: HttpExchange) => {
     const body = Buffer.from('no')
     exchange.begin('HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n', {
@@ -124,7 +124,7 @@ test('who goes on sending after it was refused is cut', () => {
   connection.closed()
 })
 
-test('where bodies fill the room, the largest that is still coming is given up and told so', async () => {
+test('when bodies fill the memory, the largest one still arriving is refused', async () => {
   start(async (request) => new Response(`${(await request.text()).length} bytes`), {
     heldBodyBytes: 500_000,
   })
@@ -140,13 +140,13 @@ test('where bodies fill the room, the largest that is still coming is given up a
   expect(await small.until((text) => text.includes('bytes'))).toContain('200000 bytes')
   expect(await large.until((text) => text.includes('\r\n'))).toStartWith('HTTP/1.1 503')
   large.close()
-  // What was given up has left its memory: the same again is taken.
+  // The refused body has released its memory: the same request is accepted again.
   const again = await rawClient(server.port)
   again.send(post(450_000) + 'x'.repeat(450_000))
   expect(await again.until((text) => text.includes('bytes'))).toContain('450000 bytes')
 })
 
-test('every body gives its memory back, however it ends', async () => {
+test('every body releases its memory, however it ends', async () => {
   const memory = new BodyMemory(1000)
   const bytes = Buffer.alloc(100)
   const ended = new RequestBody(100, () => {}, memory)

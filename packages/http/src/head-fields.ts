@@ -1,8 +1,7 @@
 /**
  * Header fields of an HTTP/1.1 message (RFC 9112, 5), read strictly.
  *
- * Whatever two readers could understand in two ways is refused: that is what request smuggling is
- * made of.
+ * Anything two parsers could read differently is refused, because request smuggling relies on it.
  */
 import { MessageError } from './message-error.ts'
 
@@ -12,11 +11,11 @@ const colon = 58
 const space = 32
 const tab = 9
 
-// RFC 9110, 5.6.2 tchar; and field-vchar, obs-text, space and tab. No control character is in them.
+// tchar (RFC 9110, 5.6.2), and field-vchar, obs-text, space and tab. Neither includes control characters.
 const nameChars = charTable((code) => /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(code)))
 const valueChars = charTable((code) => code === tab || (code >= space && code !== 127))
 
-// A second one of these would make the message mean two things.
+// A duplicate of one of these would make the message ambiguous.
 const single = new Set([
   'authorization',
   'connection',
@@ -30,10 +29,10 @@ const single = new Set([
 
 const framing = new Set(['content-length', 'transfer-encoding'])
 
-/** Header fields by lower-case name: those of a connection, or the platform's `Headers`. */
+/** Header fields by lower-case name: ours, or the platform's `Headers`. */
 export type HeaderLookup = { get(name: string): string | null | undefined }
 
-/** A few fields, names in lower case. For so few a list is quicker than a Map. */
+/** A few fields with lower-case names. For so few, a list is faster than a Map. */
 export class Fields {
   readonly #names: string[] = []
   readonly #values: string[] = []
@@ -47,7 +46,7 @@ export class Fields {
     for (const [at, name] of this.#names.entries()) yield [name, this.#values[at] ?? '']
   }
 
-  /** Adds a field; a repeated one is refused, or joined to the first where lists are legal. */
+  /** Adds a field; a repeated one is refused, or joined to the first if lists are legal. */
   add(name: string, value: string): void {
     const at = this.#names.indexOf(name)
     if (at < 0) {
@@ -64,7 +63,7 @@ export class Fields {
   }
 }
 
-/** Reads field lines from `start`; `text` is Latin-1 and ends with the last line's CRLF. */
+/** Parses field lines from `start`; `text` is Latin-1 and ends with the last line's CRLF. */
 export function parseFields(text: string, start: number): Fields {
   const fields = new Fields()
   let at = start
@@ -76,7 +75,7 @@ export function parseFields(text: string, start: number): Fields {
     const valueEnd = skip(text, nameEnd + 1, valueChars)
     if (!text.startsWith('\r\n', valueEnd)) throw malformed()
     const name = nameOf(text, at, nameEnd)
-    // Legal, but Node refuses it: around what delimits a body only spaces are taken.
+    // Tabs are legal, but Node refuses them: only spaces are accepted around framing fields.
     if (framing.has(name) && text.slice(nameEnd, valueEnd).includes('\t')) throw malformed()
     fields.add(name, trimmed(text, nameEnd + 1, valueEnd))
     at = valueEnd + 2
@@ -84,14 +83,14 @@ export function parseFields(text: string, start: number): Fields {
   return fields
 }
 
-/** How the body is delimited (RFC 9112, 6.3); undefined if the fields do not say. */
+/** How the body is delimited (RFC 9112, 6.3); undefined if the fields do not specify it. */
 export function readFraming(fields: Fields): number | 'chunked' | undefined {
   const encoding = fields.get('transfer-encoding')
   const length = fields.get('content-length')
   if (encoding !== undefined) {
-    if (length !== undefined) throw new MessageError(400, 'the body has two kinds of length')
+    if (length !== undefined) throw new MessageError(400, 'the message has both content-length and transfer-encoding')
     if (encoding.toLowerCase() !== 'chunked') {
-      throw new MessageError(501, 'the only transfer-encoding is chunked')
+      throw new MessageError(501, 'the only supported transfer-encoding is chunked')
     }
     return 'chunked'
   }
@@ -100,7 +99,7 @@ export function readFraming(fields: Fields): number | 'chunked' | undefined {
   return Number(length)
 }
 
-/** Whether a list such as `connection` has a word. */
+/** Whether a list such as `connection` contains a token. */
 export function hasToken(value: string | undefined, token: string): boolean {
   if (value === undefined) return false
   return value.split(',').some((part) => part.trim().toLowerCase() === token)
@@ -113,7 +112,7 @@ function skip(text: string, from: number, table: Uint8Array): number {
   return at
 }
 
-// What most requests have, so that no text has to be made for them.
+// The most common names, so that no string has to be allocated for them.
 const known = [
   'accept',
   'authorization',
@@ -133,18 +132,18 @@ const knownByLength = Array.from({ length: maxNameLength + 1 }, (_, length) =>
   known.filter((name) => name.length === length),
 )
 
-/** `text` has nothing but name characters between `start` and `end`. */
+/** `text` contains only name characters between `start` and `end`. */
 function nameOf(text: string, start: number, end: number): string {
   for (const name of knownByLength[end - start] ?? []) {
     let at = 0
-    // Bit 32 makes small letters of capitals, and leaves digits and the hyphen as they are.
+    // Bit 32 lower-cases letters, and leaves digits and the hyphen unchanged.
     while (at < name.length && (text.charCodeAt(start + at) | 32) === name.charCodeAt(at)) at++
     if (at === name.length) return name
   }
   return text.slice(start, end).toLowerCase()
 }
 
-/** Spaces and tabs around a value do not belong to it. */
+/** Strips the spaces and tabs around a value. */
 function trimmed(text: string, from: number, to: number): string {
   let start = from
   let end = to

@@ -1,4 +1,4 @@
-/** The `date` field (RFC 9110, 6.6.1), made once a second. */
+/** The `date` field (RFC 9110, 6.6.1), formatted once a second. */
 let madeAtSecond = 0
 let text = ''
 

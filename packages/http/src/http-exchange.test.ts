@@ -24,7 +24,7 @@ function begin(version: '1.0' | '1.1') {
 const pieces = ['one', 'two'].map((text) => Buffer.from(text))
 const status = 'HTTP/1.1 200 OK\r\n'
 
-test('an answer of no announced length begins in one write with its first chunk', () => {
+test('an answer without a length starts in one write with its first chunk', () => {
   const { writes, exchange } = begin('1.1')
   exchange.beginChunks(status, pieces)
   exchange.writeChunk(pieces)
@@ -35,7 +35,7 @@ test('an answer of no announced length begins in one write with its first chunk'
   expect(writes.slice(1).join('')).toBe('6\r\nonetwo\r\n0\r\n\r\n')
 })
 
-test('without a first chunk the head goes alone, since an empty one would be the end', () => {
+test('without a first chunk the head is sent alone, since an empty chunk would end the body', () => {
   const { writes, exchange } = begin('1.1')
   exchange.beginChunks(status, [])
   expect(writes).toHaveLength(1)
@@ -58,7 +58,7 @@ test.each([
   },
 )
 
-test('HTTP/1.0 gets the bytes alone, and the end of the connection', () => {
+test('HTTP/1.0 clients get bare bytes, then the connection closes', () => {
   const { writes, exchange } = begin('1.0')
   exchange.beginChunks(status, pieces)
   expect(writes[0]).toMatch(

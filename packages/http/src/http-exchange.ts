@@ -6,19 +6,19 @@ import type { RequestBody } from './request-body.ts'
 import type { RequestHead } from './request-head.ts'
 import type { SocketWriter } from './socket-writer.ts'
 
-/** What an exchange needs of its connection. */
+/** What an exchange needs from its connection. */
 export type ExchangeHost = {
   readonly writer: SocketWriter
   readonly address: string
-  /** No further request is wanted on this connection. */
+  /** No further request is accepted on this connection. */
   readonly stopping: boolean
-  /** The answer is complete; the connection may go on or must close. */
+  /** The answer is complete; the connection is reused or closed. */
   completed(close: boolean): void
-  /** Ends the connection in a way that no client takes for a clean end. */
+  /** Ends the connection so that no client mistakes it for a clean end. */
   cut(): void
 }
 
-/** An unread body up to this is read and thrown away, so that the connection can be used again. */
+/** An unread body up to this size is read and discarded, so that the connection can be reused. */
 const worthDiscardingBytes = 64 * 1024
 
 const lastChunk = Buffer.from('0\r\n\r\n')
@@ -26,7 +26,7 @@ const lastChunk = Buffer.from('0\r\n\r\n')
 export class HttpExchange {
   readonly head: RequestHead
   readonly body: RequestBody
-  /** Called when the client goes away before the answer is complete. */
+  /** Called when the client disconnects before the answer is complete. */
   onGone: (() => void) | undefined
   #host: ExchangeHost | undefined
   #close = false
@@ -42,7 +42,7 @@ export class HttpExchange {
     return this.#host?.address ?? ''
   }
 
-  /** Whether the client is gone or the answer complete: nothing can be sent any more. */
+  /** Whether the client has disconnected or the answer is complete: nothing more can be sent. */
   get over(): boolean {
     return this.#host === undefined
   }
@@ -51,14 +51,14 @@ export class HttpExchange {
     return this.#begun
   }
 
-  /** Lets a client that waits for it send its body. */
+  /** Sends 100 Continue to a client that waits for it before sending its body. */
   invite(): void {
     if (!this.head.expectsContinue || this.#begun || this.body.ended) return
     this.#host?.writer.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'))
   }
 
   /**
-   * Begins an answer: status line and fields, each ended with CRLF, then the first bytes of the
+   * Starts an answer: status line and fields, each terminated by CRLF, then the first bytes of the
    * body. Returns false if the client is slow: wait for `whenDrained`.
    */
   begin(head: string, first: ByteRange = emptyRange): boolean {
@@ -67,7 +67,7 @@ export class HttpExchange {
     return host.writer.writeMessage(this.#startHead(host, head), first)
   }
 
-  /** Begins an answer whose length is not announced, with its first chunk in the same write. */
+  /** Starts an answer without a length, with its first chunk in the same write. */
   beginChunks(head: string, pieces: readonly Uint8Array[]): boolean {
     const host = this.#host
     if (host === undefined || this.#begun) return true
@@ -85,22 +85,22 @@ export class HttpExchange {
     return `${head}date: ${formatDate()}\r\n${this.#close ? 'connection: close\r\n' : ''}\r\n`
   }
 
-  /** More of the body, in the framing that the head announced. */
+  /** Writes more of the body, in the framing announced in the head. */
   write(bytes: Uint8Array): boolean {
     return this.#host?.writer.write(bytes) ?? true
   }
 
-  /** More of a body whose length was not announced: a chunk, or the bytes alone to HTTP/1.0. */
+  /** Writes more of a body without a length: as a chunk, or as bare bytes for HTTP/1.0. */
   writeChunk(pieces: readonly Uint8Array[]): boolean {
     const host = this.#host
     if (host === undefined) return true
     if (this.head.minorVersion === 0) return host.writer.writePieces('', pieces, '')
     const size = sizeOf(pieces)
-    // An empty chunk would be the end.
+    // An empty chunk would end the body.
     return size === 0 || host.writer.writePieces(`${size.toString(16)}\r\n`, pieces, '\r\n')
   }
 
-  /** What is left of such a body and its end, in one write; HTTP/1.0 sees the end by the connection's. */
+  /** The rest of such a body and its end, in one write; for HTTP/1.0 the connection close ends it. */
   endChunks(pieces: readonly Uint8Array[] = []): void {
     const writer = this.#host?.writer
     const size = sizeOf(pieces)
@@ -111,7 +111,7 @@ export class HttpExchange {
     this.finish()
   }
 
-  /** Calls back when the client has taken all, or is gone. */
+  /** Calls back when the client has read everything, or has disconnected. */
   whenDrained(then: () => void): void {
     if (this.#host === undefined) then()
     else this.#host.writer.whenDrained(then)

@@ -4,13 +4,13 @@ import { fuzzHttp } from './testing/http-fuzz/compare-with-node.ts'
 
 const noNode = Bun.which('node') === null ? 'node is not installed' : undefined
 
-test('damaged requests are read alike in one piece and in many', async () => {
+test('damaged requests parse the same in one piece and in many', async () => {
   const { accepted } = await fuzzHttp({ inputs: 5_000, seed: 7, node: false })
   expect(accepted).toBeGreaterThan(1_000)
 }, 240_000)
 
 unlessMissing(noNode).test(
-  'what we take for a request node:http takes for the same request',
+  'node:http parses every request that we accept as the same request',
   async () => {
     const { compared } = await fuzzHttp({ inputs: 2_000, seed: 8, node: true })
     expect(compared).toBeGreaterThan(400)

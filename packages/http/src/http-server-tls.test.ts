@@ -18,7 +18,7 @@ function start(begin: (exchange: HttpExchange) => void, subject: string): HttpSe
   return serveHttp({ hostname, port: 0, tls: issue(subject), limits, begin, refuse })
 }
 
-/** Answers with what the request had as its body. */
+/** Echoes the request body. */
 async function echo(exchange: HttpExchange): Promise<void> {
   const body = await exchange.body.whole(1000)
   exchange.begin(`HTTP/1.1 200 OK\r\ncontent-length: ${viewOf(body).length}\r\n`, body)
@@ -66,7 +66,7 @@ test('a certificate is replaced under load without a failed request', async () =
   expect(counts.good).toBeGreaterThan(20)
 }, 240_000)
 
-test('an answer begun under the old certificate goes on to its end, and drains', async () => {
+test('an answer started under the old certificate completes', async () => {
   const release = Promise.withResolvers<void>()
   const server = start((exchange) => {
     exchange.begin('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n')
@@ -109,7 +109,7 @@ test('on Linux the newest listener is preferred by the kernel', async () => {
   await server.stop(0)
 })
 
-/** What a client of TLS 1.2 with these suites alone agrees on. */
+/** The suite negotiated by a TLS 1.2 client that offers only these. */
 function agreedOn(port: number, ciphers: string): Promise<string> {
   const agreed = Promise.withResolvers<string>()
   const offer = { ca: authority.certPem, maxVersion: 'TLSv1.2', ciphers } as const
@@ -122,7 +122,7 @@ function agreedOn(port: number, ciphers: string): Promise<string> {
   return agreed.promise
 }
 
-test('TLS 1.2 has authenticated encryption only, no CBC with SHA-1', async () => {
+test('TLS 1.2 offers authenticated encryption only, no CBC with SHA-1', async () => {
   const server = start((exchange) => void echo(exchange), 'suites')
   const either = (suite: string) => `ECDHE-ECDSA-${suite}:ECDHE-RSA-${suite}`
   for (const suite of ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']) {

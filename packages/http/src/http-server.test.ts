@@ -1,4 +1,4 @@
-/** The server over real sockets, spoken to byte by byte. */
+/** The server over real sockets, driven byte by byte. */
 import { afterEach, expect, test } from 'bun:test'
 import { thrown } from '../../../test/rejection.ts'
 import type { HttpServer, HttpServerOptions } from './http-server.ts'
@@ -20,7 +20,7 @@ function start(
 const echo: PlainHandler = async (request) =>
   new Response(`${request.method} ${new URL(request.url).pathname} ${await request.text()}`)
 
-test('requests on one connection are answered in order, also when they come together', async () => {
+test('requests on one connection are answered in order, even when pipelined', async () => {
   start(async (request) => {
     if (request.url.endsWith('/slow')) await Bun.sleep(30)
     return echo(request)
@@ -32,7 +32,7 @@ test('requests on one connection are answered in order, also when they come toge
   client.close()
 })
 
-test('a request that comes byte by byte is the same request', async () => {
+test('a request that arrives byte by byte is parsed the same', async () => {
   start(echo)
   const client = await rawClient(server.port)
   for (const byte of 'POST /x HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nabc') {
@@ -43,7 +43,7 @@ test('a request that comes byte by byte is the same request', async () => {
   client.close()
 })
 
-test('a chunked request is put together, and a malformed one refused', async () => {
+test('a chunked request is reassembled, and a malformed one refused', async () => {
   start(echo)
   const client = await rawClient(server.port)
   const head = 'POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -53,7 +53,7 @@ test('a chunked request is put together, and a malformed one refused', async () 
   expect(await client.rest()).toStartWith('HTTP/1.1 400')
 })
 
-test('what follows a refused message is never taken for a request', async () => {
+test('bytes after a refused message are never parsed as a request', async () => {
   const seen: string[] = []
   start((request) => {
     seen.push(request.url)
@@ -68,7 +68,7 @@ test('what follows a refused message is never taken for a request', async () => 
   expect(seen).toEqual([])
 })
 
-test('a client that waits for it is invited to send its body', async () => {
+test('a client that expects it gets 100 Continue', async () => {
   start(echo)
   const client = await rawClient(server.port)
   client.send('POST /x HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n')
@@ -88,7 +88,7 @@ test('a body over the limit is refused before it is read, and the answer arrives
   expect(text).toContain('connection: close')
 })
 
-test('HEAD has no body, and HTTP/1.0 gets its answer and the end of the connection', async () => {
+test('HEAD has no body, and HTTP/1.0 gets its answer, then the connection closes', async () => {
   start(() => new Response('content'))
   const client = await rawClient(server.port)
   client.send('HEAD / HTTP/1.1\r\nhost: h\r\n\r\n')
@@ -97,7 +97,7 @@ test('HEAD has no body, and HTTP/1.0 gets its answer and the end of the connecti
   expect(await client.rest()).toEndWith('\r\n\r\ncontent')
 })
 
-test('a long answer waits for a slow reader and arrives whole', async () => {
+test('a long answer waits for a slow reader and arrives complete', async () => {
   let produced = 0
   const piece = new Uint8Array(64 * 1024).fill(120)
   start(
@@ -116,7 +116,7 @@ test('a long answer waits for a slow reader and arrives whole', async () => {
   client.pause()
   client.send('GET / HTTP/1.1\r\nhost: h\r\n\r\n')
   await Bun.sleep(200)
-  // What the kernel's buffers took has been made, and not much more.
+  // As much as the kernel's buffers accepted was produced, and not much more.
   expect(produced).toBeLessThan(20 * 1024 * 1024)
   client.resume()
   const text = await client.until((seen) => seen.endsWith('0\r\n\r\n'))
@@ -124,7 +124,7 @@ test('a long answer waits for a slow reader and arrives whole', async () => {
   client.close()
 })
 
-test('a handler learns that its client went away', async () => {
+test('a handler is notified when its client disconnects', async () => {
   const gone = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   start((request) => {
@@ -139,7 +139,7 @@ test('a handler learns that its client went away', async () => {
   await gone.promise
 })
 
-test('silent clients are cut before a head, and told so inside a head and inside a body', async () => {
+test('silent clients are disconnected before a head, and get an error within a head or body', async () => {
   start(echo, { idleSeconds: 1, headSeconds: 1, stallSeconds: 1 })
   const heads = ['', 'GET / HT', 'POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\n\r\nabc']
   const clients = await Promise.all(heads.map(() => rawClient(server.port)))
@@ -148,7 +148,7 @@ test('silent clients are cut before a head, and told so inside a head and inside
   expect(answers.map((text) => text.slice(0, 12))).toEqual(['', 'HTTP/1.1 408', 'HTTP/1.1 408'])
 })
 
-test('a server that stops lets running requests end and takes no new ones', async () => {
+test('a stopping server finishes running requests and accepts no new ones', async () => {
   const begun = Promise.withResolvers<void>()
   const stopping = Promise.withResolvers<void>()
   start(async (request) => {

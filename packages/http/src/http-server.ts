@@ -1,5 +1,5 @@
 /**
- * An HTTP/1.1 server over plain sockets, for programs whose work is to pass bytes on.
+ * An HTTP/1.1 server over plain sockets, for programs that mainly forward bytes.
  *
  * Bun.serve costs more per request, and has no limit on connections or on the time a head may take.
  */
@@ -18,19 +18,19 @@ export type Tls = { readonly certPem: string; readonly keyPem: string }
 
 export type HttpServerOptions = {
   readonly hostname: string
-  /** 0 takes a free port. */
+  /** 0 picks a free port. */
   readonly port: number
   readonly tls: Tls | undefined
   readonly limits: ConnectionLimits & {
     readonly connections: number
-    /** All bodies that are held whole. */
+    /** Total for all bodies that are buffered whole. */
     readonly heldBodyBytes?: number
   }
-  /** Other processes listen on the port, too; who starts them has seen to it that no other program does. */
+  /** Other processes share the port; their starter made sure that no other program uses it. */
   readonly shared?: boolean
-  /** Answers a request, now or later. */
+  /** Answers a request, immediately or later. */
   readonly begin: (exchange: HttpExchange) => void
-  /** Answers what is no request. */
+  /** Answers a message that is not a valid request. */
   readonly refuse: (exchange: HttpExchange, error: MessageError) => void
 }
 
@@ -38,22 +38,22 @@ export type HttpServer = {
   readonly port: number
   readonly url: string
   connections(): number
-  /** Requests that are being answered. */
+  /** Requests in progress. */
   busy(): number
-  /** New connections get this certificate; those that are open stay as they are. */
+  /** Uses this certificate for new connections; open ones are unaffected. */
   replaceTls(tls: Tls): Promise<void>
-  /** Takes no new requests, lets running ones end, cuts what is left after `graceMs`. */
+  /** Accepts no new requests, lets running ones end, and closes the rest after `graceMs`. */
   stop(graceMs: number): Promise<{ readonly cut: number }>
 }
 
 const tickMs = 1_000
 const defaultHeldBodyBytes = 256 * 1024 * 1024
-/** How far to look for a connection that can make way. */
+/** How many connections to examine for one that can be closed. */
 const maxLookedAt = 64
 const stopPollMs = 20
-/** The types do not know it yet. */
+/** Missing in the runtime's types. */
 const sharedPort = { reusePort: true }
-/** In this time a listener has accepted what waited for it, and gets nothing new. */
+/** Within this time a listener has accepted its queue, and gets no new connections. */
 const handoverMs = 250
 
 type Listening = TCPSocketListener<ClientConnection>
@@ -119,7 +119,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
       if (options.tls === undefined) {
         return Promise.reject(new ListenError('certificate_unusable', 'not serving TLS'))
       }
-      // One at a time: the kernel is told to prefer the second listener of at most two.
+      // One at a time: the kernel is configured to prefer the second of at most two listeners.
       const replaced = replacing.then(() => replace(tls))
       replacing = replaced.catch(() => {})
       return replaced
@@ -139,7 +139,7 @@ export function serveHttp(options: HttpServerOptions): HttpServer {
   }
 }
 
-/** Ends the oldest connection that waits for its client, so that idle ones keep nobody out. */
+/** Closes the oldest idle connection, so that idle ones do not lock out new clients. */
 function makeWay(connections: Set<ClientConnection>): boolean {
   let lookedAt = 0
   for (const connection of connections) {
@@ -153,7 +153,7 @@ function makeWay(connections: Set<ClientConnection>): boolean {
   return false
 }
 
-/** A port is shared only between the listeners of one server, and never with another program. */
+/** A port is shared only between the listeners of one server, never with another program. */
 function openFirst(
   { hostname, port, tls, shared = false }: HttpServerOptions,
   handlers: SocketHandler<ClientConnection>,
@@ -166,7 +166,7 @@ function openFirst(
   return listener
 }
 
-// Of TLS 1.2: forward secrecy and authenticated encryption, no CBC with SHA-1. TLS 1.3 has no others.
+// For TLS 1.2: forward secrecy and authenticated encryption, no CBC with SHA-1. TLS 1.3 has no others.
 const ciphers = ['ECDSA', 'RSA']
   .flatMap((key) =>
     ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map(
@@ -188,7 +188,7 @@ function openListener(
     return Bun.listen<ClientConnection>({
       ...address,
       tls: { cert: tls.certPem, key: tls.keyPem, ciphers },
-      // With this handler a connection is open, and counted, before its handshake is done.
+      // With this handler, a connection is open and counted before its handshake completes.
       socket: { ...handlers, handshake: () => undefined },
     })
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** HTTP/1.1 over plain sockets, both ways, for programs on whose hot path it lies. */
+/** HTTP/1.1 server and client over plain sockets, for programs that have HTTP on their hot path. */
 
 export { type ByteRange, emptyRange, joinRanges, viewOf } from './byte-range.ts'
 export { ChunkedScanner } from './chunked.ts'

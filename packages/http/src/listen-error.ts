@@ -1,4 +1,4 @@
-/** Says in one sentence why a program cannot listen, and what helps. */
+/** Explains in one sentence why a program cannot listen, and what to do. */
 export type ListenErrorCode = 'port_busy' | 'address_unavailable' | 'certificate_unusable'
 
 export class ListenError extends Error {
@@ -28,7 +28,7 @@ export function explainListenError(
   if (code === 'EACCES') {
     return new ListenError(
       'address_unavailable',
-      `listening on port ${port} is not permitted; choose a port above 1023 or grant the right`,
+      `listening on port ${port} is not permitted; choose a port above 1023 or grant the permission`,
       { cause },
     )
   }
@@ -42,7 +42,7 @@ export function explainListenError(
   if (withTls) {
     return new ListenError(
       'certificate_unusable',
-      'the TLS certificate and key cannot be used; give a PEM certificate chain and the key that belongs to it',
+      'the TLS certificate and key cannot be used; provide a PEM certificate chain and its private key',
       { cause },
     )
   }

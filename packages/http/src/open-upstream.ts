@@ -2,11 +2,11 @@
 import type { Socket, SocketHandler } from 'bun'
 
 export type UpstreamTarget = {
-  /** `https://api.example:8443`; what follows the port is not looked at. */
+  /** `https://api.example:8443`; anything after the port is ignored. */
   readonly url: URL
-  /** Authorities to trust instead of the runtime's. */
+  /** Certificate authorities to trust instead of the runtime's. */
   readonly caPem: string | undefined
-  /** An http proxy that opens a tunnel to the server (RFC 9110, 9.3.6). */
+  /** An HTTP proxy that opens a tunnel to the server (RFC 9110, 9.3.6). */
   readonly proxy: URL | undefined
   readonly timeoutMs: number
 }
@@ -14,10 +14,13 @@ export type UpstreamTarget = {
 export type UpstreamHandlers<Data> = Pick<SocketHandler<Data>, 'data' | 'drain' | 'close'>
 
 const longestTunnelHead = 16 * 1024
-/** Silence after which the other end's kernel is asked for a sign of life; ten seconds without one end it. */
+/**
+ * TCP keep-alive probes start after this much silence; ten seconds without a response end the
+ * connection.
+ */
 const keepAliveMs = 15_000
 
-/** Resolves when a request can be sent: the certificate has been verified by then. */
+/** Resolves when a request can be sent; by then, the certificate has been verified. */
 export function openUpstream<Data>(
   target: UpstreamTarget,
   handlers: UpstreamHandlers<Data>,
@@ -34,13 +37,13 @@ export function openUpstream<Data>(
 
   function ready(socket: Socket<Data>): void {
     clearTimeout(timer)
-    // A server that is gone without a word would else be waited for as long as one that thinks.
+    // Otherwise a server that vanished silently would be waited for as long as a slow one.
     opened?.setKeepAlive(true, keepAliveMs)
     resolve(socket)
   }
 
   const judge = (socket: Socket<Data>, trusted: boolean, problem: Error | null): void => {
-    // The runtime has compared the certificate with the authorities and with the server's name.
+    // The runtime has checked the certificate against the authorities and the server's name.
     if (trusted && problem === null && socket.authorized) ready(socket)
     else fail(problem ?? codeError('CERT_REJECTED', 'the certificate was not accepted'))
   }
@@ -81,7 +84,7 @@ export function openUpstream<Data>(
         socket.write(connectRequest(url, proxy))
       },
       data(socket, bytes) {
-        if (tunnelled) return // what goes through the tunnel is shown here, too
+        if (tunnelled) return // tunnelled data is reported here, too
         head += bytes.toString('latin1')
         if (!head.includes('\r\n\r\n') && head.length < longestTunnelHead) return
         if (!/^HTTP\/1\.[01] 200 /.test(head) || !head.endsWith('\r\n\r\n')) {
@@ -120,5 +123,5 @@ function codeError(code: string, message: string): Error {
 }
 
 function timeoutError(): Error {
-  return new DOMException('the connection was not made in time', 'TimeoutError')
+  return new DOMException('connecting timed out', 'TimeoutError')
 }

@@ -1,10 +1,9 @@
-/** Finds out whether a port can be had, and which one where any will do. */
+/** Checks whether a port is available, or picks a free one. */
 import { explainListenError } from './listen-error.ts'
 
 /**
- * Throws a `ListenError` that says the remedy where another program has the port.
- *
- * For ports that will be shared: the kernel lets another program of the same user share, too.
+ * Throws a `ListenError` with the remedy if another program uses the port. Needed for ports that
+ * will be shared: the kernel lets another program of the same user share them, too.
  */
 export function probePort(hostname: string, port: number): number {
   try {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { ReadingTurns, type Sender } from './reading-turns.ts'
 
-/** Senders that note who may be read from. */
+/** Senders that record which of them may be read. */
 function senders(count: number) {
   const open = new Set<number>(Array.from({ length: count }, (_, index) => index))
   const all = Array.from(
@@ -22,7 +22,7 @@ test('a few senders are never stopped', () => {
   for (const sender of all) turns.leave(sender)
 })
 
-test('of many, four are read from at a time, and each has its turn', () => {
+test('of many senders, four are read at a time, and each gets its turn', () => {
   const turns = new ReadingTurns()
   const { all, open } = senders(20)
   for (const sender of all) turns.took(sender)
@@ -32,7 +32,7 @@ test('of many, four are read from at a time, and each has its turn', () => {
     const [next = 0] = open
     read.set(next, (read.get(next) ?? 0) + 1)
     open.delete(next)
-    open.add(next) // the event loop goes round
+    open.add(next) // the next turn of the event loop
     turns.took(all[next]!)
     expect(open.size).toBe(4)
   }
@@ -40,14 +40,14 @@ test('of many, four are read from at a time, and each has its turn', () => {
   for (const sender of all) turns.leave(sender)
 })
 
-test('who is gone or silent makes room, and is not stopped itself', async () => {
+test('a sender that leaves or falls silent makes way for the next, and is not paused itself', async () => {
   const turns = new ReadingTurns()
   const { all, open } = senders(6)
   for (const sender of all) turns.took(sender)
   expect([...open].sort()).toEqual([0, 1, 2, 3])
   turns.leave(all[0]!)
   expect(open.has(4)).toBe(true)
-  // Nobody sends any more: the last one waits for no longer than their patience.
+  // All are silent now: the last one waits no longer than the patience.
   for (const end = Date.now() + 10_000; open.size < 6 && Date.now() < end; ) await Bun.sleep(5)
   expect(open.size).toBe(6)
   for (const sender of all) turns.leave(sender)

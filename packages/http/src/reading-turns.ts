@@ -1,38 +1,38 @@
 /**
- * Who may be read from, of those who send much: a few at a time, in turns.
+ * Reads clients that send large bodies in turns, a few at a time.
  *
- * A socket gives half a megabyte at once. Sixty of them that are read in one turn of the event loop
- * hold everybody else up for as long as copying thirty megabytes takes, again and again.
+ * A socket delivers half a megabyte at once. Reading sixty of them in one turn of the event loop
+ * blocks everything else for as long as copying thirty megabytes takes, again and again.
  */
 
 export type Sender = {
-  /** Nothing is read from it until `resume`. */
+  /** Stops reading from it until `resume`. */
   pause(): void
   resume(): void
 }
 
-/** Copying as much as these give at once takes a millisecond or two. */
+/** Copying what these deliver at once takes a millisecond or two. */
 const atOnce = 4
-/** Who was let in and sends nothing makes room for the next; it is read again when it does send. */
+/** A sender that was admitted but is silent makes way for the next; it is read again once it sends. */
 const patienceMs = 20
-/** Smaller pieces cost little, and whoever sends them holds nobody up. */
+/** Smaller pieces are cheap, and their senders block no one. */
 export const largePieceBytes = 64 * 1024
 
 export class ReadingTurns {
-  /** Those who are read from, each with the round in which it was let in. */
+  /** Senders being read, each with the round in which it was admitted. */
   readonly #reading = new Map<Sender, number>()
-  /** Those who are paused, longest first. */
+  /** Paused senders, longest wait first. */
   readonly #waiting = new Set<Sender>()
   #round = 0
   #timer: ReturnType<typeof setInterval> | undefined
 
-  /** A large piece came: its sender goes behind the others, where there are more than a few. */
+  /** A large piece arrived: its sender goes to the end of the queue if there are more than a few. */
   took(sender: Sender): void {
     this.#reading.delete(sender)
     this.#waiting.delete(sender)
     if (this.#reading.size < atOnce && this.#waiting.size === 0) {
       this.#reading.set(sender, this.#round)
-      // Somebody has to notice when it falls silent.
+      // A timer has to notice when it falls silent.
       this.#watch()
       return
     }
@@ -41,7 +41,7 @@ export class ReadingTurns {
     this.#letIn()
   }
 
-  /** It is gone, or what it sends is over. */
+  /** The sender is gone, or its body is complete. */
   leave(sender: Sender): void {
     const wasThere = this.#reading.delete(sender) || this.#waiting.delete(sender)
     if (wasThere) this.#letIn()

@@ -8,7 +8,7 @@ test('bytes that own their memory are empty once they are released', () => {
   expect(bytes.length).toBe(0)
 })
 
-test('bytes that share their memory with others, and small ones, are left alone', () => {
+test('bytes with shared memory, and small ones, are not released', () => {
   const all = new Uint8Array(128 * 1024).fill(1)
   releaseBytes(all.subarray(0, 64 * 1024))
   expect(all.length).toBe(128 * 1024)
@@ -18,7 +18,7 @@ test('bytes that share their memory with others, and small ones, are left alone'
   expect(small.length).toBe(100)
 })
 
-test('what a cipher gave out is freed, although its buffer is longer', async () => {
+test("a cipher's output is released although its buffer is longer", async () => {
   const key = await nativeCrypto.aeadKey(new Uint8Array(32))
   const sealed = await key.seal(new Uint8Array(12), new Uint8Array(5), [new Uint8Array(64 * 1024)])
   const [ciphertext = new Uint8Array(1), tag = new Uint8Array(1)] = sealed

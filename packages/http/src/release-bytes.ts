@@ -1,12 +1,12 @@
-/** Gives memory back at once instead of at the next collection. */
+/** Frees memory immediately instead of at the next garbage collection. */
 
-/** What is smaller is not worth the call: the collector's pace is right for it. */
+/** Smaller buffers are not worth the call and are left to the garbage collector. */
 const worthBytes = 2 * 1024
 
 /**
- * Frees the memory of bytes that nobody will look at again: they are empty afterwards. Large
- * buffers that wait for the collector are pages that the next request must have made anew, which
- * costs more than encrypting what is in them. Bytes that share their memory are left alone.
+ * Frees the memory of bytes that are no longer needed: they are empty afterwards. Large buffers
+ * waiting for the collector are pages that the kernel must provide again for the next request,
+ * which costs more than encrypting their contents. Bytes that share their memory are not touched.
  */
 export function releaseBytes({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < worthBytes || buffer.byteLength !== byteLength) return
@@ -14,8 +14,8 @@ export function releaseBytes({ buffer, byteLength }: Uint8Array): void {
 }
 
 /**
- * The same for bytes that the caller knows to have their memory for themselves, of whatever length
- * it is: what a cipher gives out lies in a buffer one byte longer.
+ * Like `releaseBytes`, for bytes known by the caller to own their whole buffer, whatever its
+ * length: a cipher's output uses a buffer one byte longer.
  */
 export function releaseOwnBytes({ buffer, byteLength }: Uint8Array): void {
   if (byteLength >= worthBytes && buffer instanceof ArrayBuffer) buffer.transfer(0)

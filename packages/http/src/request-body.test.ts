@@ -1,4 +1,4 @@
-/** How much of a body is taken, and who learns that there will be no whole one. */
+/** How much of a body is read, and how its consumer learns that it will not be complete. */
 import { expect, test } from 'bun:test'
 import { rejection } from '../../../test/rejection.ts'
 import { BodyMemory } from './body-memory.ts'
@@ -26,13 +26,13 @@ test('one that announces nothing is refused where it goes over the limit', async
   expect(await rejection(whole)).toMatchObject(tooLarge)
 })
 
-test('what failed before anybody asked for it is not whole later', () => {
+test('a body that failed before it was requested does not complete later', () => {
   const body = new RequestBody(3, () => {})
   expect(body.fail(new Error('gone'))).toBe(true)
   expect(() => void body.whole(10)).toThrow('gone')
 })
 
-/** A connection that has begun a chunked request. */
+/** A connection with a chunked request in progress. */
 function begin(handle: (exchange: HttpExchange) => void) {
   const refuse = () => expect.unreachable('the request is known to its handler')
   const { connection, done } = bareConnection({ begin: handle, refuse })
@@ -40,7 +40,7 @@ function begin(handle: (exchange: HttpExchange) => void) {
   return { done, send: (text: string) => connection.data(Buffer.from(text)) }
 }
 
-test('who waits for a body is told that it is malformed, and answers', async () => {
+test('a handler waiting for a body is notified that it is malformed, and answers', async () => {
   const { promise, resolve } = Promise.withResolvers<unknown>()
   const { done, send } = begin(({ body }) => resolve(body.whole(100)))
   send('3\r\nabc\r\nzz\r\n')
@@ -48,7 +48,7 @@ test('who waits for a body is told that it is malformed, and answers', async () 
   expect(done).toEqual([])
 })
 
-test('who takes it as it comes sees the connection end', () => {
+test('a handler streaming a body sees the connection end', () => {
   const seen: string[] = []
   const { done, send } = begin((exchange) => {
     exchange.onGone = () => void seen.push('gone')

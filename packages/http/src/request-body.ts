@@ -1,17 +1,17 @@
-/** The body of one request: taken whole, streamed, or thrown away, as its handler decides. */
+/** The body of one request: buffered, streamed or discarded, as its handler decides. */
 import type { BodyMemory } from './body-memory.ts'
 import { type ByteRange, joinRanges, viewOf } from './byte-range.ts'
 import { ChunkedScanner } from './chunked.ts'
 import { MessageError } from './message-error.ts'
 import { releaseBytes } from './release-bytes.ts'
 
-/** Takes a body as it comes; returns false to be given no more until `resume`. */
+/** Receives a body as it arrives; returns false to pause until `resume`. */
 export type BodySink = {
   readonly data: (bytes: Uint8Array) => boolean
   readonly end: () => void
 }
 
-/** A body of which more than this is still to come is copied together as it comes. */
+/** Bodies with more than this still to come are copied into one buffer as they arrive. */
 const worthFillingBytes = 64 * 1024
 
 type Taker =
@@ -19,7 +19,7 @@ type Taker =
   | {
       readonly kind: 'whole'
       readonly limitBytes: number
-      /** Where a long body is put together as it comes. */
+      /** The buffer in which a long body is assembled as it arrives. */
       readonly into: Buffer | undefined
       readonly done: (error?: Error) => void
     }
@@ -37,7 +37,7 @@ export class RequestBody {
   #taker: Taker = { kind: 'nobody' }
   #failure: Error | undefined
 
-  /** `read` is told whether more input is wanted. */
+  /** `read` is called with whether more input is wanted. */
   constructor(framing: number | 'chunked', read: (more: boolean) => void, memory?: BodyMemory) {
     this.#scanner = framing === 'chunked' ? new ChunkedScanner() : undefined
     this.#left = framing === 'chunked' ? 0 : framing
@@ -45,28 +45,28 @@ export class RequestBody {
     this.#memory = memory
   }
 
-  /** Whether all of it has come from the client. */
+  /** Whether the client has sent all of it. */
   get ended(): boolean {
     return this.#scanner === undefined ? this.#left === 0 : this.#scanner.ended
   }
 
-  /** What it takes up in the memory for bodies. */
+  /** Bytes it occupies in the memory for bodies. */
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  /** How much has come; undefined where it is not collected: then others set the pace. */
+  /** Bytes received so far; undefined unless it is being buffered: otherwise its consumer sets the pace. */
   get collectedBytes(): number | undefined {
     return this.#taker.kind === 'whole' ? this.#size : undefined
   }
 
-  /** How much is still to come; Infinity where the client did not say. */
+  /** Bytes still to come; Infinity if the client did not announce a length. */
   get leftBytes(): number {
     if (this.ended) return 0
     return this.#scanner === undefined ? this.#left : Infinity
   }
 
-  /** Whether much more is to come that is held or thrown away; what is streamed is neither. */
+  /** Whether much more is to come that is buffered or discarded; never true for streamed bodies. */
   get isLong(): boolean {
     const { kind } = this.#taker
     if (this.ended || kind === 'nobody' || kind === 'stream') return false
@@ -74,7 +74,7 @@ export class RequestBody {
     return kind === 'discard' || this.#size > worthFillingBytes
   }
 
-  /** Takes what belongs to this body from `from` on; returns where the rest begins. */
+  /** Consumes this body's bytes from `from` on; returns where the rest begins. */
   feed(bytes: Buffer, from: number): number {
     const end =
       this.#scanner === undefined ? this.#feedCounted(bytes, from) : this.#feedChunked(bytes, from)
@@ -83,7 +83,7 @@ export class RequestBody {
     return end
   }
 
-  /** All of it, at once if it is already here. */
+  /** The complete body, synchronously if it is already here. */
   whole(limitBytes: number): ByteRange | Promise<ByteRange> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#size + this.#left > limitBytes) throw tooLarge(limitBytes)
@@ -98,8 +98,8 @@ export class RequestBody {
   }
 
   /**
-   * One buffer for all of a long body, with what is already here in it; unwritten pages cost nothing.
-   * More is to come, so nothing stands behind this body's bytes in what has come.
+   * One buffer for all of a long body, starting with the bytes already received; unwritten pages
+   * cost nothing. More is to come, so the received bytes contain nothing after this body.
    */
   #gather(leftBytes: number): Buffer {
     const whole = Buffer.allocUnsafeSlow(this.#size + leftBytes)
@@ -126,20 +126,20 @@ export class RequestBody {
     this.#read(true)
   }
 
-  /** Throws away what is here and what comes. */
+  /** Discards the bytes received and those to come. */
   discard(): void {
     this.#taker = { kind: 'discard' }
     this.#drop()
     if (!this.ended) this.#read(true)
   }
 
-  /** Nobody needs its bytes any longer. */
+  /** Its bytes are no longer needed. */
   release(): void {
     if (this.#heldBytes > 0) this.#memory?.giveBack(this, this.#heldBytes)
     this.#heldBytes = 0
   }
 
-  /** The client is gone, or what it sends is no body. Tells whether somebody learns of it. */
+  /** The client disconnected, or sent an invalid body. Returns whether a consumer was notified. */
   fail(error: Error): boolean {
     this.#failure ??= error
     const taker = this.#taker
@@ -149,7 +149,10 @@ export class RequestBody {
     return taker.kind !== 'stream'
   }
 
-  /** While more is to come, all that is here is this body's alone: a flood must not wait for the collector. */
+  /**
+   * While more is to come, all buffered bytes belong to this body: a flood must not wait for the
+   * collector.
+   */
   #drop(): void {
     if (!this.ended) for (const { bytes } of this.#parts) releaseBytes(bytes)
     this.#parts = []
@@ -163,7 +166,7 @@ export class RequestBody {
     const taker = this.#taker
     const isUnused =
       taker.kind === 'discard' || (taker.kind === 'whole' && taker.into !== undefined)
-    // What stands behind the end is the next request's.
+    // Bytes after the end belong to the next request.
     if (isUnused && end === bytes.length) releaseBytes(bytes)
     return end
   }

@@ -34,7 +34,7 @@ test('a plain request is read', () => {
   expect(head.fields.get('x-thing')).toBe('a b')
 })
 
-test('what smuggling is made of is refused', () => {
+test('ambiguous heads that enable request smuggling are refused', () => {
   expect(statusOf(withFields('content-length: 1', 'content-length: 1'))).toBe(400)
   expect(statusOf(withFields('content-length: 1', 'transfer-encoding: chunked'))).toBe(400)
   expect(statusOf(withFields('transfer-encoding: chunked', 'transfer-encoding: chunked'))).toBe(400)
@@ -50,7 +50,7 @@ test('what smuggling is made of is refused', () => {
   expect(statusOf(withFields('x: a\nb: c'))).toBe(400)
   expect(statusOf(withFields('x: a\rb'))).toBe(400)
   expect(statusOf(withFields('x: a\0b'))).toBe(400)
-  // Two bytes that are no line end must not pass for one.
+  // Two bytes that are not a line end must not pass for one.
   for (const end of ['\0\0', '\n\n', '\r\r', '\n\r']) {
     expect(statusOf(withFields(`x: a${end}b: c`))).toBe(400)
   }
@@ -58,7 +58,7 @@ test('what smuggling is made of is refused', () => {
   expect(statusOf(withFields(': x'))).toBe(400)
 })
 
-test('fields that must be single are refused when they stand twice', () => {
+test('duplicates of fields that must be unique are refused', () => {
   expect(statusOf(withFields('host: other'))).toBe(400)
   expect(statusOf(withFields('authorization: a', 'Authorization: b'))).toBe(400)
   expect(statusOf(withFields('privatemode-model: a', 'privatemode-model: b'))).toBe(400)
@@ -91,7 +91,7 @@ test('odd request lines are refused', () => {
   expect(statusOf(withFields('expect: something'))).toBe(417)
 })
 
-test('a TLS handshake is refused with its first byte, since its client waits for an answer', () => {
+test('a TLS handshake is refused at its first byte, since its client waits for an answer', () => {
   const clientHello = Buffer.from([0x16, 0x03, 0x01])
   expect(() => readHeadText(clientHello)).toThrow('use http://')
 })
@@ -103,7 +103,7 @@ test('a head over the limits is refused', () => {
   expect(statusOf(withFields(...Array.from({ length: 64 }, (_, i) => `x${i}: 1`)))).toBe(431)
 })
 
-test('any bytes are a head or a refusal, and what is read reads the same when written again', () => {
+test('any input is a head or refused, and a parsed head survives a round trip', () => {
   const piece = fc.constantFrom(
     'GET ',
     'POST ',

@@ -1,13 +1,13 @@
-/** The first line and the fields of a request (RFC 9112, 3). */
+/** The request line and the fields of a request (RFC 9112, 3). */
 import { type Fields, hasToken, parseFields, readFraming } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
 
 export type RequestHead = {
   readonly method: string
-  /** Path and query as they came, starting with `/`. */
+  /** Path and query as received, starting with `/`. */
   readonly target: string
   readonly fields: Fields
-  /** Bytes of the body, or chunked. */
+  /** Body length in bytes, or chunked. */
   readonly framing: number | 'chunked'
   readonly minorVersion: 0 | 1
   readonly keepAlive: boolean
@@ -24,22 +24,22 @@ const methodShape = /^[A-Z]{1,16}$/
 const targetShape = /^\/[\x21\x22\x24-\x7e]{0,8191}$/
 
 /**
- * The text of a head, Latin-1, up to and with the line break of its last line; undefined if more
- * must come. The head takes two bytes more than the text has characters: the empty line's.
+ * The text of a head in Latin-1, including the line break of its last line; undefined if more input
+ * is needed. The head is two bytes longer than the text: those of the empty line.
  */
 export function readHeadText(bytes: Buffer): string | undefined {
-  // A TLS client waits for a server's handshake, so it must hear at once that there is none.
+  // A TLS client waits for the server's handshake, so it must be refused immediately.
   if (bytes[0] === tlsHandshake) {
     throw new MessageError(400, 'this port speaks plain HTTP, not TLS: use http:// in the address')
   }
   const end = bytes.indexOf(emptyLine)
-  // Only the head becomes text: with the body it would be several times as long.
+  // Only the head is decoded: with the body, the text would be several times as long.
   if (end >= 0 && end + 4 <= maxHeadBytes) return bytes.toString('latin1', 0, end + 2)
   if (bytes.length < maxHeadBytes) return undefined
   throw new MessageError(431, `the head of a message has at most ${maxHeadBytes} bytes`)
 }
 
-/** Reads a whole head, as `readHeadText` gave it. */
+/** Parses a complete head, as returned by `readHeadText`. */
 export function parseRequestHead(text: string): RequestHead {
   const lineEnd = text.indexOf('\r\n')
   const firstSpace = text.indexOf(' ')
@@ -62,7 +62,7 @@ export function parseRequestHead(text: string): RequestHead {
   const connection = fields.get('connection')
   const expect = fields.get('expect')
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    throw new MessageError(417, 'the only expectation is 100-continue')
+    throw new MessageError(417, 'the only supported expectation is 100-continue')
   }
   return {
     method,
@@ -79,6 +79,6 @@ function readVersion(text: string): 0 | 1 {
   if (text === 'HTTP/1.1') return 1
   if (text === 'HTTP/1.0') return 0
   throw /^HTTP\/\d/.test(text)
-    ? new MessageError(505, 'only HTTP/1.1 is spoken here')
+    ? new MessageError(505, 'only HTTP/1.1 is supported')
     : new MessageError(400, 'the request line is malformed')
 }

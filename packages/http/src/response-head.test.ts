@@ -12,7 +12,7 @@ test('an answer is read', () => {
   )
 })
 
-test('a status line that is not one is refused', () => {
+test('a malformed status line is refused', () => {
   for (const line of [
     'HTTP/1.0 200 OK',
     'HTTP/1.1 2000 OK',
@@ -26,6 +26,6 @@ test('a status line that is not one is refused', () => {
   }
 })
 
-test('an answer that ends only with its connection is refused: a cut one would look whole', () => {
+test('an answer delimited by connection close is refused: a truncated one would look complete', () => {
   expect(() => parseResponseHead('HTTP/1.1 200 OK\r\ncontent-type: a\r\n')).toThrow(MessageError)
 })

@@ -1,4 +1,4 @@
-/** The first line and the fields of an answer (RFC 9112, 4). */
+/** The status line and the fields of an answer (RFC 9112, 4). */
 import { type Fields, hasToken, parseFields, readFraming } from './head-fields.ts'
 import { MessageError } from './message-error.ts'
 
@@ -11,7 +11,7 @@ export type ResponseHead = {
 
 const statusLine = /HTTP\/1\.1 [1-5]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y
 
-/** Reads a whole head, as `readHeadText` gave it; an answer that only ends with its connection is refused. */
+/** Parses a complete head from `readHeadText`; refuses answers delimited by connection close. */
 export function parseResponseHead(text: string): ResponseHead {
   statusLine.lastIndex = 0
   if (!statusLine.test(text)) throw new MessageError(502, 'the status line is malformed')

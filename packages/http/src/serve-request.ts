@@ -1,11 +1,11 @@
-/** Lets a handler of `Request` and `Response` answer an exchange: for all that is not the relay. */
+/** Serves an exchange with a `Request`/`Response` handler, for everything except the relay. */
 
 import { type ByteRange, viewOf } from './byte-range.ts'
 import type { HttpExchange } from './http-exchange.ts'
 
 export type RequestHandler = (request: Request, address: string) => Promise<Response>
 
-/** What is collected before an answer without a length is streamed. */
+/** Bytes collected before an answer without a length is streamed. */
 const joinBytes = 256 * 1024
 
 export async function serveRequest(
@@ -27,7 +27,7 @@ function toRequest(exchange: HttpExchange, body: ByteRange, signal: AbortSignal)
   for (const [name, value] of fields) {
     if (!connectionFields.has(name)) headers.set(name, value)
   }
-  // The host is the client's word and decides nothing; a URL must only have one.
+  // The host comes from the client and decides nothing; a URL just needs one.
   return new Request(`http://localhost${target}`, {
     method,
     headers,
@@ -36,7 +36,7 @@ function toRequest(exchange: HttpExchange, body: ByteRange, signal: AbortSignal)
   })
 }
 
-/** They describe the connection, which ends here. */
+/** These describe the connection, which ends here. */
 const connectionFields = new Set(['connection', 'content-length', 'expect', 'transfer-encoding'])
 
 export async function sendResponse(exchange: HttpExchange, response: Response): Promise<void> {
@@ -44,7 +44,7 @@ export async function sendResponse(exchange: HttpExchange, response: Response): 
   const reader = response.body?.getReader()
   if (exchange.head.method === 'HEAD' || reader === undefined) {
     await reader?.cancel()
-    // RFC 9110, 8.6: no length where there can be no body, or where it would be another's.
+    // RFC 9110, 8.6: no length if there can be no body, or if it would be that of a different one.
     const bare = exchange.head.method === 'HEAD' || response.status === 204
     exchange.begin(bare ? head : `${head}content-length: 0\r\n`)
     return exchange.finish()
@@ -64,7 +64,7 @@ export async function sendResponse(exchange: HttpExchange, response: Response): 
   await sendStream(exchange, head, Buffer.concat(parts), reader)
 }
 
-/** HTTP/1.0 knows no chunks: there the end of the connection ends the body. */
+/** HTTP/1.0 has no chunks: closing the connection ends the body. */
 async function sendStream(
   exchange: HttpExchange,
   head: string,
@@ -109,7 +109,7 @@ function formatChunk(bytes: Uint8Array): Buffer {
   ])
 }
 
-/** Status line and fields; `Headers` has refused line breaks already. */
+/** Status line and fields; `Headers` has already refused line breaks. */
 export function formatHead(response: Response): string {
   let head = `HTTP/1.1 ${response.status} ${reasonOf(response.status)}\r\n`
   for (const [name, value] of response.headers) {
@@ -126,7 +126,7 @@ const reasons: Readonly<Record<number, string>> = {
   304: 'Not Modified',
 }
 
-/** A reason phrase tells a client nothing (RFC 9112, 4); these are for people with curl. */
+/** Clients ignore reason phrases (RFC 9112, 4); these are for people using curl. */
 export function reasonOf(status: number): string {
   return reasons[status] ?? (status < 400 ? 'OK' : 'Refused')
 }

@@ -1,8 +1,8 @@
-/** Gives the kernel a small program for a listening socket (socket(7)); on Linux only. */
+/** Attaches a small BPF program to a listening socket (socket(7)); Linux only. */
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** One instruction of classic BPF: code, the two jumps, and its constant. */
+/** One classic BPF instruction: code, the two jumps, and its constant. */
 export type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, k: number]
 
 const solSocket = 1
@@ -32,7 +32,7 @@ export function attachProgram(
   return setsockopt(descriptor, solSocket, option, ptr(program), 16) === 0
 }
 
-/** The file descriptor of this process that listens on the port, found by the socket's inode. */
+/** The file descriptor of this process listening on the port, found by the socket's inode. */
 export function findListeningSocket(port: number): number | undefined {
   if (process.platform !== 'linux') return undefined
   const inodes = new Set<string>()
@@ -57,7 +57,7 @@ function loadSetsockopt() {
     try {
       return dlopen(library, { setsockopt: signature }).symbols.setsockopt
     } catch {
-      // not the C library of this system; the next name may be
+      // not this system's C library; try the next name
     }
   }
   return undefined

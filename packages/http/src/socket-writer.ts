@@ -1,10 +1,10 @@
-/** Writes to a socket and keeps what it did not take, so that nobody else has to. */
+/** Writes to a socket and buffers what it did not accept, so that callers need not. */
 import type { Socket } from 'bun'
 import { type ByteRange, viewOf } from './byte-range.ts'
 
-/** Where small messages are put together; a socket has taken or we have copied all when we return. */
+/** Assembles small messages. On return, the socket has accepted all of it or we have copied the rest. */
 const scratch = Buffer.allocUnsafeSlow(320 * 1024)
-/** A head and a body of more than this are written one after the other. */
+/** A head and a body longer than this are written separately. */
 const joinBytes = 32 * 1024
 
 export class SocketWriter {
@@ -16,12 +16,12 @@ export class SocketWriter {
     this.#socket = socket
   }
 
-  /** Whether bytes wait for the other end; who writes then, waits for `whenDrained`. */
+  /** Whether bytes are waiting for the peer; writers should then wait for `whenDrained`. */
   get blocked(): boolean {
     return this.#held.length > 0
   }
 
-  /** False if not all went out: the rest is held, and the caller waits. */
+  /** False if not everything was sent: the rest is buffered, and the caller should wait. */
   write(bytes: Uint8Array): boolean {
     if (this.#held.length === 0) {
       const taken = Math.max(0, this.#socket.write(bytes))
@@ -33,7 +33,7 @@ export class SocketWriter {
     return false
   }
 
-  /** A head in Latin-1 and bytes behind it, in one write where they are small. */
+  /** Writes a Latin-1 head and the bytes after it, in one write if they are small. */
   writeMessage(head: string, body: ByteRange): boolean {
     const bodyBytes = body.end - body.start
     if (head.length + bodyBytes > joinBytes || this.#held.length > 0) {
@@ -49,7 +49,7 @@ export class SocketWriter {
     return false
   }
 
-  /** Several pieces between a head and an end, in one write; they can be used again when it returns. */
+  /** Several pieces between a head and an end, in one write; they can be reused when it returns. */
   writePieces(head: string, pieces: readonly Uint8Array[], end: string): boolean {
     let size = head.length + end.length
     for (const piece of pieces) size += piece.length
@@ -68,19 +68,19 @@ export class SocketWriter {
     return false
   }
 
-  /** Calls `then` once when all that is held has gone out; at once if nothing is. */
+  /** Calls `then` once all buffered bytes were sent; immediately if there are none. */
   whenDrained(then: () => void): void {
     if (this.blocked) this.#onDrain = then
     else then()
   }
 
-  /** The socket is gone: nothing waits any longer. */
+  /** The socket is gone: drops what is waiting. */
   abandon(): void {
     this.#held = []
     this.drain()
   }
 
-  /** To be called when the socket can take more. */
+  /** Call when the socket can accept more. */
   drain(): void {
     while (this.#held.length > 0) {
       const [bytes] = this.#held

@@ -1,9 +1,9 @@
-/** One connection to a server, without a network: what it takes for an answer, and how long it waits. */
+/** One upstream connection without a network: which answers it accepts, and how long it waits. */
 import { expect, test } from 'bun:test'
 import { type ByteRange, viewOf } from './byte-range.ts'
 import { type Unanswered, UpstreamConnection } from './upstream-connection.ts'
 
-/** A connection that has sent a request; what becomes of it is written down. */
+/** A connection that has sent a request, and a record of what happens to it. */
 function ask(deadlineMs = 1000, passesThrough = false) {
   const seen: string[] = []
   const socket = {
@@ -54,22 +54,22 @@ test.each([counted, `${chunked}3\r\n`])('an answer ends where it says, %#', (hea
 test.each([
   ['more than it announced', [`${counted}abcd`], ['closed', 'broken']],
   ['more than it announced, later', [counted, 'abc+'], ['200', 'closed', 'broken']],
-  ['something behind the last chunk', [`${chunked}0\r\n\r\n+`], ['closed', 'broken']],
+  ['bytes after the last chunk', [`${chunked}0\r\n\r\n+`], ['closed', 'broken']],
   ['the same, later', [chunked, '0\r\n\r\n+'], ['200', 'closed', 'broken']],
-])('a server that says %s is cut, and its connection not used again', (_, words, expected) => {
+])('a server that sends %s is disconnected', (_, words, expected) => {
   const { seen, say } = ask()
   for (const word of words) say(word)
   expect(seen).toEqual(expected)
 })
 
-test('who speaks unasked is cut', () => {
+test('a server that sends data unasked is disconnected', () => {
   const { seen, say } = ask()
   say(`${counted}abc`)
   say('HTTP/1.1 200 OK\r\n')
   expect(seen).toEqual(['free', '200abc whole', 'closed'])
 })
 
-test('a server that has not begun to answer by the deadline is given up', () => {
+test('a request without a first byte by the deadline is aborted', () => {
   const { connection, seen } = ask(1000)
   connection.sweep(1000, 50, 10)
   expect(seen).toEqual([])
@@ -79,7 +79,7 @@ test('a server that has not begun to answer by the deadline is given up', () => 
   expect(seen).toHaveLength(2)
 })
 
-test('one that falls silent in its answer is given up, unless it is not being read', () => {
+test('an answer that stalls is aborted, unless it is not being read', () => {
   const { connection, seen, say } = ask(1000)
   say(counted)
   connection.sweep(5000, 10, 10)
@@ -91,7 +91,7 @@ test('one that falls silent in its answer is given up, unless it is not being re
   expect(seen).toEqual(['200', 'closed', 'broken'])
 })
 
-test('a sink gets the payload alone, or the framing with it where it passes the answer on', () => {
+test('a sink gets the bare payload, or the framed body if it forwards the answer', () => {
   const answer = [`${chunked}3\r\nab`, 'c\r\n2\r\nde\r\n0\r\n\r\n']
   const payload = ask()
   for (const text of answer) payload.say(text)
@@ -101,7 +101,7 @@ test('a sink gets the payload alone, or the framing with it where it passes the 
   expect(framed.seen).toEqual(['2003\r\nab', 'free', `${answer[1]} whole`])
 })
 
-test('a request that meets a closed connection is handed back, if it was used before and all is here', () => {
+test('a request that meets a closed reused connection is handed back, if its whole body is here', () => {
   const fresh = ask()
   fresh.connection.closed()
   expect([fresh.stale.length, fresh.seen]).toEqual([0, ['unreachable']])

@@ -8,28 +8,28 @@ import { SocketWriter } from './socket-writer.ts'
 
 export type Failure = 'unreachable' | 'timeout' | 'broken'
 
-/** Takes an answer as it comes: its payload, without the framing. */
+/** Receives an answer as it arrives: its payload, without the framing. */
 export type AnswerSink = {
-  /** The head and what of the body came with it. */
+  /** The head, and the part of the body that came with it. */
   head(head: ResponseHead, body: readonly ByteRange[], ended: boolean): void
   /** More of the body; a sink that is full calls `pause`. */
   data(body: readonly ByteRange[], ended: boolean): void
-  /** There will be no more. `unreachable`: no byte of an answer came; `cause` tells why, where it is known. */
+  /** There will be no more. `unreachable`: no byte of an answer came; `cause` is the reason, if known. */
   fail(failure: Failure, cause?: unknown): void
-  /** Asked before the body of an answer is read: whether it is wanted in its framing, to be passed on as it is. */
+  /** Called before an answer's body is read: whether to deliver it with its framing, for forwarding. */
   passesThrough?(head: ResponseHead): boolean
 }
 
 export type UpstreamMessage = {
   readonly head: string
   readonly body: ByteRange
-  /** Of the whole body. */
+  /** Length of the whole body. */
   readonly lengthBytes: number
-  /** Sends what is not in `body`, once the head is sent. */
+  /** Sends the rest that is not in `body`, once the head is sent. */
   readonly sendRest?: (connection: UpstreamConnection) => void
 }
 
-/** What a connection was sent and has not answered with a byte. */
+/** A request that the connection has not answered with a single byte. */
 export type Unanswered = {
   readonly message: UpstreamMessage
   readonly sink: AnswerSink
@@ -37,11 +37,14 @@ export type Unanswered = {
 }
 
 export type UpstreamConnectionOwner = {
-  /** The answer is complete and the connection can be used again. */
+  /** The answer is complete and the connection can be reused. */
   released(connection: UpstreamConnection): void
-  /** A connection that was used before gave no sign of life to a request that was then given up. */
+  /** A reused connection stayed silent on a request until it was aborted. */
   unheard(connection: UpstreamConnection): void
-  /** The server closed a connection that was used before, without a byte of an answer; whether the request goes on elsewhere. */
+  /**
+   * The server closed a reused connection without a byte of an answer; returns whether it is
+   * retried elsewhere.
+   */
   stale(connection: UpstreamConnection, unanswered: Unanswered): boolean
   closed(connection: UpstreamConnection): void
 }
@@ -64,7 +67,7 @@ export class UpstreamConnection {
   usedTick = 0
   /** When it was last taken for a request. */
   takenTick = 0
-  /** Answers that came over it: a fresh connection has none. */
+  /** Answers received over it; none on a fresh connection. */
   answers = 0
   #deadlineMs = Infinity
   #message: UpstreamMessage | undefined
@@ -85,7 +88,7 @@ export class UpstreamConnection {
     return this.#dead
   }
 
-  /** Sends a head and the body, or as much of it as there is; the rest follows by `write`. */
+  /** Sends a head and the body, or the part that is available; the rest follows by `write`. */
   send(message: UpstreamMessage, sink: AnswerSink, deadlineMs: number): void {
     this.#sink = sink
     this.#deadlineMs = deadlineMs
@@ -95,7 +98,7 @@ export class UpstreamConnection {
     message.sendRest?.(this)
   }
 
-  /** More of a request's body; false if the server is slow. */
+  /** Writes more of a request's body; false if the server is slow. */
   write(bytes: Uint8Array): boolean {
     this.#bodyLeftBytes -= bytes.length
     return this.#dead || this.#writer.write(bytes)
@@ -121,7 +124,7 @@ export class UpstreamConnection {
     this.#paused = false
   }
 
-  /** Gives the request up; the server notices. */
+  /** Aborts the request; the server notices. */
   abandon(): void {
     this.#tellUnheard()
     this.#sink = undefined
@@ -129,7 +132,7 @@ export class UpstreamConnection {
   }
 
   /**
-   * Gives an answer up that has begun: the server reads the end of the connection, and the sink gets
+   * Aborts an answer that has begun: the server sees the connection end, and the sink still gets
    * what it sends until it has noticed.
    */
   hangUp(): void {
@@ -149,7 +152,7 @@ export class UpstreamConnection {
       else if (this.#head === undefined) this.#readHead(bytes)
       else this.#readBody(bytes)
     } catch {
-      this.#fail('broken') // the answer is not HTTP as we read it
+      this.#fail('broken') // the answer is not valid HTTP
     }
   }
 
@@ -167,7 +170,7 @@ export class UpstreamConnection {
     this.#owner.closed(this)
   }
 
-  /** Called often: ends what takes too long. */
+  /** Called often; ends requests that take too long. */
   sweep(nowMs: number, tick: number, silentTicks: number): void {
     if (this.#sink === undefined) return
     if (this.#head === undefined && nowMs > this.#deadlineMs) this.#fail('timeout')
@@ -176,9 +179,9 @@ export class UpstreamConnection {
     }
   }
 
-  /** Fails a request whose server has said nothing for so long; its caller knows that more is wrong. */
+  /** Fails a request whose server has been silent for this long; the caller knows of a larger problem. */
   giveUp(tick: number, silentTicks: number): boolean {
-    // Who is paused is not being listened to.
+    // A paused connection is not being read.
     if (this.#sink === undefined || this.#paused) return false
     if (tick - Math.max(this.usedTick, this.takenTick) < silentTicks) return false
     this.#tellUnheard()
@@ -186,12 +189,12 @@ export class UpstreamConnection {
     return true
   }
 
-  /** A server may close an idle connection just as it is used: that says nothing about the server. */
+  /** A server may close an idle connection just as it is reused: that is no sign of a faulty server. */
   #goesOnElsewhere(): boolean {
     const message = this.#message
     const sink = this.#sink
     if (message === undefined || sink === undefined || this.answers === 0) return false
-    // Only what is all here can be sent again.
+    // Only a request whose whole body is here can be sent again.
     if (message.body.end - message.body.start !== message.lengthBytes) return false
     const unanswered = { message, sink, deadlineMs: this.#deadlineMs }
     if (!this.#owner.stale(this, unanswered)) return false
@@ -231,7 +234,10 @@ export class UpstreamConnection {
     sink?.data(payload, ended)
   }
 
-  /** Collects the payload, and says whether the body ends with these bytes; bytes behind its end are an error. */
+  /**
+   * Collects the payload; returns whether the body ends with these bytes. Bytes after its end are
+   * an error.
+   */
   #follow(bytes: Buffer, from: number, payload: ByteRange[]): boolean {
     const isRaw = this.#scanner === undefined || this.#isPassedThrough
     if (isRaw && from < bytes.length) payload.push({ bytes, start: from, end: bytes.length })

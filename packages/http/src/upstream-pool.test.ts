@@ -1,4 +1,4 @@
-/** Connections to servers: plain, TLS, through a tunnel; and every way in which they are not made. */
+/** Connections to servers: plain, TLS, through a tunnel, and every way in which they fail. */
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { rejection } from '../../../test/rejection.ts'
@@ -82,14 +82,14 @@ test('TLS is verified against the given authorities', async () => {
   })
 })
 
-test("a certificate for another name is refused, though it is of the same authority's", async () => {
+test("a certificate for another name is refused, even from the same authority", async () => {
   const origin = httpsOrigin.replace('127.0.0.1', 'localhost')
   expect(await rejection(newPool(authority.certPem).connect(origin))).toMatchObject({
     code: 'ERR_TLS_CERT_ALTNAME_INVALID',
   })
 })
 
-test('a tunnel is asked for by name, carries much data and is used again', async () => {
+test('a tunnel is requested by name, carries a lot of data and is reused', async () => {
   const pool = newPool(authority.certPem, tunnel.url)
   expect(await ask(pool, 'https://api.test')).toBe('200 got 5')
   expect(await ask(pool, 'https://api.test', 3_000_000)).toBe('200 got 3000000')
@@ -104,7 +104,7 @@ test('TLS inside a tunnel is verified as well', async () => {
   )
 })
 
-test('a tunnel that is refused, a server that is not there, a name that is none: a code each', async () => {
+test('a refused tunnel, an unreachable server and an unknown name have distinct codes', async () => {
   const refused = newPool(authority.certPem, tunnel.url).connect('https://forbidden.test')
   expect(await rejection(refused)).toMatchObject({ code: 'ERR_PROXY_TUNNEL' })
   const nobody = newPool(undefined).connect('http://127.0.0.1:1')
@@ -114,7 +114,7 @@ test('a tunnel that is refused, a server that is not there, a name that is none:
   })
 })
 
-test('a server that accepts and then says nothing is given up in time', async () => {
+test('a server that accepts and stays silent times out', async () => {
   const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
   const pool = new UpstreamPool({
     limits: { ...limits, connectTimeoutMs: 50 },
@@ -128,7 +128,7 @@ test('a server that accepts and then says nothing is given up in time', async ()
   mute.stop(true)
 })
 
-test('connections that died without a word cost one request its patience, not one each', async () => {
+test('connections that died silently cost one request its timeout, not one each', async () => {
   let isMute = false
   const server = Bun.serve({
     ...address,
@@ -157,7 +157,7 @@ test('connections that died without a word cost one request its patience, not on
   await server.stop(true)
 })
 
-/** Seconds until the kernel asks the other end for a sign of life, for each connection of ours to a port. */
+/** Seconds until the kernel sends a keep-alive probe, for each of our connections to a port. */
 function keepAliveSeconds(port: number): number[] {
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0')
   const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1)
@@ -173,7 +173,7 @@ function keepAliveSeconds(port: number): number[] {
 unlessMissing(
   process.platform === 'linux' ? undefined : 'only Linux shows the timers of sockets',
 ).test(
-  'servers that vanish without a word are noticed: the kernel asks for signs of life',
+  'servers that vanish silently are detected by keep-alive probes',
   async () => {
     for (const [origin, port, proxy] of [
       [httpOrigin, plain.port ?? 0],
@@ -190,7 +190,7 @@ unlessMissing(
   },
 )
 
-test('what a server holds in silence can be given up; what is younger, or not being read, goes on', async () => {
+test('requests on a silent server can be aborted; younger ones, or those not being read, continue', async () => {
   const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
   const speaker = Bun.listen({
     hostname: '127.0.0.1',
@@ -232,7 +232,7 @@ test('what a server holds in silence can be given up; what is younger, or not be
   speaker.stop(true)
 })
 
-test('a request that meets a connection which its server just closed is sent once more', async () => {
+test('a request that meets a connection just closed by its server is retried once', async () => {
   let opened = 0
   let requests = 0
   const server = Bun.listen({
@@ -241,7 +241,7 @@ test('a request that meets a connection which its server just closed is sent onc
     socket: {
       open: () => void opened++,
       data(socket) {
-        // The second request on any connection is met by its end.
+        // The second request on any connection finds it closed.
         if (++requests === 2) socket.end()
         else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
       },

@@ -10,25 +10,25 @@ import {
 
 export type PoolLimits = {
   readonly connectTimeoutMs: number
-  /** Idle connections to one server. */
+  /** Idle connections per server. */
   readonly idle: number
   readonly idleMs: number
-  /** A server that has begun to answer and then says nothing for this long is given up. */
+  /** A server that stalls for this long within an answer is given up. */
   readonly silentMs: number
-  /** A request that is given up after this long without a sign of life puts its server's idle connections in doubt. */
+  /** A request aborted after this long without any response puts its server's idle connections in doubt. */
   readonly unheardMs?: number
 }
 
 export type PoolOptions = {
   readonly limits: PoolLimits
   readonly clock: () => number
-  /** Certificate authorities for servers with https; the runtime's are used without. */
+  /** Certificate authorities for https servers; by default the runtime's. */
   readonly caPem: string | undefined
-  /** The proxy through which a server is reached, if any. */
+  /** Returns the proxy for a server, if any. */
   readonly chooseProxy?: (url: URL) => string | undefined
 }
 
-/** A sink of a request that the pool sends: it learns which connection that goes over. */
+/** A sink for a request sent by the pool, which is passed the connection used. */
 export type PooledSink = AnswerSink & {
   /** Returns whether the request is still wanted. May be called again, with a new connection. */
   connected(connection: UpstreamConnection): boolean
@@ -36,7 +36,7 @@ export type PooledSink = AnswerSink & {
 
 const tickMs = 100
 const ticksPerTidying = 10
-/** Less silence says nothing about a server that thinks. */
+/** A shorter silence proves nothing about a server that is computing. */
 const defaultUnheardMs = 5_000
 
 export class UpstreamPool {
@@ -56,7 +56,7 @@ export class UpstreamPool {
     return this.#all.size
   }
 
-  /** A free connection to an origin such as `https://10.0.0.7:8095`, at once if one is idle. */
+  /** A free connection to an origin such as `https://10.0.0.7:8095`, synchronously if one is idle. */
   take(origin: string): UpstreamConnection | Promise<UpstreamConnection> {
     const idle = this.#idle.get(origin)
     for (;;) {
@@ -69,7 +69,7 @@ export class UpstreamPool {
   }
 
   /**
-   * Sends a request over a free connection. Where the server has closed it just then, and all of the
+   * Sends a request over a free connection. If the server closes it at that moment, and the whole
    * body is in the message, the request is sent once more over a new one.
    */
   send(origin: string, message: UpstreamMessage, sink: PooledSink, deadlineMs: number): void {
@@ -95,7 +95,7 @@ export class UpstreamPool {
     else over(taken)
   }
 
-  /** A new connection; rejects when there is none in time. */
+  /** A new connection; rejects if it cannot be established in time. */
   async connect(origin: string): Promise<UpstreamConnection> {
     const url = new URL(origin)
     const proxy = this.#options.chooseProxy?.(url)
@@ -133,8 +133,8 @@ export class UpstreamPool {
   }
 
   /**
-   * Connections can die without a word, and then all that rested meanwhile are dead alike: without
-   * this, each would cost another request its whole patience.
+   * Connections can die silently, and then all that were idle meanwhile are dead, too: without this
+   * check, each would cost another request its whole timeout.
    */
   unheard({ origin, takenTick }: UpstreamConnection): void {
     const { unheardMs = defaultUnheardMs } = this.#options.limits
@@ -145,7 +145,7 @@ export class UpstreamPool {
     for (const connection of idle) if (!isHeard(connection)) connection.abandon()
   }
 
-  /** Fails what a server holds and has said nothing about for so long; tells how many requests that were. */
+  /** Fails the requests on which a server has been silent for this long; returns how many. */
   giveUp(origin: string, silentMs: number): number {
     let count = 0
     for (const connection of this.#all) {

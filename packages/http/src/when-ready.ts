@@ -1,4 +1,4 @@
-/** Goes on at once with what is there, and later with what is not: most requests need no promise. */
+/** Continues immediately with a value, or later with a promise: most requests need no promise. */
 export function whenReady<T>(
   value: T | Promise<T>,
   next: (value: T) => void,

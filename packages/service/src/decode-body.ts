@@ -1,7 +1,10 @@
-/** Undoes the content-encoding of a request's body, within a limit: a small body may stand for a huge one. */
+/**
+ * Decodes the content-encoding of a request body, within a limit: a small body may expand to a huge
+ * one.
+ */
 import { ServiceError } from './service-error.ts'
 
-/** The body as it was before it was encoded; itself, at once, where it was not. */
+/** The decoded body; returned synchronously and unchanged if it was not encoded. */
 export function decodeBody<Body extends Uint8Array>(
   body: Body,
   encoding: string | null | undefined,
@@ -24,7 +27,7 @@ async function gunzipWithin(
   body: Uint8Array,
   limitBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const { gunzip } = await import('node:zlib') // seldom needed, slow to load
+  const { gunzip } = await import('node:zlib') // rarely needed, slow to load
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
   gunzip(body, { maxOutputLength: limitBytes }, (error, decoded) => {
     if (error === null) resolve(decoded as Uint8Array<ArrayBuffer>)

@@ -1,4 +1,4 @@
-/** Prints a table of flags: for `--help`, and as the Markdown tables of the documentation. */
+/** Formats a flag table for `--help` and as the Markdown tables of the documentation. */
 import { envName, type Flag, type FlagTable, type Program } from './program.ts'
 
 /** The text of `--help`. */
@@ -27,10 +27,10 @@ function formatCommands({ commands = {} }: Program<FlagTable>): string[] {
   const listed = Object.entries(commands)
   if (listed.length === 0) return []
   const lines = listed.flatMap(([name, help]) => [`  ${name}`, `      ${help}`])
-  return ['Commands, in place of running; each has --help:', ...lines, '']
+  return ['Commands; each has --help:', ...lines, '']
 }
 
-/** One Markdown table of the flags of a group (or of all), as the documentation shows it. */
+/** One Markdown table with the flags of a group (or all), as shown in the documentation. */
 export function formatFlagTable(program: Program<FlagTable>, group?: string): string {
   const rows = ['| Flag | Type | Default | Environment | Meaning |', '|---|---|---|---|---|']
   for (const [name, flag] of Object.entries(program.flags)) {

@@ -40,7 +40,7 @@ test('without arguments every flag has its default', () => {
   expect(values.apiKey).toBeUndefined()
 })
 
-test('values follow a flag as the next word or after an equals sign', () => {
+test('values follow a flag as the next argument or after an equals sign', () => {
   expect(parse(['--port', '1', '--hours=0', '-l', 'debug'])).toMatchObject({
     port: '1',
     hours: 0,
@@ -48,21 +48,21 @@ test('values follow a flag as the next word or after an equals sign', () => {
   })
 })
 
-test('a boolean flag stands alone or takes true and false in both spellings', () => {
+test('a boolean flag works alone or with true or false in either spelling', () => {
   expect(parse(['--verbose']).verbose).toBe(true)
   expect(parse(['--verbose=false']).verbose).toBe(false)
   expect(parse(['--vendorOCSPAllowUnknown', 'false']).vendorOCSPAllowUnknown).toBe(false)
   expect(parse(['--verbose', '--port', '2'])).toMatchObject({ verbose: true, port: '2' })
 })
 
-test('an alias sets the flag, and an alias that contradicts the flag stops the start', () => {
+test('an alias sets the flag, and an alias that contradicts the flag is refused', () => {
   expect(parse(['--nvidiaOCSPAllowUnknown=false']).vendorOCSPAllowUnknown).toBe(false)
   expect(() => parse(['--nvidiaOCSPAllowUnknown=false', '--vendorOCSPAllowUnknown=true'])).toThrow(
     'are the same flag but differ',
   )
 })
 
-test('the environment sets a flag and the command line wins over it', () => {
+test('the environment sets a flag, and the command line overrides it', () => {
   expect(parse([], { DEMO_HOURS: '7' }).hours).toBe(7)
   expect(parse(['--hours', '8'], { DEMO_HOURS: '7' }).hours).toBe(8)
   expect(envName('P_', 'vendorOCSPAllowUnknown')).toBe('P_VENDOR_OCSP_ALLOW_UNKNOWN')
@@ -70,7 +70,7 @@ test('the environment sets a flag and the command line wins over it', () => {
   expect(envName('P_', 'tlsCertPath')).toBe('P_TLS_CERT_PATH')
 })
 
-test('unknown flags, stray words, missing values and bad values are refused by name', () => {
+test('unknown flags, stray arguments, missing values and bad values are refused by name', () => {
   expect(() => parse(['--nope'])).toThrow('unknown flag --nope')
   expect(() => parse(['stray'])).toThrow('unexpected argument')
   expect(() => parse(['--port'])).toThrow('--port needs a value')
@@ -80,7 +80,7 @@ test('unknown flags, stray words, missing values and bad values are refused by n
   expect(() => parse(['--verbose=perhaps'])).toThrow('expected true or false')
 })
 
-test('a stray word is not repeated in the message, since it may be a secret', () => {
+test('a stray argument is not repeated in the message, since it may be a secret', () => {
   expect(() => parse(['hunter2'])).not.toThrow('hunter2')
 })
 
@@ -94,7 +94,7 @@ test('a secret is a literal or the content of a file without its last newline, a
   expect(printed).toBe('[secret] ["[secret]"] [secret]')
 })
 
-test('a secret file that is missing or empty stops the start', () => {
+test('a missing or empty secret file is refused', () => {
   const path = join(mkdtempSync(join(tmpdir(), 'flags-')), 'key')
   expect(() => parse(['--apiKey', `@${path}`])).toThrow('cannot be read')
   writeFileSync(path, '\n')
@@ -102,7 +102,7 @@ test('a secret file that is missing or empty stops the start', () => {
   expect(() => parse(['--apiKey', `@${path}`])).toThrow('is empty')
 })
 
-test('help and version are asked for in their usual spellings', () => {
+test('help and version have their usual spellings', () => {
   const asked = (...args: string[]) => parseFlags(program, { args, env: {} })
   const help = { kind: 'text', text: formatHelp(program) } as const
   expect(asked('--port', '1', '-h')).toEqual(help)
@@ -117,7 +117,7 @@ test('help lists every flag with its aliases, default and variable', () => {
   }
 })
 
-test('help lists commands where a program has them', () => {
+test("help lists a program's commands", () => {
   expect(formatHelp(program)).not.toContain('Commands')
   const commands = { 'keys create': 'make a key' }
   expect(formatHelp({ ...program, commands })).toContain('\n  keys create\n      make a key\n')

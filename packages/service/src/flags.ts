@@ -1,4 +1,4 @@
-/** Reads a program's flags: from the command line, the environment and `@file`s, typed by their table. */
+/** Parses a program's flags from the command line, the environment and `@file`s, typed by their table. */
 
 import { parseArgs } from 'node:util'
 import { formatHelp } from './flag-help.ts'
@@ -12,14 +12,14 @@ export type ParsedFlags<Table extends FlagTable> =
   | {
       readonly kind: 'values'
       readonly values: FlagValues<Table>
-      /** Names that were set by the user, not by default. */
+      /** Names set by the user, not by default. */
       readonly given: ReadonlySet<keyof Table & string>
     }
 
-/** Help or version was asked for: to be printed, and that is all. */
+/** Help or version was requested: print the text and exit. */
 export type AskedText = { readonly kind: 'text'; readonly text: string }
 
-/** What a program makes of its flags. */
+/** The outcome of parsing a program's settings. */
 export type ParsedSettings<Settings> =
   | AskedText
   | { readonly kind: 'settings'; readonly settings: Settings }
@@ -29,7 +29,7 @@ export type FlagSources = {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Reads a program's flags; the command line beats the environment, which beats the default. */
+/** Parses a program's flags; the command line overrides the environment, which overrides the default. */
 export function parseFlags<const Table extends FlagTable>(
   program: Program<Table>,
   sources: FlagSources,
@@ -72,7 +72,7 @@ function readVariables(program: Program<FlagTable>, env: FlagSources['env']): Ar
 function note(texts: ArgTexts, name: string, entry: { text: string; as: string }): void {
   const earlier = texts.get(name)
   if (earlier !== undefined && earlier.as !== entry.as && earlier.text !== entry.text) {
-    throw invalid(`${earlier.as} and ${entry.as} are the same flag but differ; give one of them`)
+    throw invalid(`${earlier.as} and ${entry.as} are the same flag but differ; set only one of them`)
   }
   texts.set(name, entry)
 }
@@ -83,7 +83,7 @@ function readArgs(
 ): AskedText | { kind: 'texts'; texts: ArgTexts } {
   const texts: ArgTexts = new Map()
   const { names, options } = spellings(program.flags)
-  // Not strict: what is wrong is told in our own words below.
+  // Not strict: we report mistakes in our own words below.
   const { tokens } = parseArgs({
     args: [...args],
     options,
@@ -106,7 +106,7 @@ function readArgs(
     if (name === undefined) throw unknownFlag(program, token.rawName)
     let text = token.value?.replace(/^=(?=.)/, token.rawName.startsWith('--') ? '=' : '')
     if (text === undefined && program.flags[name]?.type === 'boolean') {
-      // `--flag` alone means true; a literal value may also follow as its own word.
+      // `--flag` alone means true; a literal value may also follow as a separate argument.
       const next = tokens[at + 1]
       const word = next?.kind === 'positional' ? next.value : undefined
       text = word === 'true' || word === 'false' ? word : 'true'
@@ -120,7 +120,7 @@ function readArgs(
 
 type Option = { type: 'boolean' | 'string'; short?: string }
 
-/** Every spelling of a flag, for the parser and back. */
+/** Every spelling of a flag, for the parser and for looking flags up. */
 function spellings(flags: FlagTable) {
   const names = new Map<string, string>()
   const options: Record<string, Option> = {

@@ -1,4 +1,4 @@
-/** What makes a program a service: flags, log, metrics, listener, outbound connections, shutdown. */
+/** Building blocks of a service: flags, log, metrics, listener, outbound connections, shutdown. */
 
 export { decodeBody } from './decode-body.ts'
 export { formatFlagTable, formatHelp } from './flag-help.ts'

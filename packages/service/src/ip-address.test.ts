@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { ipBytes, ipVersion, isInNetwork } from './ip-address.ts'
 
 const ipv4 = fc.ipV4()
-// Of addresses with an IPv4 tail the URL parser takes the usual forms only; a rare one counts as no address.
+// The URL parser accepts only the usual forms of addresses with an IPv4 tail; rare ones are refused.
 const ipv6 = fc.ipV6().filter((text) => !text.includes('.'))
 
-test('addresses are told from names as the runtime does', () => {
+test('addresses are distinguished from names as the runtime does', () => {
   for (const text of [
     '1.2.3.4',
     '::1',
@@ -27,7 +27,7 @@ test('addresses are told from names as the runtime does', () => {
     'a::b::c',
     '::1%eth0',
   ]) {
-    // A zone is part of a local name, not of an address that a header may carry.
+    // A zone is part of a local name, not of an address in a header.
     expect([text, ipVersion(text)]).toEqual([
       text,
       text.includes('%') ? 0 : (isIP(text) as 0 | 4 | 6),
@@ -37,7 +37,7 @@ test('addresses are told from names as the runtime does', () => {
   fc.assert(fc.property(ipv6, (text) => ipVersion(text) === 6))
 })
 
-test('networks contain what the runtime says they contain', () => {
+test('networks contain the same addresses as in the runtime', () => {
   const check = (family: 'ipv4' | 'ipv6', base: string, bits: number, address: string) => {
     const list = new BlockList()
     list.addSubnet(base, bits, family)
@@ -49,7 +49,7 @@ test('networks contain what the runtime says they contain', () => {
   )
 })
 
-test('a network that cannot be read has no address in it', () => {
+test('a malformed network contains no address', () => {
   for (const network of [
     '10.0.0.0/33',
     '10.0.0.0/',

@@ -1,4 +1,4 @@
-/** IP addresses as text and as numbers; the runtime's own module for this takes ten milliseconds to load. */
+/** IP addresses as text and as numbers; the runtime's own module takes ten milliseconds to load. */
 
 /** 4 or 6 for a literal address (RFC 3986, 3.2.2, without brackets), 0 for anything else. */
 export function ipVersion(text: string): 0 | 4 | 6 {
@@ -8,7 +8,7 @@ export function ipVersion(text: string): 0 | 4 | 6 {
     : 0
 }
 
-/** Whether an address is in a network such as `10.0.0.0/8`; an unreadable network has no address in it. */
+/** Whether an address is in a network such as `10.0.0.0/8`; a malformed network contains no address. */
 export function isInNetwork(network: string, address: string): boolean {
   const [base = '', prefix = ''] = network.split('/')
   const version = ipVersion(base)
@@ -19,7 +19,7 @@ export function isInNetwork(network: string, address: string): boolean {
   return toNumber(base) >> shift === toNumber(address) >> shift
 }
 
-/** The bytes of an address, 4 or 16 of them, in network order. */
+/** The 4 or 16 bytes of an address, in network order. */
 export function ipBytes(address: string): Uint8Array {
   const hex = toNumber(address).toString(16)
   return Buffer.from(hex.padStart(ipVersion(address) === 4 ? 8 : 32, '0'), 'hex')
@@ -29,7 +29,7 @@ function toNumber(address: string): bigint {
   if (ipVersion(address) === 4) {
     return address.split('.').reduce((sum, part) => (sum << 8n) | BigInt(part), 0n)
   }
-  // The URL parser writes every form, also with an IPv4 tail, as hex groups.
+  // The URL parser formats every form, even with an IPv4 tail, as hex groups.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [head = '', tail] = canonical.split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))

@@ -7,7 +7,7 @@ import { ServiceError } from './service-error.ts'
 
 const hostname = '127.0.0.1'
 
-test('a busy port is one sentence with the remedy', async () => {
+test('a busy port is reported in one sentence with the remedy', async () => {
   const handler = () => new Response('ok')
   const first = listen({ hostname, port: 0, handler })
   try {
@@ -47,7 +47,7 @@ test('stop lets a running request end and refuses new connections', async () => 
   expect(await stopping).toEqual({ cut: 0 })
 })
 
-test('stop cuts what does not end in time and says how many', async () => {
+test('stop aborts requests that do not end in time and returns how many', async () => {
   const entered = Promise.withResolvers<void>()
   const server = listen({
     hostname,
@@ -63,7 +63,7 @@ test('stop cuts what does not end in time and says how many', async () => {
   expect(await answer).toBeInstanceOf(Error)
 })
 
-test('requests over the limit of simultaneous ones are told to come back', async () => {
+test('requests above the concurrency limit are asked to retry', async () => {
   const { promise: release, resolve } = Promise.withResolvers<void>()
   const server = listen({
     hostname,
@@ -84,7 +84,7 @@ test('requests over the limit of simultaneous ones are told to come back', async
   await server.stop()
 })
 
-test('an error a handler lets through is told to the owner and shows the client nothing', async () => {
+test('an uncaught handler error is reported to the owner and reveals nothing to the client', async () => {
   const seen: unknown[] = []
   const server = listen({
     hostname,

@@ -1,13 +1,13 @@
-/** Listens for HTTP(S) over Bun.serve: limits, a clear word about a busy port, a stop that drains. */
+/** Listens for HTTP(S) over Bun.serve, with limits, clear errors for busy ports and graceful shutdown. */
 import { explainListenError, type Tls } from '@privatemode/http'
 import type { Server } from 'bun'
 
 export type ListenLimits = {
-  /** Largest body the runtime takes in at all; handlers may refuse earlier and in their dialect (`readBody`). */
+  /** Largest body the runtime accepts; handlers may refuse earlier and in their dialect (`readBody`). */
   readonly bodyBytes: number
-  /** A connection without traffic is closed after this; at most 255. */
+  /** An idle connection is closed after this time; at most 255. */
   readonly idleSeconds: number
-  /** Requests answered at once; more get `overloaded`. */
+  /** Concurrent requests; more get `overloaded`. */
   readonly requests: number
 }
 
@@ -18,9 +18,9 @@ export const defaultListenLimits: ListenLimits = {
 }
 
 export type Peer = {
-  /** Address of the other end, or `undefined` when it is gone already. */
+  /** Address of the peer, or `undefined` if it has already disconnected. */
   address(): string | undefined
-  /** Changes the idle time of this one request; 0 lets it be silent for ever. */
+  /** Changes the idle timeout of this one request; 0 disables it. */
   idle(seconds: number): void
 }
 
@@ -28,24 +28,24 @@ export type Handler = (request: Request, peer: Peer) => Response | Promise<Respo
 
 export type ListenOptions = {
   readonly hostname: string
-  /** 0 takes a free port; read it from the listener. */
+  /** 0 picks a free port; read it from the listener. */
   readonly port: number
   readonly tls?: Tls | undefined
   readonly handler: Handler
   readonly limits?: Partial<ListenLimits>
-  /** Answers a request above the limit of simultaneous ones. */
+  /** Answers requests above the concurrency limit. */
   readonly overloaded?: (request: Request) => Response
-  /** Told of an error a handler let through; the client sees a bare 500. */
+  /** Receives errors that a handler did not catch; the client sees a bare 500. */
   readonly onError?: (error: unknown) => void
 }
 
 export type Listener = {
   readonly hostname: string
   readonly port: number
-  /** `http://127.0.0.1:8080`, without a slash at the end. */
+  /** `http://127.0.0.1:8080`, without a trailing slash. */
   readonly url: string
   pendingRequests(): number
-  /** Stops accepting, lets running requests end, and cuts what is left after `graceMs`. */
+  /** Stops accepting, lets running requests end, and closes the rest after `graceMs`. */
   stop(options?: { readonly graceMs?: number }): Promise<{ readonly cut: number }>
 }
 
@@ -68,7 +68,7 @@ function serve(options: ListenOptions, limits: ListenLimits): Server<undefined> 
     return Bun.serve({
       hostname: options.hostname,
       port: options.port,
-      // Chunked bodies are cut by the runtime here; `readBody` refuses sooner and says why.
+      // The runtime cuts off chunked bodies here; `readBody` refuses sooner and explains why.
       maxRequestBodySize: limits.bodyBytes + 1024 * 1024,
       idleTimeout: limits.idleSeconds,
       development: false,

@@ -11,7 +11,7 @@ export type LocalAuthority = {
   issue(names: readonly string[], subject?: string): Tls
 }
 
-/** Makes an authority with a fresh P-256 key that stays in memory. */
+/** Creates an authority with a fresh P-256 key that stays in memory. */
 export function createLocalAuthority(name: string, validity: Validity): LocalAuthority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const issuer = { name, key: keys.privateKey }
@@ -59,7 +59,7 @@ type CertificateParts = {
 function formatCertificate(parts: CertificateParts): string {
   const algorithm = sequence(objectId('1.2.840.10045.4.3.2')) // ecdsa-with-SHA256
   const serial = randomBytes(16)
-  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40 // positive, and of one length
+  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40 // positive, and of constant length
   const toSign = sequence(
     element(0xa0, element(0x02, Buffer.from([2]))), // version 3
     element(0x02, serial),
@@ -93,7 +93,7 @@ function distinguishedName(commonName: string): Buffer {
 
 function generalizedTime(at: Date): Buffer {
   const digits = at.toISOString().replace(/[-:T]|\.\d+/g, '')
-  // RFC 5280, 4.1.2.5: UTCTime up to 2049, with two digits of the year.
+  // UTCTime, with two-digit years, is used up to 2049 (RFC 5280, 4.1.2.5).
   return at.getUTCFullYear() < 2050
     ? element(0x17, Buffer.from(digits.slice(2)))
     : element(0x18, Buffer.from(digits))

@@ -1,6 +1,6 @@
-/** What a log line may say: its fields and its levels. */
+/** The fields and levels of log lines. */
 
-/** Every field a log line may have. The logger drops others at run time, too. */
+/** Every allowed log field. The logger drops others at run time, too. */
 export const logFields = [
   'requestId',
   'sealedRequestId',

@@ -1,4 +1,4 @@
-/** The flags of the log, the same for every service. */
+/** The logging flags, shared by all services. */
 import type { FlagTable } from './program.ts'
 
 export const logFlags = {
@@ -6,13 +6,13 @@ export const logFlags = {
     type: 'string',
     default: 'text',
     choices: ['text', 'json'],
-    help: 'format of the log',
+    help: 'log format',
     group: 'Watching',
   },
   logLevel: {
     type: 'string',
     default: 'info',
-    help: 'lowest level that is logged',
+    help: 'minimum level to log',
     group: 'Watching',
   },
 } as const satisfies FlagTable

@@ -1,4 +1,4 @@
-/** Formats one log line; drops every field that is not on the list. */
+/** Formats one log line; drops every field that is not allowed. */
 import {
   type LogField,
   type LogFieldValues,
@@ -47,7 +47,7 @@ function quoted(text: string): string {
   return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text)
 }
 
-/** The value of a field that is on the list, of a kind that cannot hold anything else; else nothing. */
+/** The value of an allowed field if its type is harmless; otherwise undefined. */
 function listedValue(fields: LogFieldValues, name: string): LogValue | undefined {
   if (!listed.has(name)) return undefined
   const value: unknown = fields[name as LogField]
@@ -64,8 +64,8 @@ function listedValue(fields: LogFieldValues, name: string): LogValue | undefined
 /**
  * The `code` and `detail` of an error, for the log.
  *
- * Only errors with a code of ours or of the system have their message shown: the message of a `SyntaxError` or
- * `TypeError` can quote what was being parsed.
+ * Messages are shown only for errors with a code of ours or of the system: the message of a
+ * `SyntaxError` or `TypeError` can quote its input.
  */
 export function describeError(error: unknown): { code: string; detail?: string } {
   if (!(error instanceof Error)) return { code: 'unknown' }

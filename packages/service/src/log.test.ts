@@ -43,13 +43,13 @@ test('a field that is not on the list is dropped at run time, in both formats', 
   }
 })
 
-test('a value that is no string, number or boolean is dropped', () => {
+test('a value that is not a string, number or boolean is dropped', () => {
   const { log, text } = collect('text')
   log.error('request failed', { detail: { body: 'attack' } as unknown as string })
   expect(text()).not.toContain('attack')
 })
 
-test('a value cannot forge a line or go on without end', () => {
+test('a value cannot forge a line or grow without bound', () => {
   const { log, text } = collect('text')
   log.error('x happened', { detail: `a\nlevel=INFO ${'y'.repeat(9000)}` })
   expect(text().split('\n')).toHaveLength(2)
@@ -78,7 +78,7 @@ test('a level is a name in any case or a number', () => {
   ])
 })
 
-test('the message of an error is shown only when it has a code, never a parser quoting its input', () => {
+test("an error's message is shown only if it has a code, so parsers cannot quote their input", () => {
   expect(describeError(new ServiceError('timeout', 'late'))).toEqual({
     code: 'timeout',
     detail: 'late',
@@ -90,7 +90,7 @@ test('the message of an error is shown only when it has a code, never a parser q
   expect(describeError('thrown text')).toEqual({ code: 'unknown' })
 })
 
-test('an event put together at run time does not compile', () => {
+test('an event assembled at run time does not compile', () => {
   const { log } = collect('text')
   const dynamic: string = 'made up'
   // @ts-expect-error the event must be a literal

@@ -1,30 +1,33 @@
-/** The log: constant event texts and listed fields only, as text or JSON lines; never content, keys or salts. */
+/**
+ * The log: constant event texts and allowed fields only, as text or JSON lines; no content, keys or
+ * salts.
+ */
 import { writeSync } from 'node:fs'
 import { type LogFieldValues, type LogLevel, logLevels } from './log-fields.ts'
 import { formatJsonLine, formatTextLine } from './log-line.ts'
 
 export type LogFormat = 'text' | 'json'
 
-/** The event must be a literal: a text put together at run time has type `string` and is refused. */
+/** The event must be a literal: text assembled at run time has type `string` and is refused. */
 type Write = <const Event extends string>(
   event: string extends Event ? never : Event,
   fields?: LogFieldValues,
 ) => void
 
 export type Log = Readonly<Record<LogLevel, Write>> & {
-  /** Writes out what is still buffered; call it before the process ends. */
+  /** Writes buffered lines; call it before the process ends. */
   flush(): void
 }
 
 export type LogOptions = {
   readonly format: LogFormat
-  /** Lowest number that is written: debug -4, info 0, warn 4, error 8. */
+  /** Minimum level number to write: debug -4, info 0, warn 4, error 8. */
   readonly level: number
-  /** Takes whole lines; the default writes them to `descriptor`. */
+  /** Receives whole lines; by default they are written to `descriptor`. */
   readonly write?: (lines: string) => void
-  /** Standard error unless told. */
+  /** Standard error by default. */
   readonly descriptor?: number | undefined
-  /** Other processes write to standard error, too: no line may be cut by one of theirs. */
+  /** Other processes also write to standard error: their lines must not split ours. */
   readonly sharedOutput?: boolean
   readonly now?: () => Date
 }
@@ -39,11 +42,14 @@ export function parseLogLevel(text: string): number | undefined {
 const flushBytes = 16 * 1024
 const flushDelayMs = 25
 const heldLimit = 1024 * 1024
-/** What a pipe takes as one piece (PIPE_BUF of pipe(7)). */
+/** The size up to which a write to a pipe is atomic (PIPE_BUF of pipe(7)). */
 const undividedBytes = 4096
 const newline = 0x0a
 
-/** Makes a log; lines are gathered for a few milliseconds, errors and warnings go out at once. */
+/**
+ * Creates a log; lines are buffered for a few milliseconds, warnings and errors are written
+ * immediately.
+ */
 export function createLog(options: LogOptions): Log {
   const formatLine = options.format === 'json' ? formatJsonLine : formatTextLine
   const now = options.now ?? (() => new Date())
@@ -79,7 +85,7 @@ export function createLog(options: LogOptions): Log {
   }
 }
 
-/** Writes without ever waiting: a reader that stalls costs lines, not requests. */
+/** Writes without ever blocking: a stalled reader costs lines, not requests. */
 function writerTo(descriptor: number, shared: boolean): (lines: string) => void {
   let waiting = Buffer.alloc(0)
   return (lines) => {
@@ -97,7 +103,7 @@ function writerTo(descriptor: number, shared: boolean): (lines: string) => void 
   }
 }
 
-/** Where the last line ends that begins and ends within `limit`; the end of the first where it is longer. */
+/** The end of the last line that fits within `limit`; the end of the first line if that is longer. */
 export function endOfLines(bytes: Buffer, limit: number): number {
   if (bytes.length <= limit) return bytes.length
   const last = bytes.lastIndexOf(newline, limit - 1)

@@ -45,7 +45,7 @@ test('a label value is escaped', () => {
   expect(metrics.format()).toContain('c{model="a\\"b\\\\c\\nd"} 1')
 })
 
-test('series beyond the limit are counted together, so that clients cannot grow the registry', () => {
+test('series above the limit are merged into one, so that clients cannot grow the registry', () => {
   const metrics = createMetrics()
   const counter = metrics.counter('c', 'C.')
   for (let index = 0; index < 2000; index++) counter.add(1, { model: `m${index}` })

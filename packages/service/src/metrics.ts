@@ -6,7 +6,7 @@ export type HistogramCell = { observe(value: number): void }
 
 export type Counter = {
   add(amount?: number, labels?: Labels): void
-  /** One series, found once: for what is counted with every request. */
+  /** One series, looked up once: for counters updated with every request. */
   of(labels: Labels): CounterCell
 }
 export type Gauge = {
@@ -21,9 +21,9 @@ export type Histogram = {
 export type Metrics = {
   counter(name: string, help: string): Counter
   gauge(name: string, help: string): Gauge
-  /** A gauge that is read when the metrics are. */
+  /** A gauge that is read on every scrape. */
   gaugeOf(name: string, help: string, read: () => number): void
-  /** A gauge of several series, all of which are read when the metrics are. */
+  /** A gauge with several series, all read on every scrape. */
   gaugesOf(name: string, help: string, read: () => readonly (readonly [Labels, number])[]): void
   histogram(name: string, help: string, buckets: readonly number[]): Histogram
   /** All metrics, content type `metricsContentType`. */
@@ -37,7 +37,7 @@ export const durationBuckets = [
   0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
 ] as const
 
-// A label that came from a client must not grow the registry without end.
+// A label chosen by clients must not grow the registry without bound.
 const seriesLimit = 500
 
 type Family = {
@@ -104,7 +104,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** The series of one metric, by their labels as text. */
+/** The series of one metric, keyed by their formatted labels. */
 class Series<Cell> {
   readonly #cells = new Map<string, Cell>()
   readonly #create: () => Cell

@@ -1,13 +1,14 @@
-/** Finds out who signed a certificate that did not verify, so that the error can name the appliance. */
+/** Finds the issuer of a certificate that failed to verify, so that the error can name the appliance. */
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
 const limitMs = 2000
 
 /**
- * ` ("Issuer name")`, or nothing when it cannot be learned in two seconds.
+ * Returns ` ("Issuer name")`, or an empty string if it cannot be determined in two seconds.
  *
- * The connection made here is not trusted and carries no request: it is opened, looked at and closed.
+ * The connection made here is not trusted and carries no request: it is opened, inspected and
+ * closed.
  */
 export async function nameUnknownAuthority(url: URL, proxy: string | undefined): Promise<string> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -48,7 +49,7 @@ function readIssuer(
   session.once('secureConnect', () => {
     const issuer = session.getPeerCertificate().issuer as Record<string, unknown> | undefined
     const name = issuer?.CN ?? issuer?.O
-    // The name is the appliance's own word: shown, bounded and never acted on.
+    // The appliance chooses this name: it is displayed, bounded and never acted on.
     found.resolve(
       typeof name === 'string' ? name.replace(/[^\x20-\x7e]/g, '?').slice(0, 80) : undefined,
     )

@@ -43,7 +43,7 @@ function nativeAeadKey(raw: Bytes) {
       try {
         decipher.final()
       } catch {
-        return undefined // the only thing final can find in GCM is that the tag does not fit
+        return undefined // in GCM, final only fails if the tag does not match
       }
       return plaintext
     },

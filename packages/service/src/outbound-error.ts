@@ -1,4 +1,4 @@
-/** Turns a failed outbound request into one sentence with a code and, where there is one, the remedy. */
+/** Explains a failed outbound request in one sentence, with a code and the remedy, if there is one. */
 import { chooseProxy } from './proxy-choice.ts'
 import { ServiceError } from './service-error.ts'
 
@@ -12,7 +12,7 @@ const unknownAuthority: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
 ])
 
-/** Explains an error of `fetch` or of reading its body; errors of ours pass as they are. */
+/** Explains an error of `fetch` or of reading its body; returns our own errors unchanged. */
 export async function explainOutboundError(
   error: unknown,
   url: URL,
@@ -23,18 +23,18 @@ export async function explainOutboundError(
   const proxy = chooseProxy(url, env)
   const via = proxy === undefined ? '' : ` through the proxy ${new URL(proxy).host}`
   if (typeof code === 'string' && unknownAuthority.has(code)) {
-    // Loaded when it is needed: a program that starts need not wait for it.
+    // Loaded on demand, to keep startup fast.
     const { nameUnknownAuthority } = await import('./name-authority.ts')
     const authority = await nameUnknownAuthority(url, proxy)
     return explained(
       'unknown_authority',
       `the certificate of ${url.host} is signed by an unknown authority${authority}; behind a TLS inspection ` +
-        'appliance, set SSL_CERT_FILE to a PEM bundle that has its CA',
+        'appliance, set SSL_CERT_FILE to a PEM bundle that contains its CA',
     )
   }
   if (name === 'TimeoutError')
     return explained('timeout', `${url.host} did not answer in time${via}`)
-  if (name === 'AbortError') return explained('aborted', `the request to ${url.host} was given up`)
+  if (name === 'AbortError') return explained('aborted', `the request to ${url.host} was aborted`)
   switch (code) {
     case 'ENOTFOUND':
       return explained('host_unknown', `the name ${url.hostname} cannot be resolved${via}`)

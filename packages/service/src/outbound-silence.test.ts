@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { thrown } from '../../../test/rejection.ts'
 import { createOutbound } from './outbound.ts'
 
-test('after one call that waited in vain, no other is made on a connection that rested meanwhile', async () => {
+test('after one call timed out, idle connections from before are not reused', async () => {
   const sockets: Socket[] = []
   const silent = new Set<Socket>()
   let waiting: Socket[] = []
@@ -12,7 +12,7 @@ test('after one call that waited in vain, no other is made on a connection that 
     socket.on('error', () => {})
     socket.on('data', () => {
       if (silent.has(socket)) return
-      // The first two are answered when both have asked, so that each has a connection of its own.
+      // The first two are answered once both have arrived, so that each has its own connection.
       waiting.push(socket)
       if (silent.size === 0 && waiting.length < 2) return
       for (const each of waiting) each.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')

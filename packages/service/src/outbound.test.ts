@@ -66,7 +66,7 @@ describe('certificates', () => {
     expect((await failure({ SSL_CERT_FILE: bundle }, url)).code).toBe('certificate_refused')
   })
 
-  test('a bundle that is missing or no PEM stops the start', () => {
+  test('a bundle that is missing or not PEM is refused', () => {
     expect(() => createOutbound({ env: { SSL_CERT_FILE: join(folder, 'none') } })).toThrow(
       'mount the CA bundle there',
     )
@@ -80,14 +80,14 @@ describe('certificates', () => {
 describe('a proxy', () => {
   const env = { SSL_CERT_FILE: bundle, https_proxy: proxy.url }
 
-  test('is asked for a tunnel by name, and the request goes through it', async () => {
+  test('gets a CONNECT by host name, and the request goes through the tunnel', async () => {
     const before = proxy.asked.length
     const result = await failure(env, 'https://api.test/', { method: 'POST', body: 'there' })
     expect(result.message).toBe('hello there')
     expect(proxy.asked.slice(before)).toEqual(['api.test:443'])
   })
 
-  test('is left out for the hosts of no_proxy and for loopback', async () => {
+  test('is bypassed for the hosts of no_proxy and for loopback', async () => {
     const before = proxy.asked.length
     await failure({ ...env, no_proxy: 'api.test' }, 'https://api.test/')
     await failure(env, server.url)

@@ -1,4 +1,4 @@
-/** Outbound connections: the CA bundle of SSL_CERT_FILE, https_proxy with CONNECT, no_proxy, and errors that say the remedy. */
+/** Outbound connections: SSL_CERT_FILE, https_proxy with CONNECT, no_proxy, and errors with a remedy. */
 import { type PoolLimits, UpstreamPool } from '@privatemode/http'
 import { explainOutboundError } from './outbound-error.ts'
 import { chooseProxy } from './proxy-choice.ts'
@@ -7,30 +7,30 @@ import { ServiceError } from './service-error.ts'
 
 export type OutboundOptions = {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Authorities for these connections alone, instead of those of SSL_CERT_FILE and of the system. */
+  /** Certificate authorities for these connections only, instead of SSL_CERT_FILE's and the system's. */
   readonly ca?: CaBundle | undefined
-  /** A connection on which nothing moves for this long fails; 0 waits for ever. */
+  /** A connection without traffic for this long fails; 0 disables the timeout. */
   readonly idleTimeoutMs?: number
   /** Idle connections kept for reuse. */
   readonly idleSockets?: number
 }
 
-/** A file of PEM certificates, and the setting that named it. */
+/** A file of PEM certificates, and the setting that names it. */
 export type CaBundle = { readonly path: string; readonly setting: string }
 
 export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 export type Outbound = {
-  /** `fetch` that follows no redirect: where a request goes is ours to decide, not the answer's. */
+  /** `fetch` that follows no redirects: we decide where a request goes, not the answer. */
   readonly fetch: OutboundFetch
-  /** Plain sockets to servers, under the same rules: for the hot path of a program. */
+  /** Plain sockets to servers, under the same rules, for hot paths. */
   openPool(limits: PoolLimits): UpstreamPool
   close(): void
 }
 
 const rememberedOrigins = 64
 
-/** Makes the one way out of a program; throws when the environment asks for what cannot be done. */
+/** Creates a program's only way to connect out; throws if the environment asks for the impossible. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const path = options.env.SSL_CERT_FILE
   const ca = readCaBundle(options.ca ?? (path ? { path, setting: 'SSL_CERT_FILE' } : undefined))
@@ -64,8 +64,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
       try {
         return await session.fetch(target, { redirect: 'manual', timeout, ...init })
       } catch (error) {
-        // Connections can die without a word, and then all that rest are dead alike: without this,
-        // each would cost another call its whole patience. Those in use are not touched.
+        // Connections can die silently, and then all idle ones are dead, too: without this, each would cost
+        // another call its whole timeout. Connections in use are not affected.
         if (error instanceof Error && error.name === 'TimeoutError') session.close()
         throw await explainOutboundError(error, new URL(target), options.env)
       }
@@ -84,7 +84,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-/** Everything up to the path; a URL need not be parsed for that. */
+/** Everything before the path; this does not need a URL parser. */
 function originOf(url: string): string {
   const end = url.indexOf('/', url.indexOf('://') + 3)
   return end < 0 ? url : url.slice(0, end)
@@ -98,7 +98,7 @@ function readCaBundle(bundle: CaBundle | undefined): string | undefined {
   if (!text.includes('-----BEGIN CERTIFICATE-----')) {
     throw new ServiceError(
       'certificate_unusable',
-      `${setting} names ${path}, which has no PEM certificate; give a bundle in PEM form`,
+      `${setting} names ${path}, which has no PEM certificate; provide a bundle in PEM format`,
     )
   }
   return text

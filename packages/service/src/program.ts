@@ -1,4 +1,4 @@
-/** What a program says of itself: its name, its version and one table of flags. */
+/** Describes a program: its name, its version and its flag table. */
 import type { Secret } from './secret.ts'
 
 type Described = {
@@ -17,7 +17,7 @@ export type Flag = Described &
         readonly type: 'string'
         readonly default?: string
         readonly choices?: readonly string[]
-        /** `@path` stands for the content of that file. */
+        /** `@path` means the content of that file. */
         readonly orFile?: true
       }
     | { readonly type: 'boolean'; readonly default?: boolean }
@@ -27,7 +27,7 @@ export type Flag = Described &
         readonly min?: number
         readonly max?: number
       }
-    /** A literal, or `@path` of a file that has it; arrives wrapped. */
+    /** A literal, or `@path` of a file that contains it; wrapped when parsed. */
     | { readonly type: 'secret'; readonly default?: undefined }
   )
 
@@ -43,7 +43,7 @@ type Plain<F extends Flag> = F['type'] extends 'boolean'
         ? Choice
         : string
 
-/** The values a table yields: present where there is a default, else possibly `undefined`. */
+/** The values a table yields: always present if there is a default, otherwise possibly `undefined`. */
 export type FlagValues<Table extends FlagTable> = {
   readonly [Name in keyof Table]: Table[Name] extends {
     readonly default: string | number | boolean
@@ -56,11 +56,11 @@ export type FlagValues<Table extends FlagTable> = {
 
 export type Program<Table extends FlagTable> = {
   readonly name: string
-  /** One sentence for the head of `--help`. */
+  /** One sentence for the top of `--help`. */
   readonly summary: string
   readonly version: string
   readonly envPrefix: string
-  /** What it does instead of running when the first word names it, for `--help`. */
+  /** Commands available instead of running, by their first argument, for `--help`. */
   readonly commands?: Readonly<Record<string, string>>
   readonly flags: Table
 }

@@ -39,7 +39,7 @@ test('no_proxy names hosts, domains, networks and ports', () => {
   expect(direct(' other , api.example:443', 'https://api.example')).toBe(true)
 })
 
-test('a proxy that is no http URL is refused', () => {
+test('a proxy that is not an http URL is refused', () => {
   expect(() => choose('https://api.example', { https_proxy: 'socks5://x:1' })).toThrow(
     'https_proxy is not an http URL',
   )

@@ -1,10 +1,10 @@
-/** Decides whether a URL is reached through the proxy of `https_proxy`, with `no_proxy` as Go and curl read it. */
+/** Decides whether a URL is reached through `https_proxy`, interpreting `no_proxy` as Go and curl do. */
 import { ipVersion, isInNetwork } from './ip-address.ts'
 import { ServiceError } from './service-error.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The proxy's URL, or `undefined` for a direct connection. Loopback is always direct, plain http too. */
+/** The proxy's URL, or `undefined` for a direct connection. Loopback and plain http are always direct. */
 export function chooseProxy(url: URL, env: Env): string | undefined {
   const proxy = env.https_proxy || env.HTTPS_PROXY
   if (!proxy || url.protocol !== 'https:') return undefined
@@ -51,7 +51,7 @@ function splitPort(entry: string): { name: string; onPort: string | undefined } 
   return { name, onPort }
 }
 
-/** Whether a host name or address can only be this machine. */
+/** Whether a host name or address always refers to this machine. */
 export function isLoopback(host: string): boolean {
   const bare = bareHost(host)
   return (

@@ -5,7 +5,8 @@ import { ServiceError } from './service-error.ts'
 /**
  * The whole body as bytes.
  *
- * A declared length over the limit is refused before anything is read; an undeclared one as soon as it is passed.
+ * A declared length over the limit is refused before reading; an undeclared one once it is
+ * exceeded.
  */
 export async function readBody(
   request: Request,

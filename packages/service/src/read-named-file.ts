@@ -1,4 +1,4 @@
-/** Reads a file that a setting names, or says which setting named it and what to do. */
+/** Reads a file named by a setting; the error names the setting and the remedy. */
 import { readFileSync } from 'node:fs'
 import { ServiceError } from './service-error.ts'
 

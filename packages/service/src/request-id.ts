@@ -1,4 +1,4 @@
-/** Request ids: 128 random bits as 32 hex digits, from a pool so that one costs well under a microsecond. */
+/** Request ids: 128 random bits as 32 hex digits, pooled so that one costs well under a microsecond. */
 const idBytes = 16
 const pool = Buffer.alloc(idBytes * 256)
 let used = pool.length
@@ -12,7 +12,7 @@ export function newRequestId(): string {
   return pool.toString('hex', used - idBytes, used)
 }
 
-/** The two headers under which clients of both dialects look for the id. */
+/** The two headers in which clients of both dialects expect the id. */
 export function requestIdHeaders(requestId: string): Record<'x-request-id' | 'request-id', string> {
   return { 'x-request-id': requestId, 'request-id': requestId }
 }

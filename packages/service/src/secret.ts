@@ -1,4 +1,4 @@
-/** A value that must not be printed: it shows as `[secret]` wherever a string is made of it. */
+/** A value that must not be printed: it appears as `[secret]` wherever it is converted to a string. */
 export class Secret {
   readonly #value: string
 
@@ -6,7 +6,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The value itself; call it where the secret is used and nowhere earlier. */
+  /** The value itself; call it only where the secret is used. */
   reveal(): string {
     return this.#value
   }

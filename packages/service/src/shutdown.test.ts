@@ -22,7 +22,7 @@ function begin(stop: () => Promise<void>, limitMs = 10_000, now = () => 0) {
   }
 }
 
-test('a signal stops in order and ends with 0', async () => {
+test('a signal shuts down in order and exits with 0', async () => {
   let stopped = 0
   const program = begin(async () => void stopped++)
   program.send('SIGTERM')
@@ -30,7 +30,7 @@ test('a signal stops in order and ends with 0', async () => {
   expect(stopped).toBe(1)
 })
 
-test('copies of one signal drain once; a second signal a moment later insists', async () => {
+test('copies of one signal drain once; a later second signal exits immediately', async () => {
   let atMs = 5_000
   const program = begin(
     () => new Promise(() => {}),
@@ -47,13 +47,13 @@ test('copies of one signal drain once; a second signal a moment later insists', 
   expect(program.codes).toEqual([1])
 })
 
-test('a closed terminal stops in order, too', async () => {
+test('a closed terminal shuts down in order, too', async () => {
   const program = begin(async () => {})
   program.send('SIGHUP')
   expect(await program.exited).toBe(0)
 })
 
-test('a stop that fails or takes too long ends with 1', async () => {
+test('a shutdown that fails or takes too long exits with 1', async () => {
   const failing = begin(() => Promise.reject(new Error('no')))
   failing.send('SIGTERM')
   expect(await failing.exited).toBe(1)

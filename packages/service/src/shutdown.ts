@@ -1,12 +1,12 @@
-/** Ends a program on SIGTERM, SIGINT or SIGHUP: once, in order, within a time limit. */
+/** Shuts a program down on SIGTERM, SIGINT or SIGHUP: once, in order, within a time limit. */
 import { readFileSync } from 'node:fs'
 
 export type ShutdownSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP'
 
 export type ShutdownOptions = {
-  /** Drains and closes; the process exits with 0 when it is done. */
+  /** Drains and closes; the process exits with 0 afterwards. */
   readonly stop: (signal: ShutdownSignal) => Promise<void>
-  /** The process exits with 1 when `stop` takes longer. */
+  /** The process exits with 1 if `stop` takes longer. */
   readonly limitMs: number
   readonly exit?: (code: number) => void
   readonly on?: (signal: ShutdownSignal, listener: () => void) => void
@@ -14,14 +14,14 @@ export type ShutdownOptions = {
 }
 
 /**
- * Signals this close together are one request to stop.
+ * Signals this close together count as one request to stop.
  *
- * Ctrl-C reaches the whole process group of a terminal, and npm and our launchers each forward their copy of it, so one
- * key press arrives up to three times.
+ * Ctrl-C reaches the terminal's whole process group, and npm and our launchers each forward their
+ * copy, so one key press arrives up to three times.
  */
 export const oneRequestMs = 1_000
 
-/** A second signal after that ends the process at once, so that a person can insist. */
+/** A second signal after that ends the process immediately. */
 export function onShutdown(options: ShutdownOptions): void {
   const exit = options.exit ?? ((code: number) => process.exit(code))
   const on = options.on ?? ((signal, listener) => void process.on(signal, listener))
@@ -44,12 +44,12 @@ export function onShutdown(options: ShutdownOptions): void {
   if (!ignoresHangup()) on('SIGHUP', () => begin('SIGHUP'))
 }
 
-/** Whether `nohup` started this program: a listener of ours would undo what it asked for. */
+/** Whether `nohup` started this program: a SIGHUP listener would override it. */
 function ignoresHangup(): boolean {
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
     return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n
   } catch {
-    return false // only Linux tells
+    return false // only available on Linux
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 const module = join(import.meta.dir, 'start-over.ts')
 
-test('a program that starts over for many requests has more than 256 requests open at once', async () => {
+test('a program restarted for many requests can have more than 256 requests open', async () => {
   let open = 0
   const all = Promise.withResolvers<void>()
   const server = Bun.serve({
@@ -34,7 +34,7 @@ console.log(process.argv.slice(2).join(' '), process.pid)
   await server.stop(true)
 }, 240_000)
 
-test('the variables are set before the program runs, and what the operator set stays', async () => {
+test("the variables are set before the program runs, and the operator's values are kept", async () => {
   const script = join(mkdtempSync(join(tmpdir(), 'start-over-')), 'main.ts')
   writeFileSync(
     script,

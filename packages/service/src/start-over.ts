@@ -1,29 +1,30 @@
-/** Starts a program over with the variables that its runtime reads only at the start. */
+/** Restarts a program with environment variables that its runtime reads only at startup. */
 
 type Variables = Readonly<Record<string, string>>
 
 /**
- * Lets a program have more than 256 outbound requests open at once.
+ * Allows more than 256 concurrent outbound requests.
  *
- * Bun queues every `fetch` above its limit: without this, the 257th open stream would wait for another to end.
+ * Bun queues every `fetch` above its limit: without this, the 257th stream would wait for another
+ * to end.
  */
 export const manyRequests = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' } as const
 
 /**
  * Keeps compiled code for as long as the program runs.
  *
- * The runtime else throws it away at the first full collection after a minute, busy or not, and a program with a
- * hundred streams a second spends two fifths of its time compiling the same functions again: in the proxy 764 of
- * 1862 µs for each stream after a pause of a minute, and nothing once all is compiled and kept. It is 5 MiB, and
- * cannot be more than the program.
+ * Otherwise the runtime discards it at the first full collection after a minute, busy or not, and a
+ * program with a hundred streams a second spends two fifths of its time compiling the same
+ * functions again: in the proxy, 764 of 1862 µs per stream after a pause of a minute, and nothing
+ * once everything is compiled and kept. It takes 5 MiB, and cannot exceed the size of the program.
  */
 export const keptCode = { BUN_JSC_forceCodeBlockLiveness: '1' } as const
 
 /**
- * Starts the program over, as the same process, with these variables set; call it first in `main.ts`.
+ * Restarts the program in the same process with these variables set; call it first in `main.ts`.
  *
- * Bun reads them once, before any of our code runs. What the operator has set stays as it is, and where a process
- * cannot replace itself the program goes on without them.
+ * Bun reads them once, before any of our code runs. Variables set by the operator are kept, and if
+ * a process cannot replace itself, the program continues without them.
  */
 export function startOverWith(variables: Variables): void {
   if (Object.keys(variables).every((name) => process.env[name] !== undefined)) return

@@ -1,4 +1,4 @@
-/** A client's connection without a network: what is done with its socket is written down. */
+/** A client connection without a network that records what is done with its socket. */
 import { BodyMemory } from '../body-memory.ts'
 import { ClientConnection } from '../client-connection.ts'
 import type { HttpExchange } from '../http-exchange.ts'

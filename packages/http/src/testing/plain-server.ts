@@ -1,4 +1,4 @@
-/** An HTTP server for tests: what a handler answers, and a bare status for what is refused. */
+/** An HTTP server for tests: serves a handler, and answers refused messages with a bare status. */
 import type { HttpExchange } from '../http-exchange.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../http-server.ts'
 import { serveRequest } from '../serve-request.ts'

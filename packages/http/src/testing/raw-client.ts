@@ -1,9 +1,9 @@
-/** A client that sends exactly the bytes it is told, for tests of what no proper client sends. */
+/** A client that sends exactly the given bytes, for input that no proper client sends. */
 export type RawClient = {
   send(text: string | Uint8Array): void
   /** Reads until the text so far passes the test, or the connection ends. */
   until(enough: (text: string) => boolean): Promise<string>
-  /** All until the connection ends. */
+  /** Everything until the connection ends. */
   rest(): Promise<string>
   pause(): void
   resume(): void

@@ -1,11 +1,11 @@
-/** Tests of what a machine may lack: where it is missing they are skipped under a name that says why. */
+/** Tests that need something a machine may lack: without it they are skipped under a name that says why. */
 import { describe, test } from 'bun:test'
 
 type Body = () => void | Promise<unknown>
 
 /**
- * `test` and `describe` that run unless something is missing; `missing` is then the reason.
- * `npm test` prints the reasons at its end and fails where a test is skipped without one.
+ * `test` and `describe` that run unless something is missing; `missing` is then the reason. `npm
+ * test` prints the reasons at its end and fails if a test is skipped without one.
  */
 export function unlessMissing(missing: string | undefined): {
   readonly test: (name: string, body: Body, timeoutMs?: number) => void

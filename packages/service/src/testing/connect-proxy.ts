@@ -1,10 +1,10 @@
-/** A CONNECT proxy for tests (RFC 9110, 9.3.6): tunnels named hosts to addresses it is given. */
+/** A CONNECT proxy for tests (RFC 9110, 9.3.6): tunnels named hosts to configured local ports. */
 import { connect, createServer, type Socket } from 'node:net'
 
 export type ConnectProxy = {
   readonly url: string
   readonly port: number
-  /** The targets that were asked for, in order. */
+  /** The requested targets, in order. */
   readonly asked: string[]
   stop(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { freePorts } from './free-ports.ts'
 
-test('free ports are different ones, outside of those that the system gives away, and can be listened at', () => {
+test('free ports are distinct, outside the ephemeral range, and can be listened on', () => {
   const ports = freePorts(20)
   expect(new Set(ports).size).toBe(20)
   for (const port of ports) {

@@ -1,17 +1,17 @@
-/** Ports of loopback for programs that are told theirs before they listen. */
+/** Loopback ports for programs that need to know theirs before they listen. */
 
-/** Where systems take ports for connections and for listeners that name none: from here on upwards. */
+/** Start of the ephemeral range, from which systems assign ports automatically. */
 const firstTaken = 32_768
 const first = 12_000
 
 /**
- * Ports that were free a moment ago. They lie below those that the system gives away by itself: what
- * other tests open meanwhile does not take them, however long the program needs to start.
+ * Ports that were free a moment ago. They are below the ephemeral range, so that other tests do not
+ * take them meanwhile, however long the program needs to start.
  */
 export function freePorts(count: number): number[] {
   const ports = new Set<number>()
   for (let tries = 0; ports.size < count; tries++) {
-    if (tries > 1000) throw new Error('no port of loopback is free')
+    if (tries > 1000) throw new Error('no loopback port is free')
     const port = first + Math.floor(Math.random() * (firstTaken - first))
     if (isFree(port)) ports.add(port)
   }

@@ -1,4 +1,4 @@
-/** What tests of several packages need: real little programs, ports, conditions. */
+/** Shared test support: small real programs, ports, conditions. */
 export { createTestAuthority } from './certificates.ts'
 export { unlessMissing } from './conditional-tests.ts'
 export { type ConnectProxy, startConnectProxy } from './connect-proxy.ts'

@@ -1,4 +1,4 @@
-/** A TLS inspection appliance for tests: a CONNECT proxy that opens TLS with its own authority and reads along. */
+/** A TLS inspection appliance for tests: a CONNECT proxy that intercepts TLS with its own authority. */
 import { listen } from '../listener.ts'
 import type { LocalAuthority } from '../local-authority.ts'
 import { startConnectProxy } from './connect-proxy.ts'
@@ -7,7 +7,7 @@ export type InspectionAppliance = {
   readonly url: string
   readonly port: number
   readonly asked: string[]
-  /** Everything that went through it in clear, both ways: heads and bodies. */
+  /** Everything that passed through it in the clear, in both directions: heads and bodies. */
   readonly seen: string[]
   stop(): Promise<void>
 }

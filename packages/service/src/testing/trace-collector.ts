@@ -1,4 +1,4 @@
-/** An OpenTelemetry collector for tests: takes OTLP over HTTP with JSON, on loopback. */
+/** An OpenTelemetry collector for tests: accepts OTLP over HTTP with JSON, on loopback. */
 export type CollectedSpan = {
   readonly traceId: string
   readonly spanId: string
@@ -10,7 +10,7 @@ export type CollectedSpan = {
 
 export type TraceCollector = {
   readonly url: string
-  /** Everything that came, headers and body, as text. */
+  /** Everything received, headers and body, as text. */
   readonly received: string[]
   readonly spans: CollectedSpan[]
   status: number

@@ -1,4 +1,4 @@
-/** The `traceparent` header (W3C Trace Context, level 1): where a span belongs. */
+/** The `traceparent` header (W3C Trace Context, level 1), which identifies a span. */
 export type TraceContext = {
   /** 32 hex digits. */
   readonly traceId: string
@@ -9,7 +9,7 @@ export type TraceContext = {
 
 const shape = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
-/** Undefined for what is malformed, of another version, or all zeros: the trace starts here then. */
+/** Undefined if malformed, of another version, or all zeros: the trace then starts here. */
 export function parseTraceparent(value: string | undefined): TraceContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = shape.exec(value ?? '') ?? []
   if (!/[1-9a-f]/.test(traceId) || !/[1-9a-f]/.test(spanId)) return undefined

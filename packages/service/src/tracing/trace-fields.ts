@@ -1,4 +1,4 @@
-/** What a span may say. There is no field for text: no content, no key, no header of a caller. */
+/** The fields of a span. None of them holds text: no content, no keys, no caller's headers. */
 export const traceFields = {
   method: 'http.request.method',
   route: 'http.route',
@@ -19,10 +19,10 @@ export type TraceFieldValues = { readonly [Name in TraceField]?: string | number
 type OtlpValue = { readonly stringValue: string } | { readonly intValue: string }
 export type OtlpAttribute = { readonly key: string; readonly value: OtlpValue }
 
-/** Names and codes are short and of one word; what is not, does not leave. */
+/** Names and codes are short and without spaces; other values are not exported. */
 const word = /^[\x21-\x7e]{1,256}$/
 
-/** Drops what the list does not know, at run time, too. */
+/** Drops unlisted fields, at run time, too. */
 export function formatTraceFields(values: TraceFieldValues): OtlpAttribute[] {
   const attributes: OtlpAttribute[] = []
   for (const [name, key] of Object.entries(traceFields)) {

@@ -1,18 +1,18 @@
-/** Reads the environment variables that OpenTelemetry gives a meaning; without an endpoint nothing is traced. */
+/** Reads the standard OpenTelemetry environment variables; without an endpoint nothing is traced. */
 import { Secret } from '../secret.ts'
 import { ServiceError } from '../service-error.ts'
 
 export type Sampling = {
-  /** Share of the traces that begin here, 0 to 1. */
+  /** Share of traces starting here that are sampled, 0 to 1. */
   readonly ratio: number
-  /** Whether a caller's own decision stands. */
+  /** Whether the caller's sampling decision is honoured. */
   readonly followsParent: boolean
 }
 
 export type TraceSettings = {
-  /** Where spans are posted, path included. */
+  /** URL to which spans are posted, including the path. */
   readonly url: string
-  /** May hold a token of the collector. */
+  /** May contain the collector's token. */
   readonly headers: ReadonlyMap<string, Secret>
   readonly serviceName: string
   readonly sampling: Sampling
@@ -29,11 +29,11 @@ export function readTraceSettings(env: Env, serviceName: string): TraceSettings 
   if (text === undefined || off) return undefined
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '') {
-    throw refuse('OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of http or https without a name in it')
+    throw refuse('OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL without credentials')
   }
   const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL
   if (protocol !== undefined && protocol !== 'http/json') {
-    throw refuse(`OTEL_EXPORTER_OTLP_PROTOCOL is "${protocol}", spoken is http/json`)
+    throw refuse(`OTEL_EXPORTER_OTLP_PROTOCOL is "${protocol}", only http/json is supported`)
   }
   return {
     url: url.href,

@@ -59,7 +59,7 @@ test('a span reaches the collector beneath its parent, with the headers of the c
   expect(dropped).toBe(0)
 })
 
-test('fields that are not listed and values that are no word do not leave', () => {
+test('unlisted fields and values with spaces are not exported', () => {
   const fields = { model: 'two words', outcome: 'x'.repeat(257), status: 200, prompt: 'a secret' }
   expect(formatTraceFields(fields)).toEqual([
     { key: 'http.response.status_code', value: { intValue: '200' } },
@@ -74,7 +74,7 @@ test('a full queue drops and counts', async () => {
   expect(collector.spans).toHaveLength(3)
 })
 
-test('what a collector refuses is counted, and so is what it cannot be asked to take', async () => {
+test('spans refused by or undeliverable to the collector are counted', async () => {
   collector.status = 503
   const tracer = tracerWith()
   tracer.end(tracer.begin(undefined), done)
@@ -87,7 +87,7 @@ test('what a collector refuses is counted, and so is what it cannot be asked to 
   expect(dropped).toBe(2)
 })
 
-test('sampling follows the caller, or the trace id, or nobody', async () => {
+test('sampling follows the caller, the trace id, or neither', async () => {
   const unsampled = parent.replace(/01$/, '00')
   const sampled = (env: Record<string, string>, traceparent: string | undefined) => {
     const tracer = tracerWith(env)
@@ -124,7 +124,7 @@ test('a traceparent that is malformed, zero or of another version starts a new t
   expect(context && formatTraceparent(context)).toBe(parent)
 })
 
-test('nothing is traced without an endpoint or when it is turned off; nonsense stops the start', () => {
+test('nothing is traced without an endpoint or when turned off; invalid settings are refused', () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' }
   expect(readTraceSettings({}, 'test')).toBeUndefined()
   expect(readTraceSettings({ ...endpoint, OTEL_SDK_DISABLED: 'true' }, 'test')).toBeUndefined()

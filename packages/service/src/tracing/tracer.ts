@@ -1,8 +1,8 @@
 /**
  * Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON).
  *
- * A request never waits for it: spans go into a queue with an end, leave it in batches, and are
- * dropped and counted where the collector does not keep up.
+ * A request never waits for it: spans enter a bounded queue, leave it in batches, and are dropped
+ * and counted if the collector does not keep up.
  */
 import type { OutboundFetch } from '../outbound.ts'
 import { parseTraceparent, type TraceContext } from './trace-context.ts'
@@ -12,13 +12,13 @@ import type { TraceSettings } from './trace-settings.ts'
 export type TracerOptions = {
   readonly settings: TraceSettings
   readonly fetch: OutboundFetch
-  /** Told of spans that will never arrive. */
+  /** Called with the number of spans that will never arrive. */
   readonly onDropped: (count: number) => void
   readonly queueSpans?: number
   readonly everyMs?: number
 }
 
-/** A span that has begun; `parentId` is the caller's. */
+/** A span in progress; `parentId` is the caller's. */
 export type OpenSpan = TraceContext & {
   readonly parentId: string | undefined
   readonly startedAtMs: number
@@ -50,7 +50,7 @@ export class Tracer {
     this.#timer = setInterval(() => void this.#send(), options.everyMs ?? 5_000)
   }
 
-  /** Begins a span beneath the caller's, where the caller names one. */
+  /** Starts a span, as a child of the caller's if there is one. */
   begin(traceparent: string | undefined): OpenSpan {
     const parent = parseTraceparent(traceparent)
     const traceId = parent?.traceId ?? randomHex(16)
@@ -74,7 +74,7 @@ export class Tracer {
     if (this.#queue.length >= batchSpans) void this.#send()
   }
 
-  /** Sends what is left, for a moment. */
+  /** Sends the remaining spans, for a short time. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     const late = new Promise<void>((resolve) => setTimeout(resolve, closeTimeoutMs).unref())
@@ -111,7 +111,7 @@ export class Tracer {
       await response.body?.cancel()
       return response.ok
     } catch {
-      return false // what was dropped is counted; a collector that is away is no reason to log each
+      return false // drops are counted; not each failure is logged
     }
   }
 }
@@ -142,7 +142,7 @@ function formatSpan({ span, end, endedAtMs }: Waiting) {
   }
 }
 
-/** The same answer for a trace wherever it is asked (TraceIdRatioBased of the SDK specification). */
+/** The same decision for a trace everywhere (TraceIdRatioBased of the SDK specification). */
 function isWithin(traceId: string, ratio: number): boolean {
   return Number.parseInt(traceId.slice(-8), 16) < ratio * 2 ** 32
 }

@@ -1,4 +1,4 @@
-/** Whatever our server takes for a request, node:http must take for the same request. */
+/** Checks that node:http parses every request our server accepts as the same request. */
 import { makeInput, methods, seededRandom } from './damaged-requests.ts'
 import { type ReadRequest, readRequests } from './read-requests.ts'
 
@@ -6,14 +6,14 @@ export type FuzzOptions = { readonly inputs: number; readonly seed: number; read
 
 export type FuzzReport = {
   readonly inputs: number
-  /** Inputs of which at least one request was taken. */
+  /** Inputs with at least one accepted request. */
   readonly accepted: number
   readonly compared: number
 }
 
 const batchInputs = 200
 
-/** Throws at the first difference; the message has the input. */
+/** Throws at the first difference, with the input in the message. */
 export async function fuzzHttp(options: FuzzOptions): Promise<FuzzReport> {
   const random = seededRandom(options.seed)
   const reader = options.node ? startReader() : undefined
@@ -38,7 +38,7 @@ export async function fuzzHttp(options: FuzzOptions): Promise<FuzzReport> {
 
 type Taken = { readonly bytes: Uint8Array; readonly requests: readonly ReadRequest[] }
 
-/** The same bytes in two pieces, cut anywhere, and now and then in pieces of one. */
+/** The same bytes split anywhere in two, and occasionally into single bytes. */
 function checkCuts(bytes: Uint8Array, whole: readonly ReadRequest[], random: () => number): void {
   const everywhere = random() < 0.02
   const cuts = everywhere
@@ -49,7 +49,7 @@ function checkCuts(bytes: Uint8Array, whole: readonly ReadRequest[], random: () 
 
 function compare(batch: readonly Taken[], answers: readonly (readonly ReadRequest[])[]): void {
   for (const [index, { bytes, requests }] of batch.entries()) {
-    // Methods that Node does not know it refuses; ours are a matter of routes, not of framing.
+    // Node refuses methods it does not know; for us methods are a matter of routing, not framing.
     const strange = requests.findIndex(({ method }) => !methods.includes(method))
     const ours = strange < 0 ? requests : requests.slice(0, strange)
     const theirs = (answers[index] ?? []).slice(0, ours.length).map(joinFields)
@@ -66,7 +66,7 @@ function same(
   if (JSON.stringify(ours) === JSON.stringify(theirs)) return
   const input = JSON.stringify(Buffer.from(bytes).toString('latin1'))
   throw new Error(
-    `${input}\n${what} is another request:\n${JSON.stringify(ours)}\n${JSON.stringify(theirs)}`,
+    `${input}\n${what} is a different request:\n${JSON.stringify(ours)}\n${JSON.stringify(theirs)}`,
   )
 }
 

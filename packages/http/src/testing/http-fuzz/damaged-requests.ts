@@ -1,4 +1,4 @@
-/** Requests as attackers write them: good ones, damaged with what smuggling is made of. */
+/** Requests as attackers write them: valid ones, damaged with known smuggling tricks. */
 export const methods = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH']
 const targets = ['/', '/v1/chat/completions', '/x?y=1&z=%20', '/a//b/../c', '/~!$()*+,;=:@']
 const bodies = ['', 'a', '{"model":"m"}', 'GET /inner HTTP/1.1\r\nhost: h\r\n\r\n', '0\r\n\r\n']
@@ -16,7 +16,7 @@ const fieldLines = [
   'privatemode-model: m',
   'Expect: 100-continue',
 ]
-/** Pieces that two readers have understood in two ways somewhere. */
+/** Fragments that some pair of parsers has read differently. */
 const poison = [
   '\r\n',
   '\n',
@@ -107,7 +107,7 @@ function damage(text: string, random: Random): string {
     case 2:
       return text.slice(0, at) + pick(random, poison) + text.slice(at + length)
     case 3: {
-      // A whole line more, where lines begin.
+      // Inserts a whole line at a line start.
       const line = text.indexOf('\r\n', at) + 2
       return text.slice(0, line) + pick(random, poison) + text.slice(line)
     }

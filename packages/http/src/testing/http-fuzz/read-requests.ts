@@ -1,4 +1,4 @@
-/** Reads requests from bytes as our server does, cut into any pieces. */
+/** Parses requests from bytes as our server does, split at any offsets. */
 import { BodyMemory } from '../../body-memory.ts'
 import { ClientConnection } from '../../client-connection.ts'
 import type { HttpExchange } from '../../http-exchange.ts'
@@ -14,7 +14,7 @@ export type ReadRequest = {
 
 const bodyMemoryBytes = 1024 * 1024
 
-/** The requests that came whole, in order; reading ends with the first that is refused. */
+/** The complete requests, in order; parsing ends with the first one refused. */
 export function readRequests(bytes: Uint8Array, cuts: readonly number[] = []): ReadRequest[] {
   const requests: ReadRequest[] = []
   let open = true
@@ -54,7 +54,7 @@ export function readRequests(bytes: Uint8Array, cuts: readonly number[] = []): R
   })
   let from = 0
   for (const to of [...cuts, bytes.length]) {
-    // A copy: the connection owns what it is given.
+    // A copy: the connection takes ownership of its input.
     if (open && to > from) connection.data(Buffer.from(bytes.subarray(from, to)))
     from = to
   }
