@@ -1,4 +1,4 @@
-/** What every request handler of the proxy works with. */
+/** The state shared by all request handlers of the proxy. */
 import type { UpstreamMessage } from '@privatemode/http'
 import type { PrivateClient, SealedCall } from '@privatemode/sdk'
 import type { Log, Secret } from '@privatemode/service'
@@ -17,14 +17,14 @@ export type App = {
   readonly client: PrivateClient
   readonly backend: BackendLink
   readonly formatMessage: (sealed: SealedCall) => UpstreamMessage
-  /** The proxy's own key; without it every request goes out under its client's. */
+  /** The proxy's own key; without it, every request is sent under its client's key. */
   readonly apiKey: Secret | undefined
   readonly defaultSalt: DefaultSalt
   readonly bodyLimitBytes: number
-  /** Headers of every response in hosted mode: those for web pages. */
+  /** Headers of every response in hosted mode, for web pages. */
   readonly everyHeader: Readonly<Record<string, string>> | undefined
   readonly shape: TrafficShape
-  /** How answers look to clients in hosted mode, which come over a network; `undefined`: as they are. */
+  /** How answers to network clients are shaped in hosted mode; `undefined` sends them unchanged. */
   readonly leg: ShapedLeg | undefined
   readonly drains: PaddingDrains
   readonly log: Log

@@ -1,4 +1,4 @@
-/** Routes requests and turns errors into answers in the caller's dialect: the one place that does. */
+/** Routes requests; the only place that turns errors into answers in the caller's dialect. */
 import { type HttpExchange, type MessageError, sendResponse, whenReady } from '@privatemode/http'
 import {
   ApiError,
@@ -58,7 +58,7 @@ export function handle({ app, guard, localRoutes }: AppParts, exchange: HttpExch
   }
 }
 
-/** Answers what was no request: there is no path, so there is no dialect but the common one. */
+/** Answers a message that is not a request: without a path, only the common dialect applies. */
 export function refuse(app: App, exchange: HttpExchange, error: MessageError): void {
   const record = new RequestRecord(newRequestId(), exchange.head.method, '(none)')
   sendError(app, exchange, 'openai', error, record, undefined)
@@ -75,7 +75,7 @@ function answer(
     case 'unknown':
       throw new ApiError('not_found', 'there is no such path; see GET /v1/models for a start')
     case 'wrong_method':
-      throw new ApiError('method_not_allowed', `this path takes ${found.allow}`)
+      throw new ApiError('method_not_allowed', `this path accepts ${found.allow}`)
     case 'found':
       if (found.route.sealed) {
         serveSealed(app, exchange, found.route, record, answerError)
@@ -88,7 +88,7 @@ function answer(
   }
 }
 
-/** A path that is no route of ours is a stranger's text and stays out of log and metrics. */
+/** An unknown path is untrusted text and stays out of log and metrics. */
 function nameOf(found: FoundRoute): string {
   return found.kind === 'found' ? found.route.path : '(none)'
 }
@@ -124,7 +124,7 @@ function sendError(
   record.close(outcome, gone ? 'client_gone' : shown.code, app.log, app.metrics)
 }
 
-/** Whether it is for the operator of this proxy to mend, and so for its log. */
+/** Whether the proxy's operator has to fix it, so that it belongs in the log. */
 const isOperators = ({ code }: ApiError) =>
   code === 'internal_error' || code === 'workspace_unwritable'
 

@@ -1,10 +1,10 @@
-/** Puts the tables of flags into the documentation, between their markers. */
+/** Inserts the flag tables into the documentation, between their markers. */
 import { formatFlagTable } from '@privatemode/service'
 import { ours, program, specified } from './flag-table.ts'
 
 const groups = { specified, ours } as const
 
-/** The document with both tables as the program has them now. */
+/** The document with both tables brought up to date. */
 export function withFlagTables(document: string): string {
   return document.replace(
     /(<!-- flags: (specified|ours) -->\n)[\s\S]*?(<!-- end -->)/g,

@@ -29,7 +29,7 @@ const flags = {
     default: 'text',
     choices: ['json', 'text'],
     group: specified,
-    help: 'format of the log',
+    help: 'log format',
   },
   'log-level': {
     type: 'string',
@@ -91,7 +91,7 @@ const flags = {
     type: 'string',
     default: '',
     group: ours,
-    help: 'host names, separated by commas, under which clients may address the proxy besides loopback and IP addresses',
+    help: 'comma-separated host names under which clients may address the proxy, besides loopback and IP addresses',
   },
   manifestEndpoint: {
     type: 'string',
@@ -102,7 +102,7 @@ const flags = {
     type: 'string',
     orFile: true,
     group: ours,
-    help: 'public key that signs the manifest log, or a policy that also names witnesses and their quorum (c2sp.org/tlog-policy); needed unless --manifestPath is set',
+    help: 'public key that signs the manifest log, or a policy that also names witnesses and their quorum (c2sp.org/tlog-policy); required unless --manifestPath is set',
   },
   manifestMaxAgeHours: {
     type: 'integer',
@@ -110,14 +110,14 @@ const flags = {
     min: 1,
     max: 24 * 365,
     group: ours,
-    help: 'how many hours ago the manifest log and its witnesses may have signed; then requests fail, for newer manifests may be withheld',
+    help: "maximum age in hours of the manifest log's and witnesses' signatures; older ones make requests fail, since newer manifests may be withheld",
   },
   trafficShape: {
     type: 'string',
     default: 'default',
     choices: ['off', 'default', 'strict'],
     group: ours,
-    help: 'how strongly the sizes and times of encrypted messages are levelled out; strict calls take a minute or more',
+    help: 'how strongly the sizes and timing of encrypted messages are padded; strict calls take a minute or more',
   },
   workers: {
     type: 'integer',
@@ -125,7 +125,7 @@ const flags = {
     min: 1,
     max: 64,
     group: ours,
-    help: 'how many processes serve; one uses one core (more than one: Linux only)',
+    help: 'number of serving processes, each of which uses one core (more than one: Linux only)',
   },
   bodyLimitMib: {
     type: 'integer',
@@ -133,7 +133,7 @@ const flags = {
     min: 1,
     max: 1024,
     group: ours,
-    help: 'largest request body',
+    help: 'maximum size of a request body',
   },
   answerSilenceSeconds: {
     type: 'integer',
@@ -141,7 +141,7 @@ const flags = {
     min: 1,
     max: 3600,
     group: ours,
-    help: 'abort an answer that stalls for this long after its first byte; healthy streams always send',
+    help: 'abort an answer that stalls for this long after its first byte; healthy streams send continuously',
   },
   answerLimitMinutes: {
     type: 'integer',
@@ -149,19 +149,19 @@ const flags = {
     min: 1,
     max: 10_080,
     group: ours,
-    help: 'longest time from the first byte of an answer to its last',
+    help: 'maximum time from the first byte of an answer to its last',
   },
   drainSeconds: {
     type: 'integer',
     default: 30,
     max: 3600,
     group: ours,
-    help: 'how long requests in flight may take to end after SIGTERM or SIGINT',
+    help: 'time for requests in flight to finish after SIGTERM or SIGINT',
   },
   receipts: {
     type: 'string',
     group: ours,
-    help: 'file to which the signed receipt of every answer is appended, without content, to audit bills; put aside at 64 MiB, eight are kept',
+    help: 'file to which the signed receipt of every answer is appended, without content, to audit bills; rotated at 64 MiB, eight files are kept',
   },
   metrics: { type: 'boolean', group: ours, help: 'serve /metrics in Prometheus format' },
   cacheCheckMinutes: {
@@ -169,7 +169,7 @@ const flags = {
     default: 0,
     max: 10_080,
     group: ours,
-    help: 'how often to probe whether the backend keeps prompt caches apart, 0 for never; needs --apiKey, and each time costs about 60,000 tokens a model',
+    help: 'how often to probe whether the backend isolates prompt caches, 0 for never; needs --apiKey, and each probe costs about 60,000 tokens per model',
   },
   allowSoftwareAttestation: {
     type: 'boolean',

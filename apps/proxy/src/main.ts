@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** Entry of `privatemode-proxy`. */
+/** Entry point of `privatemode-proxy`. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { endWithParent } from '@privatemode/service/end-with-parent'
 import { manyRequests, startOverWith } from '@privatemode/service/start-over'
@@ -11,7 +11,7 @@ import { runtimeVariables } from './runtime-variables.ts'
 startOverWith({ ...manyRequests, ...runtimeVariables })
 forbidCoreDumps()
 endWithParent()
-// Loaded only now, since the program may have started over.
+// Loaded only now, because the program may have restarted itself.
 const args = process.argv.slice(2)
 const [agent] = args
 if (args[0] === servingWord && process.send !== undefined) {

@@ -1,4 +1,4 @@
-/** The command that starts this very program again, compiled or not. */
+/** The command that starts this program again, compiled or not. */
 export function ownCommand(): string[] {
   const isCompiled = Bun.main.startsWith('/$bunfs/')
   return [process.execPath, ...(isCompiled ? [] : [...process.execArgv, Bun.main])]

@@ -1,4 +1,4 @@
-/** The proxy's metrics; labels are routes, statuses, outcomes and models of the manifest, never a client's words. */
+/** The proxy's metrics; labels are routes, statuses, outcomes and manifest models, never client input. */
 
 import type { Verdict } from '@privatemode/sdk/canary'
 import {
@@ -21,7 +21,7 @@ export type ProxyMetrics = {
     firstByteMs: number | undefined,
   ): void
   bytes(received: number, sent: number): void
-  /** What the latest probe of prompt caches found for a model. */
+  /** Records the result of the latest prompt cache probe for a model. */
   cacheChecked(model: string, verdict: Verdict): void
 }
 
@@ -31,9 +31,9 @@ export type Gauges = {
   readonly openRequests: () => number
   readonly verifiedWorkers: () => number
   readonly ready: () => boolean
-  /** When the manifest log was signed last, in seconds since 1970; 0 where that is not known. */
+  /** When the manifest log was last signed, in seconds since 1970; 0 if unknown. */
   readonly logSignedAt: () => number
-  /** When requests fail unless log or manifest are renewed, in seconds since 1970; 0 where nothing ends. */
+  /** When requests start to fail unless log or manifest are renewed, in seconds since 1970; 0 for never. */
   readonly usableUntil: () => number
 }
 
@@ -58,7 +58,7 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
   registry.gaugeOf('privatemode_proxy_open_requests', 'Requests in flight.', gauges.openRequests)
   registry.gaugeOf(
     'privatemode_proxy_verified_workers',
-    'Workers that are verified now.',
+    'Workers currently verified.',
     gauges.verifiedWorkers,
   )
   registry.gaugeOf('privatemode_proxy_ready', 'Whether the backend is verified.', () =>
@@ -66,12 +66,12 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
   )
   registry.gaugeOf(
     'privatemode_proxy_log_signed_timestamp_seconds',
-    'When the manifest log and its witnesses last signed, 0 where that is not known.',
+    'When the manifest log and its witnesses last signed, 0 if unknown.',
     gauges.logSignedAt,
   )
   registry.gaugeOf(
     'privatemode_proxy_manifest_usable_until_timestamp_seconds',
-    'When requests fail unless the log is signed anew or a new manifest published, 0 for never.',
+    'When requests start to fail unless the log is signed again or a new manifest is published, 0 for never.',
     gauges.usableUntil,
   )
   registry.gaugeOf('process_resident_memory_bytes', 'Resident memory size.', () =>
@@ -80,16 +80,16 @@ export function createProxyMetrics(gauges: Gauges): ProxyMetrics {
 
   const caches = registry.gauge(
     'privatemode_proxy_cache_verdict',
-    'Whether prompt caches are kept apart: 1 for the verdict of the latest check, else 0.',
+    'Prompt cache isolation: 1 for the verdict of the latest check, otherwise 0.',
   )
   const cachesChecked = registry.gauge(
     'privatemode_proxy_cache_checked_timestamp_seconds',
-    'When prompt caches were checked last.',
+    'When prompt caches were last checked.',
   )
 
   const receivedBytes = received.of({})
   const sentBytes = sent.of({})
-  // Routes, statuses and outcomes are few; a series is looked up by them without making its labels anew.
+  // There are few routes, statuses and outcomes: series are looked up without building their labels again.
   const known = new Map<string, RequestCells>()
 
   function cellsOf(route: string, status: number, outcome: RequestOutcome): RequestCells {

@@ -1,4 +1,4 @@
-/** The proxy as a whole: starts to listen at once, verifies the backend meanwhile, stops by draining. */
+/** The whole proxy: listens immediately, verifies the backend meanwhile, and drains when stopped. */
 import { readFileSync } from 'node:fs'
 import { serveHttp } from '@privatemode/http'
 import type { PrivateClient } from '@privatemode/sdk'
@@ -37,22 +37,22 @@ export type Proxy = {
 
 export type ProxyParts = {
   readonly client: PrivateClient
-  /** The way out; it stays open when the proxy stops. */
+  /** Outbound connections; they stay open when the proxy stops. */
   readonly outbound: Outbound
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
-  /** Present where several processes serve together. */
+  /** Present if several processes serve together. */
   readonly joint?: Joint
 }
 
-/** What one of several processes asks and tells the others through their supervisor. */
+/** How one of several processes communicates with the others through their supervisor. */
 export type Joint = {
   /** The state of all of them. */
   readonly report: () => Promise<Report>
   readonly ready: () => void
 }
 
-/** Connections and bytes of bodies of all processes together, and how long one connection may take. */
+/** Limits on connections and body bytes across all processes, and time limits per connection. */
 const limits = {
   connections: 8192,
   heldBodyBytes: 512 * 1024 * 1024,
@@ -61,12 +61,12 @@ const limits = {
   stallSeconds: 120,
 }
 
-/** Starts a proxy over a client that is not connected yet; throws when it cannot listen. */
+/** Starts a proxy with a client that is not connected yet; throws if it cannot listen. */
 export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
   const { client, log, joint } = parts
   const { mode, apiKey, processes } = settings
   let draining = false
-  // A public endpoint shows strangers the code alone: the details may name machines of the operator.
+  // A public endpoint reveals only the code: details may name the operator's machines.
   const cause = () => {
     const known = keeper.cause()
     if (known?.detail === undefined || mode.kind === 'hosted') return known?.code
@@ -164,7 +164,7 @@ export function startProxy(settings: Settings, parts: ProxyParts): Proxy {
     refuse: (exchange, error) => refuse(app, exchange, error),
   })
   const stopTlsWatch = settings.tls === undefined ? () => {} : watchTls(settings.tls, server, log)
-  // Of several processes it is the supervisor that says so, once all are there.
+  // With several processes, the supervisor announces it once all are ready.
   const announce = joint === undefined ? log.info : log.debug
   const keeper = keepVerified(client, apiKey, log, (outcome) => {
     announce('ready', { outcome })

@@ -1,8 +1,8 @@
-/** Ends a start that cannot work. */
+/** Ends the program when it cannot start. */
 import { describeError, ServiceError } from '@privatemode/service'
 import { program } from './flag-table.ts'
 
-/** One sentence and exit code 2; an error that is not about the settings keeps its stack for the report. */
+/** One sentence and exit code 2; an error unrelated to the settings keeps its stack for bug reports. */
 export function refuseStart(error: unknown): void {
   const known = error instanceof ServiceError || describeError(error).detail !== undefined
   const text = known && error instanceof Error ? error.message : Bun.inspect(error)

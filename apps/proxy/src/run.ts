@@ -14,7 +14,7 @@ export async function run(args: readonly string[]): Promise<void> {
   else await serve(read.settings)
 }
 
-/** Loaded only where it is used: what one way needs is memory for the other. */
+/** Loaded on demand: each variant's code would only waste memory in the other. */
 async function serve(settings: Settings): Promise<void> {
   if (settings.processes === 1) {
     const { serveAlone } = await import('./serve-alone.ts')

@@ -1,13 +1,13 @@
-/** What the runtime is told before it starts; it reads these variables once. */
+/** Environment variables that the runtime reads once, at startup. */
 import { keptCode } from '@privatemode/service/start-over'
 
 /**
- * How soon freed memory goes back to the system: after a quarter of a second, where the runtime has a tenth.
+ * Returns freed memory to the system after a quarter of a second, instead of the runtime's tenth.
  *
- * Streams take and free the same memory on every tick. Given back in between, it is cleared and mapped anew
- * each time, and a thread looks through the heap for more ten times a second. At 32 shaped streams that was
- * an eighth of the proxy's processor time, for prompts of 10 MB as much. After a whole second a flood of
- * large bodies holds half as much memory again.
+ * Streams allocate and free the same memory on every tick. If it is returned in between, it is
+ * cleared and mapped again each time, and a thread searches the heap for more ten times a second.
+ * With 32 shaped streams that took an eighth of the proxy's processor time, and as much for 10 MB
+ * prompts. With a whole second, a flood of large bodies holds half as much memory again.
  */
 const memoryPace = {
   MIMALLOC_PURGE_DELAY: '250',

@@ -1,4 +1,4 @@
-/** Serves in this process: client, proxy, and an orderly end. */
+/** Serves in this process: client, proxy, and graceful shutdown. */
 import { createLog, createOutbound, type Log, onShutdown } from '@privatemode/service'
 import { startProxy } from './proxy.ts'
 import { refuseStart } from './refuse-start.ts'
@@ -7,9 +7,9 @@ import { connect } from './trust/connect.ts'
 import { openManifestSource } from './trust/manifest-source.ts'
 import { openWorkspace } from './workspace.ts'
 
-/** How long after the drain time the process may take to end. */
+/** How long the process may take to exit after the drain time. */
 export const endMarginMs = 5_000
-/** Nothing moving on a connection to the backend for this long is a loss, also in a long prefill. */
+/** A backend connection without traffic for this long counts as lost, even during a long prefill. */
 export const backendIdleMs = 600_000
 
 export async function serveAlone(settings: Settings): Promise<void> {

@@ -1,8 +1,8 @@
-/** Sets aside what Kubernetes puts into the environment beside a service of this program's name. */
+/** Ignores the environment variables that Kubernetes sets for a service with this program's name. */
 import { envName, type FlagSources } from '@privatemode/service'
 import { program } from './flag-table.ts'
 
-/** The variable of the port then holds an address such as `tcp://10.0.0.1:8080`, which is no setting of ours. */
+/** The port variable then holds an address such as `tcp://10.0.0.1:8080`, which is not our setting. */
 export function withoutServiceLinks(env: FlagSources['env']): FlagSources['env'] {
   const variable = envName(program.envPrefix, 'port')
   const isLink = /^(?:tcp|udp|sctp):\/\//.test(env[variable] ?? '')

@@ -74,7 +74,7 @@ const refusals: [string, string[], string][] = [
     'without --allowSoftwareAttestation',
   ],
   [
-    'a root that is no fingerprint',
+    'a root that is not a fingerprint',
     ['--allowSoftwareAttestation', '--softwareRootFingerprint', 'ab'],
     'not 64 hex digits',
   ],
@@ -97,15 +97,15 @@ const refusals: [string, string[], string][] = [
     "other people's prompts",
   ],
   ['a hosted secret without hosted', ['--hostedSaltSecret', salt], 'is for --hosted'],
-  ['a port that is none', ['--port', '70000'], 'expected a number from 0 to 65535'],
-  ['a level that is none', ['-l', 'loud'], 'expected debug, info, warn, error or a number'],
+  ['an invalid port', ['--port', '70000'], 'expected a number from 0 to 65535'],
+  ['an invalid log level', ['-l', 'loud'], 'expected debug, info, warn, error or a number'],
 ]
 
-test.each(refusals)('%s stops the start and says the remedy', (_name, args, message) => {
+test.each(refusals)('%s is refused with the remedy', (_name, args, message) => {
   expect(() => read([...base, ...args])).toThrow(message)
 })
 
-test('without a manifest file the key of the log is needed', () => {
+test("without a manifest file the log's key is required", () => {
   expect(() => read(['--apiEndpoint', 'a.test'])).toThrow('set --manifestLogKey')
   expect(read(['--apiEndpoint', 'a.test', '--manifestPath', 'm.json']).manifest).toEqual({
     kind: 'file',
@@ -113,7 +113,7 @@ test('without a manifest file the key of the log is needed', () => {
   })
 })
 
-test('the manifest endpoint is another host when it is set', () => {
+test('the manifest endpoint can be a different host', () => {
   const { manifest } = read([...base, '--manifestEndpoint', 'manifest.test:443'])
   expect(manifest).toMatchObject({ kind: 'log', url: 'https://manifest.test' })
 })
@@ -182,12 +182,12 @@ test("the vendor's own names are variables, too, and may not contradict", () => 
   expect(() => read(base, both)).toThrow('are the same flag but differ')
 })
 
-test('what Kubernetes says about a service of this name is no port to listen on', () => {
+test('a Kubernetes service variable is not used as the listening port', () => {
   const env = { PRIVATEMODE_PROXY_PORT: 'tcp://10.0.0.1:8080' }
   expect(read(base, env).listen.port).toBe(8080)
   expect(() => read(base, { PRIVATEMODE_PROXY_PORT: '10.0.0.1' })).toThrow('--port')
 })
 
-test('an empty API key is none', () => {
+test('an empty API key counts as unset', () => {
   expect(read([...base, '--apiKey', '']).apiKey).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-/** Reads flags, environment and files into frozen settings; a contradiction stops the start and says the remedy. */
+/** Parses flags, environment and files into frozen settings; contradictions are refused with the remedy. */
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { LogTrust } from '@privatemode/sdk'
 import {
@@ -35,7 +35,7 @@ export type ModeSetting =
 
 export type Settings = {
   readonly listen: { readonly address: string; readonly port: number }
-  /** `https://host:port` without a slash at the end. */
+  /** `https://host:port` without a trailing slash. */
   readonly apiUrl: string
   readonly apiKey: Secret | undefined
   readonly manifest: ManifestSetting
@@ -47,12 +47,12 @@ export type Settings = {
   readonly shape: TrafficShape
   readonly workspace: string
   readonly dumpRequests: boolean
-  /** Where signed receipts are kept. */
+  /** File in which signed receipts are kept. */
   readonly receipts: string | undefined
   readonly metrics: boolean
   /** How often prompt caches are probed; `undefined` for never. */
   readonly cacheCheckMs: number | undefined
-  /** How many processes serve. */
+  /** Number of serving processes. */
   readonly processes: number
   readonly bodyLimitBytes: number
   readonly answers: AnswerLimits
@@ -108,7 +108,7 @@ export function readSettings(sources: FlagSources): ParsedSettings<Settings> {
   }
 }
 
-/** `host:port` is HTTPS; `http://` is for loopback, where there is no network to listen on. */
+/** `host:port` means HTTPS; `http://` is for loopback only, where there is no network to eavesdrop on. */
 function readEndpoint(flag: string, text: string): string {
   const spelled = /^https?:\/\//.test(text) ? text : `https://${text}`
   const url = URL.canParse(spelled) ? new URL(spelled) : undefined
@@ -169,7 +169,7 @@ function readCacheCheck(values: Values): number | undefined {
   if (values.cacheCheckMinutes === 0) return undefined
   if (filled(values.apiKey) === undefined) {
     throw stop(
-      '--cacheCheckMinutes needs --apiKey, for it asks under it; with --hosted use the command of docs/cache-canary.md',
+      '--cacheCheckMinutes needs --apiKey, which it uses for its probes; with --hosted use the command of docs/cache-canary.md',
     )
   }
   return values.cacheCheckMinutes * 60_000
@@ -179,7 +179,7 @@ function longEnough(flag: string, secret: Secret): Secret {
   const length = Buffer.byteLength(secret.reveal())
   if (length >= saltBytes) return secret
   throw stop(
-    `${flag} has ${length} bytes, expected at least ${saltBytes}; make one with: openssl rand -base64 32`,
+    `${flag} has ${length} bytes, expected at least ${saltBytes}; generate one with: openssl rand -base64 32`,
   )
 }
 
@@ -255,7 +255,7 @@ function readLevel(text: string): number {
   return level
 }
 
-/** An empty value is an unset one: charts and scripts pass `--apiKey ""`. */
+/** An empty value counts as unset: charts and scripts pass `--apiKey ""`. */
 function filled(secret: Secret | undefined): Secret | undefined {
   return secret === undefined || secret.reveal() === '' ? undefined : secret
 }

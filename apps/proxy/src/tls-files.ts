@@ -1,4 +1,4 @@
-/** Reads the TLS files and hands a renewed certificate to the server without a failed request. */
+/** Reads the TLS files and passes a renewed certificate to the server without failing requests. */
 import type { HttpServer, Tls } from '@privatemode/http'
 import { describeError, type Log, readNamedFile, ServiceError } from '@privatemode/service'
 
@@ -14,8 +14,8 @@ export function readTls({ certPath, keyPath }: TlsPaths): Tls {
 }
 
 /**
- * Looks at the files' content at short intervals: mounted secrets are swapped by symbolic link, which file
- * events do not report reliably. Files that do not fit together (half written) leave the old pair in use.
+ * Polls the files' content: mounted secrets are swapped by symbolic link, which file events do not
+ * report reliably. Files that do not match (half written) leave the old pair in use.
  */
 export function watchTls(paths: TlsPaths, server: HttpServer, log: Log): () => void {
   let current = readTls(paths)

@@ -24,7 +24,7 @@ test('each enforced manifest is kept and gets one line with time and file name',
   expect(readFileSync(join(path, 'manifests/manifest-2.json'), 'utf8')).toBe('two')
 })
 
-test('the checkpoint is remembered and replaced whole', async () => {
+test('the checkpoint is remembered and replaced atomically', async () => {
   const path = folder()
   const { checkpoints } = openWorkspace(path)
   expect(await checkpoints.load()).toBeUndefined()
@@ -34,12 +34,12 @@ test('the checkpoint is remembered and replaced whole', async () => {
   expect(readdirSync(join(path, 'manifests')).sort()).toEqual(['checkpoint', 'log.txt'])
 })
 
-test('a workspace that cannot be written stops the start with the remedy', () => {
+test('an unwritable workspace is refused with the remedy', () => {
   expect(() => openWorkspace('/proc/none')).toThrow('choose another directory with --workspace')
 })
 
 unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').test(
-  'a full disk is told with its remedy',
+  'a full disk is reported with its remedy',
   async () => {
     const path = folder()
     const workspace = openWorkspace(path)
@@ -51,13 +51,13 @@ unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').
     symlinkSync('/dev/full', join(manifests, `checkpoint.${process.pid}.new`))
     const saved = workspace.checkpoints.save(new TextEncoder().encode('first'))
     expect(await rejection(saved)).toMatchObject(remedy)
-    expect(readdirSync(manifests)).toEqual(['log.txt']) // no half file stays
+    expect(readdirSync(manifests)).toEqual(['log.txt']) // no partial file is left
     await workspace.record(enforced)
     expect(readFileSync(join(manifests, 'log.txt'), 'utf8')).toContain('manifest-1.json')
   },
 )
 
-test('a workspace that went away is told with its remedy', async () => {
+test('a vanished workspace is reported with its remedy', async () => {
   const path = folder()
   const workspace = openWorkspace(path)
   rmSync(path, { recursive: true })

@@ -1,4 +1,4 @@
-/** The proxy's files: enforced manifests, when each began to be enforced, and the last state of the manifest log. */
+/** The proxy's files: enforced manifests, when each began to be enforced, and the log's last state. */
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -7,11 +7,11 @@ import { ServiceError } from '@privatemode/service'
 
 export type Workspace = {
   readonly checkpoints: CheckpointStore
-  /** Keeps the manifest's file and adds the line to `manifests/log.txt`. */
+  /** Stores the manifest's file and appends the line to `manifests/log.txt`. */
   record(enforced: EnforcedManifest): Promise<void>
 }
 
-/** Opens the workspace; throws when it cannot be written, which no later moment could mend. */
+/** Opens the workspace; throws if it is not writable, which would not fix itself later. */
 export function openWorkspace(path: string): Workspace {
   const manifests = join(path, 'manifests')
   const logPath = join(manifests, 'log.txt')
@@ -45,7 +45,7 @@ export function openWorkspace(path: string): Workspace {
     if (line !== undefined) appendFileSync(logPath, line)
   }
 
-  /** What is not on record is not enforced: nothing is sealed under it until somebody makes room. */
+  /** A manifest that is not recorded is not enforced: nothing is sealed under it until there is space. */
   function refuse(cause: unknown): never {
     const { code } = cause as { code?: unknown }
     const isFull = code === 'ENOSPC' || code === 'EDQUOT'
@@ -59,14 +59,17 @@ export function openWorkspace(path: string): Workspace {
   }
 }
 
-/** A reader sees the old file or the new one, never a part: written beside it, flushed and renamed. */
+/**
+ * A reader sees the old file or the new one, never a part: written to a temporary file, flushed,
+ * renamed.
+ */
 async function writeWhole(path: string, content: Uint8Array): Promise<void> {
   const beside = `${path}.${process.pid}.new`
   try {
     await writeFile(beside, content, { flush: true })
     await rename(beside, path)
   } catch (error) {
-    await rm(beside, { force: true }) // a part of a file would take what little space is left
+    await rm(beside, { force: true }) // a partial file would take what little space is left
     throw error
   }
 }
@@ -76,6 +79,6 @@ function readIfThere(path: string): Buffer | undefined {
     return readFileSync(path)
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ENOENT') return undefined
-    throw error // a memory of the log that is there and unreadable must not be taken for none
+    throw error // an unreadable record of the log's state must not count as missing
   }
 }

@@ -88,7 +88,8 @@ export function readFraming(fields: Fields): number | 'chunked' | undefined {
   const encoding = fields.get('transfer-encoding')
   const length = fields.get('content-length')
   if (encoding !== undefined) {
-    if (length !== undefined) throw new MessageError(400, 'the message has both content-length and transfer-encoding')
+    if (length !== undefined)
+      throw new MessageError(400, 'the message has both content-length and transfer-encoding')
     if (encoding.toLowerCase() !== 'chunked') {
       throw new MessageError(501, 'the only supported transfer-encoding is chunked')
     }

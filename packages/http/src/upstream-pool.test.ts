@@ -82,7 +82,7 @@ test('TLS is verified against the given authorities', async () => {
   })
 })
 
-test("a certificate for another name is refused, even from the same authority", async () => {
+test('a certificate for another name is refused, even from the same authority', async () => {
   const origin = httpsOrigin.replace('127.0.0.1', 'localhost')
   expect(await rejection(newPool(authority.certPem).connect(origin))).toMatchObject({
     code: 'ERR_TLS_CERT_ALTNAME_INVALID',
@@ -172,23 +172,20 @@ function keepAliveSeconds(port: number): number[] {
 
 unlessMissing(
   process.platform === 'linux' ? undefined : 'only Linux shows the timers of sockets',
-).test(
-  'servers that vanish silently are detected by keep-alive probes',
-  async () => {
-    for (const [origin, port, proxy] of [
-      [httpOrigin, plain.port ?? 0],
-      [httpsOrigin, secure.port ?? 0],
-      ['https://api.test', Number(new URL(tunnel.url).port), tunnel.url],
-    ] as const) {
-      for (const pool of pools.splice(0)) pool.close()
-      const pool = newPool(authority.certPem, proxy)
-      await ask(pool, origin)
-      const waits = keepAliveSeconds(port)
-      expect(waits.length).toBeGreaterThan(0)
-      expect(Math.max(...waits)).toBeLessThanOrEqual(15)
-    }
-  },
-)
+).test('servers that vanish silently are detected by keep-alive probes', async () => {
+  for (const [origin, port, proxy] of [
+    [httpOrigin, plain.port ?? 0],
+    [httpsOrigin, secure.port ?? 0],
+    ['https://api.test', Number(new URL(tunnel.url).port), tunnel.url],
+  ] as const) {
+    for (const pool of pools.splice(0)) pool.close()
+    const pool = newPool(authority.certPem, proxy)
+    await ask(pool, origin)
+    const waits = keepAliveSeconds(port)
+    expect(waits.length).toBeGreaterThan(0)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(15)
+  }
+})
 
 test('requests on a silent server can be aborted; younger ones, or those not being read, continue', async () => {
   const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })

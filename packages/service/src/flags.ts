@@ -72,7 +72,9 @@ function readVariables(program: Program<FlagTable>, env: FlagSources['env']): Ar
 function note(texts: ArgTexts, name: string, entry: { text: string; as: string }): void {
   const earlier = texts.get(name)
   if (earlier !== undefined && earlier.as !== entry.as && earlier.text !== entry.text) {
-    throw invalid(`${earlier.as} and ${entry.as} are the same flag but differ; set only one of them`)
+    throw invalid(
+      `${earlier.as} and ${entry.as} are the same flag but differ; set only one of them`,
+    )
   }
   texts.set(name, entry)
 }

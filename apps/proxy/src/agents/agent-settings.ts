@@ -8,27 +8,27 @@ export type AgentInputs = {
   readonly url: string
   readonly model: string
   readonly contextLength: number | undefined
-  /** A private folder that is removed when the agent ends. */
+  /** A private directory that is removed when the agent exits. */
   readonly folder: string
-  /** What the person wrote behind `--`. */
+  /** Arguments after `--` on the command line. */
   readonly args: readonly string[]
 }
 
 export type AgentStart = {
   readonly command: string
   readonly install: string
-  /** Run first, where the agent keeps its settings itself. */
+  /** Run first, for agents that store settings themselves. */
   readonly before?: readonly string[]
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** By name in the private folder. */
+  /** By name in the private directory. */
   readonly files: Readonly<Record<string, string>>
 }
 
-/** Their instructions and tool descriptions alone fill several thousand tokens. */
+/** Agents' instructions and tool descriptions alone fill several thousand tokens. */
 export const shortestAgentContext = 16_384
 
-/** Proxies with a key of their own need none from clients, but most agents refuse to start without one. */
+/** Proxies with their own key need none from clients, but most agents refuse to start without one. */
 const unusedKey = 'unused'
 
 export function isAgentName(word: string | undefined): word is AgentName {
@@ -70,7 +70,7 @@ export function startOf(agent: AgentName, inputs: AgentInputs): AgentStart {
       return {
         command: 'codex',
         install: 'npm install --global @openai/codex',
-        // A JSON string is a TOML string as well.
+        // A JSON string is also a valid TOML string.
         args: [
           ...settings.flatMap(([name, value]) => ['-c', `${name}=${JSON.stringify(value)}`]),
           ...args,
@@ -111,7 +111,7 @@ export function startOf(agent: AgentName, inputs: AgentInputs): AgentStart {
         install: 'npm install --global @continuedev/cli',
         args: ['--config', `${folder}/config.yaml`, ...args],
         env: { CONTINUE_TELEMETRY_ENABLED: '0' },
-        files: { 'config.yaml': JSON.stringify(settings) }, // JSON is YAML as well
+        files: { 'config.yaml': JSON.stringify(settings) }, // JSON is valid YAML
       }
     }
     case 'aider':

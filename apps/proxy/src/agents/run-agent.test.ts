@@ -1,4 +1,4 @@
-/** The launcher of agents, with programs in their place that print what they were given. */
+/** The agent launcher, with stub programs that print their input. */
 import { afterAll, expect, test } from 'bun:test'
 import {
   chmodSync,
@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), 'privatemode-launcher-'))
 const bin = join(folder, 'bin')
 mkdirSync(bin)
 const record = join(folder, 'record.json')
-/** Leaves what it was given, with the files that its arguments and variables name. */
+/** Writes down its arguments and variables, and the files they name. */
 const program = `#!${process.execPath}
 const { appendFileSync, existsSync, readFileSync } = require('node:fs')
 const args = process.argv.slice(2)
@@ -79,27 +79,27 @@ test.each(agentNames)(
   },
 )
 
-test('what follows -- is the own arguments of the agent, and its exit code is ours', async () => {
+test('arguments after -- are passed to the agent, and its exit code is ours', async () => {
   const { code, seen } = await launch('claude', ['--model', 'small', '--', '--model', 'x', 'fail'])
   expect(code).toBe(7)
   expect(seen?.args).toEqual(['--model', 'x', 'fail'])
   expect(seen?.env.ANTHROPIC_MODEL).toBe('small')
 })
 
-test('a context that is too short is said first, a model that is not there stops the start', async () => {
+test('a short context causes a warning, and an unknown model is refused', async () => {
   expect((await launch('codex', ['--model=small'])).said).toContain('context of 2048 tokens')
   expect((await launch('codex', ['--model', 'large'])).said).not.toContain('warning')
   const error = await launch('codex', ['--model', 'none']).catch((e: Error) => e)
-  expect(String(error)).toContain('there are: small, large')
+  expect(String(error)).toContain('available: small, large')
 })
 
-test('an agent that is not installed is named with the command that installs it', async () => {
+test('if an agent is not installed, the error names the command that installs it', async () => {
   const { code, said } = await launch('aider', [], { PATH: join(folder, 'empty') })
   expect(code).toBe(127)
   expect(said).toContain('aider-install')
 })
 
-test('without a proxy, one is started with the flags given, and ends with the agent', async () => {
+test('without a running proxy, one is started with the given flags and stops with the agent', async () => {
   const [port] = freePorts(1)
   const pidFile = join(folder, 'pid')
   const stand = join(folder, 'stand-in.ts')
@@ -130,7 +130,7 @@ test('without a proxy, one is started with the flags given, and ends with the ag
   expect(() => process.kill(pid, 0)).toThrow()
 })
 
-test('agents have names of their own, and no file of theirs holds more than settings', () => {
+test('agents have distinct names, and their files contain only settings', () => {
   expect(isAgentName('claude')).toBe(true)
   expect(isAgentName('--port')).toBe(false)
   expect(isAgentName(undefined)).toBe(false)

@@ -1,6 +1,6 @@
 /**
- * `privatemode-proxy AGENT [--model ID] [flags of the proxy] [-- arguments of the agent]`: runs a coding agent through the proxy that
- * listens on the port, or through one that is started for it and ends with it.
+ * Runs a coding agent through the proxy that listens on the port, or through one started for it that
+ * ends with it: `privatemode-proxy AGENT [--model ID] [flags of the proxy] [-- arguments of the agent]`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { type AgentName, shortestAgentContext, startOf } from './agent-settings.
 
 export type AgentRun = {
   readonly agent: AgentName
-  /** What follows the agent's name on the command line. */
+  /** The command line after the agent's name. */
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
   /** Starts the proxy's program with these flags. */
@@ -25,7 +25,7 @@ type Model = {
   readonly context_length?: number
 }
 
-/** Generous: nothing at the port is refused at once. */
+/** Generous: a port nothing listens on refuses immediately. */
 const answersWithinMs = 10_000
 const readyWithinMs = 120_000
 const pollMs = 250
@@ -37,7 +37,7 @@ export async function runAgent({ agent, args, env, proxyCommand, say }: AgentRun
   const url = `http://127.0.0.1:${port}`
   const running = await isProxy(url)
   if (!running) {
-    readSettings({ args: flags, env }) // throws what the proxy would refuse, with the remedy
+    readSettings({ args: flags, env }) // throws if the proxy would refuse them, with the remedy
     say(`No proxy at ${url}; starting one …`)
   }
   const proxy = running ? undefined : startProxy([...proxyCommand, ...flags], env)
@@ -84,7 +84,7 @@ function splitArguments(args: readonly string[]) {
   }
 }
 
-/** The flags need not be complete where a proxy already runs. */
+/** The flags may be incomplete if a proxy is already running. */
 function portOf(flags: readonly string[], env: NodeJS.ProcessEnv): number {
   const at = flags.findIndex((flag) => flag === '--port' || flag.startsWith('--port='))
   const given = flags[at]?.startsWith('--port=')
@@ -135,22 +135,22 @@ async function listModels(url: string): Promise<readonly Model[]> {
   return answer.data.filter(({ tasks }) => tasks?.includes('generate') ?? true)
 }
 
-/** The one that was asked for, or the one that remembers most. */
+/** The requested model, or the one with the longest context. */
 function chooseModel(models: readonly Model[], wanted: string | undefined): Model {
   const names = models.map(({ id }) => id).join(', ')
   if (wanted !== undefined) {
     const found = models.find(({ id }) => id === wanted)
-    if (found === undefined) throw new Error(`there is no model ${wanted}; there are: ${names}`)
+    if (found === undefined) throw new Error(`there is no model ${wanted}; available: ${names}`)
     return found
   }
   const [first] = models.toSorted((a, b) => (b.context_length ?? 0) - (a.context_length ?? 0))
-  if (first === undefined) throw new Error('the backend serves no model that writes text')
+  if (first === undefined) throw new Error('the backend serves no text generation model')
   return first
 }
 
 async function run(command: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const child = Bun.spawn([...command], { env, stdio: ['inherit', 'inherit', 'inherit'] })
-  // Ctrl-C reaches the agent by itself, which may have its own use for it.
+  // Ctrl-C reaches the agent by itself, which may handle it in its own way.
   const ignore = () => {}
   process.on('SIGINT', ignore)
   try {

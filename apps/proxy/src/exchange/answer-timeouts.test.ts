@@ -9,7 +9,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await Bun.sleep(1)
 }
 
-/** The timer is real and fast; what it compares is the test's own clock. */
+/** The timer is real and fast; it compares the test's own clock. */
 function start() {
   nowMs = 0
   watch = createAnswerTimeouts({ silentMs: 60, totalMs: 1000 }, () => nowMs)
@@ -18,11 +18,11 @@ function start() {
   return { given, answer }
 }
 
-test('an answer without progress is given up once', async () => {
+test('an answer without progress is aborted once', async () => {
   const { given } = start()
   nowMs = 61
   await until(() => given.length > 0)
-  expect(given).toEqual(['timeout: the backend fell silent before the answer was complete'])
+  expect(given).toEqual(['timeout: the backend stalled before the answer was complete'])
 })
 
 test('progress keeps an answer alive, up to its total', async () => {
@@ -38,7 +38,7 @@ test('progress keeps an answer alive, up to its total', async () => {
   expect(given[0]).toContain('the answer took too long')
 })
 
-test('a client that is slow is not held against the backend, and an answer that ended is forgotten', async () => {
+test('a slow client does not count against the backend, and a finished answer is forgotten', async () => {
   const { given, answer } = start()
   answer.pause()
   const other = watch.start(() => given.push('ended'))

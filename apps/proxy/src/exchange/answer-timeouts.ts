@@ -1,17 +1,17 @@
-/** Gives up answers that stop making progress, or that never end. */
+/** Aborts answers that stop making progress, or that never end. */
 import { ApiError } from '@privatemode/protocol/api'
 
 export type AnswerLimits = {
-  /** The longest time without an authentic frame: healthy streams send some all the time. */
+  /** Maximum time without an authenticated frame: healthy streams send them all the time. */
   readonly silentMs: number
-  /** The longest time from the first byte to the last. */
+  /** Maximum time from the first byte to the last. */
   readonly totalMs: number
 }
 
 export type AnswerTimeout = {
-  /** An authentic frame came. */
+  /** An authenticated frame arrived. */
   progress(): void
-  /** Nothing is read for now, since the client is slow. */
+  /** Reading is paused because the client is slow. */
   pause(): void
   end(): void
 }
@@ -38,7 +38,7 @@ export function createAnswerTimeouts(
       const isSilent = nowMs - entry.lastMs > silentMs
       if (!isSilent && nowMs - entry.startedMs <= totalMs) continue
       open.delete(entry)
-      const what = isSilent ? 'the backend fell silent' : 'the answer took too long'
+      const what = isSilent ? 'the backend stalled' : 'the answer took too long'
       entry.giveUp(new ApiError('timeout', `${what} before the answer was complete`))
     }
   }

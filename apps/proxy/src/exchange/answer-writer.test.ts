@@ -8,7 +8,7 @@ function countPieces(): number {
   return views + buffers
 }
 
-test('an answer in many short pieces is held in few', () => {
+test('an answer in many short pieces is stored in few', () => {
   const exchange = { begin: () => {}, finish: () => {} }
   const record = { sent: () => {}, status: 200 }
   const writer = createWholeWriter({

@@ -1,4 +1,4 @@
-/** Writes an opened answer to the client: whole once its end is authentic, or event by event. */
+/** Writes an opened answer to the client: as a whole once its end is authenticated, or event by event. */
 import { type HttpExchange, releaseOwnBytes } from '@privatemode/http'
 import {
   ApiError,
@@ -16,18 +16,18 @@ import { classOf, type ShapedLeg } from './shaped-leg.ts'
 
 export type AnswerWriter = {
   /**
-   * Takes what was opened, also nothing: a stream then shows its head. False if the client is slow.
-   * The pieces and the memory that they lie in are the writer's from then on. With padding they had
-   * so many bytes.
+   * Writes opened pieces; with none, a stream still sends its head. Returns false if the client is
+   * slow. The writer takes ownership of the pieces and their memory. `openedBytes` includes
+   * padding.
    */
   write(pieces: readonly Uint8Array[], openedBytes: number): boolean
-  /** Asked once the body is whole and padding still comes: whether the client may have its end. */
+  /** Called when the body is complete but padding still arrives: whether the client may get its end now. */
   mayEnd(): boolean
-  /** The authenticated end was seen, after what is given here, which had so many bytes with padding. */
+  /** The authenticated end arrived, after these pieces, which had `openedBytes` bytes with padding. */
   end(pieces: readonly Uint8Array[], openedBytes: number): void
-  /** There will be no authentic end. True if the client could be told in mid-answer. */
+  /** There will be no authenticated end. True if the client could be notified mid-answer. */
   lose(error: ApiError): boolean
-  /** The client is gone. */
+  /** The client has disconnected. */
   drop(): void
 }
 
@@ -41,7 +41,7 @@ export type AnswerParts = {
 
 const longestWholeBytes = 256 * 1024 * 1024
 
-/** Held until its end: an answer that was cut is an error, never a short answer. */
+/** Buffers the answer until its end: a truncated answer becomes an error, never a short answer. */
 export function createWholeWriter({ app, exchange, record, headers }: AnswerParts): AnswerWriter {
   let pieces: Uint8Array[] = []
   let size = 0
@@ -83,7 +83,7 @@ export function createWholeWriter({ app, exchange, record, headers }: AnswerPart
   }
 }
 
-/** JSON may end with white space: what a client sees of its length is a class that many share. */
+/** JSON may end with white space: the client-visible length is one that many answers share. */
 export function padWhole(
   body: Buffer,
   headers: Readonly<Record<string, string>>,
@@ -128,7 +128,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
     record.dump?.end(record.requestId, record.status, headers, kept ?? [])
   }
 
-  /** They have been copied to where they go: the next frame can have their memory while it is still in the caches. */
+  /** They have been copied: the next frame can reuse their memory while it is still in the CPU caches. */
   function release(pieces: readonly Uint8Array[]): void {
     if (kept === undefined) for (const piece of pieces) releaseOwnBytes(piece)
   }
@@ -142,7 +142,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
     mayEnd: () => true,
     end(pieces) {
       const rest = [...cut(pieces), ...cutter.rest()]
-      // The last events and the end of the transfer are one write, too.
+      // The last events and the end of the transfer go into one write, too.
       const isBegun = exchange.begun
       if (isBegun) note(rest)
       else send(rest)

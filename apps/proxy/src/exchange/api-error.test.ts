@@ -8,14 +8,14 @@ test('a refused backend cannot be retried', () => {
   expect(shown).toMatchObject({ code: 'attestation_refused', retryable: false })
 })
 
-test('a manifest that cannot be fetched may be there later, and the message has the remedy', () => {
+test('a failure to fetch the manifest can be retried, and the message names the remedy', () => {
   const cause = new ServiceError('unknown_authority', 'set SSL_CERT_FILE')
   const error = new AttestationError('log_unreachable', 'log file could not be read', { cause })
   expect(toApiError(error)).toMatchObject({ code: 'gateway_unreachable', retryable: true })
   expect(toApiError(error).message).toContain('set SSL_CERT_FILE')
 })
 
-test('what was not foreseen is shown without its words', () => {
+test('an unexpected error is shown without its message', () => {
   const shown = toApiError(new Error('the prompt was: attack at dawn'))
   expect(shown.code).toBe('internal_error')
   expect(shown.message).not.toContain('dawn')

@@ -1,4 +1,4 @@
-/** Turns whatever went wrong into the one error the caller is shown. */
+/** Converts any failure into the one error shown to the caller. */
 import { MessageError } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { AttestationError, refusedError } from '@privatemode/sdk'
@@ -11,14 +11,14 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof AttestationError) return refusedError(error)
   return new ApiError(
     'internal_error',
-    'the proxy failed on this request; its log has the reason',
+    'the proxy failed to process this request; see its log for the reason',
     {
       cause: error,
     },
   )
 }
 
-/** What was sent is no request, or one that is too large: the status is the sender's to see as it is. */
+/** The message is not a request, or is too large: its sender sees the status unchanged. */
 function fromMessage(error: MessageError): ApiError {
   if (error.status === 413) {
     const remedy = 'start the proxy with a larger --bodyLimitMib to send more'
@@ -43,7 +43,7 @@ function fromService(error: ServiceError): ApiError {
       return new ApiError('timeout', message, { cause: error })
     case 'unknown_authority':
     case 'certificate_refused':
-      // Asking again meets the same certificate.
+      // A retry would meet the same certificate.
       return new ApiError('gateway_unreachable', message, { cause: error, retryable: false })
     case 'file_unwritable':
       return new ApiError('workspace_unwritable', message, { cause: error })

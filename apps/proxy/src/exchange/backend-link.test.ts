@@ -16,7 +16,7 @@ function ask(connection: UpstreamConnection): Promise<void> {
   return promise
 }
 
-test('a thousand requests at once use the connections of the thousand before', async () => {
+test('a thousand concurrent requests reuse the connections of the previous thousand', async () => {
   let opened = 0
   const backend = Bun.listen({
     ...{ hostname: '127.0.0.1', port: 0 },

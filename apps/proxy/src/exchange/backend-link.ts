@@ -1,21 +1,24 @@
-/** The connection to the backend over which sealed requests go. */
+/** The connections to the backend that carry sealed requests. */
 import type { UpstreamConnection, UpstreamMessage } from '@privatemode/http'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { SealedCall } from '@privatemode/sdk'
 import { explainOutboundError, type Outbound } from '@privatemode/service'
 
 export type BackendLink = {
-  /** A free connection, at once if one is idle; rejects with a `ServiceError` that says the remedy. */
+  /**
+   * A free connection, synchronously if one is idle; rejects with a `ServiceError` that names the
+   * remedy.
+   */
   take(): UpstreamConnection | Promise<UpstreamConnection>
   close(): void
 }
 
 const limits = {
   connectTimeoutMs: 10_000,
-  // As many as there can be clients: one over the limit would be opened anew for every request.
+  // As many as there can be clients: each one over the limit would be reopened for every request.
   idle: 8192,
   idleMs: 60_000,
-  // Of connections in general; answers that have begun have a tighter limit (`answer-timeouts.ts`).
+  // For connections in general; answers that have begun have a tighter limit (`answer-timeouts.ts`).
   silentMs: 600_000,
 }
 
@@ -38,7 +41,7 @@ export function openBackendLink(
   }
 }
 
-/** Makes the request of a sealed call; the head's constant part is made once for a backend. */
+/** Formats the request for a sealed call; the constant part of the head is made once per backend. */
 export function createMessageFormat(apiUrl: string): (sealed: SealedCall) => UpstreamMessage {
   const url = new URL(apiUrl)
   const path = url.pathname.replace(/\/+$/, '') + fleetPaths.sealed
@@ -52,8 +55,8 @@ export function createMessageFormat(apiUrl: string): (sealed: SealedCall) => Ups
       values += value
       head += `${name}: ${value}\r\n`
     }
-    // Names of models and keys were checked before; a line break here would be a second request.
-    if (!/^[\x20-\x7e]*$/.test(values)) throw new Error('a header has a character it must not')
+    // Model names and keys were checked before; a line break here would be a second request.
+    if (!/^[\x20-\x7e]*$/.test(values)) throw new Error('a header contains a forbidden character')
     const bytes = Buffer.from(first.buffer, first.byteOffset, first.byteLength)
     return {
       head: `${head}\r\n`,

@@ -5,7 +5,7 @@ import { EventCutter } from './event-cutter.ts'
 const encode = (text: string) => new TextEncoder().encode(text)
 const decode = (pieces: readonly Uint8Array[]) => new TextDecoder().decode(Buffer.concat(pieces))
 
-test('however a stream is cut, every output ends at an event and all bytes come through in order', () => {
+test('however a stream is split, every output ends at an event and all bytes arrive in order', () => {
   const stream = 'data: {"a":1}\n\n: waiting\n\nevent: ping\ndata: {}\n\ndata: [DONE]\n\n'
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 }), (sizes) => {
@@ -35,7 +35,7 @@ test('an unfinished event is held back until its end or the end of the stream', 
   expect(cutter.rest()).toHaveLength(0)
 })
 
-test('what is held does not lie in the memory that it came in', () => {
+test('held bytes are copied out of the memory they arrived in', () => {
   const cutter = new EventCutter()
   const frame = Buffer.from('data: 1\n\ndata: 2')
   expect(decode(cutter.push(frame))).toBe('data: 1\n\n')
@@ -43,7 +43,7 @@ test('what is held does not lie in the memory that it came in', () => {
   expect(decode(cutter.push(encode('\n\n')))).toBe('data: 2\n\n')
 })
 
-test('what is held is bounded', () => {
+test('the held bytes are bounded', () => {
   const cutter = new EventCutter()
   const megabyte = new Uint8Array(1024 * 1024).fill(0x61)
   let passed = 0

@@ -1,19 +1,19 @@
 /**
- * Cuts a stream of Server-Sent Events at event ends.
+ * Splits a stream of Server-Sent Events at event boundaries.
  *
- * Sealed frames end anywhere. Passing on whole events only costs a reader nothing, since it cannot use a part of
- * one, and leaves every moment fit for a comment or an error event of our own.
+ * Sealed frames end anywhere. Forwarding only whole events costs a reader nothing, since it cannot
+ * use a part of one, and lets us insert a comment or an error event at any time.
  */
 export class EventCutter {
   #held: Uint8Array[] = []
   #heldBytes = 0
 
-  /** The events that are complete now, in pieces; none when none is. */
+  /** The events that are now complete, in pieces; may be empty. */
   push(bytes: Uint8Array): readonly Uint8Array[] {
     const end = this.#lastEventEnd(bytes)
     if (end === 0) {
       this.#hold(bytes)
-      // An event this long is no event; pass it on rather than hold it.
+      // An event this long is not an event; forward it rather than hold it.
       return this.#heldBytes > longestEvent ? this.rest() : nothing
     }
     const isWhole = end === bytes.length
@@ -25,7 +25,7 @@ export class EventCutter {
     return events
   }
 
-  /** What is left at the authenticated end of a stream. */
+  /** The rest at the authenticated end of a stream. */
   rest(): readonly Uint8Array[] {
     const rest = this.#held
     this.#held = []
@@ -33,16 +33,16 @@ export class EventCutter {
     return rest
   }
 
-  /** A copy: it is short, and the frame that it came in need not be kept for its sake. */
+  /** Holds a copy: it is short, and the frame it came in need not be kept alive. */
   #hold(bytes: Uint8Array): void {
-    this.#held.push(new Uint8Array(bytes)) // what a buffer slices is no copy
+    this.#held.push(new Uint8Array(bytes)) // Buffer's slice does not copy
     this.#heldBytes += bytes.length
   }
 
-  /** The offset after the last empty line that ends in these bytes; 0 if none does. */
+  /** The offset after the last empty line in these bytes; 0 if there is none. */
   #lastEventEnd(bytes: Uint8Array): number {
     const last = bytes.length - 1
-    // By far the most common case: a frame that ends where an event does.
+    // By far the most common case: a frame that ends with an event.
     if (bytes[last] === lineFeed && bytes[last - 1] === lineFeed) return bytes.length
     let at = bytes.lastIndexOf(lineFeed)
     while (at > 0 && bytes[at - 1] !== lineFeed) at = bytes.lastIndexOf(lineFeed, at - 1)

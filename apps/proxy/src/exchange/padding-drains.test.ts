@@ -6,7 +6,7 @@ function connection() {
   return { seen, abandon: () => void seen.abandoned++, resume: () => void seen.resumed++ }
 }
 
-test('padding is read to its end, also where a slow client had paused it', () => {
+test('padding is read to its end, even if a slow client had paused it', () => {
   const drains = createPaddingDrains({ count: 10, bytes: 1000, ms: 60_000 })
   const one = connection()
   const drain = drains.begin(one)
@@ -18,7 +18,7 @@ test('padding is read to its end, also where a slow client had paused it', () =>
   drains.stop()
 })
 
-test('more padding than the limit, or more answers at once, ends the reading', () => {
+test('padding over the limit, or too many answers at once, is no longer read', () => {
   const drains = createPaddingDrains({ count: 2, bytes: 1000, ms: 60_000 })
   const [long, other, third] = [connection(), connection(), connection()]
   const drain = drains.begin(long)
@@ -32,7 +32,7 @@ test('more padding than the limit, or more answers at once, ends the reading', (
   drains.stop()
 })
 
-test('padding that takes longer than the limit is given up', async () => {
+test('padding that takes longer than the limit is abandoned', async () => {
   let nowMs = 0
   const drains = createPaddingDrains({ count: 2, bytes: 1000, ms: 60 }, () => nowMs)
   const slow = connection()

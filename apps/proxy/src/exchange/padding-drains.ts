@@ -1,27 +1,27 @@
 /**
- * Reads the padding of answers that applications already have. Closing the connection instead would
- * show a watcher when an answer was whole, so it is read on, within limits.
+ * Drains the padding of answers that applications already have. Closing the connection instead
+ * would show an observer when an answer was complete, so it is read on, within limits.
  */
 import type { UpstreamConnection } from '@privatemode/http'
 
 export type Drain = {
-  /** More padding came. */
+  /** More padding arrived. */
   read(bytes: number): void
-  /** The answer came to its end, or its connection broke. */
+  /** The answer ended, or its connection broke. */
   end(): void
 }
 
 export type PaddingDrains = {
-  /** Takes a connection over. Beyond the limits it is closed. */
+  /** Takes a connection over. Above the limits it is closed. */
   begin(connection: Pick<UpstreamConnection, 'abandon' | 'resume'>): Drain
-  /** How many are being read. */
+  /** The number of connections being drained. */
   readonly open: () => number
   stop(): void
 }
 
 export type DrainLimits = {
   readonly count: number
-  /** Of one answer: a backend that pads for ever is not listened to for ever. */
+  /** Per answer: a backend that pads forever is not read forever. */
   readonly bytes: number
   readonly ms: number
 }
@@ -52,7 +52,7 @@ export function createPaddingDrains(
       }
       const entry = { startedMs: now(), close }
       open.add(entry)
-      // A client that read slowly may have paused it.
+      // A slow client may have paused it.
       connection.resume()
       if (open.size > limits.count) close()
       return {

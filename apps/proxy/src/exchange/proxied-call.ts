@@ -1,4 +1,4 @@
-/** Drives a sealed exchange over sockets: sent, opened and passed on as it comes. The hot path: callbacks, no promises. */
+/** Drives a sealed exchange over sockets: sends, opens, forwards. The hot path: callbacks, no promises. */
 import {
   type AnswerSink,
   type ByteRange,
@@ -30,15 +30,16 @@ export type ProxiedParts = {
   readonly dialect: Dialect
   readonly record: RequestRecord
   readonly call: Call
-  /** Answers with an error; nothing has been sent. */
+  /** Answers with an error; nothing has been sent yet. */
   readonly answerError: (error: unknown) => void
 }
 
-/** The time to an answer's first byte; a long prefill is not answered sooner by asking again. */
+/** Time limit for an answer's first byte; retrying would not make a long prefill faster. */
 const answerWithinMs = 600_000
 /**
- * A client that leaves may have read the last event while its end is still on its way to us. If it
- * comes so soon, the padding is read as if the client had stayed; else the generation is stopped.
+ * A client that disconnects may have read the last event while the answer's end is still on its way
+ * to us. If the end arrives within this time, the padding is drained as if the client had stayed;
+ * otherwise the generation is stopped.
  */
 const lingerMs = 250
 
@@ -119,9 +120,9 @@ export class ProxiedCall implements AnswerSink {
     )
   }
 
-  /** Seals and sends the frames that are left, at the pace at which the backend takes them. */
+  /** Seals and sends the remaining frames, at the pace at which the backend accepts them. */
   #sendRest(connection: UpstreamConnection, request: SealedCall['request']): void {
-    // An answer that came before all was sent ends the connection.
+    // An answer that arrives before everything was sent ends the connection.
     while (!connection.dead && !this.#over) {
       const frame = request.next()
       if (frame === undefined) return
@@ -134,7 +135,7 @@ export class ProxiedCall implements AnswerSink {
     }
   }
 
-  /** Opens what came and passes it on; whatever cannot be opened ends the answer. */
+  /** Opens the received bytes and forwards them; anything that cannot be opened ends the answer. */
   #take(body: readonly ByteRange[], ended: boolean): void {
     if (this.#over) {
       if (this.#drain !== undefined) this.#openReceipt(body)
@@ -147,18 +148,18 @@ export class ProxiedCall implements AnswerSink {
       for (const range of body) this.#open(viewOf(range))
       if (ended) this.#sealing.finish()
     } catch (error) {
-      if (!ended) this.#connection?.abandon() // one whose answer ended may be another request's by now
+      if (!ended) this.#connection?.abandon() // after its answer ended, it may already serve another request
       this.#fail(error)
       return
     }
-    // What was opened lies in memory of its own.
+    // The opened bytes have their own memory.
     if (this.#sealed?.request.opener.holdsBytes === false) release(body)
     try {
       if (this.#lingering === undefined) this.#passOn(ended)
       else if (ended || this.#isWhole) this.#leaveWhole(ended)
       else this.#discard()
     } catch (error) {
-      if (!ended) this.#connection?.abandon() // longer than the proxy holds
+      if (!ended) this.#connection?.abandon() // longer than the proxy buffers
       this.#fail(error)
     }
   }
@@ -175,15 +176,15 @@ export class ProxiedCall implements AnswerSink {
     }
   }
 
-  /** The receipt comes behind the padding, when the application has its answer. */
+  /** The receipt comes after the padding, when the application already has its answer. */
   #openReceipt(body: readonly ByteRange[]): void {
     const opener = this.#sealed?.request.opener
     if (this.#parts.app.receipts === undefined || opener === undefined) return
     try {
-      // Frames are put together from parts, which must not be given back with the rest.
+      // Frames are assembled from parts, which must not be released with the rest.
       for (const range of body) this.#open(Buffer.from(viewOf(range)))
     } catch {
-      // The answer was whole and authentic; only its receipt is lost.
+      // The answer was complete and authenticated; only its receipt is lost.
     }
   }
 
@@ -201,7 +202,7 @@ export class ProxiedCall implements AnswerSink {
       headers['cache-control'] = 'no-cache'
       headers['x-accel-buffering'] = 'no'
     }
-    // An error in place of a stream has its shape, too.
+    // An error in place of a stream is shaped, too.
     if (app.leg !== undefined && (isEvents || call.stream)) {
       this.#writer = createShapedWriter(parts, app.leg)
     } else this.#writer = isEvents ? createEventWriter(parts) : createWholeWriter(parts)
@@ -214,17 +215,17 @@ export class ProxiedCall implements AnswerSink {
     if (allBytes > this.#authenticBytes) this.#timeout?.progress()
     this.#authenticBytes = allBytes
     if (writer === undefined) return
-    // Padding before the head is passed on, too, once there is a writer.
+    // Padding before the head is forwarded, too, once there is a writer.
     const openedBytes = allBytes - this.#passedBytes
     this.#passedBytes = allBytes
     const pieces = this.#opened
     this.#opened = []
-    // Padding may still come when all of the answer is there; the application need not wait for it.
+    // Padding may still arrive after the whole answer; the application need not wait for it.
     if (ended || (this.#isWhole && writer.mayEnd())) {
       writer.end(pieces, openedBytes)
       this.#leaveWhole(ended)
     } else if (!writer.write(pieces, openedBytes)) {
-      // The client's pace is the worker's pace.
+      // Backpressure: the client's pace sets the worker's.
       this.#connection?.pause()
       this.#timeout?.pause()
       exchange.whenDrained(() => {
@@ -234,7 +235,7 @@ export class ProxiedCall implements AnswerSink {
     }
   }
 
-  /** All of the answer came; unless its transfer has ended, too, padding follows. */
+  /** The whole answer arrived; unless its transfer has ended, too, padding follows. */
   #leaveWhole(ended: boolean): void {
     clearTimeout(this.#lingering)
     this.#discard()
@@ -264,7 +265,10 @@ export class ProxiedCall implements AnswerSink {
     this.#fail(this.#sealing.refused(status, text, fields.get('retry-after')))
   }
 
-  /** Tries again where no byte of an answer has come and it can help; else tells the client. */
+  /**
+   * Retries if no byte of an answer has arrived and it can help; otherwise reports the error to the
+   * client.
+   */
   #fail(error: unknown): void {
     if (this.#over) {
       this.#drain?.end()
@@ -296,14 +300,14 @@ export class ProxiedCall implements AnswerSink {
     record.close('failed', shown.code, app.log, app.metrics)
   }
 
-  /** Nothing is sent or tried again from here on, so nobody needs the prompt. */
+  /** Nothing is sent or retried from here on, so the prompt is no longer needed. */
   #leave(): void {
     this.#over = true
     this.#timeout?.end()
     releaseBytes(this.#parts.call.body)
   }
 
-  /** The backend has not sent the rest of its answer in time. */
+  /** The backend did not send the rest of its answer in time. */
   #cut(error: ApiError): void {
     this.#connection?.abandon()
     this.#fail(error)
@@ -313,7 +317,7 @@ export class ProxiedCall implements AnswerSink {
     if (this.#over) return
     this.#writer?.drop()
     const { app, call } = this.#parts
-    // In the strict shape clients see the end with the end of the padding: who leaves earlier gave up.
+    // In the strict shape, clients see the end with the end of the padding: leaving earlier is an abort.
     const mayHaveAll = call.stream && app.shape === 'default' && this.#writer !== undefined
     if (!mayHaveAll) {
       this.#giveUp()
@@ -336,7 +340,7 @@ export class ProxiedCall implements AnswerSink {
   }
 }
 
-/** Gives back the memory that was read from the socket; ranges of one read share it. */
+/** Releases the memory read from the socket; ranges of one read share it. */
 function release(body: readonly ByteRange[]): void {
   for (const { bytes } of body) releaseBytes(bytes)
 }

@@ -14,7 +14,7 @@ const fail = (error: unknown) => {
 }
 const line = (record: string) => `{"record":"${record}","rest":"r","signature":"s"}\n`
 
-test('receipts are lines of a file that only its owner reads, whatever it was before', () => {
+test('receipts are lines of a file readable only by its owner, whatever its mode was before', () => {
   const path = join(folder, 'lines.jsonl')
   writeFileSync(path, line('old'), { mode: 0o644 })
   const file = openReceiptFile(path, fail)
@@ -25,7 +25,7 @@ test('receipts are lines of a file that only its owner reads, whatever it was be
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
-test('what is no receipt is not kept', () => {
+test('anything that is not a receipt is dropped', () => {
   const path = join(folder, 'odd.jsonl')
   const file = openReceiptFile(path, fail)
   const odd = ['', '{}', 'null', '{"record":1,"rest":"","signature":""}', 'x'.repeat(20_000)]
@@ -36,7 +36,7 @@ test('what is no receipt is not kept', () => {
   expect(readFileSync(path, 'utf8')).toBe(line('a'))
 })
 
-test('files are put aside when they are full, and only so many are kept, by several writers', () => {
+test('full files are rotated and a bounded number is kept, even with several writers', () => {
   const path = join(folder, 'full.jsonl')
   const limits = { bytes: 40, kept: 2 }
   const files = [openReceiptFile(path, fail, limits), openReceiptFile(path, fail, limits)]
@@ -52,7 +52,7 @@ test('files are put aside when they are full, and only so many are kept, by seve
   expect(statSync(`${path}.2`).mode & 0o777).toBe(0o600)
 })
 
-test('a file that cannot be written stops the start and says so', () => {
+test('an unwritable file is refused at startup', () => {
   const path = join(folder, 'missing', 'file')
   expect(() => openReceiptFile(path, fail)).toThrow(`cannot write receipts to ${path}`)
 })

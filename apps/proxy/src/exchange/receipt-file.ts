@@ -1,30 +1,30 @@
-/** Keeps the signed receipts of answers, one a line, so that bills can be audited. They have no content. */
+/** Stores the signed receipts of answers, one per line, so that bills can be audited. No content. */
 import { chmodSync, closeSync, fstatSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { ServiceError } from '@privatemode/service'
 
 export type ReceiptFile = {
-  /** Takes the receipt of one answer: JSON as the worker sealed it. */
+  /** Adds the receipt of one answer: JSON as sealed by the worker. */
   add(receipt: Uint8Array): void
-  /** Writes what is still held. */
+  /** Writes what is still buffered. */
   flush(): void
   stop(): void
 }
 
 export type ReceiptFileLimits = {
-  /** A file is put aside when it has grown to this. */
+  /** A file is rotated at this size. */
   readonly bytes: number
-  /** How many are kept besides the one that is written: `path.1` is the newest. */
+  /** The number of rotated files kept: `path.1` is the newest. */
   readonly kept: number
 }
 
 export const defaultReceiptLimits: ReceiptFileLimits = { bytes: 64 * 1024 * 1024, kept: 8 }
 const flushMs = 250
-/** Beyond this a disk that takes nothing costs receipts, not memory. */
+/** Above this, a disk that accepts no writes costs receipts, not memory. */
 const heldChars = 1024 * 1024
 const longestReceipt = 16 * 1024
 const utf8 = new TextDecoder()
 
-/** Opens the file, for its owner alone; throws where it cannot be written. */
+/** Opens the file with owner-only permissions; throws if it is not writable. */
 export function openReceiptFile(
   path: string,
   onError: (error: unknown) => void,
@@ -37,7 +37,7 @@ export function openReceiptFile(
   function open(): number {
     try {
       const opened = openSync(path, 'a', 0o600)
-      chmodSync(path, 0o600) // it may have been there before
+      chmodSync(path, 0o600) // it may have existed before
       return opened
     } catch (cause) {
       const message = `cannot write receipts to ${path}; choose another file with --receipts`
@@ -52,7 +52,7 @@ export function openReceiptFile(
   }
 
   function rotate(): void {
-    // Another process of this proxy may have put the file aside.
+    // Another process of this proxy may have rotated the file.
     const isOurs = statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(descriptor).ino
     if (!isOurs) reopen()
     if (fstatSync(descriptor).size < limits.bytes) return
@@ -90,7 +90,7 @@ export function openReceiptFile(
   }
 }
 
-/** Only the members of a receipt, whatever else a worker may have put there. */
+/** Only the members of a receipt, dropping anything else a worker may have added. */
 function oneLine(receipt: Uint8Array): string | undefined {
   try {
     const { record, rest, signature } = JSON.parse(utf8.decode(receipt))

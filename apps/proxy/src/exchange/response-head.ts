@@ -1,7 +1,7 @@
-/** The first line and the header lines of a response of ours. */
+/** The status line and header lines of a response of ours. */
 import { reasonOf } from '@privatemode/http'
 
-/** Every line ends with CRLF; what frames the body is added behind. */
+/** Every line ends with CRLF; body framing is appended later. */
 export function formatResponseHead(
   status: number,
   headers: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Answers the model list from what the manifest lists and the backend serves. */
+/** Serves the model list: models in the manifest that the backend serves. */
 import type { HeaderLookup } from '@privatemode/http'
 import { formatModel, formatModelList, unknownModel } from '@privatemode/protocol/api'
 import { requestIdHeaders } from '@privatemode/service'

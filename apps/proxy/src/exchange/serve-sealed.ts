@@ -1,4 +1,7 @@
-/** Takes a call of the public API: checks key and media type, reads and scans the body, and hands it on to be sealed. */
+/**
+ * Handles a public API call: checks key and media type, reads and scans the body, and passes it on
+ * for sealing.
+ */
 import { type HttpExchange, viewOf, whenReady } from '@privatemode/http'
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
 import { decodeBody } from '@privatemode/service'
@@ -48,7 +51,7 @@ export function serveSealed(
   }
 }
 
-/** A body without a type is taken as JSON; what says to be something else is refused. */
+/** A body without a type is treated as JSON; any other declared type is refused. */
 function checkMediaType(type: string | undefined): void {
   if (type === undefined || type === 'application/json') return
   const [essence = ''] = type.split(';')

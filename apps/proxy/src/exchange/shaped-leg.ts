@@ -1,24 +1,24 @@
-/** How answers look on the way to a client that knows HTTPS only, where the proxy is hosted. */
+/** Traffic shaping towards clients that only speak HTTPS, for a hosted proxy. */
 import type { Held } from '@privatemode/protocol/api'
 import type { TrafficShape } from '../settings.ts'
 
 /**
- * A plain client cannot be told that an answer is whole while padding still comes: most close their
- * connection at the last event. So that waits for the end of the padding that comes from the worker, and so
- * do answers that are not streamed, which are one piece to such a client.
+ * A plain client cannot be notified that an answer is complete while padding still arrives: most
+ * close their connection at the last event. So that event waits for the end of the worker's padding,
+ * and so do answers that are not streamed, which are a single piece to such a client.
  */
 export type ShapedLeg = {
-  /** What else of a stream waits with the last event. */
+  /** What else in a stream is held back with the last event. */
   readonly held: Held
-  /** The first bytes of a stream come so long after the request, or this times a power of two; 0: at once. */
+  /** The first bytes of a stream are sent this long after the request, or this times a power of two; 0: at once. */
   readonly firstByteAfterMs: number
-  /** The last events of a stream, and answers that are not streamed, have these lengths. */
+  /** Lengths for the last events of a stream, and for answers that are not streamed. */
   readonly leastTailBytes: number
   readonly leastWholeBytes: number
   readonly wholeGrowth: number
 }
 
-/** `undefined`: answers go out as they are. */
+/** `undefined`: answers are sent unchanged. */
 export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
   switch (shape) {
     case 'off':
@@ -35,7 +35,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
     case 'strict':
       return {
         held: 'from finish reason',
-        // Longer than most prompts take to be read: whether one was cached does not show.
+        // Longer than it takes to process most prompts, which hides whether one was cached.
         firstByteAfterMs: 4_000,
         leastTailBytes: 64 * 1024,
         leastWholeBytes: 256 * 1024,
@@ -44,7 +44,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
   }
 }
 
-/** The first of `least`, `least × growth`, … that is not below a length. */
+/** The first of `least`, `least × growth`, … that is at least `length`. */
 export function classOf(length: number, least: number, growth: number): number {
   let size = least
   while (size < length) size *= growth

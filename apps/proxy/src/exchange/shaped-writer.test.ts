@@ -6,7 +6,7 @@ import { createShapedWriter } from './shaped-writer.ts'
 const headers = { 'content-type': 'text/event-stream' }
 const encode = (text: string) => new TextEncoder().encode(text)
 
-/** What a client gets of an answer, as one text. */
+/** The client's view of an answer, as one text. */
 function startWriter(leg: ShapedLeg, now = () => 0) {
   const state = { text: '', isEnded: false }
   const write = (pieces: readonly Uint8Array[]) => {
@@ -31,7 +31,7 @@ const leg = shapedLeg('default') as ShapedLeg
 const token = encode('data: {"choices": [{"delta": {"content": "a"}}]}\n\n')
 const last = encode('data: {"choices": [{"finish_reason": "stop"}]}\n\ndata: [DONE]\n\n')
 
-test('frames that come in one piece with the end count like all others', () => {
+test('frames that arrive in one piece with the end count like all others', () => {
   const lengths = [0, 1, 26, 59].map((late) => {
     const { writer, state } = startWriter(leg)
     for (let frame = 0; frame < 60 - late; frame++) writer.write(frame < 1 ? [token] : [], 1280)
@@ -43,7 +43,7 @@ test('frames that come in one piece with the end count like all others', () => {
   expect(new Set(lengths)).toEqual(new Set([60 * 1280 + leg.leastTailBytes]))
 })
 
-test('the end is not told before the last frame has come, and if strict neither is the finish reason', () => {
+test('the end is not sent before the last frame has arrived, nor is the finish reason if strict', () => {
   for (const shape of ['default', 'strict'] as const) {
     const one = shapedLeg(shape) as ShapedLeg
     let nowMs = 0
@@ -59,7 +59,7 @@ test('the end is not told before the last frame has come, and if strict neither 
   }
 })
 
-test('bytes that come before the first may be sent are sent with it', () => {
+test('bytes that arrive before the first may be sent are sent with it', () => {
   const later: ShapedLeg = { ...leg, firstByteAfterMs: 4_000 }
   let nowMs = 0
   const { writer, state } = startWriter(later, () => nowMs)

@@ -1,7 +1,7 @@
 /**
- * Writes a stream to a client that knows HTTPS only: as many bytes as each sealed frame had, whatever
- * is inside. Events are filled up with comments, which readers of event streams skip (WHATWG HTML 9.2.6),
- * and a JSON body with white space.
+ * Writes a stream to a client that only speaks HTTPS: as many bytes as each sealed frame had,
+ * whatever the content. Events are padded with comments, which readers of event streams skip
+ * (WHATWG HTML 9.2.6), and a JSON body with white space.
  */
 
 import { releaseOwnBytes } from '@privatemode/http'
@@ -32,11 +32,11 @@ export function createShapedWriter(
   }
 
   function queue(pieces: readonly Uint8Array[]): void {
-    // White space within a JSON body could be within a text: all of it waits for the end.
+    // White space within a JSON body could be inside a string: all of it waits for the end.
     for (const piece of pieces) ready.push(...(isEvents ? ending.push(piece) : [piece.slice()]))
   }
 
-  /** What waits, no more than a limit; the rest keeps no memory of the frame that it came in. */
+  /** Takes waiting bytes up to a limit; the rest is copied out of the frame it came in. */
   function take(most: number): { taken: Uint8Array[]; size: number } {
     const taken: Uint8Array[] = []
     let size = 0
@@ -51,7 +51,7 @@ export function createShapedWriter(
     return { taken, size }
   }
 
-  /** As many bytes as came, whatever is inside: what was taken whole ends with an event, so a comment may follow. */
+  /** Sends as many bytes as arrived, whatever the content; whole events, so that a comment may follow. */
   function fill(): boolean {
     const length = owedBytes
     owedBytes = 0
@@ -59,7 +59,7 @@ export function createShapedWriter(
     return send([...taken, ...filler(length - size)], length)
   }
 
-  /** The last bytes, in one of few lengths. */
+  /** The last bytes, padded to one of few lengths. */
   function close(last: readonly Uint8Array[]): void {
     const { taken, size } = take(Number.POSITIVE_INFINITY)
     const pieces = [...taken, ...last]
@@ -82,17 +82,17 @@ export function createShapedWriter(
       for (const piece of pieces) releaseOwnBytes(piece)
       return isOpen
     },
-    // The client cannot be told earlier: it would close, or ask again, and a watcher would see that.
+    // The client must not be notified earlier: it would close, or send its next request, visibly.
     mayEnd: () => false,
     end(pieces, openedBytes) {
       queue(pieces)
-      // A busy machine gets many frames in one piece with the end: they count like all others.
+      // On a busy machine, many frames arrive in one piece with the end: they count like all others.
       owedBytes += openedBytes
       if (owedBytes > 0) fill()
       close(isEvents ? ending.rest() : [])
     },
     lose(error) {
-      // In mid-answer no other status can be given: an error event, or a body that is no JSON.
+      // Mid-answer, the status cannot change: send an error event, or a body that is not valid JSON.
       if (isEvents) close([errorEvent(dialect, error, record.requestId)])
       else if (exchange.begun) exchange.cut()
       else return false
@@ -114,7 +114,7 @@ const emptyLine = Uint8Array.of(0x0a, 0x0a)
 const comments = new Uint8Array(longestFiller).fill(0x2e)
 comments[0] = 0x3a
 
-/** Comments of so many bytes in all, each with the empty line that some readers wait for. */
+/** Comments with this total length, each with the empty line that some readers wait for. */
 function commentOf(length: number): Uint8Array[] {
   const parts: Uint8Array[] = []
   let left = length

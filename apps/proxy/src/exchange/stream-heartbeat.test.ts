@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createHeartbeats } from './stream-heartbeat.ts'
 
-/** The timer is real and fast; what it compares is the test's own clock. */
+/** The timer is real and fast; it compares the test's own clock. */
 test('a quiet stream gets a heartbeat, a busy one and an ended one do not', async () => {
   let nowMs = 0
   const beats = { quiet: 0, busy: 0, ended: 0, other: 0 }

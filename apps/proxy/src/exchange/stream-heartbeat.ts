@@ -1,4 +1,4 @@
-/** Sends something over open streams that are quiet, so that nothing on the way takes a long prefill for a dead connection. */
+/** Keeps quiet streams alive, so that no intermediary mistakes a long prefill for a dead connection. */
 
 export type Heartbeat = {
   /** Something was sent. */

@@ -9,7 +9,7 @@ test('without sharing there is no default salt', () => {
   expect(createDefaultSalt({ kind: 'isolated' })('key')).toBeUndefined()
 })
 
-test('a random shared salt is one per process, with 256 bits', () => {
+test('a random shared salt is generated once per process, with 256 bits', () => {
   const [one, other] = [
     createDefaultSalt({ kind: 'shared-random' }),
     createDefaultSalt({ kind: 'shared-random' }),
@@ -19,12 +19,12 @@ test('a random shared salt is one per process, with 256 bits', () => {
   expect(Buffer.from(one('a') ?? '', 'base64')).toHaveLength(32)
 })
 
-test('a given salt is used as it is', () => {
+test('a configured salt is used unchanged', () => {
   const salt = createDefaultSalt({ kind: 'shared', salt: new Secret('given salt') })
   expect(salt('a')).toBe('given salt')
 })
 
-test('per key: the same key the same salt, another key or secret another', () => {
+test('per key: the same key gets the same salt, another key or secret a different one', () => {
   const salt = createDefaultSalt({ kind: 'per-key', secret })
   expect(salt('a')).toBe(createDefaultSalt({ kind: 'per-key', secret })('a') as string)
   expect(salt('a')).not.toBe(salt('b') as string)
@@ -33,7 +33,7 @@ test('per key: the same key the same salt, another key or secret another', () =>
   expect(Buffer.from(salt('a') ?? '', 'base64')).toHaveLength(32)
 })
 
-test('per key: the derivation is labelled HKDF-SHA256', () => {
+test('per key: the salt is derived with labelled HKDF-SHA256', () => {
   const info = 'privatemode/v1/default-cache-salt\0a-key'
   const expected = Buffer.from(hkdfSync('sha256', secret.reveal(), '', info, 32)).toString('base64')
   expect(createDefaultSalt({ kind: 'per-key', secret })('a-key')).toBe(expected)

@@ -1,9 +1,9 @@
-/** Decides the default prompt-cache salt of a request; the salt in a request's own body always wins over it. */
+/** Decides the default prompt-cache salt of a request; a salt in the request body always overrides it. */
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Secret } from '@privatemode/service'
 
 export type SaltPolicy =
-  /** No default: every request gets a fresh salt, which is what keeps caches apart. */
+  /** No default: every request gets a fresh salt, which isolates caches. */
   | { readonly kind: 'isolated' }
   | { readonly kind: 'shared-random' }
   | { readonly kind: 'shared'; readonly salt: Secret }
@@ -34,7 +34,7 @@ export function createDefaultSalt(policy: SaltPolicy): DefaultSalt {
 /**
  * HKDF-SHA256 (RFC 5869): the deployment secret is the key material, a label and the API key are the info.
  *
- * Who learns a salt learns neither the secret nor another key's salt.
+ * Knowing a salt reveals neither the secret nor another key's salt.
  */
 function perKey(secret: Secret): DefaultSalt {
   const material = secret.reveal()

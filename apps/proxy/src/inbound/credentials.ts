@@ -1,9 +1,12 @@
-/** Decides under whose API key a request goes out. */
+/** Decides which API key a request is sent with. */
 import type { HeaderLookup } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Secret } from '@privatemode/service'
 
-/** The proxy's own key where it has one; then the client's never leaves. Else the client's, by either header. */
+/**
+ * The proxy's own key if it has one; the client's key is then never sent. Otherwise the client's,
+ * from either header.
+ */
 export function chooseApiKey(headers: HeaderLookup, own: Secret | undefined): string {
   if (own !== undefined) return own.reveal()
   const bearer = /^bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1]
@@ -14,9 +17,9 @@ export function chooseApiKey(headers: HeaderLookup, own: Secret | undefined): st
       'no API key: send "Authorization: Bearer KEY" or "x-api-key: KEY"; a local proxy sends one for you with --apiKey',
     )
   }
-  // It becomes a header of ours: printable ASCII of a sane length, or it is no key.
+  // It becomes a header of ours: printable ASCII of a sane length, or it is not a key.
   if (!/^[\x21-\x7e]{1,512}$/.test(key)) {
-    throw new ApiError('invalid_api_key', 'the API key has characters that no key has')
+    throw new ApiError('invalid_api_key', 'the API key has invalid characters')
   }
   return key
 }

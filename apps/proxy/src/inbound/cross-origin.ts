@@ -1,4 +1,7 @@
-/** Lets web pages of any origin use the proxyless endpoint, with the key they send and nothing implied. */
+/**
+ * Lets web pages of any origin use the proxyless endpoint, with the key they send and no ambient
+ * credentials.
+ */
 import type { HeaderLookup } from '@privatemode/http'
 
 const exposed =
@@ -17,13 +20,13 @@ const allowed: ReadonlySet<string> = new Set([
   'x-api-key',
 ])
 
-/** Stands on every response. No credentials are allowed, so a cookie can never act for the user. */
+/** Sent with every response. No credentials are allowed, so a cookie can never act for the user. */
 export const crossOriginHeaders: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': exposed,
 }
 
-/** Answers a preflight (Fetch, CORS protocol): the asked-for headers that we know are allowed. */
+/** Answers a preflight (Fetch, CORS protocol): allows the requested headers that we know. */
 export function answerPreflight(headers: HeaderLookup): Response {
   const asked = (headers.get('access-control-request-headers') ?? '').toLowerCase()
   const granted = asked

@@ -30,7 +30,7 @@ test('a pair of files per request, by day, for the owner only, without keys', as
   expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
-test('a dump that cannot be written is told and hurts nothing else', async () => {
+test('a dump that cannot be written is reported and affects nothing else', async () => {
   const errors: unknown[] = []
   const dump = createDump('/proc/none', (error) => void errors.push(error))
   dump.begin('GET', '/', new Headers(), new Uint8Array()).end('id', 200, {}, [])

@@ -1,4 +1,4 @@
-/** Writes requests and their answers, in clear text, for a person who debugs; keys are taken out. */
+/** Writes requests and their answers in clear text, for debugging; keys are removed. */
 import { chmodSync, mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export type Dump = {
     headers: Iterable<readonly [string, string]>,
     body: Uint8Array,
   ): DumpedRequest
-  /** Resolves when every file begun is written. */
+  /** Resolves when every started file is written. */
   settled(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ const redacted: ReadonlySet<string> = new Set([
   'x-api-key',
 ])
 
-/** Files go to `requests/YYYY-MM-DD/` of the workspace, readable by their owner only. */
+/** Files go to `requests/YYYY-MM-DD/` in the workspace, readable by their owner only. */
 export function createDump(workspace: string, onError: (error: unknown) => void): Dump {
   const writing = new Set<Promise<void>>()
 

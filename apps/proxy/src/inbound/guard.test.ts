@@ -17,7 +17,7 @@ test('a proxy on loopback is addressed as loopback or by an IP address', () => {
   }
 })
 
-test('a name that was made to point here is refused', () => {
+test('a rebound DNS name is refused', () => {
   const guard = createLocalGuard('127.0.0.1', [])
   for (const host of [
     'evil.example',
@@ -30,7 +30,7 @@ test('a name that was made to point here is refused', () => {
   }
 })
 
-test('a listed name is accepted and no other', () => {
+test('only listed names are accepted', () => {
   const guard = createLocalGuard('127.0.0.1', ['proxy.lan'])
   expect(pass(guard, { host: 'proxy.lan:8080' })).toBe(true)
   expect(pass(guard, { host: 'other.lan:8080' })).toBe(false)
@@ -41,7 +41,7 @@ test('beyond loopback every name passes until a list is given', () => {
   expect(pass(createLocalGuard('0.0.0.0', ['proxy.ns.svc']), { host: 'else.ns.svc' })).toBe(false)
 })
 
-test('a foreign origin is refused, also that of a local page on another port', () => {
+test('a foreign origin is refused, even that of a local page on another port', () => {
   const guard = createLocalGuard('127.0.0.1', [])
   const host = 'localhost:8080'
   for (const origin of [
@@ -54,7 +54,7 @@ test('a foreign origin is refused, also that of a local page on another port', (
   }
 })
 
-test("the proxy's own page may ask", () => {
+test("the proxy's own page is allowed", () => {
   const guard = createLocalGuard('127.0.0.1', [])
   expect(pass(guard, { host: 'localhost:8080', origin: 'http://localhost:8080' })).toBe(true)
 })

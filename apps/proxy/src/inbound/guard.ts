@@ -3,21 +3,22 @@ import type { HeaderLookup } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { ipVersion, isLoopback } from '@privatemode/service'
 
-/** The reason to refuse a request, or `undefined`. */
+/** Returns the reason to refuse a request, or `undefined`. */
 export type Guard = (headers: HeaderLookup) => ApiError | undefined
 
 /**
  * The guard of a local proxy.
  *
- * A page whose name is made to point here (DNS rebinding) shows by its Host header, any other page by its Origin.
- * A proxy that listens beyond loopback is addressed by names we cannot know, so without a list every Host passes
- * there; a browser's requests still have to come from a page under a loopback, IP or listed name.
+ * A page with a rebound DNS name is detected by its Host header, any other page by its Origin. A
+ * proxy that listens beyond loopback is addressed by names we cannot know, so without a list every
+ * Host is accepted there; a browser's requests still have to come from a page under a loopback, IP
+ * or listed name.
  */
 export function createLocalGuard(listenAddress: string, allowedHosts: readonly string[]): Guard {
   const listed = new Set(allowedHosts)
   const anyHost = !isLoopback(listenAddress) && listed.size === 0
   const isKnown = (host: string) => isLoopback(host) || ipVersion(host) !== 0 || listed.has(host)
-  // Most requests come under the same name as the last; it need not be judged again.
+  // Most requests use the same name as the previous one, which need not be checked again.
   let lastKnown: string | undefined
 
   return (headers) => {

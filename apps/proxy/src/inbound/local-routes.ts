@@ -1,4 +1,4 @@
-/** The proxy's own pages: health, readiness, metrics, verification. None of them needs a key. */
+/** The proxy's own endpoints: health, readiness, metrics, verification. None of them needs a key. */
 import { metricsContentType } from '@privatemode/service'
 import type { Report } from '../processes/questions.ts'
 import { type Readiness, unknownReadiness } from '../trust/readiness.ts'
@@ -13,13 +13,13 @@ export type LocalRoutes = (
 
 export type LocalRouteParts = {
   readonly readiness: () => Readiness
-  /** The verification as a program reads it. */
+  /** The verification in machine-readable form. */
   readonly verification: () => unknown
-  /** `host` is the header of that name: where the reader's browser found this proxy. */
+  /** `host` is the Host header: the address by which the browser reached this proxy. */
   readonly page: (host: string | undefined) => string
-  /** Present when metrics are switched on. */
+  /** Present if metrics are enabled. */
   readonly metrics: (() => string) | undefined
-  /** Present where several processes serve: the state of all of them. */
+  /** Present if several processes serve: their joint state. */
   readonly joint: (() => Promise<Report>) | undefined
   /** The proxyless endpoint's own deployment manifest, published for transparency. */
   readonly deploymentManifest: string | undefined
@@ -34,7 +34,8 @@ export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
       '/ready',
       async () => {
         const own = parts.readiness()
-        // What this process cannot do, all together cannot; it may be draining without the others.
+        // If this process is not ready, neither are all together; it may be draining while the others are
+        // not.
         if (!own.ready || joint === undefined) return answerReady(own)
         return answerReady(await joint().then((report) => report.readiness, noAnswer))
       },
@@ -54,7 +55,7 @@ export function createLocalRoutes(parts: LocalRouteParts): LocalRoutes {
   }
   return (method, path, host) => {
     if (method !== 'GET' && method !== 'HEAD') return undefined
-    // Agents knock with `HEAD /` before they start; the page need not be made for that.
+    // Agents probe with `HEAD /` before they start; the page need not be rendered for that.
     if (path === '/' && method === 'HEAD') return new Response(null)
     if (path === '/') return new Response(parts.page(host), { headers: pageHeaders })
     return routes.get(path)?.()

@@ -1,10 +1,10 @@
-/** Which headers pass the proxy, in either direction; all others stay where they are. */
+/** Which headers the proxy forwards in either direction; all others are dropped. */
 import type { HeaderLookup } from '@privatemode/http'
 
-/** What an application may say beyond the body. Agents put paths and user data into other headers. */
+/** Headers an application may send besides the body. Agents put paths and user data into other headers. */
 const outward = ['anthropic-version', 'anthropic-beta'] as const
 
-/** What a worker may say to an application. */
+/** Headers a worker may send to an application. */
 const inward = [
   'content-type',
   'retry-after',

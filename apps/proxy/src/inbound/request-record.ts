@@ -1,4 +1,4 @@
-/** What is known of one request for the log and the metrics: ids, sizes and times, never content. */
+/** What the log and the metrics record of one request: ids, sizes and times, never content. */
 import type { Log } from '@privatemode/service'
 import type { ProxyMetrics, RequestOutcome } from '../proxy-metrics.ts'
 import type { DumpedRequest } from './dump-requests.ts'
@@ -6,12 +6,12 @@ import type { DumpedRequest } from './dump-requests.ts'
 export class RequestRecord {
   requestId: string
   readonly method: string
-  /** A path of the route table or of ours; a path that is neither is not recorded as it came. */
+  /** A path of the route table or one of ours; any other path is not recorded as received. */
   readonly route: string
-  /** Set once a worker has answered for it, so that nobody writes into the log through this field. */
+  /** Set only once a worker has answered for it, so that clients cannot write into the log through it. */
   model: string | undefined
   status = 0
-  /** Present where requests are dumped. */
+  /** Present if requests are dumped. */
   dump: DumpedRequest | undefined
   bytesIn = 0
   bytesOut = 0
@@ -30,7 +30,7 @@ export class RequestRecord {
     this.bytesOut += bytes
   }
 
-  /** Writes the request's one log line and counts it; later calls do nothing. */
+  /** Writes the request's single log line and counts it; later calls do nothing. */
   close(outcome: RequestOutcome, code: string | undefined, log: Log, metrics: ProxyMetrics): void {
     if (this.#closed) return
     this.#closed = true

@@ -50,7 +50,7 @@ const facts: PageFacts = {
   },
 }
 
-test('the page says which manifest is enforced since when, which checks passed and when sessions end', () => {
+test('the page shows which manifest is enforced since when, which checks passed and when sessions end', () => {
   const page = formatPage(facts)
   for (const text of [
     'sha256:aa',
@@ -69,7 +69,7 @@ test('the page says which manifest is enforced since when, which checks passed a
   }
 })
 
-test('the page says what was found about prompt caches, and nothing where they are not checked', () => {
+test('the page shows the results of prompt cache checks, and nothing if they are disabled', () => {
   const check = {
     model: 'm<1>',
     checked_at: '2026-01-01T00:25:00.000Z',
@@ -87,14 +87,14 @@ test('the page says what was found about prompt caches, and nothing where they a
   expect(formatPage(facts)).not.toContain('Prompt caches')
 })
 
-test("a machine's words cannot become markup", () => {
+test("text from a machine cannot become markup", () => {
   const page = formatPage(facts)
   expect(page).not.toContain('<script>')
   expect(page).toContain('&lt;script&gt;')
   expect(page).toContain('m&quot;1')
 })
 
-test('the policy allows the one style and the one script of the page, and nothing else', () => {
+test("the CSP allows the page's own style and script, and nothing else", () => {
   const policy = pageHeaders['content-security-policy'] ?? ''
   const style = /<style>([\s\S]*?)<\/style>/.exec(formatPage(facts))?.[1] ?? ''
   const hash = createHash('sha256').update(style).digest('base64')
@@ -105,7 +105,7 @@ test('the policy allows the one style and the one script of the page, and nothin
   expect(policy).toContain(`script-src 'sha256-${scriptHash}'; connect-src 'self';`)
 })
 
-test('software attestation is said in plain words', () => {
+test('software attestation is called out in plain words', () => {
   const { manifest } = facts.verification
   if (manifest === undefined) throw new Error('no manifest')
   const verification = {
@@ -120,7 +120,7 @@ test('a proxy that is not ready shows the cause, escaped', () => {
   expect(formatPage({ ...facts, readiness })).toContain('Not ready: no manifest yet. a &lt; b')
 })
 
-test('the chain is never greener than what was checked', () => {
+test('the chain never shows more trust than was verified', () => {
   const page = formatPage(facts)
   for (const link of ['sealing', 'binding', 'manifest', 'log']) {
     expect(page).toContain(`data-link="${link}" data-state="good"`)
@@ -135,13 +135,13 @@ test('the chain is never greener than what was checked', () => {
   expect(refused).not.toContain('data-link="sealing" data-state="good"')
 })
 
-test('the snippets of the page have its own address', () => {
+test("the page's snippets use its own address", () => {
   const page = formatPage({ ...facts, origin: 'https://proxy.example:9000' })
   expect(page).toContain('curl https://proxy.example:9000/v1/chat/completions')
   expect(page).toContain('<a href="https://api.test"')
 })
 
-test('a host that is none stays out of commands to paste', () => {
+test('an invalid Host header stays out of commands to paste', () => {
   expect(ownOrigin('proxy.example:9000', true, 1)).toBe('https://proxy.example:9000')
   expect(ownOrigin('[::1]:8080', false, 1)).toBe('http://[::1]:8080')
   for (const host of [undefined, 'a b', "x';id", '$(id)', 'a/b', 'a@b']) {

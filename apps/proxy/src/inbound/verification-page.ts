@@ -1,4 +1,7 @@
-/** The page at `/`: what was verified, for people. Made on the server; its one script renews it. */
+/**
+ * The page at `/`, which shows people what was verified. Rendered on the server; its one script
+ * refreshes it.
+ */
 import { createHash } from 'node:crypto'
 import {
   type Check,
@@ -14,12 +17,12 @@ import type { Readiness } from '../trust/readiness.ts'
 import { pageScript } from './verification-script.ts'
 import { pageStyle } from './verification-style.ts'
 
-/** Seconds after which the page asks for itself again. */
+/** Seconds between refreshes of the page. */
 const renewSeconds = 15
 const script = pageScript.replace('RENEW_MS', String(renewSeconds * 1000))
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** One style, one script that asks this proxy alone, no frame, nothing from elsewhere. */
+/** One style, one script that contacts only this proxy, no frames, nothing from elsewhere. */
 export const pageHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
@@ -33,18 +36,21 @@ export type PageFacts = {
   readonly backend: string
   readonly readiness: Readiness
   readonly verification: Verification
-  /** Present where prompt caches are checked. */
+  /** Present if prompt caches are checked. */
   readonly cacheChecks?: readonly CacheCheck[] | undefined
-  /** How many witnesses must have signed the log. */
+  /** The number of witnesses that must have signed the log. */
   readonly quorum: number
-  /** Where this very proxy is, as the reader's browser reached it, such as `http://127.0.0.1:8080`. */
+  /** Address of this proxy as the reader's browser reached it, such as `http://127.0.0.1:8080`. */
   readonly origin: string
-  /** Pages of the backend's gateway. */
+  /** Web pages of the backend's gateway. */
   readonly portalUrl: string
   readonly now: Date
 }
 
-/** Where the reader found this proxy. The header ends up in commands to paste: nothing but a host may stand there. */
+/**
+ * The origin under which the reader found this proxy. It appears in commands to paste, so only a
+ * host is allowed.
+ */
 export function ownOrigin(host: string | undefined, isTls: boolean, port: number): string {
   const isHost = host !== undefined && /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
   return `${isTls ? 'https' : 'http'}://${isHost ? host : `127.0.0.1:${port}`}`
@@ -102,7 +108,7 @@ const linkWords: Readonly<Record<LinkState, readonly [string, string]>> = {
   open: ['–', 'Not reached.'],
 }
 
-/** The same picture as the portal's: who is joined to whom, and what was checked about it. */
+/** The same diagram as in the portal: who connects to whom, and what was verified about each link. */
 function formatChain({ verification, quorum, readiness }: PageFacts): string {
   const [refused] = verification.refused
   const isRefused = verification.workers.length === 0 && refused !== undefined
@@ -130,7 +136,7 @@ function formatTrack(title: string, links: readonly ChainLink[]): string {
   return `<h3>${title}</h3><div class="track" aria-hidden="true"><span>${escapeHtml(links[0]?.from ?? '')}</span>${picture.join('')}</div><ul>${items.join('')}</ul>`
 }
 
-/** Snippets with the address of this very proxy. */
+/** Snippets with this proxy's address. */
 function formatSnippets({ origin, verification }: PageFacts): string {
   const model = verification.workers[0]?.models[0] ?? 'MODEL'
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] })

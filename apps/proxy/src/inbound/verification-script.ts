@@ -1,6 +1,6 @@
-/** The one script of the verification page: asks for the page again and puts in what is new. */
+/** The only script of the verification page: reloads the page's content and replaces what changed. */
 
-/** A page that somebody is reading closely (an open detail, a selection, a focus) waits. */
+/** Does not refresh while the page is being read closely (an open detail, a selection, a focus). */
 export const pageScript = `
 const renew = async () => {
   const isRead = document.querySelector('details[open]') || document.activeElement !== document.body

@@ -6,7 +6,7 @@ import { Channel } from './channel.ts'
 
 type Echo = { readonly echo: { readonly asked: string; readonly answered: string } }
 
-/** Two ends of one channel; messages travel as text, as they do between processes. */
+/** Two ends of one channel; messages are serialized as text, as between processes. */
 function connected(answer: (asked: string) => Promise<string>) {
   const far = new Channel<Echo, Echo>((message) => near.receive(copy(message)), { echo: answer })
   const near: Channel<Echo, Echo> = new Channel((message) => far.receive(copy(message)), {
@@ -17,7 +17,7 @@ function connected(answer: (asked: string) => Promise<string>) {
 
 const copy = (message: unknown) => JSON.parse(JSON.stringify(message))
 
-test('a question is answered, and many at once each with its own', async () => {
+test('a question is answered, and concurrent questions get their own answers', async () => {
   const channel = connected(async (asked) => {
     await Bun.sleep(asked === 'slow' ? 5 : 0)
     return `${asked}!`
@@ -30,21 +30,21 @@ test('a question is answered, and many at once each with its own', async () => {
 test.each([
   ['attestation', new AttestationError('log_forked', 'the log forked')],
   ['service', new ServiceError('unknown_authority', 'signed by X; set SSL_CERT_FILE')],
-])('an error of %s arrives with its class, code and sentence', async (_name, error) => {
+])('an error of %s arrives with its class, code and message', async (_name, error) => {
   const channel = connected(() => Promise.reject(error))
   const seen = await channel.ask('echo', 'x', 1000).catch((caught: unknown) => caught)
   expect(seen).toBeInstanceOf(error.constructor)
   expect(seen).toMatchObject({ code: error.code, message: error.message })
 })
 
-test('the cause of an error arrives in its sentence', async () => {
+test('the cause of an error arrives in its message', async () => {
   const cause = new ServiceError('unknown_authority', 'set SSL_CERT_FILE')
   const error = new AttestationError('log_unreachable', 'no checkpoint', { cause })
   const channel = connected(() => Promise.reject(error))
   expect(await thrown(channel.ask('echo', 'x', 1000))).toThrow('no checkpoint: set SSL_CERT_FILE')
 })
 
-test('an error of the system keeps its code, so that the log can say it', async () => {
+test('a system error keeps its code for the log', async () => {
   const error = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
   const channel = connected(() => Promise.reject(error))
   expect(await rejection(channel.ask('echo', 'x', 1000))).toMatchObject({
@@ -53,13 +53,13 @@ test('an error of the system keeps its code, so that the log can say it', async 
   })
 })
 
-test('an error without a code says its name and nothing of what it was about', async () => {
+test('an error without a code reveals its name and nothing else', async () => {
   const channel = connected(() => Promise.reject(new TypeError('secret text')))
   const seen = await channel.ask('echo', 'x', 1000).catch((caught: Error) => caught.message)
   expect(seen).toBe('failed with TypeError')
 })
 
-test('who does not answer in time, or is gone, is not waited for', async () => {
+test('a process that is too slow or gone is not waited for', async () => {
   const channel = connected(() => new Promise(() => {}))
   expect(await thrown(channel.ask('echo', 'x', 5))).toThrow('no answer to echo within 5 ms')
   const waiting = channel.ask('echo', 'x', 10_000)

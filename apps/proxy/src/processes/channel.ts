@@ -1,10 +1,10 @@
-/** Questions and answers between the supervisor and one serving process, over the pipe that binds them. */
+/** Questions and answers between the supervisor and one serving process, over the pipe connecting them. */
 import { type Failure, toError, toFailure } from './failure.ts'
 
-/** What may be asked: the content of each question, and of its answer. */
+/** The questions that may be asked, with the content of each question and its answer. */
 export type Questions = Record<string, { readonly asked: unknown; readonly answered: unknown }>
 
-/** How one side answers. */
+/** The handlers of one side. */
 export type Answers<Q extends Questions> = {
   readonly [Kind in keyof Q]: (asked: Q[Kind]['asked']) => Promise<Q[Kind]['answered']>
 }
@@ -20,7 +20,7 @@ type Waiting = {
   readonly timer: ReturnType<typeof setTimeout>
 }
 
-/** Both ends are of one program in one version, so messages are sent as they are. */
+/** Both ends run the same program version, so messages need no validation. */
 export class Channel<Asks extends Questions, Answered extends Questions> {
   readonly #send: (message: Message) => void
   readonly #answers: Answers<Answered>
@@ -33,7 +33,7 @@ export class Channel<Asks extends Questions, Answered extends Questions> {
     this.#answers = answers
   }
 
-  /** Rejects after the time, when the other side is gone, and with the error that it met. */
+  /** Rejects after the timeout, if the other side is gone, or with the error that it reported. */
   ask<Kind extends keyof Asks & string>(
     kind: Kind,
     asked: Asks[Kind]['asked'],
@@ -66,7 +66,7 @@ export class Channel<Asks extends Questions, Answered extends Questions> {
     }
   }
 
-  /** The other side is gone: nothing that was asked will be answered. */
+  /** The other side is gone: rejects all pending questions. */
   close(): void {
     this.#closed = true
     for (const id of [...this.#waiting.keys()]) this.#settle(id)?.reject(gone())

@@ -1,4 +1,4 @@
-/** Errors that travel between processes: their class, code and sentence, so that they mean the same there. */
+/** Errors sent between processes with their class, code and message, so that they keep their meaning. */
 import { AttestationError, type AttestationErrorCode } from '@privatemode/sdk'
 import { describeError, ServiceError, type ServiceErrorCode } from '@privatemode/service'
 
@@ -10,7 +10,7 @@ export type Failure = {
 
 export function toFailure(error: unknown): Failure {
   const { code, detail } = describeError(error)
-  // An error without a code may quote what it was about; only its name goes along.
+  // An error without a code may quote its input; only its name is sent.
   const message = detail ?? `failed with ${code}`
   if (error instanceof AttestationError) return { type: 'attestation', code, message }
   if (error instanceof ServiceError) return { type: 'service', code, message }

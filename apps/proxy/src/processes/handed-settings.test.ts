@@ -20,7 +20,7 @@ test.each([
   ['files', ['--tlsCertPath', 'c', '--tlsKeyPath', 'k', '--manifestPath', 'm']],
   ['software', ['--allowSoftwareAttestation', '--softwareRootFingerprint', 'a'.repeat(64)]],
   ['hosted', ['--hosted', '--hostedSaltSecret', secret, '--tlsCertPath', 'c', '--tlsKeyPath', 'k']],
-])('settings arrive as they were: %s', (_name, args) => {
+])('settings arrive unchanged: %s', (_name, args) => {
   const settings = read(...args)
   const received = receiveSettings(travel(settings))
   expect(received).toEqual(settings)
@@ -31,7 +31,7 @@ test.each([
   expect(salt).toBe(original)
 })
 
-test('a random salt is drawn once, before it is handed out', () => {
+test('a random salt is generated once, before it is handed out', () => {
   const handed = travel(read('--sharedPromptCache'))
   const [one, other] = [handed, handed].map((same) =>
     createDefaultSalt(receiveSettings(same).salt)('key'),

@@ -1,4 +1,4 @@
-/** Settings on their way to a serving process: read once by the supervisor, so that all processes have the same. */
+/** Settings for a serving process: parsed once by the supervisor, so that all processes share them. */
 import { randomBytes } from 'node:crypto'
 import { Secret } from '@privatemode/service'
 import type { SaltPolicy } from '../inbound/cache-salt.ts'
@@ -8,13 +8,13 @@ type HandedSalt =
   | { readonly kind: 'isolated' }
   | { readonly kind: 'shared' | 'per-key'; readonly secret: string }
 
-/** Secrets are in clear here: they go through a pipe between two processes and nowhere else. */
+/** Secrets are in the clear here: they only pass through a pipe between two processes. */
 export type HandedSettings = Omit<Settings, 'apiKey' | 'salt'> & {
   readonly apiKey: string | null
   readonly salt: HandedSalt
 }
 
-/** A salt that is random until the restart is drawn here: one for all processes. */
+/** A salt that is random per start is generated here: one for all processes. */
 export function handSettings(settings: Settings): HandedSettings {
   const { apiKey, salt, ...rest } = settings
   return { ...rest, apiKey: apiKey?.reveal() ?? null, salt: handSalt(salt) }
@@ -24,7 +24,7 @@ export function receiveSettings(handed: HandedSettings): Settings {
   const { apiKey, salt, tls, softwareRoot, cacheCheckMs, receipts, ...rest } = handed
   return Object.freeze({
     ...rest,
-    // What is not set does not travel.
+    // Unset values are not transferred.
     tls: tls ?? undefined,
     softwareRoot: softwareRoot ?? undefined,
     cacheCheckMs: cacheCheckMs ?? undefined,

@@ -13,7 +13,7 @@ const ready: Readiness = {
   usable_until: null,
 }
 
-/** A process that has answered so many requests, each in 20 ms. */
+/** A process that has answered this many requests, each in 20 ms. */
 function report(requests: number, readiness: Readiness = ready, signedAt = 1_000): Report {
   const metrics = createProxyMetrics({
     openRequests: () => 3,
@@ -37,7 +37,7 @@ function sampleOf(text: string, series: string): number {
 const done = 'privatemode_proxy_requests_total{route="/v1/models",status="200",outcome="complete"}'
 const within50ms = 'privatemode_proxy_request_seconds_bucket{route="/v1/models",le="0.05"}'
 
-test('counters, histograms and open requests of all processes are added', () => {
+test('counters, histograms and open requests of all processes are summed', () => {
   const { metrics } = joinReports({ reports: [report(2), report(5)], departed: '', ownBytes: 0 })
   expect(sampleOf(metrics, done)).toBe(7)
   expect(sampleOf(metrics, within50ms)).toBe(7)
@@ -47,7 +47,7 @@ test('counters, histograms and open requests of all processes are added', () => 
   expect(metrics.match(/^# TYPE privatemode_proxy_requests_total counter$/gm)).toHaveLength(1)
 })
 
-test('what processes that are gone have counted stays, their gauges do not', () => {
+test('counts of exited processes are kept, their gauges are not', () => {
   const departed = sumCounted(sumCounted('', report(4).metrics), report(1).metrics)
   const { metrics } = joinReports({ reports: [report(2)], departed, ownBytes: 0 })
   expect(sampleOf(metrics, done)).toBe(7)
@@ -55,7 +55,7 @@ test('what processes that are gone have counted stays, their gauges do not', () 
   expect(sampleOf(metrics, 'privatemode_proxy_open_requests')).toBe(3)
 })
 
-test('the log is as old as it is for the process that knows least', () => {
+test("the log's age is that of the least up-to-date process", () => {
   const reports = [report(0, ready, 2_000), report(0, ready, 1_000)]
   const { metrics } = joinReports({ reports, departed: '', ownBytes: 0 })
   expect(sampleOf(metrics, 'privatemode_proxy_log_signed_timestamp_seconds')).toBe(1_000)
@@ -63,7 +63,7 @@ test('the log is as old as it is for the process that knows least', () => {
   expect(sampleOf(metrics, until)).toBe(1_500)
 })
 
-test('memory is that of all, the supervisor included', () => {
+test('memory is the sum of all processes, including the supervisor', () => {
   const { metrics } = joinReports({ reports: [report(0)], departed: '', ownBytes: 2 ** 40 })
   expect(sampleOf(metrics, 'process_resident_memory_bytes')).toBeGreaterThan(2 ** 40)
 })
@@ -82,7 +82,7 @@ test.each([
   ['one is not', [report(0), report(0, cold)], { ready: false, reason: 'no manifest yet' }],
   ['one is silent', [report(0), undefined], { ready: false, reason: 'a process does not answer' }],
   ['there is none', [], { ready: false, verified_workers: 0 }],
-])('the whole is as ready as its least: %s', (_name, reports, expected) => {
+])('the proxy is only as ready as its least ready process: %s', (_name, reports, expected) => {
   const joint = joinReports({ reports, departed: '', ownBytes: 0 })
   expect(joint.readiness).toMatchObject(expected)
   if (reports.length < 2) return

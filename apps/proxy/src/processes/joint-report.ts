@@ -1,9 +1,9 @@
-/** The state of several processes as one: ready where all are, and counted together. */
+/** The joint state of several processes: ready if all are, with summed counters. */
 import { type Readiness, unknownReadiness } from '../trust/readiness.ts'
 import { MetricsSum } from './metrics-sum.ts'
 import type { Report } from './questions.ts'
 
-/** Of these the least counts: what one process cannot do, the proxy cannot promise. */
+/** For these the minimum counts: what one process cannot do, the proxy cannot promise. */
 const least = [
   'privatemode_proxy_verified_workers',
   'privatemode_proxy_ready',
@@ -12,9 +12,9 @@ const least = [
 ]
 
 export type JointParts = {
-  /** Of those that take connections; undefined for one that does not answer. */
+  /** Reports of processes that accept connections; undefined for one that does not answer. */
   readonly reports: readonly (Report | undefined)[]
-  /** What processes that are gone had counted, so that no counter goes back. */
+  /** Counts of exited processes, so that no counter decreases. */
   readonly departed: string
   /** The supervisor's own memory. */
   readonly ownBytes: number
@@ -31,7 +31,7 @@ export function joinReports({ reports, departed, ownBytes }: JointParts): Report
   return { readiness: joinReadiness(reports), metrics: sum.format() }
 }
 
-/** What two processes that are gone have counted together. */
+/** The combined counts of two exited processes. */
 export function sumCounted(one: string, other: string): string {
   const sum = new MetricsSum([])
   sum.addCounted(one)

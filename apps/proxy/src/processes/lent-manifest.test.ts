@@ -24,7 +24,7 @@ const manifestOf = (serial: number): Promise<Manifest> => {
   )
 }
 
-/** A source whose manifest a test can change; it says how often it was asked and what was enforced. */
+/** A source with a replaceable manifest that records how often it was loaded and what was enforced. */
 function source() {
   const state = {
     current: manifestOf(1),
@@ -74,7 +74,7 @@ function borrower(lender: ManifestLender): ManifestSource {
   return borrowManifest(near, false)
 }
 
-test('processes get the manifest and its proof, exactly, from one load', async () => {
+test('processes get the exact manifest and proof from one load', async () => {
   const { state, lender } = source()
   const [one, other] = [borrower(lender), borrower(lender)]
   const loaded = await Promise.all([one.load(), other.load()])
@@ -88,7 +88,7 @@ test('processes get the manifest and its proof, exactly, from one load', async (
   expect(one.freshness()).toEqual(fresh)
 })
 
-test('a manifest is on record once it is enforced, and an older one that comes late is not', async () => {
+test('a manifest is recorded once it is enforced, but not an older one that comes late', async () => {
   const { state, lender } = source()
   const [one, other] = [borrower(lender), borrower(lender)]
   const first = await one.load()
@@ -99,14 +99,14 @@ test('a manifest is on record once it is enforced, and an older one that comes l
   expect(state.enforced).toEqual([2])
 })
 
-test('records are made one after the other: two at once would write the same file', async () => {
+test('records are written one at a time: two at once would write the same file', async () => {
   const { state, lender } = source()
   const borrowers = [borrower(lender), borrower(lender), borrower(lender)]
   await Promise.all(borrowers.map(async (one) => one.enforced(await one.load(), at)))
   expect(state.mostAtOnce).toBe(1)
 })
 
-test('a log that is refused is refused to every process', async () => {
+test('a refused log is refused for every process', async () => {
   const { state, lender } = source()
   const refused = Promise.reject(new AttestationError('log_forked', 'the log forked'))
   refused.catch(() => {})

@@ -1,6 +1,7 @@
 /**
- * One manifest for all processes: the supervisor loads and checks it, remembers the log and keeps the record;
- * the others ask for it. Two of them with a memory of the log each could take it back for each other.
+ * One manifest for all processes: the supervisor loads and checks it, remembers the log's state and
+ * keeps the record; the others ask for it. If two processes remembered the log's state separately,
+ * each could roll back the other's.
  */
 import {
   createStaticSource,
@@ -20,7 +21,7 @@ export type ManifestLender = {
 const loadWithinMs = 120_000
 const recordWithinMs = 30_000
 
-/** The supervisor's end. */
+/** The supervisor's side. */
 export function createManifestLender(source: ManifestSource): ManifestLender {
   const lent = new Map<string, Manifest>()
   let loading: Promise<LentManifest> | undefined
@@ -31,7 +32,7 @@ export function createManifestLender(source: ManifestSource): ManifestLender {
   async function load(): Promise<LentManifest> {
     const manifest = await source.load()
     lent.set(manifest.digest, manifest)
-    // A process may still be verifying against the one before; older ones are nobody's.
+    // A process may still be verifying against the previous one; older ones are unused.
     const [oldest] = lent.keys()
     if (lent.size > 2 && oldest !== undefined) lent.delete(oldest)
     const proof = source.logProof(manifest)
@@ -62,14 +63,14 @@ export function createManifestLender(source: ManifestSource): ManifestLender {
 
   async function record(digest: string, at: Date): Promise<void> {
     const manifest = lent.get(digest)
-    // The record says when a manifest began to be enforced: who comes late with an older one adds nothing.
+    // The record states when a manifest began to be enforced: a late report for an older one adds nothing.
     if (manifest === undefined || manifest.serial < enforcedSerial) return
     enforcedSerial = manifest.serial
     await source.enforced(manifest, at)
   }
 }
 
-/** A serving process's end. */
+/** A serving process's side. */
 export function borrowManifest(
   channel: Channel<ToSupervisor, ToServing>,
   fixed: boolean,

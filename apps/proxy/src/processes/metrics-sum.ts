@@ -1,11 +1,11 @@
-/** Adds up metrics of several processes, given in Prometheus' text format as our registry writes it. */
+/** Sums the metrics of several processes, given in Prometheus' text format as our registry writes it. */
 type Family = { readonly head: string[]; kind: string; readonly samples: Map<string, number> }
 
 export class MetricsSum {
   readonly #least: ReadonlySet<string>
   readonly #families = new Map<string, Family>()
 
-  /** Of the gauges in `least` the least value counts; everything else is added. */
+  /** Gauges in `least` take the minimum; everything else is summed. */
   constructor(least: Iterable<string>) {
     this.#least = new Set(least)
   }
@@ -14,7 +14,7 @@ export class MetricsSum {
     this.#take(text, () => true)
   }
 
-  /** Only what never goes back: for processes that are gone, whose gauges say nothing any more. */
+  /** Adds only monotonic metrics: for exited processes, whose gauges no longer mean anything. */
   addCounted(text: string): void {
     this.#take(text, (family) => family.kind !== 'gauge')
   }
@@ -28,7 +28,7 @@ export class MetricsSum {
     return text
   }
 
-  /** The lines of a family follow its two lines of description. */
+  /** A family's samples follow its two description lines. */
   #take(text: string, wanted: (family: Family) => boolean): void {
     let family: Family | undefined
     let name = ''

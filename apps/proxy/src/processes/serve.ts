@@ -1,4 +1,7 @@
-/** A serving process: gets its settings from the supervisor, verifies and serves as a proxy alone does. */
+/**
+ * A serving process: gets its settings from the supervisor, then verifies and serves like a single
+ * proxy.
+ */
 import { createLog, createOutbound } from '@privatemode/service'
 import { startProxy } from '../proxy.ts'
 import { backendIdleMs } from '../serve-alone.ts'
@@ -15,7 +18,7 @@ const jointWithinMs = 3_000
 export async function serveForSupervisor(): Promise<void> {
   let proxy: ReturnType<typeof startProxy> | undefined
   let ending: Promise<void> | undefined
-  /** Drains once, whoever asks and how often: a terminal and a service manager signal every process. */
+  /** Drains once, however often it is asked: terminals and service managers signal every process. */
   const end = () => {
     ending ??= (proxy?.stop() ?? Promise.resolve()).finally(() => process.exit(0))
     return ending
@@ -33,7 +36,7 @@ export async function serveForSupervisor(): Promise<void> {
   process.on('message', (message) => channel.receive(message))
   process.on('disconnect', () => {
     channel.close()
-    void end() // without a supervisor nobody would stop it
+    void end() // without a supervisor nothing would stop it
   })
   process.on('SIGTERM', () => void end())
   process.on('SIGINT', () => void end())

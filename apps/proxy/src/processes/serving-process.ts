@@ -1,4 +1,4 @@
-/** One serving process, as the supervisor sees it. */
+/** The supervisor's handle to one serving process. */
 import { ownCommand } from '../own-command.ts'
 import { type Answers, Channel } from './channel.ts'
 import { type Report, servingWord, type ToServing, type ToSupervisor } from './questions.ts'
@@ -7,7 +7,7 @@ const reportWithinMs = 1_000
 const stopWithinMs = 5_000
 
 export class ServingProcess {
-  /** How it ended, in words. */
+  /** How it exited, in words. */
   readonly exited: Promise<string>
   readonly #child: Bun.Subprocess<'ignore', 'ignore', 'inherit'>
   readonly #channel: Channel<ToServing, ToSupervisor>
@@ -29,14 +29,14 @@ export class ServingProcess {
     return this.#child.pid
   }
 
-  /** Undefined where it does not answer. */
+  /** Undefined if it does not answer. */
   async report(): Promise<Report | undefined> {
     return this.#channel.ask('report', null, reportWithinMs).catch(() => undefined)
   }
 
-  /** Lets it drain; resolves when it has ended. */
+  /** Lets it drain; resolves when it has exited. */
   async stop(): Promise<void> {
-    this.#channel.ask('stop', null, stopWithinMs).catch(() => {}) // it may be gone already
+    this.#channel.ask('stop', null, stopWithinMs).catch(() => {}) // it may have exited already
     await this.exited
   }
 

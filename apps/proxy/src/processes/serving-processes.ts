@@ -1,4 +1,4 @@
-/** The serving processes together: started, replaced when one dies, asked for their state, stopped. */
+/** All serving processes: starts them, replaces those that die, queries their state, stops them. */
 import type { Log } from '@privatemode/service'
 import type { Answers } from './channel.ts'
 import { toError } from './failure.ts'
@@ -7,9 +7,9 @@ import { joinReports, sumCounted } from './joint-report.ts'
 import type { Report, ToSupervisor } from './questions.ts'
 import { ServingProcess } from './serving-process.ts'
 
-/** What the supervisor answers beyond the state of its processes. */
+/** The supervisor's answers other than the state of its processes. */
 export type SupervisorAnswers = Pick<Answers<ToSupervisor>, 'manifest' | 'enforced'> & {
-  /** For the process in this slot. */
+  /** Settings for the process in this slot. */
   readonly settings: (index: number) => Promise<HandedSettings>
 }
 
@@ -24,7 +24,7 @@ type Slot = {
 
 const firstPauseMs = 100
 const longestPauseMs = 10_000
-/** A process that has lived this long was well; its end is no reason to wait. */
+/** A process that has lived this long was healthy; it is replaced without delay. */
 const livedMs = 30_000
 const startWithinMs = 30_000
 
@@ -32,7 +32,7 @@ export class ServingProcesses {
   readonly #answers: SupervisorAnswers
   readonly #log: Log
   readonly #slots: readonly Slot[]
-  /** What processes that are gone had counted. */
+  /** Counts of exited processes. */
   #departed = ''
   #stopping = false
   #wasReady = false
@@ -51,7 +51,7 @@ export class ServingProcesses {
     }))
   }
 
-  /** Resolves with the address when all listen; throws when one cannot, and leaves none behind. */
+  /** Resolves with the address when all listen; throws if one cannot, and leaves none behind. */
   async start(): Promise<string> {
     try {
       const [url = ''] = await Promise.all(this.#slots.map((slot) => this.#fill(slot)))
@@ -62,7 +62,7 @@ export class ServingProcesses {
     }
   }
 
-  /** Lets all drain; resolves when all have ended. */
+  /** Lets all drain; resolves when all have exited. */
   async stop(): Promise<void> {
     this.#stopping = true
     await Promise.all(this.#slots.map(({ serving }) => serving?.stop()))
@@ -101,7 +101,7 @@ export class ServingProcesses {
     slot.serving = serving
     void serving.exited.then((outcome) => {
       clearTimeout(timer)
-      reject(new Error('a serving process ended while it was starting'))
+      reject(new Error('a serving process exited during startup'))
       if (this.#stopping) return
       this.#log.error('serving process ended, starting another', { outcome })
       this.#vacate(slot, performance.now() - begunMs)
@@ -121,7 +121,7 @@ export class ServingProcesses {
       pauseMs: nextPauseMs,
     })
     setTimeout(() => {
-      // Its end, if it comes to that, is seen and logged where it ends.
+      // If it fails, its exit is logged where it is observed.
       if (!this.#stopping) this.#fill(slot).catch(() => {})
     }, pauseMs).unref()
   }
@@ -132,7 +132,7 @@ export class ServingProcesses {
     this.#log.info('ready', { count: this.#slots.length })
   }
 
-  /** One round of questions for all who ask meanwhile. */
+  /** One round of questions, shared by all concurrent callers. */
   #join(): Promise<Report> {
     this.#joining ??= this.#gather().finally(() => {
       this.#joining = undefined

@@ -1,4 +1,4 @@
-/** Serves with several processes, to use several cores: starts them, keeps them running, stops them together. */
+/** Serves with several processes to use several cores: starts, supervises and stops them together. */
 import { probePort } from '@privatemode/http'
 import { createLog, createOutbound, onShutdown, ServiceError } from '@privatemode/service'
 import { program } from '../flag-table.ts'
@@ -32,7 +32,7 @@ export async function supervise(settings: Settings): Promise<void> {
     const serving = new ServingProcesses(
       settings.processes,
       {
-        // Probes of the caches are made for all by one of them.
+        // One process probes the caches on behalf of all.
         settings: async (index) => (index === 0 ? handed : { ...handed, cacheCheckMs: undefined }),
         manifest: () => lender.load(),
         async enforced({ digest, atMs }) {

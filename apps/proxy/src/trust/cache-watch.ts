@@ -1,4 +1,7 @@
-/** Probes from time to time whether the backend keeps prompt caches apart; says what was found and stops nothing. */
+/**
+ * Periodically probes whether the backend isolates prompt caches; reports the result but blocks
+ * nothing.
+ */
 import { type PrivateClient, privateFetch } from '@privatemode/sdk'
 import {
   type CanaryReport,
@@ -11,7 +14,7 @@ import { describeError, type Log, type Secret } from '@privatemode/service'
 import type { DefaultSalt, SaltPolicy } from '../inbound/cache-salt.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
 
-/** The latest check of one model, as programs read it. */
+/** The latest check of one model, in machine-readable form. */
 export type CacheCheck = {
   readonly model: string
   readonly checked_at: string
@@ -45,7 +48,10 @@ export type CacheWatchParts = {
   readonly metrics: ProxyMetrics
 }
 
-/** Shorter prompts than the command sends: this goes on for as long as the proxy runs, and every token is paid. */
+/**
+ * Shorter prompts than the command sends: the proxy probes as long as it runs, and every token is
+ * paid for.
+ */
 const words = 100
 const retryMs = 60_000
 

@@ -1,4 +1,4 @@
-/** Makes the client that verifies the backend, from the settings. */
+/** Creates the client that verifies the backend, from the settings. */
 import {
   type ClientEvent,
   defaultMaxAnswerBytes,
@@ -19,7 +19,7 @@ export type ConnectOptions = {
   readonly log: Log
 }
 
-/** How many verified workers one request is sealed to: enough for the gateway to choose and to fail over. */
+/** How many verified workers one request is sealed to: enough for the gateway to choose and fail over. */
 const candidates = 3
 const retryBudgetMs = 15_000
 const logWarning =
@@ -50,7 +50,7 @@ export async function connect(options: ConnectOptions): Promise<PrivateClient> {
   })
 }
 
-/** The code that accepts software evidence is loaded only where the settings allow it. */
+/** The code that accepts software evidence is loaded only if the settings allow it. */
 async function loadSoftwareVerifier(softwareRoot: string | undefined) {
   if (softwareRoot === undefined) return undefined
   const { softwareVerifier } = await import('@privatemode/sdk/software')

@@ -1,9 +1,9 @@
-/** Verifies the backend at the start, keeps trying while it fails, and keeps the verification fresh. */
+/** Verifies the backend at startup, retries on failure, and keeps the verification fresh. */
 import type { PrivateClient } from '@privatemode/sdk'
 import { describeError, type Log, type Secret } from '@privatemode/service'
 
 export type Keeper = {
-  /** Why the last round failed; undefined after one that succeeded. */
+  /** Why the last round failed; undefined if it succeeded. */
   cause(): { readonly code: string; readonly detail?: string } | undefined
   stop(): void
 }
@@ -12,7 +12,10 @@ const firstPauseMs = 500
 const longestPauseMs = 30_000
 const freshenMs = 60_000
 
-/** Without a key of its own the proxy gets the manifest ready; workers are verified with the first client's key. */
+/**
+ * Without its own key, the proxy only loads the manifest; workers are verified with the first
+ * client's key.
+ */
 export function keepVerified(
   client: PrivateClient,
   apiKey: Secret | undefined,
@@ -57,7 +60,7 @@ export function keepVerified(
   }
 }
 
-/** Seals a call that is never sent for each model, so that the first real one finds its session made. */
+/** Seals an unsent call for each model, so that the first real one finds its session established. */
 async function verifyAndWarm(client: PrivateClient, apiKey: string): Promise<void> {
   await client.ready(apiKey)
   const models = new Set(client.verification().workers.flatMap((worker) => worker.models))

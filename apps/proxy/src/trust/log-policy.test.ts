@@ -5,7 +5,7 @@ const key = (name: string) => `${name}+00000000+${name.padEnd(44, 'A')}`
 const witnesses = ['w1', 'w2', 'w3'].map((name) => `witness ${name} ${key(name)}`)
 const policy = (...lines: string[]) => [`log ${key('log')}`, ...witnesses, ...lines].join('\n')
 
-test('one word is the key of the log, and nobody else must have signed', () => {
+test("a single word is the log's key, without required witnesses", () => {
   expect(parseLogPolicy(` ${key('log')}\n`)).toEqual({
     logKey: key('log'),
     witnesses: [],
@@ -39,7 +39,7 @@ test.each([
   ['no log', `${witnesses[0]}\nquorum w1`, 'no log line'],
   ['two logs', policy(`log ${key('other')}`, 'quorum none'), 'second log'],
   ['a line of another kind', policy('watcher x'), 'line 5 begins with "watcher"'],
-  ['a key that is none', policy('witness w4 abc', 'quorum w4'), 'line 5 has no key'],
+  ['a malformed key', policy('witness w4 abc', 'quorum w4'), 'line 5 has no key'],
   ['a key twice', policy(`witness w4 other+00000000+${'w1'.padEnd(44, 'A')}`), 'has a key that'],
   ['a name twice', policy(`witness w1 ${key('w4')}`), '"w1", which is taken'],
   ['a witness twice in a group', policy('group g 2 w1 w1', 'quorum g'), '"w1" a second time'],
@@ -47,7 +47,7 @@ test.each([
   ['more than there are', policy('group g 4 w1 w2 w3', 'quorum g'), 'asks for "4" of 3'],
   ['none of them', policy('group g 0 w1', 'quorum g'), 'asks for "0" of 1'],
   ['part of one', policy('group g 1.5 w1 w2', 'quorum g'), 'asks for "1.5" of 2'],
-  ['a quorum that nobody is', policy('quorum w9'), 'asks for "w9"'],
+  ['an undefined quorum', policy('quorum w9'), 'asks for "w9"'],
 ])('a policy with %s is refused', (_name, text, reason) => {
   expect(() => parseLogPolicy(text)).toThrow(reason)
   expect(() => parseLogPolicy(text)).toThrow('--manifestLogKey')

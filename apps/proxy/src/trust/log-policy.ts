@@ -1,14 +1,17 @@
-/** Whom the proxy believes about the manifest log: a key alone, or a policy that also names witnesses. */
+/**
+ * Parses whom the proxy trusts for the manifest log: a key alone, or a policy that also names
+ * witnesses.
+ */
 import type { LogTrust } from '@privatemode/sdk'
 import { ServiceError } from '@privatemode/service'
 
 type Group = { readonly members: readonly string[]; readonly quorum: number }
 
 const longestPolicy = 64 * 1024
-/** c2sp.org/signed-note: name, key id, base64 of type and key. What it holds is checked where it is used. */
+/** c2sp.org/signed-note: name, key id, base64 of type and key. The content is checked on use. */
 const verifierKey = /^[^\s+]{1,200}\+[0-9a-f]{8}\+([A-Za-z0-9+/]{44})$/u
 
-/** One word is the log's key; anything longer is a policy as c2sp.org/tlog-policy writes it. */
+/** A single word is the log's key; anything longer is a policy as defined by c2sp.org/tlog-policy. */
 export function parseLogPolicy(text: string): LogTrust {
   const trimmed = text.trim()
   if (trimmed.length > longestPolicy) refuse(`the policy has more than ${longestPolicy} bytes`)
@@ -22,7 +25,7 @@ export function parseLogPolicy(text: string): LogTrust {
   return policy.finish()
 }
 
-/** Names are defined before they are used, so that one pass is enough and no group can hold itself. */
+/** Names are defined before use, so that one pass suffices and no group can contain itself. */
 class PolicyLines {
   #logKey: string | undefined
   #quorum: Group | undefined

@@ -1,4 +1,4 @@
-/** Where the manifest comes from, by the settings: the log, or a file managed by hand. */
+/** The manifest source selected by the settings: the log, or a manually managed file. */
 import {
   AttestationError,
   createLogSource,
@@ -12,7 +12,7 @@ import { type Log, type OutboundFetch, readNamedFile, ServiceError } from '@priv
 import type { ManifestSetting } from '../settings.ts'
 import type { Workspace } from '../workspace.ts'
 
-/** Throws what no second try can mend: a file that cannot be read or is no manifest, a key that is none. */
+/** Throws on errors that a retry cannot fix: an unreadable file, an invalid manifest, an invalid key. */
 export async function openManifestSource(
   setting: ManifestSetting,
   workspace: Workspace,
@@ -58,7 +58,7 @@ function createSource(
   }
 }
 
-/** Says once that the manifest was fetched, and again whenever it is another one. */
+/** Logs once that the manifest was fetched, and again whenever it changes. */
 function announced(source: ManifestSource, log: Log): ManifestSource {
   let last: string | undefined
   return {
@@ -79,12 +79,12 @@ function announced(source: ManifestSource, log: Log): ManifestSource {
   }
 }
 
-/** What a person can do about witnesses that have not signed; no other failure of the log has a remedy here. */
+/** Adds what to do about missing witness signatures; no other log failure has a remedy here. */
 function addRemedy(error: unknown): never {
   if (!(error instanceof AttestationError) || error.code !== 'log_witnesses_missing') throw error
   throw new AttestationError(
     error.code,
-    `${error.message}; this state of the manifest log may be shown to you alone: ask its operator, or correct the policy in --manifestLogKey`,
+    `${error.message}; this state of the manifest log may have been shown only to you: ask its operator, or correct the policy in --manifestLogKey`,
     { cause: error.cause },
   )
 }

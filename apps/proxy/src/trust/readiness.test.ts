@@ -18,7 +18,7 @@ const read = (change: Partial<typeof manifest>, when = at) => {
   return readReadiness({ verification: () => verification }, false, false, undefined, when)
 }
 
-test('readiness tells how old the log is and until when the manifest may be used', () => {
+test("readiness reports the log's age and until when the manifest may be used", () => {
   expect(read({})).toMatchObject({
     ready: true,
     log_age_seconds: 72 * 3600 - 1,
@@ -34,7 +34,7 @@ test('a proxy whose manifest is out of date is not ready, and a log signed ahead
   expect(read({ log_signed_at: '2026-03-04T12:30:00.000Z' }).log_age_seconds).toBe(0)
 })
 
-test('a proxy that is not ready says why the last attempt failed, and one that is ready does not', () => {
+test('a proxy that is not ready reports why the last attempt failed, and a ready one does not', () => {
   const cause = 'failed to connect to api.test:443 (network)'
   const none = { manifest: undefined, workers: [], refused: [] } as unknown as Verification
   expect(readReadiness({ verification: () => none }, true, false, cause, at)).toMatchObject({

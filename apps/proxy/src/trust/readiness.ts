@@ -1,20 +1,20 @@
-/** Whether the proxy can serve: the manifest is there and, as far as the proxy has a key to look, so is a worker. */
+/** Whether the proxy can serve: it has a manifest and, if it has a key to check with, a verified worker. */
 import type { PrivateClient } from '@privatemode/sdk'
 
 export type Readiness = {
   readonly ready: boolean
   readonly reason: string
-  /** Why the last attempt to verify the backend failed, as in the log; absent if it did not. */
+  /** Why the last attempt to verify the backend failed, as logged; absent if it did not. */
   readonly cause?: string
   readonly manifest: string | null
   readonly verified_workers: number
-  /** How long ago the manifest log was signed; null before it is known, or with a manifest from a file. */
+  /** How long ago the manifest log was signed; null if not yet known, or with a manifest from a file. */
   readonly log_age_seconds: number | null
-  /** From then on requests fail unless log or manifest are renewed; null where nothing ends. */
+  /** After this, requests fail unless log or manifest are renewed; null if nothing expires. */
   readonly usable_until: string | null
 }
 
-/** What is said where nothing is known. */
+/** Reported when nothing is known. */
 export const unknownReadiness: Readiness = {
   ready: false,
   reason: 'unknown',
@@ -48,14 +48,14 @@ export function readReadiness(
     return { ready: false, reason: 'manifest out of date', ...state }
   }
   if (verified > 0) return { ready: true, reason: 'backend verified', ...withoutCause(state) }
-  // Without a key of its own the proxy meets the backend with the first client's.
+  // Without its own key, the proxy contacts the backend with the first client's.
   if (!hasOwnKey && refused.length === 0) {
     return { ready: true, reason: 'manifest verified, no client yet', ...withoutCause(state) }
   }
   return { ready: false, reason: 'no verified worker', ...state }
 }
 
-/** A failed refresh does not matter while an earlier verification still counts. */
+/** A failed refresh does not matter while an earlier verification is still valid. */
 function withoutCause<State extends { cause?: string }>({ cause: _, ...state }: State) {
   return state
 }
