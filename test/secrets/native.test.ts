@@ -88,7 +88,9 @@ test('nothing that the native library prints reaches a log, whatever it refuses'
   expect(statuses).toContain(400)
   // The worker reports how much was dropped; then all of it has been read and nothing was shown.
   const wasDropped = () =>
-    filesBelow(join(home, 'logs')).some(({ bytes }) => bytes.includes('dropped output of native code'))
+    filesBelow(join(home, 'logs')).some(({ bytes }) =>
+      bytes.includes('dropped output of native code'),
+    )
   for (let wait = 0; wait < 300 && !wasDropped(); wait++) await Bun.sleep(100)
   expect(wasDropped()).toBe(true)
   const outputs = [

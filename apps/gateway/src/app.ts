@@ -1,4 +1,4 @@
-/** The one place that routes requests and turns errors into answers. */
+/** The only place that routes requests and turns errors into answers. */
 import {
   type HttpExchange,
   MessageError,
@@ -35,17 +35,17 @@ export type AppParts = {
   readonly relay: RelayParts
   readonly registry: RegistryParts
   readonly usage: UsageParts
-  /** To workers. */
+  /** Used for requests to workers. */
   readonly fetch: OutboundFetch
   readonly tokens: Tokens
   readonly admin: AdminParts
   readonly manifestLog: StaticFiles | undefined
   readonly portal: StaticFiles | undefined
   readonly watching: Watching
-  /** Load balancers in front that add to X-Forwarded-For. */
+  /** Number of load balancers in front that append to X-Forwarded-For. */
   readonly forwardedHops: number
   readonly attestationTimeoutMs: number
-  /** Requests and streams at once. */
+  /** Limit on concurrent requests and streams. */
   readonly maxRequests: number
   readonly log: Log
 }
@@ -53,7 +53,7 @@ export type AppParts = {
 export type Tokens = {
   readonly admin: CheckToken
   readonly register: CheckToken
-  /** Undefined: whoever reaches the port may read metrics. */
+  /** Undefined: anyone who can reach the port may read metrics. */
   readonly metrics: CheckToken | undefined
 }
 
@@ -65,11 +65,11 @@ export type Watching = {
 export type App = {
   begin(exchange: HttpExchange): void
   refuse(exchange: HttpExchange, error: MessageError): void
-  /** Requests that are being answered. */
+  /** Requests in progress. */
   running(): number
 }
 
-/** All bodies but sealed ones are small. */
+/** All bodies except sealed ones are small. */
 const maxBodyBytes = 1024 * 1024
 
 export function createApp(parts: AppParts): App {
@@ -196,7 +196,10 @@ function showError(error: unknown): ApiError {
   return new ApiError('internal_error', 'the gateway failed; try again')
 }
 
-/** What a page of any origin may use with a key: no cookie counts there, so no page can borrow one. */
+/**
+ * Endpoints that pages of any origin may call with a key: they ignore cookies, so no page can abuse
+ * one.
+ */
 function isForBrowsers(rest: string): boolean {
   return rest === 'sealed' || rest === 'directory' || /^(workers|log)\//.test(rest)
 }
@@ -234,7 +237,7 @@ function openToBrowsers(response: Response): Response {
 }
 
 function answerMetrics(request: Request, { watching, tokens }: AppParts): Response {
-  if (!watching.enabled) throw new ApiError('not_found', 'there is nothing here')
+  if (!watching.enabled) throw new ApiError('not_found', 'not found')
   tokens.metrics?.(bearerOf(request.headers.get('authorization')))
   return new Response(watching.metrics.format(), {
     headers: { 'content-type': metricsContentType },
@@ -248,5 +251,5 @@ function onlyGet(request: Request, path: string): string {
 
 function onlyPost(request: Request): Request {
   if (request.method === 'POST') return request
-  throw new ApiError('method_not_allowed', 'this takes POST only')
+  throw new ApiError('method_not_allowed', 'this path accepts POST only')
 }

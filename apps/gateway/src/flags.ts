@@ -1,4 +1,4 @@
-/** The table of the gateway's flags. */
+/** The gateway's flag table. */
 import { type FlagTable, logFlags, type Program } from '@privatemode/service'
 
 const flags = {
@@ -24,7 +24,7 @@ const flags = {
   },
   databaseUrl: {
     type: 'secret',
-    help: 'PostgreSQL to use instead of the embedded database, or @path of a file that has it; DATABASE_URL is read, too',
+    help: 'PostgreSQL to use instead of the embedded database, or @path of a file that contains it; DATABASE_URL works, too',
     group: 'State',
   },
   databaseConnections: {
@@ -32,17 +32,17 @@ const flags = {
     default: 8,
     min: 2,
     max: 1000,
-    help: 'connections to PostgreSQL',
+    help: 'maximum number of connections to PostgreSQL',
     group: 'State',
   },
   adminToken: {
     type: 'secret',
-    help: 'token of the admin API, or @path of a file that has it; at least 32 characters',
+    help: 'token of the admin API, or @path of a file that contains it; at least 32 characters',
     group: 'Access',
   },
   registerToken: {
     type: 'secret',
-    help: 'token that workers register and report usage with, or @path of a file that has it; at least 32 characters',
+    help: 'token with which workers register and report usage, or @path of a file that contains it; at least 32 characters',
     group: 'Access',
   },
   publicUrl: {
@@ -58,12 +58,12 @@ const flags = {
   oidcClientId: { type: 'string', help: 'client id at the identity provider', group: 'Access' },
   oidcClientSecret: {
     type: 'secret',
-    help: 'client secret at the identity provider, or @path of a file that has it',
+    help: 'client secret at the identity provider, or @path of a file that contains it',
     group: 'Access',
   },
   workerCaPath: {
     type: 'string',
-    help: 'PEM certificate authorities of workers that are reached with https',
+    help: 'PEM file of certificate authorities for workers reached over https',
     group: 'Access',
   },
   logDir: { type: 'string', help: 'directory of the manifest log to serve', group: 'Files' },
@@ -76,33 +76,33 @@ const flags = {
   },
   metricsToken: {
     type: 'secret',
-    help: 'token that readers of the metrics send, or @path of a file that has it',
+    help: 'token required to read metrics, or @path of a file that contains it',
     group: 'Watching',
   },
   ...logFlags,
   maxBodyBytes: {
     type: 'integer',
     default: 36 * 1024 * 1024,
-    help: 'largest sealed request',
+    help: 'maximum size of a sealed request',
     group: 'Limits',
   },
   maxHeldBodyBytes: {
     type: 'integer',
     default: 2 * 1024 * 1024,
-    help: 'largest request that can be sent to a second worker when the first fails',
+    help: 'maximum size of a request that can be sent to a second worker when the first fails',
     group: 'Limits',
   },
   maxHeldBodyBytesTotal: {
     type: 'integer',
     default: 256 * 1024 * 1024,
-    help: 'all requests held at once',
+    help: 'total bytes of buffered requests',
     group: 'Limits',
   },
   maxRequests: {
     type: 'integer',
     default: 8192,
     min: 1,
-    help: 'requests and streams at once; more get 503',
+    help: 'concurrent requests and streams; more get 503',
     group: 'Limits',
   },
   keySharePercent: {
@@ -110,7 +110,7 @@ const flags = {
     default: 80,
     min: 1,
     max: 100,
-    help: 'share of a worker, and of maxRequests, that one key can hold while nobody else does; beyond it 429. 100: all of it',
+    help: 'percentage of a worker, and of maxRequests, that one key may use when no other does; more get 429. 100: all of it',
     group: 'Limits',
   },
   forwardedHops: {
@@ -124,7 +124,7 @@ const flags = {
     type: 'integer',
     default: 16_384,
     min: 1,
-    help: 'connections of clients at once',
+    help: 'concurrent client connections',
     group: 'Limits',
   },
   idleSeconds: {
@@ -158,7 +158,7 @@ const flags = {
   maxIdleWorkerConnections: {
     type: 'integer',
     default: 256,
-    help: 'idle connections kept for each worker',
+    help: 'idle connections kept per worker',
     group: 'Limits',
   },
   silentTimeoutMs: {
@@ -173,7 +173,7 @@ const flags = {
     default: 3,
     min: 1,
     max: 8,
-    help: 'workers to ask for one request',
+    help: 'maximum number of workers to try for one request',
     group: 'Limits',
   },
   firstByteTimeoutMs: {
@@ -220,7 +220,7 @@ const flags = {
   drainMs: {
     type: 'integer',
     default: 30_000,
-    help: 'how long requests in flight may take when the gateway stops',
+    help: 'time for requests in flight to finish when the gateway stops',
     group: 'Limits',
   },
 } as const satisfies FlagTable
@@ -231,9 +231,8 @@ export const program: Program<typeof flags> = {
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_GATEWAY_',
   commands: {
-    migrate: 'bring the database up to date and end',
-    'keys create':
-      'make an API key of a running gateway; keys --help lists all that can be administered',
+    migrate: 'migrate the database and exit',
+    'keys create': 'create an API key on a running gateway; keys --help lists all admin commands',
   },
   flags,
 }

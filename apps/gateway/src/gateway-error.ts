@@ -1,4 +1,4 @@
-/** The one error class of the gateway's own failures; what callers see is an `ApiError`. */
+/** The error class for the gateway's own failures; callers see an `ApiError`. */
 export type GatewayErrorCode =
   | 'data_dir_in_use'
   | 'data_dir_unsafe'

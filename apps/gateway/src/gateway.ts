@@ -1,4 +1,4 @@
-/** Puts the parts of a gateway together and runs them. */
+/** Assembles and runs the parts of a gateway. */
 import { type HttpServer, serveHttp } from '@privatemode/http'
 import {
   createLog,
@@ -41,14 +41,14 @@ export type Surroundings = {
   readonly log?: Log
 }
 
-/** How often the database is asked for what others may have changed, and after what time all have asked. */
+/** How often the database is polled for changes by others, and after what time all have polled. */
 const paces = {
   server: { keyAnswerMs: 1_000, viewRefreshMs: 500, lingerSeconds: 3 },
-  // It has one gateway, which learns of every change as it makes it; and each question costs this thread.
+  // It has a single gateway, which knows every change it makes; and each query blocks this thread.
   embedded: { keyAnswerMs: 1_500, viewRefreshMs: 2_000, lingerSeconds: 0 },
 } as const
 
-/** Of one member; a page of the portal makes a few. */
+/** Per member; a page of the portal makes a few calls. */
 const adminCallsAtOnce = 16
 
 export async function startGateway(
@@ -76,7 +76,7 @@ async function assemble(
   const { keyAnswerMs, viewRefreshMs, lingerSeconds } = paces[settings.database.kind]
   const env = surroundings.env ?? {}
   const outbound = createOutbound({ env })
-  // Workers are near: the proxy on the way out to others is not for them.
+  // Workers are nearby: the proxy for outbound connections does not apply to them.
   const toWorkers = createOutbound({
     env: { SSL_CERT_FILE: env.SSL_CERT_FILE },
     ca: settings.workerCa,
@@ -195,10 +195,10 @@ async function assemble(
     await close()
     throw error
   }
-  metrics.gauge('running', 'requests being answered', app.running)
-  metrics.gauge('connections', 'connections of clients', server.connections)
+  metrics.gauge('running', 'requests in progress', app.running)
+  metrics.gauge('connections', 'client connections', server.connections)
   metrics.gauge('worker_connections', 'connections to workers', () => pool.connections)
-  metrics.gauge('workers', 'workers that are alive', () => view.list().length)
+  metrics.gauge('workers', 'live workers', () => view.list().length)
   metrics.gauge('awaited_usage', 'relayed requests not yet reported', () => expected.waiting)
   log.info('gateway is ready', { url: server.url })
   return {

@@ -1,4 +1,4 @@
-/** The gateway's settings: its only reader of flags, environment and files. */
+/** The gateway's settings: the only reader of flags, environment and files. */
 import { readFileSync } from 'node:fs'
 import type { ConnectionLimits, PoolLimits, Tls } from '@privatemode/http'
 import {
@@ -26,19 +26,19 @@ export type Settings = {
   readonly database: DatabaseHome
   /** For the admin API. */
   readonly adminToken: Secret
-  /** For workers: to register and to report usage. */
+  /** For workers, to register and to report usage. */
   readonly registerToken: Secret
-  /** Authorities of workers with https, where they are not the system's. */
+  /** Certificate authorities for https workers, if not the system's. */
   readonly workerCa: CaBundle | undefined
-  /** Directory of the manifest log, served as it is; none is served without. */
+  /** Directory of the manifest log, served unchanged; without it, no log is served. */
   readonly logDir: string | undefined
   readonly portalDir: string | undefined
-  /** Where people reach the gateway, without a slash at the end; by default where it listens. */
+  /** The gateway's address for people, without a trailing slash; by default where it listens. */
   readonly publicUrl: string | undefined
   readonly oidc: OidcSettings | undefined
   readonly metrics: boolean
   readonly metricsToken: Secret | undefined
-  /** Undefined traces nothing. */
+  /** Undefined disables tracing. */
   readonly tracing: TraceSettings | undefined
   readonly logFormat: LogFormat
   readonly logLevel: number
@@ -162,7 +162,7 @@ function readOidc(values: OidcFlags): Settings['oidc'] {
     throw contradiction('oidcIssuer, oidcClientId and oidcClientSecret go together')
   }
   if (values.publicUrl === undefined)
-    throw contradiction('oidcIssuer needs publicUrl to come back to')
+    throw contradiction('oidcIssuer needs publicUrl for the redirect back')
   return { issuer, clientId, clientSecret, publicUrl: readPublicUrl(values.publicUrl) }
 }
 
@@ -176,13 +176,13 @@ function readText(path: string): string {
 
 function checkToken(name: string, token: Secret | undefined): Secret {
   if (token === undefined) {
-    throw contradiction(`${name} is missing; give one, or @path of a file that has it`)
+    throw contradiction(`${name} is missing; set it, or @path of a file that contains it`)
   }
   if (token.reveal().length < 32) throw contradiction(`${name} has fewer than 32 characters`)
   return new Secret(token.reveal())
 }
 
-/** One token for two purposes would be as good as one for everything. */
+/** Using one token for two purposes would give its holder both. */
 function checkDistinct({ adminToken, registerToken, metricsToken }: Settings): void {
   const tokens = [adminToken, registerToken, metricsToken].flatMap((token) => token?.reveal() ?? [])
   if (new Set(tokens).size < tokens.length) {

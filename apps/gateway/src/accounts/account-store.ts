@@ -1,4 +1,4 @@
-/** Accounts: who is billed. */
+/** Accounts, the units of billing. */
 import { ApiError } from '@privatemode/protocol/api'
 import { newId } from '../keys/api-key.ts'
 import {
@@ -19,15 +19,15 @@ export type Account = {
   readonly operates: boolean
   readonly limits: Limits
   readonly memberPolicy: MemberPolicy
-  /** Addresses in these are for members of this account only. */
+  /** Addresses in these domains are reserved for members of this account. */
   readonly emailDomains: readonly string[]
 }
 
-/** What bounds the keys of members who are not admins. */
+/** Bounds on the keys of members who are not admins. */
 export type MemberPolicy = {
-  /** Of all keys of one member together. */
+  /** Shared by all keys of one member. */
   readonly limits: Limits
-  /** How long a key lasts at most; null is no limit. */
+  /** Maximum lifetime of a key; null means unlimited. */
   readonly keyDays: number | null
 }
 
@@ -36,7 +36,7 @@ export type AccountChange = {
   readonly disabled?: boolean | undefined
   readonly limits?: Limits | undefined
   readonly memberLimits?: Limits | undefined
-  /** Null takes the limit away. */
+  /** Null removes the limit. */
   readonly memberKeyDays?: number | null | undefined
   readonly emailDomains?: readonly string[] | undefined
 }
@@ -75,7 +75,10 @@ export async function listAccounts(database: Queries, id?: string): Promise<Acco
   return rows.map(readAccount)
 }
 
-/** Keys and members of a disabled account stop working; its invitations, and those its members made, end. */
+/**
+ * Disabling an account stops its keys and members, and ends its invitations and those its members
+ * created.
+ */
 export async function changeAccount(
   database: Queries,
   id: string,

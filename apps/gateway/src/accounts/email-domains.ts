@@ -1,16 +1,16 @@
-/** E-mail domains that operators gave to accounts: nobody else uses addresses in them. */
+/** E-mail domains that operators assigned to accounts: no other account may use addresses in them. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Queries, Row } from '../state/database.ts'
 
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1)
 
 /**
- * Whether lower case makes another person's address of this one: these become i and k in some databases
- * and something else here, so that guesses would be counted for nobody.
+ * Whether lower-casing turns this address into another person's: some databases map these letters
+ * to i and k, JavaScript does not, so failed sign-ins would be counted for no account.
  */
 export const changesLetter = (email: string): boolean => /[\u0130\u212a]/.test(email)
 
-/** Throws where the address is in a domain of another account. */
+/** Throws if the address is in a domain of another account. */
 export async function refuseForeignDomain(
   queries: Queries,
   accountId: string,
@@ -25,7 +25,7 @@ export async function refuseForeignDomain(
   throw new ApiError('permission_denied', message, { param: 'email' })
 }
 
-/** These and no others from now on; one that another account has is refused. */
+/** Replaces the account's domains; a domain of another account is refused. */
 export async function setDomains(
   queries: Queries,
   accountId: string,

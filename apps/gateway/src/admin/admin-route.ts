@@ -1,18 +1,18 @@
-/** A route of the admin API: what it takes, who may call it, what it answers. */
+/** A route of the admin API: its parameters, who may call it, and its answer. */
 import type { OidcSignIn } from '../members/oidc.ts'
 import type { Database } from '../state/database.ts'
 import type { Actor } from './actor.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
 import type { FieldTable, Parsed, Schema } from './fields.ts'
 
-/** What all routes work with. */
+/** Dependencies shared by all routes. */
 export type AdminParts = {
   readonly database: Database
-  /** Where people reach the gateway; its scheme decides whether cookies are secure. */
+  /** The gateway's address for people; its scheme decides whether cookies are secure. */
   readonly publicUrl: string
   readonly workers: () => readonly AdminWorker[]
   readonly refreshWorkers: () => Promise<void>
-  /** A change may concern keys: this gateway looks at them anew. */
+  /** Called when a change may affect keys: this gateway checks them again. */
   readonly forgetKeys: () => void
   readonly oidc: OidcSignIn | undefined
   readonly atOnce: CallsAtOnce
@@ -32,7 +32,7 @@ export type AdminWorker = {
 export type AdminCall<Query, Body, Who> = {
   readonly parts: AdminParts
   readonly request: Request
-  /** Address of the caller's machine. */
+  /** IP address of the caller. */
   readonly address: string
   readonly actor: Who
   readonly params: Readonly<Record<string, string>>
@@ -74,7 +74,7 @@ type RouteWish<Query extends FieldTable, Body extends FieldTable, Who> = {
   readonly handle: (call: AdminCall<Parsed<Query>, Parsed<Body>, Who>) => Promise<Response>
 }
 
-/** A route for people with a session and for the admin token. */
+/** A route for signed-in members and for the admin token. */
 export function route<
   const Query extends FieldTable = Record<never, never>,
   const Body extends FieldTable = Record<never, never>,
@@ -82,7 +82,7 @@ export function route<
   return { ...describe(line, wish), access: 'signed_in', handle: wish.handle as never }
 }
 
-/** A route for everyone: signing in. */
+/** A public route, for signing in. */
 export function openRoute<
   const Query extends FieldTable = Record<never, never>,
   const Body extends FieldTable = Record<never, never>,

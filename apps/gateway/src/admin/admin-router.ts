@@ -1,4 +1,4 @@
-/** Finds the route of an admin request, says who asks, checks what is asked. */
+/** Routes an admin request: finds its route, authenticates the caller, validates the input. */
 import { ApiError } from '@privatemode/protocol/api'
 import { bearerOf } from '../http/bearer.ts'
 import { readJson } from '../http/read-json.ts'
@@ -12,7 +12,7 @@ import { sessionTokenOf } from './session-cookie.ts'
 
 const maxBodyBytes = 64 * 1024
 
-/** `path` is what follows `/privatemode/v1/admin`. */
+/** `path` is the part after `/privatemode/v1/admin`. */
 export async function answerAdmin(
   request: Request,
   path: string,
@@ -38,7 +38,7 @@ export async function answerAdmin(
     case 'signed_in': {
       const actor = await findActor(request, parts, checkAdmin)
       const handle = () => route.handle({ ...call, actor })
-      // The operator's token is trusted with the deployment.
+      // The operator's token is trusted with the whole deployment.
       const response = await (actor.kind === 'operator'
         ? handle()
         : parts.atOnce.run(actor.session.member.id, handle))
@@ -58,8 +58,8 @@ export function findAdminRoute(method: string, path: string): Found {
     if (route.method === method) return { route, params }
     allowed.push(route.method)
   }
-  if (allowed.length === 0) throw new ApiError('not_found', 'there is nothing here')
-  throw new ApiError('method_not_allowed', `this takes ${allowed.join(', ')}`)
+  if (allowed.length === 0) throw new ApiError('not_found', 'not found')
+  throw new ApiError('method_not_allowed', `this path accepts ${allowed.join(', ')}`)
 }
 
 function matchPath(pattern: string, path: string): Record<string, string> | undefined {
@@ -77,7 +77,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | unde
   return params
 }
 
-/** The operator by token, or a person by cookie; a change by cookie needs the page's token, too. */
+/** The operator by token, or a person by cookie; changes by cookie also need the page's CSRF token. */
 async function findActor(
   request: Request,
   parts: AdminParts,
@@ -100,7 +100,7 @@ async function findActor(
   return { kind: 'member', session }
 }
 
-/** Browsers name the page a request comes from; other sites' pages are refused. */
+/** Browsers send the origin of the page that makes a request; pages of other sites are refused. */
 function checkOrigin(request: Request, publicUrl: string): void {
   const origin = request.headers.get('origin')
   if (request.method === 'GET' || origin === null) return
@@ -109,7 +109,7 @@ function checkOrigin(request: Request, publicUrl: string): void {
   throw new ApiError('permission_denied', 'the request comes from another site')
 }
 
-/** A gateway that is reached under several names is still its own site under each. */
+/** A gateway reachable under several names is same-origin under each of them. */
 function isSameHost(origin: string, host: string | null): boolean {
   const url = URL.parse(origin)
   return url !== null && host !== null && url.host === host

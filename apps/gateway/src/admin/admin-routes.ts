@@ -1,4 +1,4 @@
-/** The table of all admin routes; the router and the OpenAPI document are made from it. */
+/** The table of all admin routes, from which the router and the OpenAPI document are built. */
 import { type AdminRoute, openRoute } from './admin-route.ts'
 import type { Schema } from './fields.ts'
 import { formatOpenApi } from './openapi.ts'

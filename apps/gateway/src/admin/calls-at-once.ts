@@ -1,4 +1,4 @@
-/** Bounds how many calls of the admin API a member has running: the embedded database does one thing at a time. */
+/** Bounds a member's concurrent admin API calls: the embedded database executes one query at a time. */
 import { ApiError } from '@privatemode/protocol/api'
 
 export class CallsAtOnce {
@@ -9,7 +9,7 @@ export class CallsAtOnce {
     this.#most = most
   }
 
-  /** Runs the call, or throws where the caller has as many already. */
+  /** Runs the call; throws if the caller already has the maximum number running. */
   async run<T>(caller: string, call: () => Promise<T>): Promise<T> {
     const running = this.#running.get(caller) ?? 0
     if (running >= this.#most) {

@@ -1,4 +1,4 @@
-/** Fields of admin requests: each checks a value and describes itself for the OpenAPI document. */
+/** Fields of admin requests: each validates a value and describes itself for the OpenAPI document. */
 import { ApiError } from '@privatemode/protocol/api'
 import { changesLetter } from '../accounts/email-domains.ts'
 import { type Limits, parseLimits } from '../keys/limits.ts'
@@ -8,7 +8,7 @@ export type Schema = { readonly [keyword: string]: unknown }
 export type Field<T> = {
   readonly schema: Schema
   readonly required: boolean
-  /** The checked value; `undefined` came as no value at all. */
+  /** Returns the validated value; `undefined` means it is absent. */
   readonly parse: (value: unknown, name: string) => T
 }
 
@@ -18,7 +18,7 @@ export type Parsed<Table extends FieldTable> = {
   readonly [Name in keyof Table]: Table[Name] extends Field<infer T> ? T : never
 }
 
-/** Checks a whole object; a name that is not in the table is refused. */
+/** Validates a whole object; unknown names are refused. */
 export function parseFieldTable<const Table extends FieldTable>(
   table: Table,
   value: unknown,
@@ -28,7 +28,7 @@ export function parseFieldTable<const Table extends FieldTable>(
   }
   const given = value as Record<string, unknown>
   for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(table, name)) throw refuse(name, 'left out: it is unknown here')
+    if (!Object.hasOwn(table, name)) throw refuse(name, 'left out: it is unknown')
   }
   const entries = Object.entries(table).map(([name, field]) => {
     if (given[name] === undefined && field.required) {
@@ -52,10 +52,10 @@ export function text(minLength: number, maxLength: number): Field<string> {
   }
 }
 
-/** Controls that steer a terminal or turn the direction of text, line breaks, and halves of characters. */
+/** Control characters that affect terminals or text direction, line breaks, and unpaired surrogates. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
-/** A secret is taken as it is, spaces included. */
+/** A secret is accepted unchanged, including spaces. */
 export function secret(maxLength: number): Field<string> {
   return {
     required: true,
@@ -82,7 +82,7 @@ export function email(): Field<string> {
   }
 }
 
-/** Names of the domain part of addresses, such as `example.com`. */
+/** Domain names of e-mail addresses, such as `example.com`. */
 export function domainList(maxItems: number): Field<readonly string[]> {
   return {
     required: true,
@@ -98,7 +98,7 @@ export function domainList(maxItems: number): Field<readonly string[]> {
   }
 }
 
-/** In the one form that is compared: two spellings of a domain are one domain (RFC 5891). */
+/** Normalized for comparison: two spellings of a domain are the same domain (RFC 5891). */
 function asciiDomain(text: string): string | undefined {
   const url = /^[^\s/?#@:[\]\\%]{1,253}$/u.test(text) ? URL.parse(`http://${text}`) : null
   return url === null || url.hostname === '' ? undefined : url.hostname.replace(/\.$/, '')
@@ -151,7 +151,7 @@ export function time(): Field<Date> {
     schema: { type: 'string', format: 'date-time' },
     parse(value, name) {
       const date = new Date(typeof value === 'string' && timeShape.test(value) ? value : Number.NaN)
-      // NaN is neither; a database has no year 0.
+      // NaN fails both comparisons; databases have no year 0.
       if (date.getTime() >= 0 && date.getTime() < latestMs) return date
       throw refuse(name, 'a time such as 2030-01-31T00:00:00Z')
     },
@@ -186,7 +186,7 @@ export function optional<T>(field: Field<T>): Field<T | undefined> {
   }
 }
 
-/** May be left out or null. */
+/** May be omitted or null. */
 export function nullable<T>(field: Field<T>): Field<T | null | undefined> {
   return {
     required: false,

@@ -1,4 +1,4 @@
-/** The OpenAPI document of the admin API, made from its routes. */
+/** Generates the OpenAPI document of the admin API from its routes. */
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { AdminRoute } from './admin-route.ts'
 import type { FieldTable, Schema } from './fields.ts'

@@ -1,4 +1,4 @@
-/** Changes that the audit log keeps. */
+/** Changes recorded in the audit log. */
 import { ApiError } from '@privatemode/protocol/api'
 import {
   type AuditAction,
@@ -13,12 +13,12 @@ import type { Queries } from '../state/database.ts'
 import type { Actor } from './actor.ts'
 import type { AdminParts } from './admin-route.ts'
 
-/** More than people do by hand; it bounds what one session can make the log grow by. */
+/** More than anyone does by hand; it bounds how much one session can grow the log. */
 const maxChangesADay = 2_000
 
 type Call = { readonly parts: AdminParts; readonly actor: Actor; readonly address: string }
 
-/** Makes a change and its entry in the audit log in one transaction: neither is there without the other. */
+/** Makes a change and its audit log entry in one transaction: neither exists without the other. */
 export function recorded<T>(
   { parts, actor, address }: Call,
   action: AuditAction,
@@ -43,11 +43,11 @@ export function memberActor({ id, email, accountId }: Member): AuditActor {
 
 async function refuseTooMany(queries: Queries, actorId: string): Promise<void> {
   if ((await countToday(queries, actorId)) < maxChangesADay) return
-  const message = `you have made ${maxChangesADay} changes within a day; go on tomorrow`
+  const message = `you have made ${maxChangesADay} changes within a day; continue tomorrow`
   throw new ApiError('rate_limit_exceeded', message, { retryAfterSeconds: 3600 })
 }
 
-/** Only what was asked for: fields without a value stay as they are. */
+/** Drops fields without a value, which stay unchanged. */
 export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

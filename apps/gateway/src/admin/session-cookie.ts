@@ -1,10 +1,10 @@
-/** The cookies: of a session, of a browser that is known, and of a sign-in through an identity provider. */
+/** The cookies of sessions, known browsers, and sign-ins through an identity provider. */
 
 const lifetimeSeconds = 7 * 86_400
 const oidcSeconds = 600
 const browserSeconds = 180 * 86_400
 
-/** `__Host-` makes browsers refuse the cookie without Secure, with a Domain or another path. */
+/** With `__Host-`, browsers refuse the cookie without Secure, with a Domain or with another path. */
 function cookieName(publicUrl: string): string {
   return publicUrl.startsWith('https:') ? '__Host-privatemode' : 'privatemode_session'
 }
@@ -18,7 +18,7 @@ export function formatSessionCookie(token: string, publicUrl: string): string {
   return `${cookieName(publicUrl)}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${lifetimeSeconds}${secure}`
 }
 
-/** Outlives the session: it opens nothing, but keeps others from locking this browser out. */
+/** Outlives the session: it grants no access, but keeps others from locking this browser out. */
 export function formatBrowserCookie(token: string, publicUrl: string): string {
   const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
   return `${browserCookieName(publicUrl)}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${browserSeconds}${secure}`
@@ -33,7 +33,7 @@ export function formatEndedCookie(publicUrl: string): string {
   return `${cookieName(publicUrl)}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0${secure}`
 }
 
-/** Lax: the browser brings it when the identity provider sends it back, which is another site. */
+/** Lax: the browser must send it when the identity provider, another site, redirects back. */
 export function formatOidcCookie(state: string, publicUrl: string): string {
   const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
   return `${oidcCookieName(publicUrl)}=${state}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${oidcSeconds}${secure}`

@@ -1,9 +1,9 @@
-/** The audit log as CSV or JSON, page by page. */
+/** Exports the audit log as CSV or JSON, page by page. */
 import { formatCell, streamPages } from '../http/export-stream.ts'
 import type { Queries } from '../state/database.ts'
 import { type AuditEvent, type AuditRange, listEvents } from './audit-log.ts'
 
-/** An entry as it leaves the gateway. */
+/** An entry in wire form. */
 export type AuditWire = Readonly<Record<(typeof auditColumns)[number], unknown>>
 
 export const auditColumns = [

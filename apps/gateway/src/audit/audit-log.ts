@@ -1,4 +1,4 @@
-/** The audit log: what admins and members did, and sign-ins that failed. */
+/** The audit log: actions of admins and members, and failed sign-ins. */
 import type { Database, Queries, Row } from '../state/database.ts'
 
 export const auditActions = [
@@ -24,12 +24,12 @@ export const auditActions = [
 
 export type AuditAction = (typeof auditActions)[number]
 
-/** Whom or what an action concerns. */
+/** The subject of an action. */
 export type AuditSubject = {
-  /** Null where the whole deployment is concerned. */
+  /** Null if it concerns the whole deployment. */
   readonly accountId: string | null
   readonly id: string | null
-  /** As it was called at the time. */
+  /** Its name at the time. */
   readonly name: string
   /** What changed; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>
@@ -53,15 +53,15 @@ export type AuditEvent = {
   readonly address: string
 }
 
-/** The admin token acts under this name. */
+/** The actor for the admin token. */
 export const operatorActor: AuditActor = { id: 'operator', name: 'admin token', accountId: null }
 
 const keptDays = 400
-/** Strangers cannot push out what admins did: their entries have a room of their own. */
+/** Unauthenticated users cannot push out admins' entries: theirs have a separate limit. */
 const keptStrangers = 10_000
 const pruneEvery = 100
 
-/** Part of the transaction that makes the change, so that neither is there without the other. */
+/** Runs in the transaction of the change, so that neither exists without the other. */
 export async function recordEvent(
   queries: Queries,
   action: AuditAction,
@@ -125,7 +125,7 @@ export async function pruneEvents(queries: Queries): Promise<void> {
   )
 }
 
-/** How many changes somebody made within a day. */
+/** The number of changes an actor made within a day. */
 export async function countToday(queries: Queries, actorId: string): Promise<number> {
   const [row] = await queries.query<{ count: number } & Row>(
     `select count(*) as count from audit_events
@@ -136,13 +136,13 @@ export async function countToday(queries: Queries, actorId: string): Promise<num
 }
 
 export type AuditRange = {
-  /** Undefined is every account. */
+  /** Undefined means every account. */
   readonly accountId: string | undefined
   readonly from: Date | undefined
   readonly to: Date | undefined
 }
 
-/** Newest first; `before` is the id of the last entry of the page before. */
+/** Newest first; `before` is the id of the last entry on the previous page. */
 export async function listEvents(
   database: Queries,
   range: AuditRange,

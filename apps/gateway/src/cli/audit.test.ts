@@ -82,9 +82,9 @@ test('the mark that protects spreadsheets is no difference, and neither are quot
   }
 })
 
-test('a file that is no export of usage is refused', () => {
+test('a file that is not a usage export is refused', () => {
   for (const bill of ['', 'time,requests\r\n1,2\r\n', '{"rows":[]}']) {
-    expect(() => auditBill(receiptOf(usageRecord()), bill)).toThrow('no export of usage')
+    expect(() => auditBill(receiptOf(usageRecord()), bill)).toThrow('not a usage export')
   }
 })
 

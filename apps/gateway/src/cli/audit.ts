@@ -1,11 +1,11 @@
-/** Compares what clients have receipts for with what they are billed. */
+/** Compares clients' receipts with their bill. */
 import { GatewayError } from '../gateway-error.ts'
 import { billedCachedTokens } from '../metering/usage-record.ts'
 
 export type Difference = {
   readonly requestId: string
   readonly kind: 'not_billed' | 'billed_again' | 'no_receipt' | 'differs'
-  /** What differs: field, by the receipt, by the bill. */
+  /** What differs: the field, its value in the receipt, its value in the bill. */
   readonly detail: string
 }
 
@@ -13,11 +13,11 @@ export type Findings = {
   readonly receipts: number
   readonly billed: number
   readonly differences: readonly Difference[]
-  /** Lines that could not be read as a receipt. */
+  /** Lines that could not be parsed as a receipt. */
   readonly unreadable: number
 }
 
-/** Columns of the bill, which receipts have under the same names; but for the key, there `key_ref`. */
+/** Columns of the bill, named as in receipts, except for the key, which is `key_ref` there. */
 const compared = [
   'key_id',
   'model',
@@ -29,10 +29,10 @@ const compared = [
 ]
 
 /**
- * `receipts` has one receipt a line, as clients get them; `billCsv` is an export of usage. Both are
+ * `receipts` has one receipt per line, as clients get them; `billCsv` is a usage export. Both are
  * matched by the gateway's number of a request, which the worker signed into the receipt; findings
- * name the client's. Requests that are billed without a receipt and cost nothing are no difference: a
- * lost request is one.
+ * name the client's number. A request billed without a receipt is not a difference if it cost
+ * nothing; a lost request is one.
  */
 export function auditBill(receipts: string, billCsv: string): Findings {
   const { bill, again } = parseBill(billCsv)
@@ -80,7 +80,7 @@ export function formatFindings(findings: Findings): string {
 
 type Fields = ReadonlyMap<string, string>
 
-/** What a request is billed by. Receipts from before there were admissions go by the client's number. */
+/** The number a request is billed by. Receipts older than admissions use the client's number. */
 function numberOf(fields: Fields): string {
   return fields.get('admission_id') ?? fields.get('request_id') ?? ''
 }
@@ -93,7 +93,7 @@ function parseReceipt(line: string): Fields | undefined {
     const fields = new Map(Object.entries(record).map(([name, value]) => [name, String(value)]))
     const cached = billedCachedTokens(String(record.path), Number(record.cached_tokens))
     const { admission } = record
-    // An admission is the number in the bill, and a tag that only gateways can check.
+    // An admission is the number in the bill, followed by a tag that only gateways can verify.
     if (typeof admission === 'string') fields.set('admission_id', admission.slice(0, 32))
     return fields.set('cached_tokens', String(cached)).set('key_id', String(record.key_ref))
   } catch {
@@ -103,11 +103,11 @@ function parseReceipt(line: string): Fields | undefined {
 
 type Bill = {
   readonly bill: ReadonlyMap<string, Fields>
-  /** Requests in lines after the first with their number: they would be paid for twice. */
+  /** Requests in duplicate lines: they would be paid for twice. */
   readonly again: readonly string[]
 }
 
-/** Our own export: no cell has a line break in it. */
+/** Parses our own export: no cell contains a line break. */
 function parseBill(csv: string): Bill {
   const [head = '', ...rows] = csv.split(/\r?\n/).filter((line) => line !== '')
   const names = head.split(',')
@@ -115,7 +115,7 @@ function parseBill(csv: string): Bill {
     (name) => !names.includes(name),
   )
   if (missing.length > 0) {
-    const message = `the bill is no export of usage: it has no column ${missing.join(', ')}`
+    const message = `the bill is not a usage export: column ${missing.join(', ')} is missing`
     throw new GatewayError('settings_contradict', message)
   }
   const bill = new Map<string, Fields>()
@@ -131,7 +131,7 @@ function parseBill(csv: string): Bill {
   return { bill, again }
 }
 
-/** The export keeps spreadsheets from running a text with a mark in front of it. */
+/** The export prefixes text with a mark that keeps spreadsheets from running it. */
 function plainText(cell: string): string {
   return cell.replace(/(^|[;\t\r\n])'(?=[\s"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, '$1')
 }

@@ -22,7 +22,7 @@ test('help is given after a command, or after half of one', async () => {
 
 test('a command that does not exist is answered with those that do', async () => {
   const known = 'keys create, keys list'
-  expect(await thrown(run('keys'))).toThrow(`there is no command "keys"; there are ${known}`)
+  expect(await thrown(run('keys'))).toThrow(`there is no command "keys"; available: ${known}`)
   expect(await thrown(run('keys', 'make', '--id', 'x'))).toThrow('no command "keys make"; there')
   expect(await thrown(run('keys', 'list', 'all'))).toThrow('no command "keys list all"; there')
 })

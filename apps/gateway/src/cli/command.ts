@@ -1,4 +1,4 @@
-/** Runs one command: a call of the admin API of a running gateway, or an audit of a bill. */
+/** Runs one command: a call to the admin API of a running gateway, or an audit of a bill. */
 import { readFileSync } from 'node:fs'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import {
@@ -20,9 +20,9 @@ const flags = {
   gateway: { type: 'string', default: 'http://127.0.0.1:8090', help: 'address of the gateway' },
   gatewayCaPath: {
     type: 'string',
-    help: "certificate authorities of the gateway's TLS as PEM; without, the system's",
+    help: "PEM file of certificate authorities for the gateway; by default the system's",
   },
-  adminToken: { type: 'secret', help: 'admin token, or @path of a file that has it' },
+  adminToken: { type: 'secret', help: 'admin token, or @path of a file that contains it' },
   id: { type: 'string', help: 'id of the key, account, member, invitation or worker' },
   name: { type: 'string', help: 'name of what is created' },
   account: { type: 'string', help: 'id of an account' },
@@ -30,14 +30,18 @@ const flags = {
   role: {
     type: 'string',
     choices: ['admin', 'member'],
-    help: 'role of a member; member if unset for a new one',
+    help: 'role of a member; a new one is a member by default',
   },
-  expiresAt: { type: 'string', help: 'time at which a key ends, or never' },
+  expiresAt: { type: 'string', help: 'expiry of a key, or never' },
   domains: { type: 'string', help: 'e-mail domains, separated by commas' },
   yes: { type: 'boolean', default: false, help: 'do not ask for confirmation' },
-  override: { type: 'boolean', default: false, help: 'drain a worker although its models need it' },
+  override: {
+    type: 'boolean',
+    default: false,
+    help: 'drain a worker even if no other serves its models',
+  },
   overlapSeconds: { type: 'integer', help: 'how long the old secret works after a rotation' },
-  keyDays: { type: 'integer', help: 'days after which keys of members end', group: 'Limits' },
+  keyDays: { type: 'integer', help: "maximum lifetime of members' keys, in days", group: 'Limits' },
   requestsPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
   tokensPerMinute: { type: 'integer', help: 'limit', group: 'Limits' },
   tokensPerMonth: { type: 'integer', help: 'limit', group: 'Limits' },
@@ -49,7 +53,7 @@ const flags = {
     type: 'string',
     default: 'day',
     choices: ['hour', 'day', 'month', 'all'],
-    help: 'what to sum by',
+    help: 'what to group sums by',
     group: 'Usage',
   },
   by: { type: 'string', help: 'key, model, path, outcome, account', group: 'Usage' },
@@ -57,11 +61,11 @@ const flags = {
     type: 'string',
     default: 'csv',
     choices: ['csv', 'json'],
-    help: 'format of an export of the audit log',
+    help: 'format of the audit log export',
     group: 'Audit',
   },
-  receipts: { type: 'string', help: 'file of receipts, one JSON a line', group: 'Audit' },
-  bill: { type: 'string', help: 'file of usage as exported', group: 'Audit' },
+  receipts: { type: 'string', help: 'file of receipts, one JSON object per line', group: 'Audit' },
+  bill: { type: 'string', help: 'file with exported usage', group: 'Audit' },
 } as const satisfies FlagTable
 
 const program: Program<typeof flags> = {
@@ -76,7 +80,7 @@ const program: Program<typeof flags> = {
   flags,
 }
 
-/** The exit code is 0 when what was asked is done, and for an audit when all was read and nothing differs. */
+/** Exits with 0 if the command succeeded; for an audit, if everything was readable and nothing differs. */
 export async function runCommand(
   args: readonly string[],
   env: Environment,
@@ -93,13 +97,13 @@ export async function runCommand(
   if (name === 'usage audit') {
     const findings = auditBill(readNamed('receipts', values), readNamed('bill', values))
     print(formatFindings(findings))
-    // What could not be read was not compared.
+    // Unreadable lines were not compared.
     return findings.differences.length === 0 && findings.unreadable === 0 ? 0 : 1
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) {
     const known = [...Object.keys(commands), 'usage audit', 'migrate'].join(', ')
-    const message = `there is no command "${name}"; there are ${known}`
+    const message = `there is no command "${name}"; available: ${known}`
     throw new GatewayError('settings_contradict', message)
   }
   const token = values.adminToken
@@ -116,7 +120,7 @@ export async function runCommand(
   const text = await response.text()
   outbound.close()
   print(isJson ? `${JSON.stringify(JSON.parse(text), null, 2)}\n` : text)
-  if (asks && response.ok) print('Nothing is changed yet: repeat this with --yes.\n')
+  if (asks && response.ok) print('Nothing was changed yet: repeat this with --yes.\n')
   return response.ok && !asks ? 0 : 1
 }
 

@@ -1,4 +1,4 @@
-/** What can be done from a shell, as calls of the admin API. */
+/** The shell commands, as calls to the admin API. */
 import { GatewayError } from '../gateway-error.ts'
 
 export type CommandValues = {
@@ -34,7 +34,7 @@ export type AdminRequest = {
 type Command = {
   readonly help: string
   readonly call: (values: CommandValues) => AdminRequest
-  /** Says what the call would do; made instead of it until `--yes` is given. */
+  /** Previews the effect of the call; made instead of it until `--yes` is given. */
   readonly ask?: (values: CommandValues) => AdminRequest
 }
 
@@ -57,7 +57,7 @@ export const commands: Readonly<Record<string, Command>> = {
     call: ({ account }) => ({ method: 'GET', path: 'keys', query: { account } }),
   },
   'keys change': {
-    help: 'give an API key another name or end (--id, --name, --expiresAt)',
+    help: 'change the name or expiry of an API key (--id, --name, --expiresAt)',
     call: (values) => ({
       method: 'PATCH',
       path: `keys/${idOf(values)}`,
@@ -65,7 +65,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'keys limit': {
-    help: 'set the limits of an API key (--id, limits); what is not given is unlimited',
+    help: 'set the limits of an API key (--id, limits); omitted ones are unlimited',
     call: (values) => ({
       method: 'PATCH',
       path: `keys/${idOf(values)}`,
@@ -94,7 +94,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   'accounts list': { help: 'list accounts', call: () => ({ method: 'GET', path: 'accounts' }) },
   'accounts limit': {
-    help: 'set the limits of an account (--id, limits); what is not given is unlimited',
+    help: 'set the limits of an account (--id, limits); omitted ones are unlimited',
     call: (values) => ({
       method: 'PATCH',
       path: `accounts/${idOf(values)}`,
@@ -102,7 +102,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'members limit': {
-    help: 'bound the keys of each member (--account, limits, --keyDays); what is not given is unlimited',
+    help: 'limit the keys of each member (--account, limits, --keyDays); omitted ones are unlimited',
     call: (values) => ({
       method: 'PATCH',
       path: `accounts/${encodeURIComponent(values.account ?? 'acct_default')}`,
@@ -110,7 +110,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'accounts domains': {
-    help: 'give an account the e-mail domains of its people (--id, --domains a.example,b.example or none)',
+    help: "set the e-mail domains of an account's members (--id, --domains a.example,b.example or none)",
     call: (values) => ({
       method: 'PATCH',
       path: `accounts/${idOf(values)}`,
@@ -122,7 +122,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'accounts rename': {
-    help: 'give an account another name (--id, --name)',
+    help: 'rename an account (--id, --name)',
     call: (values) => ({
       method: 'PATCH',
       path: `accounts/${idOf(values)}`,
@@ -130,7 +130,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'accounts disable': {
-    help: 'stop an account, its keys and members (--id)',
+    help: 'disable an account, its keys and members (--id)',
     call: (values) => switched('accounts', values, true),
   },
   'accounts enable': {
@@ -142,7 +142,7 @@ export const commands: Readonly<Record<string, Command>> = {
     call: ({ account }) => ({ method: 'GET', path: 'members', query: { account } }),
   },
   'members invite': {
-    help: 'make a one-time link for a new member (--role, --account, --email)',
+    help: 'create a one-time link for a new member (--role, --account, --email)',
     call: ({ role, account, email }) => ({
       method: 'POST',
       path: 'invitations',
@@ -150,7 +150,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'invitations list': {
-    help: 'list invitations and password links that still work (--account)',
+    help: 'list valid invitations and password links (--account)',
     call: ({ account }) => ({ method: 'GET', path: 'invitations', query: { account } }),
   },
   'invitations revoke': {
@@ -158,7 +158,7 @@ export const commands: Readonly<Record<string, Command>> = {
     call: (values) => ({ method: 'DELETE', path: `invitations/${idOf(values)}` }),
   },
   'members change': {
-    help: 'give a member another name or role (--id, --name, --role)',
+    help: 'change the name or role of a member (--id, --name, --role)',
     call: (values) => ({
       method: 'PATCH',
       path: `members/${idOf(values)}`,
@@ -166,7 +166,7 @@ export const commands: Readonly<Record<string, Command>> = {
     }),
   },
   'members reset': {
-    help: 'make a one-time link for a new password (--id)',
+    help: 'create a one-time link for a new password (--id)',
     call: (values) => ({ method: 'POST', path: `members/${idOf(values)}/reset` }),
   },
   'members disable': {
@@ -245,12 +245,12 @@ function rangeOf(values: CommandValues): Record<string, string | undefined> {
   }
 }
 
-/** `never` takes an end away; without the flag it stays as it is. */
+/** `never` removes the expiry; without the flag it stays unchanged. */
 function expiryOf({ expiresAt }: CommandValues): string | null | undefined {
   return expiresAt === 'never' ? null : expiresAt
 }
 
-/** A change that changes nothing is a mistake. */
+/** A change without any field is a mistake. */
 function given(body: Record<string, unknown>): Record<string, unknown> {
   if (Object.values(body).some((value) => value !== undefined)) return body
   throw new GatewayError('settings_contradict', 'there is nothing to change; see --help')

@@ -1,4 +1,4 @@
-/** `migrate`: brings the database to this program's schema and ends, for deployments that do so before an update. */
+/** `migrate`: upgrades the database schema and exits, for deployments that migrate before an update. */
 import { parseFlags } from '@privatemode/service'
 import { program } from '../flags.ts'
 import { GatewayError } from '../gateway-error.ts'
@@ -7,7 +7,7 @@ import { openServerDatabase } from '../state/server-database.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Needs nothing but the database: a job that migrates has no use for the operator's token. */
+/** Needs only the database: a migration job has no use for the admin token. */
 export async function runMigrate(
   args: readonly string[],
   env: Environment,

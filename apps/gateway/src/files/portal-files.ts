@@ -1,4 +1,4 @@
-/** Serves the built portal with headers that let it run its own code and nothing else. */
+/** Serves the built portal, with headers that allow only its own code. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { StaticFiles } from './static-files.ts'
 
@@ -15,7 +15,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 }
 
-/** No inline script or style, no other origin, no frame around us. */
+/** No inline scripts or styles, no other origins, no framing. */
 export const portalHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
     "default-src 'none'",
@@ -38,7 +38,7 @@ export const portalHeaders: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
-/** A path without a dot is a page of the portal: the one document answers it. */
+/** A path without a dot is a portal page, served by the single document. */
 export function servePortal(
   files: StaticFiles | undefined,
   path: string,
@@ -49,9 +49,9 @@ export function servePortal(
   const file = files?.find(name)
   const type = contentTypes[name.slice(name.lastIndexOf('.') + 1)]
   if (file === undefined || type === undefined) {
-    throw new ApiError('not_found', 'there is nothing here')
+    throw new ApiError('not_found', 'not found')
   }
-  // The bundler puts a hash into the names of what never changes.
+  // The bundler puts a content hash into the names of immutable files.
   const hashed = /[.-][0-9a-z]{8,}\.\w+$/i.test(name)
   const zipped = acceptsGzip(acceptEncoding) ? files?.find(`${name}.gz`) : undefined
   return new Response(Bun.file(zipped ?? file), {
@@ -65,7 +65,7 @@ export function servePortal(
   })
 }
 
-/** RFC 9110, 12.5.3, as browsers use it: a coding that is named with weight zero is not wanted. */
+/** RFC 9110, 12.5.3, as browsers use it: a coding with weight zero is not acceptable. */
 function acceptsGzip(acceptEncoding: string | null): boolean {
   return (acceptEncoding ?? '')
     .split(',')

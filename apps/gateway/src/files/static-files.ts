@@ -1,18 +1,18 @@
-/** Serves files below one directory and nothing else. */
+/** Serves files below one directory, and nothing else. */
 import { realpathSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { ApiError } from '@privatemode/protocol/api'
 
 export type StaticFiles = {
-  /** The file behind a path relative to the directory (`tile/0/000`), or undefined. */
+  /** The file for a path relative to the directory (`tile/0/000`), or undefined. */
   find(relativePath: string): string | undefined
 }
 
-// No empty or dot segment can match, so a path cannot climb; no encoded character is decoded.
+// Empty and dot segments cannot match, so a path cannot climb; encoded characters are never decoded.
 const segmentShape = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/
 const maxSegments = 16
 
-/** Looks up nothing but plain files that lie, links resolved, inside `directory`. */
+/** Finds only regular files that are inside `directory` after resolving links. */
 export function staticFiles(directory: string): StaticFiles {
   return {
     find(relativePath) {
@@ -25,13 +25,13 @@ export function staticFiles(directory: string): StaticFiles {
         if (!path.startsWith(root + sep) || !statSync(path).isFile()) return undefined
         return path
       } catch {
-        return undefined // not there, or not readable: the same to a caller
+        return undefined // missing or unreadable: the same to a caller
       }
     },
   }
 }
 
-/** One file of the manifest log (C2SP tlog-tiles): whole tiles never change, the rest does. */
+/** One file of the manifest log (C2SP tlog-tiles): full tiles never change, all others do. */
 export function serveLogFile(files: StaticFiles | undefined, relativePath: string): Response {
   const path = files?.find(relativePath)
   if (path === undefined) throw new ApiError('not_found', 'the manifest log has no such file')

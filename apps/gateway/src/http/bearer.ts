@@ -1,6 +1,6 @@
 /** Reads the credential of a request. */
 
-/** What follows `Bearer `, in any case (RFC 9110, 11.1), or undefined. */
+/** The credential after `Bearer `, case-insensitive (RFC 9110, 11.1), or undefined. */
 export function bearerOf(authorization: string | null | undefined): string | undefined {
   if (authorization === null || authorization === undefined) return undefined
   const isBearer =

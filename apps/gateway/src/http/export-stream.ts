@@ -1,6 +1,6 @@
-/** Exports: cells of CSV (RFC 4180), and pages of text as a stream, so that any size needs little memory. */
+/** Exports: CSV cells (RFC 4180), and pages of text as a stream, so that any size needs little memory. */
 
-/** Pages as bytes; a reader that goes away ends the queries behind them. */
+/** Encodes pages as bytes; a reader that disconnects ends the queries. */
 export function streamPages(pages: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   return new ReadableStream({
@@ -16,8 +16,8 @@ export function streamPages(pages: AsyncGenerator<string>): ReadableStream<Uint8
 }
 
 /**
- * A leading sign would be a formula to a spreadsheet: names are chosen by users. Where a spreadsheet cuts
- * at semicolons or tabs, a cell begins behind each of them.
+ * Spreadsheets would run a leading sign as a formula, and users choose names. If a spreadsheet
+ * splits at semicolons or tabs, a cell begins after each of them.
  */
 export function formatCell(value: unknown): string {
   if (value instanceof Date) return value.toISOString()

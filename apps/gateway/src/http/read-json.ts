@@ -1,4 +1,4 @@
-/** Reads a small JSON body, as control requests have. */
+/** Reads the small JSON body of a control request. */
 import { ApiError } from '@privatemode/protocol/api'
 import { readBody, ServiceError } from '@privatemode/service'
 
@@ -12,12 +12,12 @@ export async function readJson(request: Request, limitBytes: number): Promise<un
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
-    // The parser's message quotes the body, so it goes no further.
+    // The parser's message quotes the body, so it is dropped.
     throw new ApiError('invalid_json', 'the request body is not valid JSON')
   }
 }
 
-/** Bodies that are too long, cut short or oddly encoded, as the caller shall see them. */
+/** Converts errors for bodies that are too long, truncated or badly encoded into those the caller sees. */
 export function explainBodyError(cause: unknown): unknown {
   if (!(cause instanceof ServiceError)) return cause
   switch (cause.code) {

@@ -1,7 +1,7 @@
-/** The text of an API key: a public prefix for recognition, then 256 random bits. */
+/** The format of an API key: a public prefix for recognition, then 256 random bits. */
 import { hash, randomBytes } from 'node:crypto'
 
-/** What a new key consists of; `secret` is shown once and stored nowhere. */
+/** A new key; `secret` is shown once and never stored. */
 export type NewApiKey = { readonly secret: string; readonly prefix: string; readonly hash: Buffer }
 
 const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -16,17 +16,17 @@ export function issueApiKey(): NewApiKey {
   return { secret, prefix, hash: Buffer.from(hashApiKey(secret), 'base64') }
 }
 
-/** Tells a key that cannot be one of ours without asking the database. */
+/** Recognizes keys that cannot be ours without querying the database. */
 export function looksLikeApiKey(text: string): boolean {
   return shape.test(text)
 }
 
-/** A plain hash is enough: 256 random bits cannot be guessed, so nothing is gained by a slow one. */
+/** A plain hash is enough: 256 random bits cannot be guessed, so a slow hash would gain nothing. */
 export function hashApiKey(secret: string): string {
   return hash('sha256', secret, 'base64')
 }
 
-/** An opaque identifier such as `key_…`; it is no secret. */
+/** An opaque identifier such as `key_…`; it is not a secret. */
 export function newId(kind: 'key' | 'acct' | 'mem' | 'inv' | 'gw'): string {
   return `${kind}_${randomLetters(20)}`
 }
@@ -35,7 +35,7 @@ function randomLetters(count: number): string {
   let text = ''
   while (text.length < count) {
     for (const byte of randomBytes(count)) {
-      // 248 = 4 × 62: what lies above would make some letters likelier.
+      // 248 = 4 × 62: higher values would make some letters more likely.
       if (byte < 248 && text.length < count) text += letters[byte % 62]
     }
   }

@@ -1,22 +1,22 @@
 /**
- * Decides whether a caller's key is good, from memory where the answer is young enough.
+ * Checks a caller's key, from memory if the cached answer is recent enough.
  *
- * A revoked key must stop everywhere within two seconds, so an answer is used for `maxAgeMs` at
- * most, counted from the moment the database was asked. One that is in use is asked for again before
- * that, beside the requests, so that a busy key never waits.
+ * A revoked key must stop working everywhere within two seconds, so an answer is used for at most
+ * `maxAgeMs`, counted from the moment of the query. Answers in use are refreshed before that in the
+ * background, so that a busy key never waits.
  */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Database, Row } from '../state/database.ts'
 import { hashApiKey, looksLikeApiKey } from './api-key.ts'
 import { type Limits, type LimitsWire, readLimits } from './limits.ts'
 
-/** Who is calling. Only a check makes one. */
+/** An authenticated caller. Only a check creates one. */
 export type Caller = {
   readonly keyId: string
   readonly accountId: string
   readonly keyLimits: Limits
   readonly accountLimits: Limits
-  /** The member who made the key, and what all keys of that member may use together. */
+  /** The member who created the key, and the shared limits of all that member's keys. */
   readonly member?: { readonly id: string; readonly limits: Limits } | undefined
   readonly [checked]: true
 }
@@ -43,7 +43,7 @@ export class KeyCheck {
     this.#options = options
   }
 
-  /** The caller behind a key, at once if it is known; throws an `ApiError` that says why not. */
+  /** The caller for a key, synchronously if cached; throws an `ApiError` that says why not. */
   check(secret: string | undefined): Caller | Promise<Caller> {
     if (secret === undefined) throw refuse('no API key: send it as "Authorization: Bearer <key>"')
     if (!looksLikeApiKey(secret)) throw refuse('this is not an API key of this service')
@@ -57,14 +57,14 @@ export class KeyCheck {
     return this.#ask(id).then((answer) => this.#accept(answer))
   }
 
-  /** Keys that were used since the last call; their time of last use is written in one go. */
+  /** Keys used since the last call; their last use is written in one statement. */
   takeUsed(): ReadonlySet<string> {
     const used = this.#usedSince
     this.#usedSince = new Set()
     return used
   }
 
-  /** Forgets all answers: the next request of every key asks the database. */
+  /** Drops all cached answers: the next request of every key queries the database. */
   forget(): void {
     this.#answers.clear()
   }
@@ -79,7 +79,7 @@ export class KeyCheck {
 
   #refresh(id: string): void {
     if (this.#asking.has(id) || this.#asking.size >= this.#options.maxLookups) return
-    // A failure shows when the answer has aged: then a request waits for the database itself.
+    // A failure surfaces when the answer has aged: then a request waits for the database itself.
     this.#ask(id).catch(() => undefined)
   }
 
@@ -114,7 +114,7 @@ export class KeyCheck {
     return answer
   }
 
-  /** The oldest answers go first: a Map keeps its order of insertion. */
+  /** Evicts the oldest answers first: a Map keeps insertion order. */
   #shrink(): void {
     for (const id of this.#answers.keys()) {
       if (this.#answers.size <= this.#options.maxCached) return

@@ -10,12 +10,12 @@ export type ApiKey = {
   readonly accountId: string
   readonly name: string
   readonly prefix: string
-  /** The member who made it; null for the operator. */
+  /** The member who created it; null for the operator. */
   readonly createdBy: string | null
   readonly createdAt: Date
   readonly rotatedAt: Date | null
   readonly expiresAt: Date | null
-  /** The expiry that an admin set; null where none did. */
+  /** The expiry set by an admin; null if none was set. */
   readonly latestExpiry: Date | null
   readonly revokedAt: Date | null
   readonly lastUsedAt: Date | null
@@ -28,11 +28,11 @@ export type NewKeyWish = {
   readonly expiresAt: Date | null
   readonly limits: Limits
   readonly createdBy?: string | null
-  /** An admin sets the expiry: a member cannot move it further. */
+  /** An admin sets the expiry: a member cannot extend it. */
   readonly isExpiryFixed?: boolean
 }
 
-/** The secret beside its key; this is the only time that anyone sees it. */
+/** A key with its secret, which is shown only this once. */
 export type IssuedKey = { readonly key: ApiKey; readonly secret: string }
 
 const columns = `id, account_id, name, prefix, created_by, created_at, rotated_at, expires_at, latest_expiry, revoked_at, last_used_at, ${limitColumns}`
@@ -78,7 +78,7 @@ export async function findKey(database: Queries, id: string): Promise<ApiKey> {
   return readKey(existing(row, id))
 }
 
-/** A new secret for the same key; the old one works for `overlapSeconds` more. */
+/** Issues a new secret for the same key; the old one works for `overlapSeconds` more. */
 export async function rotateKey(
   database: Queries,
   id: string,
@@ -96,7 +96,7 @@ export async function rotateKey(
   return { key: readKey(existing(row, id)), secret }
 }
 
-/** Revoking twice is no error; the first time stands. */
+/** Revoking twice is not an error; the first time is kept. */
 export async function revokeKey(database: Queries, id: string): Promise<ApiKey> {
   const [row] = await database.query<KeyRow>(
     `update api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${columns}`,
@@ -141,7 +141,7 @@ export async function changeKey(database: Queries, id: string, change: KeyChange
   return readKey(existing(row, id))
 }
 
-/** Keys of a member that still work, or may again. */
+/** Counts a member's keys that work, or may work again. */
 export async function countLiveKeys(database: Queries, memberId: string): Promise<number> {
   const [row] = await database.query<{ count: number } & Row>(
     `select count(*) as count from api_keys where created_by = $1 and revoked_at is null

@@ -1,4 +1,4 @@
-/** Writes when keys were last used: all of them in one statement, now and then. */
+/** Writes when keys were last used: periodically, all of them in one statement. */
 import { describeError, type Log } from '@privatemode/service'
 import type { Queries } from '../state/database.ts'
 import type { KeyCheck } from './key-check.ts'

@@ -1,4 +1,4 @@
-/** What a key or an account may use; `null` is no limit. */
+/** The limits of a key or an account; `null` means unlimited. */
 import { ApiError } from '@privatemode/protocol/api'
 
 export type Limits = {
@@ -8,7 +8,7 @@ export type Limits = {
   readonly concurrentStreams: number | null
 }
 
-/** The same on the wire and in the columns of the database. */
+/** The same on the wire and in database columns. */
 export type LimitsWire = {
   requests_per_minute: number | null
   tokens_per_minute: number | null
@@ -44,7 +44,7 @@ export function formatLimits(limits: Limits): LimitsWire {
   }
 }
 
-/** Limits from a caller: a field that is missing or null is no limit, an unknown one is refused. */
+/** Limits from a caller: a missing or null field means unlimited, an unknown one is refused. */
 export function parseLimits(value: unknown): Limits {
   if (value === undefined || value === null) return noLimits
   if (typeof value !== 'object' || Array.isArray(value)) throw refuse('limits', 'an object')
@@ -62,7 +62,7 @@ export function parseLimits(value: unknown): Limits {
 
 function parseLimit(name: keyof LimitsWire, value: unknown): number | null {
   if (value === undefined || value === null) return null
-  // 10^15 leaves room for sums below 2^53.
+  // 10^15 keeps sums below 2^53.
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1e15) {
     return value
   }

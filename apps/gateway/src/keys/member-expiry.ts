@@ -1,16 +1,16 @@
-/** How long a key lasts that a member makes or changes: no longer than admins allow. */
+/** The lifetime of a key that a member creates or changes: no longer than admins allow. */
 import { ApiError } from '@privatemode/protocol/api'
 
 export type ExpiryBounds = {
-  /** The expiry that an admin gave this key. */
+  /** The expiry an admin gave this key. */
   readonly latestExpiry: Date | null
-  /** What the account allows its members. */
+  /** The maximum lifetime the account allows its members' keys. */
   readonly keyDays: number | null
 }
 
 const dayMs = 86_400_000
 
-/** The expiry for a new key: what the member wishes, or as late as possible. Throws where it would be too late. */
+/** The expiry for a new key: as requested, or as late as possible. Throws if it would be too late. */
 export function memberExpiry(
   wish: Date | null | undefined,
   { latestExpiry, keyDays }: ExpiryBounds,
@@ -24,7 +24,7 @@ export function memberExpiry(
   const day = latest.toISOString().slice(0, 10)
   throw new ApiError(
     'permission_denied',
-    `an admin limited this key: it ends on ${day} at the latest`,
+    `an admin limited this key: it expires on ${day} at the latest`,
     {
       param: 'expires_at',
     },

@@ -1,9 +1,10 @@
 /**
- * This gateway's share of what one key or account may use in a minute.
+ * This gateway's share of what one key or account may use per minute.
  *
- * The database gives out allowance in small portions, so that most requests need no round trip and
+ * The database hands out allowance in small portions, so that most requests need no round trip and
  * all gateways together never exceed the limit. Portions are half a percent of the limit, and what
- * is not used within half a second goes back: so no gateway starves while another has plenty.
+ * is not used within half a second is returned, so that no gateway starves while another has
+ * plenty.
  */
 import type { Queries, Row } from '../state/database.ts'
 
@@ -26,7 +27,7 @@ type Portion = { readonly slot: number; left: number }
 
 const portionShare = 0.005
 const idleMs = 500
-/** How long a refusal is repeated without asking again. */
+/** How long a refusal is repeated without querying again. */
 const refusalMs = 200
 const forgetMs = 120_000
 
@@ -55,12 +56,12 @@ export class Allowance {
     return this.#limit
   }
 
-  /** What may be left, by the last word of the database and our own use. */
+  /** The estimated remainder, from the database's last answer and our own use. */
   get remaining(): number {
     return Math.max(0, this.#limit - this.#knownUsed + this.#local)
   }
 
-  /** When a refused request can be repeated. */
+  /** When a refused request can be retried. */
   get retryAfterMs(): number {
     return Math.max(0, this.#retryAtMs - this.#options.clock())
   }
@@ -69,7 +70,7 @@ export class Allowance {
     return this.#portions.reduce((sum, portion) => sum + portion.left, 0)
   }
 
-  /** Takes an amount, at once if it is here; false or a promise of false if the limit is reached. */
+  /** Takes an amount, synchronously if available; false or a promise of false if the limit is reached. */
   take(amount: number, limit: number): boolean | Promise<boolean> {
     this.#limit = limit
     const nowMs = this.#options.clock()
@@ -85,14 +86,14 @@ export class Allowance {
     })
   }
 
-  /** Gives back what was taken and not used. */
+  /** Returns an amount that was taken but not used. */
   putBack(amount: number): void {
     const newest = this.#portions.at(-1)
     if (newest !== undefined) newest.left += amount
     else void this.#adjust(this.#lastSlot, -amount)
   }
 
-  /** Called now and then: returns what lies idle. True if this object can be forgotten. */
+  /** Called periodically: returns idle allowance. True if this object can be dropped. */
   async tidy(): Promise<boolean> {
     if (this.#asking || this.#options.clock() - this.#usedMs < idleMs) return false
     const portions = this.#portions
@@ -118,7 +119,7 @@ export class Allowance {
     return true
   }
 
-  /** Asks for enough for all who wait, and a portion ahead where the limit is far away. */
+  /** Requests enough for all waiters, plus a portion in advance if the limit is far away. */
   #ask(least: number): void {
     if (this.#asking) return
     this.#asking = true
@@ -156,7 +157,7 @@ export class Allowance {
     return false
   }
 
-  /** First come, first served; who cannot be served after an answer is refused. */
+  /** First come, first served; waiters that cannot be served after an answer are refused. */
   #serve(granted: boolean): void {
     const waiters = this.#waiters
     this.#waiters = []

@@ -5,7 +5,7 @@ import type { Allowance } from './allowance.ts'
 export type LimitRefusal = {
   readonly message: string
   readonly retryAfterMs: number
-  /** Header lines, each ended with CRLF. */
+  /** Header lines, each terminated by CRLF. */
   readonly fields: string
 }
 
@@ -20,7 +20,7 @@ export class LimitError extends ApiError {
   }
 }
 
-/** Where the caller stands: of a key's and its account's allowance the scarcer one. */
+/** The caller's remaining allowance: the scarcer one of its key's and its account's. */
 export function formatLimitFields(path: string, allowances: readonly Allowance[]): string {
   const anthropic = path.startsWith('/v1/messages')
   let lines = ''
@@ -39,7 +39,7 @@ export function formatLimitFields(path: string, allowances: readonly Allowance[]
   return lines
 }
 
-/** OpenAI's clients read a duration, Anthropic's a time. */
+/** OpenAI's clients expect a duration, Anthropic's a time. */
 function formatReset(anthropic: boolean, ms: number): string {
   if (anthropic) return new Date(Date.now() + ms).toISOString().replace(/\.\d+Z$/, 'Z')
   return ms < 1000 ? `${Math.ceil(ms)}ms` : `${(ms / 1000).toFixed(1)}s`

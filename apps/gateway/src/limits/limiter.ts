@@ -13,19 +13,22 @@ export type LimiterOptions = {
   readonly database: Database
   readonly clock: () => number
   readonly gatewayId: string
-  /** Tokens of an answer to reserve from a month's limit. */
+  /** Answer tokens to reserve from a monthly limit. */
   readonly answerTokens: number
   /** How long a worker has to report usage. */
   readonly usageGraceMs: number
 }
 
-/** A request's place within the limits, until it ends. */
+/** A request's admission within the limits, until it ends. */
 export type Permit = {
-  /** Header lines that tell the client where it stands, each ended with CRLF. */
+  /** Header lines that report the remaining allowance to the client, each terminated by CRLF. */
   readonly fields: string
-  /** Called before another worker takes over from one that may report; undefined where nothing is to be done. */
+  /**
+   * Called before another worker takes over from one that may report; undefined if there is nothing
+   * to do.
+   */
   readonly moveTo: (workerId: string) => Promise<void> | undefined
-  /** Called when the request is over; a request that no worker got cannot be reported. */
+  /** Called when the request is over; a request that no worker received cannot be reported. */
   readonly end: (mayBeReported: boolean) => void
 }
 
@@ -34,14 +37,14 @@ export type LimitedRequest = {
   readonly admissionId: string
   readonly path: string
   readonly lengthBytes: number
-  /** Of the model, where its worker says so. */
+  /** The model's context length, if its worker reports it. */
   readonly contextTokens: number | undefined
 }
 
 const unlimited: Permit = { fields: '', moveTo: () => undefined, end: () => undefined }
 const tidyMs = 250
 const renewEveryTidies = 12
-/** A worker reports within this; until then the reservation stands for the real tokens. */
+/** A worker reports within this time; until then the reservation counts in place of the real tokens. */
 const reservationMs = 500
 
 export class Limiter {
@@ -61,7 +64,7 @@ export class Limiter {
     this.#timer = setInterval(() => void this.#tidyOnce(), tidyMs)
   }
 
-  /** At once for callers without limits; throws a `LimitError` where a limit is reached. */
+  /** Synchronous for callers without limits; throws a `LimitError` if a limit is reached. */
   admit(request: LimitedRequest): Permit | Promise<Permit> {
     if (!subjectsOf(request.caller).some(([, limits]) => isLimited(limits))) return unlimited
     return this.#admitLimited(request).catch((cause: unknown) => {
@@ -71,7 +74,7 @@ export class Limiter {
     })
   }
 
-  /** Returns what this gateway holds. */
+  /** Returns everything this gateway holds. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#tidying
@@ -165,7 +168,7 @@ export class Limiter {
     })
   }
 
-  /** The last of the limits: what is reserved needs not be given back for another one's sake. */
+  /** The last of the limits, so that no other limit's refusal requires returning a reservation. */
   async #reserveMonth(request: LimitedRequest): Promise<void> {
     const { caller, admissionId, path, lengthBytes, contextTokens } = request
     const limits = monthLimitsOf(caller)

@@ -1,4 +1,4 @@
-/** This gateway's share of the streams that one key or account may have open at once. */
+/** This gateway's share of the concurrent streams of one key or account. */
 import type { Queries, Row } from '../state/database.ts'
 
 export type StreamPermitsOptions = {
@@ -11,10 +11,10 @@ export type StreamPermitsOptions = {
 const idleMs = 500
 const refusalMs = 100
 const holdSeconds = 10
-/** Held ahead of need, as a share of the limit. */
+/** Held in advance, as a share of the limit. */
 const aheadShare = 0.01
 
-/** Writes that this gateway lives: what it holds stays its own. */
+/** Records that this gateway is alive, which keeps its holds. */
 export async function renewHolds(database: Queries, gatewayId: string): Promise<void> {
   await database.query(
     `update stream_holds set expires_at = clock_timestamp() + make_interval(secs => $2)
@@ -70,7 +70,7 @@ export class StreamPermits {
     this.#refusedUntilMs = 0
   }
 
-  /** Returns what is held without need. True if this object can be forgotten. */
+  /** Returns unused holds. True if this object can be dropped. */
   async tidy(): Promise<boolean> {
     const idle = this.#held - this.#inUse
     const quiet = this.#options.clock() - this.#usedMs >= idleMs
@@ -132,7 +132,7 @@ export class StreamPermits {
         [this.subject, this.#options.gatewayId, count],
       )
     } catch {
-      this.#held += count // still ours as far as the others know
+      this.#held += count // the other gateways still count it as ours
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What is known about tokens: how many a key's requests take. */
+/** Estimates how many tokens a key's requests use. */
 import type { Queries, Row } from '../state/database.ts'
 
 export type TokenBooksOptions = {
@@ -10,7 +10,7 @@ type Entry = { value: number; readAtMs: number; reading: Promise<number> | undef
 
 const estimateMaxAgeMs = 5_000
 const maxEntries = 10_000
-/** A request of which nothing is known but its padded length. */
+/** For a request about which only its padded length is known. */
 const bytesPerToken = 6
 const answerTokens = 200
 
@@ -22,7 +22,7 @@ export class TokenBooks {
     this.#options = options
   }
 
-  /** Tokens that a request of this key may take: the mean of its last ones. */
+  /** The tokens a request of this key may use: the mean of its latest ones. */
   estimate(keyId: string, lengthBytes: number): number | Promise<number> {
     const mean = this.#read(keyId, async () => {
       const [row] = await this.#options.database.query<{ mean: number | null } & Row>(

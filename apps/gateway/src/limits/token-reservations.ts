@@ -1,14 +1,15 @@
 /**
- * Holds tokens of a month for running requests, so that requests at once stay within a limit.
+ * Reserves monthly tokens for running requests, so that concurrent requests stay within a limit.
  *
- * A reservation is a row in the database from admission until usage is stored: the transaction that adds
- * the real tokens deletes it, at whichever gateway the report arrives. So all gateways together keep the
- * limit, and one that dies leaves reservations that count until its lease ends.
+ * A reservation is a row in the database from admission until usage is stored: the transaction that
+ * adds the real tokens deletes it, at whichever gateway the report arrives. So all gateways
+ * together keep the limit, and a gateway that dies leaves reservations that count until its lease
+ * ends.
  *
- * The gateway is blind, so it reserves what a request may cost: its padded length in tokens, an answer
- * of `answerTokens`, both together no more than the model's context, but at least what the dearest
- * request of the month cost. A request can still cost more than that (several choices, a long answer);
- * each that runs can exceed the limit by the difference, once.
+ * The gateway is blind, so it reserves what a request may cost: its padded length in tokens plus an
+ * answer of `answerTokens`, together at most the model's context, but at least what the most
+ * expensive request of the month cost. A request can still cost more than that (several choices, a
+ * long answer); each running request can exceed the limit by the difference, once.
  */
 import type { Queries, Row } from '../state/database.ts'
 
@@ -17,9 +18,9 @@ export type ReservationOptions = {
   /** Monotonic milliseconds. */
   readonly clock: () => number
   readonly gatewayId: string
-  /** Tokens of an answer to reserve for. */
+  /** Answer tokens to reserve. */
   readonly answerTokens: number
-  /** How long a worker has to report after the end of a request. */
+  /** How long a worker has to report after a request ends. */
   readonly graceMs: number
 }
 
@@ -35,11 +36,11 @@ type Wanted = {
 }
 type Ended = { readonly admissionId: string; readonly dueMs: number }
 
-/** A token of English has about four bytes; padding makes this an estimate from above. */
+/** An English token has about four bytes; padding makes this an upper estimate. */
 const bytesPerToken = 4
 const leaseSeconds = 15
 const maxBatch = 200
-/** How long a refusal is repeated without asking again. */
+/** How long a refusal is repeated without querying again. */
 const refusalMs = { used: 1_000, reserved: 100 } as const
 const maxRefusals = 10_000
 
@@ -48,7 +49,7 @@ export class TokenReservations {
   #waiting: Wanted[] = []
   #asking = false
   #hasReserved = false
-  /** In order of time: those whose usage may still be reported. */
+  /** In chronological order: requests whose usage may still be reported. */
   #ended: Ended[] = []
   #unused: string[] = []
   readonly #refusals = new Map<string, { readonly refusal: Refusal; readonly untilMs: number }>()
@@ -57,13 +58,13 @@ export class TokenReservations {
     this.#options = options
   }
 
-  /** What a request of this length may cost a model with this context. */
+  /** What a request of this length may cost on a model with this context. */
   estimate(lengthBytes: number, contextTokens: number | undefined): number {
     const guess = Math.ceil(lengthBytes / bytesPerToken) + this.#options.answerTokens
     return Math.max(1, Math.min(guess, contextTokens ?? guess))
   }
 
-  /** Resolves to the limit that is reached, or to undefined when the tokens are reserved. */
+  /** Resolves to the exhausted limit, or to undefined if the tokens are reserved. */
   reserve(
     admissionId: string,
     limits: readonly MonthLimit[],
@@ -81,8 +82,8 @@ export class TokenReservations {
   }
 
   /**
-   * Another worker takes over from one that may still report: from now on the report of this one alone
-   * ends the reservation, or what it uses would be reserved by nothing.
+   * Another worker takes over from one that may still report: from now on only the new worker's
+   * report ends the reservation, otherwise its usage would not be reserved at all.
    */
   async moveTo(admissionId: string, workerId: string): Promise<void> {
     await this.#options.database.query(
@@ -91,7 +92,7 @@ export class TokenReservations {
     )
   }
 
-  /** The request is over; where no worker can report it, nothing was used. */
+  /** The request is over; if no worker can report it, nothing was used. */
   end(admissionId: string, mayBeReported: boolean): void {
     if (!mayBeReported) this.#unused.push(admissionId)
     else {
@@ -100,7 +101,7 @@ export class TokenReservations {
     }
   }
 
-  /** Gives back what nobody will report any more. */
+  /** Releases reservations that will no longer be reported. */
   async tidy(): Promise<void> {
     const nowMs = this.#options.clock()
     const firstLater = this.#ended.findIndex(({ dueMs }) => dueMs > nowMs)
@@ -119,7 +120,7 @@ export class TokenReservations {
     }
   }
 
-  /** Writes that this gateway lives, and forgets what dead ones left. */
+  /** Records that this gateway is alive, and drops what dead ones left. */
   async renew(): Promise<void> {
     if (!this.#hasReserved) return
     const { database, gatewayId } = this.#options
@@ -160,7 +161,7 @@ export class TokenReservations {
     )
     const refused = new Map<string, Refusal>()
     for (const { admission, subject, refusal: kind } of rows) {
-      // Where the month is used up, that is what counts: no retry will help.
+      // An exhausted month takes precedence: no retry will help.
       if (refused.get(admission)?.kind !== 'used') refused.set(admission, { subject, kind })
       this.#remember({ subject, kind })
     }

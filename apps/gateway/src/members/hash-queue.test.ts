@@ -45,7 +45,7 @@ test('who has proved something goes before strangers', async () => {
 test('one lane, and all strangers together, have a bounded number of places', async () => {
   const queue = new HashQueue({ running: 1, perLane: 2, total: 3 })
   const turns = [queue.enter(lane('a')), queue.enter(lane('a'))]
-  expect(() => queue.enter(lane('a'))).toThrow('from here at once')
+  expect(() => queue.enter(lane('a'))).toThrow('concurrent sign-ins from here')
   turns.push(queue.enter(lane('b')))
   expect(() => queue.enter(lane('c'))).toThrow('too many people')
   turns.push(queue.enter(lane('link', true))) // strangers do not take these places

@@ -1,14 +1,14 @@
-/** Bounds concurrent password hashing: in total, for each caller, and fairly between callers. */
+/** Bounds concurrent password hashing: in total, per caller, and fairly between callers. */
 import { ApiError } from '@privatemode/protocol/api'
 
-/** On whose behalf a password is hashed. */
+/** The caller for whom a password is hashed. */
 export type HashLane = {
   readonly name: string
-  /** Has proved something: a session, a one-time link, a browser that signed in before. They go first. */
+  /** Has proof of identity: a session, a one-time link, a browser that signed in before. These go first. */
   readonly isKnown: boolean
 }
 
-/** A place in the queue, held until `end`. */
+/** A slot in the queue, held until `end`. */
 export type HashTurn = {
   run<T>(work: () => Promise<T>): Promise<T>
   end(): void
@@ -16,9 +16,9 @@ export type HashTurn = {
 
 export type HashQueueLimits = {
   readonly running: number
-  /** Places that one lane can hold. */
+  /** Slots that one lane can hold. */
   readonly perLane: number
-  /** Places that strangers can hold together, and that others can. */
+  /** Slots that unknown callers can hold together, and known ones can. */
   readonly total: number
 }
 
@@ -29,7 +29,7 @@ export class HashQueue {
   readonly #held = new Map<string, number>()
   readonly #places = { known: 0, strangers: 0 }
   readonly #waiting: { known: Waiter[]; strangers: Waiter[] } = { known: [], strangers: [] }
-  /** When a lane had its last turn, as a count of turns: who had none for longest is next. */
+  /** When a lane last had its turn, as a turn count: the lane that waited longest is next. */
   readonly #lastTurn = new Map<string, number>()
   #turns = 0
   #running = 0
@@ -38,12 +38,12 @@ export class HashQueue {
     this.#limits = limits
   }
 
-  /** Takes a place or throws, before anything is done for the caller. */
+  /** Takes a slot or throws, before any work is done for the caller. */
   enter(lane: HashLane): HashTurn {
     const kind = lane.isKnown ? 'known' : 'strangers'
     const held = this.#held.get(lane.name) ?? 0
     if (held >= this.#limits.perLane) {
-      const message = 'too many sign-ins from here at once; try again in a moment'
+      const message = 'too many concurrent sign-ins from here; try again in a moment'
       throw new ApiError('rate_limit_exceeded', message, { retryAfterSeconds: 2 })
     }
     if (this.#places[kind] >= this.#limits.total) {
@@ -77,7 +77,7 @@ export class HashQueue {
     }
   }
 
-  /** Hands the slot on, so that nobody who comes later takes it first. */
+  /** Passes the slot on, so that later callers cannot take it first. */
   #next(): void {
     const queue = this.#waiting.known.length > 0 ? this.#waiting.known : this.#waiting.strangers
     const turnOf = ({ lane }: Waiter) => this.#lastTurn.get(lane.name) ?? 0

@@ -1,4 +1,4 @@
-/** One-time links: with one, somebody sets a password and becomes a member, or is one again. */
+/** One-time links with which a person sets a password and becomes a member, or regains access. */
 import { ApiError } from '@privatemode/protocol/api'
 import { refuseForeignDomain } from '../accounts/email-domains.ts'
 import { newId } from '../keys/api-key.ts'
@@ -10,11 +10,11 @@ import { hashToken, newToken } from './token.ts'
 export type NewInvitation = {
   readonly accountId: string
   readonly role: Role
-  /** Fixed by whoever invites, or left to the invited. */
+  /** Fixed by the inviter, or chosen by the invited person. */
   readonly email: string | null
-  /** Set where an existing member gets a new password. */
+  /** Set if an existing member gets a new password. */
   readonly memberId: string | null
-  /** The member who invites; null for the admin token. */
+  /** The inviting member; null for the admin token. */
   readonly createdBy: string | null
 }
 
@@ -29,7 +29,7 @@ const lifetimeHours = 72
 const maxOpen = 100
 const keptDays = 30
 
-/** The token is in the answer and nowhere else. */
+/** Only the answer contains the token; it is not stored. */
 export async function invite(
   queries: Queries,
   wish: NewInvitation,
@@ -70,7 +70,7 @@ async function refuseTooMany(queries: Queries, { accountId, createdBy }: NewInvi
   throw new ApiError('invalid_value', message, { status: 409 })
 }
 
-/** Those that still work, newest first; of one account, or of all. */
+/** Valid invitations, newest first; of one account, or of all. */
 export async function listInvitations(
   database: Queries,
   accountId?: string,
@@ -103,7 +103,7 @@ export type Acceptance = {
   readonly password: string
 }
 
-/** What the audit log gets to know, in the transaction of the change where there is one. */
+/** Hooks for the audit log, called in the transaction of the change if there is one. */
 export type AcceptanceRecord = {
   readonly accepted: (queries: Queries, accepted: Accepted) => Promise<void>
   readonly refused: (invitation: Invitation) => Promise<void>
@@ -112,8 +112,8 @@ export type AcceptanceRecord = {
 export type Accepted = { readonly member: Member; readonly invitation: Invitation }
 
 /**
- * Works once: the link is used up in the same transaction. The token is looked up before the
- * password is hashed: without one, nobody makes the gateway work.
+ * Works once: the link is consumed in the same transaction. The token is looked up before the
+ * password is hashed, so that no one without a token can cause that work.
  */
 export async function acceptInvitation(
   database: Database,
@@ -127,7 +127,7 @@ export async function acceptInvitation(
   )
   if (open === undefined) {
     const ended = await findEnded(database, given.token)
-    // Nobody guesses 256 bits: an unknown token is noise, an ended one was once somebody's.
+    // 256 bits cannot be guessed: an unknown token is noise, an expired one once belonged to a person.
     if (ended !== undefined) await record.refused(ended)
     throw refuseLink()
   }
@@ -195,7 +195,7 @@ function refuseLink(): ApiError {
   return new ApiError('permission_denied', 'this link was used before, was revoked or has expired')
 }
 
-/** Invitations end with the rights of whoever made them, of the account, and of the member they are for. */
+/** Invitations end with the rights of their creator, of the account, and of the member they are for. */
 const usable = `invitations i join accounts a on a.id = i.account_id
   where i.used_at is null and i.revoked_at is null and i.expires_at > now()
     and a.disabled_at is null

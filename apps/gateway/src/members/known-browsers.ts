@@ -1,6 +1,6 @@
 /**
- * Browsers in which a member signed in before. Wrong guesses of others count for an address and a
- * person; a known browser has a count of its own, so that nobody is locked out by strangers.
+ * Browsers in which a member signed in before. Wrong guesses by others count against an address and
+ * a person; a known browser has its own count, so that attackers cannot lock members out.
  */
 import type { Queries, Row } from '../state/database.ts'
 import { hashToken, newToken } from './token.ts'
@@ -22,7 +22,7 @@ export async function isKnownBrowser(
   return rows.length === 1
 }
 
-/** The token that the browser keeps from now on. */
+/** Returns the token that the browser keeps from now on. */
 export async function rememberBrowser(queries: Queries, memberId: string): Promise<string> {
   const token = newToken()
   await queries.query('insert into known_browsers (token_hash, member_id) values ($1, $2)', [

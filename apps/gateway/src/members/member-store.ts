@@ -72,15 +72,15 @@ export async function listMembers(database: Queries, accountId?: string): Promis
 }
 
 /**
- * Someone who is disabled is signed out at once. Invitations end for good with the rights of the
- * admin who made them. The last admin of an account stays one.
+ * A disabled member is signed out immediately. Invitations end for good with the rights of the
+ * admin who created them. The last admin of an account remains one.
  */
 export async function changeMember(
   database: Queries,
   id: string,
   change: MemberChange,
 ): Promise<Member> {
-  // One after the other: two admins who disable each other at once would leave none.
+  // Serialized: two admins who disable each other concurrently would leave none.
   await database.query(
     'select 1 from accounts where id = (select account_id from members where id = $1) for no key update',
     [id],
@@ -101,7 +101,7 @@ export async function changeMember(
   return findMember(database, id)
 }
 
-/** Sessions end, and so do links that would set it once more. */
+/** Ends all sessions, and links that would set the password again. */
 export async function setPassword(
   database: Queries,
   id: string,
@@ -120,7 +120,7 @@ export async function endSessions(database: Queries, memberId: string): Promise<
   await database.query('delete from sessions where member_id = $1', [memberId])
 }
 
-/** Those that a member made, and those that would set this member's password. */
+/** Invitations this member created, and those that would set this member's password. */
 async function endInvitations(database: Queries, memberId: string): Promise<void> {
   await database.query(
     `update invitations set revoked_at = now()

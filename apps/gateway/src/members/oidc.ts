@@ -27,12 +27,12 @@ export type OidcSettings = {
 }
 
 export type OidcSignIn = {
-  /** Where to send the browser, and what it has to bring back beside the provider's answer. */
+  /** Where to send the browser, and the state it must bring back along with the provider's answer. */
   begin(
     database: Database,
     network: string,
   ): Promise<{ readonly url: string; readonly state: string }>
-  /** The member behind an answer of the identity provider, given the whole callback URL. */
+  /** The member for an answer of the identity provider, given the whole callback URL. */
   finish(database: Database, callback: URL, begunState: string | undefined): Promise<string>
 }
 
@@ -41,12 +41,12 @@ const maxBegunPerNetwork = 50
 const maxBegun = 5_000
 const maxEmailLength = 254
 
-/** Why a sign-in came to nothing; the page has words for each. */
+/** Why a sign-in failed; the page has a text for each. */
 export type OidcFailure = 'not_begun' | 'not_confirmed' | 'not_member' | 'unreachable'
 
 export class OidcError extends ApiError {
   readonly failure: OidcFailure
-  /** Whom the identity provider named, for the audit log. */
+  /** The address named by the identity provider, for the audit log. */
   readonly email: string | undefined
 
   constructor(
@@ -62,7 +62,7 @@ export class OidcError extends ApiError {
   }
 }
 
-/** The provider is asked for its configuration at the first sign-in, and again after a failure. */
+/** The provider's configuration is fetched at the first sign-in, and again after a failure. */
 export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
   const redirectUri = `${settings.publicUrl}${fleetPaths.admin}/oidc/callback`
   let configuration: Promise<Configuration> | undefined
@@ -96,10 +96,10 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
     },
     async finish(database, callback, begunState) {
       const state = callback.searchParams.get('state') ?? ''
-      // RFC 9700, 4.7.1: who brings the answer of a sign-in that another browser began would find
-      // oneself in that one's account.
+      // RFC 9700, 4.7.1: without this check, a victim given the answer of a sign-in begun in another
+      // browser would end up in the attacker's account.
       if (state !== begunState) throw notBegun()
-      // Taken out before it is used, so that an answer works once.
+      // Deleted before use, so that an answer works only once.
       const [open] = await database.query<{ nonce: string; code_verifier: string } & Row>(
         `delete from oidc_requests where state_hash = $1 and expires_at > now()
          returning nonce, code_verifier`,
@@ -108,7 +108,7 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
       if (open === undefined) throw notBegun()
       const claims = await readClaims(await configured(), callback, state, open).catch(
         (error: unknown) => {
-          // The code alone: an answer of the provider is about a person.
+          // Only the code: the provider's answer is about a person.
           log.warn('OIDC sign-in failed', codeOf(error))
           throw error
         },
@@ -118,7 +118,7 @@ export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
   }
 }
 
-/** Anyone can begin: a network's oldest makes way for its next, and all together are bounded. */
+/** Anyone can begin: a network's oldest request makes way for its next, and the total is bounded. */
 async function makeRoom(database: Database, network: string): Promise<void> {
   await database.query('delete from oidc_requests where expires_at < now()')
   await database.query(
@@ -150,7 +150,7 @@ async function readClaims(
       expectedState: state,
       idTokenExpected: true,
     })
-    // Such a grant has claims, and a text as their subject, or has thrown.
+    // Such a grant has claims with a string subject, or has thrown.
     const { sub, email, email_verified } = tokens.claims() as IDToken
     const verified = email_verified === true && typeof email === 'string'
     const isGood = verified && email.length <= maxEmailLength && !changesLetter(email)
@@ -163,9 +163,9 @@ async function readClaims(
 }
 
 /**
- * Known by the provider's subject; the first time by an address that the provider has verified. Any
- * account can have a member under any address, so only two accounts count: the one that has the
- * domain, or else the one that operates the deployment.
+ * Identified by the provider's subject; the first time by an address that the provider has
+ * verified. Any account can have a member under any address, so only two accounts count: the one
+ * that owns the domain, or otherwise the one that operates the deployment.
  */
 async function findByClaims(database: Database, issuer: string, claims: Claims): Promise<string> {
   const subject = `${issuer} ${claims.subject}`
@@ -199,8 +199,8 @@ function discover(settings: OidcSettings): Promise<Configuration> {
   const loopback = issuer.protocol === 'http:' && issuer.hostname === '127.0.0.1'
   return discovery(issuer, settings.clientId, settings.clientSecret.reveal(), undefined, {
     timeout: 10,
-    // Signatures are checked even where the transport would do (OpenID Connect Core, 3.1.3.7), and
-    // only a provider on this very machine may go without TLS.
+    // Signatures are checked even where TLS would suffice (OpenID Connect Core, 3.1.3.7), and only a
+    // provider on this machine may do without TLS.
     execute: loopback
       ? [enableNonRepudiationChecks, allowInsecureRequests]
       : [enableNonRepudiationChecks],

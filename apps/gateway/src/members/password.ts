@@ -1,9 +1,9 @@
-/** Passwords, stretched with scrypt (RFC 7914). */
+/** Password hashing with scrypt (RFC 7914). */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@privatemode/protocol/api'
 import { type HashLane, HashQueue, type HashTurn } from './hash-queue.ts'
 
-// 128 MiB and some tenths of a second for each guess.
+// 128 MiB and some tenths of a second per guess.
 const logN = 17
 const r = 8
 const p = 1
@@ -13,10 +13,10 @@ const maxLength = 256
 
 const queue = new HashQueue({ running: 2, perLane: 4, total: 16 })
 
-/** A place among those whose passwords are hashed; throws where there is none. */
+/** Takes a slot for hashing; throws if there is none. */
 export const enterHashing = (lane: HashLane): HashTurn => queue.enter(lane)
 
-/** `scrypt$17$8$1$salt$hash`, the cost in front so that it can rise later. */
+/** `scrypt$17$8$1$salt$hash`, with the cost first, so that it can be raised later. */
 export async function hashPassword(password: string, turn: HashTurn): Promise<string> {
   checkPassword(password)
   const salt = randomBytes(16)
@@ -24,7 +24,7 @@ export async function hashPassword(password: string, turn: HashTurn): Promise<st
   return ['scrypt', logN, r, p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
-/** False for a wrong password; without a stored hash it takes as long and is false. */
+/** False for a wrong password; without a stored hash it takes as long and returns false. */
 export async function verifyPassword(
   password: string,
   stored: string | null | undefined,
@@ -41,10 +41,10 @@ export async function verifyPassword(
   )
 }
 
-/** Length is what counts (NIST SP 800-63B, 3.1.1); rules about letters are not. */
+/** Only length matters (NIST SP 800-63B, 3.1.1); there are no composition rules. */
 export function checkPassword(password: string): void {
   if (password.length < minLength || password.length > maxLength) {
-    const message = `a password has ${minLength} to ${maxLength} characters`
+    const message = `a password must have ${minLength} to ${maxLength} characters`
     throw new ApiError('invalid_value', message, { param: 'password' })
   }
 }

@@ -1,4 +1,4 @@
-/** Sessions of people who signed in: a random cookie, its hash in the database. */
+/** Sessions of signed-in members: a random cookie, its hash in the database. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Queries, Row } from '../state/database.ts'
@@ -11,10 +11,10 @@ const maxDays = 7
 
 export type Session = { readonly member: Member; readonly token: string }
 
-/** Where somebody just signed in, and what the browser keeps beyond the session. */
+/** A session just started, and what the browser keeps beyond it. */
 export type NewSession = Session & { readonly browserToken: string }
 
-/** `browserToken` is what the browser kept of an earlier sign-in of the same member. */
+/** `browserToken` is what the browser kept from an earlier sign-in of the same member. */
 export async function beginSession(
   database: Queries,
   member: Member,
@@ -35,7 +35,7 @@ export async function beginSession(
   return { member, token, browserToken: await rememberBrowser(database, member.id) }
 }
 
-/** The session of a cookie; undefined if it has ended. */
+/** The session for a cookie; undefined if it has ended. */
 export async function findSession(database: Queries, token: string): Promise<Session | undefined> {
   const [row] = await database.query<{ member_id: string; stale: boolean } & Row>(
     `select s.member_id, s.seen_at < now() - interval '1 minute' as stale
@@ -58,7 +58,7 @@ export async function endSession(database: Queries, token: string): Promise<void
   await database.query('delete from sessions where token_hash = $1', [hashToken(token)])
 }
 
-/** What a page must send with every change: another site cannot read it. */
+/** Pages must send this with every change: other sites cannot read it. */
 export function csrfTokenOf(sessionToken: string): string {
   return createHash('sha256').update(`csrf ${sessionToken}`).digest('base64url')
 }

@@ -1,10 +1,10 @@
-/** Counts attempts to sign in and makes subjects wait: a person, a network or a known browser. */
+/** Counts sign-in attempts and throttles subjects: a person, a network or a known browser. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Database, Queries, Row } from '../state/database.ts'
 
 export type CountedSubject = {
   readonly name: string
-  /** After so many failures it waits, twice as long each time. */
+  /** After this many failures it must wait, twice as long each time. */
   readonly free: number
 }
 
@@ -13,8 +13,8 @@ const longestLockSeconds = 900
 const forgetMinutes = 60
 
 /**
- * Counts an attempt as failed before it is tried, so that attempts side by side cannot outrun the
- * count. Throws where a subject has to wait; then nothing was counted.
+ * Counts an attempt as failed before it is tried, so that concurrent attempts cannot outrun the
+ * count. Throws if a subject has to wait; then nothing was counted.
  */
 export async function admitAttempt(
   database: Database,
@@ -36,7 +36,7 @@ export async function admitAttempt(
   })
 }
 
-/** The attempt was wrong after all: a subject that has to wait does so from now on. */
+/** The attempt did fail: a subject that must wait does so from now on. */
 export async function keepFailure(
   database: Database,
   subjects: readonly CountedSubject[],
@@ -52,7 +52,7 @@ export async function keepFailure(
   )
 }
 
-/** The attempt was right: it does not count. */
+/** The attempt succeeded: it does not count. */
 export async function takeBack(queries: Queries, name: string): Promise<void> {
   await queries.query('delete from sign_in_failures where subject = $1 and failures <= 1', [name])
   await queries.query(
@@ -61,12 +61,12 @@ export async function takeBack(queries: Queries, name: string): Promise<void> {
   )
 }
 
-/** Whoever signed in has no failures any more. */
+/** Clears the failures of a subject that signed in. */
 export async function forgetFailures(queries: Queries, name: string): Promise<void> {
   await queries.query('delete from sign_in_failures where subject = $1', [name])
 }
 
-/** `$2` is how many failures are free. */
+/** `$2` is the number of free failures. */
 const lockUntil = (failures: string) =>
   `case when ${failures} >= $2::int then now() + make_interval(secs => least(${longestLockSeconds},
      ${firstLockSeconds} * power(2, least(20, ${failures} - $2::int)))) end`

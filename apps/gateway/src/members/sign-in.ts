@@ -1,4 +1,4 @@
-/** Signs people in by password, and slows down whoever guesses. */
+/** Signs members in by password, and slows down guessing. */
 import { ApiError } from '@privatemode/protocol/api'
 import { domainOf } from '../accounts/email-domains.ts'
 import { recordStranger } from '../audit/audit-log.ts'
@@ -20,19 +20,19 @@ import { hashToken } from './token.ts'
 export type SignInAttempt = {
   readonly email: string
   readonly password: string
-  /** Where the attempt comes from. */
+  /** The address the attempt comes from. */
   readonly address: string
-  /** What the browser kept of an earlier sign-in. */
+  /** The token the browser kept from an earlier sign-in. */
   readonly browserToken: string | undefined
 }
 
 const maxCandidates = 4
-/** An address may be shared, so it gets more. */
+/** An address may be shared, so it gets more attempts. */
 const freeFailures = { person: 5, address: 50 } as const
 
 /**
- * The member, or a refusal that does not tell whether the address exists. Cheap checks come first,
- * and the attempt is counted before the password is hashed.
+ * Returns the member, or a refusal that does not reveal whether the address exists. Cheap checks
+ * come first, and the attempt is counted before the password is hashed.
  */
 export async function signIn(database: Database, attempt: SignInAttempt): Promise<Member> {
   const network = networkOf(attempt.address)
@@ -50,7 +50,7 @@ export async function signIn(database: Database, attempt: SignInAttempt): Promis
   })
 }
 
-/** Whether somebody who is signed in knows the own password: strangers cannot get in the way. */
+/** Whether a signed-in member knows their own password; attempts by others do not interfere. */
 export async function confirmPassword(
   database: Database,
   member: Member,
@@ -71,7 +71,7 @@ export async function confirmPassword(
 type Standing = {
   readonly lane: HashLane
   readonly counted: readonly CountedSubject[]
-  /** Set where only this member can be meant. */
+  /** Set if only this member can be meant. */
   readonly memberId: string | undefined
 }
 
@@ -110,7 +110,7 @@ async function check(
       throw wrong()
     }
     for (const { name, free } of counted) {
-      // What others do at the same address still counts.
+      // Failures of others at the same address still count.
       if (free === freeFailures.address) await takeBack(database, name)
       else await forgetFailures(database, name)
     }
@@ -122,7 +122,7 @@ async function check(
 
 type Candidate = Row & { id: string; account_id: string; password_hash: string | null }
 
-/** Nearly always one. Several accounts can have a member under one address, each with a password. */
+/** Almost always one. Several accounts can have a member with one address, each with its own password. */
 async function findCandidates(
   database: Database,
   email: string,
@@ -139,7 +139,7 @@ async function findCandidates(
   )
 }
 
-/** An address that nobody has takes as long as one. */
+/** Unknown addresses take as long as known ones, so timing does not reveal accounts. */
 async function findRight(
   candidates: readonly Candidate[],
   password: string,
@@ -152,7 +152,7 @@ async function findRight(
   return undefined
 }
 
-/** One answer for a wrong password, an unknown address, and a member or account that is disabled. */
+/** One answer for a wrong password, an unknown address, and a disabled member or account. */
 function wrong(): ApiError {
   return new ApiError('permission_denied', 'address or password is wrong', { status: 401 })
 }

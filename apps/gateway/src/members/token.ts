@@ -1,4 +1,4 @@
-/** Random tokens for sessions and links; the database has their hashes. */
+/** Random tokens for sessions and links; the database stores only their hashes. */
 import { createHash, randomBytes } from 'node:crypto'
 
 /** 256 bits, safe in a cookie and in a URL. */

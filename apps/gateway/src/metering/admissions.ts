@@ -1,10 +1,10 @@
 /**
- * Numbers of the gateway's own for the requests it admitted: the bill goes by them alone.
+ * The gateway's own numbers for admitted requests, by which they are billed.
  *
- * An admission is an id and a tag. The tag is a MAC over everything that a report may be billed for,
- * under a key that only gateways have: so any gateway recognises what any of them admitted, for this
- * worker and this key, without having kept it; and nothing that a client or a worker chooses can name
- * a request that was never admitted, or another one than its own.
+ * An admission is an id and a tag. The tag is a MAC over everything that a report may be billed
+ * for, under a key that only gateways have: any gateway recognizes what any of them admitted, for
+ * this worker and this key, without storing it; and no choice of a client or a worker can name a
+ * request that was never admitted, or one other than its own.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Queries, Row } from '../state/database.ts'
@@ -25,31 +25,31 @@ const tagDigits = 32
 const timeDigits = 12
 
 export class Admissions {
-  // Copied for each use: to prepare a key costs as much as the MAC itself.
+  // Copied for each use: preparing a key costs as much as the MAC itself.
   readonly #keyed: Bun.CryptoHasher
 
   constructor(key: Uint8Array) {
     this.#keyed = new Bun.CryptoHasher('sha256', key)
   }
 
-  /** A fresh id, in order of time so that the rows of a day lie together (UUIDv7, RFC 9562). */
+  /** A fresh, time-ordered id, so that the rows of a day are stored together (UUIDv7, RFC 9562). */
   newId(): string {
     return Bun.randomUUIDv7().replaceAll('-', '')
   }
 
-  /** What the worker is given, and has to put into its report. */
+  /** The text given to the worker, which it must include in its report. */
   format(request: AdmittedRequest): string {
     return request.admissionId + this.#tag(request)
   }
 
-  /** The report as it is billed; undefined if no gateway admitted this very request. */
+  /** The report as billed; undefined if no gateway admitted exactly this request. */
   settle(reported: ReportedUsage): UsageRecord | undefined {
     const { admission, ...usage } = reported
     const admissionId = admission.slice(0, idDigits)
     const tag = Buffer.from(admission.slice(idDigits))
     const expected = Buffer.from(this.#tag({ ...usage, admissionId }))
     if (tag.length !== tagDigits || !timingSafeEqual(tag, expected)) return undefined
-    // The month that is billed is the one it was admitted in, whatever a worker's clock shows.
+    // The billed month is that of its admission, whatever a worker's clock shows.
     const startedAtMs = admittedAtMs(admissionId)
     const mostMs = Math.max(0, Date.now() - startedAtMs)
     return { ...usage, admissionId, startedAtMs, durationMs: Math.min(usage.durationMs, mostMs) }
@@ -61,12 +61,12 @@ export class Admissions {
   }
 }
 
-/** The time in an id. */
+/** The time contained in an id. */
 export function admittedAtMs(admissionId: string): number {
   return Number.parseInt(admissionId.slice(0, timeDigits), 16)
 }
 
-/** The key that all gateways on one database share; the first of them makes it. */
+/** The key shared by all gateways on one database; the first of them creates it. */
 export async function openAdmissions(database: Queries): Promise<Admissions> {
   await database.query(
     `insert into gateway_secrets (name, secret) values ('admissions', $1) on conflict do nothing`,

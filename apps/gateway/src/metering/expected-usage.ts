@@ -1,4 +1,4 @@
-/** Remembers relayed requests until their worker should have reported them, and no longer. */
+/** Remembers relayed requests until their worker should have reported them. */
 import { describeError, type Log } from '@privatemode/service'
 import type { Database, Row } from '../state/database.ts'
 import type { UsageRecord } from './usage-record.ts'
@@ -13,7 +13,7 @@ export type ExpectedUsageOptions = {
   readonly graceMs: number
 }
 
-/** What is known of a relayed request without its worker's word. */
+/** What is known of a relayed request without its worker's report. */
 export type RelayedRequest = Pick<
   UsageRecord,
   | 'admissionId'
@@ -27,23 +27,23 @@ export type RelayedRequest = Pick<
 >
 
 const everyMs = 1_000
-// Small enough that an embedded database does not hold up requests for long.
+// Small enough that an embedded database does not delay requests for long.
 const batchSize = 100
 const maxWaiting = 500_000
-/** A request takes at most 700 bytes of it: all its parts were checked for their length. */
+/** A request takes at most 700 bytes of it: the length of all its parts was checked. */
 const groupBytes = 64 * 1024
 
 type Group = { readonly dueMs: number; readonly bytes: Buffer; readonly count: number }
 
 /**
  * A worker that dies takes its unreported usage with it. So that no request is missing from the
- * books, each that was relayed is stored as `lost` after a while; where the worker's own word is
- * there this changes nothing, and where it comes later it replaces the row.
+ * books, each relayed one is stored as `lost` after a while; if the worker has already reported,
+ * this changes nothing, and a later report replaces the row.
  */
 export class ExpectedUsage {
   readonly #options: ExpectedUsageOptions
-  // Hundreds of thousands may wait. As bytes they cost the garbage collector nothing; as texts each
-  // would also keep the whole head alive that it was cut from.
+  // Hundreds of thousands may be waiting. As bytes they cost the garbage collector nothing; as
+  // strings, each would also keep the whole head alive from which it was sliced.
   readonly #gathered = Buffer.allocUnsafe(groupBytes)
   #gatheredBytes = 0
   #gatheredCount = 0
@@ -73,7 +73,7 @@ export class ExpectedUsage {
     this.#waiting++
   }
 
-  /** Writes all that is still awaited: the worker's word will replace it. */
+  /** Writes all that is still pending: the worker's report will replace it. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing
@@ -104,7 +104,7 @@ export class ExpectedUsage {
       try {
         await this.#store(group)
       } catch (error) {
-        // What of the group is stored already is found there the next time.
+        // Requests of the group that are already stored are found next time.
         this.#options.log.warn('failed to store pending usage', describeError(error))
         return
       }
@@ -123,7 +123,7 @@ export class ExpectedUsage {
   }
 }
 
-/** Most have been reported by now: those are found with a look at the index and left alone. */
+/** Most have been reported by now: those are found by an index lookup and skipped. */
 async function findUnreported(
   database: Database,
   requests: readonly UsageRecord[],
@@ -137,7 +137,7 @@ async function findUnreported(
   return requests.filter((request) => !reported.has(request.admissionId))
 }
 
-/** One line; no part has a tab or a line break in it: all were checked when the request came. */
+/** One line; no part contains a tab or a line break: all were checked when the request arrived. */
 function formatRequest(request: RelayedRequest): string {
   const { admissionId, requestId, workerId, keyId, model, path, startedAtMs, durationMs } = request
   return `${admissionId}\t${requestId}\t${workerId}\t${keyId}\t${model}\t${path}\t${startedAtMs}\t${durationMs}\n`

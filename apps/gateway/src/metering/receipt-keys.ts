@@ -1,11 +1,11 @@
-/** Receipt keys of workers, ready to verify with. */
+/** Workers' receipt keys, imported for verification. */
 import type { Queries, Row } from '../state/database.ts'
 import { type SignedUsage, signedMessage } from './usage-record.ts'
 
 const maxCached = 1_000
 const maxKeysPerWorker = 16
 
-/** A worker's newest keys: one that restarted has a new one, and its old reports are still good. */
+/** A worker's newest keys: a restarted worker has a new one, and its old reports are still valid. */
 export class ReceiptKeys {
   readonly #database: Queries
   readonly #keys = new Map<string, CryptoKey[]>()
@@ -21,7 +21,7 @@ export class ReceiptKeys {
     for (const key of this.#keys.get(workerId) ?? []) {
       if (await crypto.subtle.verify('Ed25519', key, signature, message)) return true
     }
-    // Unknown here may mean new: the database knows.
+    // A key unknown here may be new: query the database.
     for (const key of await this.#read(workerId)) {
       if (await crypto.subtle.verify('Ed25519', key, signature, message)) return true
     }

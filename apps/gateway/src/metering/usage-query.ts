@@ -3,7 +3,7 @@ import { ApiError } from '@privatemode/protocol/api'
 import type { Queries, Row } from '../state/database.ts'
 
 export type UsageRange = {
-  /** Undefined is every account. */
+  /** Undefined means every account. */
   readonly accountId: string | undefined
   readonly keyId: string | undefined
   readonly from: Date
@@ -23,14 +23,14 @@ const groupColumns = {
 
 const maxRows = 20_000
 
-/** One row for each step and group, or a refusal if there are too many; `from` and `to` count by whole hours. */
+/** One row per step and group, or an error if there are too many; `from` and `to` are rounded to hours. */
 export async function sumUsage(
   database: Queries,
   range: UsageRange,
   step: UsageStep,
   groups: readonly UsageGroup[],
 ): Promise<Row[]> {
-  // Names of columns come from the tables above, never from a caller.
+  // Column names come from the tables above, never from a caller.
   const names = groups.map((group) => groupColumns[group])
   const time = step === 'all' ? 'null::timestamptz' : `date_trunc('${step}', hour, 'UTC')`
   const keys = ['1', ...names].join(', ')
@@ -46,9 +46,9 @@ export async function sumUsage(
      group by ${keys} having sum(requests) <> 0 order by ${keys} limit ${maxRows + 1}`,
     rangeValues(range),
   )
-  // Sums of which some are missing would look like less usage.
+  // A truncated sum would look like less usage.
   if (rows.length > maxRows) {
-    const message = `this has more than ${maxRows} rows; ask for less time, longer steps or fewer groups`
+    const message = `this has more than ${maxRows} rows; choose a shorter time range, longer steps or fewer groups`
     throw new ApiError('invalid_value', message)
   }
   return rows
@@ -71,7 +71,7 @@ export type UsageRow = Row & {
   duration_ms: number
 }
 
-/** Where the next page begins: behind the last row of this one. */
+/** Where the next page begins: after the last row of this one. */
 export type UsageCursor = { readonly startedAt: Date; readonly admissionId: string }
 
 export const usageColumns = [
@@ -91,7 +91,7 @@ export const usageColumns = [
   'admission_id',
 ] as const
 
-/** Single requests in order of time; a page costs the same wherever it is. */
+/** Single requests in chronological order; every page costs the same. */
 export async function listRequests(
   database: Queries,
   range: UsageRange,
@@ -115,7 +115,7 @@ export async function listRequests(
   )
 }
 
-/** Equality only where it is asked for, so that each query has the index made for it. */
+/** Compares only the columns that were asked for, so that each query can use its index. */
 function whereRange(column: 'hour' | 'started_at', range: UsageRange): string {
   const account = range.accountId === undefined ? '$1::text is null' : 'account_id = $1'
   const key = range.keyId === undefined ? '$2::text is null' : 'key_id = $2'
@@ -123,8 +123,9 @@ function whereRange(column: 'hour' | 'started_at', range: UsageRange): string {
 }
 
 /**
- * A key is of one account for good, which is asked once. Were both columns compared in every row, the
- * database would take them for independent, expect next to no rows, and sort all of the key's for each page.
+ * A key belongs to one account for good, so that is checked once. If both columns were compared in
+ * every row, the planner would treat them as independent, expect next to no rows, and sort all of
+ * the key's rows for each page.
  */
 function whereRows(range: UsageRange): string {
   if (range.accountId === undefined || range.keyId === undefined) {

@@ -1,4 +1,4 @@
-/** A worker's signed word about one request, checked. */
+/** A worker's signed usage report for one request, validated. */
 import { createHash } from 'node:crypto'
 import {
   admissionShape,
@@ -12,11 +12,11 @@ import {
 
 export type Outcome = 'complete' | 'aborted' | 'failed' | 'lost'
 
-/** One request as it is billed. */
+/** One request as billed. */
 export type UsageRecord = {
-  /** The gateway's number: one row for each. */
+  /** The gateway's number: one row each. */
   readonly admissionId: string
-  /** The client's number, for its own books. */
+  /** The client's number, for its own records. */
   readonly requestId: string
   readonly workerId: string
   readonly keyId: string
@@ -31,10 +31,10 @@ export type UsageRecord = {
   readonly durationMs: number
 }
 
-/** A worker's word before it is known whether the request was admitted. */
+/** A worker's report before it is known whether the request was admitted. */
 export type ReportedUsage = Omit<UsageRecord, 'admissionId'> & { readonly admission: string }
 
-/** As it arrives: the record's exact bytes, and a signature over them and the rest's digest. */
+/** The wire form: the record's exact bytes, and a signature over them and the digest of the rest. */
 export type SignedUsage = {
   readonly recordBytes: Uint8Array
   readonly restDigest: Uint8Array
@@ -44,7 +44,7 @@ export type SignedUsage = {
 const maxTokens = 1_000_000_000
 const maxDurationMs = 30 * 86_400_000
 
-/** Takes the wire form apart; undefined if it is none. */
+/** Parses the wire form; undefined if malformed. */
 export function parseSignedUsage(value: unknown): SignedUsage | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { record, rest_digest, signature } = value as { [field in keyof WireUsage]?: unknown }
@@ -58,13 +58,13 @@ export function parseSignedUsage(value: unknown): SignedUsage | undefined {
   }
 }
 
-/** What the worker's receipt key signs: the same bytes as in the client's receipt. */
+/** The message signed by the worker's receipt key: the same bytes as in the client's receipt. */
 export function signedMessage({ recordBytes, restDigest }: SignedUsage): Uint8Array<ArrayBuffer> {
   const digest = createHash('sha256').update(recordBytes).digest()
   return new Uint8Array(Buffer.concat([Buffer.from(receiptLabel), digest, restDigest]))
 }
 
-/** Reads the record; undefined if a field is missing or out of all bounds. */
+/** Parses the record; undefined if a field is missing or out of bounds. */
 export function parseUsageRecord(bytes: Uint8Array): ReportedUsage | undefined {
   let value: unknown
   try {
@@ -113,7 +113,7 @@ export function parseUsageRecord(bytes: Uint8Array): ReportedUsage | undefined {
   }
 }
 
-/** Tokens used through the messages endpoint are billed as not cached, whatever the engine reused. */
+/** Tokens used through the messages endpoint are billed as uncached, whatever the engine reused. */
 export function billedCachedTokens(path: string, cachedTokens: number): number {
   return path === '/v1/messages' || path.startsWith('/v1/messages/') ? 0 : cachedTokens
 }

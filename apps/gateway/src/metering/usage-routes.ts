@@ -1,4 +1,4 @@
-/** `POST /privatemode/v1/registry/usage`: workers report what requests cost. */
+/** `POST /privatemode/v1/registry/usage`: workers report the usage of requests. */
 import { ApiError } from '@privatemode/protocol/api'
 import { maxUsageRecords } from '@privatemode/protocol/fleet'
 import type { Log } from '@privatemode/service'
@@ -21,8 +21,9 @@ export type UsageParts = {
 const maxBodyBytes = 1024 * 1024
 
 /**
- * Acknowledges what is stored or can never be. What a worker did not sign, or no gateway admitted, is
- * counted as rejected: a worker that sent it again and again would only hold up the records behind it.
+ * Acknowledges records that are stored or never can be. Records that a worker did not sign, or no
+ * gateway admitted, are counted as rejected: resending them would only hold up the records behind
+ * them.
  */
 export async function answerUsage(request: Request, parts: UsageParts): Promise<Response> {
   const body = await readJson(request, maxBodyBytes)

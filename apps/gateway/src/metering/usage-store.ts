@@ -5,14 +5,14 @@ import type { UsageRecord } from './usage-record.ts'
 export type Stored = {
   /** Rows that are new or replaced a lesser report. */
   readonly stored: number
-  /** Records whose key is not known. */
+  /** Records with an unknown key. */
   readonly unknown: number
 }
 
 /**
- * Stores a batch, one row for each admission. One that is there already stays as it is, unless the new
- * report counts for more tokens, or for as many and a better outcome: a worker's word replaces `lost`,
- * a whole answer an aborted attempt elsewhere. So no later report ever lowers a bill.
+ * Stores a batch, one row per admission. An existing row is kept, unless the new report has more
+ * tokens, or as many and a better outcome: a worker's report replaces `lost`, a complete answer an
+ * aborted attempt elsewhere. So no later report ever lowers a bill.
  */
 export async function storeUsage(
   database: Database,
@@ -25,8 +25,8 @@ export async function storeUsage(
     await removeLesser(queries, batch)
     const { stored, known } = await insert(queries, batch)
     const unknown = best.length - known
-    // Another gateway may have been writing a lesser report: it was not to be seen before, the
-    // insert waited for it and gave way. It is to be seen now.
+    // Another gateway may have been writing a lesser report, invisible to us before: the insert waited
+    // for it and yielded. It is visible now.
     const beaten = stored < known && (await removeLesser(queries, batch))
     const again = beaten ? (await insert(queries, batch)).stored : 0
     await settle(queries, records)
@@ -35,8 +35,8 @@ export async function storeUsage(
 }
 
 /**
- * What was reserved for these requests is used now: both change in one transaction. Where a second worker
- * took over, the first one's report is not the end.
+ * The tokens reserved for these requests are used now: both change in one transaction. If a second
+ * worker took over, the first one's report does not end the reservation.
  */
 async function settle(queries: Queries, records: readonly UsageRecord[]): Promise<void> {
   const reported = records.map(({ admissionId, workerId }) => ({
@@ -56,7 +56,7 @@ async function insert(queries: Queries, batch: string): Promise<{ stored: number
   return row ?? { stored: 0, known: 0 }
 }
 
-/** Of two reports about one admission in a batch the greater; rows are locked in one order. */
+/** Keeps the greater of two reports about one admission in a batch; rows are locked in one order. */
 function bestOfEach(records: readonly UsageRecord[]): UsageRecord[] {
   const best = new Map<string, UsageRecord>()
   for (const record of records) {
@@ -137,7 +137,7 @@ monthly as (
   on conflict (subject, month) do update set
     tokens = m.tokens + excluded.tokens, largest = greatest(m.largest, excluded.largest))`
 
-/** Takes rows away, sums included, that a better report in the batch is about to replace; false if none. */
+/** Removes rows, with their sums, that a better report in the batch will replace; false if none. */
 async function removeLesser(queries: Queries, batch: string): Promise<boolean> {
   const lesser = await queries.query(
     `select 1 from usage u join ${incoming} on r.admission_id = u.admission_id

@@ -1,4 +1,4 @@
-/** What the gateway counts for Prometheus: sizes, times and codes, never content. */
+/** The gateway's Prometheus metrics: sizes, times and codes, never content. */
 import { type Counter, createMetrics, durationBuckets } from '@privatemode/service'
 
 export type GatewayMetrics = {
@@ -30,12 +30,12 @@ export function createGatewayMetrics(): GatewayMetrics {
   const failovers = counter('failovers_total', 'requests that needed another worker')
   const firstByte = seconds('first_byte_seconds', 'time until a worker began its answer')
   const whole = seconds('request_seconds', 'time until a relayed answer ended')
-  // Counted by request here and by label only when someone reads.
+  // Counted per request here, and by label only on a scrape.
   const counts = new Map<string, Map<string, number>>()
   return {
     refusals: counter('refusals_total', 'requests refused, by status and code'),
     usageRecords: counter('usage_records_total', 'usage records from workers, by verdict'),
-    droppedSpans: counter('trace_spans_dropped_total', 'spans that no collector took'),
+    droppedSpans: counter('trace_spans_dropped_total', 'spans that no collector accepted'),
     relayed(model, outcome, facts) {
       let outcomes = counts.get(model)
       if (outcomes === undefined) {

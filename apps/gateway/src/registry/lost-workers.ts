@@ -1,4 +1,4 @@
-/** Workers that hold requests of ours and are no longer listed: who answers nothing at all is given up. */
+/** Watches unlisted workers that hold requests of ours; an unresponsive one has its requests aborted. */
 import { emptyRange, type UpstreamPool } from '@privatemode/http'
 import type { Database } from '../state/database.ts'
 import { hasLapsed } from './worker-store.ts'
@@ -8,21 +8,22 @@ export type LostWorkersOptions = {
   readonly database: Database
   readonly pool: UpstreamPool
   readonly clock: () => number
-  /** Time that a worker has to come back, and silence of a request that counts. */
+  /** Time a worker has to come back, and the silence after which a request is aborted. */
   readonly graceMs: number
-  /** Told of each worker that was given up, with the number of requests. */
+  /** Called for each worker whose requests were aborted, with their number. */
   readonly onGivenUp: (entry: ViewedWorker, requests: number) => void
 }
 
 type Lost = { readonly entry: ViewedWorker; readonly sinceMs: number; asking: boolean }
 
-/** A worker that computes still answers a question for its health at once. */
+/** A worker that is computing still answers a health check immediately. */
 const maxAnswerMs = 3_000
 
 /**
- * A lease alone is no proof: a worker that computes may only have lost its way to us. So requests
- * are failed when three things agree: the lease ran out (nobody took it back), the worker does not
- * answer on a connection of its own, and the request has had no byte for as long.
+ * An expired lease alone is no proof: a worker that is computing may only have lost its connection
+ * to us. So requests are failed only if three things agree: the lease ran out without being
+ * returned, the worker does not answer on a new connection, and the request has received no byte
+ * for as long.
  */
 export class LostWorkers implements UnlistedWatch {
   readonly #options: LostWorkersOptions
@@ -33,7 +34,7 @@ export class LostWorkers implements UnlistedWatch {
     this.#options = options
   }
 
-  /** The entry of a worker that was lost and is back: its requests still count. */
+  /** The entry of a lost worker that came back: its requests still count. */
   find(id: string): ViewedWorker | undefined {
     return this.#lost.get(id)?.entry
   }
@@ -56,7 +57,7 @@ export class LostWorkers implements UnlistedWatch {
     return [...this.#lost.values()].map(({ entry }) => entry)
   }
 
-  /** Waits for what is being judged. */
+  /** Waits for checks in progress. */
   async close(): Promise<void> {
     await Promise.all(this.#judging)
   }
@@ -64,7 +65,7 @@ export class LostWorkers implements UnlistedWatch {
   #startJudging(lost: Lost): void {
     lost.asking = true
     const judging = this.#judge(lost)
-      // What cannot be judged now is judged with the next view.
+      // What cannot be checked now is checked with the next view.
       .catch(() => undefined)
       .finally(() => {
         lost.asking = false
@@ -76,17 +77,17 @@ export class LostWorkers implements UnlistedWatch {
   async #judge({ entry }: Lost): Promise<void> {
     const { database, pool, graceMs, onGivenUp } = this.#options
     const { id, url } = entry.worker
-    // A worker that took leave ends its answers in peace and no longer takes connections.
+    // A worker that deregistered finishes its answers and no longer accepts connections.
     if (!(await hasLapsed(database, id))) return
     if (await answersAt(pool, url, Math.min(maxAnswerMs, graceMs))) return
-    // It may have come back meanwhile.
+    // It may have come back in the meantime.
     if (this.#lost.get(id)?.entry !== entry) return
     const requests = pool.giveUp(url, graceMs)
     if (requests > 0) onGivenUp(entry, requests)
   }
 }
 
-/** Whether anything answers there, on a new connection: an old one may be dead while the worker is not. */
+/** Whether anything answers on a new connection: an old one may be dead while the worker is not. */
 async function answersAt(pool: UpstreamPool, url: string, timeoutMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), timeoutMs)

@@ -1,15 +1,15 @@
-/** What a worker says about itself when it registers, checked once at the edge. */
+/** A worker's registration, validated once at the edge. */
 import { ApiError, type ModelObject, parseModel } from '@privatemode/protocol/api'
 import { isWorkerId, type RegistrationBody, relayKeyBytes } from '@privatemode/protocol/fleet'
 
 export type Registration = {
   readonly id: string
-  /** Origin without a path, as the gateway reaches it. */
+  /** Origin without a path, as reached by the gateway. */
   readonly url: string
   readonly models: readonly ModelObject[]
   readonly sealKeyId: string
   readonly receiptKey: Uint8Array
-  /** What gateways authenticate relayed requests to this worker with. */
+  /** The key with which gateways authenticate relayed requests to this worker. */
   readonly relayKey: Uint8Array
   readonly capacity: number
   readonly active: number
@@ -55,14 +55,14 @@ function parseModels(value: unknown): ModelObject[] {
   })
 }
 
-/** A worker without one is older than admissions: all it did would be booked as lost. */
+/** A worker without one predates admissions: all its requests would be booked as lost. */
 function parseRelayKey(value: unknown): Uint8Array {
   if (value !== undefined) return parseKey('relay_key', value)
   const message = 'this worker is older than the gateway: its usage could not be billed; upgrade it'
   throw new ApiError('invalid_value', message, { param: 'relay_key' })
 }
 
-/** Keys of both kinds are as long as `relayKeyBytes`. */
+/** Both kinds of keys are `relayKeyBytes` long. */
 function parseKey(name: string, value: unknown): Uint8Array {
   const key = Buffer.from(parseText(name, value, /^[A-Za-z0-9+/]{43}=$/), 'base64')
   if (key.length !== relayKeyBytes) throw refuse(name, `${relayKeyBytes} bytes in base64`)

@@ -1,4 +1,4 @@
-/** `/privatemode/v1/registry/workers/{id}`: workers register, renew and leave. */
+/** `/privatemode/v1/registry/workers/{id}`: workers register, renew and deregister. */
 import { ApiError } from '@privatemode/protocol/api'
 import {
   isWorkerId,
@@ -15,7 +15,7 @@ export type RegistryParts = {
   readonly database: Database
   readonly view: WorkerView
   readonly leaseSeconds: number
-  /** Until other gateways have certainly read that a worker left; 0 where there can be no other. */
+  /** Until all other gateways have certainly noticed that a worker left; 0 if there can be no other. */
   readonly lingerSeconds: number
 }
 
@@ -32,7 +32,7 @@ export async function answerRegistry(
       const worker = parseRegistration(workerId, await readJson(request, maxBodyBytes))
       if (parts.view.find(workerId) === undefined) await refuseTooMany(parts.database, workerId)
       const drain = await renewLease(parts.database, worker, parts.leaseSeconds)
-      // This gateway takes a new worker at once, the others with their next refresh.
+      // This gateway uses a new worker immediately, the others after their next refresh.
       if (parts.view.find(workerId) === undefined) await parts.view.refresh()
       const answer: RegistrationAnswer = { lease_seconds: parts.leaseSeconds, drain }
       return Response.json(answer)
@@ -44,5 +44,5 @@ export async function answerRegistry(
       return Response.json(answer)
     }
   }
-  throw new ApiError('method_not_allowed', 'workers are put and deleted here')
+  throw new ApiError('method_not_allowed', 'this path accepts PUT and DELETE')
 }

@@ -1,15 +1,15 @@
-/** Leases of workers in the database, so that every gateway knows every worker. */
+/** Worker leases in the database, so that every gateway knows every worker. */
 import { ApiError, type ModelObject } from '@privatemode/protocol/api'
 import type { Database, Queries, Row } from '../state/database.ts'
 import type { Registration } from './registration.ts'
 
-/** A worker whose lease is good, as all gateways see it. */
+/** A worker with a valid lease, as all gateways see it. */
 export type LiveWorker = Omit<Registration, 'receiptKey'> & {
   readonly registeredAt: Date
   readonly leaseUntil: Date
 }
 
-/** Registers or renews; true if an operator has asked this worker to drain. */
+/** Registers or renews; returns true if an operator has asked this worker to drain. */
 export async function renewLease(
   database: Database,
   worker: Registration,
@@ -49,10 +49,10 @@ export async function renewLease(
   return row?.drain_requested === true
 }
 
-/** As many as clients read of a directory. */
+/** As many as clients read from a directory. */
 const maxWorkers = 4_096
 
-/** Throws where an id is new and there is no room for it. */
+/** Throws if an id is new and the limit is reached. */
 export async function refuseTooMany(database: Queries, id: string): Promise<void> {
   const [row] = await database.query<{ known: boolean; live: number }>(
     `select exists (select 1 from workers where id = $1) as known,
@@ -69,15 +69,15 @@ export async function endLease(database: Queries, id: string): Promise<void> {
   await database.query('delete from workers where id = $1', [id])
 }
 
-/** What is left when a worker takes no more requests. */
+/** What remains when a worker accepts no more requests. */
 export type DrainEffect = {
   /** Machines that still serve. */
   readonly remaining: number
-  /** Models that this one serves and no other. */
+  /** Models served only by this worker. */
   readonly unservedModels: readonly string[]
 }
 
-/** The rows are locked: two operators who drain two machines at once do not leave none. */
+/** The rows are locked: two operators draining two machines concurrently cannot leave none. */
 export async function judgeDrain(queries: Queries, id: string): Promise<DrainEffect> {
   const rows = await queries.query<{ id: string; models: ModelObject[]; draining: boolean } & Row>(
     `select id, models, draining or drain_requested as draining from workers
@@ -91,7 +91,10 @@ export async function judgeDrain(queries: Queries, id: string): Promise<DrainEff
   return { remaining: others.length, unservedModels: lost.map((model) => model.id) }
 }
 
-/** Asks a worker to take no more requests; undone with `wanted` false. False if it is not there. */
+/**
+ * Asks a worker to accept no more requests, or again with `wanted` false. Returns false if it is
+ * unknown.
+ */
 export async function requestDrain(
   database: Queries,
   id: string,
@@ -123,7 +126,7 @@ export async function listLive(database: Queries): Promise<LiveWorker[]> {
   }))
 }
 
-/** Whether a worker let its lease run out: one that took it back has left in good order. */
+/** Whether a worker let its lease expire: one that returned it has left in an orderly way. */
 export async function hasLapsed(database: Queries, id: string): Promise<boolean> {
   const rows = await database.query(
     'select 1 from workers where id = $1 and lease_until <= now()',
@@ -137,9 +140,9 @@ const keptDays = 30
 const keptKeys = 100_000
 
 /**
- * With each key that a worker shows for the first time. Rows of the dead are kept for a day. A worker's
- * newest keys are kept, as many as reports are verified with, and those of workers that are gone for a month:
- * reports may be late.
+ * Runs when a worker shows a new key. Rows of dead workers are kept for a day. A worker's newest
+ * keys are kept, as many as reports are verified with, and those of workers that are gone for a
+ * month: reports may be late.
  */
 async function forgetDead(database: Queries, workerId: string): Promise<void> {
   await database.query(`delete from workers where lease_until < now() - interval '1 day'`)

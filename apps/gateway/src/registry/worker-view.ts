@@ -6,19 +6,19 @@ import { type LiveWorker, listLive } from './worker-store.ts'
 /** A worker with this gateway's own load on it. */
 export type ViewedWorker = {
   readonly worker: LiveWorker
-  /** Requests of this gateway that the worker has now; who asks the worker counts. */
+  /** Requests of this gateway that the worker currently holds, counted by the relay. */
   readonly shares: FairShare
-  /** How many these were when the worker's own count was last read. */
+  /** Their number when the worker's own count was last read. */
   inFlightAtReport: number
-  /** Until then (monotonic ms) it is asked only if no other candidate is left. */
+  /** Until then (monotonic ms), it is only tried if no other candidate is left. */
   suspectUntilMs: number
 }
 
-/** Watches workers that left the view with requests of ours. */
+/** Watches workers that left the view while holding requests of ours. */
 export interface UnlistedWatch {
   find(id: string): ViewedWorker | undefined
   entries(): readonly ViewedWorker[]
-  /** All that are not listed now, with each new view. */
+  /** Receives all unlisted workers with each new view. */
   follow(unlisted: readonly ViewedWorker[]): void
   close(): Promise<void>
 }
@@ -29,7 +29,7 @@ export type WorkerViewOptions = {
   readonly refreshMs: number
   readonly suspectMs: number
   readonly lost: UnlistedWatch
-  /** Told of each failed refresh; the old view stays in use. */
+  /** Called for each failed refresh; the old view stays in use. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -44,7 +44,7 @@ export class WorkerView {
     this.#options = options
   }
 
-  /** Reads once, then again and again until `close`. */
+  /** Reads once, then periodically until `close`. */
   async start(): Promise<void> {
     await this.refresh()
     this.#schedule()
@@ -58,7 +58,7 @@ export class WorkerView {
     return [...this.#workers.values()].map((entry) => entry.worker)
   }
 
-  /** Puts a worker that did not answer behind the others for a while. */
+  /** Ranks a worker that did not answer behind the others for a while. */
   suspect(entry: ViewedWorker): void {
     entry.suspectUntilMs = this.#options.clock() + this.#options.suspectMs
   }
@@ -101,12 +101,12 @@ export class WorkerView {
   }
 }
 
-/** Requests under way hold the old entry, so its counters are shared by going on with the same object. */
+/** Requests in progress hold the old entry, so the object is kept to share its counters. */
 function merge(old: ViewedWorker | undefined, worker: LiveWorker): ViewedWorker {
   if (old === undefined) {
     return { worker, shares: new FairShare(), inFlightAtReport: 0, suspectUntilMs: 0 }
   }
-  // The same lease read again is the same report: what we sent since still adds to its count.
+  // The same lease read again is the same report: requests we sent since still add to its count.
   const sameReport = old.worker.leaseUntil.getTime() === worker.leaseUntil.getTime()
   return Object.assign(old, {
     worker,

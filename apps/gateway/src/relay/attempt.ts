@@ -1,4 +1,4 @@
-/** One try of a request with one worker: its answer goes to the client as it comes. */
+/** One attempt of a request with one worker: its answer is streamed to the client. */
 import {
   type Failure,
   type ForwardEnd,
@@ -11,20 +11,20 @@ import { type ApiError, parseRelayError } from '@privatemode/protocol/api'
 import { sealedMediaType } from '@privatemode/protocol/fleet'
 import type { ViewedWorker } from '../registry/worker-view.ts'
 
-/** What came of the try before any byte reached the client. */
+/** The outcome of the attempt before any byte reached the client. */
 export type Outcome =
   | { readonly kind: 'begun' }
   | { readonly kind: 'gone' }
   | { readonly kind: 'silent'; readonly failure: Failure }
   | { readonly kind: 'refused'; readonly error: ApiError }
 
-/** Follows how a try goes. */
+/** Follows the progress of an attempt. */
 export interface AttemptOwner {
-  /** Header lines to put into the answer. */
+  /** Header lines to add to the answer. */
   readonly answerFields: string
   /** Called once: whether the client is being answered, or why not. */
   decided(attempt: Attempt, outcome: Outcome): void
-  /** Called once after `begun`, with the bytes that went to the client. */
+  /** Called once after `begun`, with the number of bytes sent to the client. */
   ended(attempt: Attempt, end: ForwardEnd, bytes: number): void
 }
 
@@ -33,7 +33,7 @@ const gone: Outcome = { kind: 'gone' }
 
 export class Attempt implements ForwardOwner {
   readonly entry: ViewedWorker
-  /** Where the worker's answer goes. */
+  /** The client side of the worker's answer. */
   readonly answer: ForwardedAnswer
   readonly #owner: AttemptOwner
 

@@ -1,10 +1,10 @@
-/** Decides which request bodies are held, so that a second worker can be asked, within a budget. */
+/** Decides which request bodies are buffered for failover to a second worker, within a budget. */
 export type BodyLimits = {
-  /** Largest body at all. */
+  /** Maximum body size. */
   readonly maxBytes: number
-  /** Larger ones are streamed, and not sent to a second worker. */
+  /** Larger bodies are streamed, and cannot be sent to a second worker. */
   readonly heldBytes: number
-  /** All held bodies together; beyond it bodies are streamed. */
+  /** Total of all buffered bodies; above it, bodies are streamed. */
   readonly heldBytesTotal: number
 }
 
@@ -20,7 +20,7 @@ export class BodyBudget {
     return this.#heldBytes
   }
 
-  /** Reserves room for a body; false if it has to be streamed. */
+  /** Reserves memory for a body; false if it has to be streamed. */
   hold(lengthBytes: number): boolean {
     const total = this.#heldBytes + lengthBytes
     if (lengthBytes > this.limits.heldBytes || total > this.limits.heldBytesTotal) return false

@@ -1,9 +1,9 @@
-/** `GET /privatemode/v1/directory`: which workers and models there are, as a hint to clients. */
+/** `GET /privatemode/v1/directory`: the available workers and models, as a hint to clients. */
 import type { ModelObject } from '@privatemode/protocol/api'
 import type { Directory } from '@privatemode/protocol/fleet'
 import type { LiveWorker } from '../registry/worker-store.ts'
 
-/** Workers that are being drained are left out: no session should begin there. */
+/** Draining workers are left out: no session should begin there. */
 export function listDirectory(live: readonly LiveWorker[]): Directory {
   const taking = live.filter((worker) => !worker.draining)
   const models = new Map<string, ModelObject>()

@@ -1,4 +1,4 @@
-/** Which of a request's candidates can be asked, best first. */
+/** Selects which of a request's candidates can be tried, best first. */
 import { ApiError } from '@privatemode/protocol/api'
 import { orderCandidates } from '../registry/choose-worker.ts'
 import type { ViewedWorker, WorkerView } from '../registry/worker-view.ts'
@@ -23,11 +23,11 @@ export function findCandidates(
     if (hasModel(entry, sealed.model)) able.push(entry)
   }
   if (live === 0) {
-    const message = 'none of the named workers is here; ask the directory again'
+    const message = 'none of the named workers is available; fetch the directory again'
     throw new ApiError('worker_unknown', message)
   }
   if (able.length === 0) {
-    throw new ApiError('model_not_found', 'the named workers do not have this model', {
+    throw new ApiError('model_not_found', 'the named workers do not serve this model', {
       param: 'model',
     })
   }

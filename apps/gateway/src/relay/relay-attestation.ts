@@ -1,4 +1,7 @@
-/** `POST /privatemode/v1/workers/{id}/attestation`: hands a nonce to a worker and its evidence back. */
+/**
+ * `POST /privatemode/v1/workers/{id}/attestation`: forwards a nonce to a worker and returns its
+ * evidence.
+ */
 import { ApiError } from '@privatemode/protocol/api'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { OutboundFetch } from '@privatemode/service'
@@ -35,7 +38,7 @@ export async function relayAttestation(
     return new Response(evidence, {
       status: response.status,
       headers: {
-        // Whatever a worker says it is: a page of this origin it must not be.
+        // Whatever type the worker claims, its answer must not become a page of this origin.
         'content-type': 'application/json',
         'x-content-type-options': 'nosniff',
         'cache-control': 'no-store',

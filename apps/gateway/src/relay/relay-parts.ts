@@ -1,4 +1,4 @@
-/** What the relay works with. */
+/** Dependencies of the relay. */
 import type { HttpExchange, UpstreamPool } from '@privatemode/http'
 import type { Log, Tracer } from '@privatemode/service'
 import type { KeyCheck } from '../keys/key-check.ts'
@@ -16,15 +16,15 @@ export type RelayParts = {
   readonly bodies: BodyBudget
   readonly pool: UpstreamPool
   readonly limiter: Limiter
-  /** What each key holds in this gateway. */
+  /** The requests each key holds in this gateway. */
   readonly shares: FairShare
   readonly admissions: Admissions
   readonly expected: ExpectedUsage
   readonly metrics: GatewayMetrics
   readonly log: Log
-  /** Undefined traces nothing. */
+  /** Undefined disables tracing. */
   readonly tracer: Tracer | undefined
-  /** Whether a line is written for each request; else it is not even made. */
+  /** Whether each request is logged; otherwise its line is not even formatted. */
   readonly logsRequests: boolean
   /** Monotonic milliseconds. */
   readonly clock: () => number
@@ -35,11 +35,11 @@ export type RelayParts = {
 export type RelayLimits = {
   readonly firstByteTimeoutMs: number
   readonly attempts: number
-  /** Requests in this gateway at once. */
+  /** Concurrent requests in this gateway. */
   readonly requests: number
-  /** What one key can hold of a worker and of this gateway. */
+  /** The share of a worker and of this gateway that one key may hold. */
   readonly keySharePercent: number
 }
 
-/** Called once: without an error when the exchange is over, else with what to answer. */
+/** Called once: without an error when the exchange is over, otherwise with the error to answer. */
 export type RelayDone = (exchange: HttpExchange, error: unknown) => void

@@ -1,4 +1,4 @@
-/** `POST /privatemode/v1/sealed`: key, quota, choice of a worker, bytes through. */
+/** `POST /privatemode/v1/sealed`: checks key and quota, chooses a worker, relays the bytes. */
 import {
   type ByteRange,
   emptyRange,
@@ -27,8 +27,8 @@ export function relaySealed(exchange: HttpExchange, parts: RelayParts, done: Rel
 }
 
 /**
- * One request on its way. This is the gateway's whole work, so it goes on at once with what is
- * there; promises appear only where something has to be waited for.
+ * One request in progress. This is the gateway's main work, so it continues synchronously whenever
+ * it can; promises are used only where it has to wait.
  */
 class Relay implements AttemptOwner {
   readonly #exchange: HttpExchange
@@ -46,7 +46,7 @@ class Relay implements AttemptOwner {
   #heldBytes = 0
   #passed = 0
   #attempts = 0
-  /** Workers that got the request and did not refuse it: each may report usage. */
+  /** Workers that received the request and did not refuse it: each may report usage. */
   #reporting = 0
   #firstByteMs = 0
   #failure: ApiError | undefined
@@ -111,7 +111,7 @@ class Relay implements AttemptOwner {
     this.#permit = permit
     this.#exchange.invite()
     if (!this.#parts.bodies.hold(lengthBytes)) {
-      // Too long to be held: it goes to one worker as it comes.
+      // Too large to be buffered: it is streamed to a single worker.
       this.#candidates = this.#candidates.slice(0, 1)
       this.#askNext()
       return
@@ -127,15 +127,15 @@ class Relay implements AttemptOwner {
     this.#askNext()
   }
 
-  /** Asks the next candidate; without one the last failure is the answer. */
+  /** Tries the next candidate; without one, the last failure is the answer. */
   #askNext(): void {
     const entry = this.#nextWithCapacity()
     if (entry === undefined) {
-      const none = new ApiError('no_worker', 'no worker takes requests', { retryAfterSeconds: 1 })
+      const none = new ApiError('no_worker', 'no worker accepts requests', { retryAfterSeconds: 1 })
       this.#fail(this.#failure ?? none)
       return
     }
-    // A worker that was asked before and did not refuse may still report.
+    // A worker tried before that did not refuse may still report.
     const moved = this.#reporting > 0 ? this.#permit?.moveTo(entry.worker.id) : undefined
     if (moved === undefined) this.#ask(entry)
     else {
@@ -236,7 +236,7 @@ class Relay implements AttemptOwner {
         this.#reporting--
         this.#failure = outcome.error
         if (outcome.error.code === 'permission_denied') {
-          // Its key or its clock is not what this gateway knows: that is no matter of the client's.
+          // The worker's key or clock differs from what this gateway knows: not the client's fault.
           this.#parts.view.suspect(entry)
           this.#parts.log.warn('worker refused a relayed request', { worker: entry.worker.id })
           this.#failure = silence(entry, false)
@@ -253,14 +253,14 @@ class Relay implements AttemptOwner {
     if (this.#caller !== undefined) this.#parts.shares.putBack(this.#keyId)
   }
 
-  /** The body is needed no longer. */
+  /** The body is no longer needed. */
   #release(): void {
     this.#parts.bodies.release(this.#heldBytes)
     this.#heldBytes = 0
     this.#body = undefined
   }
 
-  /** Only this leaves for a worker: it never sees the API key or any other header. */
+  /** Only this is sent to a worker: it never sees the API key or any other header. */
   #workerHead({ worker }: ViewedWorker, sealed: SealedRequest): string {
     const { requestId, model, path, lengthBytes } = sealed
     const ids = { workerId: worker.id, requestId, model, path }
@@ -286,6 +286,6 @@ function contextOf(candidates: readonly ViewedWorker[], { model }: SealedRequest
 
 function silence({ worker }: ViewedWorker, late: boolean): ApiError {
   return late
-    ? new ApiError('timeout', `worker ${worker.id} did not begin to answer in time`)
+    ? new ApiError('timeout', `worker ${worker.id} did not start to answer in time`)
     : new ApiError('worker_unreachable', `worker ${worker.id} cannot be reached`)
 }

@@ -26,7 +26,7 @@ export type Relayed = {
 export function reportRelayed(parts: RelayParts, relayed: Relayed): void {
   const { sealed, caller, worker, outcome, bytesOut, attempts } = relayed
   const elapsedMs = Math.round(relayed.elapsedMs)
-  // Until the worker has reported, all that is known of the cost is that there was a request.
+  // Until the worker reports, all that is known about the cost is that there was a request.
   parts.expected.expect({
     admissionId: relayed.admissionId,
     requestId: sealed.requestId,

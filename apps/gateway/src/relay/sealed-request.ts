@@ -1,4 +1,4 @@
-/** What the gateway can see of a sealed request: its head, checked once. */
+/** The visible part of a sealed request: its head, validated once. */
 import type { RequestHead } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import {
@@ -14,7 +14,7 @@ import {
 export type SealedRequest = {
   readonly requestId: string
   readonly model: string
-  /** The endpoint inside, such as `/v1/chat/completions`. */
+  /** The endpoint named inside, such as `/v1/chat/completions`. */
   readonly path: string
   /** Candidates in the client's order of preference. */
   readonly workerIds: readonly string[]
@@ -29,9 +29,13 @@ export function readSealedRequest(head: RequestHead): SealedRequest {
     throw new ApiError('unsupported_media_type', `content-type must be ${sealedMediaType}`)
   }
   if (typeof head.framing !== 'number' || head.minorVersion !== 1) {
-    throw new ApiError('malformed', 'a sealed request declares its content-length, in HTTP/1.1', {
-      status: 411,
-    })
+    throw new ApiError(
+      'malformed',
+      'a sealed request must declare its content-length and use HTTP/1.1',
+      {
+        status: 411,
+      },
+    )
   }
   return {
     requestId: read(head, sealedHeaders.requestId, requestIdShape, '32 hex digits'),

@@ -1,7 +1,7 @@
-/** Authenticates a relayed request to its worker, under the key that the worker registered with. */
+/** Authenticates a relayed request to its worker, under the key that the worker registered. */
 import { type RelayedRequest, relayText } from '@privatemode/protocol/fleet'
 
-/** To prepare a key costs as much as the MAC; each view of the workers has its own key objects. */
+/** Preparing a key costs as much as the MAC; each view of the workers has its own key objects. */
 const prepared = new WeakMap<Uint8Array, Bun.CryptoHasher>()
 
 export function signRelay(relayKey: Uint8Array, request: RelayedRequest): string {

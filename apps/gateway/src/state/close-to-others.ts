@@ -1,11 +1,11 @@
-/** Closes a data directory to other users of the machine: folders 0700, files 0600, whatever they were before. */
+/** Restricts a data directory to its owner: directories 0700, files 0600, whatever they were before. */
 import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { GatewayError } from '../gateway-error.ts'
 
 /**
- * Makes the directory where it is missing. From here on this process makes files for its own user only: an
- * embedded database makes new ones at any time, with whatever rights it is left.
+ * Creates the directory if it is missing. From then on, this process creates files for its own user
+ * only: an embedded database creates new ones at any time, with whatever mode it is left with.
  */
 export function closeToOthers(directory: string): void {
   process.umask(0o077)
@@ -23,7 +23,7 @@ function closeFolder(folder: string): void {
   chmodSync(folder, 0o700)
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
-    const entry = lstatSync(path) // a link's target is not ours to change
+    const entry = lstatSync(path) // never change a link's target
     if (entry.isDirectory()) closeFolder(path)
     else if (entry.isFile() && (entry.mode & 0o777) !== 0o600) chmodSync(path, 0o600)
   }

@@ -1,4 +1,4 @@
-/** Keeps a second process away from an embedded database, which two writers would destroy. */
+/** Keeps a second process from opening an embedded database, which two writers would corrupt. */
 import { Database as LockFile } from 'bun:sqlite'
 import { join } from 'node:path'
 import { GatewayError } from '../gateway-error.ts'
@@ -6,8 +6,8 @@ import { GatewayError } from '../gateway-error.ts'
 export type DataLock = { release(): void }
 
 /**
- * Takes the lock or throws. SQLite is used for its file lock alone: the kernel gives it up when the
- * process dies, however it dies, where a file with a process id would go stale.
+ * Takes the lock or throws. SQLite is used only for its file lock: the kernel releases it when the
+ * process dies for any reason, while a file with a process id would go stale.
  */
 export function lockDataDirectory(directory: string): DataLock {
   const file = new LockFile(join(directory, 'gateway.lock'), { create: true })

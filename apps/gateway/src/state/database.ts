@@ -1,10 +1,10 @@
-/** One SQL over two homes: PGlite inside this process, or a PostgreSQL server. */
+/** One SQL dialect for two backends: PGlite inside this process, or a PostgreSQL server. */
 
-/** Columns arrive as: text string, int8 and numeric number, timestamptz Date, bytea bytes, jsonb parsed. */
+/** Column types: text string, int8 and numeric number, timestamptz Date, bytea bytes, jsonb parsed. */
 export type Row = Record<string, unknown>
 
 export interface Queries {
-  /** Runs one statement; values stand for `$1`, `$2`, … and are never spliced into the text. */
+  /** Runs one statement; values are bound to `$1`, `$2`, … and never spliced into the text. */
   query<R extends Row>(sql: string, values?: readonly unknown[]): Promise<R[]>
   /** Runs several statements without values; for migrations. */
   script(sql: string): Promise<void>
@@ -12,17 +12,17 @@ export interface Queries {
 
 export interface Database extends Queries {
   /**
-   * All or nothing. `work` may run again after a deadlock or a serialisation failure, so it has no
-   * effect beside its queries.
+   * Atomic. `work` may run again after a deadlock or a serialization failure, so it must have no
+   * effects other than its queries.
    */
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** Where the state lives; `directory` is made if it is missing. */
+/** Where the state is stored; `directory` is created if missing. */
 export type DatabaseHome =
   | { readonly kind: 'embedded'; readonly directory: string }
   | { readonly kind: 'server'; readonly url: string; readonly connections: number }
 
-/** One change of the schema. */
+/** One schema change. */
 export type Migration = { readonly name: string; readonly sql: string }

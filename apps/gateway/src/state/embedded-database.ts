@@ -1,5 +1,5 @@
 /**
- * The embedded default: PGlite on a directory.
+ * The embedded default: PGlite in a directory.
  *
  * An acknowledged write survives `kill -9`: the write-ahead log is written before a commit returns.
  * PGlite cannot flush a disk's cache, so a power failure may lose the last writes; operators who
@@ -19,7 +19,7 @@ export async function openEmbeddedDatabase(directory: string): Promise<Database>
       relaxedDurability: false,
       parsers: { [types.INT8]: Number, [types.NUMERIC]: Number },
     })
-    // PGlite gives a few files it makes at start and end rights of their own, whatever the process's mask.
+    // PGlite sets its own mode on a few files it creates at start and end, ignoring the umask.
     closeToOthers(directory)
     return {
       ...queriesOf(pglite),
@@ -42,7 +42,7 @@ function queriesOf(statements: Statements): Queries {
   return {
     async query<R extends Row>(sql: string, values: readonly unknown[] = []) {
       const { rows } = await statements.query<R>(sql, [...values])
-      // PGlite works in this thread: between two queries the sockets get their turn.
+      // PGlite runs on this thread: let the sockets run between two queries.
       await new Promise((resolve) => setImmediate(resolve))
       return rows
     },

@@ -1,4 +1,4 @@
-/** Why a database server cannot be used: a name that is not resolved looks like a connection that is not answered. */
+/** Explains why a database server is unusable: an unresolved name looks like an unanswered connection. */
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { GatewayError } from '../gateway-error.ts'
@@ -25,7 +25,7 @@ export async function explainUnreachable(
   return new GatewayError('database_unreachable', message, { cause })
 }
 
-/** The host that the driver connects to; a socket's folder is none. */
+/** The host the driver connects to; a socket's directory is not a host. */
 function hostOf(url: string): string {
   if (!URL.canParse(url)) return ''
   return decodeURIComponent(new URL(url).hostname).replace(/^\[|\]$/g, '')

@@ -1,4 +1,4 @@
-/** Brings a database to the schema this program knows. */
+/** Migrates a database to the schema of this program. */
 import { GatewayError } from '../gateway-error.ts'
 import type { Database, Migration } from './database.ts'
 import { migrations } from './migrations/index.ts'
@@ -7,7 +7,7 @@ import { migrations } from './migrations/index.ts'
 const lockKey = 7_081_421_506
 
 /**
- * Applies what is missing, each in order, all in one transaction. Gateways that start together wait
+ * Applies missing migrations in order, all in one transaction. Gateways that start together wait
  * for each other. A database from a newer program is refused rather than misread.
  */
 export async function migrate(

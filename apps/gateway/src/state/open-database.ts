@@ -1,4 +1,4 @@
-/** Opens the database of the settings and brings its schema up to date. */
+/** Opens the configured database and migrates its schema. */
 import type { Database, DatabaseHome } from './database.ts'
 import { openEmbeddedDatabase } from './embedded-database.ts'
 import { migrate } from './migrate.ts'

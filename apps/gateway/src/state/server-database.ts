@@ -4,7 +4,7 @@ import type { Database, Queries, Row } from './database.ts'
 import { explainUnreachable } from './explain-unreachable.ts'
 
 const statementTimeoutMs = 30_000
-/** The server's limit is of no use where the server is gone and nobody said so. */
+/** The server's own timeout does not help if the server has vanished silently. */
 const defaultSilenceMs = statementTimeoutMs + 2_000
 const connectTimeoutMs = 5_000
 const attempts = 4
@@ -25,7 +25,7 @@ export async function openServerDatabase(
     application_name: 'privatemode-gateway',
     types: { getTypeParser: typeParser },
   })
-  // An idle connection that breaks is replaced by the pool; the next query reports what lasts.
+  // The pool replaces an idle connection that breaks; the next query reports lasting problems.
   pool.on('error', () => undefined)
   try {
     await pool.query('select 1')
@@ -43,7 +43,7 @@ export async function openServerDatabase(
 async function inTransaction<T>(pool: Pool, work: (queries: Queries) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const client = await pool.connect()
-    // A connection that breaks between two queries says so here; the next query fails and reports.
+    // A connection that breaks between two queries reports it here; the next query fails and reports it.
     const ignore = () => undefined
     client.on('error', ignore)
     let broken = false
@@ -67,11 +67,11 @@ async function rolledBack(client: PoolClient): Promise<boolean> {
     await client.query('rollback')
     return true
   } catch {
-    return false // the connection is gone, and the server rolls back by itself
+    return false // the connection is gone; the server rolls back by itself
   }
 }
 
-/** PostgreSQL asks for a new attempt: 40001 serialization_failure, 40P01 deadlock_detected. */
+/** PostgreSQL asks for a retry: 40001 serialization_failure, 40P01 deadlock_detected. */
 function isTransient(error: unknown): boolean {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : ''
   return code === '40001' || code === '40P01'
@@ -87,7 +87,7 @@ function queriesOf(client: Pick<Pool, 'query'>): Queries {
   }
 }
 
-/** int8, count and sum arrive as numbers: all of ours stay far below 2^53. */
+/** int8, count and sum are parsed as numbers: all of ours stay far below 2^53. */
 function typeParser(oid: number, format?: 'text' | 'binary'): (text: never) => unknown {
   if (format !== 'binary' && (oid === types.builtins.INT8 || oid === types.builtins.NUMERIC)) {
     return Number

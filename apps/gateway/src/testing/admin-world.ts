@@ -1,4 +1,4 @@
-/** A gateway with an admin, a member and the admin of another account, each at a browser. */
+/** A gateway with an admin, a member and the admin of another account, each in a browser. */
 import { type Browser, openBrowser } from './browser.ts'
 import { startTestGateway, type TestGateway } from './test-gateway.ts'
 
@@ -8,15 +8,15 @@ export type AdminWorld = {
   readonly member: Browser
   readonly outsider: Browser
   readonly otherAccount: string
-  /** A browser in which nobody is signed in. */
+  /** A browser without a session. */
   newBrowser(): Browser
-  /** What the operator's token asks for. */
+  /** Sends a request with the operator's token. */
   operate(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>
-  /** Takes a one-time link and becomes a member with it. */
+  /** Uses a one-time link to become a member. */
   join(wish: object, email: string): Promise<Browser>
 }
 
-/** Of everybody in it. */
+/** The password of every member. */
 export const password = 'correct horse battery staple'
 
 export const tokenIn = (url: unknown) => String(url).split('#invitation=')[1]

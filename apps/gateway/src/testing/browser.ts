@@ -1,4 +1,4 @@
-/** A browser as far as the admin API knows one: cookies, origin, CSRF token. */
+/** A minimal browser for the admin API: cookies, origin, CSRF token. */
 export type Browser = {
   request(
     method: string,
@@ -6,7 +6,7 @@ export type Browser = {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Response>
-  /** The same, expecting an answer of that status. */
+  /** The same, expecting an answer with that status. */
   json(method: string, path: string, body?: unknown, status?: number): Promise<Answer>
   cookie: string | undefined
   csrfToken: string | undefined

@@ -1,4 +1,4 @@
-/** Two gateways and three workers, as processes of their own on a real PostgreSQL. */
+/** Two gateways and three workers as separate processes on a real PostgreSQL. */
 import { freePorts } from '@privatemode/service/testing'
 import type { Database } from '../state/database.ts'
 import { openDatabase } from '../state/open-database.ts'

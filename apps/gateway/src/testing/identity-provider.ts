@@ -1,9 +1,9 @@
 /** A small OpenID Connect provider for tests: real signatures, scripted people. */
 export type IdentityProvider = {
   readonly issuer: string
-  /** Claims of whoever signs in next. */
+  /** Claims of the next person to sign in. */
   person: Record<string, unknown>
-  /** Wrong in what the provider says next, to be noticed. */
+  /** What the provider gets wrong next, which the gateway must notice. */
   lie: 'none' | 'nonce' | 'issuer' | 'signature' | 'audience' | 'expired'
   stop(): Promise<void>
 }

@@ -1,4 +1,7 @@
-/** A real PostgreSQL server for tests: the system's, or the one inside npm; none is no failure. */
+/**
+ * A real PostgreSQL server for tests: the system's, or the npm package's; having neither is not a
+ * failure.
+ */
 
 import {
   chmodSync,
@@ -17,11 +20,11 @@ import { freePort } from '@privatemode/service/testing'
 
 export type PostgresServer = {
   readonly url: string
-  /** Everything it writes. */
+  /** Contains everything it writes. */
   readonly directory: string
-  /** As a power cut would, as far as the processes go. */
+  /** Like a power cut, as far as the processes are concerned. */
   kill(): Promise<void>
-  /** To all of its processes: SIGSTOP and SIGCONT pause it, SIGINT ends it in order. */
+  /** Signals all of its processes: SIGSTOP and SIGCONT pause it, SIGINT shuts it down in order. */
   signal(name: NodeJS.Signals): void
   start(): Promise<void>
   stop(): Promise<void>
@@ -45,18 +48,18 @@ export function findPostgres(): string | undefined {
   )
 }
 
-/** Why tests on PostgreSQL cannot run; undefined where they can. */
+/** Why tests on PostgreSQL cannot run; undefined if they can. */
 export const missingPostgres = (): string | undefined =>
   findPostgres() === undefined ? 'initdb and postgres are not installed' : undefined
 
-// PostgreSQL does not run as root: there it runs as nobody.
+// PostgreSQL does not run as root: it runs as nobody instead.
 const nobody = 65_534
 const asRoot = process.getuid?.() === 0
 const prefix = asRoot
   ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--']
   : []
 
-/** Writes below `parent`, which whoever runs it must be able to reach. */
+/** Writes below `parent`, which the PostgreSQL user must be able to reach. */
 export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> {
   const found = findPostgres()
   if (found === undefined) throw new Error('there is no PostgreSQL here')
@@ -80,7 +83,7 @@ export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> 
       process.kill(-child.pid, name)
     },
     async start() {
-      // Sessions outlive a killed server by a moment, and a new one refuses to start beside them.
+      // Sessions outlive a killed server for a moment, and a new one refuses to start alongside them.
       for (let attempt = 1; ; attempt++) {
         child = spawn([join(bin, 'postgres'), ...args])
         const ended = child.exited.then((code) => ({ code }))
@@ -100,7 +103,7 @@ export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> 
   return server
 }
 
-/** The package's install script would make links, and scripts do not run here: a copy gets them. */
+/** The package's install script would create links, but scripts do not run here: a copy gets them. */
 function completePackage(bin: string, directory: string): string {
   const native = join(bin, '..')
   const list = join(native, 'pg-symlinks.json')
@@ -131,7 +134,7 @@ async function run(command: string[]): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(await new Response(child.stderr).text())
 }
 
-/** Answers as soon as a session can be opened. */
+/** Resolves as soon as a session can be opened. */
 async function untilReady(port: number): Promise<undefined> {
   const { Client } = await import('pg')
   const endMs = performance.now() + 30_000

@@ -10,9 +10,9 @@ export type ScriptedWorker = {
   readonly url: string
   readonly seen: Seen[]
   readonly registration: Record<string, unknown>
-  /** What the next sealed requests get. */
+  /** Answers the next sealed requests. */
   answer: (request: Request, body: Uint8Array) => Response | Promise<Response>
-  /** What a question for evidence gets. */
+  /** Answers requests for evidence. */
   attest: (body: string) => Response
   stop(): Promise<void>
 }
@@ -27,7 +27,7 @@ export const testModel: ModelObject = formatModel({
   contextLength: 2048,
 })
 
-/** What a worker with one model says when it registers. */
+/** The registration of a worker with one model. */
 export function registrationFields(url: string, receiptKey = new Uint8Array(32)) {
   return {
     url,

@@ -35,7 +35,7 @@ export function usageRecord(changes: Record<string, unknown> = {}): Record<strin
   }
 }
 
-/** Has a request relayed, and makes the record that its worker would report. */
+/** Has a request relayed, and creates the record that its worker would report. */
 export async function admittedRecord(
   gateway: TestGateway,
   worker: ScriptedWorker,

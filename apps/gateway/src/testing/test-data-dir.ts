@@ -1,4 +1,4 @@
-/** Fresh data directories for tests: one is made with care and kept, the others are copies of it. */
+/** Fresh data directories for tests: one is created and kept, the others are copies of it. */
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ export async function freshDataDir(
   return directory
 }
 
-/** Another schema or another PGlite has another template. */
+/** Each schema and PGlite version has its own template. */
 async function findTemplate(): Promise<string> {
   const facts = [gatewayPackage.dependencies['@electric-sql/pglite'], migrations]
   const digest = createHash('sha256').update(JSON.stringify(facts)).digest('hex')

@@ -12,7 +12,7 @@ export const registerToken = 'register-token-for-tests-0123456789abcdef'
 export type TestGateway = {
   readonly gateway: Gateway
   readonly logLines: string[]
-  /** A request of a worker, or else of an admin, with the token that it needs. */
+  /** A request by a worker or an admin, with the token it needs. */
   operate(method: string, path: string, body?: unknown): Promise<Response>
   register(worker: ScriptedWorker, changes?: Record<string, unknown>): Promise<void>
   createKey(name?: string, more?: Record<string, unknown>): Promise<{ id: string; secret: string }>
@@ -99,7 +99,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
 
 export const tokenArgs = ['--adminToken', adminToken, '--registerToken', registerToken]
 
-/** Settings as the flags make them, on a free port. */
+/** Settings as parsed from flags, on a free port. */
 export function testSettings(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

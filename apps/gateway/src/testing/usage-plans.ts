@@ -1,4 +1,4 @@
-/** How the database runs each query about usage: its plan, shown by the database. */
+/** Shows the database's query plan for each usage query. */
 
 import { TokenBooks } from '../limits/token-books.ts'
 import { ExpectedUsage } from '../metering/expected-usage.ts'
@@ -8,7 +8,7 @@ import { syntheticAccount, syntheticKey } from './synthetic-usage.ts'
 
 export type UsagePlan = {
   readonly name: string
-  /** The index that makes it fast, or either of two: the database decides by what is there. */
+  /** The index that makes it fast, or either of two: the planner decides by the data. */
   readonly index: RegExp
   readonly lines: readonly string[]
 }
@@ -21,7 +21,7 @@ type UsageQuestion = {
 
 const dayMs = 86_400_000
 
-/** `middle` is a time with single requests before and behind it. */
+/** `middle` is a time with single requests before and after it. */
 export async function planUsage(database: Database, now: Date, middle: Date): Promise<UsagePlan[]> {
   const plans: UsagePlan[] = []
   for (const { name, index, ask } of questions(now, middle)) {
@@ -32,7 +32,7 @@ export async function planUsage(database: Database, now: Date, middle: Date): Pr
   return plans
 }
 
-/** What the portal, the admin API, its export, the limits and the metering ask. */
+/** The queries of the portal, the admin API, its export, the limits and the metering. */
 function questions(now: Date, middle: Date): UsageQuestion[] {
   const range = (days: number, accountId?: string, keyId?: string): UsageRange => ({
     accountId,
@@ -138,7 +138,7 @@ async function askReported(database: Database): Promise<void> {
   await expected.close()
 }
 
-/** Runs each query, answers with no rows, and keeps the plan. */
+/** Runs each query, returns no rows, and keeps the plan. */
 function explaining(database: Database, lines: string[]): Database {
   const queries: Queries = {
     async query<R extends Row>(sql: string, values: readonly unknown[] = []): Promise<R[]> {

@@ -1,4 +1,4 @@
-/** A worker as a process of its own, so that tests can kill it: real HTTP, real signatures. */
+/** A worker as a separate process, so that tests can kill it: real HTTP, real signatures. */
 
 import { testModel } from './scripted-worker.ts'
 import { receiptKeyPair, signUsage, usageRecord } from './signed-usage.ts'
@@ -10,7 +10,7 @@ const key = receiptKeyPair()
 let active = 0
 const waiting: unknown[] = []
 
-/** Tokens of a request, so that a test can tell what must be billed. */
+/** Tokens of a request, so that a test knows what must be billed. */
 export const tokensOf = (requestId: string) => (Number.parseInt(requestId.slice(0, 6), 16) % 90) + 1
 
 if (import.meta.main) {
@@ -35,7 +35,7 @@ if (import.meta.main) {
   }
 }
 
-/** One gateway after the other, as a load balancer in front of them would do. */
+/** Tries one gateway after the other, like a load balancer. */
 async function call(method: string, path: string, body: unknown): Promise<boolean> {
   for (const gateway of gateways) {
     try {

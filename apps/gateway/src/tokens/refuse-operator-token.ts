@@ -1,4 +1,4 @@
-/** The one token that did everything is gone: whoever still gives it is told what took its place. */
+/** Refuses the former all-purpose operator token, and names its replacements. */
 import type { FlagSources } from '@privatemode/service'
 import { GatewayError } from '../gateway-error.ts'
 

@@ -1,14 +1,14 @@
-/** Tokens of machines and shells: one to administer, one to register workers, one to read metrics. */
+/** Tokens for machines and shells: one to administer, one to register workers, one to read metrics. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Secret } from '@privatemode/service'
 
 export type TokenKind = 'admin' | 'register' | 'metrics'
 
-/** Throws an `ApiError` unless it is given the token. */
+/** Throws an `ApiError` unless the token matches. */
 export type CheckToken = (token: string | undefined) => void
 
-/** Hashes are compared, so that neither time nor length tells anything of the token. */
+/** Hashes are compared, so that neither timing nor length reveals anything about the token. */
 export function tokenCheck(kind: TokenKind, expected: Secret): CheckToken {
   const wanted = digest(expected.reveal())
   return (token) => {

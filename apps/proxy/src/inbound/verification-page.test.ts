@@ -87,7 +87,7 @@ test('the page shows the results of prompt cache checks, and nothing if they are
   expect(formatPage(facts)).not.toContain('Prompt caches')
 })
 
-test("text from a machine cannot become markup", () => {
+test('text from a machine cannot become markup', () => {
   const page = formatPage(facts)
   expect(page).not.toContain('<script>')
   expect(page).toContain('&lt;script&gt;')

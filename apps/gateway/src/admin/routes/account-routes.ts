@@ -1,4 +1,4 @@
-/** Accounts, their limits, and workers and models of the deployment. */
+/** Accounts and their limits, and the deployment's workers and models. */
 import { ApiError } from '@privatemode/protocol/api'
 import type {
   Account as WireAccount,
@@ -25,7 +25,7 @@ const drainEffect = { $ref: '#/components/schemas/DrainEffect' }
 
 export const accountRoutes: readonly AdminRoute[] = [
   route('GET /accounts', {
-    summary: 'List accounts: all for those who operate, the own one for others',
+    summary: 'List accounts: all of them for operators, their own for others',
     answer: { type: 'object', properties: { accounts: { type: 'array', items: account } } },
     async handle({ parts, actor }) {
       const only = mayOperate(actor) ? undefined : accountOf(actor, undefined)
@@ -49,8 +49,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     },
   }),
   route('PATCH /accounts/{id}', {
-    summary:
-      'Rename, limit, disable or enable an account; admins of it set what its members may use',
+    summary: 'Rename, limit, disable or enable an account; its admins set limits for its members',
     body: {
       name: optional(text(1, 100)),
       disabled: optional(flag()),
@@ -109,7 +108,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     },
   }),
   route('GET /workers/{id}/drain', {
-    summary: 'Say what draining a worker would leave',
+    summary: 'Preview the effect of draining a worker',
     answer: drainEffect,
     async handle({ parts, actor, params }) {
       insist(mayOperate(actor))
@@ -118,7 +117,7 @@ export const accountRoutes: readonly AdminRoute[] = [
   }),
   route('POST /workers/{id}/drain', {
     summary:
-      'Give a worker no more requests; those it has go on. Refused where a model would be left without a worker, unless override is true',
+      'Send a worker no more requests; running ones continue. Refused if a model would be left without a worker, unless override is true',
     body: { override: optional(flag()) },
     answer: drainEffect,
     async handle(call) {
@@ -137,7 +136,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     },
   }),
   route('DELETE /workers/{id}/drain', {
-    summary: 'Give a worker requests again',
+    summary: 'Resume sending requests to a worker',
     async handle(call) {
       const { parts, actor, params } = call
       insist(mayOperate(actor))
@@ -152,7 +151,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     },
   }),
   route('GET /models', {
-    summary: 'List the models that workers have',
+    summary: 'List the models that workers serve',
     answer: {
       type: 'object',
       properties: { models: { type: 'array', items: { type: 'object' } } },

@@ -1,4 +1,4 @@
-/** The audit log: for admins of an account, and for those who operate the deployment. */
+/** The audit log, for admins of an account and for operators of the deployment. */
 import { type AuditWire, auditColumns, streamEvents } from '../../audit/audit-csv.ts'
 import {
   type AuditEvent,
@@ -66,7 +66,7 @@ export const auditEventSchema: Schema = {
     account_id: { type: ['string', 'null'] },
     actor_id: {
       type: ['string', 'null'],
-      description: 'a member, `operator`, or null for somebody who is not signed in',
+      description: 'a member, `operator`, or null for an unauthenticated user',
     },
     actor_name: { type: ['string', 'null'] },
     subject_id: { type: ['string', 'null'] },
@@ -93,7 +93,7 @@ function rangeFor(actor: Actor, query: RangeQuery): AuditRange {
   return { accountId, from, to }
 }
 
-/** Who operates the deployment, and from where, is not told to the accounts on it. */
+/** The identity and address of operators are hidden from the accounts. */
 function formatFor(viewer: Actor): (found: AuditEvent) => AuditWire {
   const seesOperators = mayOperate(viewer)
   return (found) => {

@@ -1,4 +1,4 @@
-/** One-time links: made, listed and revoked by admins. */
+/** One-time links: created, listed and revoked by admins. */
 import type { AuditAction, AuditSubject } from '../../audit/audit-log.ts'
 import {
   findInvitation,
@@ -17,7 +17,7 @@ const invitation = { $ref: '#/components/schemas/Invitation' }
 
 export const invitationRoutes: readonly AdminRoute[] = [
   route('GET /invitations', {
-    summary: 'List the invitations and password links that still work, newest first',
+    summary: 'List the valid invitations and password links, newest first',
     query: { account: optional(text(1, 64)) },
     answer: {
       type: 'object',
@@ -34,7 +34,7 @@ export const invitationRoutes: readonly AdminRoute[] = [
     },
   }),
   route('POST /invitations', {
-    summary: 'Make a one-time link for a new member; it is in this answer and never again',
+    summary: 'Create a one-time link for a new member; it is only shown in this answer',
     status: 201,
     body: {
       account_id: nullable(text(1, 64)),
@@ -70,7 +70,7 @@ export const invitationRoutes: readonly AdminRoute[] = [
   }),
 ]
 
-/** The token follows `#`: browsers do not send that part, so that servers never log it. */
+/** The token follows `#`: browsers do not send that part, so servers never log it. */
 export async function answerInvitation(
   call: AdminCall<unknown, unknown, Actor>,
   action: AuditAction & ('invitation.created' | 'password.reset_requested'),

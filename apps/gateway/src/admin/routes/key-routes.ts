@@ -37,7 +37,7 @@ export const keyRoutes: readonly AdminRoute[] = [
     },
   }),
   route('POST /keys', {
-    summary: 'Create an API key; the secret is in this answer and never again',
+    summary: 'Create an API key; the secret is only shown in this answer',
     status: 201,
     body: {
       name: text(1, 100),
@@ -78,7 +78,7 @@ export const keyRoutes: readonly AdminRoute[] = [
       Response.json(formatKey(await findVisible(parts, actor, params.id))),
   }),
   route('PATCH /keys/{id}', {
-    summary: 'Change name, expiry or limits of an API key',
+    summary: 'Change the name, expiry or limits of an API key',
     body: {
       name: optional(text(1, 100)),
       expires_at: nullable(time()),
@@ -113,7 +113,7 @@ export const keyRoutes: readonly AdminRoute[] = [
     },
   }),
   route('POST /keys/{id}/rotate', {
-    summary: 'Give an API key a new secret; the old one works for the overlap',
+    summary: 'Give an API key a new secret; the old one works during the overlap',
     body: { overlap_seconds: nullable(wholeNumber(0, 30 * 86_400)) },
     answer: issued,
     async handle(call) {
@@ -142,7 +142,7 @@ export const keyRoutes: readonly AdminRoute[] = [
   }),
 ]
 
-/** A member's wish within what admins allow. */
+/** The expiry a member asks for, within what admins allow. */
 async function expiryFor(
   queries: Queries,
   accountId: string,
@@ -158,7 +158,7 @@ const maxLiveKeys = 100
 
 async function refuseTooManyKeys(queries: Queries, memberId: string): Promise<void> {
   if ((await countLiveKeys(queries, memberId)) < maxLiveKeys) return
-  const message = `you have ${maxLiveKeys} keys that work; revoke some first`
+  const message = `you have ${maxLiveKeys} active keys; revoke some first`
   throw new ApiError('invalid_value', message, { status: 409 })
 }
 

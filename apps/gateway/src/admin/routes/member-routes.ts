@@ -46,7 +46,7 @@ export const memberRoutes: readonly AdminRoute[] = [
     },
   }),
   route('POST /members/{id}/reset', {
-    summary: 'Make a one-time link with which a member sets a new password',
+    summary: 'Create a one-time link with which a member sets a new password',
     status: 201,
     answer: { $ref: '#/components/schemas/IssuedInvitation' },
     async handle(call) {

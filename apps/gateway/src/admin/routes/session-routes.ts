@@ -40,7 +40,7 @@ const session = { $ref: '#/components/schemas/Session' }
 
 export const sessionRoutes: readonly AdminRoute[] = [
   openRoute('GET /sign-in', {
-    summary: 'Say how one can sign in here',
+    summary: 'List the available ways to sign in',
     answer: { type: 'object', properties: { oidc: { type: 'boolean' } } },
     handle: async ({ parts }) => Response.json({ oidc: parts.oidc !== undefined }),
   }),
@@ -85,7 +85,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
     },
   }),
   route('GET /session', {
-    summary: 'Say who is signed in, and give the token that changes need',
+    summary: 'Return the signed-in member and the CSRF token that changes need',
     answer: session,
     async handle({ actor }) {
       if (actor.kind === 'operator') return Response.json({ operator: true })
@@ -123,7 +123,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
     },
   }),
   openRoute('GET /oidc/start', {
-    summary: 'Go to the identity provider',
+    summary: 'Redirect to the identity provider',
     status: 302,
     handle: ({ parts, address }) =>
       orBackToSignIn(async () => {
@@ -133,7 +133,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
       }),
   }),
   openRoute('GET /oidc/callback', {
-    summary: 'Come back from the identity provider',
+    summary: 'Return from the identity provider',
     status: 302,
     query: {
       code: optional(text(1, 4096)),
@@ -155,7 +155,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
           .catch((error: unknown) => recordRefusal(parts, address, error))
         const member = await findMember(parts.database, memberId)
         const begun = await enter(call, member, { with: 'identity provider' })
-        // Not a redirect: a strict cookie would not be sent on one that began at another site.
+        // Not a redirect: a SameSite=Strict cookie is not sent on one that started at another site.
         const page = '<!doctype html><meta http-equiv="refresh" content="0;url=/">'
         const headers = { 'content-type': 'text/html; charset=utf-8' }
         return withCookies(new Response(page, { headers }), begun, parts)
@@ -163,7 +163,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
   }),
 ]
 
-/** A session, and that it was begun. */
+/** Starts a session and records it in the audit log. */
 function enter(
   {
     parts,
@@ -181,7 +181,7 @@ function enter(
   })
 }
 
-/** What the identity provider said about somebody whom it did not let in here. */
+/** Records why a sign-in through the identity provider was refused. */
 async function recordRefusal(parts: AdminParts, address: string, error: unknown): Promise<never> {
   if (error instanceof OidcError && error.failure !== 'not_begun') {
     await recordStranger(parts.database, 'sign_in.failed', networkOf(address), {
@@ -194,7 +194,7 @@ async function recordRefusal(parts: AdminParts, address: string, error: unknown)
   throw error
 }
 
-/** People are here with a browser: a refusal is for the page to say, which has words for it. */
+/** This request comes from a browser: the sign-in page explains the refusal. */
 async function orBackToSignIn(answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer()

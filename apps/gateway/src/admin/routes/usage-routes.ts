@@ -1,4 +1,4 @@
-/** Usage: sums for plots, single requests, CSV. */
+/** Usage: sums for charts, single requests, CSV. */
 import { ApiError } from '@privatemode/protocol/api'
 import { streamUsage } from '../../metering/usage-csv.ts'
 import {
@@ -45,7 +45,7 @@ export const usageRoutes: readonly AdminRoute[] = [
     },
   }),
   route('GET /usage/requests', {
-    summary: 'List single requests in order of time',
+    summary: 'List single requests in chronological order',
     query: { ...range, limit: optional(wholeNumber(1, 1000)), after: optional(text(1, 128)) },
     answer: {
       type: 'object',

@@ -1,4 +1,4 @@
-/** An index for who looks at the requests of all accounts: the operator's list and export. */
+/** An index for requests across all accounts: the operator's list and export. */
 import type { Migration } from '../database.ts'
 
 export const usageTime: Migration = {

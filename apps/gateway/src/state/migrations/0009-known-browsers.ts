@@ -1,4 +1,4 @@
-/** Browsers in which somebody signed in before: strangers who guess do not lock them out. */
+/** Browsers in which a member signed in before: attackers who guess cannot lock them out. */
 import type { Migration } from '../database.ts'
 
 export const knownBrowsers: Migration = {

@@ -1,4 +1,4 @@
-/** What the keys of an account's members may use and how long they last, whatever members wish. */
+/** Limits and maximum lifetime of the keys of an account's members, whatever members request. */
 import type { Migration } from '../database.ts'
 
 export const memberLimits: Migration = {

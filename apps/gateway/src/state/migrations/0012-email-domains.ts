@@ -1,4 +1,4 @@
-/** Whose e-mail addresses are whose: an address in one account says nothing about another. */
+/** Assigns e-mail domains to accounts: an address in one account says nothing about another. */
 import type { Migration } from '../database.ts'
 
 export const emailDomains: Migration = {

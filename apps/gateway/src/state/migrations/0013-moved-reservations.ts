@@ -1,4 +1,4 @@
-/** Whose report ends a reservation, after another worker took over a request. */
+/** Which worker's report ends a reservation, after another worker took over a request. */
 import type { Migration } from '../database.ts'
 
 export const movedReservations: Migration = {
