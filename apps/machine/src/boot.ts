@@ -162,7 +162,6 @@ function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): 
   const put = (name: string, content: string) =>
     writeFileSync(`${settingsPath}/${name}`, content, { mode: 0o400 })
   put('models.json', JSON.stringify(formatModels(config)))
-  put('register-token', facts.registerToken)
   put('hosts', hosts)
   if (config.gateway.ca !== undefined) put('gateway-ca.pem', config.gateway.ca)
   if (config.softwareIdentity !== undefined) {

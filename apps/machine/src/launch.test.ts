@@ -35,7 +35,6 @@ const host = {
   address: '10.0.2.15/24',
   route: '10.0.2.2',
   publicUrl: 'http://10.0.2.15:8095',
-  registerToken: 'token',
 }
 const bytes = (value: unknown) => Buffer.from(JSON.stringify(value))
 const document = { version: 1, ...config }

@@ -34,8 +34,6 @@ export type HostFacts = {
   readonly resolver?: string
   readonly mtu?: number
   readonly publicUrl: string
-  /** Lets the worker announce itself to the gateway; clients trust evidence and not announcements. */
-  readonly registerToken: string
 }
 
 export const maxDocumentBytes = 256 * 1024
@@ -93,7 +91,6 @@ export function parseHostFacts(bytes: Uint8Array): HostFacts {
     ...(resolver !== undefined && { resolver: readAddress(fields.text('resolver', 15)) }),
     ...(mtu !== undefined && { mtu: fields.number('mtu', 576, 9000) }),
     publicUrl: readUrl(fields.text('publicUrl', 500), true),
-    registerToken: fields.text('registerToken', 500),
   }
   fields.end()
   return facts

@@ -138,7 +138,7 @@ export function formatWorkerArgs(config: MachineConfig, facts: HostFacts): strin
     ...['--publicUrl', facts.publicUrl, '--gatewayUrl', config.gateway.url],
     ...(config.gateway.ca === undefined ? [] : ['--gatewayCaPath', file('gateway-ca.pem')]),
     ...(isPlain ? ['--allowPlainGateway'] : []),
-    ...['--registerToken', `@${file('register-token')}`, '--modelsFile', file('models.json')],
+    ...['--awaitRegisterToken', '--modelsFile', file('models.json')],
     ...(config.softwareIdentity === undefined
       ? []
       : ['--attestation', 'software', '--softwareIdentity', file('identity.json')]),

@@ -6,6 +6,8 @@ import { fleetPaths, relayHeaders, requestIdShape } from '@privatemode/protocol/
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import type { WorkerMetrics } from './metrics/worker-metrics.ts'
+import { acceptProvision, maxProvisionBytes } from './provisioning/accept-provision.ts'
+import type { RegisterToken } from './provisioning/register-token.ts'
 import type { RelayGuard } from './relay/accept-relay.ts'
 import type { RequestMemory } from './sealed/request-memory.ts'
 import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
@@ -19,6 +21,7 @@ export type WorkerApp = {
   readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
   readonly requestMemory: RequestMemory
+  readonly registerToken: RegisterToken
   /** Bounds concurrent attestations, each of which costs a hypercall and signatures. */
   readonly attestAtOnce: number
 }
@@ -57,6 +60,13 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
     }
   }
 
+  async function provision(request: Request): Promise<Response> {
+    const { keys, guard } = app.service
+    const bytes = await readBody(request, maxProvisionBytes)
+    await acceptProvision({ keys, guard, token: app.registerToken }, bytes)
+    return new Response(null, { status: 204 })
+  }
+
   return async (request) => {
     const { pathname } = new URL(request.url)
     const given = request.headers.get(relayHeaders.requestId) ?? ''
@@ -66,6 +76,7 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
       if (request.method !== 'POST') throw new ApiError('not_found', 'no such route')
       if (pathname === fleetPaths.sealed) return await sealed(request)
       if (pathname === fleetPaths.attestation) return await attest(request)
+      if (pathname === fleetPaths.provision) return await provision(request)
       throw new ApiError('not_found', 'no such route')
     } catch (error) {
       const shown = asApiError(error, app.log, requestId)

@@ -9,6 +9,7 @@ import {
 import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
 import { chooseEngine } from './choose-engine.ts'
 import { readSoftwareIdentity } from './evidence/choose-evidence.ts'
+import { provision } from './provisioning/provision-command.ts'
 import { contradiction, parseSettings, program } from './settings.ts'
 import { describeWorker } from './worker.ts'
 
@@ -40,6 +41,8 @@ export async function runCommand(
   switch (command) {
     case 'identity':
       return makeIdentity(args, env, now)
+    case 'provision':
+      return provision(args, env, now)
     case 'describe':
     case 'reference':
       return tellFacts(command, args, env)

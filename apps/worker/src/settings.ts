@@ -28,6 +28,8 @@ export type Settings = {
   readonly gatewayCaPath: string | undefined
   /** Required to register; `describe` works without it. */
   readonly registerToken: Secret | undefined
+  /** Start without one and wait until `provision` delivers it. */
+  readonly awaitRegisterToken: boolean
   readonly engine: EngineChoice
   readonly attestation: AttestationSettings
   readonly maxBodyBytes: number
@@ -76,6 +78,12 @@ const flags = {
     help: "the gateway's register token, or @path of a file that contains it",
     group: 'Gateway',
   },
+  awaitRegisterToken: {
+    type: 'boolean',
+    default: false,
+    help: 'start without a register token and wait for `privatemode-worker provision`, which verifies this worker and seals the token to it',
+    group: 'Gateway',
+  },
   ...engineFlags,
   ...attestationFlags,
   maxBodyBytes: {
@@ -120,6 +128,8 @@ export const program: Program<typeof flags> = {
   commands: {
     describe: 'print what a manifest must list: the models, and the measurement of this software',
     reference: 'print that as reference values for `manifest build`, with --softwareIdentity',
+    provision:
+      'verify a worker that was started with --awaitRegisterToken, and seal the token to it',
     identity: 'create an identity for software attestation (--out FILE)',
   },
   flags,
@@ -134,6 +144,9 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
   if (level === undefined) {
     throw contradiction(`logLevel is "${values.logLevel}", expected debug, info, warn or error`)
   }
+  if (values.awaitRegisterToken && values.registerToken !== undefined) {
+    throw contradiction('set either --registerToken or --awaitRegisterToken')
+  }
   const settings: Settings = {
     host: values.host,
     port: values.port,
@@ -141,6 +154,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
     gatewayUrl: readGatewayUrl(values.gatewayUrl, values.allowPlainGateway),
     gatewayCaPath: values.gatewayCaPath,
     registerToken: values.registerToken,
+    awaitRegisterToken: values.awaitRegisterToken,
     engine: readEngineSettings(values),
     attestation: readAttestationSettings(values),
     maxBodyBytes: values.maxBodyBytes,

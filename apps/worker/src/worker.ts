@@ -18,6 +18,7 @@ import { measureSources } from './evidence/software-measurement.ts'
 import { MeteredEngine } from './metrics/metered-engine.ts'
 import { serveMetrics } from './metrics/serve-metrics.ts'
 import { createWorkerMetrics } from './metrics/worker-metrics.ts'
+import { RegisterToken } from './provisioning/register-token.ts'
 import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
@@ -56,10 +57,7 @@ export type Surroundings = {
 }
 
 export async function startWorker(settings: Settings, surroundings: Surroundings): Promise<Worker> {
-  const { registerToken } = settings
-  if (registerToken === undefined) {
-    throw contradiction("set --registerToken to the gateway's register token")
-  }
+  const registerToken = readRegisterToken(settings)
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
   const { env, machine } = surroundings
@@ -101,7 +99,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     hostname: settings.host,
     port: settings.port,
     handler: workerHandler({
-      ...{ service, evidence, relays, log, metrics, maxBodyBytes, requestMemory },
+      ...{ service, evidence, relays, log, metrics, maxBodyBytes, requestMemory, registerToken },
       attestAtOnce: 32,
     }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
@@ -123,7 +121,8 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   let draining = false
   const registration = new Registration({
     gatewayUrl: settings.gatewayUrl,
-    registerToken,
+    registerToken: () => registerToken.current(),
+    onListed: () => registerToken.accepted(),
     workerId,
     url: settings.publicUrl ?? listener.url,
     receiptKey: signer.publicKey,
@@ -138,6 +137,10 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       draining,
     }),
   })
+  if (settings.awaitRegisterToken) {
+    log.info('waiting for a register token', { url: listener.url, worker: workerId })
+  }
+  await registerToken.delivered
   await registration.start()
   log.info('worker is ready', { url: listener.url, worker: workerId, count: models.length })
   return {
@@ -157,6 +160,13 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       toGateway.close()
     },
   }
+}
+
+function readRegisterToken({ registerToken, awaitRegisterToken }: Settings): RegisterToken {
+  if (registerToken === undefined && !awaitRegisterToken) {
+    throw contradiction("set --registerToken to the gateway's register token")
+  }
+  return new RegisterToken(registerToken)
 }
 
 function gatewayCa({ gatewayCaPath: path }: Settings): CaBundle | undefined {

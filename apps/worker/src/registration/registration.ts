@@ -15,7 +15,10 @@ import type { RelayKeys } from '../relay/relay-keys.ts'
 
 export type RegistrationOptions = {
   readonly gatewayUrl: string
-  readonly registerToken: Secret
+  /** Read anew for every call: a token that the gateway refused may be replaced. */
+  readonly registerToken: () => Secret
+  /** Called when the gateway has accepted the token. */
+  readonly onListed?: () => void
   readonly workerId: string
   /** The address at which the gateway reaches this worker. */
   readonly url: string
@@ -64,7 +67,10 @@ export class Registration {
     const { log, gatewayUrl } = this.#options
     try {
       this.#leaseSeconds = readLease(await this.#call('PUT', this.#path(), await this.#body()))
-      if (!this.#listed) log.info('registered at the gateway', { url: gatewayUrl })
+      if (!this.#listed) {
+        log.info('registered at the gateway', { url: gatewayUrl })
+        this.#options.onListed?.()
+      }
       this.#listed = true
     } catch (error) {
       const detail = explain(error)
@@ -116,7 +122,7 @@ export class Registration {
     const response = await fetch(gatewayUrl + path, {
       method,
       headers: {
-        authorization: `Bearer ${registerToken.reveal()}`,
+        authorization: `Bearer ${registerToken().reveal()}`,
         'content-type': 'application/json',
       },
       signal: AbortSignal.timeout(timeoutMs),

@@ -21,6 +21,7 @@ export type { Directory, DirectoryWorker } from './directory.ts'
 export { fleetBase, fleetPaths } from './paths.ts'
 export {
   type LeavingAnswer,
+  type ProvisionBody,
   type RegistrationAnswer,
   type RegistrationBody,
   renewAfterMs,

@@ -9,6 +9,8 @@ export const fleetPaths = {
   /** The same, relayed by the gateway. */
   workerAttestation: (workerId: string) =>
     `${fleetBase}workers/${encodeURIComponent(workerId)}/attestation`,
+  /** A register token, sealed to a verified worker and sent to it directly. */
+  provision: `${fleetBase}provision`,
   directory: `${fleetBase}directory`,
   /** Where a worker registers, renews and deregisters. */
   registeredWorker: (workerId: string) =>

@@ -17,6 +17,9 @@ export type RegistrationBody = {
   readonly draining: boolean
 }
 
+/** What an operator seals to a worker after verifying it. */
+export type ProvisionBody = { readonly register_token: string }
+
 export type RegistrationAnswer = {
   /** The worker is delisted unless it renews within this time. */
   readonly lease_seconds: number
