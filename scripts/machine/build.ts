@@ -17,11 +17,12 @@ import {
   volumeLabels,
 } from '@privatemode/machine'
 import { readBuildFacts } from '../deploy/build-facts.ts'
+import type { TarEntry } from '../deploy/oci/tar.ts'
 import type { CpioEntry } from './cpio.ts'
 import { writeCpio } from './cpio.ts'
 import { writeErofs } from './erofs.ts'
 import { Package, readPackageList } from './packages.ts'
-import { initrdTree, rootTree, type Sourced } from './trees.ts'
+import { initrdTree, rootTree, type Sourced, workerMain } from './trees.ts'
 import { appendVerity } from './verity.ts'
 
 export const kernelPackage = 'linux-image-6.12.107+deb13-cloud-amd64'
@@ -43,9 +44,14 @@ export type BuildOptions = {
   readonly variant: Variant
   readonly config: MachineConfig
   readonly out: string
+  /** Software variant only: a program that runs in place of the worker, to see what it can do. */
+  readonly program?: string
 }
 
-export async function buildMachine({ variant, config, out }: BuildOptions): Promise<void> {
+export async function buildMachine({ variant, config, out, program }: BuildOptions): Promise<void> {
+  if (program !== undefined && variant !== 'software') {
+    throw new Error('only a machine of variant software runs a program of tests')
+  }
   const facts = readBuildFacts()
   const text = formatMachineConfig(config)
   parseMachineConfig(Buffer.from(text), variant) // what init would refuse is not built
@@ -63,7 +69,7 @@ export async function buildMachine({ variant, config, out }: BuildOptions): Prom
 
   const initrd = await initrdTree(kernel)
   put(names.initrd, compress(writeCpio(initrd.map(({ entry }) => entry))))
-  const root = await rootTree()
+  const root = replaceWorker(await rootTree(), program)
   const rootPath = join(out, names.root)
   await writeErofs(
     rootPath,
@@ -97,6 +103,18 @@ export async function buildMachine({ variant, config, out }: BuildOptions): Prom
       files: { initrd: listFiles(initrd), root: listFiles(root) },
     }
   }
+}
+
+function replaceWorker(
+  tree: Sourced<TarEntry>[],
+  program: string | undefined,
+): Sourced<TarEntry>[] {
+  if (program === undefined) return tree
+  return tree.map((one) =>
+    one.entry.kind === 'file' && one.entry.path === workerMain
+      ? { entry: { ...one.entry, content: new Uint8Array(readFileSync(program)) }, origin: program }
+      : one,
+  )
 }
 
 /** Keys of Microsoft's would refuse the kernel, and a fallback would load it unmeasured. */

@@ -81,6 +81,8 @@ function first(): Sourced<TarEntry> {
 
 /** The worker with its embedded engine; prebuilt engines for other systems stay out. */
 const workerTree: AppTree = { folder: 'apps/worker', leaveOut: [], leaveOutFolders: [] }
+/** What init starts. */
+export const workerMain = 'app/apps/worker/src/main.ts'
 const engineBinaries = '@node-llama-cpp/linux-x64'
 
 export async function rootTree(): Promise<Sourced<TarEntry>[]> {

@@ -96,7 +96,7 @@ async function main(): Promise<void> {
   const volume = await buildWeights(weightsFolder, 'weights-tiny', weights)
   const root = await createSoftwareRoot({ name: 'machine test', at: new Date(), days: 2 })
   const leaf = await issueSoftwareLeaf(root, { name: 'worker', at: new Date(), days: 1 })
-  const gatewayPort = freePort()
+  const gatewayPort = listenBeside()
   const config: MachineConfig = {
     gateway: { url: `http://${hostAddress}:${gatewayPort}` },
     port: 8095,
@@ -165,17 +165,32 @@ async function main(): Promise<void> {
       address: '10.0.2.15/24',
       route: hostAddress,
       publicUrl: `http://127.0.0.1:${inside}`,
-      registerToken,
     },
   }
   const guest = startMachine(launch)
   running.push(guest)
-  await check('it boots, the worker attests and registers', async () => {
-    await guest.until(/worker is ready|machine: stopped/, bootMs)
+  await check('it boots and the worker waits for its register token', async () => {
+    await guest.until(/waiting for a register token|machine: stopped/, bootMs)
     must(!guest.output().includes('machine: stopped'), guest.output())
     return guest.output().match(/machine: volumes are open.*/)?.[0] ?? ''
   })
   const fingerprint = await softwareRootFingerprint(root)
+  const manifest = join(work, 'manifest.json')
+  writeFileSync(manifest, manifestFor(fingerprint, volume.root))
+  await check(
+    'the token is sealed to it after its evidence was verified, and it registers',
+    async () => {
+      const provisioned = Bun.spawnSync([
+        ...[...program('apps/worker/src/main.ts'), 'provision', '--manifestPath', manifest],
+        ...['--url', `http://127.0.0.1:${inside}`, '--registerToken', registerToken],
+        ...['--allowSoftwareAttestation', '--softwareRootFingerprint', fingerprint],
+      ])
+      must(provisioned.exitCode === 0, provisioned.stderr.toString())
+      await guest.until(/worker is ready|machine: stopped/, bootMs)
+      must(!guest.output().includes(registerToken), 'the token is in the output')
+      return provisioned.stdout.toString().trim()
+    },
+  )
   const proxyPort = freePort()
   const ask = () =>
     fetch(`http://127.0.0.1:${proxyPort}/v1/chat/completions`, {
@@ -185,37 +200,6 @@ async function main(): Promise<void> {
       signal: AbortSignal.timeout(bootMs),
     })
   await check('a sealed chat is answered by the model on its verity volume', async () => {
-    const manifest = join(work, 'manifest.json')
-    writeFileSync(
-      manifest,
-      formatManifest({
-        issuedAt: '2026-01-01T00:00:00Z',
-        serial: 1,
-        evidence: 'software',
-        roles: {
-          worker: {
-            accept: [
-              {
-                kind: 'software',
-                measurements: [hex(measureSources())],
-                root: fingerprint,
-                minimum_tcb: 1,
-              },
-            ],
-          },
-        },
-        models: [
-          {
-            id: 'tiny',
-            digest: `sha256:${volume.root}`,
-            tasks: ['generate'],
-            contextLength: 256,
-            displayName: 'Tiny',
-            created: 0,
-          },
-        ],
-      }),
-    )
     await start('msg=ready', [
       ...program('apps/proxy/src/main.ts'),
       ...['--listenAddress', '127.0.0.1', '--port', `${proxyPort}`, '--apiEndpoint', gatewayUrl],
@@ -253,6 +237,32 @@ async function main(): Promise<void> {
     return `then the proxy answers ${response.status}`
   })
 
+  await check('a hostile program in place of the worker gets nowhere', async () => {
+    const hostile = join(work, 'hostile')
+    const { ports: _, ...rest } = launch
+    await buildMachine({
+      ...{ variant: 'software', config, out: hostile },
+      program: join(import.meta.dir, 'hostile-program.ts'),
+    })
+    const guest = startMachine({
+      ...{ ...rest, machine: hostile, ports: {}, work: join(work, 'hostile-disks') },
+      disks: [{ serial: 'root', file: join(hostile, 'root.img') }, rest.disks[1] ?? fail()],
+    })
+    running.push(guest)
+    await guest.until(/trial: end|machine: stopped/, bootMs)
+    await guest.stop()
+    const trials = [...guest.output().matchAll(/^trial: (.*): (allowed|refused)(.*)$/gm)]
+    const allowed = trials.flatMap(([, trial = '', verdict]) =>
+      verdict === 'allowed' ? [trial] : [],
+    )
+    must(
+      allowed.join() === 'the gateway on its port',
+      `allowed: ${allowed.join(', ') || 'nothing'}`,
+    )
+    must(trials.length >= 20, guest.output())
+    return `${trials.length - 1} trials refused; it reaches the gateway on its port alone`
+  })
+
   await refused('a flipped bit in the root', launch, async (changed) => {
     const file = flipBit(
       join(machine, 'root.img'),
@@ -277,6 +287,42 @@ async function main(): Promise<void> {
     ...changed,
     commandLine: `${readFileSync(join(machine, 'cmdline'), 'utf8')} pm.root=${'0'.repeat(64)}`,
   }))
+}
+
+/** A free port whose successor answers: what must not be reached from inside has to be there. */
+function listenBeside(): number {
+  for (;;) {
+    const port = freePort()
+    try {
+      const server = Bun.serve({
+        hostname: '127.0.0.1',
+        port: port + 1,
+        fetch: () => new Response(),
+      })
+      server.unref()
+      return port
+    } catch {} // taken: another pair
+  }
+}
+
+function manifestFor(root: string, weights: string): Uint8Array {
+  const measurements = [hex(measureSources())]
+  return formatManifest({
+    issuedAt: '2026-01-01T00:00:00Z',
+    serial: 1,
+    evidence: 'software',
+    roles: { worker: { accept: [{ kind: 'software', measurements, root, minimum_tcb: 1 }] } },
+    models: [
+      {
+        id: 'tiny',
+        digest: `sha256:${weights}`,
+        tasks: ['generate'],
+        contextLength: 256,
+        displayName: 'Tiny',
+        created: 0,
+      },
+    ],
+  })
 }
 
 function fail(): never {
