@@ -9,6 +9,7 @@ import {
 import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
 import { chooseEngine } from './choose-engine.ts'
 import { readSoftwareIdentity } from './evidence/choose-evidence.ts'
+import { collectGpuEvidence, openNvml } from './evidence/gpu/nvml.ts'
 import { provision } from './provisioning/provision-command.ts'
 import { contradiction, parseSettings, program } from './settings.ts'
 import { describeWorker } from './worker.ts'
@@ -29,6 +30,18 @@ const identityProgram: Program<typeof identityFlags> = {
   flags: identityFlags,
 }
 
+const gpuFlags = {
+  nonce: { type: 'string', help: '32 bytes in hex that every GPU signs' },
+} as const satisfies FlagTable
+
+const gpuProgram: Program<typeof gpuFlags> = {
+  name: 'privatemode-worker gpu-evidence',
+  summary: "prints what every NVIDIA GPU attests, asked through the driver's library",
+  version: program.version,
+  envPrefix: 'PRIVATEMODE_WORKER_GPU_EVIDENCE_',
+  flags: gpuFlags,
+}
+
 /**
  * Runs the command named by the arguments and returns its output; `undefined` if they name none.
  */
@@ -41,6 +54,8 @@ export async function runCommand(
   switch (command) {
     case 'identity':
       return makeIdentity(args, env, now)
+    case 'gpu-evidence':
+      return printGpuEvidence(args, env)
     case 'provision':
       return provision(args, env, now)
     case 'describe':
@@ -98,4 +113,17 @@ async function makeIdentity(args: readonly string[], env: Environment, now: Date
     throw contradiction(`${out} ${why}`, cause)
   }
   return `${await softwareRootFingerprint(root)}\n`
+}
+
+function printGpuEvidence(args: readonly string[], env: Environment): string {
+  const parsed = parseFlags(gpuProgram, { args, env })
+  if (parsed.kind === 'text') return parsed.text
+  const { nonce = '' } = parsed.values
+  if (!/^[0-9a-f]{64}$/.test(nonce)) throw contradiction('--nonce must be 32 bytes in hex')
+  const nvml = openNvml()
+  try {
+    return `${JSON.stringify(collectGpuEvidence(nvml, Buffer.from(nonce, 'hex')))}\n`
+  } finally {
+    nvml.close()
+  }
 }

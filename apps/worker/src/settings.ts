@@ -130,6 +130,7 @@ export const program: Program<typeof flags> = {
     reference: 'print that as reference values for `manifest build`, with --softwareIdentity',
     provision:
       'verify a worker that was started with --awaitRegisterToken, and seal the token to it',
+    'gpu-evidence': 'print evidence for the NVIDIA GPUs in this machine (--nonce HEX)',
     identity: 'create an identity for software attestation (--out FILE)',
   },
   flags,

@@ -13,10 +13,7 @@ test('by default the detected hardware attests, with collateral from the vendors
     cpu: undefined,
     reportPath: '/sys/kernel/config/tsm/report',
     gpus: 0,
-    gpuCommand: [
-      ...['nvattest', 'collect-evidence', '--device', 'gpu'],
-      ...['--nonce', '{nonce}', '--format', 'json'],
-    ],
+    gpuCommand: [process.execPath, Bun.main, 'gpu-evidence', '--nonce', '{nonce}'],
     timeoutMs: 10_000,
     amdKdsUrl: 'https://kdsintf.amd.com',
     amdProduct: undefined,

@@ -59,8 +59,7 @@ export const attestationFlags = {
   },
   gpuCommand: {
     type: 'string',
-    default: 'nvattest collect-evidence --device gpu --nonce {nonce} --format json',
-    help: 'command that prints evidence for all GPUs as JSON; split at spaces, run without a shell',
+    help: "command that prints evidence for all GPUs as JSON, split at spaces and run without a shell, such as NVIDIA's `nvattest collect-evidence --device gpu --nonce {nonce} --format json`; by default the worker queries the driver's library",
     group,
   },
   attestationTimeoutMs: {
@@ -145,7 +144,9 @@ export function readAttestationSettings(values: Values): AttestationSettings {
   }
 }
 
-function readCommand(text: string): string[] {
+/** By default this program itself, in another process. */
+function readCommand(text: string | undefined): string[] {
+  if (text === undefined) return [process.execPath, Bun.main, 'gpu-evidence', '--nonce', '{nonce}']
   const words = text.split(/\s+/).filter((word) => word !== '')
   if (words.slice(1).some((word) => word.includes('{nonce}'))) return words
   throw invalid('--gpuCommand must pass on the nonce: put {nonce} where the program expects it')

@@ -8,7 +8,12 @@ const log = createLog({ format: 'json', level: 100, write: () => {} })
 
 const registering = (fetch: RegistrationOptions['fetch']) =>
   new Registration({
-    ...{ gatewayUrl: 'http://gateway.internal', registerToken: () => new Secret('token'), log, fetch },
+    ...{
+      gatewayUrl: 'http://gateway.internal',
+      registerToken: () => new Secret('token'),
+      log,
+      fetch,
+    },
     ...{ workerId: 'w1', url: 'http://worker.internal', receiptKey: new Uint8Array(32) },
     relayKeys: new RelayKeys(),
     capacity: 1,
