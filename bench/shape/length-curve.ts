@@ -30,6 +30,8 @@ const [leastTokens, mostTokens, middleTokens] = [12, 2_563, 175]
 /** The choices that were compared. Growth of 1.02 stands for hardly any classes. */
 export const choices: readonly LengthChoice[] = [
   { leastSeconds: 0.05, growth: 1.02 },
+  { leastSeconds: 1, growth: 2 },
+  { leastSeconds: 2, growth: 2 },
   { leastSeconds: 3.2, growth: 2 },
   { leastSeconds: 6.4, growth: 2 },
   { leastSeconds: 6.4, growth: 2, randomShare: 0.5 },
@@ -48,6 +50,12 @@ export function lengthCurve(population: Population, seed = 1): LengthLeak[] {
   const random = seededRandom(seed)
   const answers = drawAnswers(population, random, 2_000)
   return choices.map((choice) => judge(answers, population.topics, choice, random))
+}
+
+/** What one choice tells. */
+export function lengthLeak(population: Population, choice: LengthChoice, seed = 1): LengthLeak {
+  const random = seededRandom(seed)
+  return judge(drawAnswers(population, random, 2_000), population.topics, choice, random)
 }
 
 export type DrawnAnswer = {

@@ -40,6 +40,8 @@ const { values: options } = parseArgs({
     perTopic: { type: 'string', default: '45' },
     /** For it: no call is begun that would be over later; the next time goes on where this one stopped. */
     minutes: { type: 'string', default: '600' },
+    /** For it: first measure what a processor has to do for an answer, while nothing else is asked. */
+    cost: { type: 'boolean', default: false },
     /** For it: judge what was recorded, though it is not all. */
     judge: { type: 'boolean', default: false },
     /** Only write the document, from the results of the last training. */
@@ -93,7 +95,7 @@ async function studyWire(folder: string): Promise<void> {
   if (!options.judge) {
     const minutes = Number(options.minutes)
     const paths = { path: at('wire.jsonl'), costPath: at('cost.json') }
-    const left = await recordWire({ ...facts, ...paths, minutes })
+    const left = await recordWire({ ...facts, ...paths, minutes, measuresCost: options.cost })
     if (left > 0) {
       console.log('run it again to record the rest, or with --judge to judge what there is')
       return

@@ -6,6 +6,7 @@
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
+import { classOf } from '../../apps/worker/src/sealed/traffic-shape.ts'
 import type { ScriptedReply } from '../../packages/inference/src/testing/scripted-model.ts'
 import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { startExtraProxy } from '../../test/clients/extra-proxies.ts'
@@ -33,8 +34,9 @@ export type WireSample = Call & {
 export type WireOptions = {
   /** Calls that it has already are not made again. */
   readonly path: string
-  /** What a processor had to do for an answer in each shape is written here, unless it is known. */
+  /** What a processor had to do for an answer in each shape is written here, if it is asked for. */
   readonly costPath: string
+  readonly measuresCost: boolean
   /** Calls that would take longer are left for the next time. */
   readonly minutes: number
   readonly perTopic: number
@@ -59,7 +61,10 @@ export async function recordWire(options: WireOptions): Promise<number> {
   const { path, costPath, concurrency } = options
   const deadlineMs = performance.now() + options.minutes * 60_000
   const known = knownCalls(path)
-  const calls = planCalls(options).filter(({ index }) => !known.has(index))
+  // The longest first: they would not be over in time later.
+  const calls = planCalls(options)
+    .filter(({ index }) => !known.has(index))
+    .sort((a, b) => Number(isLong(b)) - Number(isLong(a)))
   const replies = new Map<string, ScriptedReply>()
   const server = startScriptedServer({
     ...{ kind: 'vllm', models: [...models, 'embed'], embedModels: ['embed'] },
@@ -98,7 +103,7 @@ export async function recordWire(options: WireOptions): Promise<number> {
       }
     }
     await warmUp(wayOf({ leg: 'sealed', shape: 'off' }), replies)
-    if (!existsSync(costPath)) {
+    if (options.measuresCost) {
       const costs = await measureCosts(stack, (shape) => wayOf({ leg: 'sealed', shape }), replies)
       writeFileSync(costPath, `${JSON.stringify(costs, null, 2)}\n`)
     }
@@ -125,14 +130,17 @@ function knownCalls(path: string): Set<number> {
   return new Set(lines.map((line) => (JSON.parse(line) as WireSample).index))
 }
 
-/** Longer than the shortest length of its shape; more for what a busy machine adds. */
+/** The length that it will have, and something for a busy machine. */
 function expectedMs({ shape, kind, tokens, paceMs }: Call): number {
   if (kind === 'embeddings') return 10_000
-  const generatesMs = 500 + 1.5 * tokens * paceMs
-  const leastMs = { off: 0, default: 1_250, strict: 5_000 }[shape] * Math.max(paceMs, 12)
+  const generatesMs = 1_000 + 1.1 * tokens * paceMs
   const turns = kind === 'conversation' ? 2 : 1
-  return 5_000 + turns * Math.max(leastMs, shape === 'off' ? generatesMs : 2 * generatesMs)
+  if (shape === 'off') return turns * generatesMs
+  const [leastTokens, growth] = shape === 'default' ? [800, 2] : [3_200, 4]
+  return 10_000 + turns * classOf(generatesMs, leastTokens * Math.max(paceMs, 10), growth)
 }
+
+const isLong = (call: Call) => expectedMs(call) > 150_000
 
 /** Until the worker knows the pace of each model, as it does soon after it was started. */
 async function warmUp(way: Way, replies: Map<string, ScriptedReply>): Promise<void> {

@@ -53,13 +53,20 @@ number of tokens (R² of its logarithm; below zero is worse than always guessing
 resamples. Next to them is what the class of the answer's length alone tells an ideal attacker, who knows how often each topic has each
 length. "Cut" counts answers whose connection was closed before their end.
 
-All calls are made in random order. An earlier recording went topic by topic on a machine whose load grew: it showed a leak in the times of
+\`--minutes N\` stops in time, and the next run goes on where it stopped. All calls are made in random order. An earlier recording went topic by topic on a machine whose load grew: it showed a leak in the times of
 strict answers that was really the load.
+`
+
+export const wireFigures = `All figures. "Application waits" is the median time until the client returns its answer, or the end of its stream.
+`
+
+export const processorText = `Processor time for a stream of 400 tokens, from proxy to worker, when 24 are read at once on the same busy machine:
 `
 
 export const wireOthers = `24 topics, engines of other speeds, and other kinds of calls. "R²" refers to the number of tokens; for embeddings to the number of
 inputs, for conversations to the number of tokens of the previous answer, guessed from the next request. "Topics" of errors are errors and
-answers of 12 to 26 tokens; of embeddings, the number of inputs as a power of two. Tool calls come from the model server in one piece.
+answers of 12 to 26 tokens; of embeddings, the number of inputs as a power of two; of cache hits, whether the prompt took 60 or 1,200 ms.
+Tool calls come from the model server in one piece.
 `
 
 export const curveText = `## How lengths were chosen
@@ -71,25 +78,38 @@ factor of 25. "Explained" is the share of the variance of the logarithm of the n
 `
 
 export const curveChoice = `\`default\` uses 16 s and growth by two, on both legs: the first choice that reaches both goals with a margin. \`strict\` uses 64 s and
-growth by four: one length for all answers here. Random lengths achieve less than a longer minimum for the same bytes.
+growth by four: one length for all answers here. Random lengths achieve less than a longer minimum for the same bytes. The short rows show
+why no shorter wait will do: an observer who sees when short answers end knows how long they are.
 
-What \`default\` costs its users:
+What \`default\` costs its users, at 50 tokens a second:
 
 | Client | Cost |
 |---|---|
 | proxy, SDK | only bytes: the answer is passed on as it arrives and the padding is read in the background, also for non-streamed answers. A program that uses the SDK and would exit at once stays alive for the rest of the padding |
-| plain HTTPS client of the proxyless endpoint, streaming | the text arrives without delay, but the end of a stream (finish reason, usage, \`[DONE]\`) only with the end of the padding: 16 s after the request at the earliest |
-| the same, not streaming | no delay, so the time of the answer shows there (R² near 1): hiding it would make every call take 16 s, which is what \`strict\` does |
+| plain HTTPS client of the proxyless endpoint, streaming | text, finish reason and usage arrive without delay, but the last event (\`[DONE]\`, \`message_stop\`, \`response.completed\`) only with the end of the padding: 16 s after the request at the earliest |
+| the same, not streaming | the answer arrives with the end of the padding, 16 s after the request at the earliest |
 
-No shorter wait reaches the goals, as the table shows: an observer who sees when short answers end knows how long they are. If agents wait
-for the end at every step, use the proxy, or \`--trafficShape off\` for the endpoint.
+The last event must wait because half of the clients close their connection there, and the rest wait for the end of the response anyway
+(\`bench/shape/client-ends.ts\`, with an answer that is complete at once and 3 s of padding):
+
+| Client | Padding after the last event | Padding before the last event |
+|---|---|---|
+| openai 7.53 for JavaScript | returns and closes at once: an observer sees when the answer was complete | returns after 3.1 s |
+| openai 3.49 for Python | returns and closes at once | returns after 3.1 s |
+| @anthropic-ai/sdk 1.8 | returns after 3.3 s, at the end of the response | returns after 3.1 s |
+| anthropic 2.8 for Python | returns after 3.2 s, at the end of the response | returns after 3.1 s |
+
+An application that acts on the finish reason need not wait, but must not close the connection there: that would show. If agents wait for
+the end at every step, use the proxy, or \`--trafficShape off\` for the endpoint.
 
 Streams keep their slot in a worker while they are padded, so a worker offers four times as many slots as its engine has; the engine
 itself refuses more than it can handle. A limit on concurrent requests, of a key or an account, counts padded streams.
 `
 
-export const speedText = `The lengths are times, so slow engines reveal more about long answers. The table shows other engines; those faster than 100 tokens a
-second (160 if strict) get a faster clock, and the first length then holds as many bytes.
+export const speedText = `The lengths are meant in tokens: the time that 750 tokens take on the engine at hand, 3,000 if strict. A worker knows it from the median
+of the last answers of the model (16 and 64 s until it has seen five of at least 100 tokens); it is rounded up to one of four lengths for
+each power of two, and is at least half and at most eight times as long. So what the length of an answer reveals does not depend on the
+engine's speed; what it costs does. Longer strict answers than that take four times as long, and show.
 `
 
 export const remains = `## What stays visible
@@ -100,15 +120,16 @@ export const remains = `## What stays visible
 - By default, the time to the first frame up to 250 ms; from then on padding is sent, so that a longer prompt, or a tool call that arrives
   in one piece, does not show. If strict, frames begin with the request. On the leg to a proxyless client the first byte comes with the
   first frame of the answer; if strict, 4 s × 2ⁿ after the request.
-- The class of an answer's length: 320 × 2ⁿ units of 1.25 KiB by default, 1280 × 4ⁿ of 2 KiB if strict.
-- The pace class: an engine with more than about 100 tokens a second (160 if strict) gets twice the bytes, from the moment when that
-  becomes apparent. Near that speed, or on an overloaded machine, long answers double the pace and short ones do not: lengths show.
+- The class of an answer's length: the time of 750 × 2ⁿ tokens by default, 3,000 × 4ⁿ if strict, which tells the engine's pace as well.
+- The pace class: an engine with more than about 100 tokens a second (160 if strict) gets twice the bytes. Until a worker knows that speed,
+  and on an overloaded machine, long answers double the pace and short ones do not: lengths show.
 - By default, what an application does once it has its answer: an agent that sends its next request at once shows when the answer was
-  complete. \`strict\` holds back everything from the finish reason on, so every streamed call takes 64 s or more; the text itself is not
-  held back.
-- By default, whether a non-streamed answer took less than 250 ms; slower ones look like streams between client and worker. To a proxyless
-  client, the time that it took; its length is one of 8, 32, 128, 512 KiB and so on. If strict, it is released 60 or 240 s after the
-  request (later ones when they are ready), embeddings 1 s × 4ⁿ after it.
+  complete, and so does a plain HTTPS client that closes at the finish reason. \`strict\` holds back everything from the finish reason on,
+  so every call takes as long as 3,000 tokens; the text of a stream is not held back.
+- By default, whether a non-streamed answer took less than 250 ms; slower ones, and all errors, look like streams between client and
+  worker. To a proxyless client they are released with the end of the padding, in one of 32, 128, 512 KiB and so on (256 KiB and 1 MiB if
+  strict). Load balancers before the endpoint must not take that silence for a dead connection.
+- If strict, embeddings are released 1 s × 4ⁿ after the request; by default when they are ready.
 - The number of embedding inputs, as far as the classes of request and answer reveal it: within a factor of four by default.
 - That a client aborted in mid-answer, or that an answer failed. A client that disconnects with the complete answer does not show: the
   proxy and the SDK keep reading the padding, up to 4,096 answers, 64 MiB and 15 minutes each in one process of the proxy.

@@ -1,14 +1,17 @@
 /** Writes docs/traffic-shape.md and its plot from the results of the study. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fitToPace, type StreamShape, shapeOf } from '../../apps/worker/src/sealed/traffic-shape.ts'
 import { drawDots } from '../charts.ts'
-import { type LengthLeak, lengthCurve } from './length-curve.ts'
+import { type LengthLeak, lengthCurve, lengthLeak } from './length-curve.ts'
 import {
   curveChoice,
   curveText,
   introduction,
+  processorText,
   remains,
   speedText,
+  wireFigures,
   wireOthers,
   wireText,
 } from './report-text.ts'
@@ -82,18 +85,68 @@ export function formatReport({ note, recording, scripted = {}, embedded, wire }:
 function wireLine({ at, load, perTopic, concurrency, slowdown, cells }: WireResult): string {
   const calls = cells.reduce((sum, { samples }) => sum + samples, 0)
   return (
-    `Recorded on ${at.slice(0, 10)}: ${calls} calls in random order, ${concurrency} at a time; ${perTopic} answers of each topic in a row of ` +
-    `the first table. The machine had other work (load ${load.toFixed(0)}): unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.\n`
+    `Recorded on ${at.slice(0, 10)}: ${calls} calls in random order, ${concurrency} at a time; up to ${perTopic} answers of each topic in a ` +
+    `row of the first table. The machine (two cores) also had other work: its load was ${load.mean.toFixed(0)} ` +
+    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.\n`
   )
 }
 
-function wireTables({ cells }: WireResult): string {
-  const main = cells.filter(({ set }) => set === 'main')
-  const others = cells.filter(({ set }) => set !== 'main')
+/** What the goals say about each row of the main table. */
+function goalTable({ cells }: WireResult): string {
+  const rows = mainCells(cells)
+    .filter(({ shape }) => shape !== 'off')
+    .map(({ kind, leg, shape, ...cell }) => {
+      const { trees, forest, logistic } = cell.topics
+      const best = [trees, forest, logistic].reduce((a, b) => (b.mean > a.mean ? b : a))
+      const above = best.mean - cell.baseRate
+      const isAtChance = best.low <= cell.blind
+      const areTopicsHidden = shape === 'default' ? above <= 0.1 : isAtChance
+      const limit = shape === 'default' ? 0.5 : 0.1
+      return [
+        ...[kind === 'stream' ? 'stream' : 'not streamed', legNames[leg], shape],
+        `${above.toFixed(3)}${isAtChance ? ', at chance' : ''}`,
+        areTopicsHidden ? 'reached' : '**missed**',
+        shown(cell.tokens),
+        cell.tokens.mean <= limit ? 'reached' : '**missed**',
+      ]
+    })
+  return table(
+    [
+      ...['answers', 'leg', 'shape', 'topics: best classifier above the base rate'],
+      ...['goal (0.1, strict: chance)', 'R² of tokens', 'goal (0.5, strict: 0.1)'],
+    ],
+    rows,
+  )
+}
+
+function mainCells(cells: readonly WireCell[]): WireCell[] {
   const order = ({ leg, kind, shape }: WireCell) =>
     [leg === 'sealed' ? 0 : 1, kind === 'stream' ? 0 : 1, modes.indexOf(shape)].join('')
-  main.sort((a, b) => order(a).localeCompare(order(b)))
-  return [wireTable(main, false), wireOthers, wireTable(others, true)].join('\n')
+  const main = cells.filter(({ set }) => set === 'main')
+  return main.sort((a, b) => order(a).localeCompare(order(b)))
+}
+
+function processorTable({ costs }: WireResult): string {
+  const ms = (value: number) => value.toFixed(0)
+  const rows = modes.map((mode) => {
+    const { proxy, gateway, worker } = costs[mode]
+    return [mode, ms(proxy), ms(gateway), ms(worker)]
+  })
+  return table(['shape', 'proxy, ms', 'gateway, ms', 'worker, ms'], rows)
+}
+
+function wireTables(wire: WireResult): string {
+  const { cells } = wire
+  const others = cells.filter(({ set }) => set !== 'main')
+  return [
+    goalTable(wire),
+    wireFigures,
+    wireTable(mainCells(cells), false),
+    wireOthers,
+    wireTable(others, true),
+    processorText,
+    processorTable(wire),
+  ].join('\n')
 }
 
 function wireTable(cells: readonly WireCell[], named: boolean): string {
@@ -156,22 +209,20 @@ function curveTable(): string {
 /** The chosen lengths with engines of other speeds. */
 function speedTable(): string {
   const rows = [10, 25, 50, 100].map((tokensPerSecond) => {
-    const curve = lengthCurve({ topics: 7, tokensPerSecond })
-    const cells = [
-      { leastSeconds: 16, growth: 2 },
-      { leastSeconds: 64, growth: 4 },
-    ].flatMap(({ leastSeconds, growth }) => {
-      const found = curve.find((one) => one.leastSeconds === leastSeconds && one.growth === growth)
-      const { areaAboveBase = 0, explained = 0 } = found ?? {}
-      return [areaAboveBase.toFixed(3), explained.toFixed(2)]
+    const cells = (['default', 'strict'] as const).flatMap((name) => {
+      const stream = fitToPace(shapeOf(name).stream as StreamShape, 1000 / tokensPerSecond)
+      const leastSeconds = ((stream.leastUnits / stream.unitsPerTick) * stream.tickMs) / 1000
+      const choice = { leastSeconds, growth: stream.growth }
+      const { areaAboveBase, explained } = lengthLeak({ topics: 7, tokensPerSecond }, choice)
+      return [`${leastSeconds.toFixed(0)} s`, areaAboveBase.toFixed(3), explained.toFixed(2)]
     })
     return [tokensPerSecond, ...cells]
   })
   return table(
     [
       'tokens a second',
-      ...['default: topics, above the base rate', 'explained'],
-      ...['strict: topics, above the base rate', 'explained'],
+      ...['default: shortest', 'topics, above the base rate', 'explained'],
+      ...['strict: shortest', 'topics, above the base rate', 'explained'],
     ],
     rows,
   )

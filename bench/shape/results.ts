@@ -76,8 +76,12 @@ export type Results = {
 /** The study of packets on both legs, with the official clients. */
 export type WireResult = {
   readonly at: string
-  /** Of the machine, at the end. */
-  readonly load: number
+  /** Of the machine: mean, least and most. */
+  readonly load: Interval
+  /** Milliseconds of processor time for a stream of 400 tokens. */
+  readonly costs: {
+    readonly [shape in Mode]: { readonly [part in 'proxy' | 'gateway' | 'worker']: number }
+  }
   readonly perTopic: number
   readonly concurrency: number
   /** How much longer unshaped answers took than they were scripted to. */
@@ -88,7 +92,7 @@ export type WireResult = {
 export type WireCell = {
   readonly set: string
   readonly leg: 'sealed' | 'proxyless'
-  readonly kind: 'stream' | 'whole' | 'tools' | 'error' | 'embeddings' | 'conversation'
+  readonly kind: 'stream' | 'whole' | 'tools' | 'error' | 'embeddings' | 'conversation' | 'cache'
   readonly shape: 'off' | 'default' | 'strict'
   readonly samples: number
   readonly baseRate: number

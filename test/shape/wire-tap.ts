@@ -27,6 +27,7 @@ type Side = {
   readonly isAnswer: boolean
   peer: Bun.Socket<Side> | undefined
   waiting: Buffer[]
+  isClosed: boolean
 }
 
 export function startWireTap(target: string): WireTap {
@@ -47,6 +48,8 @@ export function startWireTap(target: string): WireTap {
       }
       waiting.shift()
     }
+    // What was sent before the end arrives, also where the other side takes its time.
+    if (socket.data.isClosed) peer?.end()
   }
   const handlers = {
     data(socket: Bun.Socket<Side>, data: Buffer) {
@@ -60,9 +63,10 @@ export function startWireTap(target: string): WireTap {
       if (socket.data.peer !== undefined) flush(socket.data.peer)
     },
     close(socket: Bun.Socket<Side>) {
-      const { noted, isAnswer, peer } = socket.data
+      const { noted, isAnswer } = socket.data
       noted.closed ??= { atMs: performance.now(), by: isAnswer ? 'server' : 'client' }
-      peer?.end()
+      socket.data.isClosed = true
+      flush(socket)
     },
   }
   const server = Bun.listen<Side>({
@@ -73,8 +77,8 @@ export function startWireTap(target: string): WireTap {
       open(client) {
         const noted: TappedConnection = { seen: [], isEnded: false, closed: undefined }
         connections.push(noted)
-        client.data = { noted, isAnswer: false, peer: undefined, waiting: [] }
-        const data: Side = { noted, isAnswer: true, peer: client, waiting: [] }
+        client.data = { noted, isAnswer: false, peer: undefined, waiting: [], isClosed: false }
+        const data: Side = { noted, isAnswer: true, peer: client, waiting: [], isClosed: false }
         Bun.connect<Side>({
           ...{ hostname, port: Number(port), data },
           socket: {

@@ -53,9 +53,7 @@ def classifiers():
 
 
 def area(labels, scores):
-    return np.mean([
-        average_precision_score(labels == topic, scores[:, topic]) for topic in range(scores.shape[1])
-    ])
+    return np.mean([average_precision_score(labels == topic, scores[:, topic]) for topic in np.unique(labels)])
 
 
 def interval(measure, count, rng):
@@ -72,7 +70,8 @@ def interval(measure, count, rng):
 def guess_topics(rows, labels, make):
     scores = np.zeros((len(labels), labels.max() + 1))
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=1).split(rows, labels):
-        scores[test] = make().fit(rows[train], labels[train]).predict_proba(rows[test])
+        model = make().fit(rows[train], labels[train])
+        scores[np.ix_(test, model.classes_)] = model.predict_proba(rows[test])
     return scores
 
 
@@ -108,6 +107,7 @@ def judge(samples, rng):
     labels = np.array([one["topic"] for one in samples])
     logs = np.log([one["tokens"] for one in samples])
     width = int(labels.max()) + 1
+    topic_count = len(np.unique(labels))
     blind = np.mean([area(labels, rng.random((len(labels), width))) for _ in range(100)])
     topics = {}
     for name, make in classifiers().items():
@@ -120,11 +120,12 @@ def judge(samples, rng):
     wire = [one["packets"][-1][0] for one in samples]
     return {
         "samples": len(samples),
-        "baseRate": 1 / width,
+        "baseRate": 1 / topic_count,
         "blind": float(blind),
         "topics": topics,
         "tokens": {"mean": float(r2_score(logs, guessed)), **spread},
         "byLengthClass": told_by_class(samples, labels, logs),
+        "load": float(np.mean([one["load"] for one in samples])),
         "resets": sum(one["resetMs"] is not None for one in samples),
         "downBytes": float(np.mean(downs)),
         "wireMs": float(np.mean(wire)),
@@ -147,10 +148,15 @@ def main(path, results):
     key = lambda one: (one["set"], one["leg"], one["kind"], one["shape"])
     for named in sorted({key(one) for one in samples}):
         own = [one for one in samples if key(one) == named]
+        if min(np.unique([one["topic"] for one in own], return_counts=True)[1]) < FOLDS:
+            print(*named, "too few to judge:", len(own), flush=True)
+            continue
         cells.append({**dict(zip(("set", "leg", "kind", "shape"), named)), **judge(own, rng)})
         print(*named, json.dumps(cells[-1]["tokens"]), flush=True)
     with open(results, "w", encoding="utf-8") as file:
-        json.dump({"slowdown": slowdown(samples), "cells": cells}, file, indent=2)
+        load = [one["load"] for one in samples]
+        loads = {"mean": float(np.mean(load)), "low": float(np.min(load)), "high": float(np.max(load))}
+        json.dump({"slowdown": slowdown(samples), "load": loads, "cells": cells}, file, indent=2)
 
 
 if __name__ == "__main__":

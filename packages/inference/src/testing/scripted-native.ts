@@ -1,7 +1,7 @@
 /** The scripted model server's own messages and responses: what a server with these endpoints says. */
 import type { JsonObject, NativeEndpoint } from '../engine.ts'
 import { contentText } from './scripted-model.ts'
-import { pace, piecesOf, type ReplyContext, streamReply, wait } from './scripted-reply.ts'
+import { createPace, piecesOf, type ReplyContext, streamReply, wait } from './scripted-reply.ts'
 
 /** The same question as a chat, as such servers translate it before their template. */
 export function asChat(endpoint: NativeEndpoint, body: JsonObject): JsonObject {
@@ -68,9 +68,10 @@ async function* nativeEvents(
     return
   }
   let pieces = 0
+  const untilDue = createPace(context.reply, signal)
   for (const event of context.revise?.(events) ?? events) {
     const isPiece = String(event.type).endsWith('delta') && event.type !== 'message_delta'
-    if (isPiece) await pace(context.reply, pieces, signal)
+    if (isPiece) await untilDue(pieces)
     if (isPiece && pieces++ === failAfter) {
       const error = { type: 'api_error', message: 'it failed at SECRET' }
       const failed = { type: 'response.failed', response: { status: 'failed', error } }

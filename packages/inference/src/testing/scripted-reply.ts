@@ -155,6 +155,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
     return options.continuous_usage_stats === true ? { usage: usageOf(context, tokens) } : {}
   }
   await wait(reply.prefillMs ?? 0, signal)
+  const untilDue = createPace(reply, signal)
   for (const [i, { delta }] of pieces.entries()) {
     if (i === reply.failAfter) {
       yield JSON.stringify({
@@ -162,7 +163,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
       })
       return
     }
-    await pace(reply, i, signal)
+    await untilDue(i)
     const said = context.isChat ? { delta } : { text: delta.content }
     for (const index of indices) {
       const choices = [{ index, ...said, finish_reason: null }]
@@ -184,22 +185,31 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   yield '[DONE]'
 }
 
-/** Waits as long as a token takes to come; the first has had its time. */
-export async function pace(
+/**
+ * Waits until a token is due; the first has had its time. Like an engine on a machine of its own, it makes up
+ * for the time that it was late.
+ */
+export function createPace(
   reply: ScriptedReply,
-  index: number,
   signal: AbortSignal,
-): Promise<void> {
-  if (index > 0) await wait(reply.pacesMs?.[index] ?? reply.paceMs ?? 0, signal)
+): (index: number) => Promise<void> {
+  let dueMs: number | undefined
+  return (index) => {
+    const ms = index > 0 ? (reply.pacesMs?.[index] ?? reply.paceMs ?? 0) : 0
+    dueMs = (dueMs ?? performance.now()) + ms
+    return ms === 0 ? Promise.resolve() : wait(dueMs - performance.now(), signal)
+  }
 }
 
 export function wait(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms === 0 || signal.aborted) return Promise.resolve()
+  if (ms <= 0 || signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
+    const stop = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
       resolve()
-    })
+    }
+    const timer = setTimeout(stop, ms)
+    signal.addEventListener('abort', stop)
   })
 }
