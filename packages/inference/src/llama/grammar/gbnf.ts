@@ -42,6 +42,7 @@ export class GrammarBuilder {
   #count = 0
   #chars = 0
   #parts = 0
+  #states = 0
 
   /** The name of a rule of JSON; it and what it needs are part of the grammar from now on. */
   json(name: JsonRule): string {
@@ -63,6 +64,11 @@ export class GrammarBuilder {
   reserve(): string {
     if (++this.#count > maxRules) throw tooLarge()
     return `r${this.#count}`
+  }
+
+  /** A name for a state of a pattern: there are many, and their text bounds them. */
+  reserveState(): string {
+    return `s${++this.#states}`
   }
 
   define(name: string, body: string): void {
@@ -89,11 +95,8 @@ const tooLarge = (): EngineError =>
 
 /** A literal that matches exactly this text. */
 export function literal(text: string): string {
-  const escaped = [...text].map((char) => {
-    if (char === '\\' || char === '"') return `\\${char}`
-    return char < ' ' || char === '\x7f' ? charCode(char) : char
-  })
-  return `"${escaped.join('')}"`
+  const escaped = text.replace(/["\\]/g, '\\$&').replace(/\p{Cc}/gu, charCode)
+  return `"${escaped}"`
 }
 
 /** A character by its number, for the places where it would mean something else. */

@@ -184,9 +184,56 @@ describe('a schema', () => {
     ['points far', { $ref: `#/${'a/'.repeat(1000)}` }, 'too long'],
     ['lists types', { type: Array(8).fill('null') }, 'type lists'],
   ]
-  test.each(bombs)('that %s by reference is refused, not followed', (_, schema, why) => {
+  const follow = (_: string, schema: unknown, why: string) => {
     expect(() => grammarOf(schema)).toThrow(why)
-  })
+  }
+  test.each(bombs)('that %s by reference is refused, not followed', follow, 60_000)
+})
+
+const array = (items: unknown, more = {}) => ({ type: 'array', items, ...more })
+const self = { $ref: '#' }
+const node = (kind: string, more = {}) => ({
+  type: 'object',
+  properties: { kind: { const: kind }, child: self, ...more },
+  required: ['kind'],
+})
+
+test.each<[string, unknown]>([
+  ['lists that begin alike', { anyOf: [array(self), array(self, { minItems: 1 })] }],
+  ['objects that begin alike', { anyOf: [node('a'), node('a', { more: true })] }],
+  ['a name that is declared and allowed', { properties: { a: self }, additionalProperties: self }],
+  [
+    'alternatives of alternatives',
+    { x: array(self), anyOf: [{ $ref: '#/x' }, { anyOf: [array(self), { type: 'null' }] }] },
+  ],
+])(
+  '%s and contain themselves are refused: each level would double the ways to read it',
+  (_, schema) => {
+    expect(() => grammarOf(schema)).toThrow('too much alike')
+  },
+)
+
+test.each<[string, unknown, unknown]>([
+  [
+    'objects told apart by their first property',
+    { anyOf: [node('a'), node('b')] },
+    { kind: 'a', child: { kind: 'b' } },
+  ],
+  [
+    'any JSON',
+    {
+      anyOf: [{ type: ['string', 'number', 'null'] }, array(self), { additionalProperties: self }],
+    },
+    { a: [1, { b: null }] },
+  ],
+  [
+    'further properties of any kind',
+    { properties: { a: self }, additionalProperties: true },
+    { a: { a: {} }, b: [1] },
+  ],
+  ['a list of itself or nothing', { anyOf: [array(self), { type: 'null' }] }, [[null], []]],
+])('a schema that contains itself is followed: %s', (_, schema, value) => {
+  expect(allows(schema, value)).toBe(true)
 })
 
 test('an integer range allows exactly its numbers', () => {

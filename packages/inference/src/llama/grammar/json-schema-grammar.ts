@@ -1,8 +1,9 @@
 /** Turns a JSON Schema into grammar rules, so that a model cannot write anything else. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { type GrammarBuilder, literal, repeat } from './gbnf.ts'
+import { type FirstProperty, GrammarWidth, type Starts } from './grammar-width.ts'
 import { integerRange } from './integer-range.ts'
-import { patternRule } from './pattern-rule.ts'
+import { addPattern } from './pattern-rule.ts'
 import { count, integerBounds, lowerBound, upperBound } from './schema-bounds.ts'
 import { asList, asObject, invalidSchema, isObject, maxDepth, SchemaRoot } from './schema-root.ts'
 import { formatRule } from './string-formats.ts'
@@ -30,7 +31,10 @@ const unenforced = [
 export function addSchema(builder: GrammarBuilder, schema: unknown, strict: boolean): string {
   if ((JSON.stringify(schema) ?? '').length > maxSchemaChars)
     throw invalidSchema('it is larger than 256 KiB')
-  return new SchemaReader(builder, schema, strict).rule(schema, 0)
+  const reader = new SchemaReader(builder, schema, strict)
+  const name = reader.rule(schema, 0)
+  reader.width.check()
+  return name
 }
 
 class SchemaReader {
@@ -38,6 +42,7 @@ class SchemaReader {
   readonly #root: SchemaRoot
   readonly #strict: boolean
   readonly #references = new Map<string, string>()
+  readonly width = new GrammarWidth()
 
   constructor(builder: GrammarBuilder, root: unknown, strict: boolean) {
     this.#builder = builder
@@ -52,7 +57,7 @@ class SchemaReader {
     if (!isObject(schema)) throw invalidSchema('a schema must be an object or true')
     if (this.#strict) refuseUnenforced(schema)
     if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, depth)
-    if (schema.const !== undefined) return this.#builder.add(jsonLiteral(schema.const))
+    if (schema.const !== undefined) return this.#values([schema.const])
     if (schema.enum !== undefined) return this.#enumeration(schema.enum)
     const options = schema.anyOf ?? schema.oneOf
     if (options !== undefined) return this.#union(schema, options, depth)
@@ -74,14 +79,15 @@ class SchemaReader {
       case 'array':
         return this.#array(schema, depth)
       case 'string':
-        return this.#string(schema)
+        return this.#noted(this.#string(schema), '"')
       case 'integer':
-        return this.#builder.add(integerRange(...integerBounds(schema)))
+        return this.#noted(this.#builder.add(integerRange(...integerBounds(schema))), '0')
       case 'number':
-        return this.#number(schema)
+        return this.#noted(this.#number(schema), '0')
       case 'boolean':
+        return this.#noted(this.#builder.json(type), 'tf')
       case 'null':
-        return this.#builder.json(type)
+        return this.#noted(this.#builder.json(type), 'n')
       default:
         throw invalidSchema(`it has an unknown type`)
     }
@@ -96,13 +102,26 @@ class SchemaReader {
     const target = this.rule(this.#root.resolve(pointer), depth + 1)
     if (target === name) throw invalidSchema('a $ref points to itself')
     this.#builder.define(name, target)
+    this.width.noteReference(name, target)
     return name
   }
 
   #enumeration(values: unknown): string {
     if (!Array.isArray(values) || values.length === 0 || values.length > 1000)
       throw invalidSchema('enum must be a list of 1 to 1000 values')
-    return this.#builder.add(values.map(jsonLiteral).join(' | '))
+    return this.#values(values)
+  }
+
+  #values(values: readonly unknown[]): string {
+    const name = this.#builder.add(values.map(jsonLiteral).join(' | '))
+    const starts = new Set(values.map((value) => startOf(JSON.stringify(value))))
+    this.width.note(name, [...starts].join(''), [], values.length)
+    return name
+  }
+
+  #noted(name: string, starts: Starts, inside: readonly string[] = []): string {
+    this.width.note(name, starts, inside)
+    return name
   }
 
   #union(schema: JsonObject, options: unknown, depth: number): string {
@@ -121,30 +140,33 @@ class SchemaReader {
   }
 
   #alternatives(names: readonly string[]): string {
-    return names.length === 1 && names[0] ? names[0] : this.#builder.add(names.join(' | '))
+    if (names.length === 1 && names[0]) return names[0]
+    const name = this.#builder.add(names.join(' | '))
+    this.width.noteUnion(name, names)
+    return name
   }
 
   #object(schema: JsonObject, depth: number): string {
     const extra = schema.additionalProperties
     if (schema.properties === undefined && (extra === undefined || extra === true))
-      return this.#builder.json('object')
+      return this.#noted(this.#builder.json('object'), '{')
     if (schema.properties !== undefined && !isObject(schema.properties))
       throw invalidSchema('properties must be an object')
     const ws = this.#builder.json('ws')
     const required = new Set(asList(schema.required))
-    const properties = Object.entries(asObject(schema.properties)).map(([name, value]) => ({
-      member: this.#builder.add(
-        `${literal(JSON.stringify(name))} ":" ${ws} ${this.rule(value, depth + 1)}`,
-      ),
-      isRequired: required.has(name),
-    }))
+    const properties = Object.entries(asObject(schema.properties)).map(([name, schema]) => {
+      const value = this.rule(schema, depth + 1)
+      const member = this.#builder.add(`${literal(JSON.stringify(name))} ":" ${ws} ${value}`)
+      return { value, member, isRequired: required.has(name) }
+    })
     for (const name of required)
       if (typeof name !== 'string' || !Object.hasOwn(asObject(schema.properties), name))
         throw invalidSchema('required names a property that properties lacks')
     let more = { first: '""', later: '""' }
+    let other: string | undefined
     if (extra !== undefined && extra !== false) {
-      const value = this.rule(extra, depth + 1)
-      const member = this.#builder.add(`${this.#builder.json('string')} ":" ${ws} ${value}`)
+      other = this.rule(extra, depth + 1)
+      const member = this.#builder.add(`${this.#builder.json('string')} ":" ${ws} ${other}`)
       more = { first: `(${member} ("," ${ws} ${member})*)?`, later: `("," ${ws} ${member})*` }
     }
     // From the last to the first: each rule is what may follow, with and without a comma before it.
@@ -157,31 +179,39 @@ class SchemaReader {
         later: `("," ${ws} ${taken}${isRequired ? '' : ` | ${after}`})`,
       }
     }
-    return this.#builder.add(`"{" ${ws} ${more.first} ${ws} "}"`)
+    const name = this.#builder.add(`"{" ${ws} ${more.first} ${ws} "}"`)
+    const values = properties.map(({ value }) => value)
+    this.width.noteObject(name, values, other, firstProperty(schema, required))
+    return name
   }
 
   #array(schema: JsonObject, depth: number): string {
     const ws = this.#builder.json('ws')
     const fixed = asList(schema.prefixItems).map((item) => this.rule(item, depth + 1))
     if (fixed.length > 0)
-      return this.#builder.add(`"[" ${ws} ${fixed.join(` "," ${ws} `)} ${ws} "]"`)
+      return this.#noted(
+        this.#builder.add(`"[" ${ws} ${fixed.join(` "," ${ws} `)} ${ws} "]"`),
+        '[',
+        fixed,
+      )
     const item = this.rule(schema.items ?? true, depth + 1)
     const [min, max] = [count(schema.minItems) ?? 0, count(schema.maxItems)]
     if (max !== undefined && max < min) throw invalidSchema('maxItems is less than minItems')
-    if (max === 0) return this.#builder.add(`"[" ${ws} "]"`)
+    if (max === 0) return this.#noted(this.#builder.add(`"[" ${ws} "]"`), '[')
     const rest = repeat(
       `("," ${ws} ${item})`,
       Math.max(0, min - 1),
       max === undefined ? max : max - 1,
     )
     const items = `${item} ${rest} ${ws}`
-    return this.#builder.add(`"[" ${ws} ${min === 0 ? `(${items})?` : items} "]"`)
+    const name = this.#builder.add(`"[" ${ws} ${min === 0 ? `(${items})?` : items} "]"`)
+    return this.#noted(name, '[', [item])
   }
 
   #string(schema: JsonObject): string {
     const { format, pattern } = schema
     if (typeof pattern === 'string')
-      return this.#builder.add(`"\\"" (${patternRule(pattern)}) "\\""`)
+      return this.#builder.add(`"\\"" ${addPattern(this.#builder, pattern)} "\\""`)
     const formatted = typeof format === 'string' ? formatRule(format) : undefined
     if (formatted !== undefined) return this.#builder.add(`"\\"" ${formatted} "\\""`)
     const [min, max] = [count(schema.minLength) ?? 0, count(schema.maxLength)]
@@ -218,5 +248,21 @@ function impliedType(schema: JsonObject): string | undefined {
   if (schema.items !== undefined || schema.prefixItems !== undefined) return 'array'
   return schema.pattern !== undefined || schema.minLength !== undefined ? 'string' : undefined
 }
+
+/** The property that every such object begins with, and its values where they are listed. */
+function firstProperty(
+  schema: JsonObject,
+  required: ReadonlySet<unknown>,
+): FirstProperty | undefined {
+  const [first] = Object.entries(asObject(schema.properties))
+  if (first === undefined || !required.has(first[0])) return undefined
+  const [name, value] = first
+  const { const: only, enum: listed } = asObject(value)
+  const values = only !== undefined ? [only] : Array.isArray(listed) ? listed : undefined
+  return { name, values: values?.map((one) => JSON.stringify(one)) }
+}
+
+/** Numbers begin with many characters, which count as one. */
+const startOf = (json: string): Starts => (/^[-\d]/.test(json) ? '0' : json.slice(0, 1))
 
 const jsonLiteral = (value: unknown): string => literal(JSON.stringify(value))

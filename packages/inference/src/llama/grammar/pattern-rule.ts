@@ -1,8 +1,12 @@
 /** Follows a regular expression of a JSON Schema as far as a grammar can. */
 import { EngineError } from '../../engine.ts'
-import { literal, repeat } from './gbnf.ts'
-
-type Range = readonly [from: number, to: number]
+import type { GrammarBuilder } from './gbnf.ts'
+import {
+  makeAutomaton,
+  type PatternNode,
+  type PatternState,
+  type Range,
+} from './pattern-automaton.ts'
 
 const classes: Readonly<Record<string, readonly Range[]>> = {
   d: [[0x30, 0x39]],
@@ -25,11 +29,23 @@ const unwritable: readonly Range[] = [
 
 /**
  * The content of a string that matches the whole pattern, anchored at both ends as its authors
- * mean it. Look-around, back-references and the like are refused.
+ * mean it, as the name of a rule. Look-around, back-references and the like are refused.
  */
-export function patternRule(pattern: string): string {
+export function addPattern(builder: GrammarBuilder, pattern: string): string {
   const reader = new PatternReader(pattern.replace(/^\^/, '').replace(/(?<!\\)\$$/, ''))
-  return reader.whole()
+  const states = makeAutomaton(reader.whole(), (work) => builder.countParts(work / 20))
+  const names = states.map(() => builder.reserveState())
+  for (const [at, state] of states.entries())
+    builder.define(names[at] ?? '', formatState(state, names))
+  return names[0] ?? '""'
+}
+
+function formatState({ isEnd, next }: PatternState, names: readonly string[]): string {
+  const moves = [...next].map(
+    ([to, ranges]) => `[${ranges.map(formatRange).join('')}] ${names[to]}`,
+  )
+  // A state that leads nowhere and is no end cannot be: every node of a pattern reaches its end.
+  return [...moves, ...(isEnd ? ['""'] : [])].join(' | ')
 }
 
 class PatternReader {
@@ -41,27 +57,27 @@ class PatternReader {
     if (this.#chars.length > 500) throw refused('a pattern is longer than 500 characters')
   }
 
-  whole(): string {
+  whole(): PatternNode {
     const rule = this.#alternatives(0)
     if (this.#at < this.#chars.length) throw refused('a pattern has a stray )')
     return rule
   }
 
-  #alternatives(depth: number): string {
+  #alternatives(depth: number): PatternNode {
     if (depth > 20) throw refused('a pattern is nested too deeply')
     const options = [this.#sequence(depth)]
     while (this.#take('|')) options.push(this.#sequence(depth))
-    return options.join(' | ')
+    return { kind: 'options', options }
   }
 
-  #sequence(depth: number): string {
-    const items: string[] = []
+  #sequence(depth: number): PatternNode {
+    const items: PatternNode[] = []
     while (this.#at < this.#chars.length && !'|)'.includes(this.#peek()))
       items.push(this.#quantified(this.#atom(depth)))
-    return items.length === 0 ? '""' : items.join(' ')
+    return { kind: 'sequence', items }
   }
 
-  #atom(depth: number): string {
+  #atom(depth: number): PatternNode {
     const char = this.#next()
     if (char === '.') return negatedClass([])
     if (char === '[') return this.#charClass()
@@ -71,15 +87,15 @@ class PatternReader {
     return stringLiteral(char)
   }
 
-  #group(depth: number): string {
+  #group(depth: number): PatternNode {
     if (this.#take('?') && !this.#take(':'))
       throw refused('a pattern uses look-around or named groups')
     const body = this.#alternatives(depth + 1)
     if (!this.#take(')')) throw refused('a pattern lacks a )')
-    return `(${body})`
+    return body
   }
 
-  #escape(): string {
+  #escape(): PatternNode {
     const char = this.#next()
     const ranges = classes[char]
     if (ranges !== undefined) return positiveClass(ranges)
@@ -87,7 +103,7 @@ class PatternReader {
     return stringLiteral(char)
   }
 
-  #charClass(): string {
+  #charClass(): PatternNode {
     const isNegated = this.#take('^')
     const ranges: Range[] = []
     while (!this.#take(']')) {
@@ -109,7 +125,7 @@ class PatternReader {
     return isNegated ? negatedClass(ranges) : positiveClass(ranges)
   }
 
-  #quantified(atom: string): string {
+  #quantified(atom: PatternNode): PatternNode {
     if (this.#take('*')) return repeat(atom, 0, undefined)
     if (this.#take('+')) return repeat(atom, 1, undefined)
     if (this.#take('?')) return repeat(atom, 0, 1)
@@ -139,24 +155,45 @@ class PatternReader {
   }
 }
 
-/** Quotes and backslashes stand in JSON with a backslash before them. */
-const stringLiteral = (char: string): string =>
-  literal(char === '"' || char === '\\' ? `\\${char}` : char)
+/** llama.cpp's own limit; counts beyond it are followed as far as that. */
+const maxRepetition = 1000
 
-function positiveClass(ranges: readonly Range[]): string {
+const repeat = (item: PatternNode, min: number, max: number | undefined): PatternNode => ({
+  kind: 'repeat',
+  item,
+  min: Math.min(min, maxRepetition),
+  max: max !== undefined && max > maxRepetition ? undefined : max,
+})
+
+/** Quotes and backslashes stand in JSON with a backslash before them. */
+const stringLiteral = (char: string): PatternNode => ({
+  kind: 'sequence',
+  items: [...(char === '"' || char === '\\' ? `\\${char}` : char)].map((one) => ({
+    kind: 'chars',
+    ranges: [[code(one), code(one)]],
+  })),
+})
+
+function positiveClass(ranges: readonly Range[]): PatternNode {
+  const left = without(ranges, unwritable)
+  if (left.length === 0) throw refused('a pattern has a class without a character for JSON')
+  return { kind: 'chars', ranges: left }
+}
+
+const negatedClass = (ranges: readonly Range[]): PatternNode => positiveClass(without(all, ranges))
+
+const all: readonly Range[] = [[0, 0x10ffff]]
+
+function without(ranges: readonly Range[], taken: readonly Range[]): Range[] {
   let left = [...ranges]
-  for (const [from, to] of unwritable)
+  for (const [from, to] of taken)
     left = left.flatMap(([low, high]) => {
       const below: Range = [low, Math.min(high, from - 1)]
       const above: Range = [Math.max(low, to + 1), high]
       return [below, above].filter(([first, last]) => first <= last)
     })
-  if (left.length === 0) throw refused('a pattern has a class without a character for JSON')
-  return `[${left.map(formatRange).join('')}]`
+  return left
 }
-
-const negatedClass = (ranges: readonly Range[]): string =>
-  `[^${[...unwritable, ...ranges].map(formatRange).join('')}]`
 
 const formatRange = ([from, to]: Range): string =>
   from === to ? hexCode(from) : `${hexCode(from)}-${hexCode(to)}`
