@@ -13,34 +13,51 @@ export type BillResult = {
   readonly problems: readonly string[]
 }
 
-const rounds = 4
 const tokensOfAnswer = 13
 const monthLimit = 50
 
 /**
  * The same request id in every request, each at a worker that has not seen it: as if the client waited
- * until the worker forgot. The SDK's option `random` lets it choose.
+ * until the worker forgot. The SDK's option `random` lets it choose. `answers` are the tokens of each.
  */
-async function reuseRequestId(): Promise<BillResult> {
-  const system = await startSystem()
+async function reuseRequestId(
+  answers: readonly number[],
+  limit: number | undefined,
+): Promise<BillResult> {
+  const system = await startSystem({ engines: [engineOf(answers[0] ?? 0)] })
   try {
-    const apiKey = await system.createKey('hostile')
+    const limits = limit === undefined ? {} : { tokens_per_month: limit }
+    const apiKey = await system.createKey('hostile', limits)
     let used = 0
-    for (let round = 0; round < rounds; round++) {
+    for (const [round, tokens] of answers.entries()) {
       if (round > 0) {
-        await system.addWorker()
+        await system.addWorker(engineOf(tokens))
         await system.workers[round - 1]?.stop()
       }
       const random = (length: number) => new Uint8Array(length).fill(7)
       // A new client each time: one that knows the worker that is gone would try it first.
       const client = system.client({ crypto: { ...nativeCrypto, random }, candidates: 1 })
-      used += await ask(client, apiKey)
+      used += await ask(client, apiKey).catch(refusedForQuota)
+      // A limit counts what is settled, too; what was billed before is not to be forgotten.
+      if (limit !== undefined) await billedTokens(system, used)
     }
-    const billed = await billedTokens(system, rounds * tokensOfAnswer)
-    return { used, billed, problems: billed === used ? [] : [`${billed} of ${used} tokens billed`] }
+    const billed = await billedTokens(system, used)
+    const problems = billed === used ? [] : [`${billed} of ${used} tokens billed`]
+    if (limit !== undefined && used > limit) problems.push(`${used} of ${limit} tokens used`)
+    return { used, billed, problems }
   } finally {
     await system.stop()
   }
+}
+
+function engineOf(tokens: number): ScriptedEngine {
+  const usage = { prompt_tokens: 10, completion_tokens: tokens - 10, total_tokens: tokens }
+  return new ScriptedEngine({ usage })
+}
+
+function refusedForQuota(error: { readonly code?: unknown }): number {
+  if (error.code === 'insufficient_quota') return 0
+  throw error
 }
 
 /** More requests at once than a month has tokens for: each finds the month unused. */
@@ -92,6 +109,13 @@ async function billedTokens(system: System, expected: number): Promise<number> {
 }
 
 export const billTricks: readonly BillTrick[] = [
-  { name: 'one request id for all requests', play: reuseRequestId },
+  {
+    name: 'one request id for all requests, the last one short',
+    play: () => reuseRequestId([400, 13], undefined),
+  },
+  {
+    name: 'one request id for all requests on 13 tokens a month',
+    play: () => reuseRequestId([13, 13], 13),
+  },
   { name: '25 at once on 50 tokens a month', play: askAllAtOnce },
 ]
