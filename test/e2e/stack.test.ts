@@ -176,7 +176,7 @@ test('a worker killed in mid-stream is an error event, never a clean end, and a 
   expect(JSON.parse(lastEvent.replace('data: ', ''))).toMatchObject({
     error: { type: 'server_error' },
   })
-  await stack.until(/worker ended \(SIGKILL\); starting it again/, 30_000)
+  await stack.until(/worker exited \(SIGKILL\); restarting it/, 30_000)
   const [, client] = clients()[0]!
   const deadline = Date.now() + 30_000
   for (;;) {

@@ -1,4 +1,7 @@
-/** Brings the machine up, in one order, and ends it when anything is not as it was measured or promised. */
+/**
+ * Boots the machine in a fixed order, and stops it if anything differs from what was measured or
+ * promised.
+ */
 
 import { createHash } from 'node:crypto'
 import {
@@ -39,7 +42,7 @@ import { formatBundle, formatModels, formatWorkerArgs } from './worker-bundle.ts
 const { readOnly, noSuid, noDev, noExec, bind, move, recursive } = mountFlags
 const quiet = noSuid | noDev | noExec
 
-/** Returns when the worker has ended, which ends the machine. */
+/** Returns when the worker has exited, which ends the machine. */
 export async function boot(): Promise<never> {
   mountSystem()
   loadModules()
@@ -67,10 +70,13 @@ export async function boot(): Promise<never> {
   prepareWorker(config, facts, formatHosts(reachable))
   say('the kernel is closed; the worker starts')
   const code = await runWorker()
-  throw new MachineError('program_ended', `the worker ended with ${code}`)
+  throw new MachineError('program_ended', `the worker exited with ${code}`)
 }
 
-/** /proc is there already, by the first program. The initial disk's own root cannot be pivoted away from, which containers need: its content is mounted over it. */
+/**
+ * The first program has already mounted /proc. Containers need to pivot away from the root, which
+ * an initial ramdisk does not allow: its content is mounted over it.
+ */
 function mountSystem(): void {
   mkdirSync('/newroot', { recursive: true })
   mount({ source: '/', target: '/newroot', type: 'none', flags: bind | recursive })
@@ -87,14 +93,14 @@ function mountSystem(): void {
 
 const modulesPath = '/machine/modules'
 
-/** In the order that the build wrote down; files have their place in it as a name. */
+/** In the order recorded by the build; file names carry their position. */
 function loadModules(): void {
   for (const name of readdirSync(modulesPath).sort()) {
     const file = openSync(`${modulesPath}/${name}`, 'r')
     try {
       loadModule(file, name)
     } catch (error) {
-      // A driver for the other vendor's processor says that its device is not there.
+      // The driver for the other vendor's processor reports that its device is missing.
       if (!/^\d+-(sev-guest|tdx-guest)\.ko$/.test(name)) throw error
     } finally {
       closeSync(file)
@@ -102,13 +108,13 @@ function loadModules(): void {
   }
 }
 
-/** Device by serial number. Two disks with one number are refused, whatever is on them. */
+/** Devices by serial number. Two disks with the same number are refused, whatever their content. */
 function listDisks(): Map<string, string> {
   const disks = new Map<string, string>()
   for (const name of readdirSync('/sys/block').filter((each) => /^vd[a-z]+$/.test(each))) {
     const serial = readFileSync(`/sys/block/${name}/serial`, 'utf8').trim()
     if (disks.has(serial))
-      throw new MachineError('volume_missing', `two disks are called ${serial}`)
+      throw new MachineError('volume_missing', `two disks have the serial number ${serial}`)
     disks.set(serial, `/dev/${name}`)
   }
   return disks
@@ -116,7 +122,8 @@ function listDisks(): Map<string, string> {
 
 function findDisk(disks: ReadonlyMap<string, string>, label: string): string {
   const device = disks.get(label)
-  if (device === undefined) throw new MachineError('volume_missing', `no disk is called ${label}`)
+  if (device === undefined)
+    throw new MachineError('volume_missing', `no disk has the serial number ${label}`)
   return device
 }
 
@@ -127,7 +134,7 @@ function readConfig(disks: ReadonlyMap<string, string>, expected: string): Uint8
   throw new MachineError('config_invalid', `config has SHA-256 ${seen}, measured was ${expected}`)
 }
 
-/** A disk has no length that a file would have: it is read to the most that a document may be. */
+/** Unlike a file, a disk has no exact length: read up to the maximum size of a document. */
 function readDocument(device: string): Uint8Array {
   const bytes = new Uint8Array(maxDocumentBytes + 1)
   const file = openSync(device, 'r')
@@ -177,7 +184,7 @@ function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): 
   writeFileSync(`${bundlePath}/config.json`, JSON.stringify(bundle))
 }
 
-/** What the worker prints goes to the serial line: events with listed fields, as its log allows. */
+/** The worker's output goes to the serial line: events with listed fields, as its log allows. */
 async function runWorker(): Promise<number> {
   const line = serialLine()
   const child = Bun.spawn(
@@ -204,12 +211,12 @@ function serialLine(): number | undefined {
   try {
     serial = openSync('/dev/ttyS0', 'w')
   } catch {
-    serial = undefined // a machine without one is not told about
+    serial = undefined // the machine has no serial line: nothing is reported
   }
   return serial
 }
 
-/** About the machine, before it has seen anything that is private. */
+/** Reports on the machine, before it has seen anything private. */
 export function say(message: string): void {
   const line = serialLine()
   if (line !== undefined) writeSync(line, `machine: ${message}\n`)

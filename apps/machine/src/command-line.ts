@@ -1,9 +1,9 @@
-/** The measured command line: which root file system, which configuration, which variant of the machine. */
+/** The measured command line: which root file system, configuration and variant the machine boots. */
 import { MachineError } from './machine-error.ts'
 
 /**
- * What the machine is for. `software` attests without hardware, for tests; `debug` shows the kernel's
- * messages. Both have other measurements, and no manifest for production may list one.
+ * The machine's purpose. `software` attests without hardware, for tests; `debug` shows the kernel's
+ * messages. Both have different measurements, and no production manifest may list them.
  */
 export const variants = ['production', 'software', 'debug'] as const
 export type Variant = (typeof variants)[number]
@@ -15,7 +15,7 @@ export type Launch = {
   readonly config: string
 }
 
-/** For every variant: no module that Debian did not sign, no way on after an error, nothing shown on a console. */
+/** For every variant: only modules signed by Debian, stop on errors, no console output. */
 const hardening = [
   'ro',
   'panic=-1',
@@ -32,7 +32,7 @@ const hardening = [
   'rdinit=/machine/first',
 ]
 const silent = ['quiet', 'loglevel=0', 'console=null']
-/** Emulated processors, as tests have them, have timers that the kernel's own check does not trust. */
+/** Emulated processors, as used in tests, have timers that the kernel's own check does not trust. */
 const emulated = ['no_timer_check']
 const talkative = ['loglevel=7', 'console=ttyS0']
 
@@ -51,7 +51,7 @@ export function formatCommandLine({ variant, root, config }: Launch): string {
 const keys = ['pm.variant', 'pm.root', 'pm.root_blocks', 'pm.config'] as const
 type Key = (typeof keys)[number]
 
-/** Refuses a key of ours that is unknown, missing or there twice. QEMU's firmware may add `initrd=`. */
+/** Refuses one of our keys if it is unknown, missing or duplicated. QEMU's firmware may add `initrd=`. */
 export function parseCommandLine(text: string): Launch {
   const found = new Map<Key, string>()
   for (const word of text.trim().split(/\s+/)) {
@@ -59,7 +59,7 @@ export function parseCommandLine(text: string): Launch {
     const [name = '', value = ''] = word.split('=', 2)
     const key = keys.find((known) => known === name)
     if (key === undefined) refuse(`unknown key ${name}`)
-    if (found.has(key)) refuse(`${name} is there twice`)
+    if (found.has(key)) refuse(`duplicate ${name}`)
     found.set(key, value)
   }
   const read = (key: Key, pattern: RegExp): string => {

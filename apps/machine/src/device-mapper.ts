@@ -1,10 +1,13 @@
-/** Opens a verity volume by the kernel's device mapper, without a program and without reading anything from the disk. */
+/**
+ * Opens a verity volume with the kernel's device mapper, without a helper program or reading from
+ * the disk.
+ */
 import { closeSync, openSync } from 'node:fs'
 import type { Volume } from './machine-config.ts'
 import { ioctl } from './syscalls.ts'
 import { veritySalt } from './verity-salt.ts'
 
-/** What happens on a block that is not what the root hash says: an error for its reader, or the end of the machine. */
+/** What happens on a block that does not match the root hash: a read error, or a kernel panic. */
 export type OnCorruption = 'error' | 'panic'
 
 const headerBytes = 312
@@ -16,7 +19,10 @@ const readOnlyFlag = 1
 /** Linux, include/uapi/linux/dm-ioctl.h: `_IOWR(0xfd, n, struct dm_ioctl)`. */
 const request = (command: bigint) => 0xc138_fd00n + command
 
-/** Returns the path of the device. The kernel keeps `label` and root hash as name and identifier of it. */
+/**
+ * Returns the path of the device. The kernel keeps `label` and the root hash as its name and
+ * identifier.
+ */
 export function openVerity(volume: Volume, device: string, onCorruption: OnCorruption): string {
   const control = openSync('/dev/mapper/control', 'r+')
   try {
@@ -41,7 +47,7 @@ export function openVerity(volume: Volume, device: string, onCorruption: OnCorru
   }
 }
 
-/** `/sys/block/dm-N/dm/uuid` of a volume: how others see which root hash the kernel enforces. */
+/** `/sys/block/dm-N/dm/uuid` of a volume, which shows the root hash that the kernel enforces. */
 export const verityIdentifier = (root: string): string => `PRIVATEMODE-VERITY-${root}`
 
 export function formatTable(volume: Volume, device: string, onCorruption: OnCorruption): string {
@@ -65,7 +71,7 @@ export function formatMessage(
   message.writeUInt32LE(table === undefined ? 0 : 1, 20)
   message.writeUInt32LE(readOnlyFlag, 28)
   message.write(volume.label, 48, 'latin1')
-  // Given once, when the device is made; later the kernel finds it by its name alone.
+  // Set once, when the device is created; later the kernel finds it by its name alone.
   message.write(identifier, 176, 'latin1')
   if (table !== undefined) {
     message.writeBigUInt64LE(0n, headerBytes)
@@ -76,7 +82,7 @@ export function formatMessage(
   return message
 }
 
-/** `dev`, in the kernel's encoding of large numbers. */
+/** `dev`, in the kernel's encoding of large device numbers. */
 function minorOf(message: Uint8Array): number {
   const device = Buffer.from(message.buffer, message.byteOffset).readBigUInt64LE(40)
   return Number((device & 0xffn) | ((device >> 12n) & 0xfff00n))

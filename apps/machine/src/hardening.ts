@@ -1,4 +1,7 @@
-/** Closes the kernel once all drivers are loaded. Each value is read back: one that did not take stops the machine. */
+/**
+ * Locks down the kernel once all drivers are loaded. Each value is read back: a mismatch stops the
+ * machine.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { MachineError } from './machine-error.ts'
 
@@ -18,7 +21,7 @@ export const kernelSettings: readonly (readonly [path: string, value: string])[]
   ['net/ipv4/icmp_echo_ignore_all', '1'],
   ['net/ipv4/conf/all/accept_redirects', '0'],
   ['net/ipv4/conf/all/accept_source_route', '0'],
-  // The last one: from here on no code enters the kernel.
+  // Must be last: from here on no code can be loaded into the kernel.
   ['kernel/modules_disabled', '1'],
 ]
 
@@ -32,7 +35,7 @@ export function hardenKernel(): void {
   const lockdown = readFileSync('/sys/kernel/security/lockdown', 'utf8')
   if (!lockdown.includes('[confidentiality]')) refuse(`kernel lockdown is ${lockdown.trim()}`)
   const swaps = readFileSync('/proc/swaps', 'utf8').trim().split('\n')
-  if (swaps.length > 1) refuse('there is swap')
+  if (swaps.length > 1) refuse('swap is enabled')
 }
 
 function refuse(message: string): never {

@@ -1,4 +1,4 @@
-/** What the builder of the machine shares with its init: how a launch is described. */
+/** What the machine's builder shares with its init: the description of a launch. */
 export {
   formatCommandLine,
   type Launch,

@@ -1,4 +1,4 @@
-/** What init believes and what not, before it opens anything. */
+/** What init accepts and refuses before it opens anything. */
 import { expect, test } from 'bun:test'
 import { formatCommandLine, type Launch, parseCommandLine, variants } from './command-line.ts'
 import { formatMessage, formatTable } from './device-mapper.ts'
@@ -39,21 +39,21 @@ const host = {
 const bytes = (value: unknown) => Buffer.from(JSON.stringify(value))
 const document = { version: 1, ...config }
 
-test('a command line says what it was written from, and other words beside it', () => {
+test('a command line parses to what it was formatted from, and other arguments are allowed', () => {
   for (const variant of variants) {
     const line = formatCommandLine({ ...launch, variant })
     expect(parseCommandLine(`initrd=initrd ${line}\n`)).toEqual({ ...launch, variant })
   }
 })
 
-test('every variant has another command line, so another measurement; only debug has a console', () => {
+test('every variant has its own command line and so its own measurement; only debug has a console', () => {
   const lines = variants.map((variant) => formatCommandLine({ ...launch, variant }))
   expect(new Set(lines).size).toBe(variants.length)
   expect(lines.filter((line) => line.includes('console=ttyS0')).length).toBe(1)
   for (const line of lines) expect(line).toContain('lockdown=confidentiality')
 })
 
-test('a key of ours that is unknown, doubled, missing or wrong stops the machine', () => {
+test('an unknown, duplicate, missing or invalid key stops the machine', () => {
   const line = formatCommandLine(launch)
   for (const wrong of [
     `${line} pm.root=${'00'.repeat(32)}`,
@@ -67,14 +67,14 @@ test('a key of ours that is unknown, doubled, missing or wrong stops the machine
   }
 })
 
-test('a configuration is read back as it was written, whatever zeros follow it on its disk', () => {
+test('a configuration parses to what was formatted, ignoring trailing zeros on its disk', () => {
   const text = Buffer.from(formatMachineConfig(config))
   const disk = Buffer.concat([text, Buffer.alloc(4096)])
   expect(parseMachineConfig(trimDocument(disk), 'production')).toEqual(config)
   expect(() => trimDocument(Buffer.alloc(512))).toThrow()
 })
 
-test('a configuration with more, less or other than is known is refused', () => {
+test('a configuration with unknown, missing or invalid fields is refused', () => {
   const model = config.models[0]
   for (const wrong of [
     { ...document, shell: true },
@@ -96,7 +96,7 @@ test('a configuration with more, less or other than is known is refused', () => 
   expect(() => parseMachineConfig(bytes(document), 'software')).toThrow('identity')
 })
 
-test('what the host says has a strict form', () => {
+test("the host's document has a strict format", () => {
   expect(parseHostFacts(bytes(host))).toMatchObject({ address: '10.0.2.15', prefix: 24 })
   for (const wrong of [
     { ...host, address: '10.0.2.15' },
@@ -111,7 +111,7 @@ test('what the host says has a strict form', () => {
   }
 })
 
-test('a table for the device mapper has the layout of the kernel', () => {
+test("a device mapper table has the kernel's layout", () => {
   const table = formatTable(volume, '/dev/vdb', 'error')
   expect(table).toMatch(/^1 \/dev\/vdb \/dev\/vdb 4096 4096 7 7 sha256 (ef){32} [0-9a-f]{64}$/)
   expect(formatTable(volume, '/dev/vdb', 'panic')).toEndWith(' 1 panic_on_corruption')
@@ -127,7 +127,7 @@ test('a table for the device mapper has the layout of the kernel', () => {
   expect(message.length % 8).toBe(0)
 })
 
-test('network structures have the layout of the kernel', () => {
+test("network structures have the kernel's layout", () => {
   const request = Buffer.from(formatInterface((one) => one.writeInt16LE(0x41, 16)))
   expect([request.length, request.toString('latin1', 0, 5), request.readInt16LE(16)]).toEqual([
     40,
@@ -146,7 +146,7 @@ test('network structures have the layout of the kernel', () => {
   ])
 })
 
-test('the rules let the named hosts out, the port in, and drop the rest', () => {
+test('the rules allow outbound traffic to the named hosts and inbound to the port, and drop the rest', () => {
   const reachable = [{ host: 'gateway.example', port: 443, addresses: ['192.0.2.1', '192.0.2.2'] }]
   const rules = formatMachineRules(8095, reachable)
   expect(rules.match(/policy drop/g)?.length).toBe(3)
@@ -156,7 +156,7 @@ test('the rules let the named hosts out, the port in, and drop the rest', () => 
   expect(formatHosts(reachable)).toContain('192.0.2.1 gateway.example\n')
 })
 
-test('the worker runs without capabilities, new rights, or a root that it could write to', () => {
+test('the worker runs without capabilities, new privileges or a writable root', () => {
   const facts = parseHostFacts(bytes(host))
   const bundle = JSON.stringify(
     formatBundle({

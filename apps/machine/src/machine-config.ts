@@ -1,4 +1,4 @@
-/** The two files from outside: the measured configuration, and what the host says about its network. */
+/** The two external documents: the measured configuration, and the host's network facts. */
 import { isIPv4 } from 'node:net'
 import type { Variant } from './command-line.ts'
 import { MachineError } from './machine-error.ts'
@@ -19,14 +19,14 @@ export type MachineModel = {
 export type MachineConfig = {
   readonly gateway: { readonly url: string; readonly ca?: string }
   readonly port: number
-  /** Hosts that vendors serve collateral from, as URLs; nothing else can be reached but the gateway. */
+  /** Vendor hosts that serve collateral, as URLs; apart from the gateway, nothing else can be reached. */
   readonly outbound: readonly string[]
   readonly models: readonly MachineModel[]
-  /** Software variant only: the identity that signs evidence. It is no secret there. */
+  /** Software variant only: the identity that signs evidence. It is not a secret there. */
   readonly softwareIdentity?: object
 }
 
-/** Everything here can only keep the machine from working: it is the host's word. */
+/** Set by the host and not trusted: wrong values can only keep the machine from working. */
 export type HostFacts = {
   readonly address: string
   readonly prefix: number
@@ -38,7 +38,7 @@ export type HostFacts = {
 
 export const maxDocumentBytes = 256 * 1024
 
-/** The bytes of a document on a disk of whole sectors: zeros at its end are not part of it. */
+/** The bytes of a document on a disk of whole sectors: trailing zeros are not part of it. */
 export function trimDocument(bytes: Uint8Array): Uint8Array {
   const end = bytes.findLastIndex((byte) => byte !== 0) + 1
   if (end === 0 || end > maxDocumentBytes) refuse(`a document of ${end} bytes`)
@@ -136,7 +136,7 @@ class Members {
     this.#members = new Map(Object.entries(value as object))
   }
 
-  /** Only looks; whoever finds something reads it. An object of its own form counts as read. */
+  /** Only peeks; the caller reads what it finds. An object with its own format counts as read. */
   optional(name: string): unknown {
     const value = this.#members.get(name)
     if (typeof value === 'object') this.#members.delete(name)
@@ -146,7 +146,7 @@ class Members {
   text(name: string, max: number): string {
     const value = this.#take(name)
     const isText = typeof value === 'string' && value.length > 0 && value.length <= max
-    return isText ? value : refuse(`${this.#path}.${name} is no text of 1 to ${max} characters`)
+    return isText ? value : refuse(`${this.#path}.${name} is not a text of 1 to ${max} characters`)
   }
 
   number(name: string, min: number, max: number): number {
@@ -166,7 +166,7 @@ class Members {
 
   end(): void {
     const [unknown] = this.#members.keys()
-    if (unknown !== undefined) refuse(`${this.#path} has the unknown member ${unknown}`)
+    if (unknown !== undefined) refuse(`${this.#path} has an unknown member ${unknown}`)
   }
 
   #take(name: string): unknown {

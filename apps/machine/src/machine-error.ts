@@ -1,4 +1,4 @@
-/** Why the machine does not start. There is no way on from here: PID 1 ends, and the kernel stops the machine. */
+/** Why the machine does not start. There is no recovery: PID 1 exits, and the kernel stops the machine. */
 
 export type MachineErrorCode =
   | 'command_line_invalid'

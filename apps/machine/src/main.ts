@@ -1,4 +1,4 @@
-/** PID 1 of the confidential machine. If it ends, the kernel panics and the machine is gone. */
+/** PID 1 of the confidential machine. If it exits, the kernel panics and the machine stops. */
 import { boot, say } from './boot.ts'
 
 try {

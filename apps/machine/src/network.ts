@@ -1,4 +1,7 @@
-/** One interface with one address, and rules that let the worker speak to the named hosts and be spoken to on its port. */
+/**
+ * Configures one interface with one address; rules allow the named hosts and inbound traffic to the
+ * port.
+ */
 import { resolve4, setServers } from 'node:dns/promises'
 import { closeSync, writeFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
@@ -54,7 +57,7 @@ export function formatInterface(fill: (bytes: Buffer) => void): Uint8Array {
   return bytes
 }
 
-/** struct rtentry: everything else goes to the gateway of the network. */
+/** struct rtentry: the default route, through the network's gateway. */
 export function formatDefaultRoute(gateway: string): Uint8Array {
   const bytes = Buffer.alloc(120)
   writeAddress(bytes, 8, '0.0.0.0')
@@ -77,7 +80,7 @@ export function netmask(prefix: number): string {
   return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 0xff).join('.')
 }
 
-/** A host that may be reached, with the addresses its name had when the machine started. */
+/** A reachable host, with the addresses its name had when the machine started. */
 export type Reachable = {
   readonly host: string
   readonly port: number
@@ -99,7 +102,7 @@ export async function resolveOutbound(
   )
 }
 
-/** What the names are is settled here: the worker asks nobody any more. */
+/** Names are fixed here: from now on the worker resolves nothing. */
 export function formatHosts(reachable: readonly Reachable[]): string {
   const lines = reachable
     .filter(({ host }) => !isIPv4(host))
@@ -107,7 +110,7 @@ export function formatHosts(reachable: readonly Reachable[]): string {
   return `${[...new Set(['127.0.0.1 localhost', ...lines])].join('\n')}\n`
 }
 
-/** While names are resolved, only the resolver can be reached, and nothing comes in unasked. */
+/** While names are resolved, only the resolver can be reached, and no inbound connections are accepted. */
 export function formatResolverRules(resolver: string | undefined): string {
   const rules = resolver === undefined ? [] : [`ip daddr ${resolver} udp dport 53 accept`]
   return formatRules([], rules)
@@ -120,7 +123,7 @@ export function formatMachineRules(port: number, reachable: readonly Reachable[]
   return formatRules([`tcp dport ${port} accept`], [...new Set(outgoing)])
 }
 
-/** IPv6 is off in the kernel, so that rules for IPv4 are all there are. */
+/** IPv6 is disabled in the kernel, so IPv4 rules are sufficient. */
 function formatRules(incoming: readonly string[], outgoing: readonly string[]): string {
   const chain = (hook: string, rules: readonly string[]) =>
     [`  chain ${hook} {`, `    type filter hook ${hook} priority 0; policy drop;`]

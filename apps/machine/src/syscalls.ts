@@ -1,4 +1,4 @@
-/** The kernel's calls that the runtime has no words for. One place: arguments have no types beyond this file. */
+/** System calls missing from the runtime. In one file: outside it, their arguments would have no types. */
 import { dlopen, FFIType, ptr, read } from 'bun:ffi'
 import { MachineError } from './machine-error.ts'
 
@@ -15,7 +15,7 @@ const libc = () =>
   }).symbols
 
 let opened: ReturnType<typeof libc> | undefined
-// At its first use: the builder imports this package on systems that have no such library.
+// Loaded on first use: the builder imports this package on systems without this library.
 const calls = () => {
   opened ??= libc()
   return opened
@@ -56,7 +56,7 @@ export function loadModule(descriptor: number, name: string): void {
   check(Number(calls().syscall(finitModule, descriptor, text(''), 0)), `load module ${name}`)
 }
 
-/** The structure is changed in place. */
+/** The structure is modified in place. */
 export function ioctl(
   descriptor: number,
   request: bigint,
@@ -66,7 +66,7 @@ export function ioctl(
   check(calls().ioctl(descriptor, request, ptr(structure)), what)
 }
 
-/** For requests about network interfaces; datagrams are never sent through it. */
+/** For requests about network interfaces; no datagrams are sent through it. */
 export function openNetworkSocket(): number {
   const descriptor = calls().socket(2, 2, 0) // AF_INET, SOCK_DGRAM
   check(descriptor, 'open a socket')

@@ -1,9 +1,9 @@
-/** The disks that the host attaches, found by the serial number it gives them; what is on them is checked, not who brought them. */
+/** The disks attached by the host, found by serial number; their content is checked, not their origin. */
 
 export const volumeLabels = {
   root: 'root',
   /** `config.json`, bound by its hash. */
   config: 'config',
-  /** `host.json`: what only the host knows. Bound by nothing. */
+  /** `host.json`: facts only the host knows. Not bound to anything. */
   host: 'host',
 } as const

@@ -1,7 +1,7 @@
-/** How the worker runs: alone in its own view of processes and files, without capabilities, on a read-only root (OCI runtime specification). */
+/** How the worker runs: isolated, without capabilities, on a read-only root (OCI runtime specification). */
 import type { HostFacts, MachineConfig } from './machine-config.ts'
 
-/** Where the worker finds what init prepared for it. */
+/** Paths at which the worker finds what init prepared for it. */
 export const workerPaths = {
   settings: '/run/privatemode',
   weights: '/weights',
@@ -12,12 +12,12 @@ export type BundleInputs = {
   readonly root: string
   readonly settings: string
   readonly weights: string
-  /** The kernel's tree of attestation reports; absent where software attests. */
+  /** The kernel's tree of attestation reports; absent with software attestation. */
   readonly reports: string | undefined
   readonly args: readonly string[]
 }
 
-/** Calls that no part of the worker needs and that have opened kernels before. */
+/** System calls that the worker does not need and that have led to kernel exploits before. */
 const refusedCalls = [
   ...[
     'io_uring_setup',
@@ -59,7 +59,7 @@ export function formatBundle({ root, settings, weights, reports, args }: BundleI
     root: { path: root, readonly: true },
     process: {
       terminal: false,
-      // The kernel gives new reports to root; without capabilities root is a user like others.
+      // The kernel creates new reports for root; without capabilities, root is an ordinary user.
       user: { uid: 0, gid: 0 },
       cwd: '/tmp',
       args,
@@ -117,7 +117,7 @@ export function formatBundle({ root, settings, weights, reports, args }: BundleI
   }
 }
 
-/** The list of models as the worker reads it: each is known by the root hash of its volume. */
+/** The worker's model list: each model is identified by the root hash of its volume. */
 export function formatModels({ models }: MachineConfig): object[] {
   return models.map(({ id, task, file, volume, displayName, contextLength }) => ({
     id,

@@ -1,4 +1,4 @@
-/** What a person sees when everything runs: where to go and what to paste. */
+/** What a person sees once everything runs: where to go and what to paste. */
 import { relative } from 'node:path'
 import { type FoundServer, formatFound } from './find-servers.ts'
 import type { Settings } from './settings.ts'
@@ -9,9 +9,9 @@ export type BannerFacts = {
   readonly embedModel: string | undefined
   readonly apiKeyPath: string
   readonly caPath: string
-  /** Until somebody has an account. */
+  /** Present until the first account exists. */
   readonly portalLink: string | undefined
-  /** Model servers that run on this machine and are not used. */
+  /** Model servers running on this machine that are not used. */
   readonly servers: readonly FoundServer[]
   readonly elapsedSeconds: number
 }
@@ -56,14 +56,14 @@ export function formatBanner(facts: BannerFacts): string {
     `  new Anthropic({ baseURL: 'http://127.0.0.1:${proxy}', apiKey: 'unused' })`,
     '',
     'This machine attests in software: every check runs as it does on hardware, but nothing keeps',
-    'the owner of this machine, or who breaks into it, from reading prompts. Use it to try things out.',
+    'the owner of this machine, or an intruder, from reading prompts. Use it to try things out.',
     '',
     'Ctrl-C stops everything.',
     '',
   ].join('\n')
 }
 
-/** Short where that is right: relative to where the person stands. */
+/** Relative to the current directory if that is shorter. */
 function shown(path: string): string {
   const near = relative(process.cwd(), path)
   return near.startsWith('..') ? path : near

@@ -1,22 +1,25 @@
-/** Claims a home for one stack at a time, so that a second start cannot overwrite what the first one uses. */
+/**
+ * Claims a home directory for one stack, so that a second start cannot overwrite what the first one
+ * uses.
+ */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { Home } from './home.ts'
 import { StackError } from './stack-error.ts'
 
 type Claim = {
   readonly pid: number
-  /** Tells the process from a later one with the same id. */
+  /** Distinguishes the process from a later one with the same id. */
   readonly started: string
   readonly url: string
 }
 
-/** Returns how to give the home back; throws if a running stack has it. */
+/** Returns a function that releases the home; throws if a running stack uses it. */
 export function claimHome(home: Home, url: string): () => void {
   const path = home.at('running.json')
   const claim: Claim = { pid: process.pid, started: startOf(process.pid) ?? '', url }
   for (;;) {
     try {
-      // Exclusive: of two starts at the same moment one fails here.
+      // Exclusive: of two simultaneous starts, one fails here.
       writeFileSync(path, JSON.stringify(claim), { flag: 'wx', mode: 0o600 })
       return () => rmSync(path, { force: true })
     } catch (cause) {
@@ -44,7 +47,7 @@ function readClaim(path: string): Claim | undefined {
   }
 }
 
-/** When a running process was started, in the system's own units; undefined if there is none. */
+/** When a running process was started, in the system's own units; undefined if it is not running. */
 function startOf(pid: number): string | undefined {
   try {
     process.kill(pid, 0)
@@ -52,9 +55,9 @@ function startOf(pid: number): string | undefined {
     if ((error as { code?: unknown }).code !== 'EPERM') return undefined
   }
   try {
-    // Field 22 of proc(5), counted behind the name, which may contain spaces.
+    // Field 22 of proc(5), counted after the name, which may contain spaces.
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19]
   } catch {
-    return '' // only Linux tells
+    return '' // only available on Linux
   }
 }

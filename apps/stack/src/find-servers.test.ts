@@ -38,7 +38,7 @@ test('an Ollama, a vLLM and a llama-server are found, each with the flag that us
   ])
 })
 
-test('nothing, something else, something slow and hostile names are passed over', async () => {
+test('absent, unknown and slow servers and hostile names are ignored', async () => {
   const found = await findServers([
     ['http://127.0.0.1:1', probes.ollama],
     [at('/empty'), probes.ollama],

@@ -1,10 +1,10 @@
-/** Looks for model servers that already run on this machine, to say how they can be used. */
+/** Looks for model servers running on this machine, to suggest how to use them. */
 
 export type FoundServer = { readonly name: string; readonly url: string; readonly use: string }
 
 type Probe = {
   readonly path: string
-  /** How to use the server, told from its answer; undefined if it is something else. */
+  /** How to use the server, derived from its answer; undefined if it is something else. */
   readonly read: (answer: unknown, url: string) => Omit<FoundServer, 'url'> | undefined
 }
 
@@ -24,7 +24,7 @@ const ollama: Probe = {
   },
 }
 
-/** vLLM and llama-server say who owns a model; Ollama's list has another owner and is found above. */
+/** vLLM and llama-server report a model's owner; Ollama's list has a different one and is found above. */
 const openAi: Probe = {
   path: '/v1/models',
   read(answer, url) {
@@ -38,14 +38,14 @@ const openAi: Probe = {
   },
 }
 
-/** Where each listens unless told otherwise. */
+/** Where each listens by default. */
 const usual: readonly (readonly [string, Probe])[] = [
   ['http://127.0.0.1:11434', ollama],
   ['http://127.0.0.1:8000', openAi],
   ['http://127.0.0.1:8081', openAi],
 ]
 
-/** Never fails and never takes long: a server that does not answer at once is not mentioned. */
+/** Never fails and never takes long: a server that does not answer quickly is not mentioned. */
 export async function findServers(
   places = usual,
   withinMs = usualWithinMs,

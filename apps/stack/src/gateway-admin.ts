@@ -1,20 +1,21 @@
-/** What the stack asks of the gateway's admin API: the first API key, and a link for the first account. */
+/** The stack's calls to the gateway's admin API: the first API key, and a link for the first account. */
 import type { Home } from './home.ts'
 import { StackError } from './stack-error.ts'
 
 export type GatewayAdmin = { readonly url: string; readonly adminToken: string }
 
-/** The first API key; its secret is shown once by the gateway and kept in the home. */
+/** The first API key; the gateway shows its secret once, and it is kept in the home directory. */
 export async function ensureApiKey(home: Home, gateway: GatewayAdmin): Promise<void> {
   await home.once(async () => {
     const name = 'first key of this machine'
     const { secret } = await callAdmin<{ secret?: string }>(gateway, 'POST', '/keys', { name })
-    if (secret === undefined) throw new StackError('part_failed', 'the gateway made no API key')
+    if (secret === undefined)
+      throw new StackError('part_failed', 'the gateway did not create an API key')
     return secret
   }, 'api-key')
 }
 
-/** A fresh one-time link as long as nobody has an account; undefined afterwards. */
+/** A fresh one-time link as long as there is no account; undefined afterwards. */
 export async function firstAccountLink(gateway: GatewayAdmin): Promise<string | undefined> {
   const { members } = await callAdmin<{ members: readonly unknown[] }>(gateway, 'GET', '/members')
   if (members.length > 0) return undefined

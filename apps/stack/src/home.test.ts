@@ -7,7 +7,7 @@ import { Home } from './home.ts'
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-home-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('a file is whole, for its owner only, and leaves nothing beside it', () => {
+test('a file is complete, readable by its owner only, and leaves no temporary file behind', () => {
   const home = new Home(join(folder, 'a'))
   home.write('secret', 'keys', 'token')
   home.write('other', 'keys', 'token')
@@ -17,7 +17,7 @@ test('a file is whole, for its owner only, and leaves nothing beside it', () => 
   expect(readdirSync(home.at('keys'))).toEqual(['token'])
 })
 
-test('what is made once is made once', async () => {
+test('a value that is made once is not made again', async () => {
   const home = new Home(join(folder, 'b'))
   let made = 0
   const make = () => `token ${++made}`
@@ -25,7 +25,7 @@ test('what is made once is made once', async () => {
   expect(await home.once(make, 'token')).toBe('token 1')
 })
 
-test('a home that cannot be used is one sentence with a remedy', () => {
+test('an unusable home is reported in one sentence with a remedy', () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
   expect(() => new Home(join(file, 'inside'))).toThrow(/cannot be used .*--home/)

@@ -1,4 +1,4 @@
-/** The stack's home: every file it keeps, made on the first start and used again ever after. */
+/** The stack's home directory: all its files, created on the first start and reused later. */
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -37,7 +37,7 @@ export class Home {
     }
   }
 
-  /** Whole or not at all, durable when it returns, readable by the owner only. */
+  /** Atomic, durable when it returns, readable by the owner only. */
   write(bytes: Uint8Array | string, ...names: string[]): void {
     const path = this.at(...names)
     const partial = `${path}.${randomBytes(4).toString('hex')}.partial`
@@ -57,7 +57,7 @@ export class Home {
     }
   }
 
-  /** The text of a file that is made once: a token, a key, an identity. */
+  /** The text of a file that is created once: a token, a key, an identity. */
   async once(make: () => string | Promise<string>, ...names: string[]): Promise<string> {
     const known = this.read(...names)
     if (known !== undefined) return new TextDecoder().decode(known)
@@ -67,7 +67,7 @@ export class Home {
   }
 }
 
-/** A rename is durable once the folder that has the name is. */
+/** A rename is durable once its directory is synced. */
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
@@ -88,7 +88,7 @@ function unusable(path: string, cause: unknown): StackError {
       },
     )
   }
-  const remedy = 'check its permissions, or choose another place with --home'
+  const remedy = 'check its permissions, or choose another directory with --home'
   return new StackError('home_unusable', `${path} cannot be used (${String(code)}); ${remedy}`, {
     cause,
   })

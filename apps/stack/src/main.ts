@@ -1,4 +1,7 @@
-/** Everything on one machine: prepares the home, starts the parts, prints what to paste, stops all. */
+/**
+ * Everything on one machine: prepares the home, starts the parts, prints what to paste, stops
+ * everything.
+ */
 import { onShutdown } from '@privatemode/service'
 import { endWithParent } from '@privatemode/service/end-with-parent'
 import { claimHome } from './claim-home.ts'
@@ -30,7 +33,7 @@ try {
       stopping.abort()
       say(
         ready
-          ? '\nStopping: waiting for running requests; press Ctrl-C again to cut them off …'
+          ? '\nStopping: waiting for running requests; press Ctrl-C again to abort them …'
           : '\nStopping before everything is ready; the next start continues from here …',
       )
       await starting.catch(() => {})
@@ -50,7 +53,7 @@ try {
     await starting
     ready = true
   } catch (error) {
-    // After a signal the shutdown above has the last word.
+    // After a signal, the shutdown above determines the outcome.
     if (!stopping.signal.aborted) {
       await supervisor.stop(stopOrder, drainMs)
       throw error

@@ -1,4 +1,4 @@
-/** Gets the models ready and tells the worker and the manifest about them. */
+/** Provides the models, and the facts about them for the worker and the manifest. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
@@ -82,7 +82,7 @@ function customModel(path: string, task: ModelEntry['task']): ModelEntry {
   return { id: basename(path, '.gguf'), path: resolve(path), task }
 }
 
-/** Asks the worker what a manifest must list; the answer is kept while nothing changes. */
+/** Asks the worker what a manifest must list; the answer is cached while nothing changes. */
 export async function describeEngine(
   home: Home,
   settings: Settings,

@@ -1,4 +1,4 @@
-/** Builds the portal for this machine and writes what its pages need to know. */
+/** Builds the portal for this machine and writes the configuration its pages need. */
 import { ensurePortal, formatPortalConfig } from '@privatemode/portal'
 import type { Home } from './home.ts'
 import type { Settings } from './settings.ts'
@@ -10,7 +10,7 @@ export type PortalFacts = {
   readonly caPath: string
 }
 
-/** The folder that the gateway serves. */
+/** Returns the directory that the gateway serves. */
 export async function preparePortal(home: Home, facts: PortalFacts): Promise<string> {
   const folder = home.at('portal')
   await ensurePortal(folder)

@@ -1,4 +1,4 @@
-/** Progress of long work as lines a person can follow: a line for each step and each tenth. */
+/** Reports progress of long work as lines: one for each step and each tenth. */
 import type { ModelProgress } from './models/index.ts'
 
 const steps = {

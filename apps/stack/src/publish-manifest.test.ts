@@ -25,7 +25,7 @@ const facts = {
   ],
 }
 
-test('a manifest is published anew only when something changed, and clients see the latest', async () => {
+test('a new manifest is published only when something changed, and clients see the latest', async () => {
   const { signer, verifierKey } = await ensureLogKey(home)
   const at = (day: number) => new Date(Date.UTC(2026, 0, day))
   const first = await publishManifest(home, signer, facts, at(1))
@@ -33,7 +33,7 @@ test('a manifest is published anew only when something changed, and clients see 
   expect(same.digest).toBe(first.digest)
   const trust = { logKey: verifierKey, witnesses: [], quorum: 0 }
   const read = async (path: string) => home.read('manifest-log', ...path.split('/'))
-  // The same manifest, but the log says at that time that it still is the latest.
+  // The manifest is unchanged, but the log now states that it is still the latest.
   expect((await verifyLatest({ ...trust, read, remembered: undefined })).asOf).toEqual(at(2))
   const changed = await publishManifest(
     home,
@@ -53,11 +53,11 @@ test('a manifest is published anew only when something changed, and clients see 
   expect((await source.load()).digest).toBe(changed.digest)
 })
 
-test('the key of the log is made once', async () => {
+test('the log key is created once', async () => {
   expect(await ensureLogKey(home)).toEqual(await ensureLogKey(new Home(folder)))
 })
 
-test('a manifest that is half-way to its end is issued anew, though nothing changed', async () => {
+test('a manifest halfway to its expiry is reissued, even if nothing changed', async () => {
   const { signer } = await ensureLogKey(home)
   const start = await publishManifest(home, signer, facts, new Date('2026-02-01T00:00:00Z'))
   expect(start.expiresAt).toEqual(new Date('2026-05-02T00:00:00Z'))
@@ -68,7 +68,7 @@ test('a manifest that is half-way to its end is issued anew, though nothing chan
   expect(after.expiresAt).toEqual(new Date('2026-06-16T00:00:00Z'))
 })
 
-test('the log is signed anew every six hours by the clock, after a failure at once, until the end', async () => {
+test('the log is signed again every six hours by the clock, immediately after a failure, until stopped', async () => {
   let clock = Date.UTC(2026, 2, 1)
   const calls: number[] = []
   const said: string[] = []
@@ -90,7 +90,7 @@ test('the log is signed anew every six hours by the clock, after a failure at on
   clock += 6 * 3_600_000
   await reached(2)
   expect(calls).toEqual([clock, clock])
-  expect(said).toEqual(['the manifest log was not signed anew: the disk is full'])
+  expect(said).toEqual(['failed to sign the manifest log again: the disk is full'])
   clock += 6 * 3_600_000
   await reached(3)
   ending.abort()

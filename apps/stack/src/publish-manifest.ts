@@ -1,4 +1,7 @@
-/** Publishes what this machine runs: a manifest in the log, new when something changed or the last one is old. */
+/**
+ * Publishes what this machine runs as a manifest in the log, when something changed or the last one
+ * is old.
+ */
 import {
   createNoteSigner,
   formatInstant,
@@ -24,11 +27,11 @@ export type ManifestFacts = {
 const logName = 'localhost/privatemode'
 const dayMs = 24 * 3_600_000
 const validDays = 90
-/** A manifest with less time left than this is issued anew, though nothing changed. */
+/** A manifest with less time left than this is reissued, even if nothing changed. */
 const renewBeforeDays = 45
 const republishMs = 6 * 3_600_000
 
-/** The verifier key of this machine's manifest log; the signing key is made once. */
+/** The verifier key of this machine's manifest log; the signing key is created once. */
 export async function ensureLogKey(home: Home): Promise<{ signer: string; verifierKey: string }> {
   const stored = await home.once(
     async () => {
@@ -54,7 +57,7 @@ export async function publishManifest(
   const store = logStore(home)
   if (previous !== undefined && lastsFrom(previous.manifest, now)) {
     if (previous.text === sameAs(next, previous.manifest)) {
-      // Clients refuse a log that nobody has signed for days.
+      // Clients refuse a log that has not been signed for days.
       await refreshCheckpoint(store, signer, { at: now })
       return previous.manifest
     }
@@ -66,8 +69,8 @@ export async function publishManifest(
 }
 
 /**
- * Publishes again every six hours until `signal` ends it; a failure is told and tried again. Looks at
- * the clock every minute: a machine that slept for days is late by a minute only.
+ * Publishes again every six hours until `signal` aborts; failures are reported and retried. Checks
+ * the clock every minute: a machine that slept for days is late by only a minute.
  */
 export function keepPublished(
   publish: (now: Date) => Promise<unknown>,
@@ -83,7 +86,7 @@ export function keepPublished(
     publishedAtMs = at.getTime()
     publish(at).catch((error) => {
       publishedAtMs = 0
-      say(`the manifest log was not signed anew: ${error instanceof Error ? error.message : ''}`)
+      say(`failed to sign the manifest log again: ${error instanceof Error ? error.message : ''}`)
     })
   }, lookEveryMs)
   timer.unref()
@@ -117,7 +120,7 @@ function draft(facts: ManifestFacts, serial: number, now: Date): ManifestDraft {
   }
 }
 
-/** The new draft as it would have been written then: equal text means that nothing changed. */
+/** The new draft with the previous times: equal text means that nothing changed. */
 function sameAs(next: ManifestDraft, previous: Manifest): string {
   const { serial, issuedAt, expiresAt } = previous
   const times = {

@@ -20,17 +20,17 @@ const engineArguments = (settings: Settings) =>
   )
 
 describe('a model server', () => {
-  test('takes the place of every embedded model, also when none is asked for', async () => {
+  test('replaces every embedded model, even if none is requested', async () => {
     const settings = parse('--engineUrl', url, '--embedModel', 'none')
     expect(await engineArguments(settings)).toEqual(['--engineUrl', url])
   })
 
-  test('does not go with a model of our own', () => {
+  test('cannot be combined with an embedded model', () => {
     for (const flag of ['--chatModel', '--embedModel'])
       expect(() => parse('--engineUrl', url, flag, 'x.gguf')).toThrow('brings its own models')
   })
 
-  test('that shares its cache is used where the operator says so', async () => {
+  test('that shares its cache is used if the operator accepts it', async () => {
     const settings = parse('--engineUrl', url, '--acceptSharedCache')
     expect(await engineArguments(settings)).toEqual(['--engineUrl', url, '--acceptSharedCache'])
     expect(() => parse('--acceptSharedCache')).toThrow('needs --engineUrl')
@@ -38,7 +38,7 @@ describe('a model server', () => {
 })
 
 describe('models from elsewhere', () => {
-  test('Hugging Face and the folder of Ollama are taken from their usual variables', () => {
+  test("Hugging Face and Ollama's directory are configured by their usual variables", () => {
     const env = { HF_ENDPOINT: 'https://mirror.test/', HF_TOKEN: 'hf_x', OLLAMA_MODELS: '/srv/o' }
     const parsed = parseSettings({ args: [], env })
     if (parsed.kind !== 'settings') throw new Error('settings expected')

@@ -1,4 +1,4 @@
-/** The stack's settings: its only reader of flags and environment. */
+/** The stack's settings: the only reader of flags and environment. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
@@ -14,14 +14,14 @@ import { StackError } from './stack-error.ts'
 export type Settings = {
   readonly home: string
   readonly ports: { readonly proxy: number; readonly proxyless: number; readonly gateway: number }
-  /** A name that `--help` lists, the path of a GGUF file, or a file of Hugging Face or Ollama. */
+  /** A name listed by `--help`, the path of a GGUF file, or a file from Hugging Face or Ollama. */
   readonly chatModel: string
-  /** Nobody named a model or a server, so it is worth saying what else this machine has. */
+  /** No model or server was named, so it is worth suggesting what else this machine has. */
   readonly isDefaultModel: boolean
   readonly embedModel: string
   readonly engineUrl: string | undefined
   readonly huggingFace: { readonly endpoint: string; readonly token: Secret | undefined }
-  /** Ollama's folder of models. */
+  /** Ollama's model directory. */
   readonly ollamaModels: string
   readonly acceptSharedCache: boolean
   readonly trafficShape: string
@@ -64,7 +64,7 @@ const flags = {
   acceptSharedCache: {
     type: 'boolean',
     default: false,
-    help: 'use a model server that cannot keep the prompt caches of its callers apart, such as Ollama',
+    help: 'use a model server that cannot isolate the prompt caches of its callers, such as Ollama',
     group: 'Models',
   },
   home: {
@@ -76,13 +76,13 @@ const flags = {
     type: 'string',
     default: 'default',
     choices: ['off', 'default', 'strict'],
-    help: 'how strongly the sizes and times of encrypted messages are levelled out',
+    help: 'how strongly the sizes and timing of encrypted messages are padded',
     group: 'Privacy',
   },
   logLevel: {
     type: 'string',
     default: 'info',
-    help: 'lowest level in the log files: debug, info, warn or error',
+    help: 'minimum level in the log files: debug, info, warn or error',
     group: 'Files',
   },
 } as const satisfies FlagTable

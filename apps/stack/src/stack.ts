@@ -31,7 +31,7 @@ export type StackParts = {
 }
 
 const program = (app: string) => fileURLToPath(new URL(`../../${app}/src/main.ts`, import.meta.url))
-/** The reverse of the way a request takes, so that nothing new comes while answers end. */
+/** Proxies first, so that no new requests arrive while answers end; the gateway last, for usage reports. */
 export const stopOrder = ['proxy', 'proxyless', 'worker', 'gateway']
 const readyLimitMs = 120_000
 
@@ -144,7 +144,10 @@ function clientArgs(
   ].flat()
 }
 
-/** What a program with the SDK is told about this machine: no secret, the API key is beside it. */
+/**
+ * Configuration for programs using the SDK on this machine. No secrets: the API key is in a
+ * separate file.
+ */
 function clientFile(endpoint: string, logKey: string, softwareRoot: string): string {
   return `${JSON.stringify({ endpoint, logKey, softwareRoot }, null, 2)}\n`
 }
@@ -174,7 +177,7 @@ function proxylessPart(home: Home, settings: Settings, client: readonly string[]
 
 const randomToken = () => randomBytes(32).toString('base64url')
 
-/** The root is made once; the worker's own certificate anew with every start. */
+/** The root is created once; the worker's own certificate is new with every start. */
 async function ensureSoftwareIdentity(home: Home, at: Date): Promise<string> {
   const stored = await home.once(
     async () => {
@@ -207,7 +210,7 @@ async function untilAnswers(
       }
       if ((await fetch(url, init)).ok) return
     } catch {
-      // not there yet
+      // not ready yet
     }
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
@@ -217,7 +220,7 @@ async function untilAnswers(
   )
 }
 
-/** Asks before anything is started, so that a busy port costs no half-started system. */
+/** Checked before anything is started, so that a busy port does not leave a half-started system. */
 function requireFreePort(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer()

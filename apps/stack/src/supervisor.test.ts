@@ -16,7 +16,7 @@ const program = (name: string, source: string) => {
 async function until(holds: () => boolean, limitMs = 10_000): Promise<void> {
   const deadline = Date.now() + limitMs
   while (!holds()) {
-    if (Date.now() > deadline) throw new Error('it did not come to pass')
+    if (Date.now() > deadline) throw new Error('the condition was not met in time')
     await Bun.sleep(20)
   }
 }
@@ -30,21 +30,21 @@ const isAlive = (pid: number) => {
   }
 }
 
-test('a part that ends is started again, and a person is told with its last words', async () => {
+test('a part that exits is restarted, and its last line is shown', async () => {
   const said: string[] = []
   const supervisor = new Supervisor({
     logDir: join(folder, 'a'),
     say: (line) => void said.push(line),
   })
   supervisor.start(program('short', "console.error('no luck'); process.exit(3)"), 50)
-  await until(() => said.filter((line) => line.includes('starting it again')).length >= 3)
+  await until(() => said.filter((line) => line.includes('restarting it')).length >= 3)
   await supervisor.stop(['short'], 1000)
-  expect(said[0]).toContain('short ended (exit code 3); starting it again in 0.05 s')
-  expect(said.join('\n')).toContain('its last words: no luck')
+  expect(said[0]).toContain('short exited (exit code 3); restarting it in 0.05 s')
+  expect(said.join('\n')).toContain('its last line: no luck')
   expect(said.join('\n')).toContain('0.2 s') // the pause doubles
 }, 240_000)
 
-test('a part that does not heed the signal is killed in the end', async () => {
+test('a part that ignores the signal is killed eventually', async () => {
   const supervisor = new Supervisor({ logDir: join(folder, 'b'), say: () => {} })
   const source = "process.on('SIGTERM', () => {}); console.log('up'); setInterval(() => {}, 1000)"
   supervisor.start(program('deaf', source))

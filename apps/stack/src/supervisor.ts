@@ -1,4 +1,4 @@
-/** Keeps the parts running, each a process of its own: restarts with back-off, stops in order. */
+/** Keeps the parts running as separate processes: restarts with back-off, stops in order. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,13 +13,13 @@ export type Part = {
 
 export type SupervisorOptions = {
   readonly logDir: string
-  /** Tells a person what happened; the parts' own logs go to files. */
+  /** Reports events to the user; the parts' own logs go to files. */
   readonly say: (line: string) => void
 }
 
 const firstPauseMs = 500
 const maxPauseMs = 30_000
-/** A part that ran this long starts over with the shortest pause. */
+/** A part that ran this long restarts with the shortest pause. */
 const steadyMs = 60_000
 const maxLogBytes = 20 * 1024 * 1024
 
@@ -38,13 +38,13 @@ export class Supervisor {
   start(part: Part, pauseMs = firstPauseMs): void {
     const startedAt = Date.now()
     const log = openLog(this.logPath(part.name))
-    // A session of its own: Ctrl-C reaches the stack alone, which then stops the parts in order.
+    // Its own session: Ctrl-C reaches only the stack, which then stops the parts in order.
     const child = spawn(process.execPath, [part.program, ...part.args], {
       detached: true,
       stdio: ['ignore', log, log],
       env: {
         ...childEnvironment(process.env),
-        // Set here, a part need not start itself over to have more than 256 requests open.
+        // With this set, a part need not restart itself to have more than 256 requests open.
         BUN_CONFIG_MAX_HTTP_REQUESTS: process.env.BUN_CONFIG_MAX_HTTP_REQUESTS ?? '16384',
       },
     })
@@ -66,7 +66,7 @@ export class Supervisor {
     return join(this.#options.logDir, `${name}.log`)
   }
 
-  /** Whether the part's process is there at this moment. */
+  /** Whether the part's process is currently running. */
   isRunning(name: string): boolean {
     return this.#running.has(name)
   }
@@ -75,7 +75,7 @@ export class Supervisor {
     return this.#running.get(name)?.pid
   }
 
-  /** Stops the parts one after the other; what does not end in time is killed. */
+  /** Stops the parts one after the other; those that do not end in time are killed. */
   async stop(names: readonly string[], limitMs: number): Promise<void> {
     this.#stopping = true
     for (const timer of this.#timers) clearTimeout(timer)
@@ -89,16 +89,16 @@ export class Supervisor {
     }
   }
 
-  /** Ends every part at once, with whatever it has started. */
+  /** Kills every part immediately, with everything it has started. */
   async kill(): Promise<void> {
     this.#stopping = true
     for (const timer of this.#timers) clearTimeout(timer)
     for (const { pid } of this.#running.values()) {
       try {
-        // Each part leads a process group of its own.
+        // Each part leads its own process group.
         if (pid !== undefined) process.kill(-pid, 'SIGKILL')
       } catch {
-        // it ended in this moment
+        // it has just exited
       }
     }
     await Promise.all(this.#exits.values())
@@ -107,8 +107,8 @@ export class Supervisor {
   #restart(part: Part, pauseMs: number, reason: string): void {
     const { say } = this.#options
     const last = lastLine(this.logPath(part.name))
-    say(`${part.name} ended (${reason}); starting it again in ${pauseMs / 1000} s`)
-    if (last !== '') say(`  its last words: ${last}`)
+    say(`${part.name} exited (${reason}); restarting it in ${pauseMs / 1000} s`)
+    if (last !== '') say(`  its last line: ${last}`)
     const timer = setTimeout(() => {
       this.#timers.delete(timer)
       this.start(part, Math.min(pauseMs * 2, maxPauseMs))
@@ -117,13 +117,13 @@ export class Supervisor {
   }
 }
 
-/** Appends, and starts over where the file grew too long. */
+/** Appends, and truncates a file that has grown too long. */
 function openLog(path: string): number {
   let flags = 'a'
   try {
     if (statSync(path).size > maxLogBytes) flags = 'w'
   } catch {
-    // not there yet: it is made
+    // does not exist yet: it is created
   }
   return openSync(path, flags, 0o600)
 }

@@ -1,4 +1,4 @@
-/** A certificate for this machine's own names, below an authority made on the first start. */
+/** A certificate for this machine's own names, issued by an authority created on the first start. */
 import { X509Certificate } from 'node:crypto'
 import { createLocalAuthority } from '@privatemode/service'
 import type { Home } from './home.ts'

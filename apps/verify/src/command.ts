@@ -1,4 +1,4 @@
-/** What a subcommand is, and how its options are read. */
+/** The interface of a subcommand, and the parser for its options. */
 
 export type Output = {
   readonly out: (text: string) => void
@@ -9,17 +9,17 @@ export type Command = {
   /** One line for the list of subcommands. */
   readonly summary: string
   readonly help: string
-  /** Returns the exit code: 0 yes, 1 no, above 2 neither; 2 is a wrong call, which throws. */
+  /** Returns the exit code: 0 yes, 1 no, above 2 neither; 2 is a usage error, which throws. */
   readonly run: (args: readonly string[], output: Output) => Promise<number>
 }
 
-/** The call itself is wrong: told on standard error, with exit code 2. */
+/** A usage error: reported on standard error, with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 export type Option = {
-  /** What to write for the value; without it the option is a switch. */
+  /** Placeholder for the value; without it the option is a switch. */
   readonly value?: string
   readonly help: string
   readonly repeatable?: true
@@ -27,12 +27,12 @@ export type Option = {
 
 export type OptionTable = Readonly<Record<string, Option>>
 
-/** Values by name, in the order given; a name that was not given has no entry. */
+/** Values by name, in the order given; options that were not given have no entry. */
 export type Options<Table extends OptionTable> = {
   readonly [Name in keyof Table]?: readonly string[]
 }
 
-/** Reads `--name value` and `--name=value`; anything else is a wrong call. */
+/** Parses `--name value` and `--name=value`; anything else is a usage error. */
 export function parseOptions<const Table extends OptionTable>(
   table: Table,
   args: readonly string[],
@@ -57,7 +57,7 @@ export function parseOptions<const Table extends OptionTable>(
   return options as Options<Table>
 }
 
-/** The single value of an option that must be there. */
+/** The single value of a required option. */
 export function required(values: readonly string[] | undefined, name: string): string {
   const [value] = values ?? []
   if (value === undefined) throw new UsageError(`--${name} is missing`)

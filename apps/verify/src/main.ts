@@ -1,4 +1,4 @@
-/** Verifies by hand what the system claims: npm run -s verify -- SUBCOMMAND … */
+/** Verifies the system's claims manually: npm run -s verify -- SUBCOMMAND … */
 
 import { bundleCommand } from './bundle/bundle-command.ts'
 import { cacheCommand } from './cache/cache-command.ts'
@@ -41,7 +41,7 @@ async function main([name = '--help', ...rest]: readonly string[]): Promise<numb
     return await command.run(rest, output)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    output.error(`error: ${error.message}; --help lists what there is`)
+    output.error(`error: ${error.message}; see --help`)
     return 2
   }
 }
@@ -59,6 +59,6 @@ function formatHelp(): string {
     '',
     ...lines,
     '',
-    'SUBCOMMAND --help tells more. Exit code: 0 yes, 1 no, 2 wrong call, above that unclear.',
+    'See SUBCOMMAND --help for details. Exit code: 0 yes, 1 no, 2 usage error, above that unclear.',
   ].join('\n')
 }

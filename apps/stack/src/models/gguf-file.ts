@@ -1,4 +1,4 @@
-/** Lays out a GGUF file, version 3: header, metadata, tensor table, then aligned tensor data. */
+/** Formats a GGUF file, version 3: header, metadata, tensor table, then aligned tensor data. */
 
 export type GgufValue =
   | { readonly kind: 'uint32'; readonly value: number }
@@ -13,7 +13,7 @@ export type GgufTensorKind = 'F32' | 'F16' | 'Q8_0'
 
 export type GgufTensor = {
   readonly name: string
-  /** Innermost dimension first, as GGUF wants it: the reverse of a row-major shape. */
+  /** Innermost dimension first, as in GGUF: the reverse of a row-major shape. */
   readonly dimensions: readonly number[]
   readonly kind: GgufTensorKind
   readonly data: Uint8Array
@@ -23,7 +23,7 @@ const valueTypes = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array:
 const tensorTypes: Record<GgufTensorKind, number> = { F32: 0, F16: 1, Q8_0: 8 }
 const alignment = 32
 
-/** The pieces of the file in order; the same input always gives the same bytes. */
+/** The pieces of the file in order; the same input always yields the same bytes. */
 export function formatGguf(
   metadata: readonly (readonly [string, GgufValue])[],
   tensors: readonly GgufTensor[],
@@ -88,7 +88,7 @@ function writeValue(head: ByteWriter, value: GgufValue): void {
 
 const paddingAfter = (length: number): number => (alignment - (length % alignment)) % alignment
 
-/** Little-endian bytes that grow as they are written. */
+/** A growing buffer of little-endian bytes. */
 class ByteWriter {
   #buffer = new Uint8Array(1 << 16)
   #view = new DataView(this.#buffer.buffer)
@@ -145,7 +145,7 @@ class ByteWriter {
     this.#grow(count)
   }
 
-  /** Where the next bytes go; the buffer may be another one afterwards. */
+  /** Where the next bytes go; the buffer may be replaced. */
   #grow(count: number): number {
     const at = this.#length
     this.#length += count

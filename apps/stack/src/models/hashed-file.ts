@@ -1,4 +1,4 @@
-/** Writes files that are whole and right or not there at all: hashed while written, synced, renamed. */
+/** Writes files atomically: hashed while written, synced, renamed once they are correct. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
@@ -39,10 +39,10 @@ export class HashedFile {
   }
 }
 
-/** Puts a finished file in its place; after a crash there is the old state or the new one. */
+/** Moves a finished file into place; after a crash, either the old state or the new one exists. */
 export async function moveIntoPlace(from: string, to: string): Promise<void> {
   await rename(from, to)
-  // Windows cannot open a folder, and needs no such sync.
+  // Windows cannot open a directory, and needs no such sync.
   if (process.platform === 'win32') return
   const folder = await open(dirname(to), 'r')
   try {

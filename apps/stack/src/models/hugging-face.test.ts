@@ -24,7 +24,7 @@ const second = first.map((byte) => byte ^ 1)
 let content = first
 let cutAfter = Number.POSITIVE_INFINITY
 let seen: string[] = []
-/** As the real one: it redirects to another path, which knows ranges and has a strong tag. */
+/** Like the real one, it redirects to another path, which supports ranges and has a strong ETag. */
 const server = createServer((socket) => {
   socket.on('error', () => {})
   socket.once('data', (data) => {
@@ -33,7 +33,7 @@ const server = createServer((socket) => {
     const send = (head: string, body: Uint8Array = new Uint8Array()) => {
       socket.write(`HTTP/1.1 ${head}\r\nconnection: close\r\n\r\n`)
       socket.write(body)
-      // A client may drop what it had not read when the connection broke: it is cut once all is on disk.
+      // A client may drop unread data when the connection breaks: it is cut once everything is on disk.
       const timer = setInterval(() => {
         if (body.length === cutAfter && !partHas(cutAfter)) return
         clearInterval(timer)
@@ -125,7 +125,7 @@ test('an interrupted download continues where it stopped', async () => {
   expect(readdirSync(cacheDir).filter((name) => name.includes('.part'))).toEqual([])
 })
 
-test('a file that changed meanwhile is fetched from its start, not glued to the old half', async () => {
+test('a file that changed meanwhile is fetched from the start, not appended to the old part', async () => {
   cutAfter = 100_000
   await failure(ensureHuggingFace(file, options()))
   cutAfter = Number.POSITIVE_INFINITY
@@ -134,7 +134,7 @@ test('a file that changed meanwhile is fetched from its start, not glued to the 
   expect(new Uint8Array(readFileSync(path))).toEqual(second)
 })
 
-test('another file under a pinned name is refused, and not put in place', async () => {
+test('a different file under a pinned name is refused, and not put in place', async () => {
   const { path } = await ensureHuggingFace(file, options())
   rmSync(path)
   content = second
@@ -144,7 +144,7 @@ test('another file under a pinned name is refused, and not put in place', async 
   expect(existsSync(path)).toBe(false)
 })
 
-test('Ctrl-C keeps what has come', async () => {
+test('Ctrl-C keeps what was downloaded', async () => {
   const stop = new AbortController()
   const onProgress = () => stop.abort()
   const error = await failure(
@@ -154,7 +154,7 @@ test('Ctrl-C keeps what has come', async () => {
   expect(readdirSync(cacheDir).some((name) => name.endsWith('.part'))).toBe(true)
 })
 
-test('what is not there, and a host that cannot be reached, are said with the remedy', async () => {
+test('a missing file and an unreachable host are reported with the remedy', async () => {
   const missing = await failure(ensureHuggingFace({ ...file, path: 'none.gguf' }, options()))
   expect(missing).toMatchObject({ code: 'model_unknown' })
   const gone = await failure(

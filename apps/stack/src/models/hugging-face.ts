@@ -1,4 +1,7 @@
-/** Fetches one GGUF file from Hugging Face: resumed after an interruption, pinned by its hash after the first time. */
+/**
+ * Fetches a GGUF file from Hugging Face: resumed after an interruption, pinned by hash after the
+ * first time.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,9 +13,9 @@ export type HuggingFaceFile = { readonly repository: string; readonly path: stri
 
 export type HuggingFaceOptions = {
   readonly cacheDir: string
-  /** A JSON object with the hash that each model had when it was first fetched. */
+  /** A JSON object with the hash each model had when it was first fetched. */
   readonly pinsPath: string
-  /** `https://huggingface.co`, or a mirror of it. */
+  /** `https://huggingface.co`, or a mirror. */
   readonly endpoint: string
   /** Reveals the access token for repositories that need one. */
   readonly token?: (() => string) | undefined
@@ -24,7 +27,7 @@ export type HuggingFaceOptions = {
 const name = /^hf:([\w.-]+\/[\w.-]+)\/((?:[\w.-]+\/)*[\w.-]+\.gguf)$/
 const reportEveryBytes = 4 * 1024 * 1024
 
-/** `undefined` if the text does not start with `hf:`; throws if it does and names no file. */
+/** `undefined` if the text does not start with `hf:`; throws if it does but names no file. */
 export function parseHuggingFace(text: string): HuggingFaceFile | undefined {
   if (!text.startsWith('hf:')) return undefined
   const [, repository, path] = name.exec(text) ?? []
@@ -37,7 +40,7 @@ export function parseHuggingFace(text: string): HuggingFaceFile | undefined {
   return { repository, path }
 }
 
-/** Returns the path of a file whose hash is the one that it had the first time. */
+/** Returns the path of a file whose hash is the same as the first time. */
 export async function ensureHuggingFace(
   file: HuggingFaceFile,
   options: HuggingFaceOptions,
@@ -60,7 +63,7 @@ export async function ensureHuggingFace(
     if (pinned !== undefined && pinned !== sha256)
       throw new ModelError(
         'hash_mismatch',
-        `${id} has SHA-256 ${sha256}, but had ${pinned} the first time: someone changed it. To accept the new file, remove ${from === path ? `${path} and ` : ''}its line in ${options.pinsPath}, then start again`,
+        `${id} has SHA-256 ${sha256}, but had ${pinned} the first time: it was changed. To accept the new file, remove ${from === path ? `${path} and ` : ''}its line in ${options.pinsPath}, then start again`,
       )
     if (!isCached) await moveIntoPlace(from, path)
     await rm(`${path}.part.json`, { force: true })
@@ -75,7 +78,7 @@ export async function ensureHuggingFace(
   }
 }
 
-/** Continues the file that an earlier start left, if the server still has the same one. */
+/** Continues the download that an earlier start left, if the server still has the same file. */
 async function download(
   file: HuggingFaceFile,
   part: string,
@@ -99,7 +102,10 @@ async function download(
   const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '')
   const from = response.status === 206 && Number(range?.[1]) === resumed ? resumed : 0
   if (response.status === 206 && from !== resumed)
-    throw new ModelError('download_failed', `${url} answered another range than asked: start again`)
+    throw new ModelError(
+      'download_failed',
+      `${url} answered with a different range than requested: start again`,
+    )
   const length = from === 0 ? response.headers.get('content-length') : range?.[2]
   if (length == null)
     throw new ModelError(
@@ -109,7 +115,7 @@ async function download(
   const total = Number(length)
   if (from > 0) say?.(`Continuing the download of ${file.path} at ${megabytes(from)} MB.`)
   const tag = response.headers.get('etag')
-  // Without a strong tag nobody can tell whether the rest would belong to the same file.
+  // Without a strong ETag, there is no telling whether the rest belongs to the same file.
   if (tag === null || tag.startsWith('W/')) await rm(`${part}.json`, { force: true })
   else writeFileSync(`${part}.json`, JSON.stringify({ etag: tag }))
   const handle = await open(part, from === 0 ? 'w' : 'a', 0o600)
@@ -186,12 +192,12 @@ function readPins(path: string): Record<string, string> {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>
   } catch (cause) {
-    // Taken as empty, a broken file would let any model pass.
+    // If a broken file counted as empty, any model would be accepted.
     throw new ModelError('cache_unusable', `${path} is not JSON: repair or remove it`, { cause })
   }
 }
 
-/** The part of the name that models are listed under. */
+/** The part of the name under which models are listed. */
 export function huggingFaceId({ path }: HuggingFaceFile): string {
   return (path.split('/').at(-1) ?? path).replace(/\.gguf$/, '')
 }

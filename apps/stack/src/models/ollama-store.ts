@@ -1,4 +1,4 @@
-/** Finds the weights of a model that Ollama has already downloaded, so that the embedded engine can run them. */
+/** Finds the weights of a model that Ollama has already downloaded, for the embedded engine. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ModelError } from './model-error.ts'
@@ -10,8 +10,8 @@ const weights = 'application/vnd.ollama.image.model'
 const digest = /^sha256:([0-9a-f]{64})$/
 
 /**
- * `undefined` if the text does not start with `ollama:`. `store` is Ollama's folder of models. Ollama itself is not asked and need
- * not run; it keeps each file under the name of its hash.
+ * `undefined` if the text does not start with `ollama:`. `store` is Ollama's model directory. Ollama
+ * itself is not contacted and need not run; it stores each file under the name of its hash.
  */
 export function findOllamaModel(text: string, store: string): OllamaModel | undefined {
   if (!text.startsWith('ollama:')) return undefined

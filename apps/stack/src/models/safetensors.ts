@@ -1,4 +1,4 @@
-/** Reads the safetensors format: a JSON table of tensors, then their bytes. */
+/** Parses the safetensors format: a JSON table of tensors, then their bytes. */
 import { ModelError } from './model-error.ts'
 
 export type Safetensor = {
@@ -17,14 +17,14 @@ export function parseSafetensors(file: Uint8Array): Map<string, Safetensor> {
     throw malformed('its header is longer than the file')
   const dataFrom = 8 + Number(headerBytes)
   const header = parseJson(file.subarray(8, dataFrom))
-  if (typeof header !== 'object' || header === null) throw malformed('its header is no object')
+  if (typeof header !== 'object' || header === null) throw malformed('its header is not an object')
   const tensors = new Map<string, Safetensor>()
   for (const [name, entry] of Object.entries(header)) {
     if (name === '__metadata__') continue
     if (!isEntry(entry)) throw malformed(`the entry of ${name} is wrong`)
     const [from, to] = entry.data_offsets
     if (from < 0 || to < from || dataFrom + to > file.length)
-      throw malformed(`the data of ${name} lies outside the file`)
+      throw malformed(`the data of ${name} is outside the file`)
     const data = file.subarray(dataFrom + from, dataFrom + to)
     tensors.set(name, { dtype: entry.dtype, shape: entry.shape, data })
   }
@@ -49,4 +49,4 @@ function isEntry(value: unknown): value is Entry {
 }
 
 const malformed = (why: string): ModelError =>
-  new ModelError('source_malformed', `this is no safetensors file: ${why}`)
+  new ModelError('source_malformed', `this is not a safetensors file: ${why}`)

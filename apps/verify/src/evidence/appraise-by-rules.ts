@@ -1,11 +1,11 @@
-/** Applies the rules of a manifest to one piece of evidence. */
+/** Appraises one piece of evidence by the rules of a manifest. */
 import { AttestationError, type Rule, Transcript } from '@privatemode/attestation'
 import type { Inputs } from './inputs.ts'
 
 export const workerRules = ({ manifest }: Inputs): readonly Rule[] =>
   manifest?.roles.worker.accept ?? []
 
-/** Accepts where one of the rules does; devices have evidence of their own. */
+/** Accepts if one of the rules does; devices have their own evidence. */
 export function appraiseByRules<OneRule>(
   kind: string,
   rules: readonly OneRule[],

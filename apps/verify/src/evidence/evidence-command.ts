@@ -1,4 +1,4 @@
-/** `evidence`: is this report authentic, at this time, and does a manifest accept it? */
+/** `evidence`: checks whether a report is authentic at a given time, and whether a manifest accepts it. */
 import { readFileSync } from 'node:fs'
 import {
   AttestationError,
@@ -63,7 +63,7 @@ export const evidenceCommand: Command = {
   },
 }
 
-/** Reads the files of a call and judges them. */
+/** Reads the files of a call and verifies them. */
 export async function judgeEvidence(given: Options<typeof evidenceOptions>): Promise<Verdict> {
   const type = required(given.type, 'type')
   const files = {
@@ -115,7 +115,7 @@ function readFile(path: string): Bytes {
   return bytes
 }
 
-/** A manifest that is none is an answer about the manifest, not a wrong call. */
+/** An invalid manifest is a verdict about the manifest, not a usage error. */
 async function readManifest(
   path: string | undefined,
 ): Promise<Manifest | AttestationError | undefined> {

@@ -1,4 +1,4 @@
-/** What a call of `evidence` brings: files taken apart, and how to judge them. */
+/** The inputs of an `evidence` call: parsed files, and how to verify them. */
 import type {
   AttestationErrorCode,
   AuthenticityContext,
@@ -21,27 +21,27 @@ export type Files = {
 
 export type Judgement = {
   readonly context: AuthenticityContext
-  /** 32 bytes for a GPU; for a CPU, what REPORT_DATA begins with before zeros. */
+  /** 32 bytes for a GPU; for a CPU, the start of REPORT_DATA before the zeros. */
   readonly nonce: Bytes | undefined
   readonly manifest: Manifest | undefined
 }
 
 export type Inputs = Judgement & {
-  /** What the report's file holds. */
+  /** The pieces in the report's file. */
   readonly report: readonly Piece[]
-  /** What was given as a list: it is judged, also where it is none. */
+  /** Files given as revocation lists: they are verified even if they are not lists. */
   readonly givenCrls: readonly Bytes[]
-  /** Everything, the report's file included. */
+  /** Everything, including the report's file. */
   readonly all: readonly Piece[]
-  /** Bytes in the report's file that look like nothing; for a verifier to refuse. */
+  /** Unrecognized bytes in the report's file, for a verifier to refuse. */
   readonly unknownReports: readonly Bytes[]
-  /** Options whose file holds nothing of what it was given as. */
+  /** Options whose file contains nothing of the expected kind. */
   readonly unreadable: readonly Unreadable[]
 }
 
 type Unreadable = { readonly option: string; readonly code: AttestationErrorCode }
 
-// More than a rack of evidence has; what comes with a report is searched again for each report.
+// More than the evidence of a whole rack; these pieces are searched again for each report.
 const limits = { certificate: 512, crl: 64, ocsp: 256, rim: 64, 'tcb-info': 64, 'qe-identity': 64 }
 
 export function readInputs(files: Files, judgement: Judgement): Inputs {
@@ -78,7 +78,7 @@ export function readInputs(files: Files, judgement: Judgement): Inputs {
 type Purpose = {
   readonly kinds: readonly Kind[]
   readonly code: AttestationErrorCode
-  /** What a file without any of them stands for, so that verification refuses it by name. */
+  /** What a file without any of them counts as, so that verification refuses it by name. */
   readonly standsFor?: 'certificate' | 'crl' | 'rim' | 'ocsp'
 }
 
@@ -93,14 +93,14 @@ const purposes = {
   },
 } as const satisfies Readonly<Record<string, Purpose>>
 
-/** What was given for a purpose and does not serve it is refused, whatever the kind of evidence. */
+/** A file that does not contain what it was given for is refused, whatever the kind of evidence. */
 export function requireGivenFiles({ unreadable }: Inputs, transcript: Transcript): void {
   for (const { option, code } of unreadable) {
     transcript.fail(`evidence/${option}`, code, `a file given as --${option} holds none`)
   }
 }
 
-/** Undefined where the bytes are no certificate; whether it is trusted, verification says. */
+/** Undefined if the bytes are not a certificate; verification decides whether it is trusted. */
 export function tryCertificate(bytes: Bytes): Certificate | undefined {
   try {
     return parseCertificate(bytes)
@@ -109,7 +109,7 @@ export function tryCertificate(bytes: Bytes): Certificate | undefined {
   }
 }
 
-/** DER of the issuer's name and the window of a list; undefined where it is none. */
+/** DER of the issuer's name and the validity window of a list; undefined if it is not a list. */
 export function tryCrl(bytes: Bytes) {
   try {
     return parseCrl(bytes)

@@ -2,8 +2,8 @@
 import type { Transcript } from '@privatemode/attestation'
 
 /**
- * REPORT_DATA must be the given bytes, then zeros. A worker's own binding covers its statement as
- * well; that one is checked with the statement, by `bundle`.
+ * REPORT_DATA must be the given bytes followed by zeros. A worker's own binding also covers its
+ * statement; `bundle` checks it together with the statement.
  */
 export function requireReportData(
   kind: 'snp' | 'tdx',

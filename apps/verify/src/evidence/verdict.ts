@@ -1,4 +1,4 @@
-/** The answer of `evidence`: one line of JSON. */
+/** The output of `evidence`: one line of JSON. */
 import type { AttestationErrorCode, Check, RevocationState } from '@privatemode/attestation'
 
 export type Appraisal =
@@ -7,13 +7,13 @@ export type Appraisal =
 
 export type Verdict = {
   readonly authentic: boolean
-  /** Why not; null where it is. */
+  /** Why it is not authentic; null if it is. */
   readonly code: AttestationErrorCode | null
   readonly message: string | null
-  /** What the report says. Where `authentic` is false, nobody vouches for it. */
+  /** What the report claims. If `authentic` is false, nothing vouches for it. */
   readonly claims: unknown
   readonly checks: readonly Check[]
-  /** `not checked` where a certificate of an authentic report was not asked for. */
+  /** `not checked` if the revocation of an authentic report's certificates was not checked. */
   readonly revocation: RevocationState
   readonly appraisal?: Appraisal
 }
@@ -22,7 +22,7 @@ export function formatVerdict(verdict: Verdict): string {
   return JSON.stringify(verdict, (_, value: unknown) => (isBytes(value) ? hex(value) : value))
 }
 
-/** Exit code 0 stands for "yes" to everything that was asked. */
+/** Exit code 0 means "yes" to everything that was asked. */
 export const isYes = ({ authentic, appraisal }: Verdict): boolean =>
   authentic && appraisal?.accepted !== false
 

@@ -1,4 +1,4 @@
-/** Runs one kind of evidence through authentication, the rules that always hold, and a manifest. */
+/** Runs one kind of evidence through authentication, the unconditional rules, and a manifest. */
 import {
   AttestationError,
   type Check,
@@ -16,8 +16,8 @@ export type Verifier<Evidence, Claims> = {
   /** The reports in the file; each must be authentic. */
   readonly findReports: (inputs: Inputs) => readonly Bytes[]
   /**
-   * The ways in which a report and what came with it can be put together: which of two certificates
-   * is its signer's, say. Each is verified in full; one that holds is enough.
+   * The possible combinations of a report with what came with it, such as which of two certificates
+   * is its signer's. Each is verified in full; one valid combination is enough.
    */
   readonly assemble: (report: Bytes, inputs: Inputs) => readonly Evidence[]
   readonly authenticate: (
@@ -25,12 +25,12 @@ export type Verifier<Evidence, Claims> = {
     inputs: Inputs,
     transcript: Transcript,
   ) => Promise<Claims>
-  /** What must hold for any manifest; all there is to say without one. */
+  /** What must hold for any manifest; the only appraisal without one. */
   readonly requireAlways: (claims: Claims, transcript: Transcript) => void
-  /** What the report says, where it was refused. */
+  /** What the report claims, if it was refused. */
   readonly inspect: (evidence: Evidence, inputs: Inputs) => unknown
   readonly appraise: (claims: Claims, inputs: Inputs, transcript: Transcript) => void
-  /** What a manifest demands of all reports of a file together. */
+  /** What a manifest requires of all reports in a file together. */
   readonly requireTogether?: (claims: readonly Claims[], transcript: Transcript) => void
 }
 
@@ -45,7 +45,7 @@ export async function verify<Evidence, Claims>(
   if (found.length > maxReports) {
     throw new UsageError(`the file holds more than ${maxReports} reports; give fewer at a time`)
   }
-  // Nothing found: the verifier is to say what is wrong with the bytes that are there.
+  // Nothing found: let the verifier explain what is wrong with the bytes.
   const reports = found.length > 0 ? found : inputs.unknownReports
   if (reports.length === 0) return nothingFound(inputs)
   const outcomes: Outcome<Claims>[] = []
@@ -53,7 +53,7 @@ export async function verify<Evidence, Claims>(
   return summarize([...outcomes, ...appraiseTogether(verifier, outcomes, inputs)], inputs)
 }
 
-/** Only of authentic reports, each of which the manifest accepts. */
+/** Only for authentic reports, each of which the manifest accepts. */
 function appraiseTogether<Evidence, Claims>(
   { requireTogether }: Verifier<Evidence, Claims>,
   outcomes: readonly Outcome<Claims>[],
@@ -117,13 +117,13 @@ async function verifyReport<Evidence, Claims>(
   for (const evidence of verifier.assemble(report, inputs).slice(0, maxVariants)) {
     const outcome = await verifyVariant(verifier, evidence, inputs)
     if (outcome.refusal === undefined) return outcome
-    // Of several refusals, the one that came furthest says most.
+    // Of several refusals, the one that got furthest is the most informative.
     if (best === undefined || outcome.checks.length > best.checks.length) best = outcome
   }
   if (best !== undefined) return best
   const refusal = {
     code: 'evidence_malformed',
-    message: 'no evidence could be put together',
+    message: 'no evidence could be assembled',
   } as const
   return { claims: {}, checks: [], refusal }
 }
@@ -168,7 +168,7 @@ function refusalOf(error: unknown): Refusal {
   return { code: error.code, message: error.message }
 }
 
-/** Of several reports all must be authentic; the first refusal is told. */
+/** All of several reports must be authentic; the first refusal is reported. */
 function summarize<Claims>(outcomes: readonly Outcome<Claims>[], inputs: Inputs): Verdict {
   const refusal = outcomes.find((outcome) => outcome.refusal !== undefined)?.refusal
   const appraisals = outcomes.map(({ appraisal }) => appraisal)
@@ -186,7 +186,7 @@ function summarize<Claims>(outcomes: readonly Outcome<Claims>[], inputs: Inputs)
   }
 }
 
-/** Of several reports, what holds for the worst of them. */
+/** The worst state among several reports. */
 function worstRevocation<Claims>(outcomes: readonly Outcome<Claims>[]): RevocationState {
   const states = outcomes
     .filter(({ claims }) => claims !== undefined)

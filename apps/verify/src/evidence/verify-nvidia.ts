@@ -1,4 +1,4 @@
-/** NVIDIA devices: orders the device's chain and hands over RIMs and OCSP answers. */
+/** NVIDIA devices: orders the device's chain and passes on RIMs and OCSP responses. */
 import {
   appraiseNvidiaGpu,
   authenticateNvidiaGpu,
@@ -16,7 +16,7 @@ import { appraiseByRules, workerRules } from './appraise-by-rules.ts'
 import { type Inputs, sameBytes, toBase64, tryCertificate } from './inputs.ts'
 import type { Verifier } from './verifier.ts'
 
-/** With a manifest the reports of a file are one machine's, and are judged together. */
+/** With a manifest, the reports in a file belong to one machine and are appraised together. */
 export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
   findReports: ({ report }) => bytesOf(report, 'nvidia-report'),
   assemble,
@@ -36,16 +36,16 @@ export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
       one.kind === 'software' ? [] : (one.devices.nvidiaGpu?.rule ?? []),
     )
     appraiseByRules('nvidia-gpu', rules, transcript, (rule, attempt) =>
-      // With a manifest, `authenticate` takes the strict way, which makes these claims.
+      // With a manifest, `authenticate` uses strict verification, which produces these claims.
       appraiseNvidiaGpu(claims as NvidiaGpuClaims, rule, attempt),
     )
   },
 }
 
 /**
- * A worker must staple the RIMs of everything its device runs, and so must evidence that is held
- * against a manifest. By itself a report may come with some or none of them: those that are there
- * must match, and those that are not are named and never counted as a pass.
+ * A worker must staple the RIMs of everything its device runs, and so must evidence appraised by a
+ * manifest. On its own, a report may come with some or none of them: those present must match, and
+ * missing ones are named and never counted as a pass.
  */
 async function authenticate(
   evidence: NvidiaGpuEvidence,
@@ -68,7 +68,7 @@ async function authenticate(
   return report.claims
 }
 
-/** JSON may state a nonce beside the report. It must be the report's, and proves no freshness. */
+/** JSON may contain a nonce next to the report. It must be the report's, and proves no freshness. */
 function requireStatedNonce(seen: string, { report }: Inputs, transcript: Transcript): void {
   const stated = report.flatMap((piece) => (piece.kind === 'nonce' ? [piece.hex] : []))
   if (stated.length === 0) return
@@ -76,7 +76,7 @@ function requireStatedNonce(seen: string, { report }: Inputs, transcript: Transc
     stated.includes(seen),
     'nvidia/stated-nonce',
     'nonce_mismatch',
-    `nonce is ${seen}, beside the report stands ${stated.join(', ')}`,
+    `nonce is ${seen}, but the JSON states ${stated.join(', ')}`,
   )
 }
 
@@ -98,7 +98,7 @@ function assemble(report: Bytes, inputs: Inputs): NvidiaGpuEvidence[] {
   }))
 }
 
-/** Files list each report beside its chain: the chain in the same place is tried first. */
+/** Files list each report next to its chain: the chain at the same position is tried first. */
 const placeOf = (report: Bytes, inputs: Inputs): number =>
   Math.max(
     0,
@@ -131,7 +131,7 @@ function formatPem(der: Uint8Array): string {
   return `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`
 }
 
-/** All the report says, where the device's own signature holds; the bare report otherwise. */
+/** All the report's claims if the device's own signature is valid; otherwise the bare report. */
 async function inspect(evidence: NvidiaGpuEvidence, { context }: Inputs): Promise<unknown> {
   const lenient = { ...context, revocation: { allowUnknown: true, revokedGraceHours: 1e6 } }
   try {

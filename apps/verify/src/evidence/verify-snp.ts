@@ -37,8 +37,8 @@ export const snpVerifier: Verifier<SnpEvidence, SnpClaims> = {
 }
 
 /**
- * A worker must staple a list, and so must evidence that is held against a manifest. Evidence by
- * itself may come without: then that is said, and never counted as a pass.
+ * A worker must staple a revocation list, and so must evidence appraised by a manifest. On its own,
+ * evidence may come without one: this is reported, and never counted as a pass.
  */
 async function authenticate(
   evidence: SnpEvidence,
@@ -72,7 +72,7 @@ function assemble(report: Bytes, inputs: Inputs): SnpEvidence[] {
   })
 }
 
-/** By name: the leaf's issuers and theirs; all there are where none has the name. */
+/** By name: the leaf's issuers and theirs; all of them if no name matches. */
 function authoritiesOf(
   leaf: Certificate | undefined,
   certificates: readonly Certificate[],
@@ -86,7 +86,7 @@ function authoritiesOf(
   return chain.length > 0 ? chain : authorities.slice(0, 7)
 }
 
-/** Lists of these authorities, and whatever was given as a list and is none. */
+/** Lists of these authorities, and anything given as a list that is not one. */
 function listsOf(authorities: readonly Certificate[], inputs: Inputs): Bytes[] {
   return bytesOf(inputs.all, 'crl').filter((bytes) => {
     const crl = tryCrl(bytes)
@@ -109,7 +109,7 @@ function inspect(evidence: SnpEvidence): unknown {
   }
 }
 
-/** In the terms of the product, where a certificate says which that is. */
+/** In the product's terms, if a certificate names the product. */
 function tryClaims(
   { certificates }: SnpEvidence,
   report: ReturnType<typeof parseSnpReport>,
@@ -120,7 +120,7 @@ function tryClaims(
     try {
       return readSnpClaims(report, parseEndorsement(certificate))
     } catch {
-      // not a certificate of a chip
+      // not a chip's certificate
     }
   }
   return undefined

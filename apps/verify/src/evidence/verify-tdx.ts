@@ -1,4 +1,4 @@
-/** Intel TDX: puts quote, signed documents and lists together, from wherever they were given. */
+/** Intel TDX: combines quote, signed documents and lists, wherever they were given. */
 import {
   appraiseTdx,
   appraiseTdxWithoutManifest,
@@ -79,7 +79,7 @@ function tryQuote(bytes: Bytes): TdxQuote | undefined {
   }
 }
 
-/** Read from the quote's own chain, to find what belongs to it; verification judges it later. */
+/** Read from the quote's own chain, to find what belongs to it; verified later. */
 function platformOf(quote: TdxQuote | undefined): Platform {
   if (quote === undefined) return {}
   try {
@@ -113,7 +113,7 @@ function documents(inputs: Inputs, kind: 'tcb-info' | 'qe-identity'): SignedDocu
   })
 }
 
-/** Documents for this platform and this time come first, so that they are the ones judged. */
+/** Documents for this platform and this time come first, so that those are verified. */
 function rank({ text }: SignedDocument, { context }: Inputs, platform?: string): number {
   let document: Record<string, unknown>
   try {
@@ -129,7 +129,7 @@ function rank({ text }: SignedDocument, { context }: Inputs, platform?: string):
   return (isOurs ? 4 : 0) + (id === 'TDX' || id === 'TD_QE' ? 2 : 0) + (isCurrent ? 1 : 0)
 }
 
-/** Lists by the name of their issuer. What was given as a list and is none takes a place, too. */
+/** Lists by their issuer's name. Anything given as a list that is not one is included, too. */
 function chooseLists(
   inputs: Inputs,
   { intermediate, root }: Platform,
@@ -162,7 +162,7 @@ function isCurrent(bytes: Bytes, { context }: Inputs): boolean {
   return crl.thisUpdate <= context.at && context.at <= crl.nextUpdate
 }
 
-/** Chains for documents that came without one: each signer that the root certified, and the root. */
+/** Chains for documents that came without one: each signer certified by the root, and the root. */
 function signerChains(inputs: Inputs, root: Certificate | undefined): string[] {
   const fromFields = inputs.all.flatMap((piece) =>
     piece.kind === 'tdx-collateral'

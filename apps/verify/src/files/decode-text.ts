@@ -1,9 +1,9 @@
-/** Undoes the encodings that evidence travels in: hex, base64, PEM, percent signs. */
+/** Decodes the encodings in which evidence is stored: hex, base64, PEM, percent-encoding. */
 import type { Bytes } from './piece.ts'
 
 export type PemBlock = { readonly label: string; readonly bytes: Bytes }
 
-/** Every PEM block of any label (RFC 7468), in order; one that does not decode is left out. */
+/** Every PEM block with any label (RFC 7468), in order; blocks that do not decode are skipped. */
 export function findPemBlocks(text: string): PemBlock[] {
   const pattern = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/g
   return [...text.matchAll(pattern)].flatMap(([, label = '', body = '']) => {
@@ -12,14 +12,14 @@ export function findPemBlocks(text: string): PemBlock[] {
   })
 }
 
-/** Digits with or without 0x, white space or colons between them; undefined where it is not hex. */
+/** Digits with or without 0x, white space or colons in between; undefined if it is not hex. */
 export function decodeHex(text: string): Bytes | undefined {
   const digits = text.trim().replace(/^0x/i, '').replace(/[\s:]/g, '')
   if (digits.length < 2 || digits.length % 2 !== 0 || !/^[0-9a-f]+$/i.test(digits)) return undefined
   return new Uint8Array(Buffer.from(digits, 'hex'))
 }
 
-/** Standard or URL alphabet, padded or not, broken into lines or not. */
+/** Standard or URL alphabet, padded or not, split into lines or not. */
 export function decodeBase64(text: string): Bytes | undefined {
   const compact = text.replace(/\s/g, '').replaceAll('-', '+').replaceAll('_', '/')
   const bare = trimEndOf(compact, '=')
@@ -27,7 +27,7 @@ export function decodeBase64(text: string): Bytes | undefined {
   return new Uint8Array(Buffer.from(bare, 'base64'))
 }
 
-/** In linear time: a pattern such as `=+$` begins anew at every character of a run. */
+/** In linear time: a pattern such as `=+$` starts over at every character of a run. */
 export function trimEndOf(text: string, character: string): string {
   let end = text.length
   while (end > 0 && text[end - 1] === character) end -= 1
@@ -44,7 +44,7 @@ export function decodePercent(text: string): string {
   }
 }
 
-/** The text where all of it is readable, else undefined: then it is a binary. */
+/** The text if all of it is readable, otherwise undefined: it is binary. */
 export function asText(bytes: Uint8Array): string | undefined {
   let text: string
   try {
@@ -52,7 +52,7 @@ export function asText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined
   }
-  // Quotes end their certificate chain with a zero byte; other control characters are binary.
+  // Quotes end their certificate chain with a zero byte; other control characters mean binary.
   const readable = trimEndOf(text, '\0')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: telling text from binary is the point
   return /[\x00-\x08\x0e-\x1f]/.test(readable) ? undefined : readable

@@ -1,7 +1,7 @@
-/** Bounds what taking one file apart may cost: beyond them the call is refused, nothing is dropped. */
+/** Bounds the cost of parsing one file: above the limits the call is refused, nothing is dropped. */
 import { UsageError } from '../command.ts'
 
-// Evidence of a rack with its event logs has some thousands of values, a few hundred of them long.
+// Evidence of a rack with its event logs has a few thousand values, a few hundred of them long.
 const maxValues = 200_000
 const maxDecoded = 10_000
 /** Bytes that are parsed because they look like the start of a certificate. */
@@ -31,5 +31,5 @@ export class FileLimits {
 }
 
 function refuse(reason: string): never {
-  throw new UsageError(`a file has ${reason}; give its parts as files of their own`)
+  throw new UsageError(`a file has ${reason}; split it into several files`)
 }

@@ -1,9 +1,9 @@
-/** Tells what DER is: certificate, revocation list or OCSP answer; also several one after another. */
+/** Classifies DER: certificate, revocation list or OCSP response; also several in a row. */
 import { parseCertificate, parseCrl, parseOcspResponse } from '@privatemode/attestation/inspect'
 import type { FileLimits } from './file-limits.ts'
 import type { Bytes, Piece } from './piece.ts'
 
-/** Pieces where `bytes` is DER values and nothing else; undefined otherwise. */
+/** Pieces if `bytes` consists only of DER values; undefined otherwise. */
 export function readDer(bytes: Bytes, limits: FileLimits): Piece[] | undefined {
   const pieces: Piece[] = []
   for (let offset = 0; offset < bytes.length; ) {
@@ -18,16 +18,16 @@ export function readDer(bytes: Bytes, limits: FileLimits): Piece[] | undefined {
   return pieces.length > 0 ? pieces : undefined
 }
 
-/** Certificates that lie somewhere in a blob, such as the certificate table beside an SNP report. */
+/** Certificates anywhere in a blob, such as the certificate table next to an SNP report. */
 export function findCertificates(bytes: Bytes, limits: FileLimits): Piece[] {
   const found: Piece[] = []
   for (let offset = 0; offset + 8 <= bytes.length; offset += 1) {
-    // SEQUENCE of two length octets that begins with a SEQUENCE of two length octets.
+    // A SEQUENCE with two length octets that begins with a SEQUENCE with two length octets.
     if (bytes[offset] !== 0x30 || bytes[offset + 1] !== 0x82) continue
     if (bytes[offset + 4] !== 0x30 || bytes[offset + 5] !== 0x82) continue
     const length = derLength(bytes, offset)
     const inner = derLength(bytes, offset + 4)
-    // Inner longer than outer is the usual chance hit, and no reason to copy and parse anything.
+    // An inner length above the outer one is the usual false positive; skip it without copying or parsing.
     if (length === undefined || inner === undefined || 4 + inner > length) continue
     const piece = classifyDer(bytes.slice(offset, offset + length), limits)
     if (piece === undefined) continue
@@ -54,7 +54,7 @@ function parses(parse: () => unknown): boolean {
   }
 }
 
-/** Octets of the SEQUENCE that begins at `offset`, where all of it is there. */
+/** Length of the SEQUENCE that begins at `offset`, if it is complete. */
 function derLength(bytes: Uint8Array, offset: number): number | undefined {
   const first = bytes[offset + 1] ?? 0
   if (bytes[offset] !== 0x30) return undefined

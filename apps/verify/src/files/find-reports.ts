@@ -6,14 +6,14 @@ const intelVendorId = Buffer.from('939a7233f79c4ca9940a0db3957f0607', 'hex')
 const vendorIdOffset = 12
 /** Header and body of the shortest kind, an SGX quote. */
 const minQuoteBytes = 432
-/** More is no quote; what follows one has no meaning. */
+/** A quote is never longer; anything after it has no meaning. */
 const maxQuoteBytes = 64 * 1024
 const spdmRequest = Buffer.from('11e001ff', 'hex')
 
-/** Of one call; a file with more is refused as a whole. */
+/** Per call; a file with more is refused as a whole. */
 export const maxReports = 64
 
-/** Looks at every offset; what is found is verified later like any other report. */
+/** Checks every offset; findings are verified later like any other report. */
 export function findReports(bytes: Bytes): Piece[] {
   return [...findSnp(bytes), ...findTdx(bytes), ...findNvidia(bytes)]
 }
@@ -24,7 +24,7 @@ function findSnp(bytes: Bytes): Piece[] {
   }
   const found: Piece[] = []
   for (let offset = 0; offset + snpBytes <= bytes.length; offset += 1) {
-    // The version, first of all: most offsets of a large file end here.
+    // Check the version first: it rules out most offsets of a large file.
     if ((bytes[offset] ?? 0) < 2 || (bytes[offset] ?? 0) > 5 || bytes[offset + 1] !== 0) continue
     const candidate = bytes.subarray(offset, offset + snpBytes)
     if (!looksLikeSnp(candidate)) continue
@@ -34,7 +34,7 @@ function findSnp(bytes: Bytes): Piece[] {
   return found
 }
 
-/** Version, signature algorithm, the policy bit that is always one, and the zeros that must be. */
+/** Version, signature algorithm, the policy bit that is always one, and the fields that must be zero. */
 function looksLikeSnp(report: Bytes): boolean {
   return (
     [2, 3, 4, 5].includes(readUint32(report, 0)) &&
@@ -46,12 +46,12 @@ function looksLikeSnp(report: Bytes): boolean {
   )
 }
 
-/** Every quote, of SGX too: verification names the TEE that a quote is of. */
+/** Every quote, including SGX: verification determines the TEE. */
 function findTdx(bytes: Bytes): Piece[] {
   const blob = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const found: Piece[] = []
   let hit = blob.indexOf(intelVendorId)
-  // One more than are judged is enough for the refusal, and keeps the copies few.
+  // One more than are verified is enough for the refusal, and limits the copies.
   while (hit >= 0 && found.length <= maxReports) {
     const at = hit - vendorIdOffset
     const isQuote = at >= 0 && [3, 4, 5].includes(blob.readUInt16LE(at))

@@ -1,6 +1,6 @@
-/** Cuts JSON text into the exact text of its members, since signatures are over exact bytes. */
+/** Splits JSON text into the exact text of its members, since signatures cover exact bytes. */
 
-/** `text` is what stands in the file, without the white space around it. */
+/** `text` is the exact text in the file, without surrounding white space. */
 export type JsonSlice =
   | {
       readonly kind: 'object'
@@ -8,17 +8,17 @@ export type JsonSlice =
       readonly members: ReadonlyMap<string, JsonSlice>
     }
   | { readonly kind: 'array'; readonly text: string; readonly items: readonly JsonSlice[] }
-  /** A string, number, word, or an array of numbers: byte strings have thousands of items. */
+  /** A string, number, literal, or an array of numbers: byte strings have thousands of items. */
   | { readonly kind: 'leaf'; readonly text: string }
 
 export type JsonLimits = {
-  /** What lies deeper is not cut: it stands as a leaf. */
+  /** Anything deeper is not split: it is returned as a leaf. */
   readonly maxDepth: number
-  /** Called for every value; throws where there are too many. */
+  /** Called for every value; throws if there are too many. */
   readonly count: () => void
 }
 
-/** Undefined where the text is not JSON. Reads the text twice, however deep it is. */
+/** Undefined if the text is not JSON. Reads the text twice, however deep it is. */
 export function sliceJson(text: string, limits: JsonLimits): JsonSlice | undefined {
   try {
     JSON.parse(text)
@@ -31,7 +31,7 @@ export function sliceJson(text: string, limits: JsonLimits): JsonSlice | undefin
 const numbers = /\[[\s\d,.eE+-]*\]/y
 const scalar = /[^\s,\]}]+/y
 
-/** Trusts that the text is valid JSON. */
+/** Assumes that the text is valid JSON. */
 class Slicer {
   readonly #text: string
   readonly #limits: JsonLimits
@@ -81,7 +81,7 @@ class Slicer {
     return items
   }
 
-  /** Passes a comma, or the closing bracket and says so. */
+  /** Skips a comma, or the closing bracket, in which case it returns true. */
   #closes(): boolean {
     this.#space()
     const character = this.#text[this.#at]

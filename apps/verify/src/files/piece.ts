@@ -1,13 +1,13 @@
-/** What a file may turn out to hold. Names say what it looks like; only verification says what it is. */
+/** What a file may contain. Names say what it looks like; only verification decides what it is. */
 import type { TdxCollateral } from '@privatemode/attestation'
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** A document that Intel signed: the exact text, and what came with it. */
+/** A document signed by Intel: the exact text, and what came with it. */
 export type SignedDocument = {
   readonly text: string
   readonly signature: string
-  /** PEM; absent where the file has none. */
+  /** PEM; absent if the file has none. */
   readonly issuerChain?: string
 }
 
@@ -21,11 +21,11 @@ export type Piece =
   | { readonly kind: 'rim'; readonly bytes: Bytes }
   | { readonly kind: 'tcb-info'; readonly document: SignedDocument }
   | { readonly kind: 'qe-identity'; readonly document: SignedDocument }
-  /** Collateral with its fields named, as verification libraries write it. */
+  /** Collateral with named fields, as written by verification libraries. */
   | { readonly kind: 'tdx-collateral'; readonly fields: Partial<TdxCollateral> }
-  /** A nonce that stands beside a report, in hex. */
+  /** A nonce stored next to a report, in hex. */
   | { readonly kind: 'nonce'; readonly hex: string }
-  /** Bytes that look like nothing of the above. */
+  /** Bytes that match none of the above. */
   | { readonly kind: 'unknown'; readonly bytes: Bytes }
 
 export type Kind = Piece['kind']

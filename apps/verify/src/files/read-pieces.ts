@@ -1,4 +1,4 @@
-/** Takes a file apart, whatever form it has, into pieces that look like evidence or collateral. */
+/** Parses a file of any format into pieces that look like evidence or collateral. */
 import type { TdxCollateral } from '@privatemode/attestation'
 import {
   asText,
@@ -15,13 +15,13 @@ import { type JsonSlice, sliceJson } from './json-slices.ts'
 import type { Bytes, Piece, SignedDocument } from './piece.ts'
 import { formatSnpFields } from './snp-fields.ts'
 
-/** Encodings inside encodings: base64 in JSON in base64 is about as deep as tools go. */
+/** Nested encodings: base64 in JSON in base64 is about as deep as tools go. */
 const maxDepth = 12
 
-/** Shorter strings in JSON hold nothing that is known: a public key alone is longer. */
+/** Shorter JSON strings cannot contain anything known: even a public key is longer. */
 const minStringLength = 48
 
-/** Throws a {@link UsageError} where a file is too much to take apart. */
+/** Throws a {@link UsageError} if a file is too complex to parse. */
 export function readPieces(file: Bytes): Piece[] {
   return readBytes(file, 0, new FileLimits())
 }
@@ -104,7 +104,7 @@ function readNonce(name: string, raw: string): Piece[] {
   return isNonce ? [{ kind: 'nonce', hex: raw.slice(1, -1).toLowerCase() }] : []
 }
 
-/** Intel's own answers: one member that is signed, and the signature. */
+/** Intel's own answers: one signed member, and the signature. */
 function readSignedDocument(members: Members): Piece | undefined {
   const signature = unquote(members.get('signature'))
   const tcbInfo = members.get('tcbInfo')?.text
@@ -115,7 +115,7 @@ function readSignedDocument(members: Members): Piece | undefined {
   return { kind: 'qe-identity', document: { text: identity, signature } }
 }
 
-/** Spelled as `tcb_info` or `tcbInfo`, by the language of the tool. */
+/** Spelled `tcb_info` or `tcbInfo`, depending on the tool's language. */
 const collateralNames: ReadonlyMap<string, keyof TdxCollateral> = new Map([
   ['tcbinfoissuerchain', 'tcb_info_issuer_chain'],
   ['tcbinfo', 'tcb_info'],
@@ -128,18 +128,18 @@ const collateralNames: ReadonlyMap<string, keyof TdxCollateral> = new Map([
   ['rootcacrl', 'root_ca_crl'],
 ])
 
-/** Fields by their names, as verification libraries write them; a list may be hex, base64 or PEM. */
+/** Named fields, as written by verification libraries; a list may be hex, base64 or PEM. */
 function readCollateral(members: Members, depth: number, limits: FileLimits) {
   const fields: { -readonly [Name in keyof TdxCollateral]?: string } = {}
   const taken = new Set<string>()
   const pieces: Piece[] = []
   for (const [spelled, slice] of members) {
     const name = collateralNames.get(spelled.replaceAll('_', '').toLowerCase())
-    // Strings of C keep their final zero in some tools; it is no part of what was signed.
+    // Some tools keep the final zero of C strings; it is not part of the signed text.
     const value = trimEndOf(unquote(slice) ?? '', '\0')
     if (name === undefined || unquote(slice) === undefined) continue
     taken.add(spelled)
-    // Some tools put Intel's whole answer where others put its signed member.
+    // Some tools store Intel's whole answer where others store its signed member.
     const whole = value.includes('"signature"') ? readBytes(utf8(value), depth + 1, limits) : []
     if (whole.length > 0) pieces.push(...whole)
     else
@@ -149,7 +149,7 @@ function readCollateral(members: Members, depth: number, limits: FileLimits) {
   return { taken, pieces }
 }
 
-/** DER in base64, as evidence has it. What is no list stays what it is, to be refused. */
+/** DER in base64, as in evidence. Anything that is not a list stays unchanged, to be refused. */
 function recodeList(value: string, depth: number, limits: FileLimits): string {
   const list = readBytes(utf8(value), depth + 1, limits).find(({ kind }) => kind === 'crl')
   const bytes = list?.kind === 'crl' ? list.bytes : (decodeHex(value) ?? decodeBase64(value))
@@ -167,7 +167,7 @@ function splitHttp(bytes: Bytes): HttpResponse | undefined {
   return { head, body: bytes.slice(match.index + match[0].length) }
 }
 
-/** Intel answers with the signer's chain in a header beside the document. */
+/** Intel sends the signer's chain in a header along with the document. */
 function readHttp({ head, body }: HttpResponse, depth: number, limits: FileLimits): Piece[] {
   const chain = head
     .split(/\r?\n/)

@@ -1,11 +1,11 @@
-/** Puts an SNP report together from its fields in JSON, the form of the `sev` library. */
+/** Assembles an SNP report from its fields in JSON, as written by the `sev` library. */
 import type { Bytes } from './piece.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 const reportBytes = 1184
 
-/** Offsets of SNP ABI, ATTESTATION_REPORT; a number is the length of a byte string. */
+/** Offsets from the SNP ABI, ATTESTATION_REPORT; a number is the length of a byte string. */
 const layout: readonly (readonly [string, number, 'u8' | 'u32' | 'u64' | 'tcb' | number])[] = [
   ['version', 0x00, 'u32'],
   ['guest_svn', 0x04, 'u32'],
@@ -44,7 +44,7 @@ const layout: readonly (readonly [string, number, 'u8' | 'u32' | 'u64' | 'tcb' |
   ['signature_s', 0x2e8, 72],
 ]
 
-/** Undefined where the object is not a report. Fields that are absent stay zero. */
+/** Undefined if the object is not a report. Absent fields stay zero. */
 export function formatSnpFields(object: Fields): Bytes | undefined {
   const { signature, measurement, current, committed } = object
   if (!isFields(signature) || !Array.isArray(measurement)) return undefined
@@ -77,7 +77,7 @@ function formatField(value: unknown, form: 'u8' | 'u32' | 'u64' | 'tcb' | number
   }
 }
 
-/** Turin has one component more, and another order (SNP ABI, TCB_VERSION). */
+/** Turin has an additional component and a different order (SNP ABI, TCB_VERSION). */
 function formatTcb({ fmc, bootloader, tee, snp, microcode }: Fields): Bytes {
   const order =
     typeof fmc === 'number'
@@ -93,7 +93,7 @@ function littleEndian(value: unknown, length: number): Bytes {
   return bytes.slice(0, length)
 }
 
-/** `{ build: 1 }` under `current` becomes `current_build`, as older versions of the library had it. */
+/** `{ build: 1 }` under `current` becomes `current_build`, as in older versions of the library. */
 function prefixed(prefix: string, value: unknown): Fields {
   if (!isFields(value)) return {}
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** `manifest build`: makes a manifest from reference values. */
+/** `manifest build`: creates a manifest from reference values. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ const options = {
 } as const
 
 export const buildManifest: Command = {
-  summary: 'makes a manifest from reference values',
+  summary: 'creates a manifest from reference values',
   help: `manifest build REFERENCE [options]
 
 REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
@@ -73,7 +73,7 @@ ${formatOptions(options)}`,
       machine: machine?.record,
     }
     const bytes = Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
-    // What clients would refuse is not written in the first place.
+    // Never writes a manifest that clients would refuse.
     const manifest = await parseManifest(bytes)
     const target = given.out?.[0]
     if (target === undefined) out(bytes.toString().trimEnd())

@@ -1,4 +1,4 @@
-/** `manifest check`: is this file a manifest that clients accept, and does it leave nothing open? */
+/** `manifest check`: checks whether clients accept a manifest, and whether it leaves anything open. */
 import { AttestationError, formatInstant, type Manifest } from '@privatemode/attestation'
 import {
   type MachineLimit,
@@ -20,7 +20,7 @@ const options = {
 } as const
 
 export const checkManifest: Command = {
-  summary: 'tells whether a file is a manifest that clients accept',
+  summary: 'checks whether clients accept a manifest',
   help: `manifest check FILE [options]\n\n${formatOptions(options)}`,
   run: async (args, output) => {
     const { out, error } = output
@@ -64,7 +64,7 @@ const limits: Readonly<Record<MachineLimit, string>> = {
 const isProduction = ({ commandLine }: MachineRecord): boolean =>
   commandLine.split(/\s+/).includes('pm.variant=production')
 
-/** Without a record, every host that can be measured is tried. */
+/** Without a record, every measurable host is tried. */
 async function compareFolder(
   folder: string,
   manifest: Manifest,

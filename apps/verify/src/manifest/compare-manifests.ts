@@ -1,10 +1,10 @@
-/** What changed between two manifests, as sentences that are new and sentences that are gone. */
+/** The differences between two manifests, as added and removed sentences. */
 import type { Manifest } from '@privatemode/attestation'
 import { explainManifest } from './explanation.ts'
 
 export type Change = { readonly title: string; readonly gone: string[]; readonly added: string[] }
 
-/** Sections without a change are left out; a section that only one has is all new or all gone. */
+/** Unchanged sections are left out; a section that only one has is entirely new or removed. */
 export function compareManifests(older: Manifest, newer: Manifest): Change[] {
   const [before, after] = [sections(older), sections(newer)]
   const titles = new Set([...before.keys(), ...after.keys()])

@@ -1,4 +1,4 @@
-/** `manifest diff`: what changed between two manifests? */
+/** `manifest diff`: shows what changed between two manifests. */
 import type { Command } from '../command.ts'
 import { compareManifests } from './compare-manifests.ts'
 import { readManifest, takeFiles } from './read-manifest.ts'
@@ -12,8 +12,8 @@ export const diffManifests: Command = {
     const newer = await readManifest(files[1] ?? '')
     const changes = compareManifests(older, newer)
     if (changes.length === 0) {
-      // Spaces, and the order of things, have no meaning and still make another document.
-      out(older.digest === newer.digest ? 'the same document' : 'other bytes, the same meaning')
+      // White space and order have no meaning, but make a different document.
+      out(older.digest === newer.digest ? 'the same document' : 'different bytes, the same meaning')
       return 0
     }
     for (const { title, gone, added } of changes) {

@@ -1,4 +1,4 @@
-/** `manifest enroll`: adds a machine, known by verified evidence, to the rules of a manifest. */
+/** `manifest enroll`: adds a machine, identified by verified evidence, to the rules of a manifest. */
 import { writeFile } from 'node:fs/promises'
 import { formatInstant, type Manifest, parseManifest } from '@privatemode/attestation'
 import { type Command, formatOptions, parseOptions, required, UsageError } from '../command.ts'
@@ -10,7 +10,10 @@ const options = {
   previous: { value: 'FILE', help: 'previous manifest' },
   ...collateralOptions,
   role: { value: 'worker|proxyless', help: 'whose rules; worker if unset' },
-  rule: { value: 'N', help: 'which rule, as `manifest explain` counts; needed where several fit' },
+  rule: {
+    value: 'N',
+    help: 'which rule, as numbered by `manifest explain`; required if several match',
+  },
   issued: { value: 'TIME', help: 'time of issue, 2026-01-31T12:00:00Z; now if unset' },
   out: { value: 'FILE', help: 'output file; standard output if unset' },
 } as const
@@ -66,7 +69,7 @@ type Identity = {
   readonly id: string
 }
 
-/** What the claims of one report, or of several, identify; nothing that hardware does not certify. */
+/** What the claims of one or several reports identify; only what the hardware certifies. */
 function readIdentities(claims: unknown): Identity[] {
   const { reports } = Object(claims) as { readonly reports?: readonly unknown[] }
   const found = (reports ?? [claims]).flatMap(readIdentity)
@@ -82,7 +85,7 @@ function readIdentity(claims: unknown): Identity[] {
     readonly device?: 'gpu' | 'switch'
     readonly deviceId?: string
   }
-  if (signer === 'vlek') throw new UsageError('a VLEK is certified for no chip')
+  if (signer === 'vlek') throw new UsageError('a VLEK is not certified for a specific chip')
   if (chipId !== undefined) return [{ field: 'chip_ids', id: chipId }]
   const [platformId] = platformIds ?? []
   if (platformId !== undefined) return [{ field: 'platform_ids', id: platformId }]
@@ -104,7 +107,7 @@ function chooseRule(rules: WireRule[], type: string, chosen: string | undefined)
   return rule
 }
 
-/** False where it was there before. */
+/** False if it was already listed. */
 function addTo(rule: WireRule, { field, id }: Identity): boolean {
   const isDevice = field === 'gpu_serials' || field === 'switch_serials'
   const target: WireRule = isDevice ? Object(rule.devices)['nvidia-gpu'] : rule

@@ -1,10 +1,10 @@
-/** `manifest explain`: what does this manifest accept, in plain words? */
+/** `manifest explain`: describes in plain words what a manifest accepts. */
 import type { Command } from '../command.ts'
 import { explainManifest } from './explanation.ts'
 import { readManifest, takeFiles } from './read-manifest.ts'
 
 export const explainManifestFile: Command = {
-  summary: 'says in plain words what a manifest accepts',
+  summary: 'describes in plain words what a manifest accepts',
   help: 'manifest explain FILE',
   run: async (args, { out }) => {
     const { files } = takeFiles(args, 'FILE')

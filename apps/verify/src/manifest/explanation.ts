@@ -1,4 +1,4 @@
-/** Says in plain words what a manifest accepts: one sentence per fact, so that two can be compared. */
+/** Describes in plain words what a manifest accepts: one sentence per fact, so that two can be compared. */
 import type {
   Manifest,
   ModelListing,

@@ -1,4 +1,4 @@
-/** A manifest log in a folder: any static web server that shows it is a manifest host. */
+/** A manifest log in a directory: any static web server that serves it is a manifest host. */
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { LogStore } from '@privatemode/attestation'
@@ -16,10 +16,10 @@ export const logFolder = (folder: string): LogStore => ({
   write: (path, bytes) => writeWhole(join(folder, path), bytes),
 })
 
-/** Publishing takes moments; whoever left a lock this old has died, and a timer must not stop for ever. */
+/** Publishing takes moments: the owner of an older lock has died, and must not block publishing forever. */
 const deadAfterMs = 10 * 60_000
 
-/** Runs `work` while no other publisher may: two at once could sign two histories. */
+/** Runs `work` while holding the publisher lock: two publishers at once could sign two histories. */
 export async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true })
   const path = join(folder, '.publishing')
@@ -40,7 +40,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>): Promi
   }
 }
 
-// Readers see the old file or the new one; after a loss of power too.
+// Readers see the old file or the new one, even after a power failure.
 async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const file = await open(`${path}.new`, 'w')

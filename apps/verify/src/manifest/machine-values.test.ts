@@ -81,7 +81,7 @@ test('the manifest gets all that is needed to build the machine again', async ()
 test('a machine that was built from uncommitted changes is refused', async () => {
   const folder = writeMachine('production', `${'c'.repeat(40)}-dirty`)
   const error = await readMachineValues({ machine: [folder], ...shape }).catch((e) => e)
-  expect(error.message).toContain('which nobody else can build')
+  expect(error.message).toContain('which cannot be rebuilt by others')
 })
 
 test('a machine for tests or debugging, or one whose files were changed, is refused', async () => {

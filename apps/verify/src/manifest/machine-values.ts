@@ -1,4 +1,4 @@
-/** Fills reference values with those of a built machine, and records how to build it again. */
+/** Fills reference values with those of a built machine, and records how to rebuild it. */
 import {
   formatMachineRecord,
   type MachineRecord,
@@ -35,7 +35,7 @@ export type MachineValues = {
   readonly fillRules: (rules: unknown) => unknown
   /** A model without `digest` or `file` gets the root hash of its volume. */
   readonly fillModel: (model: unknown) => unknown
-  /** The manifest's member `machine`. */
+  /** The manifest's `machine` member. */
   readonly record: object
 }
 
@@ -56,7 +56,7 @@ export async function readMachineValues(
   const { revision } = index.source
   if (!/^[0-9a-f]{40}$/.test(revision)) {
     throw new UsageError(
-      `${folder} was built from ${revision}, which nobody else can build: commit, then build it again`,
+      `${folder} was built from ${revision}, which cannot be rebuilt by others: commit, then build it again`,
     )
   }
   const files = await readLaunchFiles(folder, index)
@@ -118,7 +118,7 @@ async function measureTdxHost(
   }
 }
 
-/** The kernel runs ACPI code of the host, which no measurement covers on SNP: see docs/machine.md. */
+/** The kernel runs the host's ACPI code, which no measurement covers on SNP: see docs/machine.md. */
 function describeMachine(
   { source }: MachineIndex,
   { config, commandLine }: LaunchFiles,

@@ -1,4 +1,4 @@
-/** `manifest key`: makes the signing key of a log or of a witness. */
+/** `manifest key`: creates the signing key of a log or a witness. */
 import { open } from 'node:fs/promises'
 import { createNoteSigner } from '@privatemode/attestation'
 import { type Command, formatOptions, parseOptions, required, UsageError } from '../command.ts'
@@ -13,7 +13,7 @@ const options = {
 } as const
 
 export const makeLogKey: Command = {
-  summary: 'makes the signing key of a log or of a witness, and prints the public one',
+  summary: 'creates the signing key of a log or a witness, and prints the public key',
   help: `manifest key --name NAME --out FILE\n\n${formatOptions(options)}`,
   run: async (args, { out }) => {
     const given = parseOptions(options, args)

@@ -173,7 +173,7 @@ test('spaces make another document with the same meaning', async () => {
   await build('first')
   writeFileSync(path('spaced'), `${readFileSync(path('first'), 'utf8')} `)
   expect(await run('diff', path('first'), path('spaced'))).toBe(0)
-  expect(printed).toContain('other bytes, the same meaning')
+  expect(printed).toContain('different bytes, the same meaning')
 })
 
 test('a key is made once, for its owner to read only', async () => {

@@ -1,4 +1,4 @@
-/** `manifest publish`: appends a manifest to the log in a folder, or signs the log anew. */
+/** `manifest publish`: appends a manifest to the log in a directory, or signs the log again. */
 import {
   type Cosign,
   cosignCheckpoint,
@@ -21,7 +21,7 @@ const options = {
   key: { value: 'FILE', help: "the log's signing key, as `manifest key` makes it" },
   'witness-key': {
     value: 'FILE',
-    help: 'cosigns with a witness key that is at hand',
+    help: 'cosigns with a local witness key',
     repeatable: true,
   },
   refresh: { help: 'appends nothing: signs the latest state anew, with the present time' },
@@ -103,7 +103,7 @@ async function latestManifest(store: LogStore, signer: NoteSigner): Promise<Mani
   return latest === undefined ? undefined : parseManifest(latest.entry)
 }
 
-// Clients that run through the change would refuse a serial that does not grow.
+// Clients that see the change would refuse a serial that does not increase.
 function requireSuccessor(latest: Manifest | undefined, next: Manifest): void {
   if (latest === undefined || latest.digest === next.digest) return
   if (next.serial > latest.serial) return

@@ -1,4 +1,4 @@
-/** Reads a manifest file for a subcommand, and the file names that a call gives. */
+/** Reads a manifest file for a subcommand, and the file names on its command line. */
 import { readFile } from 'node:fs/promises'
 import { AttestationError, type Manifest, parseManifest } from '@privatemode/attestation'
 import { UsageError } from '../command.ts'
@@ -25,7 +25,7 @@ export async function readBytes(path: string): Promise<Uint8Array<ArrayBuffer>> 
   }
 }
 
-/** Refuses with the file's name in front, so that of two the wrong one is known. */
+/** Errors start with the file's name, so that it is clear which of two is wrong. */
 export async function readManifest(path: string): Promise<Manifest> {
   const bytes = await readBytes(path)
   return parseManifest(bytes).catch((cause) => {

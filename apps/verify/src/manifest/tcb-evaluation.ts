@@ -1,4 +1,4 @@
-/** Which of Intel's TCB recoveries a new manifest demands, where its rules do not say. */
+/** Which of Intel's TCB recoveries a new manifest requires, if its rules do not specify it. */
 
 import type { Manifest, Rule } from '@privatemode/attestation'
 import { parseTcbInfo } from '@privatemode/attestation/collateral'
@@ -7,12 +7,12 @@ import { readPieces } from '../files/read-pieces.ts'
 import { readBytes } from './read-manifest.ts'
 
 /**
- * The `tcbEvaluationDataNumber` of the documents that Intel's service handed out by default on
- * 29 June 2026. It only grows; documents of a lower number have ended since.
+ * The `tcbEvaluationDataNumber` of the documents that Intel's service returned by default on 29
+ * June 2026. It only increases; documents with a lower number have expired since.
  */
 export const knownTcbEvaluation = 19
 
-/** The highest that is known: by this program, the manifest before, and documents of Intel's. */
+/** The highest number known to this program, the previous manifest, and Intel's documents. */
 export async function chooseTcbEvaluation(
   previous: Manifest | undefined,
   documents: readonly string[],
@@ -21,7 +21,7 @@ export async function chooseTcbEvaluation(
   return Math.max(knownTcbEvaluation, ...earlierMinimums(previous), ...told)
 }
 
-/** Adds the minimum to rules of kind `tdx` that have none; what is no such rule stays as it is. */
+/** Adds the minimum to `tdx` rules without one; everything else stays unchanged. */
 export function withTcbEvaluation(rules: unknown, minimum: number): unknown {
   if (!Array.isArray(rules)) return rules
   return rules.map((rule: unknown) => {
@@ -41,7 +41,7 @@ function earlierMinimums(previous: Manifest | undefined): number[] {
   )
 }
 
-/** Nothing is verified: the number only raises what is demanded. */
+/** Not verified: the number can only make the requirement stricter. */
 async function readTcbEvaluation(path: string): Promise<number> {
   const numbers = readPieces(await readBytes(path)).flatMap((piece) =>
     piece.kind === 'tcb-info'

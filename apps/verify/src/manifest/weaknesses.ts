@@ -1,11 +1,11 @@
-/** What a manifest leaves open that it could close: warnings of `manifest check`, refusals with `--strict`. */
+/** What a manifest leaves open but could restrict: warnings of `manifest check`, errors with `--strict`. */
 import type { Manifest } from '@privatemode/attestation'
 
 export function findWeaknesses(manifest: Manifest): string[] {
   return [...lifetime(manifest), ...tcbRecoveries(manifest)]
 }
 
-/** TCB info stays valid for weeks after Intel's next recovery, and a machine brings its own. */
+/** TCB info stays valid for weeks after Intel's next recovery, and a machine supplies its own. */
 function tcbRecoveries({ roles }: Manifest): string[] {
   return Object.entries(roles).flatMap(([role, policy]) =>
     (policy?.accept ?? []).flatMap((one, index) =>

@@ -1,4 +1,4 @@
-/** Holds the measurements and model digests that a manifest lists against those of a built machine. */
+/** Compares the measurements and model digests listed in a manifest with those of a built machine. */
 import type { Manifest, Rule, TdxMeasurements } from '@privatemode/attestation'
 import type { SnpHost, TdxHost } from '@privatemode/attestation/measure'
 import { decodeHex } from '../files/decode-text.ts'
@@ -6,14 +6,14 @@ import type { LaunchFiles, MachineIndex } from './machine-folder.ts'
 import { measureSnp, measureTdx, type TdxShape } from './measurements.ts'
 
 export type Comparison = {
-  /** What the manifest lists, as people name it. */
+  /** What the manifest lists, in readable form. */
   readonly value: string
   /**
-   * `same`: the machine gives this value. `debug`: the machine gives it when it is launched for
-   * debugging. `unexplained`: it does not give it for any of the hosts.
+   * `same`: the machine has this value. `debug`: the machine has it when launched for debugging.
+   * `unexplained`: it does not have it on any of the hosts.
    */
   readonly verdict: 'same' | 'debug' | 'unexplained'
-  /** The host that gives the value. */
+  /** The host with that value. */
   readonly host?: string
 }
 
@@ -21,7 +21,7 @@ export type Hosts = { readonly snp: readonly SnpHost[]; readonly tdx: readonly T
 
 type Known = { readonly host: string; readonly isDebug: boolean }
 
-/** Workers only: a hosted proxy is another machine. */
+/** Workers only: a hosted proxy is a different machine. */
 export async function compareWithMachine(
   manifest: Manifest,
   index: MachineIndex,
@@ -29,7 +29,7 @@ export async function compareWithMachine(
   hosts: Hosts,
 ): Promise<Comparison[]> {
   const known = new Map<string, Known>()
-  // Production last: a value that both launches gave would be one of production.
+  // Production last: a value of both launches counts as one of production.
   for (const isDebug of [true, false]) {
     const boot = isDebug ? { ...files, commandLine: index.debugCommandLine } : files
     const shapes = hosts.snp.map((host) => ({

@@ -1,9 +1,12 @@
-/** The files of a machine as `build:machine` writes them: what is launched, and what its index says about it. */
+/** The files of a machine as written by `build:machine`: what is launched, and its index. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UsageError } from '../command.ts'
 
-/** Names in the folder. `machine.json` lists each with its size and SHA-256, so a folder checks itself. */
+/**
+ * File names. `machine.json` lists each with its size and SHA-256, so that the directory can be
+ * checked.
+ */
 export const machineFiles = {
   index: 'machine.json',
   snpFirmware: 'firmware-snp.fd',
@@ -20,10 +23,10 @@ export type MachineVariant = (typeof machineVariants)[number]
 export type MachineIndex = {
   readonly variant: MachineVariant
   readonly source: { readonly revision: string; readonly version: string }
-  /** What the same files are launched with for debugging; no manifest may list the result. */
+  /** The command line for launching the same files for debugging; no manifest may list the result. */
   readonly debugCommandLine: string
   readonly artefacts: Readonly<Record<string, { readonly sha256: string; readonly size: number }>>
-  /** Verity root hashes of the models' weights by name: the digests of the manifest. */
+  /** Verity root hashes of the models' weights by name: the digests in the manifest. */
   readonly weights: Readonly<Record<string, string>>
 }
 
@@ -61,7 +64,7 @@ export async function readMachineIndex(folder: string): Promise<MachineIndex> {
   return index as MachineIndex
 }
 
-/** Every file is compared with the index: a folder that was changed by hand is refused, not measured. */
+/** Every file is compared with the index: a manually changed directory is refused, not measured. */
 export async function readLaunchFiles(folder: string, index: MachineIndex): Promise<LaunchFiles> {
   const read = async (name: string): Promise<Bytes> => {
     const bytes = await readNamed(join(folder, name))

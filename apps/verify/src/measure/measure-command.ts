@@ -1,4 +1,4 @@
-/** `measure`: computes from files what a chip will say about a machine that is launched with them. */
+/** `measure`: computes from files what a chip will report about a machine launched with them. */
 import { join } from 'node:path'
 import {
   type CpuModel,
@@ -32,14 +32,14 @@ import {
 } from './measurements.ts'
 
 const options = {
-  machine: { value: 'DIR', help: 'a folder of build:machine, in place of the files below' },
+  machine: { value: 'DIR', help: 'a directory of build:machine, instead of the files below' },
   firmware: { value: 'FILE', help: 'the firmware (OVMF)' },
   kernel: { value: 'FILE', help: 'the kernel' },
-  initrd: { value: 'FILE', help: 'the initial disk' },
+  initrd: { value: 'FILE', help: 'the initial ramdisk' },
   cmdline: { value: 'TEXT', help: 'the command line, or @FILE; trailing line ends count' },
   vcpus: { value: 'N', help: 'SNP: number of vCPUs (1, 2, 4, 8, 16, 32, 64)', repeatable: true },
   cpu: { value: 'MODEL', help: `SNP: ${Object.keys(cpuSignatures).join(', ')}`, repeatable: true },
-  hypervisor: { value: 'NAME', help: `SNP: ${hypervisors.join(', ')}; qemu unless given` },
+  hypervisor: { value: 'NAME', help: `SNP: ${hypervisors.join(', ')}; qemu if unset` },
   features: { value: 'HEX', help: 'SNP: SEV_FEATURES; 1 if unset' },
   rdx: { value: 'HEX', help: 'SNP: reset value of RDX, where it is not that of the model' },
   memory: { value: 'MIB', help: 'TDX: memory of the machine' },
@@ -139,7 +139,7 @@ async function readBoot(given: Given): Promise<Boot | undefined> {
 
 const usualVcpus = ['1', '2', '4', '8', '16', '32', '64']
 
-/** Also for `manifest build --machine`. */
+/** Also used by `manifest build --machine`. */
 export function readShapes(
   given: Pick<Given, 'vcpus' | 'cpu' | 'hypervisor' | 'features' | 'rdx'>,
 ): SnpShape[] {
@@ -182,7 +182,8 @@ export async function readTdxShape(
   const [folder] = given.acpi ?? []
   const [smbios] = given.smbios ?? []
   const digest = smbios === undefined ? undefined : decodeHex(smbios)
-  if (smbios !== undefined && digest?.length !== 48) throw new UsageError('--smbios is no SHA-384')
+  if (smbios !== undefined && digest?.length !== 48)
+    throw new UsageError('--smbios is not a SHA-384')
   return {
     memoryBytes: Number(memory) * 1024 * 1024,
     acpi:

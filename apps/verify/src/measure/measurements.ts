@@ -1,4 +1,4 @@
-/** Launch measurements of given files, for one shape of machine after another. */
+/** Launch measurements of given files, for one or more machine shapes. */
 import {
   authenticodeSha384,
   type CpuModel,
@@ -29,7 +29,7 @@ export type SnpShape = {
   readonly cpu: CpuModel
   readonly vcpus: number
   readonly sevFeatures: bigint
-  /** Clouds put a value of their own where QEMU puts the CPU's signature. */
+  /** Clouds use a value of their own where QEMU uses the CPU's signature. */
   readonly rdx?: number
 }
 
@@ -39,7 +39,7 @@ export type SnpMeasurement = {
   readonly measurement: string
 }
 
-/** `boot` is absent for firmware that boots from a disk: the digest then says nothing about what. */
+/** `boot` is absent for firmware that boots from a disk: the digest then does not cover what is booted. */
 export async function measureSnp(
   firmware: Bytes,
   boot: Boot | undefined,
@@ -60,17 +60,17 @@ export async function measureSnp(
 
 export type TdxShape = {
   readonly memoryBytes: number
-  /** SHA-384 of QEMU's tables for this shape; without them RTMR0 is not known. */
+  /** SHA-384 of QEMU's tables for this shape; without them RTMR0 is unknown. */
   readonly acpi:
     | { readonly loader: Bytes; readonly rsdp: Bytes; readonly tables: Bytes }
     | undefined
-  /** SHA-384 that the firmware logs for the SMBIOS table, read off a machine. */
+  /** SHA-384 that the firmware logs for the SMBIOS table, read from a running machine. */
   readonly smbios: Bytes | undefined
 }
 
 export type TdxMeasurement = {
   readonly mr_td: string
-  /** Absent where the tables of the shape, or its SMBIOS digest, were not given. */
+  /** Absent if the shape's tables or its SMBIOS digest were not given. */
   readonly rtmr0?: string
   readonly rtmr1: string
   readonly rtmr2: string
@@ -101,7 +101,7 @@ export async function measureTdx(
     ),
     acpi: acpi ?? { loader: unknown, rsdp: unknown, tables: unknown },
     smbios: smbios ?? unknown,
-    secureBoot: new Uint8Array(1), // the store is empty: this build of OVMF then says 0
+    secureBoot: new Uint8Array(1), // the store is empty: this build of OVMF then reports 0
     kernelAuthenticode: await authenticodeSha384(boot.kernel),
     commandLine: boot.commandLine,
     initrdSha384: await sha384(boot.initrd),

@@ -1,4 +1,7 @@
-/** `rebuild`: builds the source that a manifest names and says whether it gives the numbers that the manifest lists. */
+/**
+ * `rebuild`: builds the source named in a manifest and checks whether it yields the listed
+ * measurements.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -60,7 +63,7 @@ ${formatOptions(options)}`,
   },
 }
 
-/** Prints one line for each value of the manifest; the exit code is 0 where all are the same. */
+/** Prints one line for each value of the manifest; the exit code is 0 if all match. */
 export function report(comparisons: readonly Comparison[], { out }: Output): number {
   for (const { value, verdict, host } of comparisons) {
     switch (verdict) {
@@ -99,7 +102,7 @@ async function buildSource(build: Build, { error }: Output): Promise<boolean> {
   await writeFile(config, JSON.stringify(record.config))
   const git = ['git', '-C', checkout]
   const steps: readonly (readonly [what: string, command: readonly string[]])[] = [
-    // `--` and the checks below: neither a URL nor a revision can be taken for an option.
+    // `--` and the checks below ensure that neither a URL nor a revision is parsed as an option.
     [`cloning ${source}`, ['git', 'clone', '--quiet', '--no-checkout', '--', source, checkout]],
     [`checking out ${revision}`, [...git, 'checkout', '--quiet', '--detach', revision]],
     [
@@ -109,7 +112,7 @@ async function buildSource(build: Build, { error }: Output): Promise<boolean> {
   ]
   for (const [what, command] of steps) {
     error(`${what} …`)
-    // Everything a step prints is progress: standard output has the verdicts only.
+    // Everything a step prints is progress: standard output contains only the verdicts.
     const child = Bun.spawn([...command], { cwd: work, stdin: 'ignore', stdout: 2, stderr: 2 })
     const code = await child.exited
     if (code === 0) continue

@@ -1,6 +1,6 @@
 /**
- * The 45 factors by which reviewers of this field judge providers of private inference, under the
- * names that they publish (github.com/13rac1/teep, README), each with how a verification shows it.
+ * The 45 factors by which reviewers in this field assess providers of private inference, under the
+ * names they publish (github.com/13rac1/teep, README), each with how a verification shows it.
  */
 import {
   byChecks,
@@ -197,7 +197,7 @@ export const factors: readonly Factor[] = [
   },
 ]
 
-/** The same, asked of a hosted proxy that reads prompts; a gateway that is blind has none of this. */
+/** The same for a hosted proxy that reads prompts; a blind gateway has none of this. */
 export const gatewayFactors: readonly Factor[] = [
   { name: 'gateway_nonce_match', asks: 'is the answer for our nonce?', judge: machine.nonce },
   { name: 'gateway_tee_quote_present', asks: 'is there a report?', judge: machine.present },

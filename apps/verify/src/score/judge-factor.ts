@@ -1,4 +1,4 @@
-/** Judges one factor of the scorecard by the checks of a verification, and says what shows it. */
+/** Assesses one factor of the scorecard from the checks of a verification, with the evidence. */
 import type { Check } from '@privatemode/attestation'
 
 export type FactorVerdict = {
@@ -7,7 +7,7 @@ export type FactorVerdict = {
   readonly evidence: string
 }
 
-/** What one verification showed. */
+/** The result of one verification. */
 export type Seen = {
   readonly kind: 'snp' | 'tdx' | 'software'
   readonly hasDevices: boolean
@@ -16,7 +16,7 @@ export type Seen = {
 
 export type Judge = (seen: Seen) => FactorVerdict
 
-/** Met where every check of each pattern has passed; one that was never made is no pass. */
+/** Met if every check matching each pattern has passed; a check that was never made is not a pass. */
 export function byChecks(...patterns: readonly RegExp[]): Judge {
   return ({ checks }) => {
     const found = patterns.map((pattern) => checks.filter(({ id }) => pattern.test(id)))
@@ -28,13 +28,13 @@ export function byChecks(...patterns: readonly RegExp[]): Judge {
     }
     const skipped = all.find(({ result }) => result === 'skipped')
     if (skipped !== undefined) return { verdict: 'not checked', evidence: describe(skipped) }
-    // The last check of a pattern is the one that the others lead to.
+    // The last check of a pattern is the one the others lead up to.
     const shown = found.flatMap((matches) => matches.at(-1) ?? [])
     return { verdict: 'met', evidence: shown.map(describe).join('; ') }
   }
 }
 
-/** The software TEE meets nothing that is about hardware. */
+/** The software TEE meets no factor about hardware. */
 export function byHardware(judges: { readonly snp: Judge; readonly tdx: Judge }): Judge {
   return (seen) => {
     if (seen.kind !== 'software') return judges[seen.kind](seen)
@@ -42,7 +42,7 @@ export function byHardware(judges: { readonly snp: Judge; readonly tdx: Judge })
   }
 }
 
-/** For factors about GPUs: a machine without any has nothing to show. */
+/** For factors about GPUs: not applicable to a machine without any. */
 export function byDevices(judge: Judge): Judge {
   return (seen) => {
     if (seen.kind === 'software') return byHardware({ snp: judge, tdx: judge })(seen)

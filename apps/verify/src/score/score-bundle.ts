@@ -1,4 +1,4 @@
-/** Judges a backend by every factor, from the bundle that a client of it has saved. */
+/** Assesses a backend by every factor, from a bundle saved by one of its clients. */
 import {
   AttestationError,
   type Check,
@@ -13,11 +13,11 @@ export type ScoredFactor = FactorVerdict & { readonly factor: string; readonly a
 
 export type Score = {
   readonly factors: readonly ScoredFactor[]
-  /** Why the backend as a whole is refused; undefined where it is verified. */
+  /** Why the backend as a whole is refused; undefined if it is verified. */
   readonly refusal: string | undefined
 }
 
-/** `gateway` is a bundle of a hosted proxy, where prompts go through one. */
+/** `gateway` is a bundle of a hosted proxy, if prompts pass through one. */
 export async function scoreBundle(
   bundle: Uint8Array,
   gateway: Uint8Array | undefined,
@@ -42,7 +42,7 @@ function score({ name, asks, judge }: Factor, seen: Seen): ScoredFactor {
   return { factor: name, asks, ...judge(seen) }
 }
 
-/** A refusal ends a verification: what comes after it is not checked, and shows as that. */
+/** A refusal ends a verification: everything after it is shown as not checked. */
 async function see(
   bytes: Uint8Array,
   inputs: VerifyBundleInputs,

@@ -1,4 +1,4 @@
-/** `score`: how does a backend do by the factors that reviewers of this field publish? */
+/** `score`: assesses a backend by the factors that reviewers in this field publish. */
 import { AttestationError } from '@privatemode/attestation'
 import { bundleInputs, bundleOptions } from '../bundle/bundle-command.ts'
 import { type Command, formatOptions, parseOptions } from '../command.ts'
@@ -13,7 +13,7 @@ const options = {
 } as const
 
 export const scoreCommand: Command = {
-  summary: 'judges a backend by the 45 factors of an open scorecard',
+  summary: 'assesses a backend by the 45 factors of an open scorecard',
   help: `score BUNDLE --at TIME (--log-key KEY | --manifest-digest DIGEST) [options]
 
 Verifies an evidence bundle as \`bundle verify\` does and says of each factor whether it is met, with

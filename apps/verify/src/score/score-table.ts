@@ -1,4 +1,4 @@
-/** The table of docs/scorecard.md: our verdicts beside those that others publish of others. */
+/** The table of docs/scorecard.md: our verdicts next to those published about others. */
 import published from './published-verdicts.json' with { type: 'json' }
 import type { Score } from './score-bundle.ts'
 

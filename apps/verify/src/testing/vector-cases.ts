@@ -1,4 +1,4 @@
-/** Evidence from real hardware, and what the verifier must answer to each piece. */
+/** Evidence from real hardware, and the expected verdict for each piece. */
 import { readFileSync } from 'node:fs'
 import type { AttestationErrorCode } from '@privatemode/attestation'
 
@@ -8,7 +8,7 @@ export type VectorCase = {
   /** Pairs of option and path. */
   readonly given: readonly (readonly [string, string])[]
   readonly at: string
-  /** Why it is refused; null where it is authentic. */
+  /** Why it is refused; null if it is authentic. */
   readonly code: AttestationErrorCode | null
   readonly because: string
 }
