@@ -1,7 +1,7 @@
 /**
  * `npm run task -- build:machine CONFIG [--variant production|software|debug] [--out DIR]`: the confidential machine.
  *
- * CONFIG is the measured configuration (docs/machine.md). DIR is dist/machine unless given; it gets firmware,
+ * CONFIG is the measured configuration (docs/machine.md). DIR is dist/machine by default; it receives firmware,
  * kernel, initial disk, command line, root volume and machine.json, an index of every file with origin and hash.
  */
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** `npm run task -- build:npm`: the npm packages, of the proxy and of the SDK, in dist/npm, each with a dry run of publishing it. */
+/** `npm run task -- build:npm`: builds the npm packages of the proxy and the SDK in dist/npm, and does a dry run of publishing each. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

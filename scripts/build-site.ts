@@ -1,7 +1,7 @@
 /**
- * `npm run task -- build:site [--serve]`: the documentation as static pages, in dist/site. Dead links fail the build. Its generator
- * has a lock file of its own in docs/ and is installed when first needed. --serve shows the pages at an address on this machine and
- * follows changes. SITE_SOURCE_URL is where links to source files lead, SITE_BASE the path that the site is served under.
+ * `npm run task -- build:site [--serve]`: the documentation as static pages, in dist/site. Dead links fail the build. The generator
+ * has its own lock file in docs/ and is installed when first needed. --serve shows the pages at a local address and
+ * follows changes. SITE_SOURCE_URL is the base URL for links to source files, SITE_BASE the path that the site is served under.
  */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 /**
  * `npm run task -- build:weights DIR [--label weights-NAME] [--out FILE]`: a read-only volume of a folder of weights.
  *
- * Prints the volume as JSON: its root hash is the model's digest in manifest and statement, and belongs into
- * the machine's configuration. FILE is dist/weights/LABEL.img unless given; the label is the disk's serial number.
+ * Prints the volume as JSON: its root hash is the model's digest in manifest and statement, and belongs in
+ * the machine's configuration. FILE is dist/weights/LABEL.img by default; the label is the disk's serial number.
  */
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-/** `npm run docs`: writes the documents that are made from code. With --check it only compares. */
+/** `npm run docs`: writes the documents that are generated from code. With --check it only compares. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { adminOpenApi } from '@privatemode/gateway'

@@ -1,6 +1,6 @@
 /** Reads from Bun's output which tests failed, and in which files. */
 
-/** The names of failed tests by file, for one run or for several behind each other; '' holds those of no file. */
+/** The names of failed tests by file, for one run or several in a row; '' holds those without a file. */
 export function failedFiles(output) {
   const files = new Map()
   let file = ''
@@ -11,7 +11,7 @@ export function failedFiles(output) {
       file = heading[1]
       isRepeated = false
     }
-    // At the end of a long run Bun repeats what failed, under no file.
+    // At the end of a long run Bun repeats the failures, without their files.
     if (/^\d+ tests? (failed|skipped):$/.test(line)) isRepeated = true
     if (line.startsWith('(fail) ') && !isRepeated) {
       const name = line.slice(7).replace(/ \[[\d.]+m?s\]$/, '')

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { failedFiles } from './failed-tests.mjs'
 
-test('what failed in a run of Bun is named once, by its file', () => {
+test('each failure of a Bun run is listed once, under its file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-failed-'))
   try {
     const some = `import { describe, expect, test } from 'bun:test'
@@ -21,7 +21,7 @@ test('what failed in a run of Bun is named once, by its file', () => {
     expect(output).toContain('1 tests failed:')
     const names = ['numbers > wrong']
     expect([...failedFiles(output)]).toEqual([['some.test.ts', names]])
-    // Lanes come behind each other, each with its own list at the end.
+    // Lanes follow each other, each with its own list at the end.
     const other = output.replaceAll('some.test.ts', 'last.test.ts')
     expect([...failedFiles(output + other)]).toEqual([
       ['some.test.ts', names],

@@ -1,11 +1,11 @@
-/** Runs one program in the foreground on behalf of this process: forwards signals, ends with its exit code. */
+/** Runs one program in the foreground on behalf of this process: forwards signals, exits with its exit code. */
 import { spawn } from 'node:child_process'
 
 const pollMs = 250
 
 /** Does not return: this process ends when the program does. */
 export function launch(command, args) {
-  // The program watches this process and stops in good order if it is killed.
+  // The program watches this process and shuts down cleanly if it is killed.
   const env = { ...process.env, PRIVATEMODE_PARENT: String(process.pid) }
   const child = spawn(command, args, { stdio: 'inherit', env })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
@@ -14,7 +14,7 @@ export function launch(command, args) {
     process.stderr.write(`error: failed to start ${command}: ${error.message}\n`)
     process.exit(1)
   })
-  // If npm itself is killed, nobody is left to press Ctrl-C.
+  // If npm itself is killed, nothing is left to forward Ctrl-C.
   const parent = process.ppid
   if (process.env.npm_command === undefined) return
   const timer = setInterval(() => {

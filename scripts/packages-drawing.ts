@@ -47,7 +47,7 @@ ${before}
 `
 }
 
-/** What each package and program imports of the others, tests left out. */
+/** What each package and program imports from the others, without tests. */
 export function readImports(root: string): Map<string, string[]> {
   const imports = new Map<string, string[]>()
   for (const parent of ['apps', 'packages']) {

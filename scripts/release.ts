@@ -1,4 +1,4 @@
-/** `npm run task -- release`: builds everything that would be published into dist/, checks it, and says what it is. */
+/** `npm run task -- release`: builds everything that would be published into dist/, checks it, and writes its provenance. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readBuildFacts } from './deploy/build-facts.ts'

@@ -1,6 +1,6 @@
 /**
  * `npm run task -- docs:screenshots [FOLDER]`: every page of the portal, and the proxy's own, light and dark, at 1440 and
- * 390 pixels, into docs/screenshots. They are made from a running stack in front of a scripted model server.
+ * 390 pixels, into docs/screenshots. They are taken from a running stack in front of a scripted model server.
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -75,7 +75,7 @@ try {
   await world.stop()
 }
 
-/** Something to see on every page: a key, an invitation, a conversation and so usage. */
+/** Content for every page: a key, an invitation, a conversation and its usage. */
 async function fill(page: Page): Promise<void> {
   await open(page, 'Playground')
   await page.getByLabel('Message').fill(question)

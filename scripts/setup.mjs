@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Installs what is needed (`runtime` or `all`), unless the last install was for this very lock file. */
+/** Installs what is needed (`runtime` or `all`), unless the last install was for the same lock file. */
 export function install(needed) {
   requireNode()
   // A checkout that has the test tools keeps them.

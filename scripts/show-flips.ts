@@ -1,7 +1,7 @@
-/** Prints what became of flipped bits, and ends with 1 where evidence with one of them was accepted. */
+/** Prints the results of flipped bits, and exits with 1 if evidence with one of them was accepted. */
 import { type FlipReport, formatFlipReport } from '../packages/attestation/src/testing/flip-bits.ts'
 
-/** Every how many bits one is flipped, from the command line. */
+/** The interval between flipped bits, from the command line. */
 export const every = Number(process.argv[2] ?? 1)
 
 export async function showFlips(title: string, flipping: Promise<FlipReport>): Promise<void> {

@@ -1,6 +1,6 @@
-/** Reads from Bun's output which tests were skipped, and why: each says `(skipped: REASON)` in its name. */
+/** Reads from Bun's output which tests were skipped, and why: each has `(skipped: REASON)` in its name. */
 
-/** Lines for people, one for each reason; and the names of tests that were skipped without one. */
+/** One readable line per reason, and the names of tests that were skipped without one. */
 export function explainSkipped(output) {
   const found = output.match(/^\(skip\) .*$/gm) ?? [] // Bun repeats them at the end of a long run
   const names = [...new Set(found)].map((line) => line.slice(7))

@@ -8,7 +8,7 @@ const repository = join(import.meta.dir, '..')
 const skips = /\b(?:test|describe)\.(?:skip|skipIf|todo|todoIf|if)\b/
 const helper = join(repository, 'packages/service/src/testing/conditional-tests.ts')
 
-test('what a run of Bun skipped is named with its reason, and what has none is found', () => {
+test('tests that a Bun run skipped are listed with their reason, and those without one are found', () => {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-skipped-'))
   try {
     writeFileSync(
@@ -39,7 +39,7 @@ test('what a run of Bun skipped is named with its reason, and what has none is f
   }
 })
 
-test('every conditional test goes through the helper that asks for a reason', () => {
+test('every conditional test goes through the helper that requires a reason', () => {
   const conditional = ['packages', 'apps', 'test', 'scripts'].flatMap((top) =>
     [...new Bun.Glob(`${top}/**/*.ts`).scanSync({ cwd: repository })]
       .filter((file) => !file.includes('node_modules') && !import.meta.path.endsWith(file))

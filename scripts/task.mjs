@@ -25,7 +25,7 @@ function list() {
   }
 }
 
-/** The comment at the head of the task's file: it says which arguments there are. */
+/** The comment at the top of the task's file, which describes its arguments. */
 function help() {
   const { file, purpose } = tasks[name]
   const comment = /\/\*\*([\s\S]*?)\*\//.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? ''

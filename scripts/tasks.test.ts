@@ -19,19 +19,19 @@ test('without a name, and with --help, every task is listed', () => {
   expect(runTask('--help').out).toBe(out)
 })
 
-test.each(Object.keys(tasks))('%s has a file whose first comment says how it is used', (name) => {
+test.each(Object.keys(tasks))('%s has a file whose first comment describes its usage', (name) => {
   const { file } = tasks[name as keyof typeof tasks]
   expect(read(file)).toMatch(/^\/\*\*[\s\S]*?\*\//)
 })
 
-test('help of a task is the comment at the head of its file, and starts nothing', () => {
+test('help for a task is the comment at the top of its file, and starts nothing', () => {
   const { code, out } = runTask('bench', '--help')
   expect(code).toBe(0)
   expect(out).toContain('--quick')
   expect(out).toContain('(bench/main.ts)')
 })
 
-test('an unknown task is refused, and so is a name that every object has', () => {
+test('an unknown task is refused, and so is the name of an inherited property', () => {
   for (const name of ['nothing', 'constructor']) {
     const { code, errors } = runTask(name)
     expect(code).toBe(2)
@@ -43,7 +43,7 @@ test('every script and task that a document or a comment names exists', () => {
   const files = Bun.spawnSync(['git', 'ls-files', '*.md', '*.ts', '*.mjs', '*.yaml', '*.yml'], {
     cwd: root,
   })
-  // Examples are packages of their own, with scripts of their own.
+  // Examples are separate packages with their own scripts.
   const paths = files.stdout
     .toString()
     .split('\n')

@@ -1,4 +1,4 @@
-/** `npm test`: set-up, types, lint, then every test; the last lines count, and name what was skipped or failed at first. */
+/** `npm test`: set-up, types, lint, then every test; the last lines count the results and list what was skipped or failed at first. */
 import { spawn, spawnSync } from 'node:child_process'
 import { failedFiles } from './failed-tests.mjs'
 import { bunPath, install, root } from './setup.mjs'
@@ -21,7 +21,7 @@ const counted = wanted.length === 0 ? await tryAgain(await runLanes()) : await r
 for (const failure of counted.failures) console.log(failure)
 const { lines, unexplained, count } = explainSkipped(counted.output)
 for (const line of lines) console.log(line)
-// A skipped proof is not a pass: a test that does not say why it was skipped has failed.
+// A skipped test is not a pass: one that gives no reason for being skipped has failed.
 for (const name of unexplained) console.log(`(fail) ${name}: skipped without a reason`)
 const unnamed = Math.max(0, counted.skipped - count)
 if (unnamed > 0) console.log(`(fail) ${unnamed} tests were skipped without being named`)
@@ -43,7 +43,7 @@ function step(name, args) {
   console.log(`${name}: ok (${((Date.now() - started) / 1000).toFixed(1)} s)`)
 }
 
-/** Tests of whole programs mostly wait, so they run beside the others; their output comes after. */
+/** Tests of whole programs mostly wait, so they run alongside the others; their output follows. */
 async function runLanes() {
   const waiting = [
     ['test/browser/'],
@@ -73,8 +73,8 @@ async function runLanes() {
 }
 
 /**
- * Runs a few failed files once more, each alone: four lanes on a small machine can starve a test that is right.
- * The run says so at its end; a test that fails alone has failed, and many failures are no accident.
+ * Runs a few failed files once more, each alone: four lanes on a small machine can starve a correct test.
+ * The summary reports that; a test that fails alone has failed, and many failures are no accident.
  */
 async function tryAgain(first) {
   const files = failedFiles(first.output)
@@ -98,7 +98,7 @@ function runTests(args, show = (chunk) => process.stderr.write(chunk)) {
   return new Promise((resolve) => {
     const child = spawn(bun, ['test', '--timeout', '120000', ...args], {
       cwd: root,
-      // With these Bun prints failures only, and would not name what it skips.
+      // With these Bun prints only failures, and would not list what it skips.
       env: { ...process.env, AGENT: '', CLAUDECODE: '', REPL_ID: '' },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

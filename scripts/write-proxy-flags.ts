@@ -1,4 +1,4 @@
-/** Writes the tables of flags into docs/proxy.md; a test says when they are out of date. */
+/** Writes the flag tables into docs/proxy.md; a test fails when they are out of date. */
 import { writeFileSync } from 'node:fs'
 import { withFlagTables } from '../apps/proxy/src/flag-documentation.ts'
 

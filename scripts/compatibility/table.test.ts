@@ -1,10 +1,10 @@
-/** The list of checks is whole, and tests name only checks that exist. */
+/** The list of checks is complete, and tests name only checks that exist. */
 import { expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import { areas, checkCount } from './checks.ts'
 import { findNamedTests, formatTable } from './table.ts'
 
-test('there are ninety checks in a row', () => {
+test('there are ninety checks, numbered without gaps', () => {
   expect(checkCount).toBe(90)
   let next = 1
   for (const area of areas) {
@@ -20,7 +20,7 @@ test('tests name only checks that exist', async () => {
     expect([file, check >= 1 && check <= 90]).toEqual([file, true])
 })
 
-test('a check is shown with the furthest that it is tested', () => {
+test('a check is shown with the most complete level it is tested at', () => {
   const table = formatTable([
     { check: 1, file: 'test/e2e/a.test.ts' },
     { check: 1, file: 'apps/worker/b.test.ts' },

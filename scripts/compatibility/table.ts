@@ -1,4 +1,4 @@
-/** The table of checks and where each is tested, read from the names of the tests. */
+/** The table of checks and where each is tested, derived from the names of the tests. */
 import { Glob } from 'bun'
 import { areas } from './checks.ts'
 

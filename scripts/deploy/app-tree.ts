@@ -7,11 +7,11 @@ import type { TarEntry } from './oci/tar.ts'
 
 export type AppTree = {
   readonly folder: string
-  /** Packages that this program declares, or is linked with, and does not load in this form. */
+  /** Packages that this program declares or links to, but does not load in this form. */
   readonly leaveOut: readonly string[]
-  /** Folders of our own that it must not have. */
+  /** Our own folders that it must not contain. */
   readonly leaveOutFolders: readonly string[]
-  /** The folder whose pages, built for browsers, it serves; what they are made of is not beside it. */
+  /** The folder whose pages it serves, built for browsers; their sources are not included. */
   readonly pagesFolder?: string
 }
 
@@ -38,7 +38,7 @@ export function appTreeEntries(tree: AppTree): TarEntry[] {
   ]
 }
 
-/** Tests stay out; what they are made with stays in, since the worker measures it as part of its sources. */
+/** Excludes tests, but keeps their helpers, since the worker measures those as part of its sources. */
 function sourceEntries(folder: string, leaveOutFolders: readonly string[]): TarEntry[] {
   return run(['git', 'ls-files', '-z', '--', `${folder}/src`, `${folder}/package.json`], {
     cwd: repository,
@@ -58,7 +58,7 @@ function folderEntries(target: string, folder: string): TarEntry[] {
   return (
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(folder, name)).isFile())
-      // Maps, types and sources that were compiled are for people who build with a package.
+      // Maps, types and original sources are only needed by people who build with a package.
       .filter((name) => !/\.(map|[cm]?ts)$/.test(name))
       .map((name) => fileEntry(`${target}/${name}`, join(folder, name)))
   )

@@ -5,7 +5,7 @@ import { repository, run } from './locked-package.ts'
 
 export type BuildFacts = {
   readonly version: string
-  /** The commit, with `-dirty` where the working tree differs from it. */
+  /** The commit, with `-dirty` if the working tree differs from it. */
   readonly revision: string
   /** SOURCE_DATE_EPOCH, or the time of the commit. */
   readonly epochSeconds: number

@@ -1,4 +1,4 @@
-/** Compiles the proxy into one executable file. The same commit gives the same bytes, wherever it lies. */
+/** Compiles the proxy into one executable file. The same commit gives the same bytes in any folder. */
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -18,7 +18,7 @@ export function compileProxy(target: Target, outPath: string, root = repository)
       [
         process.execPath,
         ...['build', '--compile'],
-        // A program that holds keys takes no settings from the folder it happens to be started in.
+        // A program that holds keys must not read settings from the folder it happens to be started in.
         ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
         `--target=${target.bunTarget}`,
         `--compile-executable-path=${runtime}`,

@@ -1,4 +1,4 @@
-/** The least root file system that runs a program linked against glibc, out of pinned Debian packages. */
+/** The smallest root file system that runs a program linked against glibc, built from pinned Debian packages. */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -15,7 +15,7 @@ export type DebianPackage = {
 }
 type PackageList = { readonly mirror: string } & Readonly<Record<Architecture, DebianPackage[]>>
 
-/** The loader's path is part of every program; the link leads to where Debian keeps it. */
+/** The loader's path is part of every program; this link points to Debian's location. */
 const layouts = {
   amd64: {
     libraries: 'lib/x86_64-linux-gnu',
@@ -33,7 +33,7 @@ const layouts = {
 
 const libraries = ['libc.so.6', 'libm.so.6', 'libpthread.so.0', 'libdl.so.2']
 
-/** The number that distroless images use for "nobody in particular", too. */
+/** The same unprivileged user id that distroless images use. */
 export const userId = 65532
 
 export function listDebianPackages(architecture: Architecture): readonly DebianPackage[] {
@@ -63,7 +63,7 @@ export async function debianRoot(architecture: Architecture): Promise<TarEntry[]
     text('etc/group', `root:x:0:\nnonroot:x:${userId}:\n`),
     text('etc/nsswitch.conf', 'hosts: files dns\n'),
     { kind: 'folder', path: 'tmp', mode: 0o1777 },
-    // Any user may be chosen at run time, and a workspace that cannot be written stops the start.
+    // Any user may be chosen at run time, and an unwritable workspace prevents the start.
     { kind: 'folder', path: 'workspace', mode: 0o1777 },
     // Runtimes mount these; the runtime of the programs reads /proc.
     { kind: 'folder', path: 'proc', mode: 0o555 },
@@ -81,7 +81,7 @@ function readList(): PackageList {
   return JSON.parse(readFileSync(path, 'utf8')) as PackageList
 }
 
-/** The path of the package's archive, fetched once; other bytes than the pinned ones are refused. */
+/** The path of the package's archive, fetched once; bytes that do not match the pin are refused. */
 export async function fetchPackage(entry: DebianPackage, mirror: string): Promise<string> {
   const path = join(toolCache(), `${entry.sha256.slice(0, 12)}-${basename(entry.path)}`)
   if (existsSync(path)) return path
@@ -102,7 +102,7 @@ export async function fetchPackage(entry: DebianPackage, mirror: string): Promis
   return path
 }
 
-/** One file of a Debian package, taken out with Debian's own program. */
+/** One file of a Debian package, extracted with Debian's own program. */
 function readDebFile(archive: string, path: string): Uint8Array {
   const command = 'dpkg-deb --fsys-tarfile "$1" | tar -xOf - "./$2"'
   const { exitCode, stdout, stderr } = Bun.spawnSync(['sh', '-c', command, 'sh', archive, path])

@@ -33,7 +33,7 @@ export function toolCache(env: Record<string, string | undefined> = process.env)
   return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'privatemode', 'tools')
 }
 
-/** A program that is there already: built by `obtainTool`, or on the path. Nothing is fetched or built. */
+/** A program that already exists: built by `obtainTool`, or on the path. Nothing is fetched or built. */
 export function findTool(name: GoTool): Obtained {
   const path = cachedPath(name)
   const found = existsSync(path) ? path : Bun.which(name)
@@ -43,7 +43,7 @@ export function findTool(name: GoTool): Obtained {
   )
 }
 
-/** A program from the cache, or built into it; where Go or the network is missing, the reason. */
+/** A program from the cache, or built into it; if Go or the network is missing, the reason. */
 export function obtainTool(name: GoTool): Obtained {
   const { module, version } = goTools[name]
   const path = cachedPath(name)

@@ -35,7 +35,7 @@ const gateway: AppTree = {
     ...['@noble/ciphers', '@noble/curves', '@noble/hashes', '@noble/post-quantum'],
   ],
   leaveOutFolders: ['packages/protocol/src/envelope'],
-  // Visitors' browsers verify and seal with these; the gateway hands them out as files.
+  // Visitors' browsers verify and seal with these; the gateway serves them as files.
   pagesFolder: 'apps/portal',
 }
 
@@ -82,7 +82,7 @@ export async function buildImage(
 
 type ProgramPart = Pick<ImageContent, 'layers' | 'entrypoint' | 'env' | 'port'>
 
-/** One file, so that it can be taken out of the image and used by itself. */
+/** One file, so that it can be extracted from the image and used on its own. */
 function proxy(architecture: Architecture): ProgramPart {
   const work = mkdtempSync(join(tmpdir(), 'privatemode-image-'))
   try {
@@ -128,7 +128,7 @@ function fromSources(name: SourceImage, architecture: Architecture): ProgramPart
   }
 }
 
-/** The portal, without `portal.json`: that is the operator's. */
+/** The portal, without `portal.json`, which the operator provides. */
 async function pagesOf(name: ImageName): Promise<TarEntry[][]> {
   if (imageTrees[name].pagesFolder === undefined) return []
   const work = mkdtempSync(join(tmpdir(), 'privatemode-pages-'))

@@ -1,4 +1,4 @@
-/** Fetches packages that package-lock.json pins, and refuses other bytes; what npm installed is not looked at. */
+/** Fetches packages that package-lock.json pins and refuses other bytes; ignores what npm installed. */
 import { createHash } from 'node:crypto'
 import {
   existsSync,
@@ -61,7 +61,7 @@ function unpack(name: string, version: string, integrity: string, folder: string
   }
 }
 
-/** Runs a program to its end and gives its output; anything but success is an error that has its words. */
+/** Runs a program to its end and returns its output; on failure throws an error that contains it. */
 export function run(
   command: readonly string[],
   options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},

@@ -7,7 +7,7 @@ import { type TarEntry, writeTar } from './oci/tar.ts'
 
 export type ChartFolder = 'chart' | 'backend'
 
-/** Writes `{name}-{version}.tgz` into `outFolder` and gives its path. */
+/** Writes `{name}-{version}.tgz` into `outFolder` and returns its path. */
 export function packChart(which: ChartFolder, outFolder: string, epochSeconds: number): string {
   const folder = join(repository, 'deploy', which)
   const { name, version } = Bun.YAML.parse(readFileSync(join(folder, 'Chart.yaml'), 'utf8')) as {

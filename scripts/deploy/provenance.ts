@@ -1,4 +1,4 @@
-/** Says how published files came about: an in-toto statement with a SLSA provenance predicate, and checksums. */
+/** Records how published files were built: an in-toto statement with a SLSA provenance predicate, and checksums. */
 import { createHash } from 'node:crypto'
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -31,7 +31,7 @@ export function formatChecksums(subjects: readonly Subject[]): string {
 
 export type BuildTools = Readonly<Record<string, string>>
 
-/** Times are the commit's, so that a second build of it makes the same statement. */
+/** Times are the commit's, so that a second build produces the same statement. */
 export function formatProvenance(
   subjects: readonly Subject[],
   facts: BuildFacts,

@@ -52,7 +52,7 @@ test('a chart packed twice has the same bytes', () =>
   }))
 
 unlessMissing(withoutHelm).test(
-  'helm renders packed charts, with what is inside, like the folders',
+  'helm renders packed charts, including subcharts, like the folders',
   () =>
     inFolder(async (folder) => {
       for (const [which, values] of [

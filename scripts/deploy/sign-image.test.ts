@@ -15,7 +15,7 @@ const pairs = {
   'ECDSA P-256': () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   Ed25519: () => generateKeyPairSync('ed25519'),
 }
-/** What docs/install.md tells people to run who have no cosign, by the kind of the key. */
+/** The commands of docs/install.md for people without cosign, by kind of key. */
 const commands: Readonly<Record<keyof typeof pairs, string>> = {
   'ECDSA P-256': 'openssl dgst -sha256 -verify pub.pem -signature sig privatemode-proxy.sig.json',
   Ed25519:

@@ -1,4 +1,4 @@
-/** Signs an image's digest in the format of cosign ("simple signing"), with a key that is given as a PEM file. */
+/** Signs an image's digest in the format of cosign ("simple signing"), with a key from a PEM file. */
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { type Image, makeDocumentImage } from './oci/image.ts'
 
@@ -37,7 +37,7 @@ export function checkSignature(made: Signature, digest: string, publicPem: strin
   return genuine && said.critical.image['docker-manifest-digest'] === digest
 }
 
-/** Where cosign looks for the signature of an image: beside it, under this tag. */
+/** Where cosign looks for the signature of an image: next to it, under this tag. */
 export const signatureTag = (digest: string): string => `${digest.replace(':', '-')}.sig`
 
 export function signatureImage(made: Signature): Image {

@@ -1,7 +1,7 @@
-/** The systems for which the proxy is built as one file. */
+/** The systems for which the proxy is built as a single file. */
 
 export type Target = {
-  /** Ends the file's name: `privatemode-proxy-linux-amd64`. */
+  /** Suffix of the file's name: `privatemode-proxy-linux-amd64`. */
   readonly name: string
   /** What Bun's compiler calls it. */
   readonly bunTarget: string

@@ -1,9 +1,9 @@
 /** A dry run of publishing a packed npm package: everything that npm does before it would upload. */
 import { run } from './locked-package.ts'
 
-/** Returns one line of what would be published; throws where npm would refuse. */
+/** Returns one line about what would be published; throws if npm would refuse. */
 export function tryPublish(archive: string): string {
-  // Provenance is signed by the CI that publishes; no other machine can, and no registry is asked here.
+  // Only the publishing CI can sign provenance, and no registry is contacted here.
   const flags = ['--dry-run', '--json', '--provenance=false', '--offline', '--tag', 'latest']
   const said = run(['npm', 'publish', ...flags, archive])
   return formatReport(JSON.parse(said))

@@ -54,7 +54,7 @@ export async function buildMachine({ variant, config, out, program }: BuildOptio
   }
   const facts = readBuildFacts()
   const text = formatMachineConfig(config)
-  parseMachineConfig(Buffer.from(text), variant) // what init would refuse is not built
+  parseMachineConfig(Buffer.from(text), variant) // do not build what init would refuse
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out, { recursive: true })
   const put = (name: string, content: Uint8Array | string) =>
@@ -117,13 +117,13 @@ function replaceWorker(
   )
 }
 
-/** Keys of Microsoft's would refuse the kernel, and a fallback would load it unmeasured. */
+/** With Microsoft's keys the firmware would refuse the kernel, and a fallback would load it unmeasured. */
 function withoutKeys(firmware: Uint8Array): Uint8Array {
   const parsed = parseFirmware(new Uint8Array(firmware))
   return emptyVariableStore(parsed, readTdvfMetadata(parsed))
 }
 
-/** One thread, by the library of the pinned runtime: the same input gives the same bytes. */
+/** One thread, with the pinned runtime's library: the same input gives the same bytes. */
 function compress(bytes: Uint8Array): Uint8Array {
   return zstdCompressSync(bytes, {
     params: { [zlib.ZSTD_c_compressionLevel]: 3, [zlib.ZSTD_c_checksumFlag]: 1 },

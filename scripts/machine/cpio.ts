@@ -1,8 +1,8 @@
-/** Writes the initial disk as a cpio archive ("newc"): bytes depend on the entries alone. */
+/** Writes the initial disk as a cpio archive ("newc") whose bytes depend only on the entries. */
 import type { TarEntry } from '../deploy/oci/tar.ts'
 import { withFolders } from '../deploy/oci/tar.ts'
 
-/** The kernel opens a console and a null device before anything could make them. */
+/** The kernel opens a console and a null device before anything could create them. */
 export type DeviceEntry = {
   readonly kind: 'device'
   readonly path: string

@@ -1,4 +1,4 @@
-/** Writes a read-only file system (EROFS, without compression) whose bytes depend on its entries alone. */
+/** Writes a read-only file system (EROFS, without compression) whose bytes depend only on its entries. */
 import { createHash } from 'node:crypto'
 import { closeSync, createReadStream, openSync, statSync, writeSync } from 'node:fs'
 import { volumePurpose } from '@privatemode/machine'

@@ -1,6 +1,6 @@
 /**
  * The first program of the machine, instruction by instruction: it mounts /proc, without which the runtime does not
- * start, and becomes the runtime that runs init. Written here, so that no compiler is part of what is trusted.
+ * start, and executes the runtime that runs init. Written here, so that no compiler has to be trusted.
  */
 
 const loadAddress = 0x400000

@@ -1,10 +1,10 @@
-/** The drivers that the machine loads, decompressed, in an order in which each finds what it depends on. */
+/** The drivers that the machine loads, decompressed, each after the drivers it depends on. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Package } from './packages.ts'
 
-/** Nothing else is in the image: no other driver can be loaded by anyone. */
+/** The image contains no other driver, so none can be loaded. */
 const wanted = [
   'virtio_blk',
   'virtio_net',

@@ -34,7 +34,7 @@ export class Package {
     return new Package(name, ...readTar(new Uint8Array(stdout)))
   }
 
-  /** Follows a link within the package; throws where the path is not in it. */
+  /** Follows a link within the package; throws if the path is not in it. */
   file(path: string): Uint8Array {
     const link = this.#links.get(path)
     if (link !== undefined) return this.file(join(path, '..', link))

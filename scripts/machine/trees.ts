@@ -1,4 +1,4 @@
-/** What is in the machine, file by file with its origin: the initial disk and the worker's root. Nothing is copied that is not named here. */
+/** The machine's contents, file by file with their origin: the initial disk and the worker's root. Only files named here are copied. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type AppTree, appTreeEntries } from '../deploy/app-tree.ts'
@@ -79,7 +79,7 @@ function first(): Sourced<TarEntry> {
   }
 }
 
-/** The worker with its embedded engine; prebuilt engines for other systems stay out. */
+/** The worker with its embedded engine, without prebuilt engines for other systems. */
 const workerTree: AppTree = { folder: 'apps/worker', leaveOut: [], leaveOutFolders: [] }
 /** What init starts. */
 export const workerMain = 'app/apps/worker/src/main.ts'
@@ -137,7 +137,7 @@ async function libraries(
       found.push({ entry: file(path, opened.file(path), 0o755), origin: `${name}:${path}` })
     }
   }
-  // Programs name their loader by this path; Debian has it behind links.
+  // Programs refer to their loader by this path; in Debian it is reached through links.
   found.push(ours({ kind: 'link', path: 'lib64', mode: 0o777, to: 'usr/lib64' }))
   found.push(ours({ kind: 'link', path: 'lib', mode: 0o777, to: 'usr/lib' }))
   found.push(

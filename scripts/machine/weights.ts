@@ -1,4 +1,4 @@
-/** Makes a verity volume of a folder of weights. */
+/** Builds a verity volume from a folder of weights. */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { Volume } from '@privatemode/machine'

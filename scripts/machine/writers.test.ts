@@ -1,4 +1,4 @@
-/** The writers of volumes: against Debian's own tools where those are installed, and against what they said once. */
+/** Compares the volume writers with Debian's own tools if installed, and with their recorded output. */
 import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ const sha256 = (bytes: Uint8Array) => new Bun.CryptoHasher('sha256').update(byte
 /** Three hundred blocks, so that the tree has two levels. */
 const blocks = Buffer.concat(Array.from({ length: 300 }, (_, index) => Buffer.alloc(4096, index)))
 
-test('the hash tree is what veritysetup makes of the same blocks', () => {
+test('the hash tree equals that of veritysetup for the same blocks', () => {
   const path = join(folder, 'blocks')
   writeFileSync(path, blocks)
   // veritysetup 2.6.1: format --no-superblock --salt=3c32b628… (SHA-256 of the label)
@@ -31,7 +31,7 @@ test('the hash tree is what veritysetup makes of the same blocks', () => {
   expect(sha256(tree)).toBe('0988a9d86a9e08f1400c2bfdd7e78f45d7474544e41b3aca8118b71909423ae1')
 })
 
-test('a flipped bit has another root hash, and a volume of broken blocks has none', () => {
+test('a flipped bit changes the root hash, and a volume with a partial block has none', () => {
   const path = join(folder, 'flipped')
   const changed = Buffer.from(blocks)
   changed[123_456] = (changed[123_456] ?? 0) ^ 1
@@ -47,7 +47,7 @@ const entries: ErofsEntry[] = [
   { kind: 'folder', path: 'empty', mode: 0o755 },
   { kind: 'file', path: 'program', mode: 0o755, content: Buffer.alloc(10_000, 7) },
   { kind: 'file', path: 'nothing', mode: 0o644, content: new Uint8Array(0) },
-  // More names than a block of a folder has room for.
+  // More names than fit into one directory block.
   ...Array.from({ length: 300 }, (_, index) => ({
     kind: 'file' as const,
     path: `many/a-name-that-takes-its-room-${index}`,
@@ -80,7 +80,7 @@ unlessMissing(checker === null ? 'fsck.erofs is not installed' : undefined).test
   },
 )
 
-test('weights have one root hash wherever they lie and whatever their disk is called', async () => {
+test('weights have the same root hash in any folder and under any disk name', async () => {
   const weights = mkdtempSync(join(folder, 'weights-'))
   writeFileSync(join(weights, 'model.gguf'), 'weights')
   const one = await buildWeights(weights, 'weights-a', join(folder, 'a.img'))
@@ -91,7 +91,7 @@ test('weights have one root hash wherever they lie and whatever their disk is ca
   expect(changed.root).not.toBe(one.root)
 })
 
-test('an initial disk lists its entries in order and has no time in it', () => {
+test('an initial disk lists its entries in order and contains no time', () => {
   const bytes = writeCpio([
     { kind: 'file', path: 'machine/main.ts', mode: 0o755, content: Buffer.from('init') },
     { kind: 'device', path: 'dev/null', mode: 0o666, major: 1, minor: 3 },
@@ -105,7 +105,7 @@ test('an initial disk lists its entries in order and has no time in it', () => {
   expect(bytes.length % 4).toBe(0)
 })
 
-test('the first program is an ELF file that names what it mounts and what it becomes', () => {
+test('the first program is an ELF file that contains what it mounts and what it executes', () => {
   const bytes = writeFirstProgram({ command: ['/usr/bin/bun', '/main.ts'], environment: ['A=1'] })
   const text = Buffer.from(bytes).toString('latin1')
   expect(text).toStartWith('\x7fELF\x02\x01\x01')
@@ -117,7 +117,7 @@ test('the first program is an ELF file that names what it mounts and what it bec
   expect(text.split('\x0f\x05').length).toBe(4)
 })
 
-// Where /proc is mounted already, a mount over it needs rights; without them the program says so and ends.
+// If /proc is already mounted, mounting over it requires privileges; without them the program reports that and exits.
 unlessMissing(
   process.platform === 'linux' && process.arch === 'x64' ? undefined : 'not Linux on x86-64',
 ).test('the first program ends with 1 where it may not mount', () => {

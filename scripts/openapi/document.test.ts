@@ -1,4 +1,4 @@
-/** The committed OpenAPI document is the generated one, and real answers keep to it. */
+/** The committed OpenAPI document is up to date, and real answers conform to it. */
 import { describe, expect, test } from 'bun:test'
 import { formatModel, formatModelList, routes } from '@privatemode/protocol/api'
 import { ask } from '../../packages/inference/src/testing/ask.ts'
@@ -26,13 +26,13 @@ test('every route has an operation, and only legacy completions are deprecated',
   }
 })
 
-test('every reference leads somewhere', () => {
+test('every reference can be resolved', () => {
   const references = JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)
   const components = document.components as Record<string, Record<string, unknown>>
   for (const [, kind = '', name = ''] of references) expect(components[kind]?.[name]).toBeDefined()
 })
 
-describe('answers keep to their schema', () => {
+describe('answers conform to their schema', () => {
   const tool = { index: 0, id: 'c', function: { name: 'f', arguments: '{}' } }
   const engine = () =>
     new ScriptedEngine({ deltas: [{ reasoning: 'r' }, { content: 'a' }, { tool_calls: [tool] }] })
@@ -95,7 +95,7 @@ describe('answers keep to their schema', () => {
     expect(violations(schemas.ModelList, formatModelList([formatModel(chatModel)]))).toEqual([])
   })
 
-  test('the check itself sees what is wrong', () => {
+  test('the check itself detects violations', () => {
     expect(violations(schemas.TokenCount, { input_tokens: -1 })).toEqual(['.input_tokens: minimum'])
     expect(violations(schemas.TokenCount, {})).toEqual(['.input_tokens: missing'])
     expect(violations(schemas.MessageEvent, { type: 'x' })).toEqual(['.type: enum'])

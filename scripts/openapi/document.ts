@@ -1,4 +1,4 @@
-/** The OpenAPI document of the public surface, made from the route table that the programs use. */
+/** The OpenAPI document of the public API, generated from the route table that the programs use. */
 import { type Endpoint, type Route, routes } from '@privatemode/protocol/api'
 import { requestSchemas } from './request-schemas.ts'
 import { responseSchemas } from './response-schemas.ts'

@@ -1,4 +1,4 @@
-/** Short forms for JSON Schema, so that the schemas read like tables. */
+/** Shorthands for JSON Schema, so that the schemas read like tables. */
 
 export type Schema = { readonly [keyword: string]: unknown }
 
@@ -23,7 +23,7 @@ export const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: '
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 export const about = (description: string, schema: Schema): Schema => ({ ...schema, description })
 
-/** An object of named fields; a name that ends with `?` need not be there, others are allowed. */
+/** An object of named fields; a name that ends with `?` is optional, and other fields are allowed. */
 export function fields(table: Readonly<Record<string, Schema>>): Schema {
   const entries = Object.entries(table)
   const required = entries.map(([name]) => name).filter((name) => !name.endsWith('?'))

@@ -1,9 +1,9 @@
-/** Says where a value does not keep to a schema: as much of JSON Schema as the document uses. */
+/** Finds where a value violates a schema, for the subset of JSON Schema that the document uses. */
 import type { Schema } from './schema.ts'
 
 export type Schemas = Readonly<Record<string, Schema>>
 
-/** Paths and the keyword that is broken; none where the value keeps to the schema. */
+/** Paths with the violated keyword; empty if the value conforms to the schema. */
 export function findViolations(
   schemas: Schemas,
   given: Schema | undefined,

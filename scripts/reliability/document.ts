@@ -9,7 +9,7 @@ import { formatSlopes, grownIn, type SoakReport, slopesOf } from '../../test/soa
 import { formatSecurity } from './security-section.ts'
 import { faultsText, fuzzText, limitsText, soakText } from './words.ts'
 
-/** Paths below the repository's root, and what belongs there. */
+/** The documents by path below the repository's root. */
 export function reliabilityDocuments(root: string): Record<string, string> {
   const folder = join(root, 'docs/reliability')
   const campaigns = (existsSync(folder) ? readdirSync(folder) : [])

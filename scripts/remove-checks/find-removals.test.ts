@@ -15,19 +15,19 @@ test.each([
   expect(changed(line)).toEqual([[expected]])
 })
 
-test('a condition that lets pass is made true', () => {
+test('a condition that accepts becomes true', () => {
   expect(changed('function f() {', '  if (a) return', '  throw b', '}')[0]?.[1]).toBe(
     '  if (true || (a)) return',
   )
 })
 
-test('a condition with a block, and one of several lines, is taken out', () => {
+test('a condition with a block, and a multi-line one, is removed', () => {
   expect(changed('if (a) {', '  throw b', '}')).toEqual([['if (false && (a)) {', '  throw b', '}']])
   expect(changed('if (', '  a ||', '  (b && c)', ') {', '  throw d', '}')).toEqual([
     ['if (false && (', '  a ||', '  (b && c)', ')) {', '  throw d', '}'],
   ])
 })
 
-test('what refuses nothing stays', () => {
+test('a condition that refuses nothing is kept', () => {
   expect(changed('if (a) b()', 'if (', '  a', ') {', '  b()', '}', 'require(a)(b')).toEqual([])
 })

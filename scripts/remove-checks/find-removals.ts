@@ -23,7 +23,7 @@ export function findRemovals(source: string): Removal[] {
   })
 }
 
-/** The lines from this one on that stand instead of as many; undefined where no check begins. */
+/** Replacements for the same number of lines starting here; undefined if no check starts here. */
 function removeAt(lines: readonly string[], index: number): readonly string[] | undefined {
   const line = lines[index] ?? ''
   if (/transcript\.require\($/.test(line)) return [`${line} true ||`]
@@ -39,7 +39,7 @@ function removeAt(lines: readonly string[], index: number): readonly string[] | 
   return [`${before}${opening(after)}${condition})${after}`]
 }
 
-/** Formatted code closes a condition of several lines where it began. */
+/** Formatted code closes a multi-line condition at the indentation where it began. */
 function removeLongCondition(
   lines: readonly string[],
   index: number,
@@ -53,7 +53,7 @@ function removeLongCondition(
   return [`${lines[index]}${opening(after)}`, ...condition, `${indent})${after}`]
 }
 
-/** A condition that lets a good case pass is made true, one that refuses a bad case false. */
+/** A condition that accepts a good case becomes true, one that refuses a bad case becomes false. */
 function opening(after: string): string {
   const lets = /\) return\b/.test(after) && !/throw |refuse\(|fail\(|malformed\(/.test(after)
   return lets ? 'true || (' : 'false && ('
@@ -61,7 +61,7 @@ function opening(after: string): string {
 
 /** Where the condition that begins at `start` ends; undefined if that is on another line. */
 function closingParenthesis(line: string, start: number): number | undefined {
-  // Parentheses in texts and patterns are none.
+  // Parentheses in strings and regular expressions do not count.
   const bare = line
     .replace(/'(?:[^'\\]|\\.)*'/g, (text) => '_'.repeat(text.length))
     .replace(/(?<=[(!&|,=] ?)\/(?:[^/\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+\//g, (text) =>
@@ -75,7 +75,7 @@ function closingParenthesis(line: string, start: number): number | undefined {
   return undefined
 }
 
-/** Code that does not parse fails every test and shows nothing. */
+/** Code that does not parse fails every test and proves nothing. */
 function requireParsed(source: string, line: number): void {
   try {
     new Bun.Transpiler({ loader: 'ts' }).scanImports(source)

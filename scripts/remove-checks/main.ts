@@ -39,7 +39,7 @@ let removed = 0
 try {
   for (const target of targets.filter(({ name }) => wanted === undefined || name === wanted)) {
     const removals = target.sources.flatMap(filesBelow).flatMap(removalsIn)
-    // Tests that fail anyway would notice everything.
+    // Tests that already fail would seem to notice every removal.
     const failing = failedTest(target.tests)
     if (failing !== undefined) throw new Error(`fails with every check in place: ${failing}`)
     const isChosen = ({ place }: Placed) => parts.some((part) => place.includes(part))
@@ -79,7 +79,7 @@ function filesBelow(source: string): string[] {
     .sort()
 }
 
-/** The tests of the file itself, short ones, and those beside it: most often the ones that notice. */
+/** The tests of the file itself, short ones, and those next to it: most often the ones that notice. */
 function nearTests(file: string, { short = [], tests }: Target): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, '.test.ts')
   const around = tests.filter((test) => file.startsWith(test))
@@ -87,7 +87,7 @@ function nearTests(file: string, { short = [], tests }: Target): readonly (reado
   return [existsSync(join(copy, own)) ? [own] : [], short, near]
 }
 
-/** Of groups of tests one after the other, the first test that fails. */
+/** Runs groups of tests in turn and returns the first test that fails. */
 function firstFailure(groups: readonly (readonly string[])[]): string | undefined {
   for (const tests of groups) {
     const failed = tests.length === 0 ? undefined : failedTest(tests)

@@ -1,9 +1,9 @@
-/** Which checks are taken out together with which tests are to notice. */
+/** Which checks are removed, and which tests must notice. */
 export type Target = {
   readonly name: string
   readonly sources: readonly string[]
   readonly tests: readonly string[]
-  /** Those of them that are short and try much, whichever file it is in. */
+  /** The short tests among them that cover much, whichever file they are in. */
   readonly short?: readonly string[]
 }
 

@@ -17,11 +17,11 @@ const advisory = { url: 'https://advisories.example/1', severity: 'high' }
 const registry = (answer: (asked: unknown) => Response) =>
   Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: async (r) => answer(await r.json()) })
 
-test('all versions are asked for, under the names that the registry knows', () => {
+test('all versions are queried, under the names that the registry knows', () => {
   expect(lockedVersions(lock)).toEqual({ a: ['1.2.0', '2.0.0'], '@scope/real': ['3.0.0'] })
 })
 
-test('the answer of a registry finds the versions it is about, now and from a file', async () => {
+test('an answer of the registry matches the affected versions, live and from a file', async () => {
   let got: unknown
   const server = registry((asked) => {
     got = asked
@@ -37,7 +37,7 @@ test('the answer of a registry finds the versions it is about, now and from a fi
   expect(unknown).toEqual([])
 })
 
-test('a version that came after the snapshot is said to be unknown, and is judged all the same', () => {
+test('a version newer than the snapshot is reported as unknown, and checked all the same', () => {
   const advisories = { a: [{ ...advisory, vulnerable_versions: '>=2.0.0' }] }
   const snapshot = { takenAt: noon.toISOString(), asked: { a: ['1.2.0'] }, advisories }
   const { findings, unknown } = judge(lock, snapshot)
@@ -45,7 +45,7 @@ test('a version that came after the snapshot is said to be unknown, and is judge
   expect(unknown).toEqual(['a@2.0.0', '@scope/real@3.0.0'])
 })
 
-test('a registry that does not answer the question is no clean bill', async () => {
+test('a registry that does not answer the query is not a clean result', async () => {
   const server = registry(() => new Response(null, { status: 405 }))
   expect(await thrown(askRegistry(server.url.href, lock, noon))).toThrow('405')
   await server.stop(true)

@@ -1,4 +1,4 @@
-/** Which locked packages have known advisories: asked of the registry, or read from a snapshot of its answer. */
+/** Which locked packages have known advisories: queried from the registry, or read from a snapshot of its answer. */
 import { type Lock, type LockedPackage, nameOf, strangers } from './check-lock.ts'
 
 export type Advisory = {
@@ -8,7 +8,7 @@ export type Advisory = {
   readonly vulnerable_versions: string
 }
 
-/** What a registry said at a time: about these versions it was asked, and these advisories it knows. */
+/** A registry's answer at a point in time: the versions queried, and the advisories it knows. */
 export type Snapshot = {
   readonly takenAt: string
   readonly asked: Readonly<Record<string, readonly string[]>>
@@ -19,7 +19,7 @@ export type Finding = { readonly package: string; readonly severity: string; rea
 
 export type Judgement = {
   readonly findings: readonly Finding[]
-  /** Packages that the registry was not asked about: nothing is known of them. */
+  /** Packages that were not queried: nothing is known about them. */
   readonly unknown: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export function lockedVersions(lock: Lock): Record<string, string[]> {
 
 const registryName = (path: string, { name }: LockedPackage) => name ?? nameOf(path)
 
-/** Throws where the registry does not answer this question; many mirrors do not. */
+/** Throws if the registry does not support this query; many mirrors do not. */
 export async function askRegistry(registry: string, lock: Lock, now: Date): Promise<Snapshot> {
   const asked = lockedVersions(lock)
   const url = new URL('-/npm/v1/security/advisories/bulk', registry)

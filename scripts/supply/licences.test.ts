@@ -8,11 +8,11 @@ const read = (path: string) => readFileSync(join(import.meta.dir, '../..', path)
 const locks = () =>
   [JSON.parse(read('package-lock.json')), toolLocks.map((path) => JSON.parse(read(path)))] as const
 
-test('the list of licences is the one of the lock files: else npm run docs writes it', () => {
+test('the list of licences matches the lock files (npm run docs writes it)', () => {
   expect(read('docs/licences.md')).toBe(formatLicences(...locks()))
 })
 
-test('a package that is added shows in the list', () => {
+test('an added package appears in the list', () => {
   const [main, tools] = locks()
   const entry = { version: '9.9.9', license: 'WTFPL' }
   const more = { packages: { ...main.packages, 'node_modules/new-one': entry } }

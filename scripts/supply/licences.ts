@@ -1,4 +1,4 @@
-/** The list of licences, docs/licences.md, made from the lock files. */
+/** The list of licences, docs/licences.md, generated from the lock files. */
 import { type Lock, nameOf, strangers, toolsLock } from './check-lock.ts'
 
 export function formatLicences(main: Lock, tools: readonly Lock[]): string {

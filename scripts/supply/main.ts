@@ -1,6 +1,6 @@
 /**
- * `npm run task -- supply`: pins, hashes, install scripts, licences, and known advisories. These are asked of the registry or,
- * where it does not answer, read from the snapshot in this folder; `--snapshot` writes that from the registry's answer.
+ * `npm run task -- supply`: pins, hashes, install scripts, licences, and known advisories. These are queried from the registry or,
+ * if it does not answer, read from the snapshot in this folder; `--snapshot` writes that from the registry's answer.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ const known = await findAdvisories()
 const serious = known === undefined ? 0 : show(known)
 process.exit(problems.length > 0 || serious > 0 ? 1 : 0)
 
-/** Where neither the registry nor a snapshot answers, says that; it is no failure, and no clean bill. */
+/** If neither the registry nor a snapshot answers, reports that: neither a failure nor a clean result. */
 async function findAdvisories(): Promise<Snapshot | undefined> {
   try {
     const { stdout } = Bun.spawnSync(['npm', 'config', 'get', 'registry'], { cwd: root })

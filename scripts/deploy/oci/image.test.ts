@@ -24,7 +24,7 @@ const content: ImageContent = {
 }
 const json = (bytes: Uint8Array | undefined) => JSON.parse(new TextDecoder().decode(bytes))
 
-test('an image is a manifest of blobs that are what their digests say', () => {
+test('an image is a manifest of blobs that match their digests', () => {
   const { descriptor, blobs } = makeImage(content, 1_700_000_000)
   const blob = (digest: string) => blobs.find((entry) => entry.digest === digest)?.bytes
   for (const { digest, bytes } of blobs) expect(digestOf(bytes)).toBe(digest)
@@ -52,7 +52,7 @@ test('an image is a manifest of blobs that are what their digests say', () => {
   expect(config.rootfs.diff_ids).toEqual([digestOf(new Uint8Array(gunzipSync(layer)))])
 })
 
-test('the same content has the same digest, and other content or another time another', () => {
+test('the same content has the same digest, and different content or a different time another', () => {
   const digest = (given: ImageContent, at = 1) => makeImage(given, at).descriptor.digest
   expect(digest(content)).toBe(digest({ ...content }))
   expect(digest({ ...content, user: '0' })).not.toBe(digest(content))
@@ -99,7 +99,7 @@ test('docker finds the image for amd64 by the paths of its blobs', () => {
 })
 
 for (const kind of ['ed25519', 'ec'] as const) {
-  test(`a signature with an ${kind} key holds for this digest and this key alone`, () => {
+  test(`a signature with an ${kind} key is valid only for this digest and this key`, () => {
     const pair = () =>
       kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync(kind)
     const { privateKey, publicKey } = pair()

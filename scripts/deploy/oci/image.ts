@@ -1,4 +1,4 @@
-/** Makes OCI images (image-spec 1.1) out of files: layers, configuration, manifest, and an index over architectures. */
+/** Builds OCI images (image-spec 1.1) from files: layers, configuration, manifest, and an index over architectures. */
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { type TarEntry, writeTar } from './tar.ts'
@@ -24,7 +24,7 @@ export type ImageContent = {
   readonly workingDir: string
   /** Numeric, so that Kubernetes can see that it is not root. */
   readonly user: string
-  /** Undefined where the program listens nowhere. */
+  /** Undefined if the program does not listen. */
   readonly port?: number | undefined
   readonly labels: Readonly<Record<string, string>>
 }
@@ -88,7 +88,7 @@ export function makeIndex(
   }
 }
 
-/** An image whose one layer is a document: how cosign keeps signatures in any registry. */
+/** An image whose only layer is a document: how cosign stores signatures in any registry. */
 export function makeDocumentImage(
   content: Uint8Array,
   mediaType: string,

@@ -50,7 +50,7 @@ function withName(descriptor: Descriptor, name: ImageReference | undefined): Des
   }
 }
 
-/** What `docker load` reads unless docker keeps its images in containerd: one architecture, by the paths of its blobs. */
+/** What `docker load` reads unless docker stores its images in containerd: one architecture, by the paths of its blobs. */
 function dockerManifest(named: readonly Named[]): TarEntry[] {
   const manifests = named.flatMap(({ image, name }) => {
     const read = (digest: string) => {

@@ -44,12 +44,12 @@ test('the bytes do not depend on the order of the entries', () => {
   expect(writeTar(entries, 5)).not.toEqual(writeTar(entries, 6))
 })
 
-test('everything belongs to root, whoever builds', () => {
+test('everything is owned by root, regardless of who builds it', () => {
   const archive = writeTar([file('a', '')], 0)
   expect(new TextDecoder().decode(archive.subarray(108, 123))).toBe('0000000\u00000000000')
 })
 
-test('two entries of one name and names that do not fit are refused', () => {
+test('duplicate entries and names that are too long are refused', () => {
   expect(() => writeTar([file('a', '1'), file('a', '2')], 0)).toThrow('two entries')
   expect(() => writeTar([file('n'.repeat(120), '')], 0)).toThrow('too long')
 })

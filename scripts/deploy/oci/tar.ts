@@ -1,7 +1,7 @@
-/** Writes tar archives (POSIX ustar) whose bytes depend on their entries alone: no clock, user or order of the disk. */
+/** Writes tar archives (POSIX ustar) whose bytes depend only on their entries: no clock, user or disk order. */
 
 export type TarEntry = {
-  /** Without a slash in front; folders without one at the end. */
+  /** Without a leading slash; folders without a trailing one. */
   readonly path: string
   readonly mode: number
 } & (
@@ -12,7 +12,7 @@ export type TarEntry = {
 
 const blockBytes = 512
 
-/** Folders on the way to an entry are added where they are missing; entries come out sorted by path. */
+/** Missing parent folders are added; entries are written sorted by path. */
 export function writeTar(
   entries: readonly TarEntry[],
   mtimeSeconds: number,
