@@ -62,7 +62,7 @@ async function converse(stream: boolean): Promise<string> {
   return new TextDecoder().decode(await answer.whole())
 }
 
-/** Every file that the gateway keeps, its database included. */
+/** Every file that the gateway stores, including its database. */
 function stored(folder: string): Buffer {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -112,7 +112,7 @@ test('the search finds a conversation that is not sealed', async () => {
   }
 }, 240_000)
 
-test('the search knows every encoding that it claims', () => {
+test('the search finds every encoding that it claims to', () => {
   for (const [encoding, form] of encodingsOf(secrets.prompt)) {
     const haystack = Buffer.concat([Buffer.from('xx'), form, Buffer.from('yy')])
     expect(findSecrets(haystack, [secrets.prompt]).map((found) => found.encoding)).toContain(

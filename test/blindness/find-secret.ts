@@ -1,9 +1,9 @@
-/** Looks for a secret in bytes in every encoding in which it could hide. */
+/** Searches bytes for a secret in every encoding that could hide it. */
 import { gunzipSync } from 'node:zlib'
 
 export type Found = { readonly secret: string; readonly encoding: string }
 
-/** Base64 has three alignments; of each, the characters that depend on the secret alone. */
+/** Base64 has three alignments; for each, the characters that depend only on the secret. */
 function base64Forms(secret: Buffer, variant: 'base64' | 'base64url'): string[] {
   return [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), secret]).toString(variant)

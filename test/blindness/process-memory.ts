@@ -1,10 +1,10 @@
-/** Reads the memory of a running process: every writable page that is really there. */
+/** Reads the memory of a running process: every writable page that is resident. */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 
 const pageBytes = 4096
 const longestRunPages = 4096
 
-/** Whether one of the forms stands in the memory of the process; needs the rights of its owner. */
+/** Whether one of the encodings is in the memory of the process; requires its owner's privileges. */
 export function memoryHolds(pid: number, forms: readonly Buffer[]): boolean {
   const memory = openSync(`/proc/${pid}/mem`, 'r')
   const pagemap = openSync(`/proc/${pid}/pagemap`, 'r')
@@ -35,7 +35,7 @@ function writableRegions(pid: number): Region[] {
     })
 }
 
-/** Runs of pages that are in memory; most of what a process reserves never is. */
+/** Ranges of resident pages; most of what a process reserves never is resident. */
 function* presentRuns(pagemap: number, region: Region): Generator<[number, number]> {
   for (let start = 0; start < region.pages; start += 65_536) {
     const count = Math.min(65_536, region.pages - start)
@@ -59,6 +59,6 @@ function readAt(file: number, position: number, length: number): Buffer {
   try {
     return bytes.subarray(0, readSync(file, bytes, 0, length, position))
   } catch {
-    return bytes.subarray(0, 0) // a page that went away meanwhile
+    return bytes.subarray(0, 0) // a page that was released in the meantime
   }
 }

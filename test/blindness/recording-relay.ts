@@ -1,4 +1,4 @@
-/** A transparent relay that keeps every byte of both directions: what the party behind it sees. */
+/** A transparent relay that records every byte in both directions: what the party behind it sees. */
 
 export type Recording = { readonly url: string; bytes(): Buffer; stop(): void }
 

@@ -15,10 +15,10 @@ export type FaultResult = {
   readonly requests: number
   readonly right: number
   readonly errors: Readonly<Record<string, number>>
-  /** Seconds from the fault's end until every client had a right answer again; -1 for never. */
+  /** Seconds from the fault's end until every client had a correct answer again; -1 for never. */
   readonly recoverySeconds: number
   readonly limitSeconds: number
-  /** Complete requests of which only the gateway's word is left. */
+  /** Complete requests that only the gateway booked, without a worker's report. */
   readonly lostReports: number
   readonly violations: readonly string[]
 }
@@ -48,7 +48,7 @@ export class Campaign {
       target: { port: fleet.proxyPort },
       marker: fleet.marker,
       clients,
-      // The load draws in no fixed order: what it draws must not change what the faults draw.
+      // The load draws random numbers in no fixed order: that must not affect what the faults draw.
       chance: createChance(seed + 1),
       ledger: this.#ledger,
       timeoutMs: 12_000,
@@ -108,7 +108,7 @@ export class Campaign {
     }
   }
 
-  /** The last look: also at what PostgreSQL has written. */
+  /** The final check, which includes PostgreSQL's files. */
   async finish(): Promise<readonly string[]> {
     await this.#load.stop()
     await this.#ledger.stop()
@@ -132,7 +132,7 @@ export class Campaign {
     return gone.map((part) => `${part.name} does not run any more`)
   }
 
-  /** Looks for prompts and answers in what was written, and for log lines that are none. */
+  /** Searches the written files for prompts and answers, and for malformed log lines. */
   #search(): string[] {
     const { ears, folder, proxy } = this.#options.fleet
     const found: string[] = []
@@ -152,7 +152,7 @@ export class Campaign {
   }
 }
 
-/** Every line of the proxy's record of manifests is whole and names a file that is there. */
+/** Every line of the proxy's record of manifests is complete and names an existing file. */
 function checkEnforcementLog(path: string, owner: string): string[] {
   if (!existsSync(path)) return [`${owner}: no manifests/log.txt`]
   const text = readFileSync(path, 'utf8')

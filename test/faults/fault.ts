@@ -1,4 +1,4 @@
-/** What a fault is: something done to a running system, and undone. */
+/** A fault: something done to a running system, and undone. */
 import type { Fleet } from './fleet/fleet.ts'
 import type { Load } from './load/load.ts'
 import type { Chance } from './random.ts'
@@ -6,9 +6,9 @@ import type { Chance } from './random.ts'
 export type Scene = {
   readonly fleet: Fleet
   readonly load: Load
-  /** Decides everything that is left open. */
+  /** Makes all random choices. */
   readonly chance: Chance
-  /** Says in the report what was chosen. */
+  /** Describes the choice in the report. */
   note(text: string): void
 }
 
@@ -17,16 +17,16 @@ export type Fault = {
   readonly family: 'process' | 'connection' | 'packets' | 'disk' | 'clock' | 'trust' | 'client'
   /** How long it lasts. */
   readonly holdMs: number
-  /** Within this after its end every client must have had a whole and right answer. */
+  /** Within this time after its end, every client must have received a complete and correct answer. */
   readonly limitMs: number
-  /** A worker may lose reports of usage that nobody has acknowledged; the gateway then books `lost`. */
+  /** A worker may lose usage reports that were not acknowledged; the gateway then books `lost`. */
   readonly mayLoseReports?: boolean
   /** Errors that no client may see while it lasts. */
   readonly neverSeen?: RegExp
-  /** Why it cannot be made here, or undefined. */
+  /** Why it cannot be injected here, or undefined. */
   obstacle?(fleet: Fleet): string | undefined
-  /** Makes the fault; what it gives undoes it. */
+  /** Injects the fault; returns a function that undoes it. */
   inject(scene: Scene): Promise<() => Promise<void> | void>
-  /** What must hold afterwards beside the usual; gives violations. */
+  /** Additional conditions that must hold afterwards; returns violations. */
   check?(scene: Scene): Promise<readonly string[]>
 }

@@ -1,8 +1,8 @@
 /**
  * `npm run task -- faults [--seed N] [--only TEXT] [--minutes M] [--note TEXT] [--out FOLDER] [--list]`: the fault campaign.
  *
- * Without `--minutes` every fault is made once, in an order that the seed decides; with it, faults are
- * drawn until the time is over. Ends with 1 where anything was violated.
+ * Without `--minutes` every fault is injected once, in an order determined by the seed; with it, faults are
+ * drawn until the time is over. Exits with 1 if anything was violated.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,9 +27,9 @@ const minutes = Number(option('minutes') ?? 0)
 const only = option('only')?.toLowerCase()
 const clients = Number(option('clients') ?? 6)
 const out = option('out') ?? 'dist/faults'
-/** Put into the report, such as what else the machine did. */
+/** A note for the report, such as what else the machine was doing. */
 const note = option('note')
-/** A fault that does not end is a violation, and the last: what it left behind is not known. */
+/** A fault that does not end is a violation and ends the campaign, since its aftermath is unknown. */
 const perFaultMs = 300_000
 
 const wanted = allFaults.filter((fault) => {
@@ -78,7 +78,7 @@ async function runCampaign(): Promise<boolean> {
     wire,
     withClocks: true,
     withDisks: true,
-    // Clients here wait for twelve seconds: what is given up must be so before.
+    // Clients here wait for twelve seconds, so requests must be aborted before that.
     gatewayArgs: ['--usageGraceMs', '4000', '--lostWorkerMs', '2000'],
   })
   ends.push(() => fleet.stop())
@@ -120,7 +120,7 @@ function schedule(): Fault[] {
   return Array.from({ length: 10_000 }, () => chance.pick(wanted))
 }
 
-/** Undefined where no end is in sight. */
+/** Undefined if it does not end in time. */
 function bounded(run: Promise<FaultResult>): Promise<FaultResult | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => resolve(undefined), perFaultMs)

@@ -1,4 +1,4 @@
-/** Chance that a seed repeats: everything a campaign draws comes from here. */
+/** Seeded randomness: everything a campaign draws comes from here. */
 import { seededShare } from '../../packages/attestation/src/testing/seeded-bits.ts'
 
 export type Chance = {

@@ -1,4 +1,4 @@
-/** What a campaign found, for people. */
+/** Formats the results of a campaign. */
 import type { FaultResult } from './campaign.ts'
 
 export type Report = {
@@ -6,7 +6,7 @@ export type Report = {
   readonly startedAt: string
   readonly seconds: number
   readonly clients: number
-  /** Requests that were answered whole and right, each looked up in the books. */
+  /** Requests with complete and correct answers, each looked up in the usage records. */
   readonly requests: number
   readonly keys: number
   readonly searchedBytes: number

@@ -15,7 +15,7 @@ export function readCorpus(folder: string, target: string): Uint8Array[] {
   return list.map((base64) => new Uint8Array(Buffer.from(base64, 'base64')))
 }
 
-/** The shortest are kept: they say the same with less. */
+/** The shortest are kept: they cover the same with less. */
 export function writeCorpus(folder: string, target: string, inputs: readonly Uint8Array[]): void {
   const list = [...new Set(inputs.map((input) => Buffer.from(input).toString('base64')))]
     .filter((base64) => base64.length <= (maxInputBytes * 4) / 3)

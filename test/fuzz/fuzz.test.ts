@@ -11,7 +11,7 @@ const folder = join(import.meta.dir, 'corpus')
 const limits = { inputs: 1500, seed: 20260101, maxMs: 5_000 }
 
 test.each(targets.map((target) => [target.name, target] as const))(
-  'damaged input is read or refused with a typed error: %s',
+  'mutated input is parsed or refused with a typed error: %s',
   async (name, target) => {
     const { inputs } = await fuzz(target, readCorpus(folder, name), limits)
     expect(inputs).toBe(limits.inputs)
@@ -30,7 +30,7 @@ test('a parser that breaks is found', async () => {
   expect(await thrown(fuzz(breaks, [], limits))).toThrow(/broken: threw TypeError: cannot read/)
 })
 
-test('a check behind the parser of JSON that breaks is found', async () => {
+test('a check behind the JSON parser that breaks is found', async () => {
   const breaks: FuzzTarget = {
     name: 'broken behind JSON',
     seeds: [json({ messages: [{ role: 'user', content: 'x'.repeat(2000) }] })],

@@ -1,4 +1,4 @@
-/** Damages inputs of one target and keeps those that reach new code, where coverage is told. */
+/** Mutates inputs of one target and keeps those that reach new code, if coverage is available. */
 import {
   mutateInput,
   type Random,
@@ -7,13 +7,13 @@ import {
 import { mutateJson } from './mutate-json.ts'
 import { type FuzzTarget, isTyped } from './target.ts'
 
-/** Tells which code is reached; places are offsets in the program's text. */
+/** Reports which code is reached; locations are offsets in the program's text. */
 export type Coverage = {
-  /** Places that were reached for the first time since this was last called. */
+  /** Locations reached for the first time since the last call. */
   newlyReached(): number[]
-  /** Places that one run reaches, as a mask. */
+  /** Locations that one run reaches, as a mask. */
   reachedBy(run: () => Promise<void>): Promise<Uint8Array>
-  /** Watches no more. */
+  /** Stops watching. */
   stop(): void
 }
 
@@ -29,17 +29,17 @@ export type FuzzResult = {
   readonly inputs: number
   readonly accepted: number
   readonly slowestMs: number
-  /** Inputs that reached what no input before did; the corpus. */
+  /** Inputs that reached new code; the corpus. */
   readonly kept: readonly Uint8Array[]
 }
 
-/** Coverage is asked for after so many inputs: rarely, where nothing new comes, for that costs most. */
+/** Coverage is read after this many inputs, less often if nothing new appears, because reading it is expensive. */
 const batches = { first: 256, largest: 8192 }
-/** Watching makes code several times slower: it ends when so many inputs in a row have reached nothing new. */
+/** Watching makes code several times slower: it stops when this many inputs in a row have reached nothing new. */
 const watchedAfterFind = 50_000
 const maxKept = 400
 
-/** Throws at the first input that is neither read nor refused with a typed error; the message has it. */
+/** Throws at the first input that is neither parsed nor refused with a typed error; the message contains it. */
 export async function fuzz(
   target: FuzzTarget,
   corpus: readonly Uint8Array[],
@@ -81,7 +81,7 @@ export async function fuzz(
   return { name: target.name, inputs: limits.inputs, accepted, slowestMs, kept }
 }
 
-/** Half of what is JSON is damaged by its structure, all else by its bytes; half of that is a good input before. */
+/** Half of the JSON inputs are mutated by structure, all others by bytes; half of those start from a valid input. */
 function damage(
   seeds: readonly Uint8Array[],
   pool: readonly Uint8Array[],
@@ -118,7 +118,7 @@ async function findNew(
   return [...left, ...(await findNew(target, batch.slice(middle), missing, coverage))]
 }
 
-/** Another program may have had the processor: what is slow is slow a second time. */
+/** Another program may have used the CPU: a slow input must be slow a second time. */
 async function timeAgain(
   target: FuzzTarget,
   input: Uint8Array<ArrayBuffer>,
@@ -132,7 +132,7 @@ async function timeAgain(
   return elapsedMs
 }
 
-/** Whether it was read; what needs no promise takes none, for there are millions. */
+/** Whether it was parsed; avoids promises where possible, because there are millions of inputs. */
 function attempt(target: FuzzTarget, input: Uint8Array<ArrayBuffer>): boolean | Promise<boolean> {
   try {
     const reading = target.read(new Uint8Array(input))

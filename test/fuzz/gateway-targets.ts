@@ -1,4 +1,4 @@
-/** Parsers of what workers, operators and clients tell a gateway, and of what it tells them. */
+/** Parsers of messages between a gateway and workers, operators and clients. */
 import { parseModel } from '@privatemode/protocol/api'
 import { parseLimits } from '../../apps/gateway/src/keys/limits.ts'
 import { parseSignedUsage, parseUsageRecord } from '../../apps/gateway/src/metering/usage-record.ts'

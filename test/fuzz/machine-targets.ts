@@ -1,4 +1,4 @@
-/** Parsers of what models write, of what other model servers stream, and of what a machine tells its worker. */
+/** Parsers of model output, of other model servers' streams, and of what a machine reports to its worker. */
 import { parseSafetensors } from '../../apps/stack/src/models/safetensors.ts'
 import { sliceJson } from '../../apps/verify/src/files/json-slices.ts'
 import { readPieces } from '../../apps/verify/src/files/read-pieces.ts'

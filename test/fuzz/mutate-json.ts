@@ -1,10 +1,10 @@
-/** Damages JSON by its structure: the text stays JSON, so that the checks behind the parser are met. */
+/** Mutates the structure of JSON: the text stays valid, so that the checks behind the parser are reached. */
 import type { Random } from '../../packages/attestation/src/testing/mutate-input.ts'
 
 type Holder = Record<string | number, unknown>
 type Place = { readonly holder: Holder; readonly key: string | number }
 
-/** What checks and translators stumble over where they expect something else. */
+/** Values that break checks and translators that expect something else. */
 const oddValues: readonly unknown[] = [
   ...[null, true, false, 0, -1, 0.5, 1e21, 2 ** 53, '', ' ', 'x', '0', 'null', '\ud800'],
   ...[[], {}, [null], [[]], [{}], { type: 'text' }, { type: 'text', text: null }, { length: -1 }],
@@ -14,7 +14,7 @@ const oddValues: readonly unknown[] = [
 const oddKeys = ['__proto__', 'constructor', 'toString', 'type', 'content', 'role', 'n', 'index']
 const maxPlaces = 2_000
 
-/** One to three changes; undefined where there is no JSON. Events of a stream are changed one at a time. */
+/** One to three changes; undefined if there is no JSON. Events of a stream are changed one at a time. */
 export function mutateJson(bytes: Uint8Array, random: Random): Uint8Array<ArrayBuffer> | undefined {
   const text = new TextDecoder().decode(bytes)
   const first = text.trimStart()[0]
@@ -55,7 +55,7 @@ function change({ holder, key }: Place, other: Place, random: Random): void {
       delete holder[key]
       return
     case 1:
-      // A copy: what holds itself cannot be written.
+      // A copy: a circular value cannot be serialised.
       setOwn(holder, key, structuredClone(other.holder[other.key]))
       return
     case 2:

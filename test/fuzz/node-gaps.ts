@@ -1,4 +1,4 @@
-/** What the runtime of the programs has and an older Node has not; imported first. */
+/** Polyfills for features that Bun has and an older Node lacks; imported first. */
 type Gap = { toHex?: (this: Uint8Array) => string }
 type StaticGap = { fromHex?: (text: string) => Uint8Array }
 

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 export type FuzzFigures = {
   readonly inputs: number
   readonly seed: number
-  /** Inputs that were read; all others were refused with a typed error. */
+  /** Inputs that were parsed; all others were refused with a typed error. */
   readonly read: number
   /** Where single inputs are timed. */
   readonly slowestMs?: number
-  /** Inputs that reached code that none before had reached, where coverage is watched. */
+  /** Inputs that reached new code, if coverage is watched. */
   readonly kept?: number
   readonly day: string
 }
@@ -22,7 +22,7 @@ export function readRecord(): FuzzRecord {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : { targets: {} }
 }
 
-/** Read anew each time: two runs may go on beside each other. */
+/** Read again each time, because two runs may be in progress at once. */
 export function writeRecord(name: string, figures: FuzzFigures): void {
   const targets = Object.entries({ ...readRecord().targets, [name]: figures })
   const record: FuzzRecord = { targets: Object.fromEntries(targets.toSorted(byName)) }

@@ -1,4 +1,4 @@
-/** Good requests and events, which several targets begin with. */
+/** Valid requests and events that several targets start from. */
 import type { EngineModel } from '../../packages/inference/src/engine.ts'
 
 export const model: EngineModel = {

@@ -1,14 +1,14 @@
-/** What a fuzzer needs to know of one parser. */
+/** What a fuzzer needs to know about one parser. */
 
 export type FuzzTarget = {
   readonly name: string
-  /** Good inputs, which must not be refused. */
+  /** Valid inputs, which must not be refused. */
   readonly seeds: readonly Uint8Array[]
-  /** Reads or refuses with one of the errors below; anything else it throws is found. */
+  /** Parses, or refuses with one of the errors below; any other error is a finding. */
   readonly read: (bytes: Uint8Array<ArrayBuffer>) => unknown
 }
 
-/** Names of the typed errors: who gets one of these can tell the caller. */
+/** Names of the typed errors, which callers can report. */
 const typedErrors: ReadonlySet<string> = new Set([
   'ApiError',
   'AttestationError',
@@ -23,7 +23,7 @@ const typedErrors: ReadonlySet<string> = new Set([
 export const isTyped = (error: unknown): boolean =>
   error instanceof Error && typedErrors.has(error.name)
 
-/** Thrown by a target that found two readings of the same bytes. */
+/** Thrown by a target that found two interpretations of the same bytes. */
 export class Disagreement extends Error {
   override readonly name = 'Disagreement'
 }
@@ -33,7 +33,7 @@ export function requireSame(what: string, a: unknown, b: unknown): void {
   if (first !== second) throw new Disagreement(`${what}: ${first} and ${second}`)
 }
 
-/** Cuts bytes into pieces by what they are, so that the same input is always cut alike. */
+/** Splits bytes into pieces depending on their content, so that the same input is always split the same way. */
 export function piecesOf(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>[] {
   const pieces: Uint8Array<ArrayBuffer>[] = []
   for (let at = 0, turn = bytes.length; at < bytes.length; turn++) {
@@ -47,7 +47,7 @@ export function piecesOf(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer
 export const text = (value: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(value)
 export const json = (value: unknown): Uint8Array<ArrayBuffer> => text(JSON.stringify(value))
 
-/** For parsers of values: the fallback stands for what is not JSON at all. */
+/** For parsers of values: the fallback replaces input that is not JSON at all. */
 export function parseOr(bytes: Uint8Array, fallback: unknown): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes))

@@ -1,4 +1,4 @@
-/** Parsers of what travels: bodies, events, frames, heads. */
+/** Parsers of wire data: bodies, events, frames, heads. */
 import {
   parseRelayError,
   parseUnsealedError,
@@ -33,7 +33,7 @@ import {
   text,
 } from './target.ts'
 
-/** No cipher: these targets are about what comes after a tag was right, in a hostile worker's hand. */
+/** No cipher: these targets cover data after a valid tag, as a hostile worker could send it. */
 const clear: AeadKey = {
   seal: (_nonce, _aad, parts) => [...parts, new Uint8Array(16)],
   open: (_nonce, _aad, bytes) => bytes.subarray(0, bytes.length - 16),

@@ -69,7 +69,7 @@ const whole = {
   usage: { prompt_tokens: 1, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 1 } },
 }
 
-/** What an engine streams, through one dialect's writer to its good end. */
+/** An engine's stream, through one dialect's writer to its clean end. */
 function translate(
   bytes: Uint8Array,
   writer: (chunks: ChatChunks, meter: UsageMeter) => StreamWriter,

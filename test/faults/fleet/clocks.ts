@@ -1,4 +1,4 @@
-/** A wall clock for each part that can be set while it runs, by libfaketime where that is installed. */
+/** A wall clock for each part that can be set while it runs, using libfaketime if installed. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Small disks that can be filled, for what the parts write. */
+/** Small disks that can be filled, for the files that the parts write. */
 import { chmodSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -40,13 +40,13 @@ export class Disk {
   }
 }
 
-/** A disk of so many MiB at a path, or undefined where that is not allowed. */
+/** A disk of the given size in MiB at a path, or undefined if mounting is not allowed. */
 export function mountDisk(path: string, mib: number): Disk | undefined {
   mkdirSync(path, { recursive: true })
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined
   const options = `size=${mib}m,mode=0755`
   const { exitCode } = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', options, 'tmpfs', path])
   if (exitCode !== 0) return undefined
-  chmodSync(path, 0o755) // PostgreSQL runs as somebody else
+  chmodSync(path, 0o755) // PostgreSQL runs as another user
   return new Disk(path)
 }

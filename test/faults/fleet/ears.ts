@@ -1,4 +1,4 @@
-/** Listens for secrets in clear, in every encoding that hides nothing. */
+/** Listens for secrets in clear text, in every encoding that does not protect them. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { encodingsOf } from '../../blindness/find-secret.ts'
 
@@ -20,7 +20,7 @@ export class Ears {
     return [...this.#heard]
   }
 
-  /** One stream of bytes: a secret is found also where it lies across two pieces. */
+  /** One stream of bytes: a secret is also found if it is split across two pieces. */
   stream(place: string): (piece: Buffer) => void {
     let tail = Buffer.alloc(0)
     return (piece) => {
@@ -33,7 +33,7 @@ export class Ears {
     }
   }
 
-  /** Searches a file from a position on; gives the position of its end. */
+  /** Searches a file from a position on; returns the position of its end. */
   file(path: string, from = 0): number {
     const hear = this.stream(path)
     const start = Math.max(0, from - this.#overlap)

@@ -1,4 +1,4 @@
-/** The tools of a campaign do what they say. */
+/** The tools of a campaign work as described. */
 
 import { afterAll, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
@@ -35,7 +35,7 @@ afterAll(async () => {
 const ask = (body: string, timeoutMs = 2_000) =>
   exchange({ port: link.port }, { path: '/', body, timeoutMs })
 
-test('a secret is heard in any encoding and across pieces, and nothing else is', () => {
+test('a secret is found in any encoding and across pieces, and nothing else is', () => {
   for (const encoding of ['utf8', 'base64', 'hex', 'utf16le'] as const) {
     const own = new Ears([secret])
     const bytes = Buffer.from(
@@ -53,7 +53,7 @@ test('a secret is heard in any encoding and across pieces, and nothing else is',
   expect(other.heard).toEqual([])
 })
 
-test('a link passes on, listens, goes round what is not there, and can be cut, swallow and flip', async () => {
+test('a link relays, listens, skips targets that are down, and can cut, swallow and flip', async () => {
   expect(await ask('hello')).toMatchObject({ status: 200, text: 'hello', ending: 'whole' })
   expect(ears.heard).toEqual([])
   await ask(secret)
@@ -69,7 +69,7 @@ test('a link passes on, listens, goes round what is not there, and can be cut, s
   expect(await ask('hello')).toMatchObject({ status: 200, text: 'hello' })
 })
 
-test('an answer that is cut is told from one that is whole', async () => {
+test('a truncated answer is distinguished from a complete one', async () => {
   const port = freePort()
   const half = createServer((socket) => {
     socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n5\r\nwo')
@@ -80,7 +80,7 @@ test('an answer that is cut is told from one that is whole', async () => {
   half.close()
 })
 
-test('a forged packet has a checksum that fits and one bit that is another', () => {
+test('a forged packet has a valid checksum and one flipped bit', () => {
   const packet = Buffer.alloc(20 + 20 + 13, 7)
   packet[0] = 0x45
   packet[9] = 6

@@ -1,4 +1,4 @@
-/** The whole system as processes of their own, with a link between every two that can be disturbed. */
+/** The whole system as separate processes, with a link between every two that can be disturbed. */
 import { rmSync } from 'node:fs'
 import type { ManifestDraft } from '@privatemode/attestation'
 import type { PostgresServer } from '../../../apps/gateway/src/testing/postgres-server.ts'
@@ -38,7 +38,7 @@ export class Fleet {
   readonly measurement: string
   readonly models: ManifestDraft['models']
   readonly apiKey: string
-  /** Addresses of the gateways that no link lies before. */
+  /** Addresses of the gateways themselves, without a link in front. */
   readonly gatewayUrls: readonly string[]
   #turn = 0
 
@@ -74,12 +74,12 @@ export class Fleet {
     return [this.front, ...this.backs, this.database, this.engine]
   }
 
-  /** Calls the admin API as an operator, beside the links: it has no cryptography of its own. */
+  /** Calls the admin API as an operator, bypassing the links: it has no cryptography of its own. */
   admin(method: string, path: string, body?: object): Promise<Response> {
     return callAdmin(this.gatewayUrl, method, path, body)
   }
 
-  /** A gateway that runs, in turn. */
+  /** A running gateway, in turn. */
   get gatewayUrl(): string {
     const urls = this.gatewayUrls.filter((_, index) => this.gateways[index]?.isRunning)
     return (urls.length > 0 ? urls : this.gatewayUrls)[this.#turn++ % Math.max(1, urls.length)]!

@@ -1,4 +1,4 @@
-/** A TCP relay between two parts: it listens to what passes, and it can be bad weather. */
+/** A TCP relay between two parts: it inspects the traffic and can disturb it. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Chance } from '../random.ts'
 import type { Ears } from './ears.ts'
@@ -9,7 +9,7 @@ export type Weather = {
   readonly bytesPerSecond?: number
   /** Chance that a bit of a piece is flipped. */
   readonly flip?: number
-  /** What comes is taken and never passed on. */
+  /** Incoming bytes are accepted and never forwarded. */
   readonly swallow?: boolean
   /** New connections are closed at once. */
   readonly refuse?: boolean
@@ -20,7 +20,7 @@ export type Address = { readonly host: string; readonly port: number }
 export type LinkOptions = {
   readonly name: string
   readonly port: number
-  /** Where connections go, in turn; the next is tried where one does not accept. */
+  /** Targets of connections, in turn; if one does not accept, the next is tried. */
   readonly targets: readonly Address[]
   readonly ears?: Ears | undefined
   readonly chance: Chance
@@ -77,7 +77,7 @@ export class Link {
     return size
   }
 
-  /** Leaves every connection open and passes nothing on, for good: neither side is told. */
+  /** Leaves every connection open and forwards nothing from now on, without notifying either side. */
   leaveHalfOpen(): number {
     for (const pair of this.#pairs) pair.halfOpen = true
     return this.#pairs.size

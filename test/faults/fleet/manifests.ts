@@ -20,7 +20,7 @@ export type Trust = {
   readonly rootFingerprint: string
   readonly logKey: string
   readonly logDir: string
-  /** Appends a manifest that accepts these measurements; gives its serial. */
+  /** Appends a manifest that accepts these measurements; returns its serial. */
   publish(measurements: readonly string[], models: ManifestDraft['models']): Promise<number>
   /** Of the manifest that was published last. */
   readonly serial: number
@@ -28,7 +28,7 @@ export type Trust = {
   rewind(): void
 }
 
-/** Days for which the workers' identity is good: a clock far enough ahead finds it expired. */
+/** Days for which the workers' identity is valid: a clock far enough ahead sees it as expired. */
 export const identityDays = 20
 
 export async function createTrust(folder: string): Promise<Trust> {
@@ -45,7 +45,7 @@ export async function createTrust(folder: string): Promise<Trust> {
       const file = Bun.file(join(logDir, name))
       return (await file.exists()) ? await file.bytes() : undefined
     },
-    // Readers fetch while this is written: whole files only.
+    // Readers fetch while this is written, so files are replaced atomically.
     write: async (name: string, content: Uint8Array) => {
       const path = join(logDir, name)
       mkdirSync(dirname(path), { recursive: true })
@@ -79,6 +79,6 @@ export async function createTrust(folder: string): Promise<Trust> {
   }
 }
 
-/** A measurement that no build has: one byte, again and again. */
+/** A measurement that no build has: one repeated byte. */
 export const otherMeasurement = (like: string, byteHex: string): string =>
   byteHex.repeat(like.length / 2)

@@ -5,7 +5,7 @@ export function flipBit(packet: Buffer, at: number, chance: Chance): void {
   packet[at] = packet[at]! ^ (1 << chance.between(0, 7))
 }
 
-/** Flips a bit of the payload and repairs the checksum; false where there is no payload. */
+/** Flips a bit of the payload and repairs the checksum; false if there is no payload. */
 export function forgePayload(packet: Buffer, chance: Chance): boolean {
   const start = (packet[0]! & 15) * 4
   if (packet[9] !== 6 || packet.length < start + 20) return false

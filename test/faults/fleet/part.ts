@@ -1,4 +1,4 @@
-/** One program of the fleet in a process of its own, which can be killed, stopped and started again. */
+/** One program of the fleet in its own process, which can be killed, stopped and restarted. */
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 
 export type PartOptions = {
@@ -60,7 +60,7 @@ export class Part {
     }
   }
 
-  /** Ends it without a word, as a power cut does. */
+  /** Kills it without warning, as a power cut would. */
   async kill(): Promise<void> {
     this.#child?.kill('SIGKILL')
     await this.#child?.exited
@@ -76,7 +76,7 @@ export class Part {
     this.#stopped = false
   }
 
-  /** Ends it in order, or by force where that takes too long. */
+  /** Stops it cleanly, or by force if that takes too long. */
   async end(graceMs = 5_000): Promise<void> {
     if (this.#child === undefined) return
     this.resume()

@@ -1,4 +1,4 @@
-/** Starts a fleet: every part in a process of its own, a link before each. */
+/** Starts a fleet: every part in its own process, with a link in front of each. */
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,16 +22,16 @@ export type FleetOptions = {
   readonly chance: Chance
   readonly workers: number
   readonly gateways: number
-  /** A network of real packets between the parts; without it they meet on loopback. */
+  /** A network of real packets between the parts; without it they use loopback. */
   readonly wire?: Wire | undefined
   readonly withClocks?: boolean
-  /** Small disks for what is written, where they are allowed. */
+  /** Small disks for written files, if mounting is allowed. */
   readonly withDisks?: boolean
   readonly gatewayArgs?: readonly string[]
   readonly proxyArgs?: readonly string[]
-  /** Every client of the proxy sends a key of its own. */
+  /** Every client of the proxy sends its own key. */
   readonly clientKeys?: boolean
-  /** Folder for everything that is written; a fresh one where it is not given. */
+  /** Folder for all written files; a temporary one by default. */
   readonly folder?: string
 }
 

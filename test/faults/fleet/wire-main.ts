@@ -1,10 +1,10 @@
 /**
- * The wire's own process: `bun wire-main.ts DEVICE NETWORK SEED`, with orders on standard input.
+ * The process behind the wire: `bun wire-main.ts DEVICE NETWORK SEED`, with commands on standard input.
  *
- * A TUN device has the address NETWORK.1. What is sent to NETWORK.2 comes here as packets; source and
- * destination are exchanged and the packet is given back to the kernel, which takes it for one from
- * NETWORK.2 to itself. Exchanging the two leaves every checksum right. So two programs of one machine
- * speak TCP over a network that does to real packets what this program wants.
+ * A TUN device has the address NETWORK.1. Traffic to NETWORK.2 arrives here as packets; source and
+ * destination are swapped and the packet is returned to the kernel, which treats it as one from
+ * NETWORK.2 to itself. Swapping the two leaves every checksum valid. So two programs on one machine
+ * speak TCP over a network in which this program can manipulate real packets.
  */
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { openSync, read, write } from 'node:fs'

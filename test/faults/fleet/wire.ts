@@ -1,15 +1,15 @@
-/** A network of real packets on one machine, whose packets can be lost, late, doubled, swapped and changed. */
+/** A network of real packets on one machine, whose packets can be lost, delayed, duplicated, reordered and changed. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 export type PacketFaults = {
-  /** Chances, each for every packet. */
+  /** Probabilities per packet. */
   readonly drop?: number
   readonly duplicate?: number
   readonly reorder?: number
-  /** One bit, checksum left as it was: the receiver's kernel notices. */
+  /** Flips one bit and keeps the checksum: the receiver's kernel notices. */
   readonly corrupt?: number
-  /** One bit of the payload with a checksum that fits: only the programs can notice. */
+  /** Flips one bit of the payload and fixes the checksum: only the programs can notice. */
   readonly forge?: number
   readonly delayMs?: number
   readonly jitterMs?: number
@@ -29,7 +29,7 @@ export type Wire = {
   stop(): Promise<void>
 }
 
-/** Why there can be no wire here, or undefined. */
+/** Why a wire is not possible here, or undefined. */
 export function wireObstacle(): string | undefined {
   if (process.platform !== 'linux') return 'packets are made with a TUN device of Linux'
   if (process.getuid?.() !== 0) return 'a TUN device needs the rights of root'

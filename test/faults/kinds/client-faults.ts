@@ -1,4 +1,4 @@
-/** Clients that read or write slowly, beside others that do not. */
+/** Clients that read or write slowly, alongside others that do not. */
 import type { Fault, Scene } from '../fault.ts'
 import { makeQuestion } from '../load/question.ts'
 import { type Asking, exchange } from '../load/raw-exchange.ts'

@@ -1,4 +1,4 @@
-/** Wall clocks that jump, and certificates and keys that end because of it. */
+/** Wall clocks that jump, and certificates and keys that expire because of it. */
 import type { Fault } from '../fault.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import { identityDays } from '../fleet/manifests.ts'
@@ -27,7 +27,7 @@ function jump(name: string, choose: Choose, seconds: readonly number[]): Fault {
       }
       return async () => {
         for (const each of names) fleet.clocks!.set(each, 0)
-        await Bun.sleep(1_200) // until then a part may still go by the old one
+        await Bun.sleep(1_200) // until then a part may still use the old time
       }
     },
   }

@@ -1,4 +1,4 @@
-/** Connections that are cut, half open, slow, refused, or carry other bytes than were sent. */
+/** Connections that are cut, half open, slow, refused, or deliver different bytes than were sent. */
 import type { Fault } from '../fault.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Link, Weather } from '../fleet/link.ts'
@@ -37,7 +37,7 @@ function halfOpen({ words, links }: Place): Fault {
     async inject({ fleet, note }) {
       const count = links(fleet).reduce((sum, link) => sum + link.leaveHalfOpen(), 0)
       note(`${count} connections`)
-      // They stay so: what is new works, and what is old is never told.
+      // They stay that way: new connections work, and old ones never learn about it.
       return () => {}
     },
   }
@@ -58,7 +58,7 @@ function weather(what: string, { words, links }: Place, how: Weather, limitMs = 
   }
 }
 
-/** Reports of usage are signed: one that was changed is refused, and the gateway books it as lost. */
+/** Usage reports are signed: a changed one is refused, and the gateway books it as lost. */
 function flips({ words, links }: Place): Fault {
   const made = weather('flip bits on the way', { words, links }, { flip: 0.05 })
   const flipped = (fleet: Fleet) => links(fleet).reduce((sum, link) => sum + link.flipped, 0)

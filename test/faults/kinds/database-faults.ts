@@ -1,4 +1,4 @@
-/** PostgreSQL that dies, is restarted, or stands still. */
+/** PostgreSQL dies, is restarted, or hangs. */
 import type { Fault } from '../fault.ts'
 
 export const databaseFaults: readonly Fault[] = [

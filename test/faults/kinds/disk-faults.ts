@@ -22,7 +22,7 @@ function full(what: string, diskOf: (fleet: Fleet) => Disk | undefined): Fault {
   }
 }
 
-/** A manifest that cannot be put on record must not be enforced; afterwards it is. */
+/** A manifest that cannot be recorded must not be enforced until it can. */
 const fullWorkspace: Fault = {
   ...full("the proxy's record, while the manifest changes", (fleet) => fleet.disks?.workspace),
   holdMs: 6_000,
@@ -61,7 +61,7 @@ function isRecorded({ folder, trust }: Fleet): boolean {
   return record.includes(`manifest-${trust.serial}-`)
 }
 
-/** Without room for its log PostgreSQL stops; with room again it must be started and be as it was. */
+/** Without space for its log PostgreSQL stops; once there is space, it must start with its data intact. */
 const fullDatabase: Fault = {
   ...full('PostgreSQL until it cannot go on', (fleet) => fleet.disks?.database),
   limitMs: 60_000,
@@ -79,7 +79,7 @@ const fullDatabase: Fault = {
   },
 }
 
-/** Asks for new segments of the log until there is no room for one; gives the failure. */
+/** Requests new log segments until there is no space left; returns the failure. */
 async function useUpLog(url: string): Promise<unknown> {
   const sql = new Bun.SQL(url, { max: 1, connectionTimeout: 5 })
   try {

@@ -1,4 +1,4 @@
-/** Packets that are lost, late, doubled, out of order or changed, between all parts at once. */
+/** Packets that are lost, delayed, duplicated, reordered or changed, between all parts at once. */
 import type { Fault } from '../fault.ts'
 import { type PacketFaults, wireObstacle } from '../fleet/wire.ts'
 
@@ -8,7 +8,7 @@ function packets(name: string, faults: PacketFaults, limitMs = 25_000): Fault {
     family: 'packets',
     holdMs: 6_000,
     limitMs,
-    // A report that was changed on its way is refused, and one in flight may be sent twice.
+    // A report that was changed in transit is refused, and one in flight may be sent twice.
     mayLoseReports: faults.forge !== undefined,
     obstacle: (fleet) => (fleet.wire === undefined ? (wireObstacle() ?? 'no wire') : undefined),
     async inject({ fleet: { wire }, note }) {

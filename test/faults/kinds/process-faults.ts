@@ -1,4 +1,4 @@
-/** Processes that die without a word, stand still, or are restarted. */
+/** Processes that die silently, hang, or are restarted. */
 import type { Fault, Scene } from '../fault.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import type { Part } from '../fleet/part.ts'
@@ -52,7 +52,7 @@ const rollingRestart: Fault = {
     for (const part of [...fleet.workers, ...fleet.gateways]) {
       await part.end(35_000)
       await part.start()
-      // As a deployment does: the next goes when this one has been found by all.
+      // As a deployment does: the next one goes when all have discovered this one.
       await Bun.sleep(3_000)
     }
     return () => {}
@@ -85,7 +85,7 @@ export const processFaults: readonly Fault[] = [
     oneOf((fleet) => fleet.workers),
     9_000,
   ),
-  // Longer than clients wait: who had a request there must have been told before.
+  // Longer than clients wait: a client with a request there must have received an error before.
   pause(
     'one worker',
     oneOf((fleet) => fleet.workers),

@@ -1,4 +1,4 @@
-/** What clients trust changes while they ask: manifests, their log, certificates. */
+/** The basis of trust changes under load: manifests, their log, certificates. */
 
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ const manifestChange: Fault = {
     enforcedFiles(fleet).length >= 2 ? [] : ['the proxy has not recorded the new manifest'],
 }
 
-/** The log shows the proxy another history than before, signed with its own key. */
+/** The log shows the proxy a different history, signed with its own key. */
 const forkedLog: Fault = {
   name: 'the manifest log forks',
   family: 'trust',
@@ -83,7 +83,7 @@ async function untilSerial(fleet: Fleet, wanted: number): Promise<unknown> {
   return manifestSerial(fleet)
 }
 
-/** The serial of the manifest that the proxy says it enforces. */
+/** The serial of the manifest that the proxy reports to enforce. */
 async function manifestSerial(fleet: Fleet): Promise<unknown> {
   const url = `http://127.0.0.1:${fleet.proxyPort}/privatemode/v1/verification`
   const shown = (await (await fetch(url, soon())).json()) as { manifest?: { serial?: unknown } }
@@ -92,7 +92,7 @@ async function manifestSerial(fleet: Fleet): Promise<unknown> {
 
 const forkedByte = 'f0'
 
-/** The proxy looks for a new manifest every five minutes: all clocks say that these have passed. */
+/** The proxy looks for a new manifest every five minutes: all clocks are advanced by that. */
 async function pass(fleet: Fleet, seconds: number): Promise<void> {
   for (const { name } of fleet.parts) fleet.clocks?.set(name, seconds)
   await Bun.sleep(4_000)
@@ -111,7 +111,7 @@ const between = (fromDays: number, toDays: number) => ({
   notAfter: new Date(Date.now() + toDays * dayMs),
 })
 
-/** A second proxy with TLS gets an expired certificate in its files, then a good one again. */
+/** A second proxy with TLS gets an expired certificate file, then a valid one again. */
 function expiredTls(): Fault {
   const violations: string[] = []
   return {

@@ -1,4 +1,4 @@
-/** What the system has acknowledged and must therefore still know later: keys, revocations, usage. */
+/** What the system has acknowledged and must therefore preserve: keys, revocations, usage. */
 import type { Fleet } from '../fleet/fleet.ts'
 import { soon } from '../fleet/fleet.ts'
 import type { QuestionShape } from './question.ts'
@@ -16,7 +16,7 @@ type UsageRow = { readonly id: string; readonly outcome: string; readonly tokens
 
 export type Settled = {
   readonly violations: string[]
-  /** Requests whose row says less than that it was complete, where that is allowed. */
+  /** Requests whose row is allowed to say less than `complete`. */
   readonly lostReports: number
 }
 
@@ -45,11 +45,11 @@ export class Ledger {
     this.#completed.set(id, { words: shape.kind === 'embeddings' ? undefined : shape.words })
   }
 
-  /** Makes a key every so often and revokes every third. */
+  /** Creates keys periodically and revokes every third. */
   startChurn(everyMs: number): void {
     this.#churning = (async () => {
       while (!this.#stopped) {
-        await this.#makeKey().catch(() => {}) // what was not acknowledged is not owed
+        await this.#makeKey().catch(() => {}) // not acknowledged, so nothing is owed
         await Bun.sleep(everyMs)
       }
     })()
@@ -60,7 +60,7 @@ export class Ledger {
     return this.#keys.filter(({ doomed }) => !doomed).map(({ secret }) => secret)
   }
 
-  /** Forgets keys that were checked, but for the newest. */
+  /** Forgets checked keys except the newest. */
   trim(most: number): void {
     const old = Math.min(this.#checkedKeys, Math.max(0, this.#keys.length - most))
     this.#keys = this.#keys.slice(old)
@@ -73,13 +73,13 @@ export class Ledger {
     await this.#sql.close()
   }
 
-  /** Checks all that was acknowledged since the last time; reports may take until `limitMs`. */
+  /** Checks everything acknowledged since the last call; reports may take until `limitMs`. */
   async settle(mayLose: boolean, limitMs: number): Promise<Settled> {
     const usage = await this.#settleUsage(mayLose, limitMs)
     return { ...usage, violations: [...usage.violations, ...(await this.#checkKeys())] }
   }
 
-  /** Looks once at what is owed and keeps what is not booked yet for later; checks keys. */
+  /** Checks once what is owed and keeps unbooked requests for later; checks keys. */
   async prune(): Promise<readonly string[]> {
     const ids = [...this.#completed.keys()]
     const rows = await this.#rows(ids)
@@ -102,7 +102,7 @@ export class Ledger {
     if (!doomed) return
     const gone = await this.#fleet.admin('DELETE', `/keys/${id}`)
     if (gone.status === 200) key.revoked = true
-    // Whether a revocation without an answer took place is unknown: nothing is owed either way.
+    // Whether an unacknowledged revocation took place is unknown: nothing is owed either way.
     else this.#keys.splice(this.#keys.indexOf(key), 1)
   }
 
@@ -113,7 +113,7 @@ export class Ledger {
     for (const key of fresh) {
       const { revoked } = key
       const status = await this.#tryKey(key.secret)
-      // One that is being revoked may be good or not; one that was is not.
+      // A key that is being revoked may or may not work; a revoked one must not.
       const right = revoked ? status === 401 : status === 200 || (key.doomed && status === 401)
       if (!right) violations.push(`key ${key.id}: status ${status}, revoked ${revoked}`)
     }
@@ -178,7 +178,7 @@ export class Ledger {
     return found
   }
 
-  /** Sums are kept beside the rows: one counted twice shows there. */
+  /** Sums are stored next to the rows, so double counting shows there. */
   async #checkSums(): Promise<string[]> {
     const [row] = await this.#sql`
       select (select count(*) from usage)::text as rows,

@@ -1,4 +1,4 @@
-/** Steady load of clients that each judge every answer they get. */
+/** Steady load from clients that check every answer they get. */
 import type { Chance } from '../random.ts'
 import type { Ledger } from './ledger.ts'
 import { makeQuestion, type QuestionKind, type QuestionShape } from './question.ts'
@@ -28,7 +28,7 @@ export type Done = {
   readonly atMs: number
 }
 
-/** How often a kind of request is made, in parts of all, and how. */
+/** The share of each kind of request, and how it is made. */
 export type Weighted = {
   readonly name: string
   readonly parts: number
@@ -61,7 +61,7 @@ export type Tally = {
 export class Load {
   readonly #options: LoadOptions
   readonly #clients: Promise<void>[] = []
-  /** For each client, when the last request that succeeded was begun. */
+  /** For each client, when its last successful request was started. */
   readonly #succeededMs: number[]
   #tally = newTally()
   #stopped = false
@@ -78,7 +78,7 @@ export class Load {
     }
   }
 
-  /** What was counted since it was taken the last time. */
+  /** Counts since they were last taken. */
   get tally(): Readonly<Tally> {
     return this.#tally
   }
@@ -90,7 +90,7 @@ export class Load {
     return tally
   }
 
-  /** Milliseconds until every client has had a right answer to a request begun after `sinceMs`. */
+  /** Milliseconds until every client has received a correct answer to a request started after `sinceMs`. */
   async recovered(sinceMs: number, limitMs: number): Promise<number | undefined> {
     while (performance.now() - sinceMs < limitMs) {
       if (this.#succeededMs.every((ms) => ms >= sinceMs)) return performance.now() - sinceMs
@@ -111,13 +111,13 @@ export class Load {
       const startedMs = performance.now()
       const verdict = await this.ask()
       if (verdict.kind === 'right') this.#succeededMs[index] = startedMs
-      // A client that got an error does not storm the system.
+      // A client that got an error backs off.
       const pauseMs = verdict.kind === 'error' ? 250 : chance.between(0, thinkMs)
       await Bun.sleep(pauseMs)
     }
   }
 
-  /** Makes one request and judges its answer. */
+  /** Makes one request and checks its answer. */
   async ask(): Promise<Verdict> {
     const { chance, marker, target, timeoutMs, ledger } = this.#options
     const chosen = this.#choose()
@@ -138,7 +138,7 @@ export class Load {
     return verdict
   }
 
-  /** A client that left and one that was refused as it wished have what they wanted. */
+  /** A client that disconnected on purpose, and one that provoked a refusal, count as successful. */
   #judge(chosen: Weighted, verdict: Verdict, reply: Reply): Verdict {
     if (verdict.kind === 'violation') return verdict
     if (chosen.leaves && reply.ending === 'left') return { kind: 'right' }

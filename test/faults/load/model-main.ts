@@ -1,4 +1,4 @@
-/** The model server of a campaign, a process of its own: `bun model-main.ts PORT`. */
+/** The model server of a campaign, in its own process: `bun model-main.ts PORT`. */
 import {
   completeReply,
   type ReplyContext,

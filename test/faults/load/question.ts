@@ -1,4 +1,4 @@
-/** Questions whose right answer is a function of the prompt, so that any other answer is caught. */
+/** Questions whose correct answer is a function of the prompt, so that any other answer is detected. */
 import { createHash } from 'node:crypto'
 import type { Chance } from '../random.ts'
 
@@ -24,11 +24,11 @@ export type QuestionShape = {
 export const chatModel = 'org/chat-1'
 export const embedModel = 'org/embed-1'
 
-/** Stands in every prompt of a run, and nowhere else. */
+/** Occurs in every prompt of a run, and nowhere else. */
 export const newMarker = (chance: Chance): string =>
   `canary-${Array.from({ length: 32 }, () => chance.between(0, 15).toString(16)).join('')}`
 
-/** Stands in every answer to a prompt with the marker. */
+/** Occurs in every answer to a prompt with the marker. */
 export const answerMarker = (marker: string): string =>
   `said-${createHash('sha256').update(marker).digest('hex').slice(0, 32)}`
 
@@ -66,7 +66,7 @@ function bodyOf(kind: QuestionKind, stream: boolean, prompt: string): object {
   }
 }
 
-/** What the model says to a prompt: words that nothing but this prompt gives. */
+/** The model's answer to a prompt: words that only this prompt produces. */
 export function answerTo(prompt: string): string {
   const marker = /canary-[0-9a-f]{32}/.exec(prompt)?.[0] ?? ''
   const words = Number(/words=(\d+)/.exec(prompt)?.[1] ?? 1)

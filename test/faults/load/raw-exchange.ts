@@ -1,10 +1,10 @@
-/** One HTTP exchange spoken by hand: unlike `fetch`, it tells how the answer ended. */
+/** One HTTP exchange over a raw socket: unlike `fetch`, it reports how the answer ended. */
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
 export type Target = {
   readonly port: number
-  /** PEM of the authority to trust; with it TLS is spoken. */
+  /** PEM of the authority to trust; enables TLS. */
   readonly ca?: string
 }
 
@@ -16,14 +16,14 @@ export type Asking = {
   readonly timeoutMs: number
   /** Sends this many bytes at a time, every 20 ms. */
   readonly writeBytes?: number
-  /** Stops reading for so long after every piece that came. */
+  /** Pauses reading for this long after every piece. */
   readonly readPauseMs?: number
-  /** Goes away after so many bytes of the answer. */
+  /** Disconnects after this many bytes of the answer. */
   readonly leaveAfterBytes?: number
 }
 
 export type Ending =
-  /** The framing says that this is all. */
+  /** The framing marks the answer as complete. */
   | 'whole'
   /** The connection ended before that. */
   | 'cut'
@@ -33,7 +33,7 @@ export type Ending =
 
 export type Reply = {
   readonly ending: Ending
-  /** Zero where no head came. */
+  /** Zero if no head arrived. */
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly text: string

@@ -1,4 +1,4 @@
-/** The judge of a campaign is itself put to the test: it must see what it is there to see. */
+/** Tests the checker of a campaign: it must detect what it is meant to detect. */
 import { expect, test } from 'bun:test'
 import { createChance } from '../random.ts'
 import { answerTo, embeddingOf, makeQuestion, newMarker, type QuestionKind } from './question.ts'
@@ -19,7 +19,7 @@ const done = 'data: [DONE]\n\n'
 const stop = 'data: {"type":"message_stop"}\n\n'
 const failure = 'data: {"error":{"code":"worker_unreachable"}}\n\n'
 
-test('right and whole answers are right', () => {
+test('correct and complete answers are accepted', () => {
   const chat = question('chat', false)
   const said = answerTo(chat.prompt)
   const kindOf = (...args: Parameters<typeof judge>) => judge(...args).kind
@@ -35,7 +35,7 @@ test('right and whole answers are right', () => {
   expect(kindOf(question('embeddings', false), reply(JSON.stringify({ data })))).toBe('right')
 })
 
-test("a short, another's or unfinished answer is a violation, however it is sent", () => {
+test("a short or unfinished answer, or another client's, is a violation, however it is sent", () => {
   const stream = question('chat', true)
   const said = answerTo(stream.prompt)
   const others = answerTo(question('chat', true, 'q2').prompt)
@@ -56,7 +56,7 @@ test("a short, another's or unfinished answer is a violation, however it is sent
   expect(bad.map(({ kind }) => kind)).toEqual(bad.map(() => 'violation'))
 })
 
-test('an error that says so is an error', () => {
+test('an explicit error is an error', () => {
   const stream = question('chat', true)
   const said = answerTo(stream.prompt).slice(0, 40)
   const told = [

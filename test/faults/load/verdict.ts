@@ -1,10 +1,10 @@
-/** Judges an answer: right and whole, an honest error, or a violation. */
+/** Classifies an answer: correct and complete, an explicit error, or a violation. */
 import { answerTo, embeddingOf, type Question } from './question.ts'
 import type { Reply } from './raw-exchange.ts'
 
 export type Verdict =
   | { readonly kind: 'right' }
-  /** An error that says so; `what` is short and one of few. */
+  /** An explicit error; `what` is short and one of a few values. */
   | { readonly kind: 'error'; readonly what: string }
   /** What must never happen. */
   | { readonly kind: 'violation'; readonly what: string }
@@ -61,7 +61,7 @@ function judgeStream(question: Question, reply: Reply): Verdict {
       continue
     }
     const event = parse(data)
-    if (event === undefined) continue // the last one may have been cut
+    if (event === undefined) continue // the last one may be incomplete
     if (event.error !== undefined) error = event.error as Json
     if (event.type === 'message_stop') ended = true
     said += deltaText(event)
@@ -80,7 +80,7 @@ function deltaText(event: Json): string {
   return String(delta?.content ?? choice?.text ?? '')
 }
 
-/** The data of each whole event. */
+/** The data of each complete event. */
 function eventsOf(text: string): string[] {
   return text
     .split('\n\n')
