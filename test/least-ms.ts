@@ -1,6 +1,6 @@
-/** Times work of which the bound is close to what a busy machine takes away at times. */
+/** Times work whose limit is close to the delays of a busy machine. */
 
-/** The least of a few tries, up to the first that is quick enough: what stalls does so each time. */
+/** The minimum of a few tries, stopping at the first that is fast enough: a real stall recurs each time. */
 export async function leastMs(
   enoughMs: number,
   work: () => Promise<void>,

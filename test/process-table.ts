@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 export type ListedProcess = {
   readonly pid: number
   readonly parent: number
-  /** One letter; `Z` waits to be buried. */
+  /** One letter; `Z` is a zombie. */
   readonly state: string
   /** With a space after each. */
   readonly args: string
@@ -21,7 +21,7 @@ export function listProcesses(): ListedProcess[] {
     .flatMap((name) => readProcess(Number(name)) ?? [])
 }
 
-/** Undefined where it has ended. */
+/** Undefined if it has ended. */
 export function readProcess(pid: number): ListedProcess | undefined {
   try {
     const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')

@@ -1,12 +1,12 @@
 /**
- * Awaits a rejection before it is judged. `expect(promise).rejects` spins the event loop until the
+ * Awaits a rejection before asserting on it. `expect(promise).rejects` spins the event loop until the
  * promise settles, which starves hashing, engines, servers and processes that the promise waits for.
  */
 
-/** A promise, or a function that gives one. */
+/** A promise, or a function that returns one. */
 type Pending = unknown
 
-/** The error that a promise is rejected with; throws where it is fulfilled. */
+/** The error that a promise is rejected with; throws if it is fulfilled. */
 export async function rejection(pending: Pending): Promise<unknown> {
   try {
     await (typeof pending === 'function' ? pending() : pending)

@@ -1,4 +1,4 @@
-/** The attacking process: runs one trick against one door until it is ended. `attack-main.ts TRICK SCALE` with the target as JSON on standard input. */
+/** The attacking process: runs one attack against one endpoint until it is stopped. `attack-main.ts TRICK SCALE` with the target as JSON on standard input. */
 import { type Attack, attacks } from './attacks.ts'
 import type { Target } from './target.ts'
 
@@ -17,5 +17,5 @@ await attack.run(target, Number(scale), (what) => {
   if (seen.size === 0) process.stdout.write('going\n')
   seen.set(what, (seen.get(what) ?? 0) + 1)
 })
-// Sockets that are held keep nothing alive by themselves.
+// Held sockets do not keep the process alive by themselves.
 setInterval(() => {}, 1000)

@@ -1,4 +1,4 @@
-/** Tricks that last: what an attacker keeps up while others want to work. */
+/** Lasting attacks: what an attacker keeps up while other clients work. */
 import { randomBytes } from 'node:crypto'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { bodyFrames, emptyFrames, tinyRecords } from '../protocol/crafted-request.ts'
@@ -6,15 +6,15 @@ import { SealingAttacker } from './sealing-attacker.ts'
 import type { Target, TargetName } from './target.ts'
 import { Wire } from './wire.ts'
 
-/** Counts what the attacker got, by a short name. */
+/** Counts the attacker's results, by a short name. */
 export type Note = (what: string) => void
 
 export type Attack = {
   readonly name: string
-  /** Starts it; resolves once it is under way. `scale` 1 is the long form's size. */
+  /** Starts it; resolves once it is running. `scale` 1 is the size of the long form. */
   readonly run: (target: Target, scale: number, note: Note) => Promise<void>
   readonly against: readonly TargetName[]
-  /** Whose memory is watched, where it is not that of the program that is reached. */
+  /** The program whose memory is watched, if it is not the one that is attacked. */
   readonly harms?: 'worker'
 }
 
@@ -24,7 +24,7 @@ const keyed = ['proxyless', 'gateway'] as const
 const held: Wire[] = []
 const maxOpenedAgain = 8
 
-/** Opens connections with this start, and opens another for each that the door ended. */
+/** Opens connections that send this prefix, and replaces each that the server closes. */
 async function hold(
   target: Target,
   count: number,
@@ -46,7 +46,7 @@ async function hold(
         keepUp?.act(wire)
         continue
       }
-      // Holding is the trick here, not the flood of opening again.
+      // The attack is holding connections, not reopening them in a flood.
       if (++opening > maxOpenedAgain) continue
       note(/^HTTP\/1\.1 (\d+)/.exec(wire.text)?.[1] ?? 'cut')
       held.splice(index, 1)
@@ -61,7 +61,7 @@ async function hold(
   }, keepUp?.everyMs ?? 1000)
 }
 
-/** Sends one message after the other on so many connections, and notes each status. */
+/** Sends messages in a row on this many connections, and records each status. */
 async function flood(
   target: Target,
   lanes: number,
@@ -85,7 +85,7 @@ async function flood(
   for (let i = 0; i < lanes; i++) void lane()
 }
 
-/** Seals the same costly request again and again, on three lanes as the long form. */
+/** Seals the same costly request repeatedly, on three lanes as in the long form. */
 async function floodSealed(
   target: Target,
   scale: number,
@@ -164,7 +164,7 @@ export const attacks: readonly Attack[] = [
     name: 'answers that nobody reads',
     against: clients,
     run: (target, scale, note) => {
-      // Many choices: the model server has little to prepare, so that what others feel is ours.
+      // Many choices: the model server has little to prepare, so that the impact on others is ours.
       const body = chat('[[words 2000]]', { stream: true, n: 100 })
       const start = (wire: Wire) => {
         wire.pause()
@@ -178,7 +178,7 @@ export const attacks: readonly Attack[] = [
     against: clients,
     run: (target, scale, note) => {
       const body = whole(target, chat('[[slow 3600000]] wait', { stream: true }))
-      // Clients of one proxy share its key, and so its part of the worker: 205 of 256.
+      // Clients of one proxy share its key, and so its share of the worker: 205 of 256.
       const count = target.name === 'proxy' ? 150 : 2000
       return hold(target, scaled(count, scale), (wire) => wire.send(body), note)
     },
@@ -259,7 +259,7 @@ export const attacks: readonly Attack[] = [
     against: ['gateway'],
     harms: 'worker',
     run: (target, scale, note) => {
-      // Refused for its messages once it was opened and parsed: no model server is in the way.
+      // Refused for its messages after opening and parsing, before it reaches a model server.
       const padding = 'x '.repeat(scaled(17_000_000, scale))
       const body = Buffer.from(JSON.stringify({ model: 'scripted', messages: [], padding }))
       return floodSealed(target, scale, () => bodyFrames(body), note)

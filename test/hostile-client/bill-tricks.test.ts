@@ -1,4 +1,4 @@
-/** Tricks with the bill, on a system of their own; `npm run task -- hostile` shows their figures. */
+/** Attacks on billing, on a separate system; `npm run task -- hostile` shows their figures. */
 import { expect, test } from 'bun:test'
 import { billTricks } from './bill-tricks.ts'
 

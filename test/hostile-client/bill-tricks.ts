@@ -1,4 +1,4 @@
-/** Tricks with the bill: clients that want more than they are billed for, or more than they may have. */
+/** Attacks on billing: clients that want more than they are billed for, or more than they are allowed. */
 import type { PrivateClient } from '@privatemode/sdk'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
@@ -7,7 +7,7 @@ import { type System, startSystem } from '../e2e/system.ts'
 export type BillTrick = { readonly name: string; readonly play: () => Promise<BillResult> }
 
 export type BillResult = {
-  /** Tokens that the model worked for. */
+  /** Tokens that the model generated. */
   readonly used: number
   readonly billed: number
   readonly problems: readonly string[]
@@ -35,7 +35,7 @@ async function reuseRequestId(
         await system.workers[round - 1]?.stop()
       }
       const random = (length: number) => new Uint8Array(length).fill(7)
-      // A new client each time: one that knows the worker that is gone would try it first.
+      // A new client each time: one that knows the departed worker would try it first.
       const client = system.client({ crypto: { ...nativeCrypto, random }, candidates: 1 })
       used += await ask(client, apiKey).catch(refusedForQuota)
       // A limit counts what is settled, too; what was billed before is not to be forgotten.
@@ -60,7 +60,7 @@ function refusedForQuota(error: { readonly code?: unknown }): number {
   throw error
 }
 
-/** More requests at once than a month has tokens for: each finds the month unused. */
+/** More concurrent requests than a month has tokens for: each sees an unused month. */
 async function askAllAtOnce(): Promise<BillResult> {
   const engine = new ScriptedEngine({ before: () => Bun.sleep(300) })
   const system = await startSystem({ engines: [engine] })
@@ -73,7 +73,7 @@ async function askAllAtOnce(): Promise<BillResult> {
     const billed = await billedTokens(system, used)
     const problems = billed === used ? [] : [`${billed} of ${used} tokens billed`]
     if (used === 0) problems.push('nothing was answered')
-    // A request that is admitted may end beyond the limit; those behind it may not begin.
+    // An admitted request may end beyond the limit; those behind it must not start.
     if (used >= monthLimit + tokensOfAnswer) problems.push(`${used} of ${monthLimit} tokens used`)
     return { used, billed, problems }
   } finally {
@@ -98,7 +98,7 @@ async function ask(client: PrivateClient, apiKey: string): Promise<number> {
   return body.usage.total_tokens
 }
 
-/** All that is billed, once reports had time to come. */
+/** Everything billed, after reports have had time to arrive. */
 async function billedTokens(system: System, expected: number): Promise<number> {
   for (let tries = 0; ; tries++) {
     const rows = await system.usage()

@@ -1,4 +1,4 @@
-/** A client that wants to work while others do not let it: how long its answers take, and whether they are right. */
+/** A client that works during an attack: how long its answers take, and whether they are correct. */
 import { readFileSync } from 'node:fs'
 import { chat, chatPath } from '../clients/client-stack.ts'
 import type { Entrance } from '../clients/entrance.ts'
@@ -11,7 +11,7 @@ export type Experience = {
   readonly p99Ms: number
 }
 
-/** Asks again and again until `isOver`, and at least so many times. */
+/** Sends requests until `isOver`, and at least this many. */
 export async function askOn(
   entrance: Entrance,
   atLeast: number,

@@ -42,7 +42,7 @@ test.each(peopleTricks)(
   120_000,
 )
 
-// Small and short, and lenient about times: the machine has other things to do.
+// Small and short, and lenient about times, because the machine may be busy.
 const limits = { scale: 0.05, seconds: 1, baselineAnswers: 10, floorMs: 10_000, grownMiB: 600 }
 const few: readonly [string, TargetName][] = [
   ['bodies a byte at a time', 'proxyless'],

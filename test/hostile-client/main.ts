@@ -1,4 +1,4 @@
-/** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every door, as a table. */
+/** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every endpoint, as a table. */
 import { resolve } from 'node:path'
 import { ClientStack } from '../clients/client-stack.ts'
 import { gatewayWords } from '../hostile/gateway-words.ts'
@@ -18,9 +18,9 @@ const option = (name: string, otherwise: string) => {
 const seconds = Number(option('seconds', '20'))
 const scale = Number(option('scale', '1'))
 const only = option('only', '')
-/** What a machine does to a p99 by itself. */
+/** The variation of a p99 that the machine itself causes. */
 const floorMs = 50
-/** Messages alone, nothing that lasts: results that do not depend on the machine. */
+/** Single messages only, no lasting attacks: results that do not depend on the machine. */
 const isOnce = process.argv.includes('--once')
 const lines: string[] = []
 let failures = 0

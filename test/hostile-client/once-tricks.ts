@@ -1,4 +1,4 @@
-/** Tricks of one message each: what is sent, and which answers are right. */
+/** Attacks of one message each: what is sent, and which answers are correct. */
 import type { Target, TargetName } from './target.ts'
 
 export type OnceTrick = {
@@ -6,12 +6,12 @@ export type OnceTrick = {
   readonly name: string
   /** The bytes, in Latin-1 where they are text. */
   readonly bytes: (target: Target) => string | Uint8Array
-  /** A gateway that serves pages answers a path that is nobody's with its page, as 200. */
+  /** A gateway that serves the portal answers unknown paths with its page, as 200. */
   readonly statuses: readonly number[]
   readonly against?: readonly TargetName[]
 }
 
-/** Stands in whatever an attacker tries to slip in; it must never reach a model. */
+/** Part of everything an attacker tries to smuggle in; it must never reach a model. */
 export const smuggled = 'smuggled-words-5d1f'
 
 const innerBody = JSON.stringify({
@@ -44,7 +44,7 @@ const head = (name: string, text: string | ((t: Target) => string), ...statuses:
     statuses,
   }) satisfies OnceTrick
 
-/** A header block whose body a second reader would end elsewhere; what follows is a whole request. */
+/** A header block whose body another parser would end elsewhere; a complete request follows. */
 const smuggle = (name: string, lines: string, body: string, ...statuses: number[]): OnceTrick => ({
   group: 'smuggling',
   name,

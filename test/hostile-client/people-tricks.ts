@@ -1,4 +1,4 @@
-/** Tricks of people with an account, or with none: each is played once against the gateway's admin API. */
+/** Attacks by people with or without an account: each is played once against the gateway's admin API. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBrowser } from '../../apps/gateway/src/testing/browser.ts'
@@ -6,7 +6,7 @@ import type { ClientStack } from '../clients/client-stack.ts'
 
 export type PeopleTrick = {
   readonly name: string
-  /** Plays it; answers what the attacker got, and why that is too much. */
+  /** Plays it; returns what the attacker got, and why that is too much. */
   readonly play: (people: People) => Promise<PeopleResult>
 }
 
@@ -16,7 +16,7 @@ const password = 'correct horse battery staple'
 const lanes = 24
 const guesses = 18
 
-/** The gateway of a running stack, and how people come to it. */
+/** The gateway of a running stack, and how people reach it. */
 export class People {
   readonly #stack: ClientStack['stack']
 
@@ -28,7 +28,7 @@ export class People {
     return openBrowser(this.#stack.gatewayUrl)
   }
 
-  /** What the operator's token asks for. */
+  /** A request with the operator's token. */
   async operate(method: string, path: string, body: object): Promise<Record<string, unknown>> {
     const token = readFileSync(join(this.#stack.home, 'keys', 'admin-token'), 'utf8')
     const response = await fetch(`${this.#stack.gatewayUrl}/privatemode/v1/admin/${path}`, {
@@ -37,7 +37,7 @@ export class People {
     return (await response.json()) as Record<string, unknown>
   }
 
-  /** Somebody who has accepted an invitation. */
+  /** A person who has accepted an invitation. */
   async join(wish: object) {
     const email = `${crypto.randomUUID()}@example.org`
     const { url } = await this.operate('POST', 'invitations', wish)

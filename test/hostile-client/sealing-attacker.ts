@@ -1,4 +1,4 @@
-/** A client with a good key that seals what no honest one would, to whichever worker the gateway lists. */
+/** A client with a valid key that seals what no honest client would, to any worker the gateway lists. */
 import { type AttestedWorker, parseAttestation, parseStatement } from '@privatemode/attestation'
 import {
   type Bytes,
@@ -35,12 +35,12 @@ export class SealingAttacker {
     const { statement } = parseAttestation(await response.bytes())
     const { workerId, sealKey } = await parseStatement(statement)
     const statementDigest = nativeCrypto.sha256(statement as Bytes)
-    // An attacker has no reason to verify whom it attacks.
+    // An attacker has no reason to verify its target.
     const worker = { workerId, sealKey, statementDigest } as unknown as AttestedWorker
     return new SealingAttacker(url, headers, await establishSession(worker))
   }
 
-  /** Sends a request of these frames; resolves to its status and code. */
+  /** Sends a request with these frames; resolves to its status and code. */
   async send(frames: Iterable<Bytes>): Promise<string> {
     const requestId = nativeCrypto.random(16)
     const context = { requestId, issuedAtMs: Date.now(), method: 'POST', path, model }

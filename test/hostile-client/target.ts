@@ -1,17 +1,17 @@
-/** One of the three doors that clients reach, as a hostile one sees it. */
+/** One of the three endpoints that clients reach, as a hostile client sees it. */
 import type { ClientStack } from '../clients/client-stack.ts'
 
 export type TargetName = 'proxy' | 'proxyless' | 'gateway'
 
-/** Plain data: it is handed to the attacking process. */
+/** Plain data, because it is passed to the attacking process. */
 export type Target = {
   readonly name: TargetName
   readonly port: number
-  /** PEM of the authority, where TLS is spoken. */
+  /** PEM of the authority, if TLS is used. */
   readonly ca: string | undefined
-  /** Header lines with a good key, each ended; empty where none is needed. */
+  /** Header lines with a valid key, each with its line break; empty if none is needed. */
   readonly auth: string
-  /** Where JSON bodies are read. */
+  /** Whether JSON bodies are parsed there. */
   readonly jsonPath: string
   readonly pid: number
   readonly workerPid: number

@@ -1,4 +1,4 @@
-/** Plays one message of a hostile client and judges the answer. */
+/** Sends one message of a hostile client and checks the answer. */
 import type { ClientStack } from '../clients/client-stack.ts'
 import { type OnceTrick, smuggled } from './once-tricks.ts'
 import type { Target } from './target.ts'
@@ -33,7 +33,7 @@ export async function tryOnce(
   return { status, problems }
 }
 
-/** An error is JSON with a message for people, and tells nothing of the program. */
+/** An error is JSON with a readable message, and reveals nothing about the program. */
 function judgeError(body: string): string[] {
   let error: { message?: unknown } | undefined
   try {

@@ -1,9 +1,9 @@
-/** Bytes to a door and back, exactly as they are told; light enough for thousands at once. */
+/** Raw bytes to an endpoint and back; light enough for thousands of connections. */
 import type { Socket } from 'bun'
 import type { Target } from './target.ts'
 
 export type RawAnswer = {
-  /** Status lines seen: more than one where more than one request was understood. */
+  /** Status lines received: more than one if more than one request was parsed. */
   readonly statuses: readonly number[]
   readonly body: string
   readonly closed: boolean
@@ -24,7 +24,7 @@ export class Wire {
       ...(ca === undefined ? {} : { tls: { ca, serverName: 'localhost' } }),
       socket: {
         data: (_socket, bytes) => {
-          // Flood answers are not kept: a few bytes tell what happened.
+          // Answers to floods are not kept: a few bytes show what happened.
           if (wire.#text.length < 1_000_000) wire.#text += bytes.toString('latin1')
           wire.#wake()
         },
@@ -69,7 +69,7 @@ export class Wire {
     }
   }
 
-  /** The first whole answer, and whatever else came within a moment after it. */
+  /** The first complete answer, and anything that arrives shortly after it. */
   async answer(limitMs = 15_000): Promise<RawAnswer> {
     await this.until(isWhole, limitMs)
     if (!this.#isClosed) await this.until(() => false, 50)
@@ -97,7 +97,7 @@ export class Wire {
   }
 }
 
-/** Whether a status, its head and as many bytes as the head says are there. */
+/** Whether a status, its head and as many bytes as the head declares have arrived. */
 function isWhole(text: string): boolean {
   const start = text.indexOf('HTTP/1.1 100') === 0 ? text.indexOf('\r\n\r\n') + 4 : 0
   const end = text.indexOf('\r\n\r\n', start)

@@ -1,4 +1,4 @@
-/** Runs one lasting trick from a process of its own and says what it did to others and to memory. */
+/** Runs one lasting attack in a separate process and reports its effect on others and on memory. */
 import { join } from 'node:path'
 import type { ClientStack } from '../clients/client-stack.ts'
 import { Entrance } from '../clients/entrance.ts'
@@ -12,9 +12,9 @@ export type Endurance = {
   readonly before: Experience
   readonly during: Experience
   readonly grownMiB: number
-  /** What the attacker got, counted. */
+  /** Counts of what the attacker got. */
   readonly noted: Readonly<Record<string, number>>
-  /** Why this is not withstood; empty where it is. */
+  /** Why the attack was not withstood; empty if it was. */
   readonly problems: readonly string[]
 }
 
@@ -22,12 +22,12 @@ export type EnduranceLimits = {
   readonly scale: number
   readonly seconds: number
   readonly baselineAnswers: number
-  /** The share of p99 that is the machine's own. */
+  /** The part of a p99 that the machine itself causes. */
   readonly floorMs: number
   readonly grownMiB: number
 }
 
-/** The room for bodies is 512 MiB at the proxy; a runtime that gives memory back late needs half as much again. */
+/** The budget for bodies is 512 MiB at the proxy; a runtime that returns memory late needs half as much again. */
 export const maxGrownMiB = 800
 
 export async function withstand(
@@ -55,7 +55,7 @@ export async function withstand(
     mostMiB = Math.max(mostMiB, residentMiB(pid))
   }, 100)
   const endAt = Date.now() + limits.seconds * 1000
-  // On a busy machine it takes seconds until an attacker has begun.
+  // On a busy machine it takes seconds until an attacker has started.
   const hasBegun = () => told.includes('going') || Date.now() > endAt + 20_000
   const during = await askOn(
     entrance,
@@ -77,7 +77,7 @@ export async function withstand(
   return { attack: attack.name, target: target.name, before, during, grownMiB, noted, problems }
 }
 
-/** Others have keys of their own. */
+/** Other clients have their own keys. */
 async function ownEntrance(place: ClientStack): Promise<Entrance> {
   const apiKey = await place.createKey('bystander')
   return new Entrance('proxyless', () => ({ ...place.proxyless.target, apiKey }))

@@ -1,4 +1,4 @@
-/** Answers that a gateway changes, exchanges or makes up are noticed by the client. */
+/** The client detects answers that a gateway changes, swaps or forges. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { cutFrames } from './hostile-gateway.ts'
 import { codeOf, collect, respond, startHostileWorld } from './hostile-world.ts'
@@ -115,7 +115,7 @@ describe('a hostile gateway that changes answers', () => {
     expect(await codeOf(ask(client, false))).toBe('response_not_authentic')
   })
 
-  test('sends the client elsewhere with a redirect', async () => {
+  test('redirects the client elsewhere', async () => {
     const client = await warmClient()
     let followed = false
     const elsewhere = Bun.serve({

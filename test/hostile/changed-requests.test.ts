@@ -1,4 +1,4 @@
-/** Requests that a gateway changes, repeats or sends elsewhere are refused by the worker. */
+/** The worker refuses requests that a gateway changes, repeats or misdirects. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import type { Sealed } from './hostile-gateway.ts'
 import { codeOf, collect, respond, startHostileWorld } from './hostile-world.ts'
@@ -73,13 +73,13 @@ describe('a hostile gateway that changes requests', () => {
     expect(await codeOf(ask(client))).toBe(code)
   })
 
-  test('holds a request back until it is old', async () => {
-    // The client's clock stands for the time that passed: its request arrives 130 s later.
+  test('delays a request until it is stale', async () => {
+    // The client's clock simulates the delay: its request arrives 130 s later.
     const client = newClient({ now: () => new Date(Date.now() - 130_000) })
     expect(await codeOf(ask(client))).toBe('stale_request')
   })
 
-  test('sends a request to a worker that it was not sealed for', async () => {
+  test('sends a request to a worker that it was not sealed to', async () => {
     const client = newClient({ candidates: 1 })
     await ask(client)
     gateway.play({

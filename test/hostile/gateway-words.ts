@@ -1,4 +1,4 @@
-/** Tricks of a hostile gateway with what it writes itself: none of its words may reach an application. */
+/** Attacks with text that a hostile gateway writes: none of it may reach an application. */
 import { privateFetch } from '@privatemode/sdk'
 import type { HostileWorld } from './hostile-world.ts'
 
@@ -8,7 +8,7 @@ export type GatewayWords = {
 }
 
 export type WordsResult = {
-  /** What applications were told instead. */
+  /** What applications received instead. */
   readonly told: readonly string[]
   readonly problems: readonly string[]
 }
@@ -22,7 +22,7 @@ const refusal = (status: number, code: string) => async () =>
     { status, headers: { 'retry-after': '86400', 'x-should-retry': 'true', warning: lure } },
   )
 
-/** A code that a gateway may say counts, with our status and our text. */
+/** A code that a gateway may use is accepted, with our status and our text. */
 async function refuseInItsWords(world: HostileWorld): Promise<WordsResult> {
   const client = await world.warmClient()
   const codes = { overloaded: 503, invalid_api_key: 401, internal_error: 500 }
@@ -37,7 +37,7 @@ async function refuseInItsWords(world: HostileWorld): Promise<WordsResult> {
   return judge(seen, problems)
 }
 
-/** A code that only a worker or the client may say is no code at all. */
+/** A code that only a worker or the client may use is ignored. */
 async function speakForOthers(world: HostileWorld): Promise<WordsResult> {
   const client = await world.warmClient()
   const seen: Seen[] = []
@@ -73,7 +73,7 @@ type Seen = {
   readonly status: number
   readonly told: string
   readonly pauseSeconds: number
-  /** All that an application sees of a call but the status. */
+  /** Everything an application sees of a call except the status. */
   readonly text: string
 }
 
@@ -104,7 +104,7 @@ function judge(seen: readonly Seen[], found: readonly string[]): WordsResult {
   return { told: [...new Set(seen.map(({ told }) => told))], problems }
 }
 
-/** The next trick finds the gateway honest again: its client has to trust the workers first. */
+/** Makes the gateway honest again for the next attack, whose client has to verify the workers first. */
 const thenHonest =
   (play: GatewayWords['play']): GatewayWords['play'] =>
   async (world) => {

@@ -1,12 +1,12 @@
-/** A gateway in the attacker's hands: it stands before the real one and changes what it likes. */
+/** A gateway under the attacker's control: it sits in front of the real one and changes anything. */
 
 export type Sealed = { url: string; headers: Record<string, string>; body: Uint8Array<ArrayBuffer> }
 
-/** What the attacker does at each place; what is not given passes as it is. */
+/** What the attacker does at each point; anything omitted passes unchanged. */
 export type Trick = {
   readonly directory?: (json: Directory) => unknown
   readonly attestation?: (workerId: string, nonce: string) => Promise<Response>
-  /** Takes the place of the real gateway for sealed requests. */
+  /** Replaces the real gateway for sealed requests. */
   readonly sealed?: (request: Sealed, forward: Forward) => Promise<Response>
 }
 

@@ -1,4 +1,4 @@
-/** A gateway in the attacker's hands that plays with headers and with the bill. */
+/** A gateway under the attacker's control that manipulates headers and bills. */
 import { afterAll, afterEach, expect, test } from 'bun:test'
 import type { PrivateClient } from '@privatemode/sdk'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
@@ -12,7 +12,7 @@ const gateway = startHostileGateway(system.gatewayUrl)
 const [worker] = system.workers
 if (worker === undefined) throw new Error('the system has no worker')
 const workerUrl = `${worker.url}/privatemode/v1/sealed`
-/** Past the gateway, but with all that its owner has: the worker's relay key, too. */
+/** Bypasses the gateway, but with everything its owner has, including the worker's relay key. */
 const relayed = (request: Sealed): Sealed => ({
   ...{ ...request, url: workerUrl },
   headers: system.relay(worker, request.headers, request.body.length),
@@ -48,7 +48,7 @@ const codeOf = (promise: Promise<unknown>) =>
     (error: { code?: string }) => error.code ?? String(error),
   )
 
-test('headers that it adds to an answer reach no application', async () => {
+test('headers that it adds to an answer do not reach applications', async () => {
   gateway.play({
     sealed: async (request, forward) => {
       const response = await forward(request)
@@ -66,7 +66,7 @@ test('headers that it adds to an answer reach no application', async () => {
 })
 
 test.each(['request-id', 'model', 'path'])(
-  'a request whose %s it strips is refused by the worker',
+  'the worker refuses a request whose %s it strips',
   async (name) => {
     gateway.play({
       sealed: (request, forward) => {
@@ -98,7 +98,7 @@ test('headers that it adds to a request change nothing that the worker does', as
   expect(plain).not.toContain('shared')
 })
 
-test('a bill that it forges does not agree with the receipt, which the worker signs for the client', async () => {
+test('a forged bill does not match the receipt, which the worker signs for the client', async () => {
   gateway.play({
     sealed: async (request, forward) => {
       request.headers['privatemode-key-ref'] = 'key_of_somebody_else'
@@ -115,7 +115,7 @@ test('a bill that it forges does not agree with the receipt, which the worker si
   expect(receipt.completionTokens).toBeLessThan(100)
 })
 
-test('whoever reaches a worker without being its gateway is refused, also with a relay seen before', async () => {
+test('a worker refuses anyone but its gateway, also with a replayed relay', async () => {
   const seen: Sealed[] = []
   gateway.play({
     sealed: (request, forward) => {

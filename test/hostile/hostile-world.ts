@@ -1,4 +1,4 @@
-/** A whole system behind a gateway that plays tricks, and clients that are to notice them. */
+/** A whole system behind a hostile gateway, and clients that must detect its attacks. */
 import type { PrivateClient } from '@privatemode/sdk'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { type System, startSystem } from '../e2e/system.ts'
@@ -9,7 +9,7 @@ export type HostileWorld = {
   readonly gateway: HostileGateway
   readonly engines: readonly ScriptedEngine[]
   newClient(over?: object): PrivateClient
-  /** A client that trusts the workers already; the trick is played on its next call. */
+  /** A client that has already verified the workers; the attack happens on its next call. */
   warmClient(over?: object): Promise<PrivateClient>
   ask(client: PrivateClient, stream?: boolean): Promise<string>
   stop(): Promise<void>

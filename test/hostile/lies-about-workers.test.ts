@@ -1,4 +1,4 @@
-/** Workers that a gateway makes up, or passes off as others, are refused by the client. */
+/** The client refuses workers that a gateway invents or passes off as others. */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { formatAttestation, parseAttestation, reportData } from '@privatemode/attestation'
 import {
@@ -70,7 +70,7 @@ describe('a hostile gateway that lies about workers', () => {
     expect(await codeOf(ask(newClient()))).toBe('attestation_refused')
   })
 
-  test('invents models, which nobody is shown', async () => {
+  test('invents models, which are not shown', async () => {
     gateway.play({
       directory: ({ workers, models }) => ({
         workers: workers.map((worker) => ({ ...worker, models: [...worker.models, 'gpt-9'] })),
@@ -83,7 +83,7 @@ describe('a hostile gateway that lies about workers', () => {
     expect(shown.map(({ id }) => id)).toContain('org/chat-1')
   })
 
-  test('lists no worker at all, which is an error and no answer', async () => {
+  test('lists no worker at all, which is an error', async () => {
     gateway.play({ directory: () => ({ workers: [], models: [] }) })
     expect(await codeOf(ask(newClient()))).toBe('no_worker')
   })

@@ -1,4 +1,4 @@
-/** What a gateway writes reaches no application; `npm run task -- hostile` shows the tricks as a table. */
+/** No text of a gateway reaches an application; `npm run task -- hostile` shows the attacks as a table. */
 import { afterAll, expect, test } from 'bun:test'
 import { gatewayWords } from './gateway-words.ts'
 import { startHostileWorld } from './hostile-world.ts'

@@ -59,7 +59,7 @@ const forbidden: [string, string][] = [
   ['apps/portal/src', '@privatemode/service'],
   ['apps/verify/src', '@privatemode/protocol/envelope'],
   ['apps/stack/src', '@privatemode/protocol/envelope'],
-  // No list is written for these: nothing at all may be imported until one is.
+  // These have no list: nothing may be imported until there is one.
   ['packages/newcomer/src', '@privatemode/http'],
   ['apps/newcomer/src', 'node:fs'],
 ]
@@ -139,7 +139,7 @@ test('what is on the list is accepted', () => {
   for (const index of allowed.keys()) expect(rulesAgainst('allowed', index)).toEqual([])
 })
 
-test('of attestation, the envelope may name the type that only the verifier makes', () => {
+test('from attestation, the envelope may import the type that only the verifier creates', () => {
   expect(rulesAgainst('attested', 0)).toEqual([])
 })
 

@@ -11,7 +11,7 @@ import { sealKeyId } from '../../packages/protocol/src/envelope/session.ts'
 /** As session-keys.pml numbers them; A and B, the good ones, are 0 and 1. */
 const [old, attackers] = [2, 3]
 
-/** Whether the client takes the key in `offered`'s statement, shown with evidence of `machine`. */
+/** Whether the client accepts the key in `offered`'s statement, presented with evidence of `machine`. */
 export async function attestAs(machine: number, offered: number): Promise<boolean> {
   const world = await softwareWorld()
   const evidence = await evidenceOf(world, machine)

@@ -11,12 +11,12 @@ export type Search = {
   readonly depth: number
 }
 
-/** What has to be installed and is not; empty where models can be checked. */
+/** Missing tools; empty if models can be checked. */
 export function missingTools(): string[] {
   return ['spin', 'cc'].filter((tool) => Bun.which(tool) === null)
 }
 
-/** `only` is the number of a property, or 0 for all. Throws where the search was not complete. */
+/** `only` is the number of a property, or 0 for all. Throws if the search was not complete. */
 export async function checkModel(
   model: Model,
   only: number,
@@ -28,7 +28,7 @@ export async function checkModel(
   })
 }
 
-/** What the model prints on the shortest way to a violation. */
+/** What the model prints on the shortest path to a violation. */
 export async function findTrail(
   model: Model,
   only: number,

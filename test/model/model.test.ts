@@ -15,7 +15,7 @@ const missing = missingTools()
 const needed = missing.length === 0 ? undefined : `${missing.join(' and ')} not installed`
 const few = ['NO_COUNTER']
 
-test('every mutant leaves out something that its model knows', () => {
+test('every mutant omits something that its model contains', () => {
   for (const { model, without } of mutants) {
     const files = model === 'session' ? ['session.pml', 'session-keys.pml'] : [`${model}.pml`]
     const source = files.map((file) => readFileSync(join(import.meta.dir, file), 'utf8')).join('')

@@ -1,4 +1,4 @@
-/** A provider that notices what AES-GCM does not survive: two texts under one key and nonce. */
+/** A crypto provider that detects what breaks AES-GCM: two plaintexts under one key and nonce. */
 import { createHash } from 'node:crypto'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import {

@@ -1,4 +1,4 @@
-/** Plays a trace of the session's model against the real code, and says where the two disagree. */
+/** Plays a trace of the session model against the real code, and reports where the two disagree. */
 import {
   type AnswerOpener,
   type Bytes,
@@ -27,7 +27,7 @@ import { attestAs } from './attest-as.ts'
 import { providerThatRefusesReuse } from './nonce-reuse.ts'
 import type { Step } from './traces.ts'
 
-/** `step` is the first one where the code decides otherwise than the model. */
+/** `step` is the first one where the code decides differently from the model. */
 export type Replay =
   | { readonly kind: 'agrees' }
   | { readonly kind: 'code refuses' | 'code accepts'; readonly step: number }
@@ -46,7 +46,7 @@ const idOf = (id: number) => new Uint8Array(16).fill(id + 1)
 const body = new Uint8Array(600 * 1024).fill(0x20)
 const now = 1_800_000_000_000
 
-/** Throws where two texts would be sealed under one key and nonce. */
+/** Throws if two plaintexts would be sealed under one key and nonce. */
 export async function replaySession(steps: readonly Step[]): Promise<Replay> {
   const world = new World(await Promise.all([1, 2, 3, 4].map(testWorker)))
   for (const [index, step] of steps.entries()) {
@@ -73,7 +73,7 @@ class World {
     this.#workers = workers
   }
 
-  /** Whether the code refuses what this step offers; `undefined` where it has nothing to decide. */
+  /** Whether the code refuses what this step offers; `undefined` if there is nothing to decide. */
   async play([what, ...numbers]: Step): Promise<boolean | undefined> {
     const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = numbers
     switch (what) {

@@ -1,4 +1,4 @@
-/** Ties the models to the code: what a model's attacker does is done to the real parts. */
+/** Ties the models to the code: plays what a model's attacker does against the real parts. */
 import { expect, test } from 'bun:test'
 import { EnvelopeError, ReplayGuard } from '@privatemode/protocol/envelope'
 import { unlessMissing } from '@privatemode/service/testing'
@@ -11,7 +11,7 @@ const { exchange, attacks, guard } = readTraces()
 const missing = missingTools()
 const needed = missing.length === 0 ? undefined : `${missing.join(' and ')} not installed`
 
-test('the exchange that the model comes to the end of is one of the code, too', async () => {
+test('the exchange that completes in the model also completes in the code', async () => {
   expect(exchange.map(([what]) => what)).toContain('whole')
   expect(await replaySession(exchange)).toEqual({ kind: 'agrees' })
 })
@@ -30,7 +30,7 @@ for (const { means, breaks } of brokenSessions) {
   })
 }
 
-test('a nonce that is used twice would be noticed', async () => {
+test('a nonce that is used twice is detected', async () => {
   const key = await providerThatRefusesReuse().aeadKey(new Uint8Array(32))
   const [nonce, nothing] = [new Uint8Array(12), new Uint8Array()]
   await key.seal(nonce, nothing, [Uint8Array.of(1)])
@@ -38,7 +38,7 @@ test('a nonce that is used twice would be noticed', async () => {
   expect(() => key.seal(nonce, nothing, [Uint8Array.of(2)])).toThrow('under one key and nonce')
 })
 
-test("the code's memory of requests decides as the model's, at every step of drawn runs", () => {
+test("the code's replay guard decides like the model's, at every step of randomly drawn runs", () => {
   const runs = guard.map(replayGuard)
   expect(runs.flat().filter(({ code, model }) => code !== model)).toEqual([])
   const accepted = runs.flat().filter(({ code }) => code === 'accept').length

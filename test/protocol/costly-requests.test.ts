@@ -1,4 +1,4 @@
-/** What opening a request costs is bounded by its bytes, however a client lays out its frames. */
+/** The cost of opening a request is bounded by its bytes, however a client lays out its frames. */
 import { expect, test } from 'bun:test'
 import { type Bytes, type CryptoProvider, openRequest } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
@@ -44,7 +44,7 @@ test('a request of twenty thousand empty frames is refused without opening one',
   expect(await open(bytes)).toEqual({ result: 'malformed', opened: 1 })
 })
 
-test('frames that are half full are taken, shorter ones are not', async () => {
+test('half-full frames are accepted, shorter ones are refused', async () => {
   const { bytes } = await seal(nativeCrypto, sessions, new Uint8Array(600_000))
   expect(await open(bytes)).toEqual({ result: 600_000, opened: 4 })
   const [first, , end] = [...emptyFrames(1)] as [Bytes, Bytes, Bytes]

@@ -25,7 +25,7 @@ export const statementDigest = new Uint8Array(32).fill(7)
 
 export type TestWorker = { keys: SealKeyPair; worker: AttestedWorker }
 
-/** A worker whose key comes from a seed. It was not attested: these tests are about sealing alone. */
+/** A worker whose key comes from a seed. It was not attested: these tests cover only sealing. */
 export async function testWorker(seed: number): Promise<TestWorker> {
   const keys = await deriveSealKeyPair(new Uint8Array(32).fill(seed))
   const worker = {
@@ -92,7 +92,7 @@ export async function answerFrames(
   return frames
 }
 
-/** The same provider with randomness from a seed, so that an exchange can be had again. */
+/** The same provider with seeded randomness, so that an exchange can be reproduced. */
 export function seeded(provider: CryptoProvider, seed: number): CryptoProvider {
   let draws = 0
   return { ...provider, random: (length) => new Uint8Array(length).fill(seed * 16 + draws++) }

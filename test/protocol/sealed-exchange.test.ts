@@ -46,7 +46,7 @@ const flipped = (bytes: Bytes, position: number, bit = position % 8) => {
 
 const refused = expect.any(EnvelopeError)
 
-/** One recorded exchange. Randomness comes from the seed, so `reopen` gives its opener afresh. */
+/** One recorded exchange. Randomness comes from the seed, so `reopen` returns a fresh opener for it. */
 async function recorded(seed: number, texts = ['Once ', 'upon ', 'a time']) {
   const { bytes } = await reopen(seed)
   const frames = await answerFrames(await open(nativeCrypto, first, bytes), texts)
@@ -76,7 +76,7 @@ describe.each(providers)('with the %s provider', (_name, provider) => {
     }
   })
 
-  test('a worker that is no candidate is told that its key is unknown', async () => {
+  test('a worker that is not a candidate reports an unknown key', async () => {
     const { bytes } = await seal(provider, sessions)
     expect(await rejection(open(provider, third, bytes))).toMatchObject({ code: 'unknown_key' })
   })
@@ -89,7 +89,7 @@ describe.each(providers)('with the %s provider', (_name, provider) => {
     expect(await rejection(opened())).toMatchObject({ code: 'authentication_failed' })
   })
 
-  test('a body of any size arrives whole, in frames within their limit', async () => {
+  test('a body of any size arrives complete, in frames within their limit', async () => {
     for (const size of [0, 1, 1000, 256 * 1024 - 40, 256 * 1024, 700_001]) {
       const body = nativeCrypto.random(Math.min(size, 65536))
       const large = joinBytes(Array.from({ length: Math.ceil(size / 65536) }, () => body)).slice(
@@ -137,7 +137,7 @@ describe('a hostile gateway', () => {
     expect(refusals).toBeGreaterThan(1000)
   })
 
-  test('cannot cut a request anywhere', async () => {
+  test('cannot truncate a request anywhere', async () => {
     const { bytes } = await seal(nativeCrypto, sessions)
     for (let length = 0; length < bytes.length; length += 5) {
       const attempt = async () => await open(nativeCrypto, first, bytes.slice(0, length))
@@ -158,7 +158,7 @@ describe('a hostile gateway', () => {
     }
   })
 
-  test('cannot cut an answer at a frame boundary or inside a frame', async () => {
+  test('cannot truncate an answer at a frame boundary or inside a frame', async () => {
     const { frames } = await recorded(1)
     const whole = joinBytes(frames)
     for (let length = 0; length < whole.length; length++) {

@@ -1,4 +1,4 @@
-/** Makes the vectors of the sealed format: `bun test/protocol/vectors.ts` writes them anew. */
+/** Generates the vectors of the sealed format: run `bun test/protocol/vectors.ts` to rewrite them. */
 import { type Bytes, openRequest } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import {

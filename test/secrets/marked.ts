@@ -1,4 +1,4 @@
-/** Secrets that can be told from everything else, one for each place that content comes from. */
+/** Recognisable secrets, one for each place that content comes from. */
 export const marked = {
   prompt: 'Ophelia Quartzwing "takes" lithium/carbonate & sings',
   answer: 'a cobalt lantern over the <quiet> harbour, 43% lit',

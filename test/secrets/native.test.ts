@@ -39,7 +39,7 @@ afterAll(async () => {
 const { property, value, pattern, tool, description, prompt, stop, input } = secrets
 const marks = { [property]: { enum: [value], description }, pattern: { type: 'string', pattern } }
 
-/** Schemas that the library refuses, each for another reason, with marks around the cause. */
+/** Schemas that the library refuses, each for a different reason, with markers around the cause. */
 const refusedSchemas: readonly object[] = [
   // Rules that begin with themselves.
   { anyOf: [{ $ref: '#' }, { type: 'object', properties: marks }] },
@@ -65,7 +65,7 @@ const refusedSchemas: readonly object[] = [
   { type: 'string', pattern: `[${pattern}-\\]]{0,2000}(${pattern}|)*` },
 ]
 
-test('nothing that the native library prints reaches a log, whatever it refuses', async () => {
+test('no output of the native library reaches a log, whatever it refuses', async () => {
   const statuses: number[] = []
   const ask = async (path: string, body: object) => {
     statuses.push((await proxy.ask(path, body)).status)

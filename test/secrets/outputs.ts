@@ -1,4 +1,4 @@
-/** Everything that programs leave behind: what they print, write, store and show. */
+/** Everything that programs leave behind: what they print, write, store and display. */
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { findSecrets } from '../blindness/find-secret.ts'
@@ -7,7 +7,7 @@ export type Output = { readonly place: string; readonly bytes: Buffer }
 
 export type Leak = { readonly place: string; readonly secret: string; readonly encoding: string }
 
-/** Every file below a folder, but those whose path begins with one of `except`. */
+/** Every file below a folder, except those whose path begins with one of `except`. */
 export function filesBelow(folder: string, except: readonly string[] = []): Output[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))

@@ -1,4 +1,4 @@
-/** Sends the marked secrets down every path there is, the ones that fail above all. */
+/** Sends the marked secrets down every path, above all those that fail. */
 import type { ScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import type { Entrance } from '../clients/entrance.ts'
 import { marked } from './marked.ts'
@@ -47,7 +47,7 @@ export async function provoke(entrance: Entrance, server: ScriptedServer): Promi
   ]
   await ask(path, { ...chat(''), messages: [{ role: 'user', content: image }] })
 
-  // What is no request.
+  // Invalid requests.
   await ask(path, `{"model":"scripted","messages":[{"role":"user","content":"${marked.brokenJson}`)
   await ask(path, { ...chat(marked.prompt), temperature: marked.prompt })
   await ask(path, { ...chat(marked.prompt), [marked.prompt]: marked.brokenJson, n: marked.user })
@@ -77,7 +77,7 @@ export async function provoke(entrance: Entrance, server: ScriptedServer): Promi
   return statuses
 }
 
-/** Leaves in the middle of an answer. */
+/** Disconnects in the middle of an answer. */
 async function abortStream(entrance: Entrance): Promise<void> {
   const slow = chat(`${marked.prompt} [[pace 50]] ${marked.answer}`, { stream: true })
   const gone = new AbortController()

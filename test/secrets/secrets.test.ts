@@ -1,4 +1,4 @@
-/** Marked secrets through the whole stack, error paths included; then every output is searched. */
+/** Sends marked secrets through the whole stack, including error paths; then searches every output. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 }, 240_000)
 
-/** The keys themselves lie in the home by design; everything else there is searched. */
+/** The keys themselves are stored in the home by design; everything else there is searched. */
 async function outputsOfStack(): Promise<Output[]> {
   const shown = [
     `${stack.gatewayUrl}/metrics`,
@@ -64,7 +64,7 @@ async function outputsOfStack(): Promise<Output[]> {
 const secretPartOf = (apiKey: string) => apiKey.slice(apiKey.lastIndexOf('_') + 1)
 const allSecrets = () => [...Object.values(marked), secretPartOf(stack.apiKey), ...tokens]
 
-test('no output of any part has content, keys or salts, whatever goes wrong', async () => {
+test('no output of any part contains content, keys or salts, whatever goes wrong', async () => {
   for (const entrance of [proxy, proxyless]) {
     const statuses = await provoke(entrance, server)
     for (const status of [200, 400, 413, 415, 404]) expect(statuses).toContain(status)
@@ -82,7 +82,7 @@ test('no output of any part has content, keys or salts, whatever goes wrong', as
   expect(findLeaks(outputs, allSecrets())).toEqual([])
 }, 120_000)
 
-test('a leak that is planted is found, in a log as in a file of the database', async () => {
+test('a planted leak is found, in a log and in a database file', async () => {
   const [log] = filesBelow(join(home, 'logs'))
   appendFileSync(join(home, 'logs', log!.place), `debug: ${btoa(`{"x":"${marked.user}"}`)}\n`)
   appendFileSync(join(home, 'planted.bin'), Buffer.from(marked.salt, 'utf16le'))
@@ -91,7 +91,7 @@ test('a leak that is planted is found, in a log as in a file of the database', a
   expect(found).toContainEqual({ place: 'planted.bin', secret: marked.salt, encoding: 'UTF-16 LE' })
 }, 240_000)
 
-test('a proxy that refuses its backend tells nothing of what was asked', async () => {
+test('a proxy that refuses its backend reveals nothing about the request', async () => {
   const { endpoint, logKey } = JSON.parse(readFileSync(join(home, 'client.json'), 'utf8'))
   const args = ['--apiEndpoint', endpoint, '--manifestLogKey', logKey, '--allowSoftwareAttestation']
   const wrong = ['--softwareRootFingerprint', 'ab'.repeat(32), '--log-level', 'debug', '--metrics']
@@ -116,7 +116,7 @@ test('a proxy that refuses its backend tells nothing of what was asked', async (
   expect(findLeaks(outputs, allSecrets())).toEqual([])
 }, 240_000)
 
-test('dumped requests have no keys, and content is nowhere else in the workspace', async () => {
+test('dumped requests contain no keys, and content is nowhere else in the workspace', async () => {
   const { endpoint, logKey, softwareRoot } = JSON.parse(
     readFileSync(join(home, 'client.json'), 'utf8'),
   )
@@ -146,7 +146,7 @@ test('dumped requests have no keys, and content is nowhere else in the workspace
   expect(findLeaks(files, [marked.user])).not.toEqual([])
 }, 240_000)
 
-test('a command line that is wrong is not repeated with its secrets', async () => {
+test('an invalid command line is not echoed with its secrets', async () => {
   const secret = marked.wrongKey
   const said = [
     await runProxy(['--apiKey', secret, '--no-such-flag']),

@@ -1,5 +1,5 @@
 /**
- * The end of an answer, as a watcher between proxy and gateway could see it: official clients close
+ * The end of an answer, as an observer between proxy and gateway could see it: official clients close
  * their connection at the last event, and that must not show.
  */
 import { afterAll, expect, test } from 'bun:test'
@@ -17,7 +17,7 @@ import { startWireTap } from './wire-tap.ts'
 
 const wordsOf = ({ body }: EngineCall) => Number(/say (\d+) words/.exec(JSON.stringify(body))?.[1])
 const engine = new ScriptedEngine({
-  // An answer that is not streamed takes as long as its words.
+  // A non-streamed answer takes as long as its words.
   before: async (call) => {
     if (call.body.stream !== true) await Bun.sleep(20 + 4 * wordsOf(call))
   },
@@ -145,13 +145,13 @@ async function expectLengthOfShape(
 
 for (const shape of ['default', 'strict'] as const) {
   for (const [name, ask] of Object.entries(clients)) {
-    test(`${shape}, ${name}: nobody sees when the answer was whole`, async () => {
+    test(`${shape}, ${name}: the wire does not show when the answer was complete`, async () => {
       await expectLengthOfShape(ask, proxies[shape].url, shape)
     }, 240_000)
   }
 }
 
-test('default, openai, not streamed: nobody sees when the answer was ready', async () => {
+test('default, openai, not streamed: the wire does not show when the answer was ready', async () => {
   const ask: Ask = async (url, words) => {
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: system.apiKey })
     const answer = await client.chat.completions.create({ model, messages: messages(words) })
@@ -161,7 +161,7 @@ test('default, openai, not streamed: nobody sees when the answer was ready', asy
 }, 120_000)
 
 for (const shape of ['default', 'strict'] as const) {
-  test(`${shape}, openai over the SDK: nobody sees when the answer was whole`, async () => {
+  test(`${shape}, openai over the SDK: the wire does not show when the answer was complete`, async () => {
     const client = system.client({ endpoint: tapUrl, shape })
     await client.ready(system.apiKey)
     const fetch = privateFetch({ client, apiKey: system.apiKey, defaultSalt: undefined })

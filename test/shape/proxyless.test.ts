@@ -1,4 +1,4 @@
-/** What a watcher between a plain HTTPS client and the proxyless endpoint can see, and what the client gets. */
+/** What an observer between a plain HTTPS client and the proxyless endpoint can see, and what the client gets. */
 import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A TCP relay that notes what a watcher of the wire sees: when how many bytes came, and who closed. */
+/** A TCP relay that records what an observer of the wire sees: when how many bytes arrived, and which side closed. */
 
 export type TappedConnection = {
   /** Bytes in both directions, in the order in which they were seen. */

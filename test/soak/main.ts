@@ -1,8 +1,8 @@
 /**
  * `npm run task -- soak [--minutes 120] [--share 0.7] [--capacity N] [--note TEXT] [--out FOLDER]`: mixed load for a long time.
  *
- * Measures the capacity first, then asks at that share of it, whether or not answers come; samples every
- * process and says for each series whether it grows. Ends with 1 where something grew or was violated.
+ * Measures the capacity first, then sends requests at that share of it, whether or not answers arrive; samples every
+ * process and reports for each series whether it grows. Exits with 1 if something grew or was violated.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`)
 const minutes = Number(option('minutes') ?? 120)
 const share = Number(option('share') ?? 0.7)
 const out = option('out') ?? 'dist/soak'
-/** Put into the report, such as what else the machine did. */
+/** A note for the report, such as what else the machine was doing. */
 const note = option('note')
 const seed = Number(option('seed') ?? 1)
 const mostAtOnce = 256

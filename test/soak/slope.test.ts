@@ -13,7 +13,7 @@ test('a leak is growth, also under noise and a saw tooth', () => {
   expect(leak.perHour).toBeLessThan(35)
 })
 
-test('noise and a saw tooth alone are no growth', () => {
+test('noise and a saw tooth alone are not growth', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const { next } = createChance(seed)
     const level = slopeOf(minutes(120, (at) => 100 + (at % 10) * 2 + next() * 10))
@@ -21,13 +21,13 @@ test('noise and a saw tooth alone are no growth', () => {
   }
 })
 
-test('a series that is too noisy to exclude growth is not said to have none', () => {
+test('a series too noisy to exclude growth is not reported as free of growth', () => {
   const { next } = createChance(5)
   expect(slopeOf(minutes(30, () => 100 + next() * 200)).verdict).toBe('none shown')
   expect(slopeOf(minutes(120, () => 100 + next())).verdict).toBe('no growth')
 })
 
-test('what decays is no growth, and a handful of points says nothing', () => {
+test('decay is not growth, and a handful of points is inconclusive', () => {
   expect(slopeOf(minutes(60, (at) => 200 - at)).verdict).toBe('no growth')
   expect(slopeOf(minutes(5, (at) => at)).verdict).toBe('too short to say')
 })

@@ -1,4 +1,4 @@
-/** The slope of a series with its confidence, where neighbours in the series are alike. */
+/** The slope of a series with its confidence interval, for series with correlated neighbours. */
 
 export type Slope = {
   readonly mean: number
@@ -16,7 +16,7 @@ const fewest = 10
 const fewestIndependent = 5
 
 /**
- * Least squares. Residuals that follow each other are alike, which makes the usual interval too narrow:
+ * Least squares. Consecutive residuals are correlated, which makes the usual interval too narrow:
  * the number of points is reduced by their correlation, (1 - r) / (1 + r).
  */
 export function slopeOf(points: readonly (readonly [hours: number, value: number])[]): Slope {
@@ -44,7 +44,7 @@ function judgeSlope(mean: number, perHour: number, plusMinus: number): Slope['ve
   return perHour + plusMinus < mean * certain ? 'no growth' : 'none shown'
 }
 
-/** How alike neighbours are, from 0 to nearly 1. */
+/** The correlation of neighbours, from 0 to nearly 1. */
 function likeness(residuals: readonly number[]): number {
   const squares = residuals.reduce((sum, each) => sum + each ** 2, 0)
   if (squares === 0) return 0

@@ -1,4 +1,4 @@
-/** What a soak run found, for people: slopes with confidence, and whether anything grows. */
+/** Formats the results of a soak run: slopes with confidence, and whether anything grows. */
 import { loadGenerator, type Series, type SoakSeries } from './record.ts'
 import { type Slope, slopeOf } from './slope.ts'
 
