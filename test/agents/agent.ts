@@ -1,16 +1,16 @@
-/** What it takes to run one coding agent without a terminal against a proxy or the proxyless endpoint. */
+/** How to run one coding agent without a terminal against a proxy or the proxyless endpoint. */
 
 export type AgentPlace = {
-  /** Where the package was installed: the folder that has `node_modules`. */
+  /** Where the package was installed: the folder that contains `node_modules`. */
   readonly installed: string
   /** The address of the proxy or of the proxyless endpoint, without a path. */
   readonly url: string
   /** What the agent sends as its key. */
   readonly apiKey: string
   readonly model: string
-  /** The folder the agent works in: a git repository of its own. */
+  /** The folder the agent works in: a separate git repository. */
   readonly work: string
-  /** The agent's home, thrown away afterwards. */
+  /** The agent's home, deleted afterwards. */
   readonly home: string
   readonly task: string
 }
@@ -25,11 +25,11 @@ export type Agent = {
   readonly title: string
   readonly package: string
   readonly version: string
-  /** Writes the agent's settings and says how it is started. */
+  /** Writes the agent's settings and returns how to start it. */
   readonly prepare: (place: AgentPlace) => AgentRun
 }
 
-/** The wish that every agent is given, and the file that shows it was granted. */
+/** The task that every agent gets, and the file that shows it was completed. */
 export const task = 'Make the file proof.txt with one word in it.'
 export const proof = { file: 'proof.txt', word: 'made' } as const
 export const shellCommand = `echo ${proof.word} > ${proof.file}`

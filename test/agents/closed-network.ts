@@ -1,9 +1,9 @@
-/** A web proxy on loopback that lets nothing through and remembers who was asked for. */
+/** A web proxy on loopback that blocks everything and records the requested hosts. */
 
 export type ClosedNetwork = {
-  /** The environment that sends every program there which honours it. */
+  /** Environment variables that direct programs to it. */
   readonly env: Readonly<Record<string, string>>
-  /** The hosts that were asked for since the last call. */
+  /** The hosts requested since the last call. */
   takeHosts(): string[]
   stop(): void
 }

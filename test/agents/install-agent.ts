@@ -8,7 +8,7 @@ const cacheHome = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
 const cacheDir = process.env.PRIVATEMODE_AGENT_CACHE ?? join(cacheHome, 'privatemode-agents')
 const limitMs = 300_000
 
-/** The folder with the agent, or undefined where npm cannot install it. No install script runs. */
+/** The folder with the agent, or undefined if npm cannot install it. No install script runs. */
 export async function installAgent({ package: name, version }: Agent): Promise<string | undefined> {
   const folder = join(cacheDir, `${name.replace(/\W+/g, '-')}-${version}`)
   const stamp = join(folder, 'installed')

@@ -29,7 +29,7 @@ const say = (state: keyof typeof counts, text: string, detail = '') => {
 }
 
 const network = startClosedNetwork()
-// It has the endpoints of the other dialects as well: agents get what is passed on, or translated.
+// It also has the endpoints of the other dialects, so agents are served by passing on or by translation.
 const server = startScriptedServer({
   kind: 'vllm',
   cache: 'salted',
@@ -66,7 +66,7 @@ try {
 console.log(`${counts.pass} passed, ${counts.fail} failed, ${counts.skip} skipped`)
 process.exit(counts.fail === 0 ? 0 : 1)
 
-/** With what the portal's quick start shows for it, pasted as it is, an agent does its task as well. */
+/** An agent also completes its task with the portal's quick start pasted verbatim. */
 async function tryPortalSnippets(): Promise<void> {
   const title = "with the portal's quick start pasted, agents finish a task with a tool"
   const pasted = await pastedAgents(stack, chosen)
@@ -91,7 +91,7 @@ async function tryAgent(agent: Agent, { name, url, apiKey, env }: Entrance): Pro
   if (agent.title.startsWith('check 85')) judgePrefix(before, name)
 }
 
-/** The last turn of the session: nearly all of its prompt must have been found in the cache. */
+/** The last turn of the session: nearly all of its prompt must have hit the cache. */
 function judgePrefix(before: number, name: string): void {
   const turns = server.requests
     .slice(before)

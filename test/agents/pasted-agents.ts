@@ -1,4 +1,4 @@
-/** Agents that are set up by nothing but what the portal's quick start shows, copied from the page. */
+/** Agents set up only with what the portal's quick start shows, copied from the page. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { shellWord } from '../../apps/portal/src/snippets/shell-word.ts'
@@ -8,7 +8,7 @@ import { readSteps, type ShownStep, ways } from '../browser/quick-start.ts'
 import type { RunningStack } from '../e2e/running-stack.ts'
 import type { Agent } from './agent.ts'
 
-/** The page's name of a client, and the command that it tells to run. */
+/** The page's name for a client, and the command that it shows. */
 const shown: readonly { client: string; package: string; command: string }[] = [
   { client: 'Claude Code', package: '@anthropic-ai/claude-code', command: 'claude' },
   { client: 'opencode', package: 'opencode-ai', command: 'opencode' },
@@ -41,8 +41,8 @@ export async function pastedAgents(
 }
 
 /**
- * Saves what is to be saved and runs what is to be run. The command of the agent stands for itself
- * with the task: people would type that into its window.
+ * Saves the shown files and runs the shown commands. The agent's own command gets
+ * the task as an argument, which people would type into its window.
  */
 function paste(
   agent: Agent,

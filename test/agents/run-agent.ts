@@ -1,4 +1,4 @@
-/** Runs one agent in a folder of its own and judges by what it left behind. */
+/** Runs one agent in its own folder and checks what it left behind. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

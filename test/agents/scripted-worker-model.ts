@@ -1,4 +1,4 @@
-/** What a model says to any agent: call the shell once, then say that it is done. */
+/** A model's script for any agent: call the shell once, then report that it is done. */
 import type { JsonObject } from '../../packages/inference/src/engine.ts'
 import type { Asked, ScriptedReply } from '../../packages/inference/src/testing/scripted-model.ts'
 import { farewell, shellCommand } from './agent.ts'
@@ -22,7 +22,7 @@ export function agentReply({ body }: Asked): ScriptedReply | undefined {
   return { toolCalls: [{ name: shell.function.name, arguments: argumentsFor(shell) }] }
 }
 
-/** Agents name the command in their own ways; what is in the schema decides. */
+/** Agents name the command parameter differently; the schema decides. */
 function argumentsFor({ function: { parameters } }: Tool): JsonObject {
   const properties = parameters?.properties ?? {}
   const values: JsonObject = {

@@ -1,4 +1,4 @@
-/** A real Chromium: the system's, or the one from npm where there is none. */
+/** A real Chromium: the system's, or the one from npm if there is none. */
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,22 +15,22 @@ const quiet = [
   '--disable-sync',
 ]
 
-/** Where it is; undefined where there is none. */
+/** Its path; undefined if there is none. */
 export async function findChromium(): Promise<string | undefined> {
   return paths.find(existsSync) ?? (await unpackChromium())
 }
 
-/** Undefined where neither starts; tests then skip, visibly. */
+/** Undefined if neither starts; tests are then skipped, with a reason. */
 export async function launchChromium(): Promise<Browser | undefined> {
   const executablePath = await findChromium()
   if (executablePath === undefined) return undefined
-  const timeout = 120_000 // a machine that is only slow must not look like one without a browser
+  const timeout = 120_000 // a slow machine must not look like one without a browser
   return chromium.launch({ executablePath, args: quiet, timeout }).catch(() => undefined)
 }
 
 /**
- * The package unpacks 200 MB into the folder for temporary files and takes for whole what is there.
- * Tests run side by side and may be killed: it unpacks into a folder that gets its name when all is in it.
+ * The package unpacks 200 MB into the temporary folder and assumes that existing files are complete.
+ * Tests run in parallel and may be killed: it unpacks into a folder that is renamed once complete.
  */
 async function unpackChromium(): Promise<string | undefined> {
   const home = join(tmpdir(), `privatemode-chromium-${packageVersion() ?? 'none'}`)
@@ -46,7 +46,7 @@ async function unpackChromium(): Promise<string | undefined> {
       if ((await child.exited) !== 0) return undefined // not for this platform
       renameSync(folder, home)
     } catch {
-      // Another was quicker.
+      // Another process was faster.
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

@@ -1,8 +1,8 @@
-/** What is asked inside the page. It is text, because tests are typed without a browser's globals. */
+/** Scripts that run inside the page, as text, because tests are typed without a browser's globals. */
 import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 
-/** Pages follow what a person did by a frame or two: reads until the value is right, or thirty seconds have passed. */
+/** Pages update a frame or two after an action: polls until the value is right, for up to thirty seconds. */
 export async function settled<T>(
   read: () => Promise<T>,
   isRight: (value: T) => boolean,
@@ -36,7 +36,7 @@ export const overflow = async (page: Page): Promise<number> => {
   return Math.max(0, width - (page.viewportSize()?.width ?? 0))
 }
 
-/** Tables that are wider than the room they have: their buttons would be cut off. */
+/** Tables wider than their container, whose buttons would be cut off. */
 export const cutTables = (page: Page): Promise<string[]> =>
   page.evaluate(`[...document.querySelectorAll('.table')]
     .filter((room) => room.scrollWidth > room.clientWidth)
@@ -72,7 +72,7 @@ export const paintedShare = (page: Page, title: string): Promise<number> =>
 
 export type Answer = { readonly status: number; readonly body: unknown }
 
-/** Calls the admin API as the page would, its token included: what is tested is who may, not how. */
+/** Calls the admin API as the page would, including its token, to test permissions. */
 export function callAdmin(
   page: Page,
   method: string,

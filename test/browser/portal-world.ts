@@ -11,13 +11,13 @@ export type PortalWorld = {
   readonly browser: Browser
   readonly stack: RunningStack
   readonly server: ScriptedServer
-  /** All that the browser and the gateway say to each other. */
+  /** All traffic between browser and gateway. */
   readonly tap: Recording
   /** Where the browser finds the portal: behind the tap. */
   readonly origin: string
-  /** What pages complained about, and every origin they asked. */
+  /** Console errors of pages, and every origin they contacted. */
   readonly seen: { readonly complaints: string[]; readonly origins: Set<string> }
-  /** Somebody with a browser of their own. */
+  /** A person with their own browser. */
   visitor(options?: BrowserContextOptions): Promise<Visitor>
   stop(): Promise<void>
 }
@@ -44,7 +44,7 @@ export async function startPortalWorld(browser: Browser): Promise<PortalWorld> {
   const seen = { complaints: [] as string[], origins: new Set<string>() }
   const visitor = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ baseURL: tap.url, ...options })
-    // Less than a test has: what fails says where, and does not go on beside the next test.
+    // Less than a test's limit: a failure reports its location and does not overlap with the next test.
     context.setDefaultTimeout(50_000)
     const page = await context.newPage()
     watch(page, seen)
@@ -67,7 +67,7 @@ export async function startPortalWorld(browser: Browser): Promise<PortalWorld> {
   }
 }
 
-/** Refused requests are logged by the browser itself; anything else in the console is a fault. */
+/** The browser itself logs refused requests; anything else in the console is an error. */
 function watch(page: Page, seen: PortalWorld['seen']): void {
   page.on('pageerror', (error) => seen.complaints.push(error.message))
   page.on('console', (message) => {
@@ -104,7 +104,7 @@ export async function signIn(page: Page, who: { email: string; password: string 
   await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor()
 }
 
-/** The first page, signed in, with nothing open: whatever the test before it left. */
+/** The first page, signed in, with nothing open, whatever the previous test left. */
 export async function startAfresh(page: Page): Promise<void> {
   await page.goto('/')
   const stranger = page.getByRole('heading', { name: 'Sign in' })

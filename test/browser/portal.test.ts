@@ -39,7 +39,7 @@ unlessMissing(noBrowser).describe('the portal in a real browser', () => {
 
   describe('signed in', () => {
     let failedStarts = 0
-    // One test that fails is one failure: none begins on a page, or in a dialog, of the one before.
+    // A failed test must not affect others: none starts on a page or in a dialog of the previous one.
     beforeEach(async () => {
       if (failedStarts > 2) throw new Error('the portal could not be opened three times')
       failedStarts++
@@ -55,7 +55,7 @@ unlessMissing(noBrowser).describe('the portal in a real browser', () => {
     appearanceFlow(flow)
   })
 
-  test('no page complained in the console, and none asked another origin', () => {
+  test('no page logged an error, and none contacted another origin', () => {
     expect(world.seen.complaints).toEqual([])
     expect([...world.seen.origins]).toEqual([world.origin])
   })

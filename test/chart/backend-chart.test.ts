@@ -34,7 +34,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect(ok).toBe(true)
   })
 
-  test('gateways are stateless, scaled by load and never all away at once', () => {
+  test('gateways are stateless, scaled by load and never all unavailable at once', () => {
     const objects = objectsOf(backend)
     const name = 'privatemode-gateway-demo'
     expect(find(objects, 'Deployment', name).spec.replicas).toBeUndefined()
@@ -55,7 +55,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     )
     const readable = container.args
       .filter((arg: string) => !arg.startsWith('--tls'))
-      // Every secret has its own text, as the gateway demands of its tokens.
+      // Every secret has a different value, as the gateway requires of its tokens.
       .map((arg: string, index: number) => arg.replace(/=@.*/, `=${'s'.repeat(32)}${index}`))
     const parsed = parseGateway({ args: readable, env: {} })
     expect(parsed.kind === 'settings' && parsed.settings).toMatchObject({
@@ -84,7 +84,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect([...settable, ...managed].sort()).toEqual(Object.keys(workerProgram.flags).sort())
   })
 
-  test('migrations run before an update and know the database only', () => {
+  test('migrations run before an update and can reach only the database', () => {
     const job = find(objectsOf(backend), 'Job')
     expect(job.metadata.annotations['helm.sh/hook']).toBe('pre-install,pre-upgrade')
     expect(job.spec.template.spec.containers[0].args[0]).toBe('migrate')
@@ -93,7 +93,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect(without.some((object) => object.kind === 'Job')).toBe(false)
   })
 
-  test('the log is signed anew by a job that has the key, a network to nobody, and no twin', () => {
+  test('a job with the key, without network access and without a concurrent run re-signs the log', () => {
     const all = objectsOf(complete)
     const job = find(all, 'CronJob')
     expect(job.spec.concurrencyPolicy).toBe('Forbid')
@@ -107,11 +107,11 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     const holders = all.filter((object) => JSON.stringify(object).includes(key.secretName))
     expect(holders.map(({ kind }) => kind)).toEqual(['CronJob', 'Job'])
     const { template } = find(all, 'Job', 'privatemode-manifest-publish-demo').spec
-    // The same policy holds for the job that publishes.
+    // The same policy applies to the job that publishes.
     expect(template.metadata.labels).toMatchObject(own.spec.podSelector.matchLabels)
   })
 
-  test('a model server is reached by its own worker alone', () => {
+  test('only its own worker can reach a model server', () => {
     for (const values of [backend, confidential]) {
       const pod = podOf(objectsOf(values), 'Deployment', 'privatemode-worker-chat-demo')
       const [vllm] = pod.initContainers
@@ -122,7 +122,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     }
   })
 
-  test('workers are reached by gateways alone', () => {
+  test('only gateways can reach workers', () => {
     const policy = find(objectsOf(backend), 'NetworkPolicy', 'privatemode-worker-chat-demo')
     const [rule, ...others] = policy.spec.ingress
     expect(others).toEqual([])
@@ -184,7 +184,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     expect(strategyOf(3).rollingUpdate).toEqual({ maxUnavailable: 1, maxSurge: 0 })
   })
 
-  test('without a GPU vLLM is told nothing about tensor parallelism', () => {
+  test('without a GPU vLLM gets no tensor-parallelism flag', () => {
     const objects = objectsOf({ ...backend, workers: [{ ...chat, gpus: 0 }] })
     const [vllm] = podOf(objects, 'Deployment', 'privatemode-worker-chat-demo').initContainers
     expect(vllm.args.join(' ')).not.toContain('tensor-parallel')
@@ -204,7 +204,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     }
   })
 
-  test('containers of ours run without root, privileges or a root they can write', () => {
+  test('our containers run without root, privileges or a writable root file system', () => {
     for (const object of objectsOf(complete)) {
       for (const container of object.spec?.template?.spec?.containers ?? []) {
         expect(container.securityContext).toMatchObject({

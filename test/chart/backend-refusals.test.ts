@@ -1,4 +1,4 @@
-/** Values that contradict each other, or mean nothing, are refused with a word that helps. */
+/** Contradictory or meaningless values are refused with a helpful message. */
 import { expect, test } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
 import { backend, chat } from './backend-values.ts'

@@ -1,4 +1,4 @@
-/** Every value of the backend's chart, rendered with the real helm, does what it says. */
+/** Every value of the backend's chart, rendered with the real helm, has the documented effect. */
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

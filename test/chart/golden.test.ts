@@ -17,7 +17,7 @@ unlessMissing(withoutHelm).describe('a rendering is the one that was reviewed', 
       const path = join(golden, `${name}.yaml`)
       if (update) writeFileSync(path, formatObjects(objects))
       expect(existsSync(path)).toBe(true)
-      // UPDATE_GOLDEN=1 writes the files anew; the difference is then reviewed like any other.
+      // UPDATE_GOLDEN=1 rewrites the files; the difference is then reviewed like any other.
       expect(formatObjects(objects)).toBe(readFileSync(path, 'utf8'))
     })
   }

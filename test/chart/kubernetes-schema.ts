@@ -39,13 +39,13 @@ export type KubernetesSchema = {
 const cachePath = (module: GoModule) =>
   join(toolCache(), `schema-${module}-${moduleVersion(module)}.json`)
 
-/** The schemas of a module if they were obtained before; nothing is fetched. */
+/** The schemas of a module if already obtained; nothing is fetched. */
 export function findSchema(module: GoModule): KubernetesSchema | undefined {
   const path = cachePath(module)
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as KubernetesSchema) : undefined
 }
 
-/** Fetches a module and keeps its schemas; gives the reason where that is not possible. */
+/** Fetches a module and keeps its schemas; returns the reason if that fails. */
 export function obtainSchema(module: GoModule): string | undefined {
   if (existsSync(cachePath(module))) return undefined
   const obtained = obtainModule(module)
@@ -97,7 +97,7 @@ function fromCrds(module: string, name: GoModule): KubernetesSchema {
 
 const kindKey = (apiVersion: string, kind: string) => `${apiVersion} ${kind}`
 
-/** Everything that is wrong with an object; empty when it is right. */
+/** Everything that is wrong with an object; empty if it is valid. */
 export function findFaults(
   object: KubernetesObject,
   schemas: readonly KubernetesSchema[],

@@ -45,7 +45,7 @@ unlessMissing(withoutHelm).describe('the chart of the proxy', () => {
     expect(renderNotes(chart, hosted, options)).toContain('https://privatemode-proxy-team-a')
   })
 
-  test('a release name that would make the service name too long is refused, not cut', () => {
+  test('a release name that would make the service name too long is refused, not truncated', () => {
     expect(messageOf(minimal, { release: 'a'.repeat(45) })).toBe('rendered')
     expect(messageOf(minimal, { release: 'a'.repeat(46) })).toContain('at most 45')
   })
@@ -92,7 +92,7 @@ unlessMissing(withoutHelm).describe('the chart of the proxy', () => {
     }
   })
 
-  test('the network policy opens names and the two hosts, and nothing else', () => {
+  test('the network policy allows DNS and the two hosts, and nothing else', () => {
     const values = withValue(minimal, 'config.manifestEndpoint', 'log.internal:8443')
     expect(find(objectsOf(values), 'NetworkPolicy').spec).toMatchObject({
       policyTypes: ['Ingress', 'Egress'],

@@ -1,4 +1,4 @@
-/** Wrong values are refused before anything reaches a cluster, with words that say what to do. */
+/** Invalid values are refused before anything reaches a cluster, with a message that says what to do. */
 import { expect, test } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
 import { hosted, minimal } from './proxy-config-effects.ts'

@@ -1,4 +1,4 @@
-/** Renders a chart with the real helm and gives its objects back. */
+/** Renders a chart with the real helm and returns its objects. */
 import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,10 +24,10 @@ export const chartFolder = (name: 'chart' | 'backend') =>
   join(import.meta.dir, '../../deploy', name)
 
 export const helm = findTool('helm')
-/** Why there is no helm; undefined where it is there. */
+/** Why helm is missing; undefined if it is available. */
 export const withoutHelm = helm.kind === 'missing' ? helm.reason : undefined
 
-/** Runs helm in a home of its own, so that nobody's plugins, caches or clusters play a part. */
+/** Runs helm in a separate home, so that the user's plugins, caches and clusters have no effect. */
 export function runHelm(args: readonly string[]): { ok: boolean; stdout: string; stderr: string } {
   if (helm.kind === 'missing') throw new Error('no helm')
   const home = mkdtempSync(join(tmpdir(), 'privatemode-helm-'))

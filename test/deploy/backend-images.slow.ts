@@ -1,4 +1,4 @@
-/** A whole system out of three images, each in a bare root: proxy, gateway and worker over a model server. */
+/** A whole system from three images, each in a bare root: proxy, gateway and worker with a model server. */
 import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -75,7 +75,7 @@ unlessMissing(cannotRunBare).describe('the images together', () => {
     await expectPortal(gatewayUrl)
   })
 
-  test('the worker of the image is measured like the sources it was made from', async () => {
+  test('the worker in the image has the same measurement as its sources', async () => {
     const { measurement } = await describeWorker(['--engineUrl', server.url])
     expect(measurement).toBe(Buffer.from(measureSources()).toString('hex'))
   })

@@ -1,4 +1,4 @@
-/** Backup and restore as docs/operations.md tells them: afterwards keys still open the door. */
+/** Backup and restore as described in docs/operations.md: afterwards keys still work. */
 import { expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ test('a copy of the folder of the embedded database is a backup', () =>
     const key = await withGateway(['--dataDir', data], createKey)
     cpSync(data, backup, { recursive: true })
     rmSync(data, { recursive: true })
-    // A key made after the backup is what a restore loses, and nothing else.
+    // A restore loses only keys created after the backup.
     const later = await withGateway(['--dataDir', data], createKey)
     rmSync(data, { recursive: true })
     cpSync(backup, data, { recursive: true })

@@ -15,7 +15,7 @@ import { startProgram } from './running-program.ts'
 import { askThrough, storyEngine } from './sealed-question.ts'
 import { unpackImage, version } from './unpacked-image.ts'
 
-/** The program starts itself over for settings of its runtime, which an emulator of one process does not follow. */
+/** The program re-executes itself to configure its runtime, which a single-process emulator does not follow. */
 const startOnce = [
   ...['env', 'BUN_CONFIG_MAX_HTTP_REQUESTS=256'],
   ...Object.entries(runtimeVariables).map(([name, value]) => `${name}=${value}`),
@@ -70,7 +70,7 @@ test('the file for macOS says that it runs on macOS 13 and later', () => {
   expect(minimumMacOs(readFileSync(binary('darwin-arm64')))).toBe('13.0')
 })
 
-test('its signature fits every page, and does not fit when one bit is another', () => {
+test('its signature matches every page, and does not match if one bit is flipped', () => {
   const file = readFileSync(binary('darwin-arm64'))
   const { pages, wrong } = checkPages(file)
   expect(pages).toBeGreaterThan(10_000)
@@ -90,7 +90,7 @@ unlessMissing(noQemuX86).test('it does so on a processor without AVX', async () 
   await serve([...startOnce, qemuX86 ?? '', '-cpu', 'Nehalem', binary('linux-amd64')])
 })
 
-test('a binary takes no settings from the folder it is started in', async () => {
+test('a binary reads no settings from the folder it is started in', async () => {
   writeFileSync(join(folder, '.env'), 'PRIVATEMODE_PROXY_API_ENDPOINT=evil.example:443\n')
   writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./evil.ts"]\n')
   writeFileSync(join(folder, 'evil.ts'), 'console.error("evil code ran")\n')
@@ -125,7 +125,7 @@ unlessMissing(noQemu).describe('the arm64 binary under qemu', () => {
   })
 })
 
-test('two builds of one target are the same, bit for bit', () => {
+test('two builds of one target are identical, bit for bit', () => {
   const again = join(folder, 'again')
   compileProxy(findTarget('linux-amd64'), again)
   expect(readFileSync(again).equals(readFileSync(binary('linux-amd64')))).toBe(true)

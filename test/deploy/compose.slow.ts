@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('the steps make every file and variable that the compose file asks for', () => {
+test('the steps create every file and variable that the compose file requires', () => {
   for (const { file } of Object.values(compose.secrets)) {
     expect(existsSync(join(folder, 'deploy', file))).toBe(true)
   }
@@ -45,7 +45,7 @@ test('the steps make every file and variable that the compose file asks for', ()
   for (const name of wanted) expect(variables[name]).toMatch(/^\S+$/)
 })
 
-test('the proxy has a network of its own, so that it outlives the gateway, and every port can be chosen', () => {
+test('the proxy has its own network, so that it outlives the gateway, and every port can be chosen', () => {
   expect(compose.services.proxy).toMatchObject({ networks: ['sealed'] })
   expect(compose.services.proxy?.network_mode).toBeUndefined()
   expect(compose.services.gateway?.ports?.join()).toMatch(
@@ -71,7 +71,7 @@ test('the programs, started with the flags of the compose file, answer a sealed 
   })
 }, 400_000)
 
-/** Runs the first block of the section in a folder that holds this checkout, but a `deploy` of its own. */
+/** Runs the first block of the section in a folder that contains this checkout, but its own `deploy`. */
 async function followSteps(): Promise<Record<string, string>> {
   const text = readFileSync(join(repository, 'docs/operations.md'), 'utf8')
   const block = /## One machine with compose\n.*?```sh\n(.*?)```/s.exec(text)?.[1] ?? ''
@@ -83,12 +83,12 @@ async function followSteps(): Promise<Record<string, string>> {
   const steps = block.replace(/^VLLM_URL=.*$/m, `VLLM_URL=${server.url}`)
   const program = startProgram(['bash', '-c', `set -e\n${steps}`], folder)
   expect(`${await program.exited} ${program.output()}`).toStartWith('0 ')
-  // As compose reads it: beside its file, in any shell.
+  // As compose reads it: next to its file, in any shell.
   const lines = readFileSync(join(folder, 'deploy/.env'), 'utf8').trim().split('\n')
   return Object.fromEntries(lines.map((line) => [line.split('=')[0], line.replace(/^\w+=/, '')]))
 }
 
-/** What containers have by names and mounts, processes of one machine have by addresses and paths. */
+/** Replaces the names and mounts of containers by addresses and paths of processes on one machine. */
 async function start(part: Part, ready: RegExp, more: string[]): Promise<void> {
   const args = (compose.services[part]?.command ?? []).flatMap((arg) => {
     if (/^--(databaseUrl|portalDir)=/.test(arg)) return [] // neither a server nor the image is here

@@ -36,7 +36,7 @@ test('every flag of the compose file is one of its program', () => {
   }
 })
 
-test('the compose file publishes on loopback only, and programs of ours have no rights', () => {
+test('the compose file publishes only on loopback, and our programs run without privileges', () => {
   for (const [name, service] of Object.entries(compose.services)) {
     for (const port of service.ports ?? []) expect(port).toStartWith('127.0.0.1:')
     for (const secret of service.secrets ?? []) expect(compose.secrets).toHaveProperty(secret)
@@ -81,7 +81,7 @@ unlessMissing(noLoader).test('the loader of compose accepts the file', () => {
   rmSync(dirname(wrong), { recursive: true })
 })
 
-test('the unit lets nothing of its memory reach a disk: no core dumps, no swap', () => {
+test('the unit keeps its memory off disks: no core dumps, no swap', () => {
   expect(unit).toMatch(/^LimitCORE=0$/m)
   expect(unit).toMatch(/^MemorySwapMax=0$/m)
 })
@@ -95,7 +95,7 @@ unlessMissing(noAnalyze).test('systemd understands the unit and finds it well cl
     .toString()
     .split('\n')
     .filter((line) => line.includes('proxy.service'))
-  // Where the tests run the program is not installed.
+  // The program is not installed where the tests run.
   expect(faults.filter((line) => !line.includes('is not executable'))).toEqual([])
   const { stdout } = Bun.spawnSync(['systemd-analyze', 'security', '--offline=yes', unitPath])
   const level = /exposure level .*: ([0-9.]+)/.exec(stdout.toString())?.[1]

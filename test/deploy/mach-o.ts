@@ -1,4 +1,4 @@
-/** Reads what a file for macOS says of itself (mach-o/loader.h) and whether its signature fits its pages. */
+/** Reads the headers of a macOS file (mach-o/loader.h) and checks whether its signature matches its pages. */
 import { createHash } from 'node:crypto'
 
 const headerLength = 32
@@ -7,7 +7,7 @@ const codeSignature = 0x1d // LC_CODE_SIGNATURE
 const codeDirectory = 0xfade0c02
 const sha256 = 2
 
-/** The place of a load command. */
+/** The position of a load command. */
 function findCommand(file: Buffer, wanted: number): number {
   let at = headerLength
   for (let left = file.readUInt32LE(16); left > 0; left--) {
@@ -23,7 +23,7 @@ export function minimumMacOs(file: Buffer): string {
   return `${version >> 16}.${(version >> 8) & 0xff}`
 }
 
-/** How many pages are signed, and how many of them are other than signed: macOS ends a program at the first. */
+/** How many pages are signed, and how many do not match their signature: macOS kills a program at the first. */
 export function checkPages(file: Buffer): { readonly pages: number; readonly wrong: number } {
   const command = findCommand(file, codeSignature)
   const start = file.readUInt32LE(command + 8)

@@ -1,4 +1,4 @@
-/** An older build of this project: sources from the history of the checkout, packages from the lock file that they had. */
+/** An older build of this project: sources from the history of the checkout, packages from their lock file. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { toolCache } from '../../scripts/deploy/go-tools.ts'
@@ -14,7 +14,7 @@ export type OlderTree =
     }
   | { readonly kind: 'missing'; readonly reason: string }
 
-/** From the user's cache, or put there; without history or packages, the reason. */
+/** From the user's cache, or added to it; without history or packages, the reason. */
 export function obtainOlderTree(): OlderTree {
   const commit = findOlderCommit()
   if (commit === undefined) return { kind: 'missing', reason: 'the checkout has no history' }

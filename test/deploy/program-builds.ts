@@ -1,4 +1,4 @@
-/** Builds of gateway, worker and proxy to be replaced by one another: an older one where there is one, and this one. */
+/** Builds of gateway, worker and proxy that replace one another: an older one if available, and this one. */
 import { join } from 'node:path'
 import { repository } from '../../scripts/deploy/locked-package.ts'
 import type { OlderTree } from './older-build.ts'

@@ -1,8 +1,8 @@
-/** A program under test in a process of its own, watched through what it writes. */
+/** A program under test in its own process, observed through its output. */
 
 export type RunningProgram = {
   output(): string
-  /** Waits until the output matches and gives the match. */
+  /** Waits until the output matches and returns the match. */
   until(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>
   readonly exited: Promise<number>
   stop(): Promise<number>

@@ -1,4 +1,4 @@
-/** Two checkouts of one commit, in two folders, give images and binaries of the same digest. */
+/** Two checkouts of one commit, in two folders, produce images and binaries with the same digest. */
 import { expect } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Asks a running proxy one question, plain and streamed, through everything behind it. */
+/** Sends a running proxy one question, plain and streamed, through everything behind it. */
 import { expect } from 'bun:test'
 import { chatModel, ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 

@@ -1,4 +1,4 @@
-/** One address before gateways that come and go, as a service of Kubernetes is: connections stay where they began. */
+/** One address in front of gateways that come and go, like a Kubernetes service: connections stay where they began. */
 import { connect, createServer } from 'node:net'
 
 export type ServiceDoor = {

@@ -1,4 +1,4 @@
-/** The signatures of images that were just built, as somebody checks them who has openssl and the public key alone. */
+/** The signatures of freshly built images, checked with only openssl and the public key. */
 import { afterAll, expect } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

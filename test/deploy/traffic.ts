@@ -1,9 +1,9 @@
-/** Steady traffic through proxies that counts every answer that was not whole. */
+/** Steady traffic through proxies that counts every incomplete answer. */
 
 export type Traffic = {
   /** Adds clients of this proxy, streaming and not. */
   through(proxyUrl: string): void
-  /** Waits until so many more requests were answered by each proxy. */
+  /** Waits until each proxy has answered this many more requests. */
   served(more: number): Promise<void>
   stop(): Promise<{ readonly lost: readonly string[]; readonly count: number }>
 }

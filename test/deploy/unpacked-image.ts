@@ -34,7 +34,7 @@ export function imageDigest(archive: string): string {
   return layout.manifests[0].digest
 }
 
-/** Every blob is read by its digest and must have it, as a runtime demands. */
+/** Every blob is read by its digest and must match it, as a runtime requires. */
 export function unpackImage(name: string, architecture: Architecture): UnpackedImage {
   const work = mkdtempSync(join(tmpdir(), 'privatemode-unpack-'))
   run(['tar', '-xf', archivePath(name), '-C', work])
@@ -62,7 +62,7 @@ export function unpackImage(name: string, architecture: Architecture): UnpackedI
   return { root, config, digest, remove: () => rmSync(work, { recursive: true, force: true }) }
 }
 
-/** Whether this machine lets us make such a root: mounts in a name space of our own, another root. */
+/** Whether this machine lets us create such a root: mounts in a separate namespace, another root. */
 const canRunBare =
   process.platform === 'linux' &&
   process.getuid?.() === 0 &&
@@ -74,7 +74,7 @@ export type BareOptions = {
   readonly workspace: string
   readonly args: readonly string[]
   readonly env?: readonly string[]
-  /** A network of its own, with nothing in it. */
+  /** A separate, empty network. */
   readonly alone?: boolean
 }
 

@@ -26,7 +26,7 @@ import { openServiceDoor } from './service-door.ts'
 import { startTraffic } from './traffic.ts'
 
 const adminToken = 'admin-token-for-tests-0123456789abcdef'
-/** The one token of an older build, which workers go on registering with. */
+/** The single token of an older build, with which workers keep registering. */
 const token = 'register-token-for-tests-0123456789abcdef'
 const oneToken = ['--operatorToken', token]
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-upgrade-'))
@@ -115,7 +115,7 @@ unlessMissing(missingPostgres()).test(
     traffic.through(newProxy.url)
     await traffic.served(20)
 
-    // A new gateway brings the database up to date beside the old one, which then goes.
+    // A new gateway migrates the database next to the old one, which then stops.
     await startGateway(young)
     await traffic.served(20)
     await oldGateway.stop()

@@ -18,7 +18,7 @@ export function codeBlocks(markdown: string): CodeBlock[] {
   return found
 }
 
-/** The commands of a shell block: lines that end in a backslash go on, comments and settings are none. */
+/** The commands of a shell block: lines that end in a backslash continue; comments and settings are skipped. */
 export function commandsOf(text: string): string[] {
   return text
     .replaceAll('\\\n', ' ')

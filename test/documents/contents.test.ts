@@ -1,4 +1,4 @@
-/** Documents that lead through the code name what is there. */
+/** Documents that refer to the code name only what exists. */
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ test('every file of the reading list for auditors exists', () => {
   for (const row of rows.filter((line) => line.startsWith('| `'))) {
     let folder = ''
     for (const [, path = ''] of row.matchAll(/`([a-z0-9/.-]+)`/g)) {
-      // A bare name is beside the path before it.
+      // A bare name is next to the path before it.
       const whole = path.includes('/') ? path : join(folder, path)
       folder = path.includes('/') ? dirname(path) : folder
       expect(`${whole}: ${existsSync(join(repository, whole))}`).toBe(`${whole}: true`)

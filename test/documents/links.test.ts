@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { findDeadLinks } from './links.ts'
 import { markdownFiles, repository } from './markdown-files.ts'
 
-test('every link between documents leads to a file, and to a heading that is there', () => {
+test('every link between documents leads to an existing file and heading', () => {
   const dead = findDeadLinks(markdownFiles(), (path) => existsSync(join(repository, path)))
   expect(dead).toEqual([])
 })

@@ -28,7 +28,7 @@ function linksOf(text: string): string[] {
   return [...inline, ...images].map(([, link = '']) => link)
 }
 
-/** As GitHub and VitePress make them: lower case, punctuation dropped, spaces to hyphens, a number behind repeats. */
+/** As GitHub and VitePress build them: lower case, punctuation dropped, spaces to hyphens, a number after repeats. */
 function headingAnchors(text: string): Set<string> {
   const anchors = new Set<string>()
   const seen = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** The repository's own documents, without what others wrote. */
+/** The repository's own documents, without third-party ones. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -20,7 +20,7 @@ export function markdownFiles(): MarkdownFile[] {
     .map((path) => ({ path, text: readFileSync(join(repository, path), 'utf8') }))
 }
 
-/** The text without blocks of code, and with a mark in place of each span. */
+/** The text without code blocks, and with a placeholder for each code span. */
 export function withoutCode(text: string): string {
   return text.replace(/^(`{3,})[\s\S]*?^\1$/gm, '').replace(/(`+)[\s\S]*?\1/g, '`')
 }

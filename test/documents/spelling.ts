@@ -1,7 +1,7 @@
-/** Finds words that are commonly misspelt, doubled words, and phrases that nobody would say to a colleague. */
+/** Finds commonly misspelt words, doubled words, and banned phrases. */
 import { type MarkdownFile, withoutCode } from './markdown-files.ts'
 
-/** Wrong on the left of each pair. British spelling, as everywhere in this repository. */
+/** The wrong spelling is on the left of each pair. British spelling, as everywhere in this repository. */
 const misspelt = `
 accomodate accommodate, acheive achieve, acknowledgment acknowledgement, adress address, agressive aggressive,
 allready already, alot a lot, anounce announce, apparant apparent, arbitary arbitrary, arguement argument, asynchonous asynchronous,

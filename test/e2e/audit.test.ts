@@ -1,4 +1,4 @@
-/** A client checks its bill with the receipts it was given, by the command that is documented. */
+/** A client checks its bill against its receipts, with the documented command. */
 import { afterAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ function audit(receipts: readonly string[], bill: string): { code: number; print
   return { code: run.exitCode, printed: run.stdout.toString() + run.stderr.toString() }
 }
 
-test('receipts agree with the bill, and what is changed in the bill is found', async () => {
+test('receipts match the bill, and changes to the bill are found', async () => {
   const receipts = [
     await ask('/v1/chat/completions', false),
     await ask('/v1/chat/completions', true),

@@ -1,4 +1,4 @@
-/** A worker that leaves while another gateway still believes that it is there. */
+/** A worker that leaves while another gateway still lists it. */
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

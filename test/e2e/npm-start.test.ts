@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import ourPackage from '../../package.json'
 
-/** Stands in for the stack: says that it runs, and what ended it. */
+/** Stands in for the stack: reports that it runs, and what stopped it. */
 const program = `
 import { writeFileSync } from 'node:fs'
 process.on('SIGTERM', () => { writeFileSync('ended-by', 'SIGTERM'); process.exit(0) })
@@ -12,7 +12,7 @@ setTimeout(() => process.exit(1), 50_000)
 console.log('running')
 `
 
-test('who ends `npm start` ends the stack: the signal is not lost at a shell between them', async () => {
+test('ending `npm start` ends the stack: the signal is not lost in a shell between them', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-npm-start-'))
   try {
     mkdirSync(join(folder, 'scripts'))

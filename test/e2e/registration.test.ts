@@ -1,4 +1,4 @@
-/** Workers at a gateway with TLS and an authority of the operator's own, all in processes of their own. */
+/** Workers at a gateway with TLS and the operator's own authority, all in separate processes. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -75,7 +75,7 @@ async function listed(): Promise<{ id: string; lease_until: string }[]> {
   return ((await response.json()) as { workers: { id: string; lease_until: string }[] }).workers
 }
 
-test('a worker that knows the authority registers over TLS and renews its lease; others say why not', async () => {
+test('a worker that trusts the authority registers over TLS and renews its lease; others log why not', async () => {
   const known = startWorker(trusting)
   const stranger = startWorker([])
   const impostor = startWorker(trusting, 'a-token-that-someone-made-up-0123456789')
@@ -100,13 +100,13 @@ test('a worker that knows the authority registers over TLS and renews its lease;
   for (const program of started) expect(program.output()).not.toContain(token)
 }, 180_000)
 
-test('a worker that would send its token in the clear to another machine does not start', async () => {
+test('a worker that would send its token in clear text to another machine does not start', async () => {
   const worker = startWorker(['--gatewayUrl', 'http://gateway.example:8090'])
   expect(await worker.exited).toBe(1)
   expect(worker.output()).toContain('plain http to gateway.example:8090')
 }, 240_000)
 
-test('commands reach a gateway whose authority they are given, and no other', async () => {
+test('commands reach only a gateway whose authority they are given', async () => {
   const command = (...more: string[]) => {
     const asked = ['keys', 'create', '--name', 'first', '--gateway', gatewayUrl]
     return startProgram([...app('gateway'), ...asked, '--adminToken', adminToken, ...more])

@@ -1,4 +1,4 @@
-/** The stack as a newcomer runs it: its own processes, its own ports, a home that is thrown away. */
+/** The stack as a newcomer runs it: separate processes, its own ports, a temporary home. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ export type RunningStack = {
   readonly ca: string
   /** Everything that it printed so far. */
   output(): string
-  /** Process id of a part, as the operating system tells it. */
+  /** Process id of a part, from the operating system. */
   pidOf(part: 'gateway' | 'worker' | 'proxy' | 'proxyless'): number
   /** Resolves once the output matches. */
   until(pattern: RegExp, limitMs: number): Promise<void>

@@ -32,7 +32,7 @@ const call = (over: object = {}) => ({
 })
 
 describe('a sealed call', () => {
-  test('is answered whole, with a signed receipt', async () => {
+  test('gets a complete answer with a signed receipt', async () => {
     const answer = await system.client().exchange(call())
     const json = JSON.parse(new TextDecoder().decode(await answer.whole()))
     expect(answer.head.status).toBe(200)

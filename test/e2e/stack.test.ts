@@ -62,7 +62,7 @@ describe('the official OpenAI client', () => {
     }
   }, 240_000)
 
-  test('is told clearly about a wrong key, a missing key and an unknown model', async () => {
+  test('gets clear errors for a wrong key, a missing key and an unknown model', async () => {
     const init = { tls: { ca: stack.ca }, method: 'POST', body: JSON.stringify(ask('x')) }
     const url = `${stack.proxylessUrl}/v1/chat/completions`
     const json = { 'content-type': 'application/json' }
@@ -115,7 +115,7 @@ describe('bad input gets a clear error in the dialect of its path', () => {
   }, 240_000)
 })
 
-test('a client that goes away stops the generation, streamed or not', async () => {
+test('a client that disconnects stops the generation, streamed or not', async () => {
   for (const stream of [true, false]) {
     const abort = new AbortController()
     const generations = () => server.requests.filter(({ path }) => path.startsWith('/v1/chat/'))
@@ -137,7 +137,7 @@ test('a client that goes away stops the generation, streamed or not', async () =
   }
 }, 240_000)
 
-test('the memory of the gateway never holds the prompt or the answer', async () => {
+test('the memory of the gateway never contains the prompt or the answer', async () => {
   const marked = 'Zinnober-Lagune-4711-Quittenbaum'
   const [, client] = clients()[0]!
   await client.chat.completions.create(ask(marked))
@@ -191,7 +191,7 @@ test('a worker killed in mid-stream is an error event, never a clean end, and a 
   }
 }, 240_000)
 
-test('a busy port is one clear sentence and a failed start', async () => {
+test('a busy port fails the start with one clear sentence', async () => {
   const port = new URL(stack.proxyUrl).port
   const failed = runStack(['--engineUrl', server.url, '--port', port])
   expect(await thrown(failed)).toThrow(`port ${port} is in use; stop the other program`)

@@ -115,7 +115,7 @@ async function slowChat(url: string): Promise<() => Promise<string>> {
   return () => text
 }
 
-test('Ctrl-C lets a running stream end, stops every process, and says so', async () => {
+test('Ctrl-C lets a running stream finish, stops every process, and reports it', async () => {
   const stack = await readyStack()
   const answer = await slowChat(stack.url)
   stack.press('\x03')
@@ -130,7 +130,7 @@ test('Ctrl-C pressed twice cuts a running stream and still leaves nothing', asyn
   await slowChat(stack.url)
   stack.press('\x03')
   await stack.says('press Ctrl-C again')
-  await Bun.sleep(1_200) // what counts as one request to stop has passed
+  await Bun.sleep(1_200) // the window that counts as one request to stop has passed
   stack.press('\x03')
   await stack.says('Nothing is left running.')
   await stack.child.exited
@@ -149,7 +149,7 @@ test('a second start with the same home touches nothing; SIGTERM to the group st
   await nothingRuns()
 }, 180_000)
 
-test('a terminal that is closed stops the stack', async () => {
+test('closing the terminal stops the stack', async () => {
   const stack = await readyStack()
   stack.child.terminal?.close()
   await nothingRuns()

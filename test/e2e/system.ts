@@ -48,7 +48,7 @@ export type System = {
   /** Every request that is billed. */
   usage(): Promise<BilledRequest[]>
   addWorker(engine?: Engine): Promise<Worker>
-  /** Headers of a sealed request, completed to those of a relay: what a gateway in other hands can do. */
+  /** Headers of a sealed request, completed to those of a relay: what a compromised gateway can do. */
   relay(worker: Worker, headers: Record<string, string>, bytes: number): Record<string, string>
   stop(): Promise<void>
 }
@@ -64,7 +64,7 @@ export type SystemOptions = {
   readonly engines?: readonly Engine[]
   /** Replaces what the manifest lists as the worker's measurement. */
   readonly measurement?: string
-  /** Stands between gateway and workers: given a worker's address, gives the one to register. */
+  /** Sits between gateway and workers: given a worker's address, returns the one to register. */
   readonly tapWorker?: (url: string) => string
   /** What shapes mean to the workers: the real ones take longer than a test may. */
   readonly shapeOf?: typeof shapeOf
@@ -82,7 +82,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
   const identityPath = join(folder, 'leaf.json')
   writeFileSync(identityPath, await formatSoftwareIdentity(leaf), { mode: 0o600 })
 
-  // A copy: to make one anew takes two seconds of a processor.
+  // A copy: creating one takes two seconds of CPU time.
   const dataDir = await freshDataDir(join(folder, 'gateway'))
   const gateway = await startGateway(gatewaySettings(dataDir), { log: log(logs.gateway) })
   const engines = options.engines ?? [new ScriptedEngine()]
@@ -145,8 +145,8 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
 
 function gatewaySettings(dataDir: string) {
   const args = ['--port', '0', '--dataDir', dataDir, '--drainMs', '500']
-  args.push('--logLevel', 'debug') // what a log may say is searched for what it must not
-  // All share one thread: where a test keeps it for seconds, nobody renews a lease meanwhile.
+  args.push('--logLevel', 'debug') // logs are searched for what they must not contain
+  // All share one thread: if a test blocks it for seconds, no lease is renewed in the meantime.
   args.push('--leaseSeconds', '600')
   const env = {
     PRIVATEMODE_GATEWAY_ADMIN_TOKEN: adminToken,

@@ -34,7 +34,7 @@ const paths = [
   '/audit',
   '/account',
 ]
-/** A folder to put pictures of every page into, for people who look at them. */
+/** A folder for screenshots of every page, for human review. */
 const pictures = process.env.PORTAL_SCREENSHOTS
 
 export function appearanceFlow({ world, admin }: Flow): void {
@@ -71,7 +71,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
     240_000,
   )
 
-  test('the colours can be chosen, and the choice is kept', async () => {
+  test('the colour scheme can be chosen, and the choice is kept', async () => {
     const { page } = admin()
     const system = await ground(page)
     const button = page.getByRole('button', { name: /^Colours/ })
@@ -131,7 +131,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
     await context.close()
   }, 150_000)
 
-  test('who asks for less motion gets none', async () => {
+  test('with reduced motion, there are no transitions or animations', async () => {
     const { page, context } = await world().visitor({
       reducedMotion: 'reduce',
       storageState: await admin().context.storageState(),
@@ -145,7 +145,7 @@ export function appearanceFlow({ world, admin }: Flow): void {
 
 const untilGround = (page: Page, colour: string) => untilIs(() => ground(page), colour)
 
-/** Presses Tab until the element that has the focus reads like this. */
+/** Presses Tab until the focused element has this text. */
 async function tabTo(
   page: Page,
   read: (page: Page) => Promise<string>,

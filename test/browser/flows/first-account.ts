@@ -1,10 +1,10 @@
-/** The first account: by a link that works once. */
+/** The first account, created with a one-time link. */
 import { expect, test } from 'bun:test'
 import { callAdmin } from '../page-scripts.ts'
 import { type Flow, firstAccountLink, admin as person } from '../portal-world.ts'
 
 export function firstAccountFlow({ world, admin }: Flow): void {
-  test('the first account is made with the link that the stack prints', async () => {
+  test('the first account is created with the link that the stack prints', async () => {
     const { page } = admin()
     await page.goto(firstAccountLink(world()))
     await page.getByLabel('Name').fill(person.name)
@@ -16,7 +16,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.getByText(person.name).first().waitFor()
     const cookies = await admin().context.cookies()
     const kept = { httpOnly: true, sameSite: 'Strict' }
-    expect(cookies).toMatchObject([kept, kept]) // of the session, and of a browser that is known
+    expect(cookies).toMatchObject([kept, kept]) // for the session, and for a known browser
   }, 150_000)
 
   test('the link does not work a second time', async () => {
@@ -32,7 +32,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await context.close()
   }, 180_000)
 
-  test('pages are for people who are signed in, and a wrong password does not say why', async () => {
+  test('pages require signing in, and a wrong password does not reveal why', async () => {
     const { page, context } = await world().visitor()
     await page.goto('/keys')
     await page.getByLabel('E-mail').fill(person.email)
@@ -49,7 +49,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await context.close()
   }, 150_000)
 
-  test('who cannot be signed out is told so', async () => {
+  test('a failed sign-out is reported', async () => {
     const { page } = admin()
     await page.route('**/admin/session', (route) => route.abort())
     try {
@@ -62,7 +62,7 @@ export function firstAccountFlow({ world, admin }: Flow): void {
     await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor()
   }, 150_000)
 
-  test('a sign-in that failed at the identity provider is told, and gone from the address', async () => {
+  test('a failed sign-in at the identity provider is reported, and removed from the address', async () => {
     const { page, context } = await world().visitor()
     await page.goto('/#sign-in-failed=not_member')
     await page.getByRole('alert').getByText('Ask an admin for an invitation').waitFor()

@@ -1,4 +1,4 @@
-/** Keys: made on the page, used by an official client, revoked; usage in the plots. */
+/** Keys: created on the page, used by an official client, revoked; usage in the plots. */
 import { expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { Page } from 'playwright-core'
@@ -7,7 +7,7 @@ import { type Flow, open, type PortalWorld } from '../portal-world.ts'
 
 export function keyFlow({ world, admin }: Flow): void {
   let key: { readonly name: string; readonly secret: string } | undefined
-  /** The key of the test before; where that failed, one that is made behind the page. */
+  /** The key of the previous test; if that failed, one created through the API. */
   const currentKey = async () => {
     if (key !== undefined) return key
     const name = `spare ${Math.random()}`
@@ -16,7 +16,7 @@ export function keyFlow({ world, admin }: Flow): void {
     return key
   }
 
-  test('a key is made on the page; its secret is shown once', async () => {
+  test('a key is created on the page; its secret is shown once', async () => {
     const { page } = admin()
     await open(page, 'API keys')
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -28,7 +28,7 @@ export function keyFlow({ world, admin }: Flow): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
     const secret = await readSecret(page)
     expect(secret).toMatch(/^pm_\w{40,}/)
-    await page.keyboard.press('Escape') // what is shown once does not vanish by accident
+    await page.keyboard.press('Escape') // what is shown only once must not vanish by accident
     expect(await readSecret(page)).toBe(secret)
     await page.getByRole('button', { name: 'I have stored it' }).click()
     await page.getByRole('row', { name: 'nightly reports' }).getByText('600 requests').waitFor()
@@ -44,7 +44,7 @@ export function keyFlow({ world, admin }: Flow): void {
     expect(answer.choices[0]?.message.content).toContain('word29')
   }, 180_000)
 
-  test('a rotated key has a new secret, and the old one ends when it was told to', async () => {
+  test('a rotated key has a new secret, and the old one expires as chosen', async () => {
     const { page } = admin()
     const { name, secret } = await currentKey()
     await open(page, 'API keys')
@@ -60,7 +60,7 @@ export function keyFlow({ world, admin }: Flow): void {
     key = { name, secret: rotated }
   }, 150_000)
 
-  test('usage shows in figures, in the plot and in its table', async () => {
+  test('usage appears in the figures, the plot and its table', async () => {
     const { page } = admin()
     const { name, secret } = await currentKey()
     await ask(world(), secret, 'one')
@@ -90,7 +90,7 @@ export function keyFlow({ world, admin }: Flow): void {
       .waitFor()
   }, 180_000)
 
-  test('plots are drawn in a browser that was started without a locale', async () => {
+  test('plots are drawn in a browser started without a locale', async () => {
     const page = await admin().page.context().newPage()
     await page.addInitScript(() => {
       Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })
@@ -100,7 +100,7 @@ export function keyFlow({ world, admin }: Flow): void {
     await page.close()
   }, 150_000)
 
-  test('the export has a line for each request', async () => {
+  test('the export contains one line per request', async () => {
     const { page } = admin()
     await open(page, 'Usage')
     const [download] = await Promise.all([
@@ -139,7 +139,7 @@ function ask({ stack }: PortalWorld, apiKey: string, content: string) {
   })
 }
 
-/** When the last request with this key was sent that was still answered, in milliseconds from now. */
+/** When the last successful request with this key was sent, in milliseconds from now. */
 async function lastAccepted(world: PortalWorld, apiKey: string): Promise<number> {
   const started = performance.now()
   for (let acceptedMs = 0; ; ) {

@@ -1,4 +1,4 @@
-/** Members and roles: what an admin may and a member may not, enforced behind the page. */
+/** Members and roles: what an admin may and a member may not do, enforced by the gateway. */
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { callAdmin } from '../page-scripts.ts'
@@ -27,7 +27,7 @@ export function memberFlow({ world, admin }: Flow): void {
     return member.page
   }
 
-  test('an admin invites someone by a link', async () => {
+  test('an admin invites someone with a link', async () => {
     const { page } = admin()
     await open(page, 'Members')
     await page.getByRole('button', { name: 'Invite' }).click()
@@ -38,7 +38,7 @@ export function memberFlow({ world, admin }: Flow): void {
     member = await join(world(), link, person)
   }, 150_000)
 
-  test('an open invitation is listed, revoked, and in the audit log', async () => {
+  test('an open invitation is listed, can be revoked, and is in the audit log', async () => {
     const { page } = admin()
     const asked = { body: { email: 'later@example.com', role: 'admin' } }
     await callAdmin(page, 'POST', '/invitations', asked)
@@ -56,7 +56,7 @@ export function memberFlow({ world, admin }: Flow): void {
     expect(await Bun.file(await download.path()).text()).toContain('invitation.revoked')
   }, 150_000)
 
-  test('an admin bounds the keys of members, and an operator names the domains of the account', async () => {
+  test('an admin limits the keys of members, and an operator sets the domains of the account', async () => {
     const { page } = admin()
     const account = async () => {
       const { body } = await callAdmin(page, 'GET', '/accounts')
@@ -81,7 +81,7 @@ export function memberFlow({ world, admin }: Flow): void {
     expect(await account()).toMatchObject({ ...none, email_domains: [] })
   }, 60_000)
 
-  test('draining the only machine asks first, and needs a second yes', async () => {
+  test('draining the only machine asks for two confirmations', async () => {
     const { page } = admin()
     await open(page, 'Models')
     await page.getByRole('button', { name: /^Drain/ }).click()
@@ -95,7 +95,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await page.getByText('serving', { exact: true }).waitFor()
   }, 150_000)
 
-  test('a member sees others but changes nothing of theirs', async () => {
+  test('a member sees others but cannot change anything of theirs', async () => {
     const page = await atStart()
     await open(page, 'Members')
     await page.getByText('ask an admin').waitFor()
@@ -107,7 +107,7 @@ export function memberFlow({ world, admin }: Flow): void {
     expect(await page.getByRole('button', { name: /^Revoke first key/ }).count()).toBe(0)
   }, 150_000)
 
-  test('what the page does not offer is refused by the gateway, too', async () => {
+  test('the gateway refuses what the page does not offer', async () => {
     const page = await atStart()
     const keys = await callAdmin(page, 'GET', '/keys')
     const foreign = (keys.body as { keys: { id: string; name: string }[] }).keys.find(
@@ -131,7 +131,7 @@ export function memberFlow({ world, admin }: Flow): void {
     }
   }, 150_000)
 
-  test('a member manages keys of their own', async () => {
+  test('a member manages their own keys', async () => {
     const page = await atStart()
     await open(page, 'API keys')
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -144,7 +144,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await page.getByRole('row', { name: 'of Max' }).waitFor({ state: 'detached' })
   }, 150_000)
 
-  test('an admin gives the role, and it counts at once', async () => {
+  test('an admin grants the role, and it takes effect at once', async () => {
     const { page } = admin()
     const theirs = await atStart()
     await open(page, 'Members')
@@ -157,7 +157,7 @@ export function memberFlow({ world, admin }: Flow): void {
     await theirs.getByRole('button', { name: 'Invite' }).waitFor()
   }, 150_000)
 
-  test('someone who is disabled is out, and comes back with a new password', async () => {
+  test('a disabled member is signed out, and returns with a new password', async () => {
     const { page } = admin()
     const theirs = await atStart()
     await open(page, 'Members')
@@ -180,7 +180,7 @@ export function memberFlow({ world, admin }: Flow): void {
   }, 180_000)
 }
 
-/** Somebody at a browser of their own accepts an invitation. */
+/** A person accepts an invitation in their own browser. */
 async function join(world: PortalWorld, link: string, person: Person): Promise<Visitor> {
   const visitor = await world.visitor()
   const { page } = visitor

@@ -1,4 +1,4 @@
-/** The playground: a conversation of which the gateway sees ciphertext only. */
+/** The playground: a conversation of which the gateway sees only ciphertext. */
 import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { encodingsOf, findSecrets } from '../../blindness/find-secret.ts'
@@ -19,7 +19,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await page.getByLabel('Message').fill(prompt)
     await page.keyboard.press('Enter')
     await page.locator('.turn.assistant').getByText(prompt).waitFor()
-    // The next question need not wait for the padding behind an answer, nor does it cut it.
+    // The next question neither waits for the padding of an answer nor cuts it.
     await page.getByText('Follows the padding').waitFor()
     await page.getByLabel('Message').fill('And what else?')
     await page.getByRole('button', { name: 'Send' }).click()
@@ -30,14 +30,14 @@ export function playgroundFlow({ world, admin }: Flow): void {
     expect(world().server.requests.at(-1)?.body).toMatchObject({ temperature: 0.5 })
   }, 150_000)
 
-  test('beside every message, unasked: what left, what the gateway saw, who answered, what was signed', async () => {
+  test('every message shows what left, what the gateway saw, which machine answered and what it signed', async () => {
     const { page } = admin()
     await open(page, 'Playground')
     const sent = page.getByRole('complementary', { name: 'What left your browser' }).first()
     await sent.getByText('None of your text.').waitFor()
     const cipher = (await sent.locator('.cipher').textContent()) ?? ''
     expect(cipher).toMatch(/^([0-9a-f]{2} ){24}…$/)
-    // Shown as it was sent: the very bytes are on the wire.
+    // Shown as sent: the same bytes are on the wire.
     const start = Buffer.from(cipher.replace(/[^0-9a-f]/g, ''), 'hex')
     expect(world().tap.bytes().includes(start)).toBe(true)
     const answered = page.getByRole('complementary', { name: 'Who answered' }).first()
@@ -49,7 +49,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await answered.getByText('receipt/signature').waitFor()
   }, 150_000)
 
-  test('of which the gateway saw, and holds, nothing', () => {
+  test('the gateway neither saw nor stores any of it', () => {
     const { tap, stack } = world()
     const bytes = tap.bytes()
     expect(bytes.includes('/privatemode/v1/sealed')).toBe(true)
@@ -58,7 +58,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
       .filter(([name]) => ['plain', 'UTF-16 LE', 'hex'].includes(name))
       .map(([, form]) => form)
     expect(memoryHolds(stack.pidOf('gateway'), forms)).toBe(false)
-    // The same search does find it where it has to be.
+    // The same search finds it where it must be.
     expect(memoryHolds(stack.pidOf('worker'), forms)).toBe(true)
   }, 150_000)
 
@@ -95,7 +95,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     expect(await answer.locator('a').getAttribute('href')).toBe('https://evil.example/p.png')
   }, 150_000)
 
-  test('a question can be changed and an answer asked for again', async () => {
+  test('a question can be edited and an answer regenerated', async () => {
     const { page } = admin()
     await open(page, 'Playground')
     const asked = () => world().server.requests.length
@@ -119,7 +119,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     expect(await page.locator('.turn').count()).toBe(2)
   }, 150_000)
 
-  test('conversations are kept in this browser, encrypted, and sign-out forgets them', async () => {
+  test('conversations are kept in this browser, encrypted, and deleted on sign-out', async () => {
     const { page, context } = await world().visitor()
     await signIn(page, owner)
     await open(page, 'Playground')
@@ -158,7 +158,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await context.close()
   }, 180_000)
 
-  test('screen readers hear whole sentences, each once', async () => {
+  test('screen readers announce whole sentences, each once', async () => {
     const { page } = admin()
     await open(page, 'Playground')
     await page.getByRole('button', { name: 'New conversation' }).click()
@@ -171,7 +171,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     ])
   }, 150_000)
 
-  test('tools and code: a call of a tool is shown, and the request reads the same as a program', async () => {
+  test('tools and code: a tool call is shown, and the generated code makes the same request', async () => {
     const { page } = admin()
     await open(page, 'Playground')
     await page.getByRole('button', { name: 'New conversation' }).click()
@@ -195,7 +195,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
   test('a failure of the model says what to do next', async () => {
     const { page } = admin()
     await open(page, 'Playground')
-    await page.getByLabel('Message').waitFor() // verified while the model was there
+    await page.getByLabel('Message').waitFor() // verified while the model was available
     world().server.setDown(true)
     try {
       await page.getByLabel('Message').fill('are you there?')
@@ -214,7 +214,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
 const untilWhole = (page: Page): Promise<void> =>
   page.locator('.turn.assistant[aria-busy=false]').last().waitFor()
 
-/** All that the pages keep in their database, as text; empty where there is nothing. */
+/** Everything that the pages keep in their database, as text; empty if there is nothing. */
 const storedBytes = (page: Page): Promise<string> =>
   page.evaluate(`(async () => {
     const name = 'privatemode-conversations'

@@ -1,4 +1,4 @@
-/** Quick start: what is copied from the page works when pasted. */
+/** Quick start: snippets copied from the page work when pasted. */
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The verification page: green on the running stack, red wherever something is wrong. */
+/** The verification page: green on the running stack, red if something is wrong. */
 import { expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export function verificationFlow({ world, admin }: Flow): void {
     return page
   }
 
-  test('the running stack is verified, and said to be without protected hardware', async () => {
+  test('the running stack is verified, and reported as lacking protected hardware', async () => {
     const page = await openVerified()
     expect(await page.locator('[data-verdict=verified]').textContent()).toContain('hardware: false')
     await page
@@ -44,7 +44,7 @@ export function verificationFlow({ world, admin }: Flow): void {
     expect(run.exitCode).toBe(0)
   }, 150_000)
 
-  test('a log key of one own that the log is not signed with is red', async () => {
+  test('a log key of your own that did not sign the log is red', async () => {
     const page = await openVerified()
     const { verifierKey } = await createNoteSigner('localhost/privatemode')
     await page.getByText('Use a key or manifest that you got elsewhere').click()
@@ -55,7 +55,7 @@ export function verificationFlow({ world, admin }: Flow): void {
     expect(await page.locator('[data-link][data-state=good]').count()).toBe(0)
   }, 150_000)
 
-  test('a mistyped key is a mistyped key, not an attack', async () => {
+  test('a mistyped key is reported as mistyped, not as an attack', async () => {
     const page = await openVerified()
     const { verifierKey } = await createNoteSigner('localhost/privatemode')
     await page.getByText('Use a key or manifest that you got elsewhere').click()
@@ -75,7 +75,7 @@ export function verificationFlow({ world, admin }: Flow): void {
     await page.locator('[data-link=vendor]').getByText('software/report-signature').waitFor()
   }, 150_000)
 
-  test('the manifest is a readable document, and its log a time line', async () => {
+  test('the manifest is shown as a readable document, and its log as a timeline', async () => {
     const page = await openVerified()
     const card = page.getByRole('region', { name: /^Manifest/ })
     await card
@@ -98,7 +98,7 @@ export function verificationFlow({ world, admin }: Flow): void {
     await page.locator('[data-verdict=verified]').waitFor()
   }, 150_000)
 
-  test('who names a manifest before the page has read portal.json is judged by that all the same', async () => {
+  test('a manifest chosen before the page has read portal.json is still used', async () => {
     const { page } = admin()
     let answer = (): void => {}
     const asked = new Promise<void>((resolve) => {
@@ -142,7 +142,7 @@ export function verificationFlow({ world, admin }: Flow): void {
     }
   }, 150_000)
 
-  test('where the operator does not allow software evidence, the stack is refused', async () => {
+  test('if the operator does not allow software evidence, the stack is refused', async () => {
     const { page, context } = await world().visitor({
       storageState: await admin().context.storageState(),
     })
