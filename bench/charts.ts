@@ -89,7 +89,7 @@ export function drawDots(
   return drawing(title, left + plotWidth + 30, height, parts)
 }
 
-/** Curves over minutes, one panel below the other, each with a scale and a legend of its own. */
+/** Curves over minutes, one panel below the other, each with its own scale and legend. */
 export function drawPanels(title: string, minutes: number, panels: readonly Panel[]): string {
   const width = 900
   const panelHeight = 200
@@ -125,7 +125,7 @@ export function drawPanels(title: string, minutes: number, panels: readonly Pane
   return drawing(title, width, panels.length * panelHeight, parts)
 }
 
-/** A number with three digits that count, as labels and tables show it. */
+/** A number with three significant digits, as labels and tables show it. */
 export function short(value: number): string {
   if (value >= 1e6) return `${trim(value / 1e6)}M`
   if (value >= 1e4) return `${trim(value / 1e3)}k`

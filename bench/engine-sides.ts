@@ -11,7 +11,7 @@ export type BenchSetting = {
 }
 
 export type Side = {
-  /** So many streams at once, each of `tokensEach` tokens. */
+  /** This many concurrent streams, each of `tokensEach` tokens. */
   generate(streams: number): Promise<void>
   /** Embeds `texts`, one after the other. */
   embed(): Promise<void>
@@ -70,7 +70,7 @@ export async function openBare(setting: BenchSetting): Promise<Side> {
 }
 
 export type EngineSide = Side & {
-  /** Ends when the first token has come; gives the tokens of the prompt. */
+  /** Ends when the first token has arrived; returns the tokens of the prompt. */
   firstToken(prompt: string, salt: string): Promise<number>
 }
 
@@ -89,7 +89,7 @@ export async function openEngine(setting: BenchSetting): Promise<EngineSide> {
   const { signal } = new AbortController()
   return {
     async generate(count) {
-      // As the worker calls for requests that bring no salt.
+      // As the worker calls it for requests without a salt.
       await Promise.all(Array.from({ length: count }, () => read(engine, asked, false)))
     },
     async embed() {

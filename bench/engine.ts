@@ -62,7 +62,7 @@ async function compareMemory(): Promise<void> {
 
 type Turn = { readonly bareMs: number; readonly engineMs: number }
 
-/** What came before a turn would otherwise favour one side: caches, frequency, the neighbours' load. */
+/** The previous turn would otherwise favour one side: caches, CPU frequency, other load. */
 async function takeTurns(
   sides: { readonly bare: Side; readonly engine: Side },
   work: (side: Side) => Promise<void>,
@@ -121,7 +121,7 @@ async function measurePrefix(engine: EngineSide): Promise<void> {
   }
 }
 
-/** Both do the same work in a process of their own; the kernel tells the peak. */
+/** Both do the same work in a separate process; the kernel reports the peak. */
 async function measureMemory(which: string): Promise<void> {
   const side = which === 'bare' ? await openBare(setting) : await openEngine(setting)
   await side.generate(4)
@@ -144,7 +144,7 @@ async function childMemory(which: string): Promise<number> {
   return Number(/peak (\d+)/.exec(told)?.[1] ?? Number.NaN)
 }
 
-/** Of the clock; with `--cpu` of the processor, which a busy machine leaves alone. */
+/** Wall-clock time; with `--cpu` CPU time, which a busy machine does not distort. */
 async function elapsed(work: () => Promise<void>): Promise<number> {
   const startedMs = performance.now()
   const usedBefore = process.cpuUsage()

@@ -1,4 +1,4 @@
-/** The first line that a program prints, in which it tells where it is. */
+/** The first line that a program prints, which contains its address. */
 export async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   let text = ''
   for await (const chunk of stream) {

@@ -1,10 +1,10 @@
 /**
  * What encryption costs, side by side: `npm run task -- bench [--quick] [--report] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
  *
- * Brings up peers and ourselves on this machine, asks all of them the same in turns, and writes
+ * Starts peers and our programs on this machine, sends all of them the same requests in turn, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
  * minutes and writes to bench/quick-results.json only; `--report` writes the document again from
- * the results that are there; `--record` records the ratios that `bench:stages` compares. Peers that cannot be had are skipped, and the tables say so.
+ * the results that are there; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and the tables say so.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -52,7 +52,7 @@ const warmRequests = {
   embeddings: 300,
 } as const
 
-/** No measurement is begun after this. */
+/** No measurement is started after this. */
 const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 22)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
@@ -102,7 +102,7 @@ function wantedTargets(): Set<TargetName> {
   return new Set(wanted.filter((name) => listed === undefined || listed.includes(name)))
 }
 
-/** Rounds go over all targets in turn, so that what disturbs the machine disturbs all of them. */
+/** Rounds visit all targets in turn, so that a disturbance of the machine affects all of them. */
 async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []
   const only = options.only?.split(',')
@@ -138,7 +138,7 @@ async function warm(target: Target, workload: Workload): Promise<void> {
   }
 }
 
-/** Runtimes compile in threads beside the program. */
+/** Runtimes compile in background threads. */
 function isCompiling(sample: Sample | undefined): boolean {
   const sum = (read: (part: PartCost) => number) =>
     (sample?.parts ?? []).reduce((all, part) => all + read(part), 0)

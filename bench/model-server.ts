@@ -1,7 +1,7 @@
 /**
- * A model server for measuring what stands before it: says a fixed answer at once, over plain sockets.
+ * A model server for measuring the programs in front of it: sends a fixed answer at once, over plain sockets.
  *
- * `bun bench/model-server.ts`. Answers are made once and written as they are. Streams as fast as
+ * `bun bench/model-server.ts`. Answers are built once and written unchanged. Streams as fast as
  * they go are written in pieces of eight chunks, streams at a pace one chunk at a time.
  * Prints one line of JSON, then serves until it is ended.
  */
@@ -20,7 +20,7 @@ const embeddingInputs = 256
 const dimensions = 384
 const nothing = Buffer.alloc(0)
 const headEnd = Buffer.from('\r\n\r\n')
-/** The model's name and the wish to stream stand within so many bytes, at the beginning or the end. */
+/** The model's name and the stream flag are within this many bytes of the beginning or the end. */
 const lookedAtBytes = 2048
 
 const small = whole({

@@ -1,5 +1,5 @@
 /**
- * What a second process brings the proxy: small chats with `--workers` 1 and 2, in turns.
+ * What the proxy gains from a second process: small chats with `--workers` 1 and 2, in turns.
  *
  * On a machine with cores to spare the ratio of answers per second says it. On one without, load and backend take the
  * cores that the second process would use; there the processor time of one answer says it: two processes that share
@@ -124,7 +124,7 @@ async function untilReady(port: number): Promise<void> {
   }
 }
 
-/** A process and those that it has started. */
+/** A process and its children. */
 function familyOf(parent: number): ListedProcess[] {
   return listProcesses().filter((one) => one.pid === parent || one.parent === parent)
 }

@@ -77,7 +77,7 @@ async function startProxy() {
   return { child, port, listeningMs, readyMs }
 }
 
-/** Opens the streams, reads them to their end, and gives the most memory seen meanwhile. */
+/** Opens the streams, reads them to their end, and returns the peak memory. */
 async function openStreams(port: number, pid: number): Promise<number> {
   let most = 0
   const timer = setInterval(() => {

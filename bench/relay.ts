@@ -3,7 +3,7 @@
  *
  * Both pass the same requests to the same upstream; the gateway also checks the key, chooses the
  * worker, meters. What counts is the ratio of requests per second of processor time, which other
- * work on the machine disturbs least; requests per second of the clock are printed beside it.
+ * work on the machine disturbs least; requests per second of wall-clock time are printed next to it.
  *
  * `bun bench/relay.ts [--seconds 5] [--rounds 3]`. Needs nginx and wrk (Debian packages).
  */
@@ -129,7 +129,7 @@ function gatewayArgs(port: number): string[] {
     ['--dataDir', join(directory, 'gateway')],
     ['--adminToken', adminToken, '--registerToken', registerToken],
     ['--leaseSeconds', '3600'],
-    // The upstream reports no usage; what is awaited would be booked as lost in the middle of it all.
+    // The upstream reports no usage; pending usage would be booked as lost during the measurement.
     ['--usageGraceMs', '3600000'],
   ].flat()
 }
@@ -161,7 +161,7 @@ async function prepareGateway(port: number, upstream: number): Promise<string> {
 
 type Load = { readonly requests: number; readonly failures: number; readonly perSecond: number }
 
-/** Every request has an id of its own, as real ones have. */
+/** Every request has its own id, as real ones do. */
 async function load(port: number, kind: string, secret: string, duration: number): Promise<Load> {
   const script = join(directory, `${kind}.lua`)
   writeFileSync(

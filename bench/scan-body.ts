@@ -1,4 +1,4 @@
-/** How fast the body scanner reads 10 MB bodies of different shapes, beside a full parse. */
+/** How fast the body scanner reads 10 MB bodies of different shapes, compared with a full parse. */
 import { scanBody } from '@privatemode/protocol/api'
 
 const encoder = new TextEncoder()

@@ -19,7 +19,7 @@ export type PageTimes = Readonly<Record<string, readonly number[]>>
 
 type Send = (body: object) => Promise<void>
 
-/** The first rounds are not counted: programs that have just started are slower than they stay. */
+/** The first rounds are not counted: programs are slower right after they start. */
 const warming = { request: 40, burst: 4, paced: 1 }
 const rounds = { request: 120, burst: 30, paced: 12 }
 const times: Record<string, number[]> = {}

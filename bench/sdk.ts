@@ -1,4 +1,4 @@
-/** What the SDK costs in a browser, beside plain `fetch` in the same run: npm run task -- bench:sdk. */
+/** What the SDK costs in a browser, compared with plain `fetch` in the same run: npm run task -- bench:sdk. */
 import { browsers, runPage } from '../test/sdk/browsers.ts'
 import { startSuiteStack } from '../test/sdk/stack-config.ts'
 import type { PageTimes } from './sdk-page.ts'
@@ -75,7 +75,7 @@ function report(times: PageTimes): void {
   console.log(`256 chunks all at once cost ${perChunk.toFixed(0)} µs more per chunk (shape off)`)
 }
 
-/** By how much one took longer than the other in each round: what was slow then was so for both. */
+/** By how much one took longer than the other in each round: a slow moment affects both. */
 function differences(times: PageTimes, name: string, other: string): number[] {
   const beside = times[other] ?? []
   return (times[name] ?? []).map((time, round) => time - (beside[round] ?? Number.NaN))

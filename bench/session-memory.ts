@@ -1,4 +1,4 @@
-/** What a session costs a worker's memory: `node scripts/run.mjs bench/session-memory.ts`. */
+/** How much memory a session uses in a worker: `node scripts/run.mjs bench/session-memory.ts`. */
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
 import { statementFacts } from '../apps/worker/src/testing/statement-facts.ts'
 

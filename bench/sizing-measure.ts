@@ -1,4 +1,4 @@
-/** Measures what one request costs each part in CPU time, and writes it down for `bench/sizing.ts`. */
+/** Measures the CPU time of one request in each part, and records it for `bench/sizing.ts`. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'

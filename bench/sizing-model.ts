@@ -4,7 +4,7 @@ import { seededShare } from '../packages/attestation/src/testing/seeded-bits.ts'
 export type Cost = { readonly requestMs: number; readonly chunkMs: number }
 export type Costs = { readonly [part in 'proxy' | 'gateway' | 'worker' | 'postgres']: Cost }
 
-/** What cannot be measured on a machine without GPUs and users; every one can be given on the command line. */
+/** Assumptions that cannot be measured without GPUs and users; each can be set on the command line. */
 export type Assumptions = {
   readonly requestsPerUserDay: number
   /** Requests of the busiest minutes, as a multiple of the day's mean. */
@@ -79,7 +79,7 @@ export function predict(
   }
 }
 
-/** The highest rate at which a simulated worker keeps its promise about the first token. */
+/** The highest rate at which a simulated worker meets its first-token target. */
 export function sustainableRate(given: Assumptions): number {
   let low = 0
   // Close to what the engine can do at most, a queue of a few minutes says nothing about one of a day.

@@ -1,8 +1,8 @@
 /**
  * Follows one HTTP/1.1 answer through the reads of a socket, as cheaply as a load generator must.
  *
- * It is strict where a wrong answer could pass for a right one: status, framing and length of the
- * payload are checked for every answer, and the first answer of a run is looked at as a whole.
+ * It is strict where a wrong answer could pass for a correct one: status, framing and length of the
+ * payload are checked for every answer, and the first answer of a run is checked completely.
  */
 import { ChunkedScanner } from '@privatemode/http'
 
@@ -17,7 +17,7 @@ export class AnswerReader {
   payloadBytes = 0
   /** Chunks of the transfer so far; one that ranges two reads counts twice. */
   pieces = 0
-  /** Whether the server wants the connection closed after this answer. */
+  /** Whether the server requests closing the connection after this answer. */
   closes = false
 
   reset(): void {
@@ -30,7 +30,7 @@ export class AnswerReader {
     this.closes = false
   }
 
-  /** Takes a read; true when the answer is complete. `onPayload` gets the ranges of the payload. */
+  /** Consumes a read; true when the answer is complete. `onPayload` receives the ranges of the payload. */
   push(bytes: Buffer, onPayload?: (bytes: Buffer, start: number, end: number) => void): boolean {
     let input = bytes
     let from = 0

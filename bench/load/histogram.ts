@@ -21,7 +21,7 @@ export class Histogram {
     if (value > this.#most) this.#most = value
   }
 
-  /** The middle of the bucket in which the quantile lies; 0 where nothing was added. */
+  /** The middle of the bucket that contains the quantile; 0 if nothing was added. */
   quantile(part: number): number {
     const rank = Math.ceil(part * this.#size)
     let seen = 0

@@ -1,4 +1,4 @@
-/** What a run of the load generator is told, and what it tells. */
+/** The input and output of a run of the load generator. */
 
 export type LoadSpec = {
   readonly port: number
@@ -6,25 +6,25 @@ export type LoadSpec = {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly work: Work
-  /** Stands before the model's name, where a gateway wants its provider there. */
+  /** Prepended to the model's name, for gateways that expect the provider there. */
   readonly modelPrefix?: string
   readonly connections: number
-  /** Requests are begun for this long; those under way are read to their end. */
+  /** Requests are started for this long; those in flight are read to their end. */
   readonly seconds: number
-  /** Ends sooner, when so many requests were begun. */
+  /** Ends sooner, after this many requests were started. */
   readonly requests?: number
   /** A new connection for every request. */
   readonly churn?: boolean
   /**
    * Every connection makes a request that does not count, then all wait for a line on standard
-   * input: who measures leaves out what connecting costs, of which many connections have more.
+   * input: this excludes the cost of connecting, which grows with the number of connections.
    */
   readonly rehearse?: boolean
-  /** Seals every request, for gateway and worker without a proxy before them. */
+  /** Seals every request, for gateway and worker without a proxy in front. */
   readonly sealed?: SealedSpec
 }
 
-/** Whom the generator verifies and how, before it seals. */
+/** What the generator verifies, and how, before it seals. */
 export type SealedSpec = {
   readonly url: string
   readonly apiKey: string
@@ -47,18 +47,18 @@ export type Work =
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number }
 
 export type LoadResult = {
-  /** All that were answered as they should be. */
+  /** All requests that were answered correctly. */
   readonly requests: number
   readonly failures: number
   readonly firstFailure: string | undefined
-  /** Answers per second, within the time in which requests were begun. */
+  /** Answers per second, within the time in which requests were started. */
   readonly perSecond: number
   readonly latencyUs: Spread
   /** To the first byte of the payload. */
   readonly firstByteUs: Spread
   /** From a chunk's time stamp to its arrival; only paced streams have stamps. */
   readonly chunkDelayUs: Spread
-  /** In how many pieces an answer came: chunks of the transfer, on the average. */
+  /** Mean number of pieces of an answer: chunks of the transfer. */
   readonly piecesPerAnswer: number
   readonly bytesIn: number
   /** What the generator itself used. */
@@ -68,14 +68,14 @@ export type LoadResult = {
 
 export const streamChunks = 256
 export const pacedChunksPerSecond = 50
-/** Where a chunk's time stamp stands: microseconds of the machine's clock, 16 digits. */
+/** The position of a chunk's time stamp: microseconds of the machine's clock, 16 digits. */
 export const stampMark = '@@'
 export const stampDigits = 16
 
 /** The same for all processes: the runtime's own monotonic clock begins with each of them. */
 export const clockUs = (): number => Math.round((performance.timeOrigin + performance.now()) * 1000)
 
-/** The model's name says how it answers, since gateways rewrite all else. */
+/** The model's name selects how it answers, since gateways rewrite everything else. */
 export const models = { plain: 'bench', paced: 'bench-paced', steady: 'bench-steady' } as const
 
 export function modelOf({ kind }: Work): string {

@@ -1,8 +1,8 @@
 /**
  * Makes requests over keep-alive connections and counts answers: `bun bench/load/load.ts SPEC`.
  *
- * Requests are made once and sent as they are. It runs in a process of its own, pinned by who
- * starts it, and says how much processor time it used, so that it can be shown not to be the limit.
+ * Requests are built once and sent unchanged. It runs in its own process, pinned by the program that
+ * starts it, and reports how much CPU time it used, to show that it is not the bottleneck.
  */
 import type { Socket } from 'bun'
 import { AnswerReader } from './answer-reader.ts'
@@ -42,7 +42,7 @@ const allOver = new Promise<void>((resolve) => {
 
 const message = formatMessage()
 const nextSealed = spec.sealed && (await createSealer(spec.sealed))
-/** Those that have made the request that does not count; none where all do. */
+/** Connections that have made the uncounted request; none if all requests count. */
 let rehearsed: Client[] | undefined = spec.rehearse ? [] : undefined
 let startMs = performance.now()
 let endMs = startMs + spec.seconds * 1000
@@ -168,7 +168,7 @@ class Client {
   }
 }
 
-/** Gateways put ids of their own making into answers, of lengths that vary a little. */
+/** Gateways put their own ids into answers, of slightly varying lengths. */
 const payloadSlack = 2048
 
 const handlers = {
@@ -200,7 +200,7 @@ const result: LoadResult = {
 console.log(JSON.stringify(result))
 process.exit(0)
 
-/** What came before is forgotten, once who measures says so. */
+/** Discards earlier results when the measuring program says so. */
 async function beginCounted(clients: readonly Client[]): Promise<void> {
   console.log('ready')
   for await (const _line of console) break
@@ -238,7 +238,7 @@ function formatMessage(): Buffer {
   return Buffer.from(`${head}\r\n${body}`, 'latin1')
 }
 
-/** Loaded only where requests are sealed: plain loads begin sooner. */
+/** Loaded only if requests are sealed, so that plain loads start sooner. */
 async function createSealer(sealed: SealedSpec): Promise<() => Buffer> {
   const { createSealedMessages } = await import('./sealed-messages.ts')
   return createSealedMessages(spec, sealed)

@@ -1,4 +1,4 @@
-/** Makes the sealed requests of a client that has verified its worker, for loads on gateway or worker alone. */
+/** Builds the sealed requests of a client that has verified its worker, for loads on gateway or worker alone. */
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { relayHeaders, relayText } from '@privatemode/protocol/fleet'
@@ -15,7 +15,7 @@ import { type LoadSpec, modelOf, requestBody, type SealedSpec } from './load-spe
 
 const sealedPath = '/privatemode/v1/sealed'
 
-/** Every call gives a whole request with an id of its own, as a replay is refused. */
+/** Every call returns a complete request with its own id, since a replay is refused. */
 export async function createSealedMessages(
   spec: LoadSpec,
   sealed: SealedSpec,

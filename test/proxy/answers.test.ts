@@ -24,7 +24,7 @@ beforeAll(async () => {
   ;[keyed, open] = await Promise.all([startKeyedProxy(scripted), startProxy(scripted.system)])
 }, 150_000)
 
-// What a test that failed would leave would fail the next.
+// A failed test must not affect the next one.
 afterEach(() => {
   scripted.hooks.before = undefined
   scripted.hooks.beforeChunk = undefined
@@ -139,7 +139,7 @@ describe('every response', () => {
   })
 })
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   test.each([true, false])(
     'stops the generation (stream: %p)',
     async (stream) => {

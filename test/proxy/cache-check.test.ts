@@ -55,7 +55,7 @@ describe('a model server behind a worker', () => {
     await proxy.stop()
   })
 
-  test('a shared cache of the proxy is what requests without a salt are expected to have', async () => {
+  test('with a shared cache of the proxy, requests without a salt are expected to share', async () => {
     const args = ['--apiKey', system.apiKey, '--sharedPromptCache']
     const proxy = await startProxy(system, { args })
     const asked = ['--model', 'scripted', '--rounds', '2', '--no-salt']
@@ -89,7 +89,7 @@ describe('a model server behind a worker', () => {
     }
   }, 240_000)
 
-  test('off unless asked for: nothing is sent and nothing is shown', async () => {
+  test('off by default: nothing is sent and nothing is shown', async () => {
     const before = server.requests.length
     const proxy = await startProxy(system, { args: ['--apiKey', system.apiKey] })
     const response = await fetch(`${proxy.url}/privatemode/v1/verification`)

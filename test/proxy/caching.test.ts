@@ -50,7 +50,7 @@ describe('a local proxy', () => {
     await proxy.stop()
   })
 
-  test('--sharedPromptCache: one random salt until the restart, and a request its own', async () => {
+  test('--sharedPromptCache: one random salt until the restart; a salt in the request takes precedence', async () => {
     const args = [...keyArgs, '--sharedPromptCache']
     const [one, other] = await Promise.all([
       startProxy(scripted.system, { args }),
@@ -78,7 +78,7 @@ describe('a local proxy', () => {
     await Promise.all([literal.stop(), fromFile.stop()])
   })
 
-  test('without --apiKey two keys reach the backend each as itself, under salts of their own', async () => {
+  test('without --apiKey two keys reach the backend separately, with separate salts', async () => {
     const second = await scripted.system.createKey('second')
     const proxy = await startProxy(scripted.system)
     const before = scripted.system.logs.gateway.length

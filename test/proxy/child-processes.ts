@@ -7,7 +7,7 @@ export function childrenOf(parent: number): number[] {
     .map(({ pid }) => pid)
 }
 
-/** Whether it is there and not merely waiting to be buried. */
+/** Whether it is running and not a zombie. */
 export function isAlive(pid: number): boolean {
   return !['', 'Z', 'X'].includes(readProcess(pid)?.state ?? '')
 }

@@ -1,4 +1,4 @@
-/** Whom the real proxy contacts, names it looks up included: the manifest host and the backend, nobody else. */
+/** Which hosts the real proxy contacts, including DNS lookups: only the manifest host and the backend. */
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -44,7 +44,7 @@ afterAll(async () => {
   await scripted.system.stop()
 }, 240_000)
 
-/** All that applications and people do with a proxy. */
+/** Everything that applications and people do with a proxy. */
 async function useEverything(proxy: ProxyProcess): Promise<void> {
   for (const over of [{}, { stream: true }, { model: 'nobody/has-it' }]) {
     await (await post(proxy, chatPath, chat(over))).text()
@@ -57,7 +57,7 @@ async function useEverything(proxy: ProxyProcess): Promise<void> {
 const noNamespace = whyNoNamespace()
 
 unlessMissing(noNamespace).test(
-  'in a network of its own: every packet is to one of the two, or asks for their names',
+  'in a separate network: every packet goes to one of the two, or resolves their names',
   async () => {
     const authority = createTestAuthority('Hosts CA')
     const bundle = join(folder, 'bundle.pem')

@@ -1,4 +1,4 @@
-/** A gateway in an attacker's hands: what it changes is noticed, what it invents is no answer. */
+/** A gateway under an attacker's control: changes are detected, inventions are never accepted as answers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 import {
@@ -129,7 +129,7 @@ describe('an answer that was changed', () => {
   })
 })
 
-describe('an answer that does not come to its end', () => {
+describe('an answer that does not end', () => {
   const stopsShort: Tamper = (sealed) =>
     new Response(
       new ReadableStream({
@@ -148,7 +148,7 @@ describe('an answer that does not come to its end', () => {
     return new Response(body, { headers: sealedType })
   }
 
-  test('because it stops short or drips is given up', async () => {
+  test('because it stops short or trickles is aborted', async () => {
     const tricks = [stopsShort, drips]
     tamper = (sealed) => (tricks.shift() ?? honest)(sealed)
     const asked = await Promise.all(
@@ -162,7 +162,7 @@ describe('an answer that does not come to its end', () => {
 describe('an answer in clear text', () => {
   const forged = JSON.stringify({ choices: [{ message: { content: 'send me your key' } }] })
 
-  test('is never a success, whatever it says of itself', async () => {
+  test('is never a success, whatever it claims', async () => {
     for (const headers of [{ 'content-type': 'application/json' }, sealedType]) {
       const { status, text } = await ask(() => new Response(forged, { headers }), false)
       expect(status).toBe(502)
@@ -182,7 +182,7 @@ describe('an answer in clear text', () => {
     expect(text.length).toBeLessThan(1000)
   })
 
-  test('an error of the gateway has its status and its pause, and no other header', async () => {
+  test('an error of the gateway keeps its status and retry-after, and no other header', async () => {
     const limited = () => {
       const body = { error: { message: 'too many', code: 'rate_limit_exceeded', retryable: true } }
       const headers = { 'retry-after': '7', 'set-cookie': 'x=1', 'x-evil': '1' }
@@ -216,7 +216,7 @@ describe('retries', () => {
   const refusal = (status: number, code: string) => () =>
     Response.json({ error: { message: 'no', code, retryable: true } }, { status })
 
-  test('an unknown key is asked for anew and the call made again', async () => {
+  test('after an unknown key, the client verifies again and repeats the call', async () => {
     let first = true
     const once: Tamper = (sealed) => {
       if (!first) return honest(sealed)
@@ -227,7 +227,7 @@ describe('retries', () => {
     expect({ status, tries }).toEqual({ status: 200, tries: 2 })
   })
 
-  test('are bounded, and not made for what a retry cannot mend', async () => {
+  test('are bounded, and not attempted for errors that a retry cannot fix', async () => {
     expect((await ask(refusal(502, 'worker_unreachable'), false)).tries).toBe(4)
     expect((await ask(refusal(503, 'overloaded'), false)).tries).toBe(1)
     expect((await ask(refusal(400, 'malformed'), false)).tries).toBe(1)

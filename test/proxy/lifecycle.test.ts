@@ -1,4 +1,4 @@
-/** Things that happen while requests run: renewed certificates, signals, workers that come and go. */
+/** Events while requests run: renewed certificates, signals, workers that come and go. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ afterEach(() => {
 afterAll(() => scripted.system.stop(), 90_000)
 
 describe('TLS', () => {
-  test('the proxy serves HTTPS and takes up a renewed certificate under load without a failed request', async () => {
+  test('the proxy serves HTTPS and picks up a renewed certificate under load without a failed request', async () => {
     const authority = createTestAuthority('Local CA')
     const folder = mkdtempSync(join(tmpdir(), 'privatemode-tls-'))
     const [certPath, keyPath] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -129,7 +129,7 @@ describe('SIGTERM and SIGINT', () => {
     240_000,
   )
 
-  test('what does not end within --drainSeconds is cut, and a stream shows it', async () => {
+  test('requests that do not end within --drainSeconds are cut, and a stream shows it', async () => {
     scripted.hooks.beforeChunk = (index) => (index === 1 ? new Promise(() => {}) : undefined)
     const args = [...keyArgs, '--drainSeconds', '1']
     const proxy = await startProxy(scripted.system, { args })
@@ -144,7 +144,7 @@ describe('SIGTERM and SIGINT', () => {
 })
 
 describe('workers', () => {
-  test('one that is gone before the first byte is replaced by another, and the client sees nothing', async () => {
+  test('one that disappears before the first byte is replaced by another, unnoticed by the client', async () => {
     const second = await scripted.system.addWorker()
     const proxy = await startProxy(scripted.system, { args: keyArgs })
     await until(async () => {
@@ -164,7 +164,7 @@ describe('workers', () => {
     await proxy.stop()
   }, 240_000)
 
-  test('a backend that is gone is a clear error that may be retried', async () => {
+  test('an unavailable backend is a clear error that may be retried', async () => {
     const proxy = await startProxy(scripted.system, {
       args: ['--apiEndpoint', 'http://127.0.0.1:1', ...keyArgs],
       cold: true,

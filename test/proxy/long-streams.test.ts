@@ -1,4 +1,4 @@
-/** Streams of many events: the memory of what is passed on is used again at once, and no byte may be lost by it. */
+/** Streams of many events: buffers are reused at once, and no byte may be lost by it. */
 import { afterAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The way out: a CONNECT proxy, TLS inspection, the manifest log, and nobody else contacted. */
+/** Outbound connections: a CONNECT proxy, TLS inspection, the manifest log, and no other host. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -78,7 +78,7 @@ describe('behind an HTTPS inspection appliance', () => {
     await proxy.stop()
   })
 
-  test('the proxy contacts the two hosts and nobody else', async () => {
+  test('the proxy contacts only the two hosts', async () => {
     appliance.asked.length = 0
     const proxy = await spawnProxy(args, { env: inspected() })
     await (await post(proxy, chatPath, chat())).text()
@@ -144,7 +144,7 @@ describe('the manifest log', () => {
     host.log = current
   })
 
-  test('a log that goes back is refused across restarts', async () => {
+  test('a log that is rolled back is refused across restarts', async () => {
     const workspace = mkdtempSync(join(tmpdir(), 'privatemode-rollback-'))
     const older = host.log.copy()
     await publishEntry(host.log, signer, changed({}, 2))
@@ -185,7 +185,7 @@ describe('the manifest log', () => {
     host.log = current
   }
 
-  test('a log that nobody has signed for 72 hours is refused, and taken once it is signed anew', () =>
+  test('a log that was not signed for 72 hours is refused, and accepted once it is re-signed', () =>
     withLogSigned(73, async (log) => {
       const proxy = await spawnProxy(args, { env: inspected(), cold: true })
       await proxy.logged('the backend is not verified', 'log_stale', '73 hours ago')
@@ -204,7 +204,7 @@ describe('the manifest log', () => {
       await proxy.stop()
     }))
 
-  test('the age of the log is told, warned about after half of its time, and bounded by a flag', () =>
+  test('the age of the log is reported, causes a warning after half of the limit, and is bounded by a flag', () =>
     withLogSigned(40, async () => {
       const told = await spawnProxy([...args, '--metrics'], { env: inspected() })
       await told.logged('manifest log has not been signed for a while')

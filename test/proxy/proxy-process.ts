@@ -1,4 +1,4 @@
-/** Starts the real proxy as a process of its own, for tests. */
+/** Starts the real proxy in its own process, for tests. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -114,7 +114,7 @@ export async function spawnProxy(
   }
 }
 
-/** Runs the program to its end: for flags that stop the start. */
+/** Runs the program to its end, for flags that prevent the start. */
 export async function runProxy(
   args: readonly string[],
   env?: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Receipts that the proxy keeps agree with the bill. */
+/** Receipts stored by the proxy match the bill. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A name server and TLS servers that write down who asked them for what. */
+/** A name server and TLS servers that record all requests. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect } from 'node:net'

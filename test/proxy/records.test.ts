@@ -1,4 +1,4 @@
-/** What the proxy writes: log, metrics, dumps, manifests. Never content where it does not belong. */
+/** What the proxy writes: log, metrics, dumps, manifests; content only where it belongs. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
@@ -72,7 +72,7 @@ describe('flags of the log', () => {
     await proxy.stop()
   })
 
-  test('--log-level error is silent about what is well', async () => {
+  test('--log-level error logs nothing while all is well', async () => {
     const proxy = await startProxy(scripted.system, {
       args: ['-l', 'error'],
       cold: true,
@@ -143,7 +143,7 @@ test('the workspace has the enforced manifest and since when', () => {
 })
 
 unlessMissing(existsSync('/dev/full') ? undefined : '/dev/full does not exist').test(
-  'where the disk is full at a new manifest, callers are told what to do, and nothing is sealed',
+  'if the disk is full at a new manifest, the error says what to do, and nothing is sealed',
   async () => {
     const proxy = await startProxy(scripted.system) // it verifies with the first client's key
     const manifests = join(proxy.workspace, 'manifests')

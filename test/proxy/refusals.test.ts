@@ -66,7 +66,7 @@ describe('bad requests', () => {
     expect(answer).toStartWith('HTTP/1.1 413')
   })
 
-  test('a head that is too long is refused, and others are served meanwhile', async () => {
+  test('a head that is too long is refused, while others are served', async () => {
     const long = `GET /health HTTP/1.1\r\nhost: localhost\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`
     expect(await rawExchange(keyed.port, long)).not.toContain('200 OK')
     expect((await fetch(`${keyed.url}/health`)).status).toBe(200)
@@ -92,7 +92,7 @@ describe('bad requests', () => {
     expect(answeredMs).toBeLessThan(900)
   })
 
-  test('unknown fields, query strings and charsets are no reason to refuse', async () => {
+  test('unknown fields, query strings and charsets are accepted', async () => {
     const body = chat({ context_management: {}, store: true, verbosity: 'low' })
     const headers = { 'content-type': 'application/json; charset=utf-8' }
     expect((await post(keyed, `${chatPath}?beta=true`, body, headers)).status).toBe(200)
@@ -101,7 +101,7 @@ describe('bad requests', () => {
 })
 
 describe('pages of other origins', () => {
-  test('are refused, and so is a Host this proxy does not have', async () => {
+  test('are refused, and so is an unknown Host', async () => {
     const foreign = await post(keyed, chatPath, chat(), { origin: 'https://evil.example' })
     expect(foreign.status).toBe(403)
     expect(foreign.headers.get('access-control-allow-origin')).toBeNull()
@@ -139,7 +139,7 @@ describe("the proxy's own pages", () => {
     expect(await (await fetch(`${open.url}/health`)).json()).toEqual({ status: 'ok' })
   })
 
-  test('/ready says that the backend is verified', async () => {
+  test('/ready reports that the backend is verified', async () => {
     const response = await fetch(`${keyed.url}/ready`)
     expect(response.status).toBe(200)
     expect(await response.json()).toMatchObject({ ready: true, verified_workers: 1 })
@@ -160,7 +160,7 @@ describe("the proxy's own pages", () => {
     expect(await page.text()).toContain(facts.workers[0]?.worker_id ?? 'none')
   })
 
-  test('/metrics is there on request only', async () => {
+  test('/metrics is served only if enabled', async () => {
     expect((await fetch(`${open.url}/metrics`)).status).toBe(404)
     const text = await (await fetch(`${keyed.url}/metrics`)).text()
     expect(text).toContain(`privatemode_proxy_requests_total{route="${chatPath}",status="200"`)

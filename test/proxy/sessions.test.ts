@@ -1,4 +1,4 @@
-/** Two keys, one proxy: sessions and caches of their own, as they arrive at the worker. */
+/** Two keys, one proxy: separate sessions and caches, as they arrive at the worker. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -64,7 +64,7 @@ async function callInTurn(url: string): Promise<Seen[]> {
 }
 
 describe('under two keys', () => {
-  test('a local proxy has one session for each, and a cache for nobody', async () => {
+  test('a local proxy has one session for each, and no shared cache', async () => {
     const proxy = await startProxy(scripted.system)
     const seen = await callInTurn(proxy.url)
     expect(sessionsOf(seen, 'a').size).toBe(1)

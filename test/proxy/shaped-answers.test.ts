@@ -17,7 +17,7 @@ afterAll(async () => {
   await system.stop()
 })
 
-test('an application has its whole answer while padding still comes in', async () => {
+test('an application has its complete answer while padding still arrives', async () => {
   const body = { model: 'org/chat-1', stream: true, messages: [{ role: 'user', content: 'hi' }] }
   const response = await fetch(`${proxy.url}/v1/chat/completions`, {
     method: 'POST',

@@ -63,7 +63,7 @@ describe('help', () => {
   })
 })
 
-describe('a start that cannot work stops with one sentence and the remedy', () => {
+describe('an impossible start fails with one sentence and the remedy', () => {
   const cases: [string, string[], string][] = [
     ['no endpoint', [], 'set --apiEndpoint'],
     ['an unknown flag', ['--nope'], 'unknown flag --nope'],
@@ -133,7 +133,7 @@ describe('a start that cannot work stops with one sentence and the remedy', () =
     expect(stderr).toContain('SSL_CERT_FILE names /nowhere.pem')
   })
 
-  test('a variable that is wrong is named', async () => {
+  test('an invalid variable is named', async () => {
     const env = { PRIVATEMODE_PROXY_LOG_LEVEL: 'loud' }
     expect(await refusal(base, env)).toContain('expected debug, info, warn, error or a number')
     const hours = { PRIVATEMODE_PROXY_VENDOR_OCSP_REVOKED_GRACE_PERIOD: 'two' }
@@ -142,7 +142,7 @@ describe('a start that cannot work stops with one sentence and the remedy', () =
     )
   })
 
-  test('no secret is in what a refused start prints', async () => {
+  test('a refused start prints no secret', async () => {
     const salt = join(folder, 'salt')
     writeFileSync(salt, 'canary-short-salt\n')
     const text = await refusal([...base, '--sharedPromptCache', '--promptCacheSalt', `@${salt}`])

@@ -1,4 +1,4 @@
-/** Witnesses of the manifest log: a quorum of those the policy names must have signed, or nothing is served. */
+/** Witnesses of the manifest log: without signatures of the policy's quorum, nothing is served. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -79,7 +79,7 @@ test('with the quorum the proxy starts, whether file or variable names the witne
   await Promise.all(proxies.map((proxy) => proxy.stop()))
 }, 240_000)
 
-test('without it nothing is served, and log and client hear why and what helps', async () => {
+test('without it nothing is served, and log and error state the reason and the remedy', async () => {
   const stranger = await newSigner('four.test', 'cosignature/v1')
   host.log = await cosignedBy(witnesses[0] as Signer, stranger)
   const proxy = await spawnProxy([...args, '--manifestLogKey', policy], { cold: true })

@@ -1,4 +1,4 @@
-/** The badge in a page: it says what events said, and is never greener than what was checked. */
+/** The badge in a page: it reflects the events, and is never greener than what was checked. */
 import type { ClientEvent } from '@privatemode/sdk'
 import { type Case, equal, expect } from './case.ts'
 import { connect } from './suite.ts'

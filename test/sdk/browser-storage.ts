@@ -1,4 +1,4 @@
-/** What lasts in a browser: the state of the log survives its page, and a log that goes back is refused. */
+/** Persistence in a browser: the state of the log survives its page, and a rolled-back log is refused. */
 import {
   indexedDbStorage,
   type LogStorage,

@@ -12,7 +12,7 @@ export type SuiteConfig = {
 export type Case = { readonly name: string; readonly run: (config: SuiteConfig) => Promise<void> }
 export type Outcome = { readonly name: string; readonly failure?: string }
 
-/** Runs every case and says what failed; nothing is thrown. */
+/** Runs every case and reports what failed; throws nothing. */
 export async function runCases(all: readonly Case[], config: SuiteConfig): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const { name, run } of all) {

@@ -1,4 +1,4 @@
-/** What the documentation says of the examples, held against the files themselves. */
+/** Compares the documentation of the examples with the files themselves. */
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ test('the documentation lists every code of an error', () => {
   expect(codes.filter((code) => !documented.includes(`\`${code}\``))).toEqual([])
 })
 
-test('every file that the documentation names is there', () => {
+test('every file that the documentation names exists', () => {
   const documented = readFileSync(join(root, 'docs', 'sdk.md'), 'utf8')
   const links = [...documented.matchAll(/\]\((\.\.\/examples[^)]*)\)/g)].map(
     ([, link]) => link ?? '',
@@ -32,7 +32,7 @@ test('every file that the documentation names is there', () => {
   expect(links.filter((link) => !existsSync(join(root, 'docs', link)))).toEqual([])
 })
 
-test('the README of the examples tells of each, and none wants a port that the stack has', () => {
+test('the README of the examples lists each one, and none uses a port of the stack', () => {
   const told = readFileSync(join(examples, 'README.md'), 'utf8')
   const files = readdirSync(examples, { recursive: true, encoding: 'utf8' })
   const own = files.filter((name) => !name.includes('node_modules') && name !== 'README.md')

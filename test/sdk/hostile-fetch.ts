@@ -1,4 +1,4 @@
-/** What a network or a gateway can do to sealed answers: each is a `fetch` that does it. */
+/** Attacks of a network or a gateway on sealed answers, each as a `fetch`. */
 
 const isSealed = (url: string) => url.endsWith('/privatemode/v1/sealed')
 

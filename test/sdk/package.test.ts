@@ -19,7 +19,7 @@ const readDescription = () => JSON.parse(readFileSync(join(installed.dist, 'pack
 
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 
-test('publint finds nothing to say about the package', async () => {
+test('publint reports no problems', async () => {
   const { messages, pkg } = await publint({ pkgDir: installed.dist, strict: true, pack: 'npm' })
   expect(messages.map((message) => formatMessage(message, pkg))).toEqual([])
 }, 240_000)

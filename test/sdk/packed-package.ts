@@ -27,7 +27,7 @@ export async function installPackage(): Promise<InstalledPackage> {
   await npm(['pack', '--ignore-scripts', '--pack-destination', tarballs, dist, ...needed], folder)
   const packed = readdirSync(tarballs).map((name) => join(tarballs, name))
   writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}\n')
-  // No registry is asked: every dependency that the package names must be among the tarballs.
+  // No registry is used: every dependency that the package names must be among the tarballs.
   await npm(['install', '--offline', '--ignore-scripts', '--no-audit', ...packed], project)
   const tarball = packed.find((path) => path.includes('privatemode-sdk-0')) ?? ''
   return { project, tarball, dist, remove: () => rmSync(folder, { recursive: true, force: true }) }

@@ -6,7 +6,7 @@ import { run } from './packed-package.ts'
 
 export type Runtime = {
   readonly name: string
-  /** Starts a module; undefined where the runtime is not there. */
+  /** Starts a module; undefined if the runtime is missing. */
   readonly command: readonly string[] | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What one request and its answer cannot show: salts, many streams, calls given up, servers that die. */
+/** What a single request cannot show: salts, many streams, aborted calls, servers that die. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export type Scene = {
   readonly chats: number
 }
 
-/** What was found, in a few words; throws where it is wrong. */
+/** A short result; throws if it is wrong. */
 export type Behaviour = {
   readonly name: string
   readonly isFor: (server: RealServer) => boolean

@@ -1,4 +1,4 @@
-/** The table: one request each, asked straight and through, and what of the answers must agree. */
+/** The table: one request each, sent directly and through the stack, and which parts of the answers must agree. */
 import type { Json } from './entrances.ts'
 import {
   chatStream,
@@ -25,9 +25,9 @@ export type Check = {
   /** Undefined asks with GET. */
   readonly body: Json
   readonly read: Projection
-  /** What must be true of both answers; agreement alone would let both be wrong. */
+  /** What must hold for both answers; agreement alone would allow both to be wrong. */
   readonly holds?: (value: Json) => boolean
-  /** Where the ways differ by intent: what ours answers instead. */
+  /** Intended differences: what ours answers instead. */
   readonly ours?: Ours
 }
 

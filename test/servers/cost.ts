@@ -1,4 +1,4 @@
-/** What the stack costs against the bare server: time to the first token, and tokens a second, asked in turns. */
+/** The stack's cost compared with the bare server: time to the first token and tokens per second, in turns. */
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { type Entrance, straight, throughProxy } from './entrances.ts'
 import { modelName as model, type RealServer } from './real-server.ts'

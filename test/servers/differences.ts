@@ -1,4 +1,4 @@
-/** Where a server other than vLLM answers in another way than ours, and which of ours is meant. */
+/** Where a server other than vLLM answers differently from ours, and which of our answers is intended. */
 import type { Ours } from './checks.ts'
 import type { Json } from './entrances.ts'
 import type { ServerName } from './real-server.ts'

@@ -1,4 +1,4 @@
-/** The ways to a model: straight at its server, through the proxy, through the proxyless endpoint. */
+/** The ways to reach a model: directly at its server, through the proxy, through the proxyless endpoint. */
 import { SseDecoder } from '@privatemode/protocol/api'
 import type { RunningStack } from '../e2e/running-stack.ts'
 

@@ -1,4 +1,4 @@
-/** llama.cpp's server, from Debian's packages: taken apart into a folder, run by their own loader, nothing installed. */
+/** llama.cpp's server from Debian's packages: unpacked into a folder and run by their own loader, not installed. */
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheFolder, run } from './install.ts'

@@ -1,11 +1,11 @@
-/** What of an answer must be the same, whichever way it came: text, calls, ends and counts, not names and times. */
+/** The parts of an answer that must be the same on every path: text, calls, ends and counts, not names and times. */
 import type { Answer, Json } from './entrances.ts'
 
 export type Projection = (answer: Answer) => Json
 
 const isRefusal = ({ status }: Answer) => status >= 400
 
-/** A refusal is its status: the words are ours on the one way and the server's on the other. */
+/** A refusal is compared by its status: the text is ours on one path and the server's on the other. */
 export const refused: Projection = ({ status, events }) => ({
   // In a stream servers refuse by an event after 200; callers of ours get the status.
   status: events.some((event) => event?.error || event?.type === 'error') ? 400 : status,

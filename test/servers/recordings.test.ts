@@ -1,4 +1,4 @@
-/** The scripted model server says what real ones said: held against recordings of `npm run test:servers`. */
+/** The scripted model server matches real ones: compared with recordings of `npm run test:servers`. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

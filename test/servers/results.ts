@@ -1,4 +1,4 @@
-/** The last result of every check against every version, so that a table can be made in several runs. */
+/** The last result of every check against every version, so that a table can be built in several runs. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Run } from './report.ts'
@@ -10,7 +10,7 @@ export function keepResults(cacheFolder: string, run: Run): void {
   const before = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Run) : undefined
   const names = new Set(run.rows.map(({ name }) => name))
   const old = before?.rows.filter(({ name }) => !names.has(name)) ?? []
-  // What is said of rows that stay goes on to be said.
+  // Notes about rows that stay are kept.
   const note = old.length > 0 && before?.note !== undefined ? { note: before.note } : {}
   writeFileSync(path, JSON.stringify({ ...run, ...note, rows: [...old, ...run.rows] }))
 }

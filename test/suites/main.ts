@@ -1,4 +1,4 @@
-/** `npm run task -- test:suites`: suites that others wrote, run from checkouts against a running stack. */
+/** `npm run task -- test:suites`: third-party test suites, run from checkouts against a running stack. */
 import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
 import { EmbeddedStack, storyModel, vectorModel } from '../clients/embedded-stack.ts'
 import { runStack } from '../e2e/running-stack.ts'

@@ -1,4 +1,4 @@
-/** Sends answers of the stack through Prism, which holds them against OpenAI's own description. */
+/** Sends answers of the stack through Prism, which validates them against OpenAI's API description. */
 import { freePorts } from '@privatemode/service/testing'
 import type { Failure, SuiteResult } from './suite-result.ts'
 
@@ -49,7 +49,7 @@ export async function runPrism(
 ): Promise<SuiteResult> {
   const [port = 0] = freePorts(1)
   const args = ['proxy', description, `${proxyUrl}/v1`, '--errors', '--port', String(port)]
-  // What is sent is ours to choose; what comes back is what is judged.
+  // The requests are ours; only the answers are checked.
   const child = Bun.spawn(['node', program, ...args, '--validate-request=false'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })

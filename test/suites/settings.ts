@@ -1,4 +1,4 @@
-/** What the suites are run with: paths of checkouts that someone else has made, and nothing else. */
+/** Settings of the suites: paths of existing checkouts. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
