@@ -1,4 +1,4 @@
-/** What the gateway serves beside the relay: files, portal, metrics, health. */
+/** What the gateway serves besides the relay: files, portal, metrics, health. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.gateway.url}${path}`, init)
 
-test('the portal is sent compressed to those who ask', async () => {
+test('the portal is sent compressed to clients that accept it', async () => {
   const ask = (encoding: string) =>
     fetch(`${gateway.gateway.url}/assets/main-0a1b2c3d.js`, {
       headers: { 'accept-encoding': encoding },
@@ -59,7 +59,7 @@ test('the portal is sent compressed to those who ask', async () => {
     expect(response.headers.get('content-encoding')).toBeNull()
     expect(await response.text()).toBe('run()')
   }
-  // The document has no compressed twin here: it comes as it is.
+  // The document has no compressed copy here: it is sent uncompressed.
   expect(await (await get('/')).text()).toBe('<!doctype html>portal')
   expect((await get('/assets/main-0a1b2c3d.js.gz')).status).toBe(404)
 })
@@ -88,7 +88,7 @@ test('the manifest log is open to everyone', async () => {
   expect((await get('/privatemode/v1/log/..%2fportal/index.html')).status).toBe(404)
 })
 
-test('a request for inference is told where to go instead', async () => {
+test('a request for inference is refused with the right endpoint', async () => {
   const response = await get('/v1/models')
   expect(response.status).toBe(404)
   const { error } = (await response.json()) as { error: { code: string; message: string } }
@@ -101,7 +101,7 @@ test('health and HEAD are answered without a key', async () => {
   expect((await get('/', { method: 'HEAD' })).status).toBe(200)
 })
 
-test('metrics need their token and tell no key and no content', async () => {
+test('metrics require their token and reveal no key and no content', async () => {
   expect((await get('/metrics')).status).toBe(401)
   const { secret } = await gateway.createKey()
   const worker = scriptedWorker('w_one')
@@ -118,7 +118,7 @@ test('metrics need their token and tell no key and no content', async () => {
 })
 
 test('the log has no key, no token and no ciphertext', async () => {
-  // Lines are gathered for some milliseconds.
+  // Lines are buffered for some milliseconds.
   while (!gateway.logLines.join('').includes('relayed')) await Bun.sleep(5)
   const lines = gateway.logLines.join('')
   expect(lines).not.toContain('pm_')
@@ -126,7 +126,7 @@ test('the log has no key, no token and no ciphertext', async () => {
   expect(lines).not.toContain('-token-for-tests')
 })
 
-test('browsers of any origin may ask with a key, and preflights are answered', async () => {
+test('browsers of any origin may call with a key, and preflights are answered', async () => {
   const response = await get('/privatemode/v1/sealed', {
     method: 'OPTIONS',
     headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' },
@@ -140,7 +140,7 @@ test('browsers of any origin may ask with a key, and preflights are answered', a
   expect(admin.headers.get('access-control-allow-origin')).toBeNull()
 })
 
-test('requests over the limit are told to come back', async () => {
+test('requests over the limit are asked to retry', async () => {
   const { secret } = await gateway.createKey()
   const worker = scriptedWorker('w_slow')
   const proceed = Promise.withResolvers<void>()
@@ -162,7 +162,7 @@ test('requests over the limit are told to come back', async () => {
   await worker.stop()
 })
 
-test('what was relayed and never reported is booked as lost, until the worker reports it', async () => {
+test('relayed but unreported requests are booked as lost, until the worker reports them', async () => {
   const pair = receiptKeyPair()
   const { id, secret } = await gateway.createKey()
   const worker = scriptedWorker('w_forgetful', pair.publicKey)

@@ -42,7 +42,8 @@ unlessMissing(noPostgres).test(
     expect(answered.complete.length).toBeGreaterThan(100)
 
     const rows = await untilBooked(answered.complete)
-    // Every answer that a client has whole is booked once, at the worker's word or as lost with it.
+    // Every answer a client received completely is booked once, as reported by the worker or as lost
+    // with it.
     for (const requestId of answered.complete) {
       const row = rows.get(requestId)
       expect(row).toBeDefined()
@@ -70,7 +71,8 @@ unlessMissing(noPostgres).test(
     let admitted = 0
     const startMs = performance.now()
     let lastMs = startMs
-    // For four seconds at least, and until nobody is admitted any more; within the minute of the limit.
+    // For at least four seconds, and until no request is admitted any more; within the minute of the
+    // limit.
     const goesOn = () => {
       const [sinceMs, quietMs] = [performance.now() - startMs, performance.now() - lastMs]
       return sinceMs < 4_000 || (quietMs < 2_000 && sinceMs < 40_000)
@@ -93,7 +95,7 @@ unlessMissing(noPostgres).test(
 )
 
 unlessMissing(noPostgres).test(
-  'a key that is revoked at one gateway is refused at both within two seconds',
+  'a key revoked at one gateway is refused at both within two seconds',
   async () => {
     const revoked = await cluster.createKey({})
     const status = async (url: string) => {
@@ -113,13 +115,13 @@ unlessMissing(noPostgres).test(
         acceptedMs = Math.max(acceptedMs, sentMs)
       }
     }
-    // When the last request was sent that was still answered; how long answers take is another matter.
+    // When the last request was sent that was still answered; how long answers take does not matter.
     expect(acceptedMs).toBeLessThan(2_000)
   },
 )
 
 unlessMissing(noPostgres).test(
-  'a worker that leaves is told how long the other gateway may not know of it',
+  'a worker that leaves learns how long the other gateway may not know of it',
   async () => {
     const answer = await fetch(`${cluster.urls[0]}/privatemode/v1/registry/workers/w_leaving`, {
       method: 'DELETE',
@@ -139,7 +141,10 @@ unlessMissing(noPostgres).test(
   },
 )
 
-/** Clients that ask all the time; what they got whole, and what looked whole and was not. */
+/**
+ * Clients that send requests continuously; what they received completely, and what only looked
+ * complete.
+ */
 function startLoad() {
   let running = true
   const found = { complete: [] as string[], wrong: [] as string[], sent: 0 }
@@ -154,13 +159,13 @@ function startLoad() {
         else if (text === `${requestId}:${'x'.repeat(500)}:end`) found.complete.push(requestId)
         else found.wrong.push(text)
       } catch {
-        await Bun.sleep(10) // a connection that broke is no answer
+        await Bun.sleep(10) // a broken connection is not an answer
       }
     }
   }
   const clients = Promise.all(Array.from({ length: 16 }, (_, index) => client(index)))
   return {
-    /** Waits for so many more whole answers. */
+    /** Waits for this many more complete answers. */
     async answer(count: number) {
       const wanted = found.complete.length + count
       while (found.complete.length < wanted) await Bun.sleep(20)

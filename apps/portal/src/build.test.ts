@@ -16,13 +16,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const read = (name: string) => readFileSync(join(folder, name), 'utf8')
 const assets = () => readdirSync(join(folder, 'assets'))
 
-test('all that a browser loads is below 150 kB, compressed', () => {
+test('a browser loads less than 150 kB, compressed', () => {
   const loaded = built.files.filter(({ name }) => name !== 'licences.txt')
   const bytes = loaded.map(({ name }) => statSync(join(folder, `${name}.gz`)).size)
   expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(150_000)
 })
 
-test('each file has a compressed twin of the same content', () => {
+test('each file has a compressed copy with the same content', () => {
   for (const { name } of built.files) {
     const twin = gunzipSync(readFileSync(join(folder, `${name}.gz`)))
     expect(twin.equals(readFileSync(join(folder, name)))).toBe(true)
@@ -37,7 +37,7 @@ test('the document has no inline code and names files that exist', () => {
   for (const name of named) expect(statSync(join(folder, name)).isFile()).toBe(true)
 })
 
-test('names carry a hash, so that they can be kept for ever', () => {
+test('names contain a hash, so that files can be cached forever', () => {
   for (const name of assets()) expect(name).toMatch(/-[0-9a-z]{8,}\.(js|css|svg)(\.gz)?$/)
 })
 
@@ -60,7 +60,7 @@ test('the licences name what the pages contain', () => {
   }
 })
 
-test('the same sources are not built twice, a build that was cut off is', async () => {
+test('the same sources are not built twice, but an interrupted build is repeated', async () => {
   const mark = join(folder, 'index.html')
   writeFileSync(mark, 'kept')
   await ensurePortal(folder)
@@ -70,7 +70,7 @@ test('the same sources are not built twice, a build that was cut off is', async 
   expect(read('index.html')).toStartWith('<!doctype html>')
 })
 
-test('what an earlier build left is gone', async () => {
+test('files of an earlier build are removed', async () => {
   writeFileSync(join(folder, 'assets', 'old-00000000.js'), '')
   await buildPortal(folder)
   expect(assets()).not.toContain('old-00000000.js')

@@ -1,4 +1,4 @@
-/** Builds the pages into a folder of static files: hashed names, one document, the licences. */
+/** Builds the pages into a directory of static files: hashed names, one document, the licences. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -15,11 +15,11 @@ const stampName = 'build.txt'
 
 export type BuiltPortal = {
   readonly folder: string
-  /** Of this very build: relative names and sizes in bytes. */
+  /** Files of this build: relative names and sizes in bytes. */
   readonly files: readonly { readonly name: string; readonly bytes: number }[]
 }
 
-/** Builds unless the folder holds a build of these very sources. */
+/** Builds unless the directory already contains a build of these sources. */
 export async function ensurePortal(folder: string): Promise<void> {
   const stamp = digestSources()
   if (readStamp(folder) !== stamp) await buildPortal(folder)
@@ -40,13 +40,13 @@ export async function buildPortal(folder: string): Promise<BuiltPortal> {
   if (!built.success) {
     throw new PortalError('build_failed', built.logs.map((line) => line.message).join('; '))
   }
-  // What an earlier build left would be served with this one.
+  // Files left by an earlier build would be served along with this one.
   rmSync(join(folder, 'assets'), { recursive: true, force: true })
   mkdirSync(join(folder, 'assets'), { recursive: true })
   const files: { name: string; bytes: number }[] = []
   const write = (name: string, content: string | Uint8Array) => {
     writeFileSync(join(folder, name), content)
-    // Once here instead of with every request; the gateway sends it to browsers that ask.
+    // Compressed once here instead of for every request; the gateway sends it to browsers that accept it.
     writeFileSync(join(folder, `${name}.gz`), gzipSync(content, { level: 9 }))
     files.push({ name, bytes: Buffer.byteLength(content) })
   }
@@ -62,7 +62,7 @@ export async function buildPortal(folder: string): Promise<BuiltPortal> {
   write('index.html', formatDocument(need(assets, 'js'), need(assets, 'css'), markName))
   const inputs = Object.keys(built.metafile?.inputs ?? {})
   write('licences.txt', formatLicences(repository, inputs))
-  // Last, so that a build that was interrupted is made again.
+  // Last, so that an interrupted build is repeated.
   writeFileSync(join(folder, stampName), digestSources())
   return { folder, files }
 }

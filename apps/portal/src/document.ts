@@ -1,6 +1,6 @@
-/** The one document of the portal; every page is drawn into it. */
+/** The portal's single document; every page is rendered into it. */
 
-/** No inline script and no inline style: the content security policy allows neither. */
+/** No inline scripts or styles: the content security policy allows neither. */
 export function formatDocument(script: string, style: string, mark: string): string {
   return `<!doctype html>
 <html lang="en">

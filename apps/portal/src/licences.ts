@@ -1,8 +1,8 @@
-/** The licences of what others wrote and the pages contain. */
+/** The licences of third-party code in the pages. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `inputs` are the files that the bundler used, relative to the repository. */
+/** `inputs` are the files used by the bundler, relative to the repository. */
 export function formatLicences(repository: string, inputs: readonly string[]): string {
   const names = inputs.flatMap((path) => {
     const name = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]

@@ -1,4 +1,4 @@
-/** `npm run task -- build:portal`: builds the pages into a folder, `apps/portal/dist` unless another is given. */
+/** `npm run task -- build:portal`: builds the pages into a directory, by default `apps/portal/dist`. */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildPortal } from './build.ts'

@@ -1,4 +1,4 @@
-/** What can go wrong when the portal is built. */
+/** Errors of the portal's build. */
 export type PortalErrorCode = 'build_failed'
 
 export class PortalError extends Error {

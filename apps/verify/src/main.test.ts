@@ -19,7 +19,7 @@ test('every subcommand explains itself', () => {
   expect(out).toContain('evidence')
 })
 
-test('a wrong call says so on standard error and exits with 2', () => {
+test('a usage error is reported on standard error with exit code 2', () => {
   for (const args of [['nonsense'], ['evidence'], ['evidence', '--type', 'tdx']]) {
     const { out, error, exitCode } = run(...args)
     expect({ out, exitCode }).toEqual({ out: '', exitCode: 2 })

@@ -26,7 +26,7 @@ test('a key is created with its secret shown once, used, rotated and revoked', a
   expect(await status(made.secret)).toBe(401)
 })
 
-test('a member changes own keys only, and sets no limits', async () => {
+test('a member changes only their own keys, and sets no limits', async () => {
   const own = await member.json('POST', 'keys', { name: 'own' }, 201)
   const foreign = await admin.json('POST', 'keys', { name: 'foreign' }, 201)
   expect((await member.request('DELETE', `keys/${foreign.id}`)).status).toBe(403)
@@ -36,7 +36,7 @@ test('a member changes own keys only, and sets no limits', async () => {
   expect((await member.request('PATCH', `keys/${own.id}`, { limits: null })).status).toBe(403)
 })
 
-test('what operates or administers is refused to members', async () => {
+test('operator and admin actions are refused to members', async () => {
   const forbidden: [string, string, unknown?][] = [
     ['POST', 'accounts', { name: 'x' }],
     ['PATCH', 'accounts/acct_default', { limits: null }],
@@ -50,7 +50,7 @@ test('what operates or administers is refused to members', async () => {
   expect((await newBrowser().request('GET', 'keys')).status).toBe(401)
 })
 
-test('another account is invisible, also to its own admins', async () => {
+test('another account is invisible, even to admins', async () => {
   const made = await admin.json('POST', 'keys', { name: 'theirs' }, 201)
   const { member: self } = await admin.json('GET', 'session')
   for (const [method, path] of [
@@ -72,7 +72,7 @@ test('another account is invisible, also to its own admins', async () => {
   expect((await outsider.request('POST', 'accounts', { name: 'x' })).status).toBe(403)
 })
 
-test('a disabled member is out at once, and the last admin stays', async () => {
+test('a disabled member is signed out at once, and the last admin cannot be removed', async () => {
   const browser = await join({ role: 'member' }, 'leaving@example.org')
   const { member: leaving } = await browser.json('GET', 'session')
   await admin.json('PATCH', `members/${leaving?.id}`, { disabled: true })
@@ -82,7 +82,7 @@ test('a disabled member is out at once, and the last admin stays', async () => {
   expect(demoted.status).toBe(409)
 })
 
-test('nobody disables the account that lets one in', async () => {
+test('you cannot disable your own account', async () => {
   const own = await admin.request('PATCH', 'accounts/acct_default', { disabled: true })
   expect(own.status).toBe(400)
   expect((await admin.request('GET', 'session')).status).toBe(200)
@@ -98,14 +98,14 @@ test('a disabled account stops its keys', async () => {
   expect(response.status).toBe(401)
 })
 
-test('the last worker of a model is not drained unless that is wanted', async () => {
+test('the last worker of a model is not drained without override', async () => {
   const [one, two] = [scriptedWorker('w_first'), scriptedWorker('w_second')]
   await gateway.register(one)
   await gateway.register(two)
   const both = await Promise.all(
     ['w_first', 'w_second'].map((id) => admin.request('POST', `workers/${id}/drain`, {})),
   )
-  // Whoever comes second would turn all traffic into 503.
+  // Draining the second one would turn all traffic into 503.
   expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
   const drained = both[0]?.status === 200 ? 'w_first' : 'w_second'
   const last = drained === 'w_first' ? 'w_second' : 'w_first'

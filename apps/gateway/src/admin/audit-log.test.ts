@@ -1,4 +1,4 @@
-/** The audit log: every change has an entry, sign-ins that fail too, and only admins read it. */
+/** The audit log: every change and every failed sign-in has an entry, and only admins read it. */
 import { afterAll, expect, test } from 'bun:test'
 import { password, startAdminWorld, tokenIn } from '../testing/admin-world.ts'
 import type { Browser } from '../testing/browser.ts'
@@ -20,7 +20,7 @@ async function entries(browser: Browser, query = ''): Promise<readonly Entry[]> 
   return (await browser.json('GET', `audit${query}`)).events as readonly Entry[]
 }
 
-/** What the newest entry says after something was done. */
+/** The newest entry after an action. */
 async function newest(): Promise<Entry | undefined> {
   return (await entries(admin, '?limit=1'))[0]
 }
@@ -97,7 +97,7 @@ test('every route that changes something leaves an entry: who, what, whom, when,
   const others = adminRoutes.filter(
     (route) => route.access === 'signed_in' && route.method !== 'GET' && route.path !== '/session',
   )
-  // A new route that changes something has to be tried here.
+  // A new route that changes something must be added here.
   expect(others.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(
     Object.keys(done).toSorted(),
   )
@@ -133,7 +133,7 @@ test('sign-ins are kept, and those that fail are counted in one entry', async ()
   expect(await newest()).toMatchObject({ action: 'sign_in.failed', account_id: null })
 }, 240_000)
 
-test('a link that has ended is noticed when somebody tries it', async () => {
+test('an attempt to use an expired link is recorded', async () => {
   const { id, url } = await admin.json('POST', 'invitations', { role: 'member' }, 201)
   await admin.json('DELETE', `invitations/${id}`)
   const accept = { token: tokenIn(url), email: 'late@example.org', password }
@@ -148,7 +148,7 @@ test('admins read the entries of their account, operators all, members none', as
   await admin.json('PATCH', `accounts/${otherAccount}`, { name: 'Renamed' })
   const theirs = await entries(outsider)
   expect(theirs.every(({ account_id }) => account_id === otherAccount)).toBe(true)
-  // Who operates the deployment, and from where, is not their business.
+  // They must not learn who operates the deployment, and from where.
   expect(theirs[0]).toMatchObject({
     ...{ action: 'account.changed', actor_id: 'operator', actor_name: 'operator', address: null },
   })
@@ -157,7 +157,7 @@ test('admins read the entries of their account, operators all, members none', as
   })
 })
 
-test('pages follow each other, and an export has everything as CSV and as JSON', async () => {
+test('pages are consecutive, and an export has everything as CSV and as JSON', async () => {
   const first = await admin.json('GET', 'audit?limit=3')
   const second = await entries(admin, `?limit=3&before=${first.next}`)
   const ids = [...(first.events as Entry[]), ...second].map(({ id }) => id)

@@ -7,7 +7,7 @@ import { answerAdmin } from './admin-router.ts'
 import { CallsAtOnce } from './calls-at-once.ts'
 import { formatSessionCookie } from './session-cookie.ts'
 
-test('a caller has so many calls running, and others have theirs', async () => {
+test("each caller's concurrent calls are bounded separately", async () => {
   const atOnce = new CallsAtOnce(2)
   const { promise, resolve } = Promise.withResolvers<void>()
   const running = [atOnce.run('mem_one', () => promise), atOnce.run('mem_one', () => promise)]
@@ -23,7 +23,7 @@ test('a caller has so many calls running, and others have theirs', async () => {
   expect(await atOnce.run('mem_one', async () => 'again')).toBe('again')
 })
 
-test('members are bound by it, and the operator is not', async () => {
+test('the bound applies to members, not to the operator', async () => {
   const database = await openTestDatabase()
   const wish = { accountId: 'acct_default', name: 'm', role: 'member', passwordHash: null } as const
   const member = await createMember(database, { ...wish, email: 'm@example.org' })

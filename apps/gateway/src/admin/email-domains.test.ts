@@ -1,4 +1,4 @@
-/** E-mail addresses of one organisation are out of reach for another. */
+/** An organization's e-mail addresses are out of reach for others. */
 import { afterAll, expect, test } from 'bun:test'
 import { password, startAdminWorld, tokenIn } from '../testing/admin-world.ts'
 import type { Browser } from '../testing/browser.ts'
@@ -17,7 +17,7 @@ const accept = async (browser: Browser, email: string, secret = password) => {
 const setDomains = (id: string, email_domains: string[]) =>
   operate('PATCH', `admin/accounts/${id}`, { email_domains })
 
-test('an address that another account took first is still free, and each signs in with its own password', async () => {
+test('an address used by another account is still available, and each signs in with its own password', async () => {
   const email = 'ceo@victim.example'
   const theirs = 'the password of a squatter'
   expect((await accept(outsider, email, theirs)).status).toBe(200)
@@ -29,7 +29,7 @@ test('an address that another account took first is still free, and each signs i
   expect(await signsIn(theirs)).toMatchObject({ account_id: otherAccount })
 }, 120_000)
 
-test('addresses in a domain that an account has are for that account alone, however they are spelt', async () => {
+test("addresses in an account's domain are reserved for that account, however they are spelt", async () => {
   await setDomains('acct_default', ['acme.example', 'bücher.example'])
   for (const email of ['a@acme.example', 'a@ACME.example', 'a@xn--bcher-kva.example']) {
     expect([email, (await invite(outsider, email)).status]).toEqual([email, 403])
@@ -38,7 +38,7 @@ test('addresses in a domain that an account has are for that account alone, howe
   }
 })
 
-test('only operators say whose a domain is, and a domain is one account’s', async () => {
+test('only operators assign domains, and a domain belongs to one account', async () => {
   const wish = { email_domains: ['acme.example'] }
   expect((await outsider.request('PATCH', `accounts/${otherAccount}`, wish)).status).toBe(403)
   expect((await member.request('PATCH', 'accounts/acct_default', wish)).status).toBe(403)

@@ -1,4 +1,4 @@
-/** Every field of an admin request takes what it should, and names itself where it refuses. */
+/** Every field of an admin request accepts valid values, and names itself when it refuses. */
 import { expect, test } from 'bun:test'
 import {
   email,
@@ -43,14 +43,14 @@ test.each<[string, Field<unknown>, readonly unknown[], readonly unknown[]]>([
   }
 })
 
-test('values arrive as what they stand for', () => {
+test('values are converted to their types', () => {
   const table = { name: text(1, 9), on: flag(), count: wholeNumber(0, 9), at: time() }
   const given = { name: ' a ', on: 'false', count: '7', at: day }
   const expected = { name: 'a', on: false, count: 7, at: new Date(day) }
   expect(parseFieldTable(table, given)).toEqual(expected)
 })
 
-test('a body is an object with known names, and all that are needed', () => {
+test('a body is an object with only known names and all required ones', () => {
   const table = { needed: text(1, 9), free: optional(text(1, 9)), empty: nullable(text(1, 9)) }
   const expected = { needed: 'a', free: undefined, empty: null }
   expect(parseFieldTable(table, { needed: 'a', empty: null })).toEqual(expected)

@@ -1,4 +1,4 @@
-/** Invitations belong to whoever made them: they end with that admin's rights, and can be revoked. */
+/** Invitations belong to their creator: they end with that admin's rights, and can be revoked. */
 import { afterAll, expect, test } from 'bun:test'
 import { password, startAdminWorld, tokenIn } from '../testing/admin-world.ts'
 import type { Browser } from '../testing/browser.ts'
@@ -19,7 +19,7 @@ test.each([
   ['disabled', { disabled: true }, { disabled: false }],
   ['demoted', { role: 'member' }, { role: 'admin' }],
 ])(
-  'an admin who is %s comes back by no invitation, not even with the old rights',
+  'an admin who is %s cannot return through an invitation, not even with the old rights',
   async (how, taken, back) => {
     const email = `${how}@example.org`
     const leaving = await join({ role: 'admin' }, email)
@@ -38,7 +38,7 @@ test.each([
   },
 )
 
-test('the invitations of an account end when it is disabled, wherever they lead', async () => {
+test("an account's invitations end when it is disabled, wherever they lead", async () => {
   const account = await operate('POST', 'admin/accounts', { name: 'Ending' })
   const boss = await join({ role: 'admin', account_id: account.id }, 'boss@ending.example')
   const { url } = await boss.json('POST', 'invitations', { role: 'member' }, 201)

@@ -1,4 +1,4 @@
-/** What admins set for members' keys binds members: they neither lift it nor get around it with a fresh key. */
+/** Limits that admins set on members' keys are binding: a fresh key does not evade them. */
 import { afterAll, expect, test } from 'bun:test'
 import { startAdminWorld } from '../testing/admin-world.ts'
 import { scriptedWorker } from '../testing/scripted-worker.ts'
@@ -15,7 +15,7 @@ afterAll(async () => {
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
 const policy = (body: object) => admin.json('PATCH', 'accounts/acct_default', body)
 
-test('a member ends a key earlier than an admin said, never later', async () => {
+test('a member can shorten the expiry set by an admin, never extend it', async () => {
   const key = await member.json('POST', 'keys', { name: 'capped' }, 201)
   const change = (expires_at: string | null) =>
     member.request('PATCH', `keys/${key.id}`, { expires_at })
@@ -47,7 +47,7 @@ test("fresh keys last no longer than the account lets its members' keys last", a
   await policy({ member_key_days: null })
 })
 
-test('a limit for members counts all keys of one member together, fresh ones too', async () => {
+test('a limit for members covers all keys of one member together, including new ones', async () => {
   await policy({ member_limits: { requests_per_minute: 3 } })
   const statuses: number[] = []
   for (let count = 0; count < 5; count++) {
@@ -62,7 +62,7 @@ test('a limit for members counts all keys of one member together, fresh ones too
   expect((await gateway.seal(String(free.secret), [worker.id])).status).toBe(200)
 })
 
-test('a member has at most a hundred keys that work; one more takes the place of a revoked one', async () => {
+test('a member has at most a hundred active keys; a new one requires revoking another', async () => {
   const make = () => member.request('POST', 'keys', { name: 'one of many' })
   let made = await make()
   let last = ''
@@ -72,7 +72,7 @@ test('a member has at most a hundred keys that work; one more takes the place of
     made = await make()
   }
   expect(made.status).toBe(409)
-  expect(count).toBeGreaterThan(80) // those of the tests before count as well
+  expect(count).toBeGreaterThan(80) // keys of earlier tests count as well
   expect(count).toBeLessThanOrEqual(100)
   expect((await member.request('DELETE', `keys/${last}`)).status).toBe(200)
   expect((await make()).status).toBe(201)
@@ -84,7 +84,7 @@ test('members do not set these limits, nor do admins of other accounts', async (
   expect((await outsider.request('PATCH', 'accounts/acct_default', wish)).status).toBe(404)
   const own = await outsider.json('PATCH', `accounts/${otherAccount}`, { member_key_days: 7 })
   expect(own).toMatchObject({ member_key_days: 7 })
-  // What the account itself may use is the operator's.
+  // What the account itself may use is set by the operator.
   const limits = { limits: null }
   expect((await outsider.request('PATCH', `accounts/${otherAccount}`, limits)).status).toBe(403)
 })

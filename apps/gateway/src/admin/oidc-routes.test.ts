@@ -36,7 +36,7 @@ async function goThere(location: string | null): Promise<string> {
   return pathname.replace('/privatemode/v1/admin/', '') + search
 }
 
-test('the browser that began comes back signed in; another one is told and gets nothing', async () => {
+test('the browser that began returns signed in; another one gets an error', async () => {
   provider.person = { sub: 'subject-1', email: 'one@example.org', email_verified: true }
   const browser = openBrowser(gateway.gateway.url)
   const start = await browser.request('GET', 'oidc/start')
@@ -58,7 +58,7 @@ test('the browser that began comes back signed in; another one is told and gets 
   expect(member).toMatchObject({ email: 'one@example.org' })
 })
 
-test('who is no member is sent back to the page, which says so', async () => {
+test('a person who is not a member is sent back to the page with the reason', async () => {
   provider.person = { sub: 'subject-2', email: 'stranger@example.org', email_verified: true }
   const browser = openBrowser(gateway.gateway.url)
   const start = await browser.request('GET', 'oidc/start')
@@ -67,7 +67,7 @@ test('who is no member is sent back to the page, which says so', async () => {
   expect(refused.headers.get('set-cookie')).toBeNull()
 })
 
-test('a provider that is away is named in the log, and on the page', async () => {
+test('an unreachable provider is named in the log, and on the page', async () => {
   const away = await startTestGateway({
     args: [
       ['--publicUrl', 'http://portal.test'],
@@ -82,7 +82,7 @@ test('a provider that is away is named in the log, and on the page', async () =>
   await away.stop()
 })
 
-test('without a provider there is nothing to begin, and the page is not blamed for it', async () => {
+test('without a provider, a sign-in cannot be started', async () => {
   const without = await startTestGateway({ args: ['--publicUrl', 'http://portal.test'] })
   const start = await openBrowser(without.gateway.url).request('GET', 'oidc/start')
   expect(start.status).toBe(404)

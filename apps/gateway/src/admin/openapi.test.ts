@@ -8,7 +8,7 @@ const document = adminOpenApi() as {
   components: { schemas: Record<string, unknown> }
 }
 
-test('the published document is the one that the routes make', () => {
+test('the published document matches the routes', () => {
   const path = `${import.meta.dir}/../../../../docs/admin-openapi.json`
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(JSON.parse(JSON.stringify(document)))
 })
@@ -26,7 +26,7 @@ test('every documented operation has a route and a name of its own', () => {
   expect(names.size).toBe(adminRoutes.length)
 })
 
-test('every schema that is referred to is there', () => {
+test('every referenced schema exists', () => {
   for (const [, name] of JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)) {
     expect(document.components.schemas).toHaveProperty(name ?? '')
   }

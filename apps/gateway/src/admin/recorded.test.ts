@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-test('one person makes a bounded number of changes a day, so that the audit log cannot be flooded', async () => {
+test("a member's changes per day are bounded, so that the audit log cannot be flooded", async () => {
   const member = await createMember(database, {
     ...{ accountId: 'acct_default', email: 'busy@example.org', name: 'Busy', role: 'member' },
     passwordHash: null,

@@ -1,4 +1,4 @@
-/** How people come in and go out: links, passwords, cookies. */
+/** How people sign in and out: links, passwords, cookies. */
 import { afterAll, expect, test } from 'bun:test'
 import { password, startAdminWorld, tokenIn } from '../testing/admin-world.ts'
 
@@ -41,7 +41,7 @@ test('signing out ends the session for good', async () => {
   expect((await browser.request('GET', 'session')).status).toBe(401)
 })
 
-test('a change needs the token of the page and the own origin', async () => {
+test("a change needs the page's CSRF token and the same origin", async () => {
   const without = await admin.request('POST', 'keys', { name: 'x' }, { 'x-csrf-token': '' })
   expect(without.status).toBe(403)
   const wrong = await admin.request(
@@ -57,7 +57,7 @@ test('a change needs the token of the page and the own origin', async () => {
   expect((await admin.request('POST', 'session', signIn, elsewhere)).status).toBe(403)
 })
 
-test('wrong passwords are refused alike for people who exist and who do not, then locked out', async () => {
+test('wrong passwords are refused identically for known and unknown addresses, then locked out', async () => {
   const guess = (email: string) =>
     newBrowser().request('POST', 'session', {
       email,

@@ -18,7 +18,7 @@ beforeEach(() => database.query('delete from audit_events'))
 const kept = async () =>
   (await listEvents(database, all, undefined, 100)).map(({ action }) => action)
 
-test('entries go after 400 days', async () => {
+test('entries are removed after 400 days', async () => {
   await recordEvent(database, 'key.created', who, subject)
   await database.query(`update audit_events set at = now() - interval '401 days'`)
   await recordEvent(database, 'key.revoked', who, subject)
@@ -26,7 +26,7 @@ test('entries go after 400 days', async () => {
   expect(await kept()).toEqual(['key.revoked'])
 })
 
-test('strangers who flood the log push out other strangers, never what admins did', async () => {
+test('unauthenticated floods push out only unauthenticated entries, never those of admins', async () => {
   await recordEvent(database, 'key.created', who, subject)
   await database.query(
     `insert into audit_events (action, subject_name, address)
@@ -42,7 +42,7 @@ test('strangers who flood the log push out other strangers, never what admins di
   ])
 })
 
-test('what a stranger repeats is counted, and told apart by name and address', async () => {
+test('repeated unauthenticated events are counted by name and address', async () => {
   const fail = (address: string, name: string) =>
     recordStranger(database, 'sign_in.failed', address, { ...subject, name })
   for (let tries = 0; tries < 3; tries++) await fail('192.0.2.1', 'a@example.org')

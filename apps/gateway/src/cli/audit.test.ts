@@ -50,7 +50,7 @@ test('each kind of difference is found and named', () => {
   expect(formatFindings(findings)).toEndWith('2 receipts, 3 billed, 3 differences, 1 unreadable\n')
 })
 
-test('requests under one request id are told apart by what the gateway admitted', () => {
+test('requests with the same request id are distinguished by their admission', () => {
   const one = usageRecord()
   const other = usageRecord({ request_id: one.request_id, completion_tokens: 90 })
   const receipts = [receiptOf(one), receiptOf(other)].join('\n')
@@ -60,7 +60,7 @@ test('requests under one request id are told apart by what the gateway admitted'
   ])
 })
 
-test('a request that is billed twice, or to another key, is found', () => {
+test('a request billed twice, or to another key, is found', () => {
   const [twice, moved] = [usageRecord(), usageRecord({ key_ref: 'key_mine' })]
   const bill = billOf(twice, twice, { ...moved, key_ref: 'key_other' })
   const findings = auditBill([receiptOf(twice), receiptOf(moved)].join('\n'), bill)
@@ -75,7 +75,7 @@ test('a request that is billed twice, or to another key, is found', () => {
   expect(findings.billed).toBe(3)
 })
 
-test('the mark that protects spreadsheets is no difference, and neither are quotes', () => {
+test('neither the mark that protects spreadsheets nor quotes are differences', () => {
   for (const model of ['@vendor/model', '-x', 'with,"comma"']) {
     const record = usageRecord({ model })
     expect(auditBill(receiptOf(record), billOf(record)).differences).toEqual([])

@@ -10,7 +10,7 @@ const run = async (...args: string[]) => {
   return `${code} ${printed}`
 }
 
-test('help is given after a command, or after half of one', async () => {
+test('help is shown after a command, or part of one', async () => {
   for (const args of [
     ['keys', '--help'],
     ['keys', 'create', '-h'],
@@ -20,13 +20,13 @@ test('help is given after a command, or after half of one', async () => {
   }
 })
 
-test('a command that does not exist is answered with those that do', async () => {
+test('an unknown command is refused with a list of known ones', async () => {
   const known = 'keys create, keys list'
   expect(await thrown(run('keys'))).toThrow(`there is no command "keys"; available: ${known}`)
   expect(await thrown(run('keys', 'make', '--id', 'x'))).toThrow('no command "keys make"; there')
   expect(await thrown(run('keys', 'list', 'all'))).toThrow('no command "keys list all"; there')
 })
 
-test('a command without the operator’s token says what is missing', async () => {
+test('a command without the admin token says what is missing', async () => {
   expect(await thrown(run('keys', 'list'))).toThrow('--adminToken is missing')
 })

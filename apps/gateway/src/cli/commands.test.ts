@@ -25,7 +25,7 @@ afterAll(async () => {
 
 type Printed = { readonly [field: string]: unknown }
 
-/** What a command prints, and the code it ends with. */
+/** The output of a command, and its exit code. */
 async function run(line: string, ...values: string[]): Promise<{ code: number; text: string }> {
   const args = [...line.split(' '), ...values]
   used.add(args.slice(0, 2).join(' '))
@@ -140,7 +140,7 @@ test('usage, workers and models are shown, and workers drained', async () => {
   expect(await done('models list')).toMatchObject({ models: [{ id: 'test-model' }] })
 })
 
-test('what is missing, unknown or changes nothing is said before anything is sent', async () => {
+test('missing, unknown and empty arguments are reported before anything is sent', async () => {
   expect(await thrown(run('keys create'))).toThrow('--name is missing')
   expect(await thrown(run('keys change --id key_x'))).toThrow('nothing to change')
   expect(await thrown(run('keys burn'))).toThrow('there is no command "keys burn"')
@@ -148,7 +148,7 @@ test('what is missing, unknown or changes nothing is said before anything is sen
   expect(refused).toMatchObject({ code: 1, text: expect.stringContaining('not_found') })
 })
 
-test('everything that the admin API does has a command, which was tried here', () => {
+test('every admin API operation has a command, which was tested here', () => {
   used.delete('keys burn')
   expect([...used].toSorted()).toEqual(Object.keys(commands).toSorted())
   const values = { id: 'x', name: 'x', domains: 'x', from: '2026-01-01', to: '2026-01-02' }

@@ -22,7 +22,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(base, { recursive: true, force: true }))
 
-test('files of the log are served, whole tiles for ever', async () => {
+test('files of the log are served, full tiles as immutable', async () => {
   const checkpoint = serveLogFile(staticFiles(root), 'checkpoint')
   expect(await checkpoint.text()).toBe('a checkpoint')
   expect(checkpoint.headers.get('cache-control')).toBe('no-cache')

@@ -36,7 +36,7 @@ const verdict = async (check: KeyCheck, secret: string | undefined) => {
   }
 }
 
-test('a key has 256 random bits behind a prefix, and no two are alike', () => {
+test('a key has 256 random bits after a prefix, and no two are equal', () => {
   const keys = Array.from({ length: 1000 }, issueApiKey)
   expect(new Set(keys.map((key) => key.secret)).size).toBe(1000)
   for (const { secret, prefix } of keys.slice(0, 50)) {
@@ -46,7 +46,7 @@ test('a key has 256 random bits behind a prefix, and no two are alike', () => {
   }
 })
 
-test('the database has the hash of a secret and nothing else of it', async () => {
+test('the database stores only the hash of a secret', async () => {
   const { secret, key } = await createKey(database, wish)
   const rows = await database.query('select * from api_keys where id = $1', [key.id])
   const text = JSON.stringify(rows, (_, value) =>
@@ -56,7 +56,7 @@ test('the database has the hash of a secret and nothing else of it', async () =>
   expect(text).not.toContain(secret.slice(key.prefix.length + 1))
 })
 
-test('a good key is known, and what is no key is refused without the database', async () => {
+test('a valid key is accepted, and malformed ones are refused without a query', async () => {
   const { secret, key } = await createKey(database, wish)
   const check = newCheck()
   expect(await check.check(secret)).toMatchObject({ keyId: key.id, accountId: 'acct_default' })
@@ -71,7 +71,7 @@ test('a key with one letter changed is refused', async () => {
   expect(await verdict(newCheck(), changed)).toBe('invalid_api_key')
 })
 
-test('an answer is used for less than its age and then asked for again', async () => {
+test('a cached answer is used up to its maximum age, then queried again', async () => {
   const { secret, key } = await createKey(database, wish)
   const check = newCheck()
   nowMs = 0
@@ -83,13 +83,13 @@ test('an answer is used for less than its age and then asked for again', async (
   expect(await verdict(check, secret)).toBe('invalid_api_key')
 })
 
-test('a busy key is asked for ahead of time and never waits', async () => {
+test('a busy key is refreshed ahead of time and never waits', async () => {
   const { secret, key } = await createKey(database, wish)
   const check = newCheck()
   nowMs = 0
   await check.check(secret)
   nowMs = 600
-  expect(check.check(secret)).not.toBeInstanceOf(Promise) // begins to ask beside
+  expect(check.check(secret)).not.toBeInstanceOf(Promise) // starts a refresh in the background
   await revokeKey(database, key.id)
   for (;;) {
     nowMs = 1500
@@ -135,12 +135,12 @@ test('a revoked key stays revoked: it cannot be rotated', async () => {
   expect(await rejection(rotateKey(database, key.id, 0))).toMatchObject({ code: 'not_found' })
 })
 
-test('a key belongs to an account that is there', async () => {
+test('a key belongs to an existing account', async () => {
   const made = createKey(database, { ...wish, accountId: 'acct_nobody' })
   expect(await rejection(made)).toMatchObject({ code: 'not_found' })
 })
 
-test('a key can be renamed and limited, and fields that are not named stay', async () => {
+test('a key can be renamed and limited, and other fields stay unchanged', async () => {
   const expiresAt = new Date(Date.now() + 60_000)
   const { key } = await createKey(database, { ...wish, expiresAt })
   const limits = parseLimits({ requests_per_minute: 5 })
@@ -150,7 +150,7 @@ test('a key can be renamed and limited, and fields that are not named stay', asy
   expect(await findKey(database, key.id)).toMatchObject({ name: 'new name', limits })
 })
 
-test('limits that make no sense are refused', () => {
+test('invalid limits are refused', () => {
   for (const value of [-1, 1.5, '5', 1e16, Number.NaN]) {
     expect(() => parseLimits({ requests_per_minute: value })).toThrow()
   }
@@ -170,13 +170,13 @@ test('the last use is written for the keys that were used', async () => {
   expect(keys.find((each) => each.id === unused.id)?.lastUsedAt).toBeNull()
 })
 
-test('a database that fails refuses keys, and says that it is not their fault', async () => {
+test('if the database fails, keys are refused with a retryable error', async () => {
   const { secret } = await createKey(database, wish)
   const failing = { ...database, query: () => Promise.reject(new Error('gone')) }
   expect(await verdict(newCheck({ database: failing }), secret)).toBe('overloaded')
 })
 
-test('a flood of unknown keys neither fills the memory nor the database', async () => {
+test('a flood of unknown keys exhausts neither memory nor database', async () => {
   let asked = 0
   const query = () => {
     asked++

@@ -5,7 +5,7 @@ const capacity = 1024
 const take = (shares: FairShare, keyId: string, percent = 80) =>
   shares.take(keyId, capacity - shares.total, percent)
 
-/** Keys that want all they can get, in turns, until none gets more. */
+/** Keys that take all they can get, in turns, until none gets more. */
 function fill(shares: FairShare, keyIds: readonly string[], percent?: number): number[] {
   const got = keyIds.map(() => 0)
   for (let more = true; more; ) {
@@ -19,7 +19,7 @@ function fill(shares: FairShare, keyIds: readonly string[], percent?: number): n
   return got
 }
 
-test('a key that is alone gets its percentage, and who comes later finds room', () => {
+test('a single key gets its percentage, and a later one still gets a share', () => {
   const shares = new FairShare()
   expect(fill(shares, ['greedy'])).toEqual([820])
   const [late] = fill(shares, ['late'])
@@ -27,7 +27,7 @@ test('a key that is alone gets its percentage, and who comes later finds room', 
   expect(take(shares, 'last')).toBe(true)
 })
 
-test('greedy keys get the same, and leave room together', () => {
+test('greedy keys get equal shares, and together leave capacity free', () => {
   expect(fill(new FairShare(), ['one', 'two'])).toEqual([456, 455])
   const ten = fill(
     new FairShare(),
@@ -39,7 +39,7 @@ test('greedy keys get the same, and leave room together', () => {
   expect(sum).toBeLessThan(capacity)
 })
 
-test('what a key gives back is free again, for it and for others', () => {
+test('capacity released by a key is free again, for it and for others', () => {
   const shares = new FairShare()
   fill(shares, ['greedy'])
   shares.putBack('greedy')
@@ -50,12 +50,12 @@ test('what a key gives back is free again, for it and for others', () => {
   expect(fill(shares, ['other'])).toEqual([820])
 })
 
-test('a key that holds nothing is never told that it holds too much', () => {
+test('a key without requests is never refused for its share', () => {
   expect(new FairShare().take('key', 0, 80)).toBe(true)
   expect(new FairShare().take('key', -5, 80)).toBe(true)
 })
 
-test('a hundred percent is no limit', () => {
+test('a hundred percent means unlimited', () => {
   const shares = new FairShare()
   for (let count = 0; count < 2 * capacity; count++) expect(take(shares, 'key', 100)).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** Limits of two gateways on one database: they hold together, whoever is asked. */
+/** Limits of two gateways on one database: they hold across both. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { rejection } from '../../../../test/rejection.ts'
 import type { Caller } from '../keys/key-check.ts'
@@ -57,7 +57,7 @@ async function admit(limiter: Limiter, caller: Caller): Promise<Permit | LimitEr
   }
 }
 
-/** Both gateways are asked in turns until neither has admitted anything for a while. */
+/** Sends requests to both gateways in turns until neither has admitted any for a while. */
 async function countAdmitted(caller: Caller, tries: number): Promise<number> {
   let admitted = 0
   for (let round = 0; round < tries; round++) {
@@ -67,19 +67,19 @@ async function countAdmitted(caller: Caller, tries: number): Promise<number> {
   return admitted
 }
 
-test('requests per minute hold across gateways to the last one', async () => {
+test('requests per minute are enforced exactly across gateways', async () => {
   const caller = await callerWith({ requestsPerMinute: 100 })
   expect(await countAdmitted(caller, 60)).toBe(100)
 })
 
-test('with portions that are taken ahead the limit is kept, and reached within two percent', async () => {
+test('with portions taken in advance, the limit is kept, and reached within two percent', async () => {
   const caller = await callerWith({ requestsPerMinute: 1000 })
   const admitted = await countAdmitted(caller, 300)
   expect(admitted).toBeLessThanOrEqual(1000)
   expect(admitted).toBeGreaterThanOrEqual(980)
 })
 
-test('what one gateway took ahead and does not use comes to the other', async () => {
+test('what one gateway took in advance but does not use becomes available to the other', async () => {
   const caller = await callerWith({ requestsPerMinute: 1000 })
   await admit(one, caller) // holds a portion of five now
   let admitted = 1
@@ -101,7 +101,7 @@ test("an account's limit binds all of its keys", async () => {
   expect(admitted).toBe(10)
 })
 
-test('a refusal says when to come back and what the limit is, in both dialects', async () => {
+test('a refusal states when to retry and what the limit is, in both dialects', async () => {
   const caller = await callerWith({ requestsPerMinute: 1 })
   const permit = await admit(one, caller)
   expect(permit.fields).toContain('x-ratelimit-limit-requests: 1\r\n')
@@ -115,13 +115,13 @@ test('a refusal says when to come back and what the limit is, in both dialects',
   })
 })
 
-test('streams at once hold across gateways, and an ended stream makes room', async () => {
+test('concurrent streams are limited across gateways, and an ended stream frees a slot', async () => {
   const caller = await callerWith({ concurrentStreams: 3 })
   const permits = [await admit(one, caller), await admit(two, caller), await admit(one, caller)]
   expect(permits.some((permit) => permit instanceof LimitError)).toBe(false)
   expect(await admit(two, caller)).toBeInstanceOf(LimitError)
   ;(permits[0] as Permit).end(true)
-  ;(permits[0] as Permit).end(true) // ending twice frees one place, not two
+  ;(permits[0] as Permit).end(true) // ending twice frees one slot, not two
   const next = await untilAdmitted(two, caller)
   expect(await admit(one, caller)).toBeInstanceOf(LimitError)
   next.end(true)
@@ -140,7 +140,7 @@ test('what a dead gateway held is free after its hold expires', async () => {
 
 test('tokens are reserved before they are known, and the real ones count when reported', async () => {
   const caller = await callerWith({ tokensPerMinute: 1000 })
-  // 600 bytes are taken for 300 tokens as long as nothing is known of the key.
+  // 600 bytes count as 300 tokens while nothing is known about the key.
   const permits = [await admit(one, caller), await admit(two, caller), await admit(one, caller)]
   expect(await admit(two, caller)).toBeInstanceOf(LimitError)
   for (const permit of permits) (permit as Permit).end(true)
@@ -151,13 +151,13 @@ test('tokens are reserved before they are known, and the real ones count when re
   expect(refusal.message).toContain('tokens per minute')
 })
 
-test('a month that is used up refuses with the code that says a retry is no use', async () => {
+test('an exhausted month is refused with the code that says retrying is useless', async () => {
   const caller = await callerWith({ tokensPerMonth: 100 })
   await storeUsage(database, [usage(caller, 100)])
   expect(await admit(one, caller)).toMatchObject({ status: 429, code: 'insufficient_quota' })
 })
 
-test('requests at once stay within a month, at two gateways, and settle to what they used', async () => {
+test("concurrent requests stay within a month's limit at two gateways, and settle to actual usage", async () => {
   const caller = await callerWith({ tokensPerMonth: 50 })
   const asked = Array.from({ length: 25 }, (_, index) => admit(index % 2 ? one : two, caller))
   const answers = await Promise.all(asked)
@@ -172,7 +172,7 @@ test('requests at once stay within a month, at two gateways, and settle to what 
   expect(await reserved(caller.keyId)).toMatchObject([{ tokens: 40 }])
 })
 
-test('a request reserves its length and an answer, at most the context, at least the dearest before it', async () => {
+test('a request reserves its length plus an answer, at most the context, at least the most expensive one so far', async () => {
   const caller = await callerWith({ tokensPerMonth: 100_000 })
   await one.admit(request(caller))
   expect(await reserved(caller.keyId)).toMatchObject([{ tokens: 250 }])
@@ -183,7 +183,7 @@ test('a request reserves its length and an answer, at most the context, at least
   expect((await reserved(caller.keyId)).map(({ tokens }) => tokens)).toContain(7_000)
 })
 
-test('what no worker can report is given back, and what a dead gateway reserved counts no more', async () => {
+test('reservations that no worker can report, and those of a dead gateway, are released', async () => {
   const caller = await callerWith({ tokensPerMonth: 50 })
   const permit = (await admit(one, caller)) as Permit
   permit.end(false)
@@ -220,7 +220,7 @@ function reserved(subject: string) {
   return database.query<{ admission_id: string; tokens: number }>(sql, [subject])
 }
 
-test('a limit of nothing admits nothing, and no limit costs no query', async () => {
+test('a limit of zero admits nothing, and no limit costs no query', async () => {
   expect(await admit(one, await callerWith({ requestsPerMinute: 0 }))).toBeInstanceOf(LimitError)
   expect(one.admit(request(await callerWith({})))).not.toBeInstanceOf(Promise)
 })

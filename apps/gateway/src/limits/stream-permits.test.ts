@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Queries } from '../state/database.ts'
 import { StreamPermits } from './stream-permits.ts'
 
-test('who is refused is refused for a while without the database, and then asked for again', async () => {
+test('a refusal is repeated for a while without the database, which is then queried again', async () => {
   let nowMs = 0
   let asked = 0
   const query = async () => {

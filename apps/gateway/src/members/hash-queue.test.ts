@@ -4,7 +4,7 @@ import { HashQueue } from './hash-queue.ts'
 
 const lane = (name: string, isKnown = false) => ({ name, isKnown })
 
-/** Work that ends when it is told to, and says who had a turn. */
+/** Work that ends on demand and records the order of turns. */
 function scripted(queue: HashQueue) {
   const order: string[] = []
   const ends: (() => void)[] = []
@@ -18,7 +18,7 @@ function scripted(queue: HashQueue) {
       .finally(turn.end)
     return done
   }
-  /** Ends the oldest that runs, and lets the next one begin. */
+  /** Ends the oldest running work, and lets the next one start. */
   const finish = async () => {
     ends.shift()?.()
     for (let tick = 0; tick < 10; tick++) await Promise.resolve()
@@ -34,7 +34,7 @@ test('lanes take turns, however many wait in one of them', async () => {
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a'])
 })
 
-test('who has proved something goes before strangers', async () => {
+test('known callers go before unknown ones', async () => {
   const { order, start, finish } = scripted(new HashQueue({ running: 1, perLane: 4, total: 16 }))
   const all = [start('a'), start('b'), start('c'), start('link', true)]
   for (let count = 0; count < 4; count++) await finish()
@@ -42,15 +42,15 @@ test('who has proved something goes before strangers', async () => {
   expect(order).toEqual(['a', 'link', 'b', 'c'])
 })
 
-test('one lane, and all strangers together, have a bounded number of places', async () => {
+test('one lane, and all unknown callers together, have a bounded number of slots', async () => {
   const queue = new HashQueue({ running: 1, perLane: 2, total: 3 })
   const turns = [queue.enter(lane('a')), queue.enter(lane('a'))]
   expect(() => queue.enter(lane('a'))).toThrow('concurrent sign-ins from here')
   turns.push(queue.enter(lane('b')))
   expect(() => queue.enter(lane('c'))).toThrow('too many people')
-  turns.push(queue.enter(lane('link', true))) // strangers do not take these places
+  turns.push(queue.enter(lane('link', true))) // unknown callers do not take these slots
   for (const turn of turns) turn.end()
-  turns[0]?.end() // ending twice frees one place only
+  turns[0]?.end() // ending twice frees only one slot
   for (const name of ['a', 'a', 'b']) queue.enter(lane(name))
   expect(() => queue.enter(lane('d'))).toThrow('too many people')
 })

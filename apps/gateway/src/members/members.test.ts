@@ -1,4 +1,4 @@
-/** Sessions, links, passwords and lock-outs where time has passed or someone pushes. */
+/** Sessions, links, passwords and lock-outs after time has passed or under attack. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { scryptSync } from 'node:crypto'
 import type { Database } from '../state/database.ts'
@@ -29,7 +29,7 @@ beforeEach(async () => {
   member = await createMember(database, wish)
 })
 
-/** Awaits first: `rejects` of a promise that waits for a hash holds the event loop, and takes seconds for each. */
+/** Awaits first: `rejects` on a promise that waits for a hash spins the event loop, taking seconds each. */
 async function refused(promise: Promise<unknown>, code: string, message: string): Promise<void> {
   const error = await promise.then(
     () => undefined,
@@ -49,7 +49,7 @@ test.each([
   expect(await findSession(database, token)).toBeUndefined()
 })
 
-test('a session that is used goes on', async () => {
+test('a session in use stays valid', async () => {
   const { token } = await beginSession(database, member)
   const age = `update sessions set seen_at = now() - interval '11 hours'
     where member_id = '${member.id}'`
@@ -64,7 +64,7 @@ test('a session that is used goes on', async () => {
   expect(row?.fresh).toBe(true)
 })
 
-test('the session of someone disabled, or of a disabled account, is none', async () => {
+test('the session of a disabled member or account is invalid', async () => {
   const { token } = await beginSession(database, member)
   const disable = (table: string, id: string, at: string) =>
     database.query(`update ${table} set disabled_at = ${at} where id = $1`, [id])
@@ -91,13 +91,13 @@ const unrecorded = { accepted: async () => undefined, refused: async () => undef
 const accept = async (token: string, email: string | undefined) =>
   (await acceptInvitation(database, { token, email, name: undefined, password }, unrecorded)).member
 
-test('a link that has expired lets nobody in', async () => {
+test('an expired link is refused', async () => {
   const { token } = await invite(database, wish)
   await database.query(`update invitations set expires_at = now() - interval '1 second'`)
   await refused(accept(token, 'late@example.org'), 'permission_denied', 'has expired')
 })
 
-test('a link needs an address, and one that nobody has', async () => {
+test('a link needs an address that is not in use', async () => {
   const { token } = await invite(database, wish)
   await refused(accept(token, undefined), 'missing_parameter', 'email is missing')
   const taken = accept(token, member.email.toUpperCase())
@@ -112,19 +112,19 @@ test('a link for an address makes that member, whatever is asked for', async () 
   expect(await accept(token, 'other@example.org')).toMatchObject({ email })
 })
 
-test('who is not there is not found', async () => {
+test('an unknown member is not found', async () => {
   await refused(findMember(database, 'mem_none'), 'not_found', 'no such member')
 })
 
-test('passwords have a length', () => {
+test('passwords have a minimum and maximum length', () => {
   for (const wrong of ['eleven char', 'x'.repeat(257)]) {
     expect(() => checkPassword(wrong)).toThrow('12 to 256 characters')
   }
 })
 
-test('attempts side by side cannot pass the lock-out', async () => {
+test('concurrent attempts cannot bypass the lock-out', async () => {
   await setPassword(database, member.id, cheapHash)
-  // Each from an address of its own; the last one would be right.
+  // Each from its own address; the last one would be right.
   const guesses = Array.from({ length: 15 }, (_, index) =>
     signIn(database, {
       ...{ email: member.email, password: index < 14 ? 'a wrong guess' : password },
@@ -139,7 +139,7 @@ test('attempts side by side cannot pass the lock-out', async () => {
   expect(ended.filter((code) => code === 'rate_limit_exceeded').length).toBe(10)
 })
 
-test('a known browser and a session are not locked out by what strangers guess', async () => {
+test("a known browser and a session are not locked out by others' guesses", async () => {
   await setPassword(database, member.id, cheapHash)
   const { browserToken } = await beginSession(database, member)
   await database.query(
@@ -155,12 +155,12 @@ test('a known browser and a session are not locked out by what strangers guess',
   await refused(forged, 'rate_limit_exceeded', 'too many failed attempts')
   expect(await signIn(database, { ...attempt, browserToken })).toMatchObject({ id: member.id })
   await confirmPassword(database, member, attempt)
-  // It has a count of its own, and is one member's.
+  // It has its own count, and belongs to one member.
   const guess = { ...attempt, browserToken, password: 'a wrong guess' }
   for (let tries = 0; tries < 5; tries++) {
     await refused(signIn(database, guess), 'permission_denied', 'address or password is wrong')
   }
-  // On a busy machine the wait is over before the next attempt: make it longer, where there is one.
+  // On a busy machine the lock is over before the next attempt: extend it, if there is one.
   await database.query(
     `update sign_in_failures set locked_until = now() + interval '1 hour'
      where subject like 'browser %' and locked_until is not null`,
@@ -177,7 +177,7 @@ test('a member is known in a bounded number of browsers', async () => {
   expect(known.filter(Boolean).length).toBe(10)
 })
 
-test('a right password takes back what was counted before it, for the address too', async () => {
+test('a correct password resets the count, for the address too', async () => {
   await setPassword(database, member.id, cheapHash)
   const attempt = { email: member.email, password, address: '192.0.2.8', browserToken: undefined }
   for (let count = 0; count < 3; count++) await signIn(database, attempt)
@@ -188,13 +188,13 @@ test('a right password takes back what was counted before it, for the address to
   expect(rows).toEqual([])
 })
 
-test('nobody without a link makes the gateway hash a password', async () => {
+test('without a link, the gateway hashes no password', async () => {
   const release: (() => void)[] = []
   const held = ['one', 'two'].map((name) => {
     const turn = enterHashing({ name, isKnown: true })
     return turn.run(() => new Promise<void>((resolve) => release.push(resolve))).finally(turn.end)
   })
-  // All hashing is taken: what needs any does not come back.
+  // All hashing slots are taken: a call that needs one would not return.
   const unknown = Array.from({ length: 24 }, () =>
     accept(newToken(), 'x@example.org').catch((error: { code: string }) => error.code),
   )
@@ -212,13 +212,13 @@ test('nobody without a link makes the gateway hash a password', async () => {
   }
 })
 
-test('who guesses from one address is locked out of all accounts there, and nobody elsewhere is', async () => {
+test('guessing from one address locks out all accounts from there, but nowhere else', async () => {
   const guess = (address: string) =>
     signIn(database, {
       ...{ email: `${newId()}@example.org`, password: 'a wrong guess', address },
       browserToken: undefined,
     })
-  // Each guess costs a second of work: 49 of them are written down instead.
+  // Each guess costs a second of work: 49 of them are inserted instead.
   await database.query(
     `insert into sign_in_failures (subject, failures, last_at) values ('address 192.0.2.1', 49, now())`,
   )
@@ -229,7 +229,7 @@ test('who guesses from one address is locked out of all accounts there, and nobo
 })
 
 test.each(['accounts', 'members'])(
-  'who is disabled in %s signs in no way at all',
+  'a disabled entry in %s cannot sign in by any means',
   async (table) => {
     const { id, email } = member
     await setPassword(database, id, cheapHash)
@@ -257,7 +257,7 @@ const cheapHash = [
   scryptSync(password, Buffer.alloc(16), 32, { N: 16, r: 8, p: 1 }).toString('base64'),
 ].join('$')
 
-test('a link that is made while its creator loses the rights is void', async () => {
+test('a link created while its creator loses the rights is void', async () => {
   const admin = await createMember(database, {
     ...{
       accountId,

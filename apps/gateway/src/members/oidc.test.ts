@@ -46,7 +46,7 @@ afterAll(async () => {
 
 type Back = { readonly url: URL; readonly state: string }
 
-/** Goes to the provider and comes back, as a browser does. */
+/** Goes to the provider and back, as a browser does. */
 async function callback(): Promise<Back> {
   const { url, state } = await oidc.begin(database, '192.0.2.1')
   const there = await fetch(url, { redirect: 'manual' })
@@ -54,13 +54,13 @@ async function callback(): Promise<Back> {
 }
 const finish = ({ url, state }: Back) => oidc.finish(database, url, state)
 
-test('an invited person is found by verified address first and by subject ever after', async () => {
+test('an invited person is found first by verified address, later by subject', async () => {
   expect(await finish(await callback())).toBe(member.id)
   provider.person = { sub: 'subject-1', email: 'new-address@example.org', email_verified: true }
   expect(await finish(await callback())).toBe(member.id)
 })
 
-test('an address that is not verified, or is of nobody here, lets nobody in', async () => {
+test('an unverified or unknown address is refused', async () => {
   const base = {
     accountId: 'acct_default',
     name: 'Two',
@@ -74,7 +74,7 @@ test('an address that is not verified, or is of nobody here, lets nobody in', as
   expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
 })
 
-test('another subject cannot take over an address that is bound already', async () => {
+test('another subject cannot take over a bound address', async () => {
   await finish(await callback())
   provider.person = { sub: 'subject-9', email: 'one@example.org', email_verified: true }
   expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
@@ -90,13 +90,13 @@ test('an answer works once, and only for a sign-in that was begun here', async (
   expect(await rejection(made)).toMatchObject({ failure: 'not_begun', status: 401 })
 })
 
-test('an answer counts in the browser that asked, and in no other', async () => {
+test('an answer works only in the browser that started the sign-in', async () => {
   const { url, state } = await callback()
   for (const other of [undefined, '', (await callback()).state]) {
     const brought = oidc.finish(database, url, other)
     expect(await rejection(brought)).toMatchObject({ failure: 'not_begun', status: 401 })
   }
-  // What was brought to the wrong one is not used up.
+  // An answer brought to the wrong browser is not used up.
   expect(await finish({ url, state })).toBe(member.id)
 })
 
@@ -107,7 +107,7 @@ test('tokens with a wrong nonce, issuer, audience, signature or time are refused
   }
 })
 
-test('a token that names nobody is refused', async () => {
+test('a token without a subject is refused', async () => {
   for (const sub of [undefined, null, 7, { toString: 'subject-1' }]) {
     provider.person = { sub, email: 'one@example.org', email_verified: true }
     expect(await rejection(finish(await callback()))).toMatchObject({ failure: 'not_confirmed' })
@@ -131,7 +131,7 @@ test('a disabled member stays out', async () => {
   expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
 })
 
-test('an identity is never bound to a member that another organisation made under its address', async () => {
+test('an identity is never bound to a member that another organization created under its address', async () => {
   const email = 'ceo@victim.example'
   const make = async (accountId: string) => {
     await database.query('insert into accounts (id, name) values ($1, $1) on conflict do nothing', [
@@ -149,7 +149,7 @@ test('an identity is never bound to a member that another organisation made unde
   expect(await finish(await callback())).toBe(own)
 })
 
-test('one network has a bounded number of sign-ins begun: its oldest makes way', async () => {
+test("a network's pending sign-ins are bounded: the oldest is dropped", async () => {
   const count = async () => {
     const [row] = await database.query<{ count: number }>(
       `select count(*) as count from oidc_requests where network = '192.0.2.9'`,

@@ -32,7 +32,7 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-/** What the worker would report of a request that was just relayed to it. */
+/** What the worker would report about a request just relayed to it. */
 const admitted = (changes: Record<string, unknown> = {}, options: SealOptions = {}) =>
   admittedRecord(gateway, worker, apiKey, changes, options)
 
@@ -47,7 +47,7 @@ test('a signed record is accepted, and again when it is repeated', async () => {
   expect(await report(signed)).toMatchObject({ status: 200, accepted: 1, rejected: 0 })
 })
 
-test('a record is refused when one bit of it, of the digest or of the signature is changed', async () => {
+test('a record is refused if one bit of it, of the digest or of the signature changes', async () => {
   const signed = signUsage(key, await admitted())
   const flip = (base64: string) => {
     const bytes = Buffer.from(base64, 'base64')
@@ -92,7 +92,7 @@ test('one bad record does not hold up the good ones', async () => {
   })
 })
 
-test('a report is a list, and no longer than a worker makes it', async () => {
+test('a report is a list of bounded length', async () => {
   const many = Array.from({ length: 1001 }, () => 'x')
   for (const records of [many, 'all', { length: 1 }]) {
     const response = await gateway.operate('POST', 'registry/usage', { records })
@@ -150,7 +150,7 @@ async function withKey(work: (database: Database, record: MakeRecord) => Promise
 }
 type MakeRecord = (outcome: Outcome, changes?: Partial<UsageRecord>) => UsageRecord
 
-test('the better report about an admission stays, in whatever order reports come, and sums agree', async () => {
+test('the better report about an admission is kept, in whatever order reports arrive, and sums agree', async () => {
   await withKey(async (database, record) => {
     for (const outcomes of [
       ['lost', 'complete'],
@@ -211,7 +211,7 @@ test('sums agree with rows over many hours, models and batches that overlap', as
   })
 })
 
-test('what is used through the messages endpoint is booked as not cached', async () => {
+test('usage of the messages endpoint is booked as uncached', async () => {
   const path = '/v1/messages'
   const record = await admitted({ path }, { headers: { 'privatemode-path': path } })
   expect(await report(signUsage(key, record))).toMatchObject({ accepted: 1 })
@@ -239,7 +239,7 @@ test('a report that counts for less never replaces one that counts for more', as
   })
 })
 
-test('requests under one request id are billed one by one, and count against limits per minute', async () => {
+test('requests with the same request id are billed individually, and count against limits per minute', async () => {
   const limited = await gateway.createKey('limited', { limits: { tokens_per_minute: 10_000 } })
   const requestId = newId()
   const tokens = { prompt_tokens: 10, cached_tokens: 0, completion_tokens: 90 }
@@ -257,7 +257,7 @@ test('requests under one request id are billed one by one, and count against lim
   expect(requests.map((row) => row.request_id)).toEqual([requestId, requestId, requestId])
 })
 
-test('only what was admitted is billed: for its own key, worker, model, path and request id', async () => {
+test('only admitted requests are billed: for their own key, worker, model, path and request id', async () => {
   const other = await gateway.createKey('other')
   const elsewhere = scriptedWorker('w_elsewhere', key.publicKey)
   await gateway.register(elsewhere)
@@ -279,7 +279,7 @@ test('only what was admitted is billed: for its own key, worker, model, path and
   }
 })
 
-test('the month that is billed is that of the admission, whatever clock a worker shows', async () => {
+test("the billed month is that of the admission, whatever the worker's clock", async () => {
   const fresh = await gateway.createKey('clock')
   const record = await admittedRecord(gateway, worker, fresh, { started_at: 1 })
   expect(await report(signUsage(key, record))).toMatchObject({ accepted: 1 })

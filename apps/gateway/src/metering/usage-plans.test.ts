@@ -1,4 +1,4 @@
-/** Queries about usage stay fast with any number of rows: each has the index made for it. */
+/** Usage queries stay fast with any number of rows: each has its own index. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Database } from '../state/database.ts'
 import { fillUsage, middleOf } from '../testing/synthetic-usage.ts'
@@ -12,7 +12,7 @@ let database: Database
 beforeAll(async () => {
   database = await openTestDatabase()
   await fillUsage(database, wanted)
-  // So small a table is read whole in any case; this asks what there is for a large one.
+  // A table this small is always scanned; this tests the plan for a large one.
   await database.script('set enable_seqscan = off; set enable_bitmapscan = off')
 }, 150_000)
 
@@ -29,7 +29,7 @@ test('every query about usage uses its index and reads no whole table', async ()
     ])
     expect([name, text]).toEqual([name, expect.not.stringMatching(/Seq Scan on usage/)])
     if (!name.startsWith('list')) continue
-    // A page that is sorted first, or whose rows are looked through, would cost more than it shows.
+    // Sorting or filtering the rows of a page would cost more than the page shows.
     expect([name, text]).toEqual([name, expect.not.stringMatching(/\bSort\b|^\s*Filter:/m)])
   }
 })

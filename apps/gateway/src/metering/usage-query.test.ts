@@ -1,4 +1,4 @@
-/** What can be asked about usage, and by whom. */
+/** Which usage can be queried, and by whom. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { rejection } from '../../../../test/rejection.ts'
 import { createAccount } from '../accounts/account-store.ts'
@@ -55,7 +55,7 @@ test("a key's requests are listed for its own account, and for no other", async 
   expect(await sums(foreign.keyId)).toEqual([])
 })
 
-test('pages go on where the last one ended', async () => {
+test('pages continue where the last one ended', async () => {
   const asked = { accountId: own.accountId, keyId: own.keyId, ...range }
   const [first, second] = await listRequests(database, asked, undefined, 2)
   const cursor = { startedAt: second!.started_at, admissionId: second!.admission_id }
@@ -67,7 +67,7 @@ test('pages go on where the last one ended', async () => {
   expect(lines.map((line) => line.split(',')[0])).toEqual(ids)
 })
 
-test('sums that would be cut short are refused instead, with what to do', async () => {
+test('sums that would be truncated are refused, with the remedy', async () => {
   await database.query(
     `insert into usage_hourly
      select $1, $2::timestamptz + n * interval '1 second', 'k', 'model-' || n, '/v1/embeddings', 'complete',

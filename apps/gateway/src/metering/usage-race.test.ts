@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 unlessMissing(noPostgres).test(
-  'a report wins over a lesser one that is not committed yet',
+  'a report replaces a lesser one that is not committed yet',
   async () => {
     const inserted = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** When requests of a worker that is no longer listed are given up, and above all when not. */
+/** When the requests of an unlisted worker are aborted, and above all when not. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { emptyRange, type UpstreamConnection, UpstreamPool } from '@privatemode/http'
 import { FairShare } from '../limits/fair-share.ts'
@@ -10,7 +10,7 @@ import { parseRegistration } from './registration.ts'
 import { endLease, listLive, renewLease } from './worker-store.ts'
 import type { ViewedWorker } from './worker-view.ts'
 
-/** A worker that still answers has to do so within it, on a busy machine as well. */
+/** A live worker has to answer within this time, even on a busy machine. */
 const graceMs = 1500
 let database: Database
 let pool: UpstreamPool
@@ -47,7 +47,7 @@ afterEach(async () => {
   await database.query('delete from workers')
 })
 
-/** A worker that holds one request of ours; what becomes of that request. */
+/** A worker that holds one request of ours, and what happens to that request. */
 async function holdOne(): Promise<{ entry: ViewedWorker; failed: () => string | undefined }> {
   answersHealth = false
   nowMs = 0
@@ -87,12 +87,15 @@ async function ask(): Promise<() => string | undefined> {
 const registration = parseRegistration('w_one', registrationFields(url))
 const letLapse = () => renewLease(database, registration, -1)
 
-/** The pool counts silence in ticks of 100 ms, and a busy machine merges some: so many have passed for sure. */
+/**
+ * The pool counts silence in ticks of 100 ms, and a busy machine merges some: this many have
+ * certainly passed.
+ */
 async function passTicks(): Promise<void> {
   for (let ms = 0; ms < graceMs + 300; ms += 100) await Bun.sleep(100)
 }
 
-/** Two views of the lists with the grace between them; the request has been silent for as long. */
+/** Two views of the list with the grace period in between; the request has been silent for as long. */
 async function passGrace(entry: ViewedWorker): Promise<void> {
   lost.follow([entry])
   await passTicks()
@@ -101,7 +104,7 @@ async function passGrace(entry: ViewedWorker): Promise<void> {
   await lost.close()
 }
 
-test('a worker whose lease ran out and that answers nothing loses the requests it holds', async () => {
+test('a worker with an expired lease that does not answer loses its requests', async () => {
   const { entry, failed } = await holdOne()
   await letLapse()
   await passGrace(entry)
@@ -109,7 +112,7 @@ test('a worker whose lease ran out and that answers nothing loses the requests i
   expect(givenUp).toEqual(['w_one: 1'])
 })
 
-test('one that only lost its way to the registry keeps them: it still answers', async () => {
+test('a worker that only lost the registry keeps its requests, as it still answers', async () => {
   const { entry, failed } = await holdOne()
   await letLapse()
   answersHealth = true
@@ -117,14 +120,14 @@ test('one that only lost its way to the registry keeps them: it still answers', 
   expect(failed()).toBeUndefined()
 })
 
-test('one that took leave keeps them: it ends its answers and takes no connections', async () => {
+test('a worker that deregistered keeps its requests: it finishes answers and accepts no connections', async () => {
   const { entry, failed } = await holdOne()
   await endLease(database, 'w_one')
   await passGrace(entry)
   expect(failed()).toBeUndefined()
 })
 
-test('nothing is given up before the grace has passed', async () => {
+test('nothing is aborted before the grace period has passed', async () => {
   const { entry, failed } = await holdOne()
   await letLapse()
   lost.follow([entry])
@@ -135,14 +138,14 @@ test('nothing is given up before the grace has passed', async () => {
   expect(failed()).toBeUndefined()
 })
 
-test('a request that is younger than the grace is not given up with the others', async () => {
+test('a request younger than the grace period is not aborted with the others', async () => {
   const { entry, failed } = await holdOne()
   await letLapse()
   lost.follow([entry])
   await passTicks()
   nowMs += graceMs
   lost.follow([entry])
-  // Another one begins while the worker is being asked.
+  // Another one begins while the worker is being checked.
   await Bun.sleep(graceMs / 2)
   const youngFailed = await ask()
   await lost.close()
@@ -151,7 +154,7 @@ test('a request that is younger than the grace is not given up with the others',
   expect(givenUp).toHaveLength(1)
 })
 
-test('one that is listed again while it is being asked keeps them, and its entry', async () => {
+test('a worker listed again while it is being checked keeps its requests and its entry', async () => {
   const { entry, failed } = await holdOne()
   await letLapse()
   lost.follow([entry])
@@ -165,7 +168,7 @@ test('one that is listed again while it is being asked keeps them, and its entry
   expect(lost.entries()).toEqual([])
 })
 
-test('one that holds nothing of ours is not followed', async () => {
+test('a worker without requests of ours is not watched', async () => {
   const { entry } = await holdOne()
   entry.shares.putBack('key_one')
   lost.follow([entry])

@@ -20,7 +20,7 @@ afterEach(() => database.query('delete from workers'))
 const wire = { ...registrationFields('http://10.0.0.7:8095', Buffer.alloc(32, 1)), active: 1 }
 const registration = (id: string, changes = {}) => parseRegistration(id, { ...wire, ...changes })
 
-test('a registration that makes no sense is refused', () => {
+test('an invalid registration is refused', () => {
   for (const body of [null, 'text', undefined]) {
     expect(() => parseRegistration('w_one', body)).toThrow(
       expect.objectContaining({ code: 'invalid_value', param: 'body' }),
@@ -49,7 +49,7 @@ test('a registration that makes no sense is refused', () => {
   expect(registration('w_one').url).toBe('http://10.0.0.7:8095')
 })
 
-test('a worker from before admissions is refused: nothing that it does could be billed', () => {
+test('a worker that predates admissions is refused: its requests could not be billed', () => {
   const { relay_key: _, ...older } = wire
   expect(() => parseRegistration('w_old', older)).toThrow('older than the gateway')
 })
@@ -72,7 +72,7 @@ test('receipt keys and dead workers do not pile up, whatever is registered', asy
   expect(await keysOf('w_many')).toHaveLength(16)
 })
 
-test('no more workers are listed than clients read', async () => {
+test('at most as many workers are listed as clients read', async () => {
   await renewLease(database, registration('w_one'), 600)
   await database.query(
     `insert into workers (id, url, models, seal_key_id, receipt_key, capacity, active, draining, lease_until)
@@ -84,7 +84,7 @@ test('no more workers are listed than clients read', async () => {
   await refuseTooMany(database, 'w_one')
 })
 
-test('a lease that is not renewed ends, and one that is renewed goes on', async () => {
+test('a lease ends unless it is renewed', async () => {
   await renewLease(database, registration('w_one'), 600)
   await renewLease(database, registration('w_two'), -1)
   expect((await listLive(database)).map(({ id }) => id)).toEqual(['w_one'])
@@ -104,7 +104,7 @@ test("an operator's drain lasts while the worker lives and ends when it comes ba
   expect(await requestDrain(database, 'w_none', true)).toBe(false)
 })
 
-test('a view follows the database and keeps its own counts of what is under way', async () => {
+test('a view follows the database and keeps its own counts of requests in progress', async () => {
   const view = new WorkerView({
     database,
     clock: () => 0,
@@ -151,13 +151,13 @@ test("the client's first choice is taken unless another is clearly less loaded",
   expect(order([of('w_a', 4), of('w_b', 1)])).toEqual(['w_b', 'w_a'])
 })
 
-test('the rival is drawn at random', () => {
+test('the second choice is drawn at random', () => {
   const candidates = [viewed('w_a', 4), viewed('w_b', 0), viewed('w_c', 0)]
   expect(order(candidates, 0)[0]).toBe('w_b')
   expect(order(candidates, 0.99)[0]).toBe('w_c')
 })
 
-test('workers that are drained are left out, and suspects come last', () => {
+test('draining workers are left out, and suspects come last', () => {
   const suspect = { ...viewed('w_a', 0), suspectUntilMs: 2000 }
   const drained = viewed('w_b', 0, { draining: true })
   expect(order([suspect, drained, viewed('w_c', 4)])).toEqual(['w_c', 'w_a'])

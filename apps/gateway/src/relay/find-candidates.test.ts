@@ -1,4 +1,4 @@
-/** Which of the workers that a request names can be asked, and what is said where none can. */
+/** Which of a request's workers can be tried, and the error if none can. */
 import { expect, test } from 'bun:test'
 import { FairShare } from '../limits/fair-share.ts'
 import { parseRegistration } from '../registry/registration.ts'
@@ -22,7 +22,7 @@ function find(workerIds: readonly string[], model = testModel.id): readonly stri
   return findCandidates(sealed, 0, { view, random: () => 0 }).map(({ worker }) => worker.id)
 }
 
-test('workers that are here, have the model and are not drained are candidates', () => {
+test('live workers that serve the model and are not draining are candidates', () => {
   expect(find(['w_gone', 'w_old', 'w_one'])).toEqual(['w_one'])
 })
 
@@ -30,6 +30,6 @@ test.each([
   ['worker_unknown', ['w_gone'], testModel.id],
   ['model_not_found', ['w_one'], 'another'],
   ['no_worker', ['w_old'], testModel.id],
-] as const)('else the code is %s', (code, ids, model) => {
+] as const)('otherwise the code is %s', (code, ids, model) => {
   expect(() => find(ids, model)).toThrow(expect.objectContaining({ code }))
 })

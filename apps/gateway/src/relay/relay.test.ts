@@ -51,13 +51,13 @@ test('the worker sees the reference of the key and neither the key nor other hea
   expect(JSON.stringify([...(headers ?? [])])).not.toContain(secret)
 })
 
-test('a worker that cannot be reached is passed over', async () => {
+test('an unreachable worker is skipped', async () => {
   await one.stop()
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
   expect(await response.text()).toBe('w_two answers sealed bytes')
 })
 
-test('a worker that does not know this gateway is passed over, and the client is not blamed', async () => {
+test('a worker that does not know this gateway is skipped, and the client gets no error', async () => {
   one.answer = () =>
     Response.json({ error: { message: 'not you', code: 'permission_denied' } }, { status: 403 })
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
@@ -66,7 +66,7 @@ test('a worker that does not know this gateway is passed over, and the client is
   expect(await alone.json()).toMatchObject({ error: { code: 'worker_unreachable' } })
 })
 
-test('every relay is authenticated under the key that the worker registered with', async () => {
+test("every relay is authenticated with the worker's registered key", async () => {
   const requestId = newId()
   await gateway.seal(secret, ['w_one'], { requestId, body: 'four' })
   const headers = one.seen[0]?.headers ?? new Headers()
@@ -82,20 +82,20 @@ test('every relay is authenticated under the key that the worker registered with
   expect(Math.abs(Number(read('sentAt')) - Date.now())).toBeLessThan(60_000)
 })
 
-test('a worker that is full is passed over', async () => {
+test('a full worker is skipped', async () => {
   one.answer = () =>
     Response.json({ error: { message: 'full', code: 'overloaded' } }, { status: 503 })
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
   expect(await response.text()).toBe('w_two answers sealed bytes')
 })
 
-test('a worker that does not begin to answer is passed over', async () => {
+test('a worker that does not start to answer is skipped', async () => {
   one.answer = () => new Promise(() => undefined)
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
   expect(await response.text()).toBe('w_two answers sealed bytes')
 })
 
-test('what a second worker may use stays reserved when the first one reports', async () => {
+test("the second worker's reservation stays when the first one reports", async () => {
   const receipts = receiptKeyPair()
   const receipt_key = Buffer.from(receipts.publicKey).toString('base64')
   await gateway.register(one, { receipt_key })
@@ -122,7 +122,7 @@ test('what a second worker may use stays reserved when the first one reports', a
   await running
 })
 
-test('when all workers are full the client is told when to come back', async () => {
+test('when all workers are full, the client is told when to retry', async () => {
   const full = () =>
     Response.json(
       { error: { message: 'full', code: 'overloaded' } },
@@ -136,7 +136,7 @@ test('when all workers are full the client is told when to come back', async () 
   expect(await response.json()).toMatchObject({ error: { code: 'overloaded', retryable: true } })
 })
 
-test('a refusal of the worker is passed on and not repeated elsewhere', async () => {
+test("a worker's refusal is forwarded and not retried elsewhere", async () => {
   one.answer = () =>
     Response.json({ error: { message: 'renew', code: 'unknown_key' } }, { status: 409 })
   const response = await gateway.seal(secret, ['w_one', 'w_two'])
@@ -145,7 +145,7 @@ test('a refusal of the worker is passed on and not repeated elsewhere', async ()
   expect(two.seen).toHaveLength(0)
 })
 
-test('a clear success of a worker is an error: only sealed bytes are an answer', async () => {
+test('an unsealed success from a worker is an error: only sealed bytes are an answer', async () => {
   one.answer = () => Response.json({ choices: [] })
   const response = await gateway.seal(secret, ['w_one'])
   expect(response.status).toBe(502)
@@ -172,7 +172,7 @@ test('a stream comes through piece by piece', async () => {
   expect((await reader.read()).done).toBe(true)
 })
 
-test('a client that goes away stops the worker at once', async () => {
+test('a client that disconnects stops the worker at once', async () => {
   const stopped = Promise.withResolvers<void>()
   one.answer = (request) => {
     request.signal.addEventListener('abort', () => stopped.resolve())
@@ -190,7 +190,7 @@ test('a client that goes away stops the worker at once', async () => {
   await stopped.promise
 })
 
-test('a worker that dies in mid-stream gives the client a broken stream, never a clean end', async () => {
+test('a worker that dies mid-stream leaves the client with a broken stream, never a clean end', async () => {
   one.answer = () =>
     new Response(
       (async function* () {
@@ -216,7 +216,7 @@ test('unknown keys, workers and models get their own codes', async () => {
   expect(await codeOf(gateway.seal(secret, ['../..']))).toBe('malformed')
 })
 
-test('what cannot be the id of a worker is none', async () => {
+test('an invalid worker id is refused', async () => {
   for (const method of ['PUT', 'DELETE']) {
     const response = await gateway.operate(method, 'registry/workers/w%20one', {})
     expect(response.status).toBe(404)
@@ -238,12 +238,12 @@ test('a draining worker gets no requests and is not in the directory', async () 
   })
 })
 
-test('a nonce reaches the worker and its evidence comes back as it is', async () => {
+test('a nonce reaches the worker and its evidence is returned unchanged', async () => {
   const response = await askEvidence('w_one', { nonce })
   expect(await response.text()).toBe(`evidence for {"nonce":"${nonce}"}`)
 })
 
-test('evidence is JSON to browsers, whatever its worker says it is', async () => {
+test('evidence is served as JSON, whatever type its worker claims', async () => {
   const page = { 'content-type': 'text/html' }
   one.attest = () => new Response('<script>1</script>', { headers: page })
   const { headers } = await askEvidence('w_one', { nonce })
@@ -251,7 +251,7 @@ test('evidence is JSON to browsers, whatever its worker says it is', async () =>
   expect(headers.get('x-content-type-options')).toBe('nosniff')
 })
 
-test('evidence is asked of workers that are here, with a nonce, and has a limit', async () => {
+test('evidence is requested from live workers only, with a nonce and a size limit', async () => {
   const refusal = async (id: string, body: unknown) => {
     const response = await askEvidence(id, body)
     return ((await response.json()) as { error: { code: string } }).error.code
@@ -273,7 +273,7 @@ const askEvidence = (id: string, body: unknown) =>
     body: JSON.stringify(body),
   })
 
-test('a body over the limit of held ones goes through once', async () => {
+test('a body above the buffer limit is sent to one worker only', async () => {
   const body = new Uint8Array(3 * 1024 * 1024).fill(7)
   const response = await gateway.seal(secret, ['w_one'], { body })
   expect((await response.bytes()).length).toBeGreaterThan(body.length)

@@ -30,7 +30,7 @@ afterAll(async () => {
   await collector.stop()
 })
 
-test("without tracing a caller's traceparent and tracestate end at the gateway", async () => {
+test("without tracing, a caller's traceparent and tracestate are not forwarded", async () => {
   const { secret } = await plain.createKey()
   const headers = { traceparent: parent, tracestate: 'vendor=value' }
   expect((await plain.seal(secret, ['w_one'], { headers })).status).toBe(200)
@@ -39,7 +39,7 @@ test("without tracing a caller's traceparent and tracestate end at the gateway",
   expect(seen?.get('tracestate')).toBeNull()
 })
 
-test('spans tell model, worker and sizes; the worker gets the span; no secret leaves', async () => {
+test('spans contain model, worker and sizes; the worker gets the span; no secret is exported', async () => {
   const { id, secret } = await traced.createKey('name-of-the-key')
   const headers = {
     traceparent: parent,

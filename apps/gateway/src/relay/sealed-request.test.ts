@@ -35,7 +35,7 @@ const codeOf = (head: RequestHead): string | undefined => {
   }
 }
 
-test('a sealed request tells its id, model, path, candidates and length', () => {
+test('a sealed request reveals its id, model, path, candidates and length', () => {
   expect(readSealedRequest(headOf({}))).toEqual({
     requestId: 'ab'.repeat(16),
     model: 'a-model',
@@ -45,14 +45,14 @@ test('a sealed request tells its id, model, path, candidates and length', () => 
   })
 })
 
-test('only POST of sealed bytes with a length in HTTP/1.1 is one', () => {
+test('only an HTTP/1.1 POST of sealed bytes with a length is accepted', () => {
   expect(codeOf(headOf({}, { method: 'PUT' }))).toBe('method_not_allowed')
   expect(codeOf(headOf({ 'content-type': 'application/json' }))).toBe('unsupported_media_type')
   expect(codeOf(headOf({}, { framing: 'chunked' }))).toBe('malformed')
   expect(codeOf(headOf({}, { minorVersion: 0 }))).toBe('malformed')
 })
 
-test('what would stand in the head for the worker has its shape', () => {
+test("values copied into the worker's head are validated", () => {
   for (const [name, values] of Object.entries({
     'privatemode-request-id': ['', 'AB'.repeat(16), 'ab'.repeat(15), `${'ab'.repeat(16)} x`],
     'privatemode-model': ['', 'two words', 'a\tb', '\xe4', 'x'.repeat(257)],

@@ -1,4 +1,4 @@
-/** One key cannot take all the room of a worker or of a gateway: it gets 429, and others their answer. */
+/** One key cannot use up a worker or a gateway: it gets 429, and others get their answers. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { type ScriptedWorker, scriptedWorker, sealedHeaders } from '../testing/scripted-worker.ts'
 import { startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
@@ -7,7 +7,7 @@ let gateway: TestGateway
 let workers: ScriptedWorker[]
 let greedy: string
 let other: string
-/** Streams that nobody refers to would be collected, and so ended. */
+/** Keeps references: unreferenced streams would be garbage collected and thus ended. */
 const open = new Map<AbortController, Response>()
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ function endAll(): void {
   open.clear()
 }
 
-/** Leaves the stream open where there is one. */
+/** Leaves the stream open if there is one. */
 async function begin(secret: string, ...ids: string[]): Promise<Response> {
   const stream = new AbortController()
   const response = await gateway.seal(secret, ids, { signal: stream.signal })
@@ -63,13 +63,13 @@ async function statuses(count: number, secret: string, ...ids: string[]): Promis
 async function untilNothingHeld(): Promise<void> {
   for (let tries = 0; tries < 1000; tries++) {
     const text = await (await fetch(`${gateway.gateway.url}/metrics`)).text()
-    if (/^privatemode_gateway_running 1$/m.test(text)) return // the question itself
+    if (/^privatemode_gateway_running 1$/m.test(text)) return // the metrics request itself
     await Bun.sleep(10)
   }
   throw new Error('streams were not given back')
 }
 
-test('a key with its share of a worker gets 429 with a time to come back, and others are served there', async () => {
+test('a key that used up its share of a worker gets 429 with a retry time, and others are served there', async () => {
   expect(await statuses(4, greedy, 'w_one')).toEqual([200, 200, 200, 200])
   const refused = await begin(greedy, 'w_one')
   expect(refused.status).toBe(429)
@@ -80,24 +80,24 @@ test('a key with its share of a worker gets 429 with a time to come back, and ot
   expect((await begin(other, 'w_one')).status).toBe(200)
 })
 
-test('a worker at which a key has its share is passed over for one with room', async () => {
+test('a worker whose share a key has used up is skipped for one with capacity', async () => {
   expect(await statuses(4, greedy, 'w_one')).toEqual([200, 200, 200, 200])
   const before = workers[1]?.seen.length
   expect((await begin(greedy, 'w_one', 'w_two')).status).toBe(200)
   expect(workers[1]?.seen.length).toBe((before ?? 0) + 1)
 })
 
-test('what a worker does for other gateways counts, too', async () => {
+test("a worker's load from other gateways counts, too", async () => {
   expect(await statuses(3, greedy, 'w_busy')).toEqual([200, 200, 429])
 })
 
-test('a key with its share of the gateway gets 429, and others are served', async () => {
+test('a key that used up its share of the gateway gets 429, and others are served', async () => {
   expect(await statuses(8, greedy, 'w_large')).toEqual(Array.from({ length: 8 }, () => 200))
   expect((await begin(greedy, 'w_large')).status).toBe(429)
   expect((await begin(other, 'w_large')).status).toBe(200)
 })
 
-test('a request that ends, fails or is refused gives its place back', async () => {
+test('a request that ends, fails or is refused frees its slot', async () => {
   const [one] = workers as [ScriptedWorker]
   const usual = one.answer
   for (const answer of [

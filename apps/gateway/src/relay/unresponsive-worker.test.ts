@@ -1,4 +1,4 @@
-/** A worker that stands still with requests: they go elsewhere or end, long before the wait for a first byte does. */
+/** An unresponsive worker's requests go elsewhere or end, long before the first-byte timeout. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type ScriptedWorker, scriptedWorker, sealedHeaders } from '../testing/scripted-worker.ts'
 import { startTestGateway, type TestGateway } from '../testing/test-gateway.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await Promise.all([still.stop(), other.stop()])
 })
 
-test('a request without a byte is asked of another worker, an answer under way is cut, and it is logged', async () => {
+test('a request without a byte is sent to another worker, an answer in progress is cut, and it is logged', async () => {
   still.answer = (_request, body) =>
     body.length === 1
       ? new Response(

@@ -1,4 +1,4 @@
-/** Workers behind https with an authority of the operator's own. */
+/** Workers over https with a private certificate authority. */
 import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ async function askBoth(args: readonly string[]) {
   }
 }
 
-test('--workerCaPath holds for sealed requests and for evidence', async () => {
+test('--workerCaPath applies to sealed requests and to evidence', async () => {
   expect(await askBoth(['--workerCaPath', caPath])).toEqual({ sealed: 200, evidence: 200, seen: 2 })
 })
 

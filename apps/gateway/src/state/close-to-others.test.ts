@@ -1,4 +1,4 @@
-/** A data directory is its owner's: what is in it, and what is made in it later. */
+/** A data directory is private to its owner, including files created later. */
 import { afterAll, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ afterAll(() => {
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-test('what is there is closed, and what is made later is made closed', () => {
+test('existing files are made private, and later ones are created private', () => {
   const data = join(folder, 'data')
   mkdirSync(join(data, 'inner'), { recursive: true, mode: 0o777 })
   writeFileSync(join(data, 'inner/old'), '')

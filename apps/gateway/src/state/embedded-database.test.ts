@@ -14,7 +14,7 @@ import { rejection, thrown } from '../../../../test/rejection.ts'
 import { freshDataDir } from '../testing/test-data-dir.ts'
 import { openDatabase } from './open-database.ts'
 
-test('what was acknowledged before kill -9 is there afterwards', async () => {
+test('acknowledged writes survive kill -9', async () => {
   const directory = await freshDataDir()
   const child = Bun.spawn([process.execPath, `${import.meta.dir}/testing/write-until-killed.ts`], {
     env: { ...process.env, DATA_DIR: directory },
@@ -65,7 +65,7 @@ test('a transaction that fails leaves nothing behind', async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-test('its files are for their owner alone, also those that were open before and those that come later', async () => {
+test('its files are private to their owner, including earlier and later ones', async () => {
   const directory = await freshDataDir()
   const elsewhere = mkdtempSync(join(tmpdir(), 'gateway-elsewhere-'))
   writeFileSync(join(elsewhere, 'file'), '', { mode: 0o644 })

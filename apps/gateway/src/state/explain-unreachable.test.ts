@@ -4,14 +4,14 @@ import { explainUnreachable } from './explain-unreachable.ts'
 const cause = new Error('timeout expired')
 const url = 'postgres://user:secret@db.internal:5432/gateway'
 
-test('a name that cannot be resolved is called that, whatever the driver says', async () => {
+test('an unresolvable name is reported as such, whatever the driver says', async () => {
   const unknown = () => Promise.reject(new Error('ENOTFOUND'))
   const { message } = await explainUnreachable(url, cause, unknown)
   expect(message).toContain('the name db.internal cannot be resolved')
   expect(message).not.toContain('secret')
 })
 
-test('a name server that does not answer is one that does not resolve', async () => {
+test('an unresponsive name server counts as an unresolvable name', async () => {
   const silent = () => new Promise<never>(() => {})
   const { message } = await explainUnreachable(url, cause, silent, 10)
   expect(message).toContain('the name db.internal cannot be resolved')
@@ -22,7 +22,7 @@ test.each([
   ['postgres://user:secret@10.0.0.7:5432/gateway'],
   ['postgres://user:secret@[fd00::7]:5432/gateway'],
   ['not a url'],
-])('where the name is not the matter, the driver has the word: %s', async (given) => {
+])("if the name resolves, the driver's message is used: %s", async (given) => {
   const known = () => Promise.resolve({ address: '10.0.0.7', family: 4 })
   const { message, code } = await explainUnreachable(given, cause, known)
   expect(message).toBe('cannot use the database of DATABASE_URL: timeout expired')

@@ -1,4 +1,4 @@
-/** The database behind a connection that dies without a word. */
+/** The database behind a connection that dies silently. */
 
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { connect, createServer, type Server } from 'node:net'
@@ -11,7 +11,7 @@ const noPostgres = missingPostgres()
 let postgres: PostgresServer
 let relay: Server
 let url: string
-/** Connections made before this many are no longer served, and nobody is told. */
+/** Connections created before this number are silently no longer served. */
 let dead = 0
 let made = 0
 
@@ -38,7 +38,7 @@ afterAll(async () => {
 })
 
 unlessMissing(noPostgres).test(
-  'a connection that died without a word is given up and replaced',
+  'a connection that died silently is dropped and replaced',
   async () => {
     const database = await openServerDatabase(url, 2, 2_000)
     const one = () => database.query('select 1 as one')

@@ -1,4 +1,4 @@
-/** What each token opens, and that it opens nothing else. */
+/** What each token gives access to, and nothing else. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { parseSettings } from '../settings.ts'
 import { registrationFields } from '../testing/scripted-worker.ts'
@@ -41,7 +41,7 @@ const calls: readonly Call[] = [
 ]
 
 test.each(calls.map((call) => [call[0], `${call[1]} ${call[2]}`, call] as const))(
-  'the %s token, and no other, opens %s',
+  'only the %s token gives access to %s',
   async (_kind, _name, [, method, path, own, body]) => {
     const tokens = [adminToken, registerToken, metricsToken, 'none']
     for (const other of tokens.filter((token) => token !== own)) {
@@ -51,7 +51,7 @@ test.each(calls.map((call) => [call[0], `${call[1]} ${call[2]}`, call] as const)
   },
 )
 
-test('tokens must differ, and the one that did everything is refused with what to do', () => {
+test('tokens must differ, and the former operator token is refused with the remedy', () => {
   const parse = (args: readonly string[], env: Record<string, string> = {}) =>
     parseSettings({ args, env })
   const same = ['--adminToken', adminToken, '--registerToken', adminToken]

@@ -15,13 +15,13 @@ const signed = {
 const line = (record: object) =>
   JSON.stringify({ record: Buffer.from(JSON.stringify(record)).toString('base64') })
 
-test('a bill that says what was signed has no difference', () => {
+test('a bill that matches what was signed has no differences', () => {
   const { byAdmission, receipts } = auditReceipts(`${line(signed)}\n`, [billed])
   expect(byAdmission.get(admission)).toEqual([])
   expect(receipts).toBe(1)
 })
 
-test('more tokens, another model and another key are named', () => {
+test('more tokens, a different model and a different key are reported', () => {
   const wrong = { ...billed, completion_tokens: 70, model: 'dearer', key_id: 'key_2' }
   expect(auditReceipts(line(signed), [wrong]).byAdmission.get(admission)).toEqual([
     'model: signed m, billed dearer',
@@ -30,7 +30,7 @@ test('more tokens, another model and another key are named', () => {
   ])
 })
 
-test('what is not in the list and what is no receipt is counted', () => {
+test('unlisted requests and invalid receipts are counted', () => {
   const text = [line({ ...signed, admission: 'cd'.repeat(16) }), 'x', '{}', line([])].join('\n')
   expect(auditReceipts(text, [billed])).toMatchObject({ notListed: 1, unreadable: 3, receipts: 1 })
 })

@@ -1,6 +1,6 @@
-/** Compares receipts that a client kept with what the gateway has billed, in the visitor's browser. */
+/** Compares a client's receipts with what the gateway has billed, in the visitor's browser. */
 
-/** One billed request, as the admin API lists it. */
+/** One billed request, as listed by the admin API. */
 export type BilledRequest = {
   readonly request_id: string
   readonly admission_id: string
@@ -18,9 +18,9 @@ export type BilledRequest = {
 }
 
 export type ReceiptAudit = {
-  /** By the gateway's number of a request: what is wrong, nothing where all is as signed. */
+  /** Differences by the gateway's number of a request; absent if everything is as signed. */
   readonly byAdmission: ReadonlyMap<string, readonly string[]>
-  /** Receipts of requests that are not in the list: of another time, another key, or never billed. */
+  /** Receipts of unlisted requests: from another time, for another key, or never billed. */
   readonly notListed: number
   readonly unreadable: number
   readonly receipts: number
@@ -28,7 +28,7 @@ export type ReceiptAudit = {
 
 const compared = ['model', 'path', 'outcome', 'prompt_tokens', 'completion_tokens'] as const
 
-/** `text` has one receipt a line, as `--receipts` of the proxy and the playground write them. */
+/** `text` has one receipt per line, as written by the proxy's `--receipts` and the playground. */
 export function auditReceipts(text: string, billed: readonly BilledRequest[]): ReceiptAudit {
   const bill = new Map(billed.map((row) => [row.admission_id, row]))
   const byAdmission = new Map<string, readonly string[]>()

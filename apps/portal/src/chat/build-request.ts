@@ -1,25 +1,25 @@
-/** The request of a chat: what was said, and how the model shall answer. */
+/** The request of a chat: the messages, and how the model should answer. */
 import type { ChatMessage, ChatRequest } from '@privatemode/sdk'
 
 export type Said = {
   readonly role: 'user' | 'assistant'
   readonly text: string
-  /** `data:` URLs of pictures. */
+  /** `data:` URLs of images. */
   readonly images?: readonly string[]
 }
 
-/** As people typed it; empty means: the model's own default. */
+/** As typed by the visitor; empty means the model's own default. */
 export type ChatSettings = {
   readonly system: string
   readonly maxTokens: string
   readonly temperature: string
   readonly topP: string
   readonly seed: string
-  /** One sequence a line. */
+  /** One sequence per line. */
   readonly stop: string
-  /** JSON: a list of tools, as the API takes it. */
+  /** JSON: a list of tools, in the API's format. */
   readonly tools: string
-  /** JSON: `response_format`, as the API takes it. */
+  /** JSON: `response_format`, in the API's format. */
   readonly format: string
 }
 
@@ -65,7 +65,7 @@ function messageOf({ role, text, images = [] }: Said): ChatMessage {
   return { role, content: [...pictures, { type: 'text', text }] }
 }
 
-/** Only what was set: a field that is left out is the model server's choice. */
+/** Only fields that were set: the model server decides about omitted ones. */
 export function parametersOf(settings: ChatSettings): Record<string, unknown> {
   const stop = settings.stop.split('\n').filter((line) => line !== '')
   return {
@@ -98,7 +98,7 @@ function readJson(text: string, name: string): unknown {
   }
 }
 
-/** To begin with; people change them. */
+/** Initial values; visitors change them. */
 export const toolExample = JSON.stringify(
   [
     {

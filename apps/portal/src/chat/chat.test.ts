@@ -28,7 +28,7 @@ test('only what was set is in the request', () => {
   })
 })
 
-test('a picture goes before its text, as a part', () => {
+test('an image precedes its text, as a part', () => {
   const built = buildRequest(
     'm',
     [{ ...said[0]!, images: ['data:image/png;base64,AA'] }],
@@ -39,7 +39,7 @@ test('a picture goes before its text, as a part', () => {
   })
 })
 
-test('what cannot be sent is named as the form names it', () => {
+test('invalid settings are named as in the form', () => {
   const wrong = (change: object) => buildRequest('m', said, { ...defaultSettings, ...change })
   expect(wrong({ temperature: '3' })).toEqual({
     kind: 'wrong',
@@ -48,7 +48,7 @@ test('what cannot be sent is named as the form names it', () => {
   expect(wrong({ tools: '{' })).toEqual({ kind: 'wrong', reason: 'Tools is not valid JSON' })
 })
 
-test('sentences are said once they are whole', () => {
+test('sentences are announced once they are complete', () => {
   expect(wholeSentences('One. Tw', false)).toEqual(['One.'])
   expect(wholeSentences('One. Two is 3.14 wide! And', false)).toEqual(['One.', 'Two is 3.14 wide!'])
   expect(wholeSentences('One', false)).toEqual([])
@@ -57,7 +57,7 @@ test('sentences are said once they are whole', () => {
   expect(wholeSentences('', true)).toEqual([])
 })
 
-test('what was said stays said: earlier sentences never change while an answer grows', () => {
+test('earlier sentences never change while an answer grows', () => {
   const whole = 'First. Second has v1.2 in it? Yes!\nLast line'
   for (let length = 0; length < whole.length; length++) {
     const now = wholeSentences(whole.slice(0, length), false)

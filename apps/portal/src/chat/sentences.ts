@@ -1,6 +1,6 @@
-/** Cuts a text that is still being written into sentences, for screen readers to say one by one. */
+/** Splits a text that is still being written into sentences, which screen readers announce one by one. */
 
-/** Whole sentences so far; with `ended`, also what is left without an end. */
+/** The complete sentences so far; with `ended`, also the unterminated rest. */
 export function wholeSentences(text: string, ended: boolean): readonly string[] {
   const found = [...text.matchAll(/[^.!?\n]*(?:[.!?]+(?=\s|$)|[.!?]+(?=\S)|\n+|$)/g)].map(
     ([one]) => one,
@@ -9,7 +9,8 @@ export function wholeSentences(text: string, ended: boolean): readonly string[] 
   let open = ''
   for (const piece of found) {
     open += piece
-    // A full stop inside a word, as in 3.14, ends nothing; at the end of what came so far, more may follow.
+    // A full stop inside a number, as in 3.14, ends nothing; at the end of the text so far, more may
+    // follow.
     const isWhole = /[.!?]$/.test(piece) || piece.endsWith('\n')
     const end = joined.join('').length + open.length
     const next = text[end]

@@ -9,18 +9,18 @@ const config = {
   proxylessCaFile: 'tls/ca.pem',
 }
 
-test('what is written is what is read', () => {
+test('a document survives a round trip', () => {
   for (const each of [config, noConfig]) {
     expect(parsePortalConfig(JSON.parse(formatPortalConfig(each)))).toEqual(each)
   }
 })
 
-test('a document of another version is not understood', () => {
+test('a document of another version is refused', () => {
   expect(parsePortalConfig({ version: 2 })).toBeUndefined()
   expect(parsePortalConfig(null)).toBeUndefined()
 })
 
-test('an address that is no origin is left out, for it is pasted into shells', () => {
+test('an address that is not an origin is left out, because it is pasted into shells', () => {
   const read = (proxy_url: unknown) => parsePortalConfig({ version: 1, proxy_url })?.proxyUrl
   expect(read('javascript:alert(1)')).toBeUndefined()
   expect(read('http://127.0.0.1:8080/x?$(id)')).toBe('http://127.0.0.1:8080')

@@ -1,14 +1,14 @@
-/** The operator's document for the pages: `portal.json`, beside `index.html`. */
+/** The operator's configuration for the pages: `portal.json`, next to `index.html`. */
 
 export type PortalConfig = {
-  /** The key that signs the manifest log: whom visitors ask what the backend must be. */
+  /** The key that signs the manifest log, against which visitors verify the backend. */
   readonly manifestLogKey: string | undefined
-  /** SHA-256 (hex) of the root of the software TEE; for development only. */
+  /** SHA-256 (hex) of the software TEE's root; for development only. */
   readonly softwareRoot: string | undefined
-  /** Where a proxy runs on the visitor's machine already; only the local stack knows. */
+  /** Address of a proxy already running on the visitor's machine; only the local stack knows it. */
   readonly proxyUrl: string | undefined
   readonly proxylessUrl: string | undefined
-  /** A file with the authority of the proxyless endpoint, where browsers do not know it. */
+  /** A file with the proxyless endpoint's certificate authority, if browsers do not know it. */
   readonly proxylessCaFile: string | undefined
 }
 
@@ -41,7 +41,7 @@ export function formatPortalConfig(config: PortalConfig): string {
   return `${JSON.stringify(wire, null, 2)}\n`
 }
 
-/** Undefined where the document is not one that these pages understand. */
+/** Undefined if these pages do not understand the document. */
 export function parsePortalConfig(value: unknown): PortalConfig | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const wire = value as Wire
@@ -58,7 +58,7 @@ export function parsePortalConfig(value: unknown): PortalConfig | undefined {
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** Snippets are pasted into shells: nothing but an origin may stand there. */
+/** Snippets are pasted into shells: only an origin is allowed. */
 function origin(value: unknown): string | undefined {
   const url = typeof value === 'string' ? URL.parse(value) : null
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined

@@ -1,4 +1,4 @@
-/** A manifest as a document for people, and what changed between two of them. */
+/** A manifest as a readable document, and the differences between two of them. */
 
 export type ManifestFact = { readonly name: string; readonly value: string }
 
@@ -9,16 +9,16 @@ export type ReadableManifest = {
 }
 
 export type Difference = {
-  /** Where in the document, such as `models[0].id`. */
+  /** The location in the document, such as `models[0].id`. */
   readonly path: string
-  /** Undefined where it was not there before, or is not there any more. */
+  /** Undefined if it was added or removed. */
   readonly before: string | undefined
   readonly after: string | undefined
 }
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
-/** Undefined where the text is no JSON object. */
+/** Undefined if the text is not a JSON object. */
 export function describeManifest(text: string): ReadableManifest | undefined {
   const document = parseObject(text)
   if (document === undefined) return undefined

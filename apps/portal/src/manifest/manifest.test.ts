@@ -22,7 +22,7 @@ test('a manifest reads as a document: machines, models, dates', () => {
   expect(describeManifest('{')).toBeUndefined()
 })
 
-test('the difference names what changed, came and went', () => {
+test('the difference names what was changed, added and removed', () => {
   const after = manifest({ serial: 3, expires_at: '2027-01-01', models: [] })
   expect(compareManifests(manifest(), after)).toEqual([
     { path: 'serial', before: '2', after: '3' },
@@ -41,7 +41,7 @@ test('entries of a log file are read whole or not at all', () => {
   expect(readEntries(new Uint8Array())).toEqual([])
 })
 
-test('the file of the last entry follows the size of the log', () => {
+test('the file of the last entry follows from the size of the log', () => {
   expect(lastEntriesFile(1)).toEqual({ path: 'tile/entries/000.p/1', first: 0 })
   expect(lastEntriesFile(256)).toEqual({ path: 'tile/entries/000', first: 0 })
   expect(lastEntriesFile(257)).toEqual({ path: 'tile/entries/001.p/1', first: 256 })

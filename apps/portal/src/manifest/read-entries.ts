@@ -1,9 +1,9 @@
-/** The entries in a file of the manifest log, in the format of tlog-tiles: each with its length before it. */
+/** The entries in a file of the manifest log, in the tlog-tiles format: each prefixed with its length. */
 
-/** Entries a file holds when it is full. */
+/** Number of entries in a full file. */
 export const entriesPerFile = 256
 
-/** Undefined where the bytes are not whole entries. */
+/** Undefined if the bytes are not complete entries. */
 export function readEntries(bytes: Uint8Array): readonly string[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const entries: string[] = []
@@ -18,7 +18,7 @@ export function readEntries(bytes: Uint8Array): readonly string[] | undefined {
   return entries
 }
 
-/** The file with the last entry of a log of this size, and the number of the first entry in it. */
+/** The file with the last entry of a log of this size, and the number of its first entry. */
 export function lastEntriesFile(size: number): { readonly path: string; readonly first: number } {
   const index = Math.floor((size - 1) / entriesPerFile)
   const inFile = size - index * entriesPerFile

@@ -12,7 +12,7 @@ function linksOf(value: unknown): string[] {
   return [...own, ...Object.values(value).flatMap(linksOf)]
 }
 
-test('headings, paragraphs, emphasis and code are told apart', () => {
+test('headings, paragraphs, emphasis and code are distinguished', () => {
   expect(parseMarkdown('# A **b**\n\nOne `x*y` and *two*.')).toEqual([
     { kind: 'heading', level: 1, content: [text('A '), { kind: 'strong', content: [text('b')] }] },
     {
@@ -25,7 +25,7 @@ test('headings, paragraphs, emphasis and code are told apart', () => {
   ])
 })
 
-test('a fence keeps its text as it is, also before it is closed', () => {
+test('a fence keeps its text unchanged, even before it is closed', () => {
   const code: Block = { kind: 'code', language: 'ts', text: 'const a = `**b**`\n\n# no' }
   expect(parseMarkdown('```ts\nconst a = `**b**`\n\n# no\n```')).toEqual([code])
   expect(parseMarkdown('```ts\nconst a = `**b**`\n\n# no')).toEqual([code])
@@ -52,13 +52,13 @@ test('tables have a head and rows, and quotes have blocks', () => {
   ])
 })
 
-test('names with underscores are no emphasis, and HTML is text', () => {
+test('names with underscores are not emphasis, and HTML is text', () => {
   expect(parseMarkdown('snake_case_name <b onclick=x>')).toEqual([
     { kind: 'paragraph', content: [text('snake_case_name <b onclick=x>')] },
   ])
 })
 
-test('links go to pages and mail addresses only; pictures become links and load nothing', () => {
+test('links lead to pages and mail addresses only; images become links and load nothing', () => {
   const links = (source: string) => linksOf(parseMarkdown(source))
   expect(links('[a](https://a.example/x) https://b.example/y.')).toEqual([
     'https://a.example/x',
@@ -71,7 +71,7 @@ test('links go to pages and mail addresses only; pictures become links and load 
   expect(links('[x](javascript:alert(1)) [y](data:text/html,1) [z](/keys)')).toEqual([])
 })
 
-test('whatever a model writes ends as a tree in bounded time, with safe links only', () => {
+test('any model output parses to a tree in bounded time, with safe links only', () => {
   const piece = fc.constantFrom(...'*_`~[]()<>!#|-+>\\\n 1.a'.split(''), '```', 'https://a.b', '](')
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 400 }), (pieces) => {

@@ -1,4 +1,7 @@
-/** Markdown as models write it, parsed into a tree. Pages draw the tree as elements: no text ever becomes HTML. */
+/**
+ * Parses Markdown as models write it into a tree. Pages render the tree as elements: text never
+ * becomes HTML.
+ */
 
 export type Inline =
   | { readonly kind: 'text'; readonly text: string }
@@ -19,7 +22,7 @@ export type Block =
 export type Item = readonly Block[]
 export type Cell = readonly Inline[]
 
-/** Deeper quotes and lists are shown as the text they are. */
+/** Deeper quotes and lists are shown as plain text. */
 const maxDepth = 8
 
 const fence = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/
@@ -64,7 +67,7 @@ function readBlock(lines: readonly string[], at: number, depth: number): [Block,
   return readParagraph(lines, at)
 }
 
-/** A fence that is not closed yet, as while an answer streams, lasts to the end. */
+/** An unclosed fence, as while an answer streams, extends to the end. */
 function readCode(lines: readonly string[], at: number, opened: RegExpExecArray): [Block, number] {
   const [, mark = '```', language = ''] = opened
   let end = at + 1
@@ -103,7 +106,7 @@ function readList(lines: readonly string[], at: number, depth: number): [Block, 
   return [{ kind: 'list', start: isOrdered ? Number(first?.[3]) : undefined, items }, end]
 }
 
-/** An item goes on where lines are indented to its text, and over one empty line before such a line. */
+/** An item continues with lines indented to its text, and across one empty line before such a line. */
 function readItem(
   lines: readonly string[],
   at: number,
@@ -156,7 +159,7 @@ function readParagraph(lines: readonly string[], at: number): [Block, number] {
   return [{ kind: 'paragraph', content: parseInline(text.join('\n')) }, end]
 }
 
-// Runs are bounded by `maxInlineLength`, so that marks without an end cost little.
+// Runs are bounded by `maxInlineLength`, so that unterminated marks cost little.
 const inline =
   /\\([!-/:-@[-`{-~])|(`+)((?:(?!\2)[\s\S])+?)\2(?!`)|!?\[([^[\]]*)\]\(\s*<?([^\s()<>]*)>?[^()]*\)|<?(https?:\/\/[^\s<>"'`]*[^\s<>"'`.,;:!?)\]*_])>?|(\*\*|__|~~)(?=\S)((?:(?!\7)[^\\])+?)(?<=\S)\7|(\*|_)(?=\S)((?:(?!\9)[^\\])+?)(?<=\S)\9| {2,}\n|\n/g
 
@@ -176,7 +179,7 @@ export function parseInline(text: string, depth = 0): readonly Inline[] {
   return found
 }
 
-/** `snake_case_names` are no emphasis. */
+/** `snake_case_names` are not emphasis. */
 function isInsideWord(text: string, match: RegExpExecArray): boolean {
   const mark = match[7] ?? match[9]
   if (mark === undefined || !mark.startsWith('_')) return false
@@ -203,7 +206,7 @@ function readInline(match: RegExpExecArray, depth: number): Inline {
   return whole.startsWith('  ') ? { kind: 'break' } : { kind: 'text', text: '\n' }
 }
 
-/** Only addresses that open a page or a message; whatever else a model writes stays text. Pictures become links. */
+/** Only addresses that open a page or an e-mail; anything else stays text. Images become links. */
 function readLink(whole: string, label: string, target: string, depth: number): Inline {
   if (!/^(https?:\/\/|mailto:)/i.test(target)) return { kind: 'text', text: whole }
   const content =

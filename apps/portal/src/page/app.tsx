@@ -1,4 +1,4 @@
-/** Decides what is shown: a one-time link, the sign-in page, or a page of the portal. */
+/** Decides what to show: a one-time link, the sign-in page, or a page of the portal. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { findSession } from './api/session.ts'
 import { session } from './api/session-store.ts'

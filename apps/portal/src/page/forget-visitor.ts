@@ -1,4 +1,4 @@
-/** Leaves nothing of one person for the next who uses this page. */
+/** Clears everything of one visitor before the next one uses this page. */
 import { clearConversations, settledSaves } from './pages/playground/conversation.ts'
 import { forgetVault } from './pages/playground/conversation-vault.ts'
 import { forgetConnection } from './trust/connection.ts'
@@ -8,6 +8,6 @@ export async function forgetVisitor(): Promise<void> {
   clearConversations()
   forgetConnection()
   dropPortalKey()
-  await settledSaves() // else the last one would come after the end
+  await settledSaves() // otherwise the last save could happen after this
   await forgetVault()
 }

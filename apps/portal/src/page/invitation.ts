@@ -1,12 +1,12 @@
-/** The one-time link with which somebody comes. */
+/** The one-time link through which a visitor arrives. */
 export type InvitationHint = {
   readonly token: string
   readonly email: string | undefined
-  /** The link sets a new password of someone who is a member already. */
+  /** The link sets a new password for an existing member. */
   readonly reset: boolean
 }
 
-/** Takes a one-time link out of the address, so that it does not stay in the history. */
+/** Removes a one-time link from the address, so that it does not stay in the history. */
 export function takeInvitation(): InvitationHint | undefined {
   const hash = new URLSearchParams(location.hash.slice(1))
   const token = hash.get('invitation')

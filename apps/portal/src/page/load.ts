@@ -1,13 +1,13 @@
-/** Loads what a page shows and keeps apart: loading, failed, there. */
+/** Loads the data of a page and tracks its state: loading, failed, ready. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export type Loaded<T> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** `refreshing`: shown as it was while it is asked for again. */
+  /** `refreshing`: shown unchanged while it is loaded again. */
   | { readonly kind: 'ready'; readonly value: T; readonly refreshing: boolean }
 
-/** Loads again whenever one of `inputs` changes, and when told to; an outdated answer is dropped. */
+/** Loads again whenever one of `inputs` changes, and on request; an outdated answer is dropped. */
 export function useLoad<T>(
   load: () => Promise<T>,
   inputs: readonly unknown[],

@@ -1,4 +1,4 @@
-/** Draws the portal. */
+/** Renders the portal. */
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { startRouter } from './router.tsx'

@@ -1,4 +1,4 @@
-/** The table of pages: address, name, picture, view. */
+/** The table of pages: address, name, icon, view. */
 import type { ComponentType } from 'preact'
 import type { PageProps } from './page-props.ts'
 import { AccountPage } from './pages/account-page.tsx'
@@ -18,14 +18,14 @@ export type Page = {
   readonly name: string
   readonly icon: IconName
   readonly View: ComponentType<PageProps>
-  /** Others neither see it nor may load what it shows. */
+  /** Others neither see it nor may load its data. */
   readonly forAdmins?: true
 }
 
 export const mayOpen = (page: Page, { role }: PageProps['member']): boolean =>
   page.forAdmins !== true || role === 'admin'
 
-/** The first one also answers addresses that name no page. */
+/** The first one also serves unknown addresses. */
 export const pages: readonly [Page, ...Page[]] = [
   { path: '/', name: 'Quick start', icon: 'rocket', View: StartPage },
   { path: '/playground', name: 'Playground', icon: 'chat', View: PlaygroundPage },

@@ -1,10 +1,10 @@
-/** Pages have addresses; moving between them loads nothing anew. */
+/** Pages have addresses; navigating between them reloads nothing. */
 import type { ComponentChildren } from 'preact'
 import { createStore, useStore } from './store.ts'
 
 const path = createStore(location.pathname)
 
-/** Follows the browser's back and forward. */
+/** Follows the browser's back and forward buttons. */
 export function startRouter(): void {
   addEventListener('popstate', () => path.set(location.pathname))
 }
@@ -24,7 +24,7 @@ type LinkProps = {
   readonly children: ComponentChildren
 }
 
-/** An ordinary link: opening it in a new tab works as everywhere. */
+/** An ordinary link: opening it in a new tab works as usual. */
 export function Link({ to, current = false, onFollow, children, ...rest }: LinkProps) {
   const follow = (event: MouseEvent) => {
     const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey

@@ -1,4 +1,4 @@
-/** Gives the visitor a file that was made in this page. */
+/** Offers the visitor a file created in this page. */
 export function saveFile(content: string | Uint8Array, name: string): void {
   const part = typeof content === 'string' ? content : content.slice()
   const url = URL.createObjectURL(new Blob([part], { type: 'application/json' }))

@@ -1,4 +1,4 @@
-/** What surrounds every page: navigation, who is signed in, colours. */
+/** The frame of every page: navigation, the signed-in member, colour theme. */
 import type { Member } from '@privatemode/protocol/fleet'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'

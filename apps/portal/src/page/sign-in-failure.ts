@@ -1,6 +1,9 @@
-/** A sign-in through an identity provider that came to nothing: the gateway sends the browser back with it. */
+/**
+ * A failed sign-in through an identity provider: the gateway redirects the browser back with the
+ * reason.
+ */
 
-/** Takes it out of the address, so that a reload does not say it again. */
+/** Removes it from the address, so that a reload does not show it again. */
 export function takeSignInFailure(): string | undefined {
   const failure = new URLSearchParams(location.hash.slice(1)).get('sign-in-failed')
   if (failure === null) return undefined

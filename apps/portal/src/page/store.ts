@@ -1,10 +1,10 @@
-/** A value that several parts of the page share and follow. */
+/** A value that several parts of the page share and observe. */
 import { useEffect, useState } from 'preact/hooks'
 
 export type Store<T> = {
   get(): T
   set(value: T): void
-  /** Returns what ends the following. */
+  /** Returns a function that unsubscribes. */
   follow(listener: () => void): () => void
 }
 
@@ -28,7 +28,7 @@ export function useStore<T>(store: Store<T>): T {
   const [value, setValue] = useState(store.get())
   useEffect(() => {
     const read = () => setValue(() => store.get())
-    read() // it may have changed between drawing and now
+    read() // it may have changed between rendering and now
     return store.follow(read)
   }, [store])
   return value

@@ -1,4 +1,4 @@
-/** Sends a form once at a time and keeps its error. */
+/** Submits a form, one submission at a time, and keeps its error. */
 import { useState } from 'preact/hooks'
 
 export type Submission = {

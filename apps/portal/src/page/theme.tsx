@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. */
+/** Light, dark, or the system's theme. */
 import { useState } from 'preact/hooks'
 import { Button } from './view/button.tsx'
 import type { IconName } from './view/icon.tsx'
@@ -12,7 +12,7 @@ const themes: Record<Theme, { next: Theme; icon: IconName; name: string }> = {
   dark: { next: 'system', icon: 'moon', name: 'dark' },
 }
 
-/** Applies what was chosen earlier in this browser. */
+/** Applies the theme chosen earlier in this browser. */
 export function startTheme(): void {
   applyTheme(readTheme())
 }
@@ -36,7 +36,7 @@ function readTheme(): Theme {
     const stored = localStorage.getItem(storageKey)
     return stored === 'light' || stored === 'dark' ? stored : 'system'
   } catch {
-    return 'system' // storage is turned off in this browser
+    return 'system' // storage is disabled in this browser
   }
 }
 
@@ -46,7 +46,7 @@ function applyTheme(theme: Theme): void {
   try {
     localStorage.setItem(storageKey, theme)
   } catch {
-    // storage is turned off: the choice lasts as long as the page
+    // storage is disabled: the choice lasts as long as the page
   }
   dispatchEvent(new Event('themechange'))
 }

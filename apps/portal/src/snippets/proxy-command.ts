@@ -1,8 +1,8 @@
-/** The command that starts a proxy for this very gateway. */
+/** The command that starts a proxy for this gateway. */
 import { shellWord } from './shell-word.ts'
 
 export type ProxyInputs = {
-  /** Where the gateway is, as the visitor's browser reached it. */
+  /** The gateway's address, as the visitor's browser reached it. */
   readonly gatewayOrigin: string
   readonly logKey: string
   readonly softwareRoot: string | undefined
@@ -11,7 +11,7 @@ export type ProxyInputs = {
 export function formatProxyCommand({ gatewayOrigin, logKey, softwareRoot }: ProxyInputs): string {
   const url = new URL(gatewayOrigin)
   const port = url.port === '' ? '443' : url.port
-  // The proxy takes host and port, and plain HTTP to its own machine only.
+  // The proxy accepts host and port, and plain HTTP only to its own machine.
   const endpoint = url.protocol === 'https:' ? `${url.hostname}:${port}` : url.origin
   return [
     `privatemode-proxy --apiEndpoint ${shellWord(endpoint)}`,

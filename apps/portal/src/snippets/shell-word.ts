@@ -1,4 +1,4 @@
-/** One word for a shell, whatever it contains. */
+/** Quotes any text as one shell word. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

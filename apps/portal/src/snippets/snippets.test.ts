@@ -26,7 +26,7 @@ test.each(['it is', "it's", '$(rm)', '"', '`x`', 'a\nb', '\\', ''])(
   },
 )
 
-test('a hostile name cannot leave its place in any snippet', () => {
+test('a hostile name cannot break out of any snippet', () => {
   const hostile = { ...inputs, model: `x'; touch /tmp/no; "${'`'}$(id)` }
   const code = formatSnippet('openai-js', hostile)[1]?.text ?? ''
   expect(code).toContain(JSON.stringify(hostile.model))
@@ -36,7 +36,7 @@ test('a hostile name cannot leave its place in any snippet', () => {
   expect(JSON.parse(body)).toMatchObject({ model: hostile.model })
 })
 
-test('the authority of the endpoint is named where systems do not know it', () => {
+test("the endpoint's authority is named if systems do not know it", () => {
   const withCa = { ...inputs, caFile: '/home/me/my files/ca.pem' }
   const text = (id: (typeof snippets)[number]['id']) =>
     formatSnippet(id, withCa)
@@ -47,7 +47,7 @@ test('the authority of the endpoint is named where systems do not know it', () =
   expect(text('anthropic-python')).toContain(`SSL_CERT_FILE='/home/me/my files/ca.pem'`)
 })
 
-test('a proxy command names host and port, and software attestation only where it is used', () => {
+test('a proxy command names host and port, and software attestation only if it is used', () => {
   const facts = {
     gatewayOrigin: 'https://ai.example.com',
     logKey: 'log+1+k',
@@ -61,7 +61,7 @@ test('a proxy command names host and port, and software attestation only where i
   expect(formatProxyCommand(trial)).toContain('--softwareRootFingerprint ab')
 })
 
-test('a context too short for an agent is said before the agent is tried, and only there', () => {
+test('a warning appears only if the context is too short for an agent', () => {
   const told = (id: (typeof snippets)[number]['id'], contextLength?: number) =>
     formatSnippet(id, { ...inputs, contextLength })
       .map((step) => step.do)
@@ -100,7 +100,7 @@ test('a conversation becomes the same request in curl and JavaScript', () => {
   expect(new Function(`return ${literal}`)()).toEqual(same)
 })
 
-test('in the other dialect the system prompt and the tools have their places', () => {
+test('in the other dialect the system prompt and the tools are placed correctly', () => {
   const script = formatSnippet('anthropic-js', { ...inputs, draft })[1]?.text ?? ''
   const literal = /create\(([\s\S]*)\)\nconsole/.exec(script)?.[1] ?? ''
   const request = new Function(`return ${literal}`)()
@@ -109,7 +109,7 @@ test('in the other dialect the system prompt and the tools have their places', (
   expect(request.seed).toBeUndefined()
 })
 
-test('Python reads its own words for true and nothing', () => {
+test('Python snippets use True and None', () => {
   const settings = { ...draft.settings, format: '{"strict":true,"x":null}' }
   const code = formatSnippet('openai-python', { ...inputs, draft: { ...draft, settings } })[1]?.text
   expect(code).toContain('response_format={"strict": True, "x": None}')

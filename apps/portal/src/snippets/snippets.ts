@@ -2,18 +2,18 @@
 import { buildRequest, type ChatSettings, parametersOf, type Said } from '../chat/build-request.ts'
 import { shellWord } from './shell-word.ts'
 
-/** A conversation to make a program of; without one, snippets ask a question of their own. */
+/** A conversation to turn into a program; without one, snippets use a sample question. */
 export type ChatDraft = { readonly said: readonly Said[]; readonly settings: ChatSettings }
 
 export type SnippetInputs = {
   /** Origin of the proxy or of the proxyless endpoint. */
   readonly origin: string
   readonly model: string
-  /** What stands where a key stands; a proxy with a key of its own ignores it. */
+  /** Placeholder for the key; a proxy with its own key ignores it. */
   readonly apiKey: string
-  /** The authority of the endpoint, where systems do not know it. */
+  /** The endpoint's certificate authority, if systems do not know it. */
   readonly caFile: string | undefined
-  /** Of the model, in tokens, where it is known. */
+  /** The model's context length in tokens, if known. */
   readonly contextLength?: number | undefined
   readonly draft?: ChatDraft
 }
@@ -27,7 +27,7 @@ export type SnippetId =
   | 'claude-code'
   | 'opencode'
 
-/** What is done in order: install something, save a file, run a command. */
+/** Steps in order: install something, save a file, run a command. */
 export type SnippetStep = { readonly do: string; readonly text: string }
 
 export type Snippet = { readonly id: SnippetId; readonly name: string }
@@ -72,10 +72,10 @@ export function formatSnippet(id: SnippetId, inputs: SnippetInputs): readonly Sn
   }
 }
 
-/** Their instructions and tool descriptions alone fill several thousand tokens. */
+/** Agents' instructions and tool descriptions alone fill several thousand tokens. */
 const shortestAgentContext = 16_384
 
-/** Said before it is tried: an agent with a short context fails in ways that do not name the cause. */
+/** Shown in advance: an agent with a short context fails in ways that do not name the cause. */
 function contextNote({ contextLength }: SnippetInputs): string {
   if (contextLength === undefined || contextLength >= shortestAgentContext) return ''
   const tokens = (count: number) => count.toLocaleString('en')
@@ -145,7 +145,7 @@ console.log(answer.content[0].text)`
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Pictures are megabytes: the program names the place where one belongs. */
+/** Images are megabytes long: the program contains a placeholder instead. */
 const spoken = (said: readonly Said[]): Said[] =>
   said
     .filter(({ text }) => text !== '')
@@ -162,7 +162,10 @@ function openAiRequest({ model, draft }: SnippetInputs): Fields {
   return { ...built.request, messages: [...built.request.messages, ...messages] }
 }
 
-/** The same in the other dialect: the system prompt is a field, tools have another shape, there is no seed. */
+/**
+ * The same in the other dialect: the system prompt is a field, tools have another format, there is
+ * no seed.
+ */
 function anthropicRequest({ model, draft }: SnippetInputs): Fields {
   const asked =
     draft === undefined ? [] : spoken(draft.said).map(({ role, text }) => ({ role, content: text }))
@@ -185,7 +188,7 @@ function readParameters(settings: ChatSettings): Fields {
   try {
     return parametersOf(settings)
   } catch {
-    return {} // half typed: the form says so when it is sent
+    return {} // half typed: the form reports it on submit
   }
 }
 
@@ -201,7 +204,7 @@ const scriptFields = (fields: Fields): string =>
     .map(([name, value]) => `  ${name}: ${scriptValue(value)},`)
     .join('\n')
 
-/** JavaScript as people write it: names without quotes where they may be. */
+/** Idiomatic JavaScript: names without quotes where possible. */
 function scriptValue(value: unknown, indent = '  '): string {
   if (Array.isArray(value)) {
     const items = value.map((one) => scriptValue(one, `${indent}  `))

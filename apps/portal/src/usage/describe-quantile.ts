@@ -1,4 +1,4 @@
-/** A duration that was read from counts, as people say it. */
+/** A duration read from counts, in words. */
 import { formatDuration } from '../words/format-time.ts'
 import { longestBoundMs } from './usage-series.ts'
 

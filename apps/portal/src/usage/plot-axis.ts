@@ -1,10 +1,10 @@
 /** The lines of a plot's grid: round numbers, the last of them above every value. */
 
 const mostSteps = 5
-/** Roundness of a step, within each power of ten. */
+/** Round steps within each power of ten. */
 const round = [1, 2, 5, 10] as const
 
-/** From zero up to the first line that nothing rises above; `whole` has no line between two integers. */
+/** From zero up to the first line that no value exceeds; `whole` allows no line between two integers. */
 export function gridLines(most: number, whole: boolean): readonly number[] {
   if (!(most > 0)) return [0, 1]
   const least = most / mostSteps

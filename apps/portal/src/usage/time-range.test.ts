@@ -8,14 +8,14 @@ test.each<[RangeName, number, string, string]>([
   ['week', 7, '2030-03-09T00:00:00.000Z', '2030-03-16T00:00:00.000Z'],
   ['month', 30, '2030-02-14T00:00:00.000Z', '2030-03-16T00:00:00.000Z'],
   ['year', 12, '2029-04-01T00:00:00.000Z', '2030-04-01T00:00:00.000Z'],
-])('a %s has %i slots and ends behind the present one', (name, count, from, to) => {
+])('a %s has %i slots and ends after the current one', (name, count, from, to) => {
   const range = timeRange(name, noon)
   expect(range.slots.length).toBe(count)
   expect(range.from.toISOString()).toBe(from)
   expect(range.to.toISOString()).toBe(to)
 })
 
-test('days and months are called as UTC has them, for so they are summed', () => {
+test('days and months are labelled in UTC, as they are summed', () => {
   expect(formatSlot(new Date('2030-03-09T00:00:00Z'), 'day')).toBe('9 Mar')
   expect(formatSlot(new Date('2029-04-01T00:00:00Z'), 'month')).toBe('Apr 2029')
 })

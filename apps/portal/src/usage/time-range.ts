@@ -1,4 +1,4 @@
-/** Ranges of time for plots: a step, its slots, and what each is called. */
+/** Time ranges for plots: a step, its slots, and their labels. */
 
 export type RangeName = 'day' | 'week' | 'month' | 'year'
 export type Step = 'hour' | 'day' | 'month'
@@ -18,7 +18,7 @@ const shapes: Record<RangeName, { readonly step: Step; readonly count: number }>
   year: { step: 'month', count: 12 },
 }
 
-/** The slots up to and including the one that `now` is in. */
+/** The slots up to and including the current one. */
 export function timeRange(name: RangeName, now: Date): TimeRange {
   const { step, count } = shapes[name]
   const slots = Array.from({ length: count }, (_, index) => slotStart(now, step, index - count + 1))
@@ -40,7 +40,7 @@ function slotStart(now: Date, step: Step, offset: number): Date {
 
 const monthNames = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 
-/** Hours are the reader's; days and months are those of UTC, as they are summed. */
+/** Hours are in the reader's time zone; days and months are in UTC, as they are summed. */
 export function formatSlot(slot: Date, step: Step): string {
   switch (step) {
     case 'hour':

@@ -33,7 +33,7 @@ test('each group has a value in every slot, the largest group first', () => {
   ])
 })
 
-test('what exceeds the colours is summed as other, so that nothing is left out', () => {
+test('groups beyond the colours are summed as other, so that nothing is left out', () => {
   const rows = Array.from({ length: 9 }, (_, index) =>
     row({ model: `model-${index}`, requests: 100 - index }),
   )
@@ -49,13 +49,13 @@ test('what exceeds the colours is summed as other, so that nothing is left out',
   expect(sum).toBe(rows.reduce((all, { requests }) => all + requests, 0))
 })
 
-test('a slot without requests says nothing instead of zero', () => {
+test('a slot without requests has no value instead of zero', () => {
   const rows = [row({ prompt_tokens: 200, cached_tokens: 50 })]
   const { values } = seriesOfTotals('Cached', rows, slots, cachedShare)
   expect(values).toEqual([null, null, null, null, null, null, 0.25])
 })
 
-test('a share without prompt tokens is no number', () => {
+test('a share without prompt tokens has no value', () => {
   expect(cachedShare(row({}))).toBeNull()
 })
 
@@ -75,11 +75,11 @@ test('durations are read from the counts, between their bounds', () => {
   expect(durationQuantile(row({}), 0.5)).toBeNull()
 })
 
-test('what took longer than the last bound is at least that', () => {
+test('durations beyond the last bound are reported as at least that', () => {
   expect(durationQuantile(row({ requests: 4 }), 0.5)).toBe(100_000)
 })
 
-test('how long failed and stopped requests took says nothing about speed', () => {
+test('failed and stopped requests do not count towards speed', () => {
   const row = (outcome: string, up_to_300_ms: number): UsageSum => ({
     ...{ time: null, outcome, requests: 100, prompt_tokens: 0, cached_tokens: 0 },
     ...{ completion_tokens: 0, duration_ms: 0, up_to_300_ms, up_to_1_s: 100, up_to_3_s: 100 },
@@ -90,7 +90,7 @@ test('how long failed and stopped requests took says nothing about speed', () =>
   expect(total(failed(rows)).requests).toBe(200)
 })
 
-test('a quantile beyond the last bound says so, not a figure', () => {
+test('a quantile beyond the last bound is reported as such, not as a figure', () => {
   const none = { up_to_300_ms: 0, up_to_1_s: 0, up_to_3_s: 0, up_to_10_s: 0, up_to_30_s: 0 }
   const slow: UsageSum = {
     ...{ time: null, requests: 10, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 },

@@ -1,6 +1,6 @@
-/** Turns sums of usage into series for plots and tables. */
+/** Turns usage sums into series for plots and tables. */
 
-/** One row of the admin API: sums of one slot and one group. */
+/** One row of the admin API: sums for one slot and one group. */
 export type UsageSum = {
   readonly time: string | null
   readonly model?: string
@@ -11,7 +11,7 @@ export type UsageSum = {
   readonly cached_tokens: number
   readonly completion_tokens: number
   readonly duration_ms: number
-  /** Requests that took at most so long: each contains those before it. */
+  /** Requests that took at most this long: each includes those before it. */
   readonly up_to_300_ms: number
   readonly up_to_1_s: number
   readonly up_to_3_s: number
@@ -20,12 +20,12 @@ export type UsageSum = {
   readonly up_to_100_s: number
 }
 
-/** `null` is a slot in which there is nothing to say. */
+/** `null` is a slot without a value. */
 export type Series = { readonly name: string; readonly values: readonly (number | null)[] }
 
 export const maxGroups = 6
 
-/** One series for each group, largest first; what exceeds `maxGroups` is summed as "other". */
+/** One series per group, largest first; groups beyond `maxGroups` are summed as "other". */
 export function seriesByGroup(
   rows: readonly UsageSum[],
   slots: readonly Date[],
@@ -49,7 +49,7 @@ export function seriesByGroup(
   return shown.map((name) => ({ name, values: values.get(name) ?? [] }))
 }
 
-/** One value for each slot, made from the sums of all rows in it. */
+/** One value per slot, computed from the sums of all its rows. */
 export function seriesOfTotals(
   name: string,
   rows: readonly UsageSum[],
@@ -91,11 +91,11 @@ export function total(rows: readonly UsageSum[]): UsageSum {
 
 export const allTokens = (row: UsageSum): number => row.prompt_tokens + row.completion_tokens
 
-/** Which part of the prompt tokens came from the prompt cache; null without a prompt. */
+/** The share of prompt tokens that came from the prompt cache; null without a prompt. */
 export const cachedShare = (row: UsageSum): number | null =>
   row.prompt_tokens === 0 ? null : row.cached_tokens / row.prompt_tokens
 
-/** Rows of requests that came to their end: how long the others took says nothing about speed. */
+/** Rows of completed requests: how long the others took says nothing about speed. */
 export const completed = (rows: readonly UsageSum[]): readonly UsageSum[] =>
   rows.filter(({ outcome }) => outcome === undefined || outcome === 'complete')
 
@@ -103,10 +103,10 @@ export const completed = (rows: readonly UsageSum[]): readonly UsageSum[] =>
 export const failed = (rows: readonly UsageSum[]): readonly UsageSum[] =>
   rows.filter(({ outcome }) => outcome === 'failed' || outcome === 'lost')
 
-/** Beyond it the counts say nothing but "longer". */
+/** Beyond it, the counts only say "longer". */
 export const longestBoundMs = 100_000
 
-/** The duration that a share of the requests stayed under, read from the counts; null for none. */
+/** The duration within which a share of the requests completed, read from the counts; null for none. */
 export function durationQuantile(row: UsageSum, share: number): number | null {
   if (row.requests === 0) return null
   const bounds: readonly (readonly [number, number])[] = [
@@ -121,11 +121,11 @@ export function durationQuantile(row: UsageSum, share: number): number | null {
   let [lowMs, lowCount] = [0, 0]
   for (const [ms, count] of bounds) {
     if (count >= wanted) {
-      // Evenly spread between the bounds: the counts say no more.
+      // Interpolated evenly between the bounds: the counts have no more detail.
       return lowMs + ((wanted - lowCount) / (count - lowCount)) * (ms - lowMs)
     }
     lowMs = ms
     lowCount = count
   }
-  return longestBoundMs // longer than that, says `describeQuantile`
+  return longestBoundMs // shown as "longer than" by `describeQuantile`
 }

@@ -1,4 +1,4 @@
-/** Says in words what an entry of the audit log is about. */
+/** Describes an audit log entry in words. */
 import type { AuditEntry } from '@privatemode/protocol/fleet'
 import { formatMoment } from './format-time.ts'
 
@@ -23,14 +23,14 @@ const actions: Readonly<Record<string, string>> = {
   'worker.undrained': 'Put machine back into service',
 }
 
-/** A newer gateway may know actions that this page does not. */
+/** A newer gateway may have actions unknown to this page. */
 export const describeAction = (action: string): string => actions[action] ?? action
 
-/** Whether it is something to look at. */
+/** Whether it deserves attention. */
 export const isWarning = (action: string): boolean =>
   action === 'sign_in.failed' || action === 'invitation.refused'
 
-/** What changed, such as `role: admin, disabled: yes`; ids are for the export. */
+/** What changed, such as `role: admin, disabled: yes`; ids are left to the export. */
 export function describeDetails(details: AuditEntry['details']): string {
   return Object.entries(details)
     .filter(([name]) => !name.endsWith('_id') && name !== 'invited_by')

@@ -1,8 +1,8 @@
-/** Turns an error into words: what happened, and what to do next. */
+/** Describes an error: what happened, and what to do next. */
 
 export type Described = { readonly reason: string; readonly next: string }
 
-/** What errors of the API and of the SDK have in common. */
+/** The common fields of API and SDK errors. */
 type Coded = {
   readonly code: string
   readonly message: string

@@ -1,7 +1,7 @@
-/** Says why a sign-in through an identity provider came to nothing. */
+/** Describes why a sign-in through an identity provider failed. */
 import type { Described } from './describe-failure.ts'
 
-/** The name comes from the address, so anyone can write one: what is unknown gets words of our own. */
+/** The name comes from the address, which anyone can write: unknown ones get a generic text. */
 export function describeSignInFailure(name: string): Described {
   switch (name) {
     case 'not_begun':

@@ -1,4 +1,4 @@
-/** Says in plain words why a backend was refused, and at which step. */
+/** Explains in plain words why a backend was refused, and at which step. */
 
 export type Step = 'log' | 'manifest' | 'machine' | 'network'
 
@@ -11,7 +11,7 @@ export type Explained = {
 const tellOperator =
   'Do not send prompts through this gateway. Tell its operator, and compare what they published elsewhere.'
 
-/** `refusal` is the code of the verifier where it refused; `code` what the call failed with. */
+/** `refusal` is the verifier's code if it refused; `code` is what the call failed with. */
 export function explainRefusal(refusal: string | undefined, code: string): Explained {
   if (refusal === undefined || refusal === 'log_unreachable') return explainNetwork(code)
   if (refusal === 'log_signature_invalid') {

@@ -15,7 +15,7 @@ export const limitNames: readonly (readonly [keyof LimitNumbers, string])[] = [
   ['concurrent_streams', 'Streams at once'],
 ]
 
-/** Only those that are set: `60 requests per minute`. */
+/** Only limits that are set: `60 requests per minute`. */
 export function formatLimitList(limits: LimitNumbers): readonly string[] {
   return limitNames.flatMap(([field, name]) => {
     const value = limits[field]

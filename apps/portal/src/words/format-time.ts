@@ -1,4 +1,4 @@
-/** Times and numbers as people read them. */
+/** Formats times and numbers for people. */
 
 /** `2030-01-31 14:05`, in the reader's own time zone. */
 export function formatMoment(iso: string): string {
@@ -18,7 +18,7 @@ const units = [
 export function formatAgo(iso: string, now: Date): string {
   const seconds = (new Date(iso).getTime() - now.getTime()) / 1000
   for (const [unit, length] of units) {
-    // A key made a moment ago for 90 days lasts 90 days; what is past counts when it is whole.
+    // A key created a moment ago for 90 days lasts 90 days; past units count only when complete.
     const exact = Math.abs(seconds) / length
     const count = seconds > 0 && exact >= 1 ? Math.round(exact) : Math.trunc(exact + 1e-3)
     if (count === 0) continue

@@ -21,11 +21,11 @@ test.each([
   expect(formatAgo(iso, now)).toBe(words)
 })
 
-test('a moment is told in the form of a date', () => {
+test('a moment is formatted as a date', () => {
   expect(formatMoment('2030-03-15T12:00:00Z')).toMatch(/^2030-03-1\d \d\d:\d\d$/)
 })
 
-test('durations are told in the unit that fits', () => {
+test('durations are formatted in the unit that fits', () => {
   expect([0, 250, 1_400, 42_000, 150_000].map(formatDuration)).toEqual([
     '0 ms',
     '250 ms',
@@ -35,7 +35,7 @@ test('durations are told in the unit that fits', () => {
   ])
 })
 
-test('only limits that are set are told', () => {
+test('only limits that are set are shown', () => {
   const limits = {
     requests_per_minute: 60,
     tokens_per_minute: null,
@@ -51,7 +51,7 @@ test('a failure says what to do next, and a limit when', () => {
   expect(describeFailure(new TypeError('x is not a function')).reason).not.toContain('function')
 })
 
-test('a sign-in that failed elsewhere is told in our words, whatever the address says', () => {
+test('a failed sign-in is described in our words, whatever the address contains', () => {
   expect(describeSignInFailure('not_member').next).toContain('invitation')
   expect(describeSignInFailure('unreachable').next).toContain('password')
   expect(describeSignInFailure('<b>send me your password</b>')).toEqual(
@@ -74,12 +74,12 @@ test.each<[AttestationErrorCode, string]>([
   expect(explainRefusal(refusal, 'attestation_refused').step).toBe(step as never)
 })
 
-test('what could not be checked is never called verified', () => {
+test('what could not be checked is never shown as verified', () => {
   expect(explainRefusal(undefined, 'gateway_unreachable').next).toContain('not verified')
   expect(explainRefusal(undefined, 'no_worker').step).toBe('machine')
 })
 
-test('an entry of the audit log is told in words, and an unknown action by its name', () => {
+test('an audit log entry is described in words, and an unknown action by its name', () => {
   expect(describeAction('key.revoked')).toBe('Revoked API key')
   expect(describeAction('key.invented')).toBe('key.invented')
   expect(

@@ -80,7 +80,7 @@ test('a manifest may be named by its digest', async () => {
   expect(printed).toMatch(/^skipped {2}log\/proof/m)
 })
 
-test('a call that leaves open what to trust or for which time is a wrong one', async () => {
+test('a call without trust or time is a usage error', async () => {
   for (const options of [
     [...at],
     [...log],

@@ -19,7 +19,7 @@ function start(options: ScriptedServerOptions): ScriptedServer {
   return server
 }
 
-/** Asked without a worker in between, a server gives all requests without a salt one cache. */
+/** Called without a worker in between, a server uses one cache for all requests without a salt. */
 const usual = { model: 'scripted', words: '64', 'no-salt': 'shared' }
 
 async function run(url: string, given: Readonly<Record<string, string>>, ...switches: string[]) {
@@ -34,7 +34,7 @@ async function run(url: string, given: Readonly<Record<string, string>>, ...swit
   return { code: await cacheCommand.run(args, output), lines, errors }
 }
 
-/** Asks again where a busy machine has covered the times: that is no verdict, and never a wrong one. */
+/** Retries if a busy machine has masked the timing: that yields no verdict, never a wrong one. */
 async function judgeByTimes(options: ScriptedServerOptions) {
   for (let attempt = 1; ; attempt++) {
     const judged = await judge({ ...options, prefillMsPerToken: slow })
@@ -60,7 +60,7 @@ describe('a model server', () => {
     expect([code, report.verdict]).toEqual([1, 'shares'])
   })
 
-  test.concurrent('that shares across salts, and tells as if it did not, is found out by its times', async () => {
+  test.concurrent('that shares across salts but reports otherwise is detected by its timing', async () => {
     const { code, report } = await judgeByTimes({
       cache: 'shared',
       reportsCache: 'as-salted',
@@ -74,7 +74,7 @@ describe('a model server', () => {
     expect([code, report.verdict]).toEqual([3, 'caches-nothing'])
   }, 240_000)
 
-  test('of which neither reports nor times tell: exit code 4', async () => {
+  test('with inconclusive reports and timing: exit code 4', async () => {
     const { code, report } = await judge({ reportsCache: false }, { rounds: '5' })
     expect([code, report.verdict]).toEqual([4, 'cannot-tell'])
   })
@@ -85,7 +85,7 @@ describe('a model server', () => {
   })
 })
 
-test('no text and no salt is sent twice but in a pair, and prompts shrink until they fit', async () => {
+test('no text or salt is sent twice except in a pair, and prompts shrink until they fit', async () => {
   const server = start({ contextLength: 40 })
   const { lines } = await run(server.url, { rounds: '3', words: '100' })
   const prompts = server.requests.map(({ body }) => JSON.stringify(body.messages))
@@ -112,7 +112,7 @@ test('a second key is asked for what the first one sent', async () => {
   expect(used).toEqual(new Set(['Bearer first', 'Bearer second']))
 })
 
-test('a server that is not there, or refuses, cannot be told: exit code 4', async () => {
+test('an unreachable or refusing server is inconclusive: exit code 4', async () => {
   const refusing = start({ reply: () => ({ error: { status: 401, message: 'who are you' } }) })
   for (const url of ['http://127.0.0.1:1', refusing.url]) {
     const { code, lines, errors } = await run(url, {}, '--json')
@@ -121,7 +121,7 @@ test('a server that is not there, or refuses, cannot be told: exit code 4', asyn
   }
 })
 
-test('a wrong call is refused before anything is sent', async () => {
+test('a usage error is reported before anything is sent', async () => {
   for (const args of [
     [],
     ['--url', 'ftp://x', '--model', 'm'],
@@ -133,7 +133,7 @@ test('a wrong call is refused before anything is sent', async () => {
   }
 })
 
-test("the worker's own account of each path is shown, and a failure to read it is no verdict", async () => {
+test("the worker's own report on each path is shown, and a failure to read it is not a verdict", async () => {
   const lines = ['chat', 'messages'].map(
     (endpoint) =>
       `privatemode_worker_cache_isolation{model="a\\"b",endpoint="${endpoint}",state="proven"} 1`,

@@ -35,7 +35,7 @@ describe('verify evidence', () => {
       expect(verdict.checks.length).toBeGreaterThan(0)
       const last = verdict.checks.at(-1)
       expect(last.result === 'failed').toBe(one.code !== null)
-      // What there is to say about a report is said, whether it is believed or not.
+      // The claims of a report are shown, whether it is believed or not.
       if (one.code !== 'evidence_malformed')
         expect(Object.keys(verdict.claims).length).toBeGreaterThan(2)
     },
@@ -80,7 +80,7 @@ describe('verify evidence', () => {
     )
   })
 
-  test("the nonce in a GPU's file does not stand in for the one that was asked for", async () => {
+  test("the nonce in a GPU's file does not replace the requested one", async () => {
     const device = vectorCases.find(({ file }) => file.endsWith('switch_evidence_ls10.json'))!
     const args = argumentsOf(device, vectors)
     const { verdict } = await run(args)
@@ -102,7 +102,7 @@ describe('verify evidence', () => {
     }
   })
 
-  test('a list that is garbage is refused, also beside a good one', async () => {
+  test('a malformed list is refused, even next to a good one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'verify-'))
     try {
       const path = join(folder, 'list')
@@ -145,7 +145,7 @@ test.each([
   [['--what'], 'unknown option'],
   [['--at'], 'needs a value'],
   [['--at', '2026-01-01', '--at', '2026-01-02'], 'twice'],
-])('a wrong call %j is told as such', async (args, message) => {
+])('%j is reported as a usage error', async (args, message) => {
   const call = evidenceCommand.run(args, { out: () => {}, error: () => {} })
   expect(await thrown(call)).toThrow(UsageError)
   expect(await thrown(evidenceCommand.run(args, { out: () => {}, error: () => {} }))).toThrow(
@@ -153,7 +153,7 @@ test.each([
   )
 })
 
-test('a file that holds nothing is malformed evidence, not a crash', async () => {
+test('an empty file is malformed evidence, not a crash', async () => {
   const args = ['--file', fileURLToPath(import.meta.url), '--at', '2026-01-01T00:00:00Z']
   for (const type of ['snp', 'tdx', 'nvidia-gpu']) {
     const { exitCode, verdict } = await run(['--type', type, ...args])

@@ -52,7 +52,7 @@ export const evidenceCommand: Command = {
     'Files may be DER, PEM, hex, base64, raw, or JSON that has one of these in it.',
     'Prints one line of JSON: authentic, code, message, claims, checks, revocation (checked,',
     'not checked or tolerated) and, with a manifest,',
-    'appraisal. Exit code 0 where authentic (and accepted), 1 where not, 2 for a wrong call.',
+    'appraisal. Exit code 0 where authentic (and accepted), 1 where not, 2 for a usage error.',
     'Without a manifest, what holds for every manifest is still asked: no debug mode, and for TDX',
     'a TCB that is up to date.',
   ].join('\n'),

@@ -38,7 +38,7 @@ const judgeTdx = (files: Files) =>
     readInputs(files, { context: intel.context, nonce: undefined, manifest: undefined }),
   )
 
-describe('all evidence is judged, or the call is refused', () => {
+describe('all evidence is verified, or the call is refused', () => {
   const quotes = async (count: number) => {
     const reportData = (index: number) => new Uint8Array(64).fill(index)
     const made = await Promise.all(
@@ -49,7 +49,7 @@ describe('all evidence is judged, or the call is refused', () => {
     return utf8(JSON.stringify(made.map((quote) => Buffer.from(quote).toString('base64'))))
   }
 
-  test('64 reports of a file are judged, and one more is too many', async () => {
+  test('64 reports in a file are verified, and one more is too many', async () => {
     const verdict = await judgeTdx({ ...whole, report: await quotes(64) })
     expect(verdict.authentic).toBe(true)
     expect((verdict.claims as { reports: unknown[] }).reports).toHaveLength(64)
@@ -58,13 +58,13 @@ describe('all evidence is judged, or the call is refused', () => {
     expect(await thrown(judgeTdx({ ...whole, report: await quotes(65) }))).toThrow(UsageError)
   }, 240_000)
 
-  test('a second quote behind a good one is judged too', async () => {
+  test('a second quote after a good one is verified too', async () => {
     const second = await intel.makeQuote({ tdAttributes: Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0) })
     const report = new Uint8Array(Buffer.concat([whole.report, second]))
     expect(await judgeTdx({ ...whole, report })).toMatchObject({ code: 'debug_enabled' })
   })
 
-  test('more certificates, lists or documents than are searched are refused', () => {
+  test('too many certificates, lists or documents are refused', () => {
     const answers = new Uint8Array(Buffer.from('30030a0101'.repeat(257), 'hex'))
     const judgement = { context: intel.context, nonce: undefined, manifest: undefined }
     const read = () => readInputs({ ...whole, ocsp: [answers] }, judgement)
@@ -72,7 +72,7 @@ describe('all evidence is judged, or the call is refused', () => {
   })
 })
 
-describe('what was given for a purpose and does not serve it is refused', () => {
+describe('a file that does not contain what it was given for is refused', () => {
   const garbage = utf8('garbage')
 
   test.each([
@@ -81,7 +81,7 @@ describe('what was given for a purpose and does not serve it is refused', () => 
     ['collateral', 'collateral_malformed'],
     ['rims', 'collateral_malformed'],
     ['ocsp', 'evidence_malformed'],
-  ] as const)('as %s, beside a good quote', async (option, code) => {
+  ] as const)('as %s, next to a good quote', async (option, code) => {
     expect((await judgeTdx(whole)).authentic).toBe(true)
     const verdict = await judgeTdx({ ...whole, [option]: [...whole[option], garbage] })
     expect(verdict).toMatchObject({ authentic: false, code })
@@ -97,7 +97,7 @@ describe('a report of another TEE is named', () => {
   }
   const judgement = { context, nonce: undefined, manifest: undefined }
 
-  /** A quote of Intel's with the version and TEE of an SGX quote; nothing behind it matters. */
+  /** An Intel quote with the version and TEE of an SGX quote; nothing after it matters. */
   async function sgxQuote(version: 3 | 4): Promise<Bytes> {
     const quote = new Uint8Array(await intel.makeQuote())
     quote.set([version, 0], 0)

@@ -40,13 +40,13 @@ const judge = (changes: Partial<Files>, manifest?: Awaited<ReturnType<typeof par
     readInputs({ ...files, ...changes }, { context: intel.context, nonce: undefined, manifest }),
   )
 
-test('loose files are put together: lists by issuer, signer by certificate', async () => {
+test('loose files are combined: lists by issuer, signer by certificate', async () => {
   const verdict = await judge({})
   expect(verdict).toMatchObject({ authentic: true, code: null })
   expect(isYes(verdict)).toBe(true)
 })
 
-test('named collateral in one file works, and so does all in the file of the quote', async () => {
+test("named collateral in one file works, and so does everything in the quote's file", async () => {
   const none = { certificates: [], crls: [], collateral: [] }
   const named = await intel.makeCollateral()
   expect((await judge({ ...none, collateral: [utf8(JSON.stringify(named))] })).authentic).toBe(true)
@@ -65,7 +65,7 @@ test.each<[string, (all: Files) => Partial<Files>, string]>([
     'collateral_missing',
   ],
   ["the signer's certificate", () => ({ certificates: [] }), 'collateral_missing'],
-])('without %s it is refused, with the claims told', async (_, change, code) => {
+])('without %s it is refused, but its claims are shown', async (_, change, code) => {
   const verdict = await judge(change(files))
   expect(verdict.authentic).toBe(false)
   expect(verdict.code).toStartWith(code)
@@ -75,7 +75,7 @@ test.each<[string, (all: Files) => Partial<Files>, string]>([
   )
 })
 
-test('documents and signers of others beside the right ones do no harm', async () => {
+test('unrelated documents and signers next to the right ones do no harm', async () => {
   const other = await makeTestIntel()
   const foreign = await other.makeCollateral({ ...JSON.parse('{}'), fmspc: '000000000000' })
   const verdict = await judge({

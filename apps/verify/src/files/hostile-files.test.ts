@@ -4,14 +4,14 @@ import type { Bytes } from './piece.ts'
 import { readPieces } from './read-pieces.ts'
 
 const megabyte = 1_000_000
-/** A tenth of a second where nothing else runs; with the old readers eight seconds and more. */
+/** A tenth of a second on an idle machine; the old readers took eight seconds and more. */
 const maxMs = 5000
 const utf8 = (text: string): Bytes => new TextEncoder().encode(text)
 const repeated = (hex: string, length = megabyte): Bytes =>
   new Uint8Array(Buffer.from(hex.repeat(Math.ceil((2 * length) / hex.length)), 'hex'))
 const vendorId = '939a7233f79c4ca9940a0db3957f0607'
 
-/** What took time that grows with the square of the length, or would in a careless reader. */
+/** Inputs that took time quadratic in their length, or would in a careless parser. */
 const hostile: readonly (readonly [string, () => Bytes])[] = [
   ['lengths that reach the end', () => repeated('3082ffff')],
   ['sequences inside sequences', () => repeated('3082100030820800')],
@@ -35,10 +35,10 @@ const hostile: readonly (readonly [string, () => Bytes])[] = [
 const patience = 120_000
 
 test.each(hostile)(
-  'a file of %s is read or refused, and soon',
+  'a file of %s is parsed or refused quickly',
   (_, make) => {
     const file = make()
-    // Other programs may have the processor: what takes long takes long each time.
+    // Other programs may use the processor: a slow parser is slow every time.
     let least = Number.POSITIVE_INFINITY
     for (let attempt = 0; attempt < 3 && least > maxMs; attempt += 1) {
       const started = performance.now()
@@ -54,7 +54,7 @@ test.each(hostile)(
   patience,
 )
 
-test('a file with too many values or parts is refused, not read in part', () => {
+test('a file with too many values or parts is refused, not partly read', () => {
   const values = utf8(`[""${',""'.repeat(200_001)}]`)
   expect(() => readPieces(values)).toThrow('more than 200000 JSON values')
   const parts = utf8(JSON.stringify(Array(10_001).fill('x'.repeat(60))))

@@ -24,7 +24,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 const kinds = (pieces: readonly Piece[]): string[] => pieces.map(({ kind }) => kind)
 const join = (...parts: Uint8Array[]): Bytes => new Uint8Array(Buffer.concat(parts))
 
-test('DER is told apart: certificates, lists, and several in a row', () => {
+test('DER is classified: certificates, lists, and several in a row', () => {
   expect(kinds(readPieces(intel.rootDer))).toEqual(['certificate'])
   expect(kinds(readPieces(crl))).toEqual(['crl'])
   expect(kinds(readPieces(join(intel.caDer, intel.rootDer, crl)))).toEqual([
@@ -34,19 +34,19 @@ test('DER is told apart: certificates, lists, and several in a row', () => {
   ])
 })
 
-test('a PEM archive gives up everything in it, with any text between', () => {
+test('every block of a PEM archive is found, with any text in between', () => {
   const list = `-----BEGIN X509 CRL-----\n${base64(crl)}\n-----END X509 CRL-----`
   const text = `Archive\n-- a.pem --\n${formatPem(intel.caDer, intel.rootDer)}-- b --\n${list}`
   expect(kinds(readPieces(utf8(text)))).toEqual(['certificate', 'certificate', 'crl'])
 })
 
-test('a quote is found inside a blob, and a certificate in what lies around it', () => {
+test('a quote is found inside a blob, and a certificate in the surrounding bytes', () => {
   const pieces = readPieces(join(new Uint8Array(40).fill(0xff), quote, intel.rootDer))
   expect(pieces[0]).toEqual({ kind: 'tdx-quote', bytes: join(quote, intel.rootDer) })
   expect(pieces).toContainEqual({ kind: 'certificate', bytes: intel.rootDer })
 })
 
-test('encodings inside encodings are undone', () => {
+test('nested encodings are decoded', () => {
   const inner = JSON.stringify({ device: { quote: hex(quote) } })
   const outer = JSON.stringify([
     { evidence: base64(utf8(inner)), certificate: base64(utf8(formatPem(intel.rootDer))) },
@@ -56,7 +56,7 @@ test('encodings inside encodings are undone', () => {
   expect(pieces.at(-1)).toEqual({ kind: 'certificate', bytes: intel.rootDer })
 })
 
-test('encodings without end are given up, not followed', () => {
+test('endless nesting is abandoned', () => {
   let text = hex(quote)
   for (let depth = 0; depth < 20; depth += 1) text = JSON.stringify([text, {}])
   expect(readPieces(utf8(text))).toEqual([])
@@ -76,7 +76,7 @@ test('the signed member of an answer keeps its exact text', async () => {
   ])
 })
 
-test("an HTTP answer brings the signer's chain in its header", async () => {
+test("an HTTP response contains the signer's chain in its header", async () => {
   const { qe_identity: text, qe_identity_signature: signature } = await intel.makeCollateral()
   const chain = formatPem(intel.signerDer, intel.rootDer)
   const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSGX-Enclave-Identity-Issuer-Chain: ${encodeURIComponent(chain)}\r\n\r\n`
@@ -88,7 +88,7 @@ test("an HTTP answer brings the signer's chain in its header", async () => {
   expect(kinds(pieces.slice(1))).toEqual(['certificate', 'certificate'])
 })
 
-test('an HTTP answer may have a binary body', () => {
+test('an HTTP response may have a binary body', () => {
   const pieces = readPieces(join(utf8('HTTP/1.1 200 OK\n\n'), crl))
   expect(pieces).toEqual([{ kind: 'crl', bytes: crl }])
 })
@@ -110,7 +110,7 @@ test('named collateral is read in either spelling; lists in any encoding', async
   ])
 })
 
-test("named collateral may have Intel's whole answer for the signed member", async () => {
+test("named collateral may contain Intel's whole answer instead of the signed member", async () => {
   const { tcb_info: text, tcb_info_signature: signature } = await intel.makeCollateral()
   const answer = `{"tcbInfo":${text},"signature":"${signature}"}`
   expect(readPieces(utf8(JSON.stringify({ tcb_info: answer })))).toEqual([
@@ -118,7 +118,7 @@ test("named collateral may have Intel's whole answer for the signed member", asy
   ])
 })
 
-test('a list that is garbage stays in its place, to be refused', () => {
+test('a malformed list is kept, to be refused', () => {
   const pieces = readPieces(utf8(JSON.stringify({ root_ca_crl: 'no list!' })))
   expect(pieces).toEqual([
     { kind: 'tdx-collateral', fields: { root_ca_crl: base64(utf8('no list!')) } },
@@ -132,7 +132,7 @@ test('XML is a reference manifest, kept byte for byte', () => {
   expect(readPieces(answer)).toEqual([{ kind: 'rim', bytes }])
 })
 
-test('text that is nothing gives nothing, and bytes that are nothing stay', () => {
+test('unknown text yields nothing, and unknown bytes are kept', () => {
   expect(readPieces(utf8('hello, world'))).toEqual([])
   expect(readPieces(new Uint8Array())).toEqual([])
   const bytes = Uint8Array.of(0, 1, 2, 0xff)

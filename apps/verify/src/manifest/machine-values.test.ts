@@ -17,7 +17,7 @@ const firmware = readFileSync(
 )
 const root = 'ab'.repeat(32)
 
-/** A published digest is known for this firmware with an empty kernel, initial disk and command line. */
+/** A published digest is known for this firmware with an empty kernel, initial ramdisk and command line. */
 function writeMachine(variant: string, revision = 'c'.repeat(40)): string {
   const files = {
     'firmware-snp.fd': firmware,
@@ -47,7 +47,7 @@ function writeMachine(variant: string, revision = 'c'.repeat(40)): string {
 
 const shape = { cpu: ['EPYC-v4'], vcpus: ['1'] }
 
-test('rules and models that leave them open get launch digests and root hashes of the machine', async () => {
+test("rules and models without values get the machine's launch digests and root hashes", async () => {
   const values = await readMachineValues({ machine: [writeMachine('production')], ...shape })
   const measurement =
     'ddc5224521617a536ee7ce9dd6224d1b58a8d4fda1c741f3ac99fc4bfa04ba6e9fc98646d4a07a9079397fa3852819b5'
@@ -62,7 +62,7 @@ test('rules and models that leave them open get launch digests and root hashes o
   expect(values?.fillModel({ id: 'other' })).toEqual({ id: 'other' })
 })
 
-test('the manifest gets all that is needed to build the machine again', async () => {
+test('the manifest contains all that is needed to rebuild the machine', async () => {
   const values = await readMachineValues({
     machine: [writeMachine('production')],
     repository: ['https://git.example/privatemode'],
@@ -78,13 +78,13 @@ test('the manifest gets all that is needed to build the machine again', async ()
   })
 })
 
-test('a machine that was built from uncommitted changes is refused', async () => {
+test('a machine built from uncommitted changes is refused', async () => {
   const folder = writeMachine('production', `${'c'.repeat(40)}-dirty`)
   const error = await readMachineValues({ machine: [folder], ...shape }).catch((e) => e)
   expect(error.message).toContain('which cannot be rebuilt by others')
 })
 
-test('a machine for tests or debugging, or one whose files were changed, is refused', async () => {
+test('a machine for tests or debugging, or with changed files, is refused', async () => {
   for (const variant of ['software', 'debug', 'other']) {
     const error = await readMachineValues({ machine: [writeMachine(variant)] }).catch((e) => e)
     expect(error).toMatchObject({ name: 'UsageError' })

@@ -76,7 +76,7 @@ test('a manifest is built from reference values, with the digest of the weights'
   expect(printed).toContain('good: serial 1, hardware evidence, sha256:')
 })
 
-test('a manifest says when it expires; one that does not is warned about, or refused', async () => {
+test('a manifest states its expiry; without one it causes a warning, or is refused', async () => {
   await build('short', {}, '--days', '7')
   const at = (time: string) => ['--at', time, '--strict']
   expect(await run('check', path('short'), ...at('2026-02-07T11:59:59Z'))).toBe(0)
@@ -94,7 +94,7 @@ test('a manifest says when it expires; one that does not is warned about, or ref
   expect(printed).toContain('no longer: expires at 2026-02-07T12:00:00.000Z')
 })
 
-test('the serial follows the manifest before', async () => {
+test('the serial follows the previous manifest', async () => {
   await build('first')
   await build('second', {}, '--previous', path('first'))
   expect(JSON.parse(readFileSync(path('second'), 'utf8')).serial).toBe(2)
@@ -112,7 +112,7 @@ test('reference values that clients would refuse are not written', async () => {
   ).toBeInstanceOf(UsageError)
 })
 
-test('a file that is no manifest is refused with its name and the reason', async () => {
+test('a file that is not a manifest is refused with its name and the reason', async () => {
   writeFileSync(path('newer'), '{"version":2}')
   expect(await run('check', path('newer'))).toBe(1)
   expect(complained).toContain(`${path('newer')}: manifest.version: 2, expected 1`)
@@ -140,7 +140,7 @@ test('a manifest is explained in plain words, down to every value', async () => 
   }
 })
 
-test('a manifest of software says that nothing protects the prompts', async () => {
+test('the explanation of a software manifest says that nothing protects the prompts', async () => {
   const rule = {
     kind: 'software',
     measurements: ['ab'.repeat(48)],
@@ -169,14 +169,14 @@ test('every change of a value shows between two manifests', async () => {
   expect(printed).not.toContain('Intel TDX')
 })
 
-test('spaces make another document with the same meaning', async () => {
+test('white space makes a different document with the same meaning', async () => {
   await build('first')
   writeFileSync(path('spaced'), `${readFileSync(path('first'), 'utf8')} `)
   expect(await run('diff', path('first'), path('spaced'))).toBe(0)
   expect(printed).toContain('different bytes, the same meaning')
 })
 
-test('a key is made once, for its owner to read only', async () => {
+test('a key is created once, readable by its owner only', async () => {
   expect(await run('key', '--name', 'log.example', '--out', path('log.key'))).toBe(0)
   expect(printed).toMatch(/^log\.example\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}\n$/)
   expect(readFileSync(path('log.key'), 'utf8')).toStartWith('PRIVATE+KEY+log.example+')
@@ -188,7 +188,7 @@ test('a key is made once, for its owner to read only', async () => {
   )
 })
 
-test('manifests are published one after the other, and serials must grow', async () => {
+test('manifests are published one after the other, and serials must increase', async () => {
   await run('key', '--name', 'log.example', '--out', path('publish.key'))
   await run('key', '--name', 'w1', '--out', path('w1.key'), '--for', 'witness')
   const publish = (name: string, ...more: string[]) =>
@@ -209,7 +209,7 @@ test('manifests are published one after the other, and serials must grow', async
   expect(existsSync(path('log/.publishing'))).toBe(false)
 })
 
-test('a log is signed anew without a new entry, for a timer to run', async () => {
+test('a log can be signed again without a new entry, as by a timer', async () => {
   await run('key', '--name', 'log.example', '--out', path('timer.key'))
   const where = ['--log', path('timed'), '--key', path('timer.key')]
   expect(await run('publish', '--refresh', ...where)).toBe(1)
@@ -228,7 +228,7 @@ test('a log is signed anew without a new entry, for a timer to run', async () =>
   expect(await thrown(run('publish', '--refresh', path('first'), ...where))).toThrow('unknown')
 })
 
-test('a second publisher is kept out unless the first has died, and a manifest for another log is not published', async () => {
+test('a second publisher is locked out unless the first has died, and a manifest for another log is not published', async () => {
   await run('key', '--name', 'log.example', '--out', path('other.key'))
   await build('first')
   const busy = join(folder, 'busy')
@@ -245,11 +245,11 @@ test('a second publisher is kept out unless the first has died, and a manifest f
   expect(await thrown(other)).toThrow('the manifest is for the log')
 })
 
-test('an unknown subcommand is a wrong call', async () => {
+test('an unknown subcommand is a usage error', async () => {
   expect(await thrown(run('burn'))).toThrow('build|check|explain|diff|enroll|key|publish')
 })
 
-test('TDX rules get the highest TCB recovery that is known, and keep their own', async () => {
+test('TDX rules get the highest known TCB recovery, unless they have their own', async () => {
   const minimumOf = (name: string) =>
     JSON.parse(readFileSync(path(name), 'utf8')).roles.worker.accept.map(
       (rule: { min_tcb_evaluation_data_number?: number }) => rule.min_tcb_evaluation_data_number,
@@ -268,7 +268,7 @@ test('TDX rules get the highest TCB recovery that is known, and keep their own',
   expect(await thrown(build('none', {}, '--tcb-info', path('weights.bin')))).toThrow('no TCB info')
 })
 
-test('a TDX rule without a minimum TCB recovery is warned about, or refused', async () => {
+test('a TDX rule without a minimum TCB recovery causes a warning, or is refused', async () => {
   await build('first')
   expect(await run('check', path('first'), '--at', '2026-02-01T00:00:00Z', '--strict')).toBe(0)
   const manifest = JSON.parse(readFileSync(path('first'), 'utf8'))
@@ -340,7 +340,7 @@ test('a TDX machine is enrolled by its PPID', async () => {
   expect(tdx.platform_ids[0]).toMatch(/^[0-9a-f]{32}$/)
 })
 
-test('a machine that is not authentic, or that no rule is for, is not enrolled', async () => {
+test('a machine that is not authentic, or has no matching rule, is not enrolled', async () => {
   await build('first')
   const next = ['--previous', path('first'), '--out', path('e6')]
   const report = 'snp/google-milan-vcek/report.bin'

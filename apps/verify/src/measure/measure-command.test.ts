@@ -1,4 +1,4 @@
-/** The command itself; the values are tested beside the calculators. */
+/** The command itself; the values are tested next to the calculators. */
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -56,13 +56,13 @@ test('an event log is replayed', async () => {
   expect(lines[0].rtmr0).toStartWith('8566f998798db09443b244c62de9a304')
 })
 
-test('a file that is no firmware or log is refused with exit code 1', async () => {
+test('a file that is not firmware or a log is refused with exit code 1', async () => {
   const file = fileURLToPath(import.meta.url)
   expect(await run('snp', '--firmware', file)).toMatchObject({ exitCode: 1, lines: [] })
   expect(await run('log', file)).toMatchObject({ exitCode: 1, lines: [] })
 })
 
-test('a wrong call is a wrong call', async () => {
+test('invalid calls are usage errors', async () => {
   for (const args of [
     [],
     ['snp'],

@@ -1,4 +1,4 @@
-/** Rebuilding what a manifest names, from repositories whose build is a few lines. */
+/** Rebuilds the source named in a manifest, from repositories with a build of a few lines. */
 import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ const debugCommandLine = 'ro pm.variant=debug'
 const host = { cpu: 'EPYC-Milan', vcpus: 2 } as const
 const root = 'ab'.repeat(32)
 
-/** A source whose build writes a machine with `initrd` as its initial disk. */
+/** A source whose build writes a machine with `initrd` as its initial ramdisk. */
 function commitSource(name: string, initrd: string): { source: string; revision: string } {
   const source = join(folder, name)
   mkdirSync(join(source, 'scripts'), { recursive: true })
@@ -122,7 +122,7 @@ async function run(command: typeof rebuildCommand, ...args: string[]) {
   return { code, text: lines.join('\n') }
 }
 
-test('a source that gives what the manifest lists is confirmed', async () => {
+test('a source that yields the listed values is confirmed', async () => {
   const { source, revision } = commitSource('good', 'initrd')
   const manifest = writeManifest('good', await measure('initrd', commandLine), { revision })
   const { code, text } = await run(rebuildCommand, manifest, '--source', source)
@@ -131,7 +131,7 @@ test('a source that gives what the manifest lists is confirmed', async () => {
   expect(code).toBe(0)
 })
 
-test('another source, a debug launch or another model is found out', async () => {
+test('another source, a debug launch or another model is detected', async () => {
   const { source, revision } = commitSource('other', 'initrd with a back door')
   const other = writeManifest('other', await measure('initrd', commandLine), { revision })
   const rebuilt = await run(rebuildCommand, other, '--source', source)
@@ -144,7 +144,7 @@ test('another source, a debug launch or another model is found out', async () =>
   const launched = await run(rebuildCommand, debug, '--source', good.source, '--out', out)
   expect(launched.text).toContain('DEBUG        SNP measurement')
   expect(launched.code).toBe(1)
-  // The same by `manifest check`, for a machine that is there already.
+  // The same with `manifest check`, for an existing machine.
   const at = ['--at', '2026-02-01T00:00:00Z']
   const checked = await run(checkManifest, debug, '--machine', out, ...at)
   expect(checked.text).toContain('DEBUG')
@@ -164,7 +164,7 @@ test('another source, a debug launch or another model is found out', async () =>
   expect(accepted.code).toBe(0)
 })
 
-test('a manifest whose machine is not for production is refused', async () => {
+test('a manifest with a non-production machine is refused', async () => {
   const manifest = writeManifest('variant', '00'.repeat(48), {
     revision: 'a'.repeat(40),
     line: debugCommandLine,

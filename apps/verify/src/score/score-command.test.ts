@@ -72,7 +72,7 @@ const verdictsOf = ({ factors }: Scored) =>
 const software = await softwareBundle(await softwareWorld())
 
 describe('a backend on hardware of a test vendor', () => {
-  test.each(['snp', 'tdx'] as const)('is judged by 45 factors (%s)', async (cpu) => {
+  test.each(['snp', 'tdx'] as const)('is assessed by 45 factors (%s)', async (cpu) => {
     const score = await scoreOf({ cpu })
     expect(score.refusal).toBeUndefined()
     expect(score.factors).toHaveLength(45)
@@ -106,7 +106,7 @@ describe('a backend on hardware of a test vendor', () => {
     })
   })
 
-  test('that is refused meets nothing after the check that refused it', async () => {
+  test('that is refused meets no factor after the failed check', async () => {
     const wrong = { ...snp, measurements: ['00'.repeat(48)] }
     const score = await scoreOf({ draft: { roles: { worker: { accept: [wrong] } } } })
     expect(score.refusal).toContain('measurement_unknown')
@@ -129,7 +129,7 @@ describe('a backend on hardware of a test vendor', () => {
   })
 })
 
-test('a trial backend meets nothing that is about hardware', async () => {
+test('a trial backend meets no factor about hardware', async () => {
   const score = await scoreBundle(formatEvidenceBundle(software.bundle), undefined, software.inputs)
   expect(score.refusal).toBeUndefined()
   expect(verdictsOf(score)).toMatchObject({
@@ -141,7 +141,7 @@ test('a trial backend meets nothing that is about hardware', async () => {
   })
 })
 
-test('the document shows the verdicts of this very code', async () => {
+test('the document shows the verdicts of this code', async () => {
   const text = readFileSync(new URL('../../../../docs/scorecard.md', import.meta.url), 'utf8')
   const ours = {
     snp: await scoreOf({ cpu: 'snp' }),

@@ -5,12 +5,12 @@ import { session } from './session-store.ts'
 
 export const adminPath = fleetPaths.admin
 
-/** Longer than any answer takes: who waits in vain is told so. */
+/** Longer than any answer takes; then the request fails with a timeout. */
 const timeoutMs = 60_000
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Answers JSON or throws an `ApiError`; a session that has ended leads to the sign-in page. */
+/** Returns JSON or throws an `ApiError`; an expired session leads to the sign-in page. */
 export async function callApi<T>(method: Method, path: string, body?: unknown): Promise<T> {
   const response = await send(method, path, body)
   const text = await response.text()

@@ -1,4 +1,4 @@
-/** Who is signed in, as this page knows it. */
+/** The signed-in member, as known to this page. */
 import type { Member } from '@privatemode/protocol/fleet'
 import { createStore } from '../store.ts'
 

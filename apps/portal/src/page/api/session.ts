@@ -4,7 +4,7 @@ import type { SessionAnswer } from '@privatemode/protocol/fleet'
 import { callApi } from './call-api.ts'
 import { session } from './session-store.ts'
 
-/** Asks once, when the page opens. */
+/** Loads the session once, when the page opens. */
 export async function findSession(): Promise<void> {
   try {
     adopt(await callApi<SessionAnswer>('GET', '/session'))

@@ -84,7 +84,7 @@ export function AcceptPage({ invitation, onDone }: AcceptProps) {
 const isSpent = (error: unknown): boolean =>
   (error as { readonly code?: unknown }).code === 'permission_denied'
 
-/** A link works once: whoever used it already has what it gave. */
+/** A link works once: whoever used it already has what it provided. */
 const SpentAdvice = ({ reset }: { readonly reset: boolean }) => (
   <>
     {reset ? 'If you have set your password with it, ' : 'If you have made your account with it, '}

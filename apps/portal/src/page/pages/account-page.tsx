@@ -1,4 +1,4 @@
-/** One's own account: who one is, and the password. */
+/** The member's own account: profile and password. */
 import { useState } from 'preact/hooks'
 import { changePassword } from '../api/session.ts'
 import type { PageProps } from '../page-props.ts'

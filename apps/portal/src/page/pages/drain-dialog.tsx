@@ -1,4 +1,4 @@
-/** Asks before a machine is drained, and says what that leaves. */
+/** Asks for confirmation before a machine is drained, and shows the effect. */
 import type { DrainEffect, Worker } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../api/call-api.ts'

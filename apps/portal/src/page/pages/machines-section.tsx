@@ -1,4 +1,4 @@
-/** The machines behind the gateway, for those who operate it. */
+/** The machines behind the gateway, for operators. */
 import type { Worker } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../api/call-api.ts'

@@ -1,4 +1,4 @@
-/** The models: what the gateway serves, and whether this browser has verified it. */
+/** The models that the gateway serves, and whether this browser has verified them. */
 import type { ServedModel } from '@privatemode/protocol/fleet'
 import { useEffect } from 'preact/hooks'
 import { formatCount } from '../../words/format-time.ts'
@@ -54,7 +54,7 @@ const loadModels = async () =>
 
 type Verified = 'yes' | 'no' | 'unknown'
 
-/** What the manifest does not list is never called, whatever the gateway says. */
+/** A model that the manifest does not list is never called, whatever the gateway claims. */
 function isVerified(current: Connection, id: string): Verified {
   if (current.kind !== 'verified') return 'unknown'
   const { workers } = current.client.verification.transcript()

@@ -1,4 +1,4 @@
-/** Signing in: by password, or through the identity provider where one is configured. */
+/** Signing in: by password, or through the identity provider if one is configured. */
 import { useEffect, useState } from 'preact/hooks'
 import { describeSignInFailure } from '../../words/describe-sign-in.ts'
 import { adminPath } from '../api/call-api.ts'
@@ -14,7 +14,7 @@ import { Notice } from '../view/notice.tsx'
 type SignInProps = {
   /** There was a session, and it is over. */
   readonly ended: boolean
-  /** How signing in through the identity provider failed just now. */
+  /** Why the sign-in through the identity provider just failed. */
   readonly failure: string | undefined
 }
 
@@ -25,7 +25,7 @@ export function SignInPage({ ended, failure }: SignInProps) {
   const { busy, error, submit } = useSubmit(() => signIn(email, password))
   useEffect(() => {
     document.title = 'Sign in · Privatemode'
-    offersOidc().then(setOidc, () => {}) // without an answer there is still the password
+    offersOidc().then(setOidc, () => {}) // without an answer, passwords still work
   }, [])
   return (
     <main class="alone">

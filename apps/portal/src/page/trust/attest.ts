@@ -1,4 +1,4 @@
-/** Verifies the backend from this browser; loaded when it is needed, for it is most of the code. */
+/** Verifies the backend from this browser; loaded on demand, because it is most of the code. */
 import { Privatemode, parseLogTrust, webStorage } from '@privatemode/sdk'
 import type { Trust } from './trust.ts'
 
@@ -14,14 +14,14 @@ export async function attest(trust: Trust, apiKey: string, fetch: Fetch): Promis
     apiKey,
     manifest,
     fetch,
-    // What this browser has seen of the log, so that it cannot be taken back unnoticed.
+    // What this browser has seen of the log, so that it cannot be rolled back unnoticed.
     storage: webStorage(localStorage),
     cacheSalt: 'shared-random',
     ...(softwareRoot === undefined ? {} : { software: await acceptTrial(softwareRoot) }),
   })
 }
 
-/** A key carries its own checksum: one that is mistyped says nothing about the log. */
+/** A key carries its own checksum: a mistyped key says nothing about the log. */
 async function requireWholeKey(logKey: string): Promise<void> {
   try {
     await parseLogTrust({ logKey, witnesses: [], quorum: 0 })
@@ -34,7 +34,7 @@ class MistypedKey extends Error {
   readonly code = 'log_key_mistyped'
 }
 
-/** The code that accepts software evidence is loaded only where the operator's document asks for it. */
+/** The code that accepts software evidence is loaded only if the operator's configuration asks for it. */
 async function acceptTrial(root: string) {
   const { acceptSoftware } = await import('@privatemode/sdk/software')
   return acceptSoftware(root)

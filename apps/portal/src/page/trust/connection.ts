@@ -1,4 +1,4 @@
-/** The verified connection that verification page, playground and models share. */
+/** The verified connection shared by verification page, playground and models. */
 import { createStore } from '../store.ts'
 import type { Privatemode } from './attest.ts'
 import { loadConfig } from './load-config.ts'
@@ -9,9 +9,9 @@ import { operatorTrust, type Trust } from './trust.ts'
 export type Connection =
   | { readonly kind: 'none' }
   | { readonly kind: 'verifying' }
-  /** The operator named no log key: there is nothing to verify against. */
+  /** The operator configured no log key: there is nothing to verify against. */
   | { readonly kind: 'unconfigured' }
-  /** Browsers keep their cryptography from pages without HTTPS. */
+  /** Browsers do not offer cryptography to pages without HTTPS. */
   | { readonly kind: 'insecure' }
   | {
       readonly kind: 'verified'
@@ -33,7 +33,7 @@ export const connection = createStore<Connection>({ kind: 'none' })
 
 let round = 0
 
-/** Verifies anew; with no `chosen` trust, as the operator's document says. */
+/** Verifies again; without `chosen` trust, as configured by the operator. */
 export async function verify(chosen?: Trust): Promise<void> {
   const mine = ++round
   connection.set({ kind: 'verifying' })
@@ -41,14 +41,14 @@ export async function verify(chosen?: Trust): Promise<void> {
   if (mine === round) connection.set(next)
 }
 
-/** Verifies unless that was done or is going on. */
+/** Verifies unless that was done or is in progress. */
 export function verifyOnce(): void {
   if (connection.get().kind === 'none') void verify()
 }
 
 /**
- * Makes a call. Another tab, or an admin, may have changed the key of these pages meanwhile: then
- * a fresh one is obtained, the backend verified anew, and the call made once more.
+ * Makes a call. Another tab, or an admin, may have changed the key of these pages in the meantime:
+ * then a fresh one is obtained, the backend verified again, and the call repeated.
  */
 export async function callVerified<T>(
   verified: Verified,
@@ -59,7 +59,7 @@ export async function callVerified<T>(
   } catch (error) {
     if (!isKeyRefused(error)) throw error
     const current = connection.get()
-    // Whoever noticed first has renewed it for all.
+    // The first caller that noticed has renewed it for all.
     if (current.kind !== 'verified' || current === verified) {
       dropPortalKey()
       await verify(verified.trust)
@@ -70,7 +70,7 @@ export async function callVerified<T>(
   }
 }
 
-/** When somebody else signs in, nothing of the one before is left. */
+/** When another member signs in, nothing of the previous one is left. */
 export function forgetConnection(): void {
   round++
   connection.set({ kind: 'none' })

@@ -1,10 +1,10 @@
-/** Reads the operator's document for these pages. */
+/** Reads the operator's configuration for these pages. */
 import { ApiError } from '@privatemode/protocol/api'
 import { noConfig, type PortalConfig, parsePortalConfig } from '../../config/portal-config.ts'
 
 let loading: Promise<PortalConfig> | undefined
 
-/** Read once; without a document, pages say what is missing. */
+/** Read once; without a configuration, pages say what is missing. */
 export function loadConfig(): Promise<PortalConfig> {
   loading ??= read().catch((error: unknown) => {
     loading = undefined

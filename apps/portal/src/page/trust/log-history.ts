@@ -1,20 +1,20 @@
-/** The manifest log as its files show it: every manifest that was published, newest last. */
+/** The manifest log as shown by its files: every published manifest, newest last. */
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import { lastEntriesFile, readEntries } from '../../manifest/read-entries.ts'
 
 export type LogEntry = {
-  /** Its number in the log, from 0. */
+  /** Its index in the log, from 0. */
   readonly index: number
   readonly text: string
-  /** SHA-256 of the document, hex: what machines and receipts name. */
+  /** SHA-256 of the document in hex, as named by machines and receipts. */
   readonly digest: string
 }
 
 const maxFileBytes = 32 * 1024 * 1024
 
 /**
- * The last entries, up to 256. That the newest one is in the log is proved by the verification; the older
- * ones are what the gateway shows, and the page says so.
+ * The last entries, up to 256. The verification proves that the newest one is in the log; the older
+ * ones are as shown by the gateway, and the page says so.
  */
 export async function loadHistory(): Promise<readonly LogEntry[]> {
   const note = new TextDecoder().decode(await read('checkpoint'))

@@ -1,13 +1,13 @@
-/** The API key of these pages: short-lived, one for each member, its secret in memory only. */
+/** The API key of these pages: short-lived, one per member, its secret in memory only. */
 import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { callApi } from '../api/call-api.ts'
 import { session } from '../api/session-store.ts'
 
-/** The name tells it from keys that people made. */
+/** The name distinguishes it from keys that people created. */
 export const portalKeyName = 'Portal: playground and verification'
 
 const lifetimeHours = 8
-/** Other tabs go on with the secret before this one. */
+/** Other tabs continue with the previous secret. */
 const overlapSeconds = 3600
 
 let current: Promise<IssuedKey> | undefined
@@ -25,7 +25,7 @@ export function dropPortalKey(): void {
   current = undefined
 }
 
-/** When signing out: the key ends now. A failure does no harm, it ends by itself. */
+/** Called at sign-out: the key ends now. A failure does no harm, because the key expires by itself. */
 export async function forgetPortalKey(): Promise<void> {
   const key = await current?.catch(() => undefined)
   current = undefined
@@ -34,7 +34,7 @@ export async function forgetPortalKey(): Promise<void> {
   await callApi('PATCH', `/keys/${key.id}`, body).catch(() => {})
 }
 
-/** The same key again with a new secret, so that the list of keys does not grow. */
+/** The same key with a new secret, so that the list of keys does not grow. */
 async function obtain(): Promise<IssuedKey> {
   const signedIn = session.get()
   const memberId = signedIn.kind === 'signed-in' ? signedIn.member.id : undefined

@@ -1,8 +1,8 @@
-/** What the gateway gets to see of a call, kept so that the page can show it. */
+/** What the gateway sees of a call, kept so that the page can show it. */
 import type { Fetch } from '@privatemode/sdk'
 
 export type SealedView = {
-  /** Without the API key, which is nobody else's business on a shared screen. */
+  /** Without the API key, which must not appear on a shared screen. */
   readonly headers: readonly (readonly [string, string])[]
   readonly bytes: number
   /** The first bytes of the body, hex. */
@@ -13,14 +13,14 @@ const shownBytes = 96
 
 export type Watched = { readonly fetch: Fetch; readonly last: () => SealedView | undefined }
 
-/** The platform's `fetch` that remembers the last sealed body. */
+/** The platform's `fetch`, which remembers the last sealed body. */
 export function watchSealed(): Watched {
   let last: SealedView | undefined
   return {
     last: () => last,
     fetch: (url, init) => {
       if (url.endsWith('/sealed') && init.body instanceof Uint8Array) last = describe(init)
-      // Where a request goes is ours to decide, not the answer's.
+      // We decide where a request goes, not the answer.
       return fetch(url, { ...init, redirect: 'manual', credentials: 'omit' })
     },
   }

@@ -1,14 +1,14 @@
-/** Whom the verification in this browser believes. */
+/** The trust settings of the verification in this browser. */
 import type { PortalConfig } from '../../config/portal-config.ts'
 
 export type Trust = {
   readonly manifest: { readonly logKey: string } | { readonly pinned: string }
   readonly softwareRoot: string | undefined
-  /** Who named the log key or the manifest. */
+  /** Where the log key or the manifest comes from. */
   readonly from: 'operator' | 'visitor'
 }
 
-/** What the gateway's operator says; undefined where the document has no log key. */
+/** The operator's settings; undefined if the configuration has no log key. */
 export function operatorTrust(config: PortalConfig): Trust | undefined {
   if (config.manifestLogKey === undefined) return undefined
   const { manifestLogKey: logKey, softwareRoot } = config

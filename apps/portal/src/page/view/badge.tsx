@@ -1,4 +1,4 @@
-/** A word about a state. */
+/** A short label for a state. */
 import type { ComponentChildren } from 'preact'
 
 export type BadgeKind = 'good' | 'warn' | 'bad' | 'plain'

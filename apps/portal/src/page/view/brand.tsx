@@ -1,4 +1,4 @@
-/** The mark and the name. The mark is drawn here again, so that it takes the colours of the page. */
+/** The logo and the name. The logo is inlined, so that it uses the colours of the page. */
 export function Brand() {
   return (
     <span class="mark">

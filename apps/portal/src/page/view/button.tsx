@@ -1,4 +1,4 @@
-/** Buttons: one that matters on a page, plain ones, and those that take something away. */
+/** Buttons: primary, plain and destructive ones. */
 import type { ComponentChildren } from 'preact'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -6,7 +6,7 @@ type ButtonProps = {
   readonly kind?: 'primary' | 'plain' | 'danger' | 'quiet'
   readonly type?: 'button' | 'submit'
   readonly icon?: IconName
-  /** Says that it works, and takes no second click. */
+  /** Shows that it is working, and accepts no second click. */
   readonly busy?: boolean
   readonly disabled?: boolean
   readonly label?: string

@@ -1,4 +1,4 @@
-/** Copies a text and says so, also to screen readers. */
+/** Copies a text and confirms it, also to screen readers. */
 import { useEffect, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 
@@ -18,7 +18,7 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
       await navigator.clipboard.writeText(text)
       setState('copied')
     } catch {
-      setState('refused') // people may say no, and pages without HTTPS have no clipboard
+      setState('refused') // visitors may deny it, and pages without HTTPS have no clipboard
     }
   }
   return (

@@ -1,4 +1,4 @@
-/** A dialog above the page; the browser keeps the focus inside and gives it back. */
+/** A dialog above the page; the browser traps the focus inside and restores it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Button } from './button.tsx'
@@ -6,7 +6,7 @@ import { Button } from './button.tsx'
 type DialogProps = {
   readonly title: string
   readonly onClose: () => void
-  /** What is shown once must not vanish with Escape. */
+  /** Content shown only once must not vanish with Escape. */
   readonly sticky?: boolean
   readonly children: ComponentChildren
 }

@@ -1,4 +1,4 @@
-/** Says what went wrong and what to do next. */
+/** Shows what went wrong and what to do next. */
 import type { ComponentChildren } from 'preact'
 import { describeFailure } from '../../words/describe-failure.ts'
 import { Button } from './button.tsx'
@@ -6,10 +6,10 @@ import { Notice } from './notice.tsx'
 
 type FailureProps = {
   readonly error: unknown
-  /** What could not be done, such as "The keys could not be loaded". */
+  /** What failed, such as "The keys could not be loaded". */
   readonly what: string
   readonly onRetry?: () => void
-  /** What to do next, where the page knows better than the code of the error tells. */
+  /** What to do next, if the page knows better than the error code indicates. */
   readonly advice?: ComponentChildren
 }
 

@@ -1,4 +1,4 @@
-/** Form fields: a label, an input, a hint that belongs to it. */
+/** Form fields: a label, an input, and its hint. */
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
@@ -15,7 +15,7 @@ type FieldProps = {
   readonly min?: string
   readonly placeholder?: string
   readonly focused?: boolean
-  /** Whether to say that it may stay empty, where that is so. */
+  /** Whether to mark it as optional, if it is. */
   readonly sayOptional?: boolean
 }
 
@@ -30,7 +30,7 @@ export function Field({ label, hint, value, onValue, ...rest }: FieldProps) {
       </label>
       <input
         {...input}
-        // The types tell inputs apart by `type`; all of ours take the same attributes.
+        // The types distinguish inputs by `type`; all of ours accept the same attributes.
         type={(input.type ?? 'text') as 'text'}
         id={id}
         value={value}
@@ -54,7 +54,7 @@ type ChoiceProps<T extends string> = {
   readonly options: readonly (readonly [T, string])[]
   readonly onValue: (value: T) => void
   readonly disabled?: boolean
-  /** Only screen readers need the label: what is chosen speaks for itself. */
+  /** Only screen readers need the label: the selection is self-explanatory. */
   readonly quiet?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** A table whose rows become cards where they have no room: each cell carries its column's name as `data-label`. */
+/** A table whose rows become cards on narrow screens: each cell has its column's name as `data-label`. */
 import type { ComponentChildren } from 'preact'
 
 type FoldTableProps = {

@@ -1,4 +1,4 @@
-/** A dialog that asks for something and sends it, or says why that failed; it can be left without. */
+/** A dialog with a form that is submitted or cancelled; shows the error if submitting fails. */
 import type { ComponentChildren } from 'preact'
 import type { Submission } from '../submit.ts'
 import { Button } from './button.tsx'
@@ -8,13 +8,13 @@ import { Failure } from './failure.tsx'
 type FormDialogProps = Submission & {
   readonly title: string
   readonly onClose: () => void
-  /** What the button says that sends. */
+  /** Label of the submit button. */
   readonly action: string
-  /** Whether what is sent takes something away. */
+  /** Whether submitting is destructive. */
   readonly dangerous?: boolean
-  /** What the button says that leaves. */
+  /** Label of the cancel button. */
   readonly leave?: string
-  /** What is so where sending failed, such as "The key was not saved". */
+  /** What to say if submitting fails, such as "The key was not saved". */
   readonly failed: string
   readonly children: ComponentChildren
 }

@@ -1,4 +1,4 @@
-/** The few pictures of the portal, drawn in the colour of the text around them. */
+/** The portal's few icons, drawn in the colour of the surrounding text. */
 
 const paths = {
   check: 'm5 12.5 4.5 4.5L19 7.5',

@@ -1,4 +1,4 @@
-/** Fields for the four limits; one that is empty is no limit. */
+/** Fields for the four limits; an empty one means unlimited. */
 import type { Limits } from '@privatemode/protocol/fleet'
 import { type LimitNumbers, limitNames } from '../../words/format-limits.ts'
 import { Field } from './field.tsx'

@@ -1,4 +1,4 @@
-/** A point in time as people say it; the exact one is in the element. */
+/** A point in time in relative form; the element contains the exact one. */
 import { formatAgo, formatMoment } from '../../words/format-time.ts'
 
 export function Moment({ iso, ago = false }: { readonly iso: string; readonly ago?: boolean }) {

@@ -1,4 +1,4 @@
-/** The field for a password that is set: how long it must be stands here alone. */
+/** The field for a new password: the only place that states the required length. */
 import { Field } from './field.tsx'
 
 const minLength = 12
@@ -7,7 +7,7 @@ type NewPasswordFieldProps = {
   readonly label: string
   readonly value: string
   readonly onValue: (value: string) => void
-  /** Said behind how long it must be. */
+  /** Appended to the required length. */
   readonly hint: string
 }
 

@@ -1,4 +1,4 @@
-/** A short message that stands out: something went well, needs care, or went wrong. */
+/** A short highlighted message: success, warning or error. */
 import type { ComponentChildren } from 'preact'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -14,7 +14,7 @@ const icons: Record<NoticeKind, IconName> = {
 type NoticeProps = {
   readonly kind: NoticeKind
   readonly title?: string
-  /** Read out at once by screen readers. */
+  /** Announced immediately by screen readers. */
   readonly urgent?: boolean
   readonly children?: ComponentChildren
 }

@@ -1,4 +1,4 @@
-/** The head of a page: its name, one sentence, and what can be done. */
+/** The head of a page: its title, one sentence, and actions. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
@@ -10,7 +10,7 @@ type PageHeadProps = {
 
 let first = true
 
-/** Takes the focus when a page is opened, so that keyboards and screen readers start at its top. */
+/** Takes the focus when a page opens, so that keyboards and screen readers start at its top. */
 export function PageHead({ title, lead, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

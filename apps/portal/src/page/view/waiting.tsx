@@ -1,4 +1,4 @@
-/** Shown while something is loaded; quiet, and in the shape of what will come. */
+/** A placeholder shown while data is loading, in the shape of the content. */
 export function Waiting({ what, lines = 3 }: { readonly what: string; readonly lines?: number }) {
   return (
     <div class="waiting" role="status">

@@ -1,4 +1,4 @@
-/** The form that makes or changes a key. */
+/** The form that creates or changes a key. */
 import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'

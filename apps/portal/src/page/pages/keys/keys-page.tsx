@@ -1,4 +1,4 @@
-/** API keys: create, look, change, rotate, revoke. */
+/** API keys: create, view, change, rotate, revoke. */
 import type { IssuedKey, Key, Member } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'

@@ -1,4 +1,4 @@
-/** Asks before a key is revoked: that cannot be taken back. */
+/** Asks for confirmation before a key is revoked, which cannot be undone. */
 import type { Key } from '@privatemode/protocol/fleet'
 import { callApi } from '../../api/call-api.ts'
 import { useSubmit } from '../../submit.ts'

@@ -1,4 +1,4 @@
-/** Gives a key a new secret; the old one can go on for a while. */
+/** Gives a key a new secret; the old one can stay valid for a while. */
 import type { IssuedKey, Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'

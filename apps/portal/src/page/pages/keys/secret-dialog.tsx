@@ -1,4 +1,4 @@
-/** Shows the secret of a key, this one time. */
+/** Shows the secret of a key, only this once. */
 import type { IssuedKey } from '@privatemode/protocol/fleet'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'

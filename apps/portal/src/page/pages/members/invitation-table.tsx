@@ -1,4 +1,4 @@
-/** Invitations and password links that still work. */
+/** Valid invitations and password links. */
 import type { Invitation, Member } from '@privatemode/protocol/fleet'
 import { callApi } from '../../api/call-api.ts'
 import { useSubmit } from '../../submit.ts'

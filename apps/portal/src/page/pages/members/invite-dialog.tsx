@@ -1,4 +1,4 @@
-/** Makes a one-time link and shows it, this one time. */
+/** Creates a one-time link and shows it, only this once. */
 import type { IssuedInvitation, Role } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
@@ -14,7 +14,7 @@ import { Notice } from '../../view/notice.tsx'
 export type ShownLink = {
   readonly invitation: IssuedInvitation
   readonly title: string
-  /** For the page that the link opens: what it asks for. */
+  /** What the page opened by the link asks for. */
   readonly hint: 'reset' | { readonly email: string | undefined }
 }
 

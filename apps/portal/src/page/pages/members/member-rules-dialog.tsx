@@ -1,4 +1,4 @@
-/** What bounds the keys of members, and, for operators, which e-mail domains are the account's. */
+/** Limits for members' keys and, for operators, the account's e-mail domains. */
 import type { Account } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
@@ -9,7 +9,7 @@ import { LimitFields, limitNumbers, limitTexts, numberOrNone } from '../../view/
 
 type MemberRulesDialogProps = {
   readonly account: Account
-  /** Operators say whose a domain is: an account could take the addresses of another. */
+  /** Only operators assign domains: otherwise an account could claim another's addresses. */
   readonly operates: boolean
   readonly onClose: () => void
   readonly onChanged: () => Promise<void>

@@ -1,11 +1,11 @@
-/** Where a message is written; Enter sends, Shift and Enter makes a new line. */
+/** The message input; Enter sends, Shift+Enter inserts a new line. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../view/button.tsx'
 import { type Question, stop, type Turn } from './conversation.ts'
 
 type ComposerProps = {
   readonly running: boolean
-  /** The question that is being changed. */
+  /** The question being edited. */
   readonly editing: Turn | undefined
   readonly onCancelEdit: () => void
   readonly onSend: (question: Question) => void
@@ -41,7 +41,7 @@ export function Composer({ running, editing, onCancelEdit, onSend }: ComposerPro
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && editing !== undefined) cancelEdit()
-    // While a word is composed, as in Japanese, Enter chooses it.
+    // During text composition, as in Japanese, Enter selects a word.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     send()

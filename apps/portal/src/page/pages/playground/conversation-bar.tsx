@@ -1,4 +1,4 @@
-/** Several conversations: choose one, begin another, delete one. */
+/** The list of conversations: choose, start or delete one. */
 import { useStore } from '../../store.ts'
 import { Button } from '../../view/button.tsx'
 import { Choice } from '../../view/field.tsx'

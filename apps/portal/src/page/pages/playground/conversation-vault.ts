@@ -1,11 +1,11 @@
-/** Conversations at rest: encrypted in this browser's database, with a key that cannot leave it and that sign-out deletes. */
+/** Conversations at rest: encrypted in this browser with a non-extractable key that sign-out deletes. */
 
 const databaseName = 'privatemode-conversations'
 const stores = { keys: 'keys', sealed: 'sealed' } as const
 
 type Sealed = { readonly iv: Uint8Array<ArrayBuffer>; readonly bytes: ArrayBuffer }
 
-/** What was saved for this member; undefined where nothing was, or nobody can open it any more. */
+/** What was saved for this member; undefined if there is nothing, or it can no longer be decrypted. */
 export async function openVault(memberId: string): Promise<unknown> {
   const database = await openDatabase()
   try {
@@ -16,7 +16,7 @@ export async function openVault(memberId: string): Promise<unknown> {
     const opened = await crypto.subtle.decrypt({ name: 'AES-GCM', iv }, key, bytes)
     return JSON.parse(new TextDecoder().decode(opened))
   } catch {
-    return undefined // of another version, or damaged: it is as gone as one that was deleted
+    return undefined // of another version, or damaged: treated as deleted
   } finally {
     database.close()
   }
@@ -35,11 +35,11 @@ export async function saveToVault(memberId: string, value: unknown): Promise<voi
   }
 }
 
-/** Deletes the keys and what they sealed, whoever it belonged to. */
+/** Deletes all keys and the data encrypted with them, of every member. */
 export function forgetVault(): Promise<void> {
   return new Promise((resolve) => {
     const request = indexedDB.deleteDatabase(databaseName)
-    // Another tab that has it open lets go of it when it hears of this.
+    // Another tab that has it open closes it when notified of this.
     request.onsuccess = request.onerror = request.onblocked = () => resolve()
   })
 }

@@ -1,4 +1,4 @@
-/** Conversations: sealed in this browser, kept in this browser, encrypted at rest until the visitor signs out. */
+/** Conversations: sealed and kept in this browser, encrypted at rest until the visitor signs out. */
 import type { ApiStream, ChatChunk, Privatemode, Receipt } from '@privatemode/sdk'
 import { buildRequest, type ChatSettings } from '../../../chat/build-request.ts'
 import { describeFailure } from '../../../words/describe-failure.ts'
@@ -16,24 +16,27 @@ export type Turn = {
   readonly images?: readonly string[]
   readonly toolCalls?: readonly ToolCall[]
   readonly failure?: { readonly reason: string; readonly next: string }
-  /** Of a question: what left this browser for it. */
+  /** For a question: what left this browser. */
   readonly sent?: SealedView
-  /** Of an answer: who gave it, and what was signed. */
+  /** For an answer: which machine gave it, and what was signed. */
   readonly proof?: Proof
 }
 
 export type ToolCall = { readonly name: string; readonly input: string }
 
-/** What can be said about one answer. Plain data: it is kept with the conversation. */
+/** The proof for one answer. Plain data: it is stored with the conversation. */
 export type Proof = {
   readonly requestId: string
   readonly machine?: Machine
   readonly receipt:
     | { readonly kind: 'verified'; readonly facts: ReceiptFacts }
     | { readonly kind: 'refused'; readonly reason: string }
-    /** The answer is whole; its receipt follows the padding that hides how long it was. */
+    /** The answer is complete; its receipt follows the padding that hides its length. */
     | { readonly kind: 'awaited' }
-    /** Nobody signed for it: the answer did not come to its end, or the page was left before the receipt. */
+    /**
+     * There is no signature: the answer did not complete, or the page was closed before the receipt
+     * arrived.
+     */
     | { readonly kind: 'none' }
 }
 
@@ -51,7 +54,7 @@ export type ReceiptFacts = {
   readonly cachedTokens: number
   readonly durationMs: number
   readonly checks: readonly ShownCheck[]
-  /** The signed record, base64: what auditing a bill needs. */
+  /** The signed record in base64, as needed to audit a bill. */
   readonly record: string
 }
 
@@ -67,7 +70,7 @@ export type Conversations = {
   readonly running: boolean
 }
 
-/** More would make every save slow; the oldest go first. */
+/** More would make every save slow; the oldest are dropped first. */
 const maxKept = 30
 
 const fresh = (): Conversation => ({
@@ -86,7 +89,7 @@ export const conversations = createStore<Conversations>(begin())
 export const currentOf = ({ all, currentId }: Conversations): Conversation =>
   all.find(({ id }) => id === currentId) ?? fresh()
 
-/** What a conversation is called: how it began. */
+/** The title of a conversation: how it began. */
 export const titleOf = ({ turns }: Conversation): string =>
   turns[0]?.text.trim().replace(/\s+/g, ' ').slice(0, 48) || 'New conversation'
 
@@ -98,7 +101,7 @@ export function stop(): void {
   stopping?.abort()
 }
 
-/** Opens what this member kept in this browser; asked for again, it does nothing. */
+/** Opens what this member saved in this browser; repeated calls do nothing. */
 export async function restoreConversations(memberId: string): Promise<void> {
   if (owner === memberId) return
   owner = memberId
@@ -114,7 +117,7 @@ export async function restoreConversations(memberId: string): Promise<void> {
   conversations.set({ all: merged, currentId: isKnown ? currentId : first.id, running: false })
 }
 
-/** A receipt that had not come when the page was left does not come any more. */
+/** A receipt that had not arrived when the page was closed will not arrive any more. */
 function withoutAwaited(conversation: Conversation): Conversation {
   const turns = conversation.turns.map((turn) =>
     turn.proof?.receipt.kind === 'awaited'
@@ -124,7 +127,7 @@ function withoutAwaited(conversation: Conversation): Conversation {
   return { ...conversation, turns }
 }
 
-/** Nothing is left in this page's memory; the vault is forgotten by whoever signs out. */
+/** Clears this page's memory; signing out deletes the vault. */
 export function clearConversations(): void {
   stop()
   owner = undefined
@@ -161,7 +164,7 @@ export function deleteConversation(id: string): void {
 export type Question = {
   readonly text: string
   readonly images: readonly string[]
-  /** The question that this one replaces, with everything after it. */
+  /** The question that this one replaces, along with everything after it. */
   readonly inPlaceOf?: number | undefined
 }
 
@@ -210,7 +213,7 @@ function finish(abort: AbortController): void {
   save()
 }
 
-/** Asks the last question once more. */
+/** Asks the last question again. */
 export async function retry(options: AskOptions): Promise<void> {
   const question = currentOf(conversations.get()).turns.findLast(({ role }) => role === 'user')
   if (question === undefined) return
@@ -218,7 +221,7 @@ export async function retry(options: AskOptions): Promise<void> {
   await ask({ text, images, inPlaceOf: id }, options)
 }
 
-/** Reads an answer to the end of its text; gives what remains to be done when its receipt comes. */
+/** Reads an answer to the end of its text; returns what remains to be done when its receipt arrives. */
 async function read(
   id: string,
   turns: readonly Turn[],
@@ -273,7 +276,7 @@ async function proofOf(stream: ApiStream<ChatChunk>, client: Privatemode): Promi
   return { requestId: stream.requestId, receipt, ...(machine === undefined ? {} : { machine }) }
 }
 
-/** An answer that comes in pieces: text, and the calls of tools. */
+/** An answer that arrives in pieces: text, and tool calls. */
 class Writing {
   #text = ''
   readonly #calls: { name: string; input: string }[] = []
@@ -318,7 +321,7 @@ function replaceTurns(id: string, turns: readonly Turn[], running: boolean): voi
   conversations.set({ all: changed, currentId, running })
 }
 
-/** One save after the other. What cannot be saved, as in a private window, is kept in memory only. */
+/** Saves are serialized. If saving fails, as in a private window, it is kept in memory only. */
 function save(): void {
   const memberId = owner
   if (memberId === undefined) return
@@ -331,5 +334,5 @@ function save(): void {
     .catch(() => {})
 }
 
-/** Resolves when nothing is being saved: what is deleted after that stays deleted. */
+/** Resolves when no save is in progress: data deleted after that stays deleted. */
 export const settledSaves = (): Promise<void> => saving

@@ -1,4 +1,4 @@
-/** Draws Markdown as elements: text of a model never becomes HTML. */
+/** Renders Markdown as elements: model text never becomes HTML. */
 import type { ComponentChildren } from 'preact'
 import { type Block, type Inline, parseMarkdown } from '../../../markdown/parse-markdown.ts'
 import { CodeBlock } from '../../view/code-block.tsx'
@@ -7,13 +7,13 @@ export function MarkdownView({ text }: { readonly text: string }) {
   return <div class="markdown">{parseMarkdown(text).map(drawBlock)}</div>
 }
 
-// The tree of a text that grows keeps its order, so places are good keys.
+// The tree of a growing text keeps its order, so positions are good keys.
 function drawBlock(block: Block, key: number): ComponentChildren {
   switch (block.kind) {
     case 'paragraph':
       return <p key={key}>{block.content.map(drawInline)}</p>
     case 'heading':
-      // Below the headings of the page, whatever level the model chose.
+      // Below the page's headings, whatever level the model chose.
       return block.level <= 2 ? (
         <h3 key={key}>{block.content.map(drawInline)}</h3>
       ) : (

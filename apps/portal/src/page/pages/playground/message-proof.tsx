@@ -1,4 +1,7 @@
-/** Beside every message: what left the browser and what the gateway saw, or which machine answered and its receipt. */
+/**
+ * Next to every message: what left the browser and what the gateway saw, or the answering machine
+ * and its receipt.
+ */
 import { sealedHeaders } from '@privatemode/protocol/fleet'
 import { formatCount, formatDuration } from '../../../words/format-time.ts'
 import { saveFile } from '../../save-file.ts'
@@ -14,7 +17,7 @@ export function MessageProof({ turn }: { readonly turn: Turn }) {
   return turn.proof === undefined ? null : <AnswerProof turn={turn} proof={turn.proof} />
 }
 
-/** Shown from what this page really sent, not described. */
+/** Shows what this page really sent. */
 function SentProof({ sent }: { readonly sent: SealedView }) {
   const bytes = sent.start.match(/.{2}/g) ?? []
   const headers = new Map(sent.headers)

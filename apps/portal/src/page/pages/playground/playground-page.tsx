@@ -161,7 +161,7 @@ function Chat({ current }: ChatProps) {
   )
 }
 
-/** Says on whose word prompts leave this browser. */
+/** Shows which trust settings apply to prompts that leave this browser. */
 function TrustLine({ current }: ChatProps) {
   const { workers } = current.client.verification.transcript()
   const trial = workers.some(({ hardware }) => !hardware)

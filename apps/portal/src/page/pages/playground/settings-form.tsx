@@ -1,4 +1,4 @@
-/** How the model shall answer: instructions, length, randomness, tools, structured output. */
+/** Model settings: instructions, length, randomness, tools, structured output. */
 import { useId } from 'preact/hooks'
 import { type ChatSettings, formatExample, toolExample } from '../../../chat/build-request.ts'
 import { Button } from '../../view/button.tsx'

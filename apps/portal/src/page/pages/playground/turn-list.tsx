@@ -1,4 +1,4 @@
-/** The messages of a conversation; beside each, what can be proved about it. */
+/** The messages of a conversation, each with what can be proved about it. */
 import { useEffect, useRef } from 'preact/hooks'
 import { wholeSentences } from '../../../chat/sentences.ts'
 import { Button } from '../../view/button.tsx'
@@ -55,7 +55,7 @@ export function TurnList({ turns, running, onEdit, onRetry }: TurnListProps) {
   )
 }
 
-/** Screen readers hear the answer sentence by sentence: each is added once, when it is whole. */
+/** Screen readers announce the answer sentence by sentence: each is added once, when complete. */
 function Spoken({ turn }: { readonly turn: Turn | undefined }) {
   const isAnswer = turn?.role === 'assistant' && turn.state !== 'failed'
   const sentences = isAnswer ? wholeSentences(turn.text, turn.state !== 'writing') : []

@@ -1,4 +1,4 @@
-/** "Audit my bill": receipts that a client kept, compared with the list, in this browser. */
+/** "Audit my bill": compares a client's receipts with the list, in this browser. */
 import type { ReceiptAudit } from '../../../audit/audit-receipts.ts'
 import { Notice } from '../../view/notice.tsx'
 

@@ -1,4 +1,4 @@
-/** Requests, one by one: when, by which key, what it cost. No content: the gateway never had any. */
+/** Single requests: when, by which key, at what cost. No content: the gateway never had any. */
 import type { Key } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import {
@@ -22,7 +22,7 @@ import { BillAudit } from './bill-audit.tsx'
 const hours = { day: 24, week: 168, month: 720 } as const
 type Range = keyof typeof hours
 
-/** The newest are shown; the export on the usage page has all of them. */
+/** Only the newest are shown; the export on the usage page has all of them. */
 const shownRequests = 200
 const pageSize = 1000
 const maxPages = 20

@@ -1,5 +1,5 @@
 /** Draws a plot with uPlot; loaded when the first plot is shown. */
-// First, since modules are loaded in this order.
+// First, because modules are loaded in this order.
 import './usable-language.ts'
 import UPlot from 'uplot'
 import { gridLines } from '../../../usage/plot-axis.ts'
@@ -10,7 +10,7 @@ export type PlotFacts = {
   readonly kind: 'stack' | 'line'
   readonly labels: readonly string[]
   readonly series: readonly Series[]
-  /** The largest value of the axis, where it is known. */
+  /** The maximum of the axis, if known. */
   readonly top?: number
   readonly formatAxis: (value: number) => string
 }
@@ -19,7 +19,7 @@ export type Plot = { resize(): void; remove(): void }
 
 const heightPx = 220
 
-/** `onPoint` is told the slot under the pointer. */
+/** `onPoint` is called with the slot under the pointer. */
 export function drawPlot(
   element: HTMLElement,
   facts: PlotFacts,
@@ -29,7 +29,7 @@ export function drawPlot(
   const colours = readColours(element, facts.series.length)
   const indices = labels.map((_, index) => index)
   const drawn = facts.kind === 'stack' ? stack(facts) : facts.series.map(({ values }) => values)
-  // The tallest of a stack is drawn first, so that the others stand before it.
+  // The tallest of a stack is drawn first, so that the others are in front of it.
   const order = kind === 'stack' ? drawn.map((_, index) => drawn.length - 1 - index) : undefined
   const places = order ?? drawn.map((_, index) => index)
   const most = Math.max(0, ...drawn.flat().map((value) => value ?? 0))
@@ -100,7 +100,7 @@ function stack({ series, labels }: PlotFacts): number[][] {
 
 type Colours = { readonly soft: string; readonly line: string; readonly series: string[] }
 
-/** The colours are the style sheet's; a canvas has to be told them. */
+/** The colours come from the style sheet; a canvas has to be given them explicitly. */
 function readColours(element: HTMLElement, count: number): Colours {
   const probe = document.createElement('span')
   probe.hidden = true

@@ -69,7 +69,7 @@ export function PlotCard({ title, format, ...facts }: PlotCardProps) {
   )
 }
 
-/** Draws into the element, and again when size, colours or numbers change. */
+/** Draws into the element, and redraws when size, colours or numbers change. */
 function usePlot(facts: PlotFacts, onPoint: (index: number | undefined) => void) {
   const frame = useRef<HTMLDivElement>(null)
   const key = JSON.stringify([facts.kind, facts.labels, facts.series])

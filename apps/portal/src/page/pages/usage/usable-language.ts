@@ -1,6 +1,6 @@
 /**
- * uPlot makes a format of numbers from the browser's language while it loads. A Chromium that was
- * started without a locale says "en-US@posix", which no format takes; then no plot would be drawn.
+ * uPlot creates a number format from the browser's language while it loads. A Chromium started
+ * without a locale reports "en-US@posix", which no format accepts; then no plot would be drawn.
  */
 if (!isUsable(navigator.language))
   Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true })

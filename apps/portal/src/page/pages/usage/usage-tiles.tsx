@@ -1,4 +1,4 @@
-/** The sums of a time in large figures. */
+/** The totals of a time range in large figures. */
 
 import { describeQuantile } from '../../../usage/describe-quantile.ts'
 import {

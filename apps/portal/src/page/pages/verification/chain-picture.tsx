@@ -1,4 +1,4 @@
-/** The chain of trust in one picture; every link opens to what was checked. */
+/** The chain of trust in one diagram; every link opens to show what was checked. */
 import { type ChainLink, describeChain, type LinkState } from '@privatemode/sdk/chain'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
 import type { Connection } from '../../trust/connection.ts'
@@ -42,7 +42,7 @@ export function ChainPicture({ current }: { readonly current: Connection }) {
 
 type TrackProps = { readonly title: string; readonly links: readonly ChainLink[] }
 
-/** Drawn for eyes; what follows it says the same in words. */
+/** Visual only; the text after it contains the same information. */
 function Track({ title, links }: TrackProps) {
   const [first] = links
   return (
@@ -113,6 +113,6 @@ const verificationOf = (current: Connection) =>
 function refusalOf(current: Connection) {
   if (current.kind !== 'refused') return undefined
   const { code = 'unknown', refusal } = current.error as { code?: string; refusal?: string }
-  if (code === 'log_key_mistyped') return undefined // says nothing about any link
+  if (code === 'log_key_mistyped') return undefined // not about any link
   return { code: refusal ?? code, sentence: explainRefusal(refusal, code).meaning }
 }

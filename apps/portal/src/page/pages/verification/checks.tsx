@@ -1,11 +1,11 @@
-/** A list of checks: what was checked, what was seen. */
+/** A list of checks with their results. */
 import { Icon } from '../../view/icon.tsx'
 
 export type ShownCheck = {
   readonly id: string
   readonly result: 'passed' | 'failed' | 'skipped'
   readonly detail: string
-  /** Told apart by it where several machines made the same check. */
+  /** Distinguishes the same check made on several machines. */
   readonly key?: string
 }
 
@@ -19,7 +19,7 @@ type ChecksProps = { readonly checks: readonly ShownCheck[]; readonly open?: boo
 
 export function Checks({ checks, open }: ChecksProps) {
   const passed = checks.filter(({ result }) => result === 'passed').length
-  // On a phone, many lines that say the same would hide what comes after them.
+  // On a phone, many identical lines would hide what comes after them.
   const roomy = passed < checks.length || matchMedia('(min-width: 48rem)').matches
   return (
     <details class="checks" open={open ?? roomy}>

@@ -1,4 +1,4 @@
-/** Said where the page came without HTTPS. */
+/** Shown if the page was loaded without HTTPS. */
 import { Notice } from '../../view/notice.tsx'
 
 export const InsecureNotice = () => (

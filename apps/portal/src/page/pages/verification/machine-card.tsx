@@ -1,4 +1,4 @@
-/** One machine: what it is, and every check it passed or did not. */
+/** One machine: what it is, and every check it passed or failed. */
 import { revocationWords, type WorkerRefusal, type WorkerVerification } from '@privatemode/sdk'
 import { Fragment } from 'preact'
 import { explainRefusal } from '../../../words/explain-refusal.ts'

@@ -1,4 +1,4 @@
-/** The manifest in force as a readable document, and what changed since the one before. */
+/** The current manifest as a readable document, and what changed since the previous one. */
 import type { Verification } from '@privatemode/sdk'
 import { compareManifests, describeManifest } from '../../../manifest/describe-manifest.ts'
 import { formatAgo } from '../../../words/format-time.ts'
@@ -75,7 +75,7 @@ const Fact = ({ name, value }: { readonly name: string; readonly value: string }
   </>
 )
 
-/** The exact bytes that were enforced: they are part of the evidence that this page hands out. */
+/** The exact bytes that were enforced: they are part of the evidence this page exports. */
 function manifestText({ client }: Verified): string {
   const bundle = JSON.parse(new TextDecoder().decode(client.verification.bundle().bytes)) as {
     readonly manifest: string
@@ -84,7 +84,7 @@ function manifestText({ client }: Verified): string {
   return new TextDecoder().decode(bytes)
 }
 
-/** The log as a time line: newest first, with what each entry changed. */
+/** The log as a timeline: newest first, with what each entry changed. */
 function History({ digest }: { readonly digest: string }) {
   const [loaded, reload] = useLoad(loadHistory, [digest])
   return (

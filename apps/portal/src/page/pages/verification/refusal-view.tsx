@@ -1,4 +1,4 @@
-/** A verification that failed: at which step, why, and every check up to it. */
+/** A failed verification: at which step, why, and every check up to it. */
 import { describeFailure } from '../../../words/describe-failure.ts'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
 import type { Connection } from '../../trust/connection.ts'

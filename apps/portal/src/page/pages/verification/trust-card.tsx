@@ -52,7 +52,7 @@ function OwnTrust({ named }: { readonly named: boolean }) {
   const submit = async (event: Event) => {
     event.preventDefault()
     const manifest = kind === 'log' ? { logKey: text.trim() } : { pinned: text }
-    // Who is quicker than the document must not be told that software evidence is refused.
+    // Before the configuration has loaded, it must not say that software evidence is refused.
     const config = await loadConfig().catch(() => undefined)
     void verify({ manifest, softwareRoot: config?.softwareRoot, from: 'visitor' })
   }

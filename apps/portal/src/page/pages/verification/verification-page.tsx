@@ -103,7 +103,7 @@ function VerifiedView({ current }: { readonly current: Verified }) {
   )
 }
 
-/** The SDK verifies anew by itself as time goes by; what is shown follows. */
+/** The SDK verifies again by itself as time passes; the display follows. */
 function useTranscript({ client }: Verified) {
   const [transcript, setTranscript] = useState(() => client.verification.transcript())
   useEffect(() => {
