@@ -122,7 +122,7 @@ export const areas: readonly CheckArea[] = [
       'every version and beta header is accepted',
       'overflow is reported in the wording that agents recover from',
       'input_tokens is the whole prompt, and no cached tokens are reported',
-      'count_tokens equals what the message is then charged',
+      'count_tokens equals the tokens that the message is then charged for',
       'two salts share no cache through messages either',
       'images work on a vision model and are a clear 400 elsewhere',
     ],

@@ -20,7 +20,7 @@ export function chatOptionChecks(place: ClientStack): void {
       return status === 400 ? json.error.param : status
     }
 
-    test('check 49: response_format reaches the server; an unknown type is 400 and named', async () => {
+    test('check 49: response_format reaches the server; an unknown type is 400, with its name', async () => {
       for (const response_format of [
         { type: 'json_object' },
         { type: 'json_schema', json_schema: { name: 'a', strict: true, schema } },
@@ -82,7 +82,7 @@ export function chatOptionChecks(place: ClientStack): void {
       expect(await refused({ n: 0 })).toBe('n')
     })
 
-    test('check 53: stop strings end the text before themselves and are told', async () => {
+    test('check 53: a stop string ends the text before it and is reported', async () => {
       for (const stop of ['word3', ['nothing', 'word3', 'word4', 'word5']]) {
         const { json } = await entrance.ask(chatPath, chat('[[words 9]]', { stop }))
         expect(json.choices[0]).toMatchObject({
@@ -107,7 +107,7 @@ export function chatOptionChecks(place: ClientStack): void {
       expect(await refused({ logit_bias: { '1': -100 } })).toBe(200)
     })
 
-    test('check 57: parameters out of range are 400 and named', async () => {
+    test('check 57: parameters out of range are 400, with the name of the parameter', async () => {
       const wrong: [string, unknown][] = [
         ['temperature', 2.1],
         ['temperature', -0.1],
@@ -135,7 +135,7 @@ export function chatOptionChecks(place: ClientStack): void {
       expect(await refused(right)).toBe(200)
     })
 
-    test('check 58: cached tokens are told for the same salt, none for another', async () => {
+    test('check 58: cached tokens are reported for the same salt, none for another', async () => {
       const words = freshWords(100)
       const cached = async (cache_salt: string) => {
         const { json } = await entrance.ask(chatPath, chat(words, { cache_salt }))

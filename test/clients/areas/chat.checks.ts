@@ -133,7 +133,7 @@ export function chatChecks(place: ClientStack): void {
       expect([status, json.error.param]).toEqual([400, 'messages.0.role'])
     })
 
-    test('check 43: content may be text, parts, null or empty beside tool calls', async () => {
+    test('check 43: content may be text, parts, null or empty next to tool calls', async () => {
       const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
       const result = { role: 'tool', tool_call_id: 'c1', content: 'r' }
       const user = (content: unknown) => ({ role: 'user', content })

@@ -88,7 +88,7 @@ export function embeddedChatChecks(place: EmbeddedStack): void {
       expect((await ask({ n: 100 })).status).toBe(400)
     })
 
-    test('check 53: a stop string ends the text before itself and is told', async () => {
+    test('check 53: a stop string ends the text before itself and is reported', async () => {
       const whole = said(await ask({ max_tokens: 30 }))
       const stop = whole.slice(10, 14)
       const answer = await ask({ max_tokens: 30, stop: ['never said', stop] })
@@ -125,7 +125,7 @@ export function embeddedChatChecks(place: EmbeddedStack): void {
       expect([status, json.error.param]).toEqual([400, 'logit_bias'])
     })
 
-    test('check 58: cached tokens are told for the same salt, none for another', async () => {
+    test('check 58: cached tokens are reported for the same salt, none for another', async () => {
       const mine = saltOf(entrance.name === 'proxy' ? 'e' : 'f')
       const cached = async (cache_salt: string) => {
         const { json } = await ask({ cache_salt, max_tokens: 2 }, longPrompt)

@@ -95,7 +95,7 @@ export function embeddedOtherChecks(place: EmbeddedStack): void {
       expect(whole.json.stop_reason).toBe('max_tokens')
     })
 
-    test('check 80: overflow is told in the words that agents recover from', async () => {
+    test('check 80: overflow is reported in the wording that agents recover from', async () => {
       const long = [{ role: 'user', content: 'word '.repeat(400) }]
       const { status, json } = await entrance.ask(messagesPath, { ...body, messages: long })
       expect(status).toBe(400)
@@ -103,7 +103,7 @@ export function embeddedOtherChecks(place: EmbeddedStack): void {
       expect(json.error.message).toMatch(words)
     })
 
-    test('check 82: count_tokens equals what the message then costs', async () => {
+    test('check 82: count_tokens equals the tokens that the message is then charged for', async () => {
       const tools = [{ name: 'f', description: 'does it', input_schema: { type: 'object' } }]
       for (const extra of [{}, { system: 'Be brief.' }, { tools }]) {
         const { max_tokens: _, ...counted } = { ...body, ...extra }

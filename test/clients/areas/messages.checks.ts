@@ -36,7 +36,7 @@ export function messageChecks(place: ClientStack): void {
       for (const { event, data } of events) expect(event).toBe(data.type)
     })
 
-    test('check 73: events come in order, blocks one at a time, indices in a row', async () => {
+    test('check 73: events arrive in order, blocks one at a time, with consecutive indices', async () => {
       const { events } = await everything()
       expect(events[0]?.data.message).toMatchObject({
         type: 'message',
@@ -97,7 +97,7 @@ export function messageChecks(place: ClientStack): void {
       expect((await ask('', { messages, thinking })).status).toBe(200)
     })
 
-    test('check 76: every stop reason is told', async () => {
+    test('check 76: every stop reason is reported', async () => {
       const reasons = [
         [await ask('hi'), 'end_turn', null],
         [await ask('[[words 50]]', { max_tokens: 5 }), 'max_tokens', null],
@@ -154,7 +154,7 @@ export function messageChecks(place: ClientStack): void {
       }
     })
 
-    test('check 80: overflow is told in the words that agents recover from', async () => {
+    test('check 80: overflow is reported in the wording that agents recover from', async () => {
       for (const stream of [false, true]) {
         const { status, json } = await ask('long '.repeat(contextLength + 1), { stream })
         expect([status, json.error.type]).toEqual([400, 'invalid_request_error'])
@@ -166,7 +166,7 @@ export function messageChecks(place: ClientStack): void {
       expect(fitted.status).toBe(200)
     })
 
-    test('check 81: input_tokens is the whole prompt, nothing cached is told', async () => {
+    test('check 81: input_tokens is the whole prompt, and no cached tokens are reported', async () => {
       const fields = { cache_salt: saltOf('m') }
       const words = freshWords(100)
       const first = await ask(words, fields)
@@ -176,7 +176,7 @@ export function messageChecks(place: ClientStack): void {
       expect(again.json.usage.cache_read_input_tokens ?? 0).toBe(0)
     })
 
-    test('check 82: count_tokens equals what the message then costs', async () => {
+    test('check 82: count_tokens equals the tokens that the message is then charged for', async () => {
       const fields = { system: [{ type: 'text', text: 'be brief' }], tools }
       const { max_tokens: _, ...body } = message('how many tokens are these?', fields)
       const counted = await entrance.ask('/v1/messages/count_tokens', body)

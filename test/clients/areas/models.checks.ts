@@ -85,7 +85,7 @@ export function modelChecks(place: ClientStack): void {
       expect(refused.json.error.message).toContain('/v1/embeddings')
     })
 
-    test('check 33: latest resolves with a deprecation signal', async () => {
+    test('check 33: latest resolves, with a deprecation signal', async () => {
       for (const [path, body] of [
         [chatPath, chat('hi')],
         [messagesPath, message('hi')],

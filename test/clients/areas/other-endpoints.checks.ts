@@ -40,7 +40,7 @@ export function otherEndpointChecks(place: ClientStack): void {
       expect([best.status, best.json.error.param]).toEqual([400, 'best_of'])
     })
 
-    test('check 67: stream chunks have their form, end and usage rule', async () => {
+    test('check 67: stream chunks have the documented format, end and usage rule', async () => {
       const { events, text } = await ask('one', { stream: true })
       expect(events.at(-1)?.data).toBe('[DONE]')
       expect(text).not.toContain('"usage"')
@@ -87,7 +87,7 @@ export function otherEndpointChecks(place: ClientStack): void {
       expect((await ask([[1], [2]])).json.data).toHaveLength(2)
     })
 
-    test('check 70: dimensions hold or are 400; empty and too many inputs are 400', async () => {
+    test('check 70: dimensions are respected or 400; empty and too many inputs are 400', async () => {
       expect((await ask('x', { dimensions: 4 })).status).toBe(200)
       const other = await ask('x', { dimensions: 3 })
       expect([other.status, other.json.error.param]).toEqual([400, 'dimensions'])

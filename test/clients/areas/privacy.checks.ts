@@ -98,7 +98,7 @@ export function privacyChecks(place: ClientStack): void {
       { type: 'image_url', image_url: { url } },
     ]
 
-    test('check 63: fields that steer the model server are refused and named', async () => {
+    test('check 63: fields that steer the model server are refused, with their names', async () => {
       const dangerous = {
         chat_template: '{{ 1 }}',
         kv_transfer_params: { do_remote_prefill: true },

@@ -48,7 +48,7 @@ export function streamChecks(place: ClientStack): void {
       }
     })
 
-    test('check 23: a disconnect in a stream stops the generation within a second', async () => {
+    test('check 23: a disconnect during a stream stops the generation within a second', async () => {
       const disconnect = async (path: string, body: object, mark: string): Promise<number> => {
         const abort = new AbortController()
         const started = performance.now()
@@ -128,7 +128,7 @@ export function streamChecks(place: ClientStack): void {
       }
     })
 
-    test('check 25: a backend that dies in a stream gives an error event, never a good end', async () => {
+    test('check 25: a backend that dies during a stream causes an error event, never a clean end', async () => {
       for (const order of ['die 3', 'fail 3']) {
         // With a pace the first words are on their way before the end, not lost with it.
         const words = `[[pace 20]] [[${order}]] one two three four five six seven`

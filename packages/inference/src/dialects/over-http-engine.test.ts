@@ -160,7 +160,7 @@ describe('tools', () => {
     expect(second.json.choices[0].message.content).toBe('The tool said: blue')
   })
 
-  test('check 53: a stop string ends the text before itself and is told', async () => {
+  test('check 53: a stop string ends the text before itself and is reported', async () => {
     const { json } = await ask(engine, chatPath, chat('[[say one two three]]', { stop: [' two'] }))
     expect(json.choices[0]).toMatchObject({ message: { content: 'one' }, stop_reason: ' two' })
   })

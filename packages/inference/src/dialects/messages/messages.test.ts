@@ -19,7 +19,7 @@ describe('the message object', () => {
     expect(content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: { a: 1 } }])
   })
 
-  test('check 81: it has every field, input_tokens is the whole prompt, and nothing cached is told', async () => {
+  test('check 81: it has every field, input_tokens is the whole prompt, and nothing cached is reported', async () => {
     expect((await ask(hello(), path, message)).json).toEqual({
       id: expect.stringMatching(/^msg_/),
       type: 'message',
@@ -47,7 +47,7 @@ describe('the message object', () => {
     expect(json.content.map((block: JsonObject) => block.type)).toEqual(['text'])
   })
 
-  test('check 76: every stop reason is told', async () => {
+  test('check 76: every stop reason is reported', async () => {
     const ends: [string, string | null, string, string | null][] = [
       ['stop', null, 'end_turn', null],
       ['length', null, 'max_tokens', null],

@@ -111,7 +111,7 @@ describe('answers', () => {
     }
   })
 
-  test('check 53: the stop string that was met is told', async () => {
+  test('check 53: the stop string that was met is reported', async () => {
     const engine = new ScriptedEngine({ deltas: [{ content: 'a' }], stopReason: 'END' })
     const { json } = await ask(engine, path, { ...chat, stop: ['END'] })
     expect(json.choices[0].stop_reason).toBe('END')
