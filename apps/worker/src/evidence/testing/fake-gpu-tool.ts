@@ -18,7 +18,7 @@ switch (action) {
       }
     }
   case 'hang':
-    setInterval(() => {}, 1_000)
+    setTimeout(() => process.exit(), 30_000) // a test that ends early leaves nothing running for long
     if (argument !== '') await fetch(argument)
     break
   default:
