@@ -3,6 +3,7 @@ import { writeSync } from 'node:fs'
 import { createLog, type Log, onShutdown } from '@privatemode/service'
 import { chooseEngine } from './choose-engine.ts'
 import { runCommand } from './commands.ts'
+import { reportCrashesTo } from './crash-report.ts'
 import { type NativeOutput, takeOverOutput } from './native-output.ts'
 import { parseSettings } from './settings.ts'
 import { startWorker } from './worker.ts'
@@ -16,8 +17,9 @@ export async function run(args: readonly string[]): Promise<void> {
     const parsed = parseSettings({ args, env })
     if (parsed.kind === 'text') end(parsed.text)
     const { settings } = parsed
-    if (settings.engine.kind === 'embedded') native = guardNativeOutput()
+    if (settings.engine.kind === 'embedded') native = takeOverOutput()
     const descriptor = native?.ownError
+    reportCrashesTo(descriptor ?? 2)
     const log = createLog({ format: settings.logFormat, level: settings.logLevel, descriptor })
     const nativeLines = native === undefined ? undefined : reportLines(native, log)
     const around = { env, createEngine: chooseEngine, log, nativeLines }
@@ -28,27 +30,6 @@ export async function run(args: readonly string[]): Promise<void> {
     writeSync(native?.ownError ?? 2, `error: ${message}\n`)
     process.exit(1)
   }
-}
-
-/**
- * The runtime prints uncaught errors to standard error, which from here on belongs to native code.
- */
-function guardNativeOutput(): NativeOutput {
-  const native = takeOverOutput()
-  const die = (error: unknown) => {
-    writeSync(native.ownError, `error: the worker failed: ${describeCrash(error)}\n`)
-    process.exit(1)
-  }
-  process.on('uncaughtException', die)
-  process.on('unhandledRejection', die)
-  return native
-}
-
-/** Where it failed, without the message: an unexpected error may quote a request. */
-function describeCrash(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
-  return [error.name, ...frames].join('\n')
 }
 
 const reportEveryMs = 2_000

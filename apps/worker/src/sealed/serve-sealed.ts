@@ -21,6 +21,7 @@ import { type SignedUsage, sealedMediaType } from '@privatemode/protocol/fleet'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import { type EnginePace, timedPieces } from './engine-pace.ts'
+import { hashedAtOnce, hashInTurns } from './hash-in-turns.ts'
 import type { ReceiptSigner } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealFromStart, sealShaped } from './seal-shaped.ts'
@@ -90,11 +91,16 @@ export async function serveSealed(
   const startMs = performance.now()
   const shape = shapeFor(service, opened)
   const init = { headers: { 'content-type': sealedMediaType } }
-  const facts = { service, opened, view, startedAtMs, ended }
+  const wantsStream = asksForStream(opened.body)
+  // A long body takes some time for each reading: others get a turn between them.
+  const isLong = opened.body.length > hashedAtOnce
+  const requestDigest = isLong ? await hashInTurns(opened.body, giveTurn) : undefined
+  if (isLong) await giveTurn()
+  const facts = { service, opened, view, startedAtMs, ended, requestDigest }
   // Answer keys are derived while the engine works, so its first token does not wait for them.
   const asked = answer(request, service.engine, abort.signal)
   const [soon, sealer] = await Promise.all([
-    untilLate(asked, lateAfterMs(shape, opened)),
+    untilLate(asked, lateAfterMs(shape, opened.context.path, wantsStream)),
     opened.sealAnswer(),
   ])
   const exchange = new SealedExchange({ ...facts, startMs }, sealer)
@@ -122,9 +128,9 @@ const isErrorForText = ({ status }: ApiAnswer, { context }: OpenedRequest) =>
   status >= 400 && !otherPaths.has(context.path)
 
 /** When an answer that has not begun is sent as padding, because an observer could see how long it took. */
-function lateAfterMs(shape: Shape, { context, body }: OpenedRequest): number | undefined {
-  if (asksForStream(body)) return shape.stream?.startsAfterMs
-  return otherPaths.has(context.path) ? undefined : shape.whole?.streamAfterMs
+function lateAfterMs(shape: Shape, path: string, wantsStream: boolean): number | undefined {
+  if (wantsStream) return shape.stream?.startsAfterMs
+  return otherPaths.has(path) ? undefined : shape.whole?.streamAfterMs
 }
 
 /** Returns the answer, or `undefined` if it takes longer. */
@@ -344,7 +350,7 @@ class SealedExchange {
   #sign(given: ApiAnswer, outcome: UsageRecord['outcome']): Bytes {
     if (this.#metered) return new Uint8Array()
     this.#metered = true
-    const { service, opened, view, startedAtMs, ended } = this.#facts
+    const { service, opened, view, startedAtMs, ended, requestDigest } = this.#facts
     ended()
     const { context, head, body } = opened
     const usage: Usage = given.usage()
@@ -369,7 +375,7 @@ class SealedExchange {
       duration_ms: Math.max(0, now - startedAtMs),
     }
     const signed = service.signer.sign(record, {
-      request_digest: createHash('sha256').update(body).digest('hex'),
+      request_digest: requestDigest ?? createHash('sha256').update(body).digest('hex'),
       response_digest: this.#responseHash.digest('hex'),
       statement_digest: formatHex(this.#statementDigest()),
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
