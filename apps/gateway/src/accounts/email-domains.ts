@@ -5,10 +5,11 @@ import type { Queries, Row } from '../state/database.ts'
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1)
 
 /**
- * Whether lower-casing turns this address into another person's: some databases map these letters
- * to i and k, JavaScript does not, so failed sign-ins would be counted for no account.
+ * Whether an address can pass for another: some databases lower-case two letters to i and k, JavaScript
+ * does not, so failed sign-ins would be counted for no account; and some characters are invisible or
+ * reverse text.
  */
-export const changesLetter = (email: string): boolean => /[\u0130\u212a]/.test(email)
+export const looksLikeAnother = (email: string): boolean => /[\u0130\u212a\p{Cf}]/u.test(email)
 
 /** Throws if the address is in a domain of another account. */
 export async function refuseForeignDomain(

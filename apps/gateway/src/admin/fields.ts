@@ -1,6 +1,6 @@
 /** Fields of admin requests: each validates a value and describes itself for the OpenAPI document. */
 import { ApiError } from '@privatemode/protocol/api'
-import { changesLetter } from '../accounts/email-domains.ts'
+import { looksLikeAnother } from '../accounts/email-domains.ts'
 import { type Limits, parseLimits } from '../keys/limits.ts'
 
 export type Schema = { readonly [keyword: string]: unknown }
@@ -52,8 +52,9 @@ export function text(minLength: number, maxLength: number): Field<string> {
   }
 }
 
-/** Control characters that affect terminals or text direction, line breaks, and unpaired surrogates. */
-const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+/** Control characters that affect terminals or text direction, line breaks, invisible characters, and unpaired surrogates. */
+const unprintable =
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u200b\u2060-\u2064\ufeff\ufff9-\ufffb]/u
 
 /** A secret is accepted unchanged, including spaces. */
 export function secret(maxLength: number): Field<string> {
@@ -74,7 +75,7 @@ export function email(): Field<string> {
     parse(value, name) {
       const text = typeof value === 'string' && value.length <= 254 ? value.normalize('NFC') : ''
       const at = text.lastIndexOf('@')
-      const good = emailShape.test(text) && !changesLetter(text)
+      const good = emailShape.test(text) && !looksLikeAnother(text)
       const domain = good ? asciiDomain(text.slice(at + 1)) : undefined
       if (domain !== undefined) return `${text.slice(0, at)}@${domain}`
       throw refuse(name, 'an e-mail address')

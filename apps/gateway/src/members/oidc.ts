@@ -15,7 +15,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
-import { changesLetter, domainOf } from '../accounts/email-domains.ts'
+import { domainOf, looksLikeAnother } from '../accounts/email-domains.ts'
 import type { Database, Row } from '../state/database.ts'
 import { hashToken } from './token.ts'
 
@@ -153,7 +153,7 @@ async function readClaims(
     // Such a grant has claims with a string subject, or has thrown.
     const { sub, email, email_verified } = tokens.claims() as IDToken
     const verified = email_verified === true && typeof email === 'string'
-    const isGood = verified && email.length <= maxEmailLength && !changesLetter(email)
+    const isGood = verified && email.length <= maxEmailLength && !looksLikeAnother(email)
     return { subject: sub, verifiedEmail: isGood ? email : undefined }
   } catch (cause) {
     throw new OidcError('not_confirmed', 'the identity provider did not confirm the sign-in', {
