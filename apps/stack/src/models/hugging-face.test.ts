@@ -40,7 +40,7 @@ const server = createServer((socket) => {
         socket.end()
       }, 10)
     }
-    if (path === '/org/repo/resolve/main/tiny.Q4.gguf')
+    if (path?.startsWith('/org/repo') && !path.endsWith('none.gguf'))
       return send('302 Found\r\nlocation: /blobs/1\r\ncontent-length: 0')
     if (path !== '/blobs/1') return send('404 Not Found\r\ncontent-length: 0')
     seen.push(request)
@@ -110,6 +110,20 @@ test('a file is fetched once, its hash is shown and pinned, and later starts che
   writeFileSync(path, second)
   const changed = await failure(ensureHuggingFace(file, options()))
   expect(changed).toMatchObject({ code: 'hash_mismatch' })
+})
+
+test('files of two repositories whose names join to the same are kept apart', async () => {
+  const one = await ensureHuggingFace({ repository: 'org/repo-a', path: 'x.gguf' }, options())
+  content = second
+  const two = await ensureHuggingFace({ repository: 'org/repo', path: 'a/x.gguf' }, options())
+  expect([one.sha256, two.sha256]).toEqual([sha256(first), sha256(second)])
+})
+
+test('an access token is not sent over plain http', async () => {
+  const plain = { ...options(), endpoint: 'http://mirror.invalid', token: () => 'hf_secret' }
+  const refused = await failure(ensureHuggingFace(file, plain))
+  expect(refused.message).toContain('unencrypted')
+  expect(refused.message).not.toContain('hf_secret')
 })
 
 test('an interrupted download continues where it stopped', async () => {

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isLoopback } from '@privatemode/service'
 import type { ModelProgress, ReadyModel } from './ensure-model.ts'
 import { hashFile, moveIntoPlace } from './hashed-file.ts'
 import { explainFailure, ModelError, throwIfAborted } from './model-error.ts'
@@ -47,7 +48,8 @@ export async function ensureHuggingFace(
 ): Promise<ReadyModel> {
   const { cacheDir, signal } = options
   const id = `hf:${file.repository}/${file.path}`
-  const path = join(cacheDir, `${id.replace(/[^\w.-]+/g, '-')}`)
+  // Different ids have different names: otherwise one repository's file would be taken for another's.
+  const path = join(cacheDir, encodeURIComponent(id))
   const report = (step: ModelProgress['step'], doneBytes: number, totalBytes: number) =>
     options.onProgress?.({ model: id, step, doneBytes, totalBytes })
   try {
@@ -90,6 +92,15 @@ async function download(
   const etag = had === 0 ? undefined : readEtag(`${part}.json`)
   const resumed = etag === undefined ? 0 : had
   const url = `${endpoint}/${file.repository}/resolve/main/${file.path}`
+  if (
+    token !== undefined &&
+    new URL(url).protocol === 'http:' &&
+    !isLoopback(new URL(url).hostname)
+  )
+    throw new ModelError(
+      'download_failed',
+      `HF_TOKEN would be sent to ${new URL(url).host} unencrypted: use an https mirror in HF_ENDPOINT, or unset HF_TOKEN`,
+    )
   const response = await request(
     url,
     {
