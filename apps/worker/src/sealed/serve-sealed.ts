@@ -235,6 +235,8 @@ type ExchangeFacts = {
   /** The same on the clock that is never set. */
   readonly startMs: number
   readonly ended: () => void
+  /** Of a long body, hashed before; a short one is hashed for its receipt. */
+  readonly requestDigest: string | undefined
 }
 
 /** Seals and meters one answer. Its usage is reported exactly once, however it ends. */
