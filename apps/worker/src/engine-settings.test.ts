@@ -75,12 +75,12 @@ test('an error names a file that is not a model file', async () => {
   for (const content of ['hello', 'GGUF', 'GGUF with nonsense behind it']) {
     writeFileSync(path, content)
     const loading = chooseEngine(engineOf([{ ...chat, path }]), log)
-    expect(await thrown(loading)).toThrow('is no GGUF file')
+    expect(await thrown(loading)).toThrow('is not a GGUF file')
   }
   const cut = join(folder, 'cut.gguf')
   writeFileSync(cut, Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(16)]))
   const loading = chooseEngine(engineOf([{ ...chat, path: cut }]), log)
-  expect(await thrown(loading)).toThrow('cut short or damaged')
+  expect(await thrown(loading)).toThrow('truncated or damaged')
   const nowhere = chooseEngine(engineOf([{ ...chat, path: folder }]), log)
   expect(await thrown(nowhere)).toThrow('has no file at')
 }, 240_000)

@@ -3,7 +3,7 @@ import { thrown } from '../../../test/rejection.ts'
 import { eachChunk } from './each-chunk.ts'
 import type { ChunkIterator, JsonObject } from './engine.ts'
 
-/** Chunks in groups, and how often they were waited for and left. */
+/** Chunks in groups, and how often they were awaited and abandoned. */
 function grouped(groups: readonly (readonly number[])[], failure?: Error) {
   const seen = { waits: 0, left: 0 }
   const waiting = groups.map((group) => [...group])
@@ -27,7 +27,7 @@ function grouped(groups: readonly (readonly number[])[], failure?: Error) {
   return { seen, chunks: { [Symbol.asyncIterator]: iterator } }
 }
 
-test('all chunks are taken in their order, with one wait for each group', async () => {
+test('all chunks are consumed in order, with one wait per group', async () => {
   const { seen, chunks } = grouped([[1, 2, 3], [4], [5, 6]])
   const taken: unknown[] = []
   await eachChunk(chunks, ({ at }: JsonObject) => taken.push(at))
@@ -35,7 +35,7 @@ test('all chunks are taken in their order, with one wait for each group', async 
   expect(seen.waits).toBe(4)
 })
 
-test('what breaks is thrown after what came before, and a taker that throws leaves', async () => {
+test('a failure is thrown after the chunks before it, and a consumer that throws ends the stream', async () => {
   const taken: unknown[] = []
   const broken = grouped([[1, 2]], new Error('broken'))
   expect(await thrown(eachChunk(broken.chunks, ({ at }) => taken.push(at)))).toThrow('broken')

@@ -1,4 +1,4 @@
-/** Takes the chunks of a stream to its end, those that came together without waiting in between. */
+/** Consumes the chunks of a stream to its end, without waiting between those that arrive together. */
 import type { Chunks, JsonObject } from './engine.ts'
 
 export async function eachChunk(chunks: Chunks, take: (chunk: JsonObject) => void): Promise<void> {

@@ -1,63 +1,66 @@
-/** The one interface between the worker and whatever runs a model: an embedded engine or a model server. */
+/** The one interface between the worker and whatever runs a model: the embedded engine or a model server. */
 
 export type JsonObject = { [key: string]: unknown }
 
-/** Endpoints of other dialects, which an engine may have; the worker translates where it has not. */
+/** Native endpoints of other dialects that an engine may have; the worker translates otherwise. */
 export type NativeEndpoint = 'messages' | 'responses'
 
 export type CountedEndpoint = 'chat' | 'messages' | 'completions'
 
 export type EngineEndpoint = 'chat' | 'completions' | 'embeddings' | NativeEndpoint
 
-/** Tokens as the engine counted them; cached tokens are a part of the prompt tokens. */
+/** Tokens as counted by the engine; cached tokens are included in the prompt tokens. */
 export type EngineUsage = {
   readonly promptTokens: number
-  /** Undefined where the engine does not tell them. */
+  /** Undefined if the engine does not report them. */
   readonly cachedTokens: number | undefined
   readonly completionTokens: number
-  /** Absent where the engine counted itself while it answered. */
+  /** Absent if the engine counted while answering. */
   readonly countedBy?: CountedBy | undefined
 }
 
-/** How a call was counted that was given up: by asking the server's tokenizer, or by a rule of thumb. */
+/** How an aborted call was counted: by the server's tokenizer, or by a rule of thumb. */
 export type CountedBy = 'tokenizer' | 'estimate'
 
-/** One call in the shape of its endpoint: already validated, its model resolved, its `cache_salt` always set. */
+/**
+ * One call in the form of its endpoint: already validated, its model resolved, its `cache_salt`
+ * always set.
+ */
 export type EngineCall = {
   readonly endpoint: EngineEndpoint
   readonly body: JsonObject
-  /** Of a native endpoint: the same request as a chat, for what only chats can be asked. */
+  /** For a native endpoint: the same request as a chat, for operations that only chats support. */
   readonly asChat?: JsonObject | undefined
   readonly stream: boolean
   readonly signal: AbortSignal
-  /** False where `cache_salt` was made for this request alone: nothing of it is kept afterwards. */
+  /** False if `cache_salt` was generated for this request alone: nothing is kept afterwards. */
   readonly keepPrefix?: boolean
-  /** Told whenever the counts grow; the last report is exact also after an abort or a failure. */
+  /** Called whenever the counts grow; the last report is exact even after an abort or a failure. */
   readonly onUsage?: (usage: EngineUsage) => void
-  /** Told when the call is given up and its counts are still being asked for; it never rejects. */
+  /** Called when the call is aborted while its counts are still being requested; it never rejects. */
   readonly onSettling?: (counts: Promise<void>) => void
 }
 
 export type EngineAnswer =
-  /** The whole answer of the endpoint, with usage. */
+  /** The complete answer of the endpoint, with usage. */
   | { readonly kind: 'complete'; readonly body: JsonObject }
   /**
    * OpenAI chunk objects, the last with `choices: []` and usage; or the events of a native endpoint
-   * up to its good end. A failure inside throws EngineError.
+   * up to its proper end. A failure inside throws EngineError.
    */
   | { readonly kind: 'stream'; readonly chunks: Chunks }
 
 export type Chunks = { [Symbol.asyncIterator](): ChunkIterator }
 
 export type ChunkIterator = AsyncIterator<JsonObject> & {
-  /** The next chunk if it came together with the last one: what comes together can be passed on together. */
+  /** The next chunk if it arrived together with the last one, so that they can be passed on together. */
   ready?(): JsonObject | undefined
 }
 
 export type EngineModel = {
   readonly id: string
   readonly tasks: readonly ('generate' | 'embed')[]
-  /** Lower-case hex SHA-256 of the model file, or the name of the weights as the server tells it. */
+  /** Lower-case hex SHA-256 of the model file, or the name of the weights as reported by the server. */
   readonly digest: string
   readonly contextLength: number
   readonly displayName: string
@@ -66,21 +69,21 @@ export type EngineModel = {
   readonly vision: boolean
 }
 
-/** How one path of a model server keeps the prompt caches of its callers apart. */
+/** How one path of a model server isolates the prompt caches of its callers. */
 export type PathIsolation = {
   readonly model: string
   readonly endpoint: EngineEndpoint
   readonly state: /** Seen at the start: the same salt hits, another one misses. */
     | 'proven'
-    /** Not seen, but this version of the server is known to keep salts apart. */
+    /** Not observed, but this version of the server is known to isolate salts. */
     | 'trusted'
-    /** The server is told in every request not to use its cache. */
+    /** Every request tells the server not to use its cache. */
     | 'cache-off'
-    /** The operator accepts that callers share. */
+    /** The operator accepts that callers share the cache. */
     | 'accepted'
     /** No prompt is sent there. */
     | 'unused'
-  /** Why, in words for the log. */
+  /** The reason, for the log. */
   readonly detail: string
 }
 
@@ -89,14 +92,14 @@ export interface Engine {
   readonly name: string
   models(): readonly EngineModel[]
   call(call: EngineCall): Promise<EngineAnswer>
-  /** Whether the engine answers this dialect itself, with its prompt caches proven apart there. */
+  /** Whether the engine answers this dialect natively, with prompt caches proven to be isolated there. */
   speaks?(endpoint: NativeEndpoint, modelId: string): boolean
   /**
-   * Prompt tokens that a call with the same body would cost; `messages` only where it is spoken. Of
-   * several prompts of one completion the longest counts, as it is what must fit the context.
+   * Prompt tokens that a call with the same body would cost; `messages` only if it is native. Of
+   * several prompts of one completion the longest counts, since it must fit the context.
    */
   countTokens(body: JsonObject, endpoint?: CountedEndpoint): Promise<number>
-  /** Of a model server: every path of every model, also those that are not used. */
+  /** For a model server: every path of every model, including unused ones. */
   isolation?(): readonly PathIsolation[]
   close(): Promise<void>
 }
@@ -129,21 +132,21 @@ const statusAndType: Record<EngineErrorCode, readonly [number, EngineErrorType]>
 export type EngineErrorOptions = ErrorOptions & {
   readonly param?: string | undefined
   readonly retryAfterSeconds?: number | undefined
-  /** With `context_length_exceeded`: how long the prompt is, so that the answer can be fitted in. */
+  /** With `context_length_exceeded`: the length of the prompt, so that the answer's limit can be reduced. */
   readonly promptTokens?: number | undefined
-  /** The answer had begun without a piece of content: the same may be asked in another way. */
+  /** The answer had started without any content: the request may be retried in another way. */
   readonly isEarly?: boolean | undefined
 }
 
-/** What an engine refuses or fails at; the message may go to the caller and never quotes the prompt. */
+/** A refusal or failure of an engine; the message may reach the caller and never quotes the prompt. */
 export class EngineError extends Error {
   override readonly name = 'EngineError'
   readonly code: EngineErrorCode
   readonly status: number
   readonly type: EngineErrorType
-  /** The request field at fault, where there is one. */
+  /** The request field at fault, if any. */
   readonly param: string | null
-  /** Set where the same request may succeed later. */
+  /** Set if the same request may succeed later. */
   readonly retryAfterSeconds: number | undefined
   readonly promptTokens: number | undefined
   readonly isEarly: boolean

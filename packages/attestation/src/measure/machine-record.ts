@@ -10,7 +10,7 @@ export type MachineLimit = (typeof machineLimits)[number]
 
 export type SnpHost = { readonly cpu: CpuModel; readonly vcpus: number }
 
-/** SHA-384 digests in hex: QEMU's tables depend on the shape of the machine, SMBIOS is read off one. */
+/** SHA-384 digests in hex: QEMU's tables depend on the machine's shape, SMBIOS is captured from a machine. */
 export type TdxHost = {
   readonly memoryMib: number
   readonly acpiLoader: string

@@ -1,4 +1,4 @@
-/** What holds for every endpoint of the API core: bodies, models, salts and errors. */
+/** What applies to every endpoint of the API core: bodies, models, salts and errors. */
 import { describe, expect, test } from 'bun:test'
 import { EngineError } from '../engine.ts'
 import { ask } from '../testing/ask.ts'
@@ -25,14 +25,14 @@ describe('bodies', () => {
     expect(anthropic.json).toMatchObject({ type: 'error', request_id: expect.any(String) })
   })
 
-  test('check 12: invalid UTF-8 is 400 and says so', async () => {
+  test('check 12: invalid UTF-8 is 400 with a message that says so', async () => {
     const bytes = new TextEncoder().encode(JSON.stringify(chat))
     bytes[bytes.indexOf(0x68)] = 0xff
     const { status, json } = await ask(hello(), chatPath, bytes)
     expect([status, json.error.code]).toEqual([400, 'invalid_json'])
   })
 
-  test('a key given twice is 400, also when spelled with escapes', async () => {
+  test('a duplicate key is 400, even when spelled with escapes', async () => {
     const body = '{"model":"a","mod\\u0065l":"b","messages":[]}'
     expect((await ask(hello(), chatPath, body)).json.error.message).toContain("'model' twice")
   })
@@ -49,7 +49,7 @@ describe('bodies', () => {
     expect((await ask(hello(), chatPath, wrong)).text).not.toContain('SECRET')
   })
 
-  test('check 27: unknown fields are accepted and reach the engine as they are', async () => {
+  test('check 27: unknown fields are accepted and reach the engine unchanged', async () => {
     const engine = hello()
     const extra = { store: false, verbosity: 'low', min_tokens: 3, deep: { a: [1, null] } }
     expect((await ask(engine, chatPath, { ...chat, ...extra })).status).toBe(200)
@@ -65,14 +65,14 @@ describe('paths and headers', () => {
     expect((await ask(hello(), '/v1/models', chat)).status).toBe(404)
   })
 
-  test('check 08: answers and errors carry both request ids with one value', async () => {
+  test('check 08: answers and errors carry both request id headers with the same value', async () => {
     for (const body of [chat, { ...chat, stream: true }, { ...chat, n: 0 }]) {
       const { headers } = await ask(hello(), chatPath, body, { requestId: 'r-1' })
       expect([headers['x-request-id'], headers['request-id']]).toEqual(['r-1', 'r-1'])
     }
   })
 
-  test('check 09: an engine without room is 503, or 529 for messages, with retry-after', async () => {
+  test('check 09: an overloaded engine is 503, or 529 for messages, with retry-after', async () => {
     const full = () =>
       new ScriptedEngine({
         before: () => {
@@ -86,7 +86,7 @@ describe('paths and headers', () => {
     expect(anthropic.json.error.type).toBe('overloaded_error')
   })
 
-  test('check 16: a stream is plain, not cached and not buffered', async () => {
+  test('check 16: a stream is not compressed, cached or buffered', async () => {
     const { headers } = await ask(hello(), chatPath, { ...chat, stream: true })
     expect(headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -96,7 +96,7 @@ describe('paths and headers', () => {
     expect(headers['content-encoding']).toBeUndefined()
   })
 
-  test('what an engine throws by accident is not shown', async () => {
+  test('unexpected engine errors are not exposed', async () => {
     const broken = new ScriptedEngine({
       before: () => {
         throw new Error('SECRET prompt in a message')
@@ -109,7 +109,7 @@ describe('paths and headers', () => {
 })
 
 describe('models', () => {
-  test('check 33: latest resolves and the answer says that it is deprecated', async () => {
+  test('check 33: latest resolves and the answer marks it as deprecated', async () => {
     const engine = hello()
     const { headers, json } = await ask(engine, chatPath, { ...chat, model: 'latest' })
     expect(engine.calls[0]?.body.model).toBe(chatModel.id)
@@ -133,7 +133,7 @@ describe('models', () => {
     expect([wrongEmbed.status, wrongEmbed.json.error.param]).toEqual([400, 'model'])
   })
 
-  test('a body that names another model than the envelope is refused', async () => {
+  test('a body that names a model other than the envelope’s is refused', async () => {
     const { status, json } = await ask(hello(), chatPath, chat, { boundModel: 'eyes' })
     expect([status, json.error.param]).toEqual([400, 'model'])
     expect((await ask(hello(), chatPath, chat, { boundModel: chatModel.id })).status).toBe(200)
@@ -144,7 +144,7 @@ describe('models', () => {
 })
 
 describe('cache salts', () => {
-  test('check 59: an empty or short salt is 400 and is not repeated', async () => {
+  test('check 59: an empty or short salt is 400 and is not echoed', async () => {
     for (const cache_salt of ['', 'too-short-to-be-a-salt', 5]) {
       const { status, json, text } = await ask(hello(), chatPath, { ...chat, cache_salt })
       expect([status, json.error.param]).toEqual([400, 'cache_salt'])
@@ -152,7 +152,7 @@ describe('cache salts', () => {
     }
   })
 
-  test('check 59: the salt of the request beats the default', async () => {
+  test('check 59: the request’s salt takes precedence over the default', async () => {
     const engine = hello()
     await ask(engine, chatPath, { ...chat, cache_salt: salt }, { defaultCacheSalt: 'd'.repeat(44) })
     await ask(engine, chatPath, chat, { defaultCacheSalt: 'd'.repeat(44) })

@@ -1,4 +1,4 @@
-/** Answers one request of the public API over an engine. */
+/** Answers one public API request with an engine. */
 import {
   ApiError,
   type Dialect,
@@ -31,7 +31,7 @@ import { resolveModel } from './resolve-model.ts'
 import { answerResponses } from './responses/responses.ts'
 import { UsageMeter } from './usage-meter.ts'
 
-/** Never throws: what goes wrong becomes an answer in the caller's dialect. */
+/** Never throws: every failure becomes an answer in the caller's dialect. */
 export async function answer(
   request: ApiRequest,
   engine: Engine,
@@ -59,7 +59,7 @@ export async function answer(
 function requireRoute(pathname: string): Route {
   const found = findRoute('POST', pathname)
   if (found.kind === 'found' && found.route.sealed) return found.route
-  throw new ApiError('not_found', 'a worker answers no such path')
+  throw new ApiError('not_found', 'workers do not serve this path')
 }
 
 type Circumstances = Pick<Exchange, 'requestId' | 'meter' | 'times' | 'signal'>
@@ -108,7 +108,7 @@ function dispatch(endpoint: Endpoint, exchange: Exchange): Promise<ApiAnswer> {
       return answerResponses(exchange)
     case 'models':
     case 'model':
-      throw new ApiError('not_found', 'the client answers this path')
+      throw new ApiError('not_found', 'this path is answered by the client, not by a worker')
   }
 }
 

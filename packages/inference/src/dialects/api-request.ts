@@ -1,16 +1,16 @@
-/** What goes into the API core and what comes out; sealing and receipts are around it. */
+/** The input and output of the API core; sealing and receipts are handled around it. */
 import type { Dialect } from '@privatemode/protocol/api'
 import type { Engine, EngineModel, JsonObject } from '../engine.ts'
 import type { Usage, UsageMeter } from './usage-meter.ts'
 
 export type ApiRequest = {
-  /** The path without or with its query, which is not looked at. */
+  /** The path, with or without its query, which is ignored. */
   readonly path: string
   readonly body: Uint8Array
   readonly headers: Readonly<Record<string, string>>
-  /** The client's own default; a `cache_salt` in the body wins over it. */
+  /** The client's own default; a `cache_salt` in the body takes precedence. */
   readonly defaultCacheSalt: string | undefined
-  /** Shown in headers and error bodies; a random one is made where there is none. */
+  /** Used in headers and error bodies; a random one is generated if absent. */
   readonly requestId?: string | undefined
   /**
    * The model the sealed envelope is bound to, which is what the gateway meters. A body that names
@@ -23,11 +23,11 @@ export type ApiAnswer = {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: Uint8Array | AsyncIterable<Uint8Array>
-  /** Read at the end; true also after an abort or a failure. */
+  /** Read at the end; accurate even after an abort or a failure. */
   readonly usage: () => Usage
-  /** After an abort: resolves when the counts are final; undefined where they are. */
+  /** After an abort: resolves when the counts are final; undefined if they already are. */
   readonly settling?: () => Promise<void> | undefined
-  /** Read at the end: a body that was not read to its good end is aborted or failed. */
+  /** Read at the end: a body that was not read to its proper end counts as aborted or failed. */
   readonly outcome: () => Outcome
 }
 
@@ -38,14 +38,14 @@ export type ApiTimes = {
   readonly keepAliveMs: number
   /**
    * How long a stream waits for its first chunk before it answers 200: until then an engine's
-   * refusal still becomes a status. It counts as silence, so it is below `keepAliveMs`.
+   * refusal can still become a status. It counts as silence, so it is below `keepAliveMs`.
    */
   readonly commitMs: number
 }
 
 export const defaultTimes: ApiTimes = { keepAliveMs: 15_000, commitMs: 10_000 }
 
-/** Everything one request needs while it is answered. */
+/** Everything needed to answer one request. */
 export type Exchange = {
   readonly dialect: Dialect
   readonly requestId: string
@@ -54,11 +54,11 @@ export type Exchange = {
   readonly engine: Engine
   readonly model: EngineModel
   readonly cacheSalt: string
-  /** False where the salt was made for this request alone. */
+  /** False if the salt was generated for this request alone. */
   readonly keepPrefix: boolean
   readonly signal: AbortSignal
   readonly meter: UsageMeter
   readonly times: ApiTimes
-  /** Headers that every answer of this exchange carries. */
+  /** Headers included in every answer of this exchange. */
   readonly headers: Record<string, string>
 }

@@ -5,7 +5,7 @@ import { ApiError } from '@privatemode/protocol/api'
 const minSaltLength = 32
 const maxSaltLength = 1024
 
-/** The request's salt wins over the client's default; without both, nothing is shared. */
+/** The request's salt takes precedence over the client's default; without either, nothing is shared. */
 export function chooseCacheSalt(requested: unknown, clientDefault: string | undefined): string {
   if (requested !== undefined && requested !== null) return checkSalt(requested)
   return clientDefault === undefined ? randomSalt() : checkSalt(clientDefault)
@@ -15,7 +15,7 @@ function checkSalt(salt: unknown): string {
   const isValid =
     typeof salt === 'string' && salt.length >= minSaltLength && salt.length <= maxSaltLength
   if (isValid) return salt
-  // The message tells no length: the salt is a secret.
+  // The message does not mention the actual length: the salt is a secret.
   const message = `'cache_salt' must be a string of ${minSaltLength} to ${maxSaltLength} characters with at least 256 bits of entropy`
   throw new ApiError('invalid_value', message, { param: 'cache_salt' })
 }

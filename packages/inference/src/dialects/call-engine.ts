@@ -1,4 +1,4 @@
-/** Calls the engine for one exchange and fits a too large token limit into the context. */
+/** Calls the engine for one exchange, and reduces an oversized token limit to what the context allows. */
 import {
   type ChunkIterator,
   type EngineAnswer,
@@ -14,7 +14,7 @@ import { toApiError } from './engine-failure.ts'
 export type StartedStream = {
   readonly first: IteratorResult<JsonObject>
   readonly rest: ChunkIterator
-  /** Whether the context, not the caller, bounds the length of the answer. */
+  /** Whether the context, rather than the caller, bounds the length of the answer. */
   readonly fitted: boolean
 }
 
@@ -32,7 +32,7 @@ export async function completeCall(
   }).then(({ result, fitted }) => ({ body: result, fitted }))
 }
 
-/** Starts a stream up to its first chunk, so that a refusal shows before anything is answered. */
+/** Starts a stream up to its first chunk, so that a refusal is known before anything is answered. */
 export async function startStream(
   exchange: Exchange,
   endpoint: EngineEndpoint,
@@ -45,7 +45,7 @@ export async function startStream(
   return { ...result, fitted }
 }
 
-/** The codes with which a server says that it does not take a request, before it has done anything. */
+/** The codes with which a server refuses a request before it has done any work. */
 const refusals: ReadonlySet<string> = new Set([
   'invalid_value',
   'unsupported_value',
@@ -53,8 +53,8 @@ const refusals: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Asks the engine's own endpoint of a dialect. Undefined where it refuses: the translated path may
- * know more, counts what does not fit, and has the words for what goes wrong.
+ * Calls the engine's native endpoint of a dialect. Undefined if it refuses: the translated path may
+ * support more, counts what does not fit, and has proper messages for failures.
  */
 export async function tryNative<R>(ask: () => Promise<R>): Promise<R | undefined> {
   try {
@@ -88,12 +88,12 @@ export async function startNative(
   return { ...(await readPreamble(started)), fitted: false }
 }
 
-/** Events of native streams that come before all content. */
+/** Events of native streams that precede all content. */
 const preambles: ReadonlySet<unknown> = new Set([
   ...['message_start', 'ping', 'response.created', 'response.queued', 'response.in_progress'],
 ])
 
-/** Reads up to the first content: until then a server may still refuse, whatever its status said. */
+/** Reads up to the first content: until then a server may still refuse, whatever its status was. */
 async function readPreamble({ first, rest }: Begun): Promise<Begun> {
   const held: JsonObject[] = []
   let next = first
@@ -142,7 +142,7 @@ function call(
   })
 }
 
-/** Agents ask for 32,000 tokens whatever the context is; a prompt that fits must not fail by that. */
+/** Agents request 32,000 tokens whatever the context is; a prompt that fits must not fail because of that. */
 async function fit<R>(
   exchange: Exchange,
   endpoint: EngineEndpoint,
@@ -161,12 +161,12 @@ async function fit<R>(
     try {
       return { result: await run(fitted), fitted: true }
     } catch (again) {
-      throw toApiError(again, { ...exchange, body }) // told with the limit the caller gave
+      throw toApiError(again, { ...exchange, body }) // reported with the limit the caller gave
     }
   }
 }
 
-/** An overflow with its prompt counted; undefined where it is none or cannot be counted. */
+/** An overflow with its prompt counted; undefined if it is not one or cannot be counted. */
 async function countOverflow(
   exchange: Exchange,
   endpoint: EngineEndpoint,

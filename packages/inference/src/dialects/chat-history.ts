@@ -1,10 +1,10 @@
-/** Arranges translated messages so that every chat template takes them. */
+/** Arranges translated messages so that every chat template accepts them. */
 import type { JsonObject } from '../engine.ts'
 
 /**
- * Many templates take one system message, at the start, and some demand that roles alternate.
- * System messages at the start become one. A later one keeps its place as words of the user:
- * moved to the front it would change the prefix that is cached. Users in a row become one.
+ * Many templates accept a single system message, at the start, and some require alternating roles.
+ * System messages at the start are merged. A later one stays in place as a user message: moving it
+ * to the front would change the cached prefix. Consecutive user messages are merged.
  */
 export function arrangeHistory(messages: readonly JsonObject[]): JsonObject[] {
   const firstOther = messages.findIndex((message) => message.role !== 'system')
@@ -22,7 +22,7 @@ export function arrangeHistory(messages: readonly JsonObject[]): JsonObject[] {
   return arranged
 }
 
-/** Adds to the parts that are there: copies would take time by the square of the messages. */
+/** Appends in place: copying would take time quadratic in the number of messages. */
 function addContent(message: JsonObject, added: unknown): void {
   const { content } = message
   if (typeof content === 'string' && typeof added === 'string') {
@@ -34,12 +34,12 @@ function addContent(message: JsonObject, added: unknown): void {
   message.content = parts
 }
 
-/** Lists were made by the translation, so they are ours to add to. */
+/** The translation created these lists, so they may be modified. */
 function asParts(content: unknown): unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }]
 }
 
-/** Servers without vision may know strings only, so text alone is sent as one. */
+/** Servers without vision may only know strings, so plain text is sent as one. */
 export function plainIfText(parts: readonly JsonObject[]): unknown {
   const isText = parts.every((part) => part.type === 'text')
   return isText ? parts.map((part) => part.text).join('\n\n') : parts

@@ -1,7 +1,7 @@
-/** Headers that tell a client what will go away (RFC 9745). */
+/** Headers that announce deprecations to clients (RFC 9745). */
 import { latestModelName } from '@privatemode/protocol/api'
 
-/** The day since which the interface calls both deprecated: 1 January 2026. */
+/** Since when the interface has called both deprecated: 1 January 2026. */
 const since = '@1767225600'
 
 export const completionsDeprecation: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** Turns what an engine threw into an error for the caller, in words that clients act on. */
+/** Turns an engine failure into an error for the caller, with the wording that clients act on. */
 import { ApiError, type Dialect } from '@privatemode/protocol/api'
 import { EngineError, type EngineModel, type JsonObject } from '../engine.ts'
 
@@ -8,7 +8,7 @@ export type FailureContext = {
   readonly body: JsonObject
 }
 
-/** An error that is not ours may quote a prompt in its message, so nothing of it is shown. */
+/** An unknown error may quote a prompt in its message, so none of it is exposed. */
 export function hideUnknown(thrown: unknown): ApiError {
   return thrown instanceof ApiError ? thrown : new ApiError('internal_error', 'the worker failed')
 }
@@ -35,7 +35,7 @@ export function toApiError(thrown: unknown, context: FailureContext): ApiError {
   }
 }
 
-/** The wordings that agents recover from: other ones end their sessions. */
+/** The wordings that agents recover from: any other ends their sessions. */
 function overflowMessage(error: EngineError, { dialect, model, body }: FailureContext): string {
   const limit = model.contextLength
   const prompt = error.promptTokens
@@ -44,7 +44,7 @@ function overflowMessage(error: EngineError, { dialect, model, body }: FailureCo
     case 'anthropic':
       if (prompt !== undefined && prompt < limit)
         return `input length and \`max_tokens\` exceed context limit: ${prompt} + ${asked} > ${limit}`
-      // Where the engine did not count, the least that can be true is said.
+      // If the engine did not count, report the smallest number that can be true.
       return `prompt is too long: ${prompt ?? limit + 1} tokens > ${limit} maximum`
     case 'openai': {
       const start = `This model's maximum context length is ${limit} tokens.`

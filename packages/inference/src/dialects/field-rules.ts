@@ -5,7 +5,7 @@ import { isObject, wrongValue } from './json-value.ts'
 export type Rule = (value: unknown, param: string) => void
 export type Rules = Readonly<Record<string, Rule>>
 
-/** Checks the fields a table names. `null` means absent and is taken out; the rest stays. */
+/** Checks the fields that a table names. `null` means absent and is removed; the rest stays unchanged. */
 export function applyRules(body: JsonObject, rules: Rules): void {
   for (const param of Object.keys(rules)) {
     const value = body[param]
@@ -60,7 +60,7 @@ export const oneOf =
       throw wrongValue(param, `one of ${allowed.join(', ')}`, value)
   }
 
-/** A string or up to `max` of them; an empty string would stop before the first token. */
+/** A string or up to `max` strings; an empty one would stop before the first token. */
 export const stopStrings =
   (max: number): Rule =>
   (value, param) => {
@@ -81,7 +81,7 @@ export const logitBias: Rule = (value, param) => {
 
 const int64 = 2 ** 63
 
-/** What every generating endpoint of the OpenAI dialect shares. */
+/** Common to all generating endpoints of the OpenAI dialect. */
 export const samplingRules: Rules = {
   temperature: numberFrom(0, 2),
   top_p: numberAbove(0, 1),
@@ -100,5 +100,5 @@ export const samplingRules: Rules = {
   stream_options: object,
 }
 
-/** Only for callers of the OpenAI dialect; the others may give more stop sequences. */
+/** Only for callers of the OpenAI dialect; the others allow more stop sequences. */
 export const openAiRules: Rules = { stop: stopStrings(4) }

@@ -1,4 +1,4 @@
-/** No caller steers the model server. */
+/** Callers cannot control the model server. */
 import { describe, expect, test } from 'bun:test'
 import { routes } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
@@ -25,7 +25,7 @@ const forbidden: readonly string[] = [
 ]
 const answers = { choices: [{ message: { content: 'a' } }], data: [{ embedding: [1] }] }
 
-test('check 63: every endpoint that reaches a model server is tried', () => {
+test('check 63: every endpoint that reaches a model server is covered', () => {
   const sealed = routes.filter((route) => route.sealed).map(({ path }) => path)
   expect(everyEndpoint.map(([path]) => path).sort()).toEqual(sealed.sort())
 })
@@ -37,7 +37,7 @@ describe.each([...everyEndpoint])('on %s', (path, body) => {
     expect([status, engine.calls.length, engine.counted.length]).toEqual([400, 0, 0])
   })
 
-  test('check 63: where they are null, the request is taken and they reach no engine', async () => {
+  test('check 63: if they are null, the request is accepted and they reach no engine', async () => {
     const engine = new ScriptedEngine({ body: answers })
     const nulls = Object.fromEntries(forbidden.map((param) => [param, null]))
     expect((await ask(engine, path, { ...body, ...nulls })).status).toBe(200)
@@ -46,7 +46,7 @@ describe.each([...everyEndpoint])('on %s', (path, body) => {
     expect(Object.keys(sent ?? {}).filter((name) => forbidden.includes(name))).toEqual([])
   })
 
-  test('check 63: a template inside the arguments of the template is refused', async () => {
+  test('check 63: a template inside the template arguments is refused', async () => {
     const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
     const chat_template_kwargs = { chat_template: '{{ x }}' }
     expect((await ask(engine, path, { ...body, chat_template_kwargs })).status).toBe(400)
@@ -80,7 +80,7 @@ describe('media', () => {
     expect(await statusOf(image({ url: 'data:text/html,<p>' }))).toBe(400)
   })
 
-  test('check 63: media of other kinds, and hidden beside text, are refused', async () => {
+  test('check 63: media of other kinds, and media hidden next to text, are refused', async () => {
     const parts = [
       { type: 'video_url', video_url: { url: 'http://a' } },
       { type: 'audio_url', audio_url: { url: 'http://a' } },
@@ -97,7 +97,7 @@ describe('media', () => {
         ).toBe(400)
   })
 
-  test('check 84: an image is taken by a model with vision and is a clear 400 without', async () => {
+  test('check 84: an image is accepted by a model with vision and is a clear 400 otherwise', async () => {
     expect(await statusOf(image({ url: png }))).toBe(200)
     expect(await statusOf({ ...image({ url: png }), model: chatModel.id })).toBe(400)
   })

@@ -1,4 +1,4 @@
-/** The frameworks that people build on read what the API core writes. */
+/** Popular frameworks can read what the API core writes. */
 import { describe, expect, test } from 'bun:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -37,7 +37,7 @@ const providers = {
 
 describe.each(Object.entries(providers))('ai with the %s provider', (_, provider) => {
   const inputSchema = jsonSchema({ type: 'object', properties: { a: { type: 'number' } } })
-  // The type of a set of tools does not hold under exactOptionalPropertyTypes.
+  // The ToolSet type does not work under exactOptionalPropertyTypes.
   const tools = { f: { inputSchema } } as unknown as ToolSet
 
   test('text is generated and streamed, with usage', async () => {

@@ -1,4 +1,4 @@
-/** Requests given up before the server has told any count: their prompts are counted all the same. */
+/** Requests aborted before the server has reported any count: their prompts are still counted. */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
 import type { HttpEngineSettings, ServerKind } from '../servers/http-settings.ts'
@@ -12,7 +12,7 @@ closeAfterEach()
 
 const order = '[[slow 60000]] one two'
 const messages = [{ role: 'user', content: order }]
-/** Five tokens each: the role, where there is one, and the words of the order. */
+/** Five tokens each: the role, if any, and the words of the instruction. */
 const endpoints: [string, JsonObject, number][] = [
   ['/v1/chat/completions', { model, messages }, 5],
   ['/v1/chat/completions', { model, messages, n: 3 }, 5],
@@ -50,7 +50,7 @@ describe('before the first token', () => {
       })
     }
 
-  test('other servers are asked in their own ways', async () => {
+  test('other servers are asked in their own way', async () => {
     for (const kind of ['sglang', 'llama-server'] as const)
       for (const stream of [true, false]) {
         const completion = { model, prompt: [order, 'three'], stream }
@@ -69,7 +69,7 @@ describe('before the first token', () => {
     }
   })
 
-  test('one that was given up before the server heard of it costs nothing', async () => {
+  test('a request aborted before it reached the server costs nothing', async () => {
     const { server, engine } = await connect()
     const signal = AbortSignal.abort()
     for (const [path, body] of endpoints) {
@@ -83,14 +83,14 @@ describe('before the first token', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('where nobody counts, the prompt is estimated', async () => {
+  test('if no server counts it, the prompt is estimated', async () => {
     for (const kind of ['ollama', 'generic'] as const) {
       const usage = await giveUp(kind, '/v1/completions', { model, prompt: order })
       expect(usage).toMatchObject({ promptTokens: Math.ceil((order.length + 2) / 4) })
     }
   })
 
-  test('texts to embed are counted, also very many and as token ids', async () => {
+  test('texts to embed are counted, even very many and as token ids', async () => {
     const many = Array.from({ length: 40 }, () => 'one two')
     for (const [input, promptTokens] of [
       ['one two three', 3],
@@ -107,11 +107,11 @@ describe('before the first token', () => {
   })
 })
 
-describe('after the answer has begun without a token', () => {
+describe('after the answer has started without a token', () => {
   const settings: Partial<HttpEngineSettings> = { countWaitingMs: 5, acceptSharedCache: true }
   const times = { keepAliveMs: 10_000, commitMs: 100 }
 
-  test('the prompt is known the moment the stream is given up', async () => {
+  test('the prompt count is known the moment the stream is aborted', async () => {
     for (const kind of ['vllm', 'sglang', 'llama-server'] as const)
       for (const [path, body] of endpoints.filter(([path]) => /chat|messages/.test(path))) {
         const { engine } = await connect({ kind }, false, settings)
@@ -127,7 +127,7 @@ describe('after the answer has begun without a token', () => {
       }
   })
 
-  test('counting beside it changes nothing of an answer that comes to its end', async () => {
+  test('counting in parallel does not affect an answer that completes', async () => {
     const { server, engine } = await connect({}, false, settings)
     const body = { model, messages: [{ role: 'user', content: '[[slow 500]] hi' }], stream: true }
     const { answer } = await ask(engine, '/v1/chat/completions', body)
@@ -135,7 +135,7 @@ describe('after the answer has begun without a token', () => {
     expect(answer.usage()).toMatchObject({ promptTokens: 4, cachedTokens: 0, completionTokens: 3 })
   })
 
-  test('a stream that tells counts in time is not counted beside', async () => {
+  test('a stream that reports counts in time is not counted separately', async () => {
     const { server, engine } = await connect({}, false, { ...settings, countWaitingMs: 1500 })
     const messages = [{ role: 'user', content: '[[words 20]] [[pace 100]]' }]
     await ask(engine, '/v1/chat/completions', { model, messages, stream: true })

@@ -1,4 +1,4 @@
-/** The APIs of OpenAI and Anthropic over an engine: `answer` is the whole of it. */
+/** The APIs of OpenAI and Anthropic on top of an engine; `answer` is the entry point. */
 export { answer } from './answer.ts'
 export type { ApiAnswer, ApiRequest, ApiTimes } from './api-request.ts'
 export type { Usage } from './usage-meter.ts'

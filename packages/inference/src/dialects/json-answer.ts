@@ -1,4 +1,4 @@
-/** A whole JSON body as an answer. */
+/** A complete JSON body as an answer. */
 import type { JsonObject } from '../engine.ts'
 import type { ApiAnswer, Exchange } from './api-request.ts'
 

@@ -1,4 +1,4 @@
-/** Narrowing of parsed JSON, and the words for what was found instead. */
+/** Narrowing of parsed JSON, and descriptions of what was found instead. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
 
@@ -6,12 +6,12 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a table has under a name that somebody else chose, and nothing that all objects have. */
+/** Looks up an untrusted name in a table, ignoring inherited properties. */
 export function lookUp<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefined {
   return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined
 }
 
-/** The kind of a value, never the value: it could be a prompt. Numbers say nothing and may show. */
+/** The kind of a value, never the value, which could be a prompt. Numbers are harmless and may be shown. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'

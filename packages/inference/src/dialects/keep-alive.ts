@@ -1,14 +1,14 @@
-/** Passes bytes on and breaks long silence with a ping, without a timer per token. */
+/** Passes bytes on and breaks long silences with a ping, without a timer per token. */
 
 export type KeepAliveOptions = {
   readonly ping: Uint8Array
   readonly periodMs: number
-  /** Ends the work behind the source when the reader goes away, also in the middle of a read. */
+  /** Ends the work behind the source when the reader leaves, even in the middle of a read. */
   readonly stop: () => void
 }
 
 /**
- * One slow timer looks whether someone has waited too long. A tick is a quarter of the period and
+ * One slow timer checks whether a reader has waited too long. A tick is a quarter of the period and
  * pings are sent from three quarters on, so no silence exceeds the period.
  */
 export class KeepAlive implements AsyncIterableIterator<Uint8Array> {
@@ -30,7 +30,7 @@ export class KeepAlive implements AsyncIterableIterator<Uint8Array> {
   }
 
   next(): Promise<IteratorResult<Uint8Array>> {
-    // After a ping the same read of the source is still open and is waited for again.
+    // After a ping, the same read of the source is still pending and is awaited again.
     this.#pending ??= this.#source.next()
     const pending = this.#pending
     return new Promise((resolve, reject) => {
@@ -53,7 +53,7 @@ export class KeepAlive implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined }
   }
 
-  /** False when a ping has answered this reader: the result then waits for the next one. */
+  /** False if a ping has already answered this reader: the result then waits for the next one. */
   #settle(reader: (result: IteratorResult<Uint8Array>) => void, isLast: boolean): boolean {
     if (isLast) clearInterval(this.#timer)
     if (this.#reader !== reader) return false

@@ -1,10 +1,10 @@
-/** Histories of very many small items: one request must not hold up a worker. */
+/** Histories of very many small items: one request must not block a worker. */
 import { expect, test } from 'bun:test'
 import { ask } from '../testing/ask.ts'
 import { chatModel, ScriptedEngine, visionModel } from '../testing/scripted-engine.ts'
 
 const count = 60_000
-/** Each takes a fraction of a second; time by the square of the items would be a quarter of a minute. */
+/** Each takes a fraction of a second; quadratic time would be a quarter of a minute. */
 const mostMs = 4_000
 
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } }
@@ -16,7 +16,7 @@ const eyes = { ...chat, model: visionModel.id }
 const many = (item: object) => Array.from({ length: count }, () => item)
 
 test.each([
-  ['calls of functions', '/v1/responses', { ...chat, input: many(call) }],
+  ['function calls', '/v1/responses', { ...chat, input: many(call) }],
   [
     'images of a user',
     '/v1/responses',
@@ -32,7 +32,7 @@ test.each([
     '/v1/messages',
     { ...chat, messages: [{ role: 'user', content: many(text) }] },
   ],
-])('%s cost %s time by their number, not by its square', async (_what, path, body) => {
+])('%s cost %s linear time, not quadratic', async (_what, path, body) => {
   const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
   const wire = JSON.stringify(body)
   const before = process.cpuUsage().user

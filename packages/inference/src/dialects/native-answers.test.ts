@@ -1,4 +1,4 @@
-/** Answers that a model server gives in the caller's dialect itself: counts, names and contents. */
+/** Native answers of a model server: counts, names and contents. */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
 import { serverSalt } from '../servers/server-salt.ts'
@@ -14,7 +14,7 @@ const named = { type: 'function', name: 'look', parameters: { type: 'object' } }
 const isDelta = ({ type }: JsonObject) => /\.delta$|_delta$/.test(String(type))
 
 describe('messages', () => {
-  test('check 73: a stream has its events in order, under the name of the model', async () => {
+  test('check 73: a stream has its events in order, under the model’s name', async () => {
     const { engine } = await connect()
     const { events, text } = await ask(engine, '/v1/messages', message('hello', { stream: true }))
     expect(events.map(({ data }) => data.type)).toEqual([
@@ -29,7 +29,7 @@ describe('messages', () => {
     expect(text).not.toMatch(/SECRET|scripted-1|path\//)
   })
 
-  test('a whole message is the same as its stream, with tools or without', async () => {
+  test('a complete message equals its stream, with or without tools', async () => {
     const { engine } = await connect()
     for (const fields of [{}, { tools: [tool] }]) {
       const body = message('hello', fields)
@@ -43,7 +43,7 @@ describe('messages', () => {
     }
   })
 
-  test('what a server leaves out of the beginning of a stream is there, also in a whole message', async () => {
+  test('fields that a server omits at the start of a stream are added, also in a complete message', async () => {
     const { server, engine } = await connect()
     const bare = ({ type: _, role: __, ...rest }: JsonObject) => rest
     server.change({
@@ -58,7 +58,7 @@ describe('messages', () => {
       expect(whole).toMatchObject({ type: 'message', role: 'assistant', model: 'scripted' })
   })
 
-  test('check 81: the whole prompt is told as not cached, and the record knows the truth', async () => {
+  test('check 81: the whole prompt is reported as not cached, and the record has the true counts', async () => {
     for (const stream of [false, true]) {
       const { engine } = await connect()
       const body = message(longText, { stream, cache_salt: salt })
@@ -81,13 +81,13 @@ describe('messages', () => {
     const body = message('how many?', fields)
     const counted = await ask(engine, '/v1/messages/count_tokens', body)
     expect(server.requests.map(({ path }) => path)).toEqual(['/v1/messages/count_tokens'])
-    // A server may keep what it has counted: also that is this caller's alone.
+    // A server may cache what it has counted: that too must be kept to this caller.
     expect(server.requests[0]?.body.cache_salt).toBe(serverSalt(salt))
     const { json } = await ask(engine, '/v1/messages', body)
     expect(counted.json).toEqual({ input_tokens: json.usage.input_tokens })
   })
 
-  test('check 74: the call of a tool comes through, streamed and whole', async () => {
+  test('check 74: a tool call is passed on, streamed or not', async () => {
     const { engine } = await connect()
     const body = message('[[tool look {"at":"sky"}]]', { tools: [tool] })
     const { json } = await ask(engine, '/v1/messages', body)
@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(JSON.parse(pieces)).toEqual({ at: 'sky' })
   })
 
-  test('check 75: reasoning shows only to who asks for it, and the indices stay in a row', async () => {
+  test('check 75: reasoning is shown only if requested, and indices stay consecutive', async () => {
     const { engine } = await connect()
     for (const [thinking, types] of [
       [{ type: 'enabled', budget_tokens: 1024 }, ['thinking', 'text']],
@@ -115,7 +115,7 @@ describe('messages', () => {
     }
   })
 
-  test('check 75: thinking ends with one signature, whether the server gives one or not', async () => {
+  test('check 75: thinking ends with one signature, whether the server sends one or not', async () => {
     const { server, engine } = await connect()
     const thinking = { type: 'adaptive' }
     const body = message('[[reason]] hello', { thinking, stream: true })
@@ -134,7 +134,7 @@ describe('messages', () => {
     }
   })
 
-  test('check 76: the reason to stop is the one that the server tells', async () => {
+  test('check 76: the stop reason is the server’s', async () => {
     const { engine } = await connect()
     const stopped = message('[[say one two three]]', { stop_sequences: [' two'] })
     const { json } = await ask(engine, '/v1/messages', stopped)
@@ -145,7 +145,7 @@ describe('messages', () => {
 })
 
 describe('responses', () => {
-  test('a response comes through, streamed and whole, under the name of the model', async () => {
+  test('a response is passed on, streamed or not, under the model’s name', async () => {
     const { engine } = await connect()
     for (const fields of [{}, { tools: [named] }]) {
       const body = response('hello', { store: true, metadata: { a: 'b' }, ...fields })
@@ -162,7 +162,7 @@ describe('responses', () => {
     }
   })
 
-  test('cached tokens are told, and an answer that was cut says so', async () => {
+  test('cached tokens are reported, and a truncated answer says so', async () => {
     const { server, engine } = await connect()
     const body = response(longText, { cache_salt: salt })
     await ask(engine, '/v1/responses', body)
@@ -171,7 +171,7 @@ describe('responses', () => {
     const incomplete = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
     const long = response('[[words 30]]', { max_output_tokens: 20 })
     expect((await ask(engine, '/v1/responses', long)).json).toMatchObject(incomplete)
-    // Some servers name the last event the same, however the response ended.
+    // Some servers use the same name for the last event, however the response ended.
     server.change({
       reviseEvents: (all) =>
         all.map((e) =>

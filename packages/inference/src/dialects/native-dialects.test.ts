@@ -1,4 +1,7 @@
-/** Messages and responses that a model server answers itself: the same promises as on the translated path. */
+/**
+ * Messages and responses that a model server answers natively: the same guarantees as on the
+ * translated path.
+ */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
 import { serverSalt } from '../servers/server-salt.ts'
@@ -11,7 +14,7 @@ import { until } from '../testing/until.ts'
 closeAfterEach()
 
 const salt = 's'.repeat(44)
-/** Four pieces of an answer as one. */
+/** Merges four pieces of an answer into one. */
 function joinPieces(all: JsonObject[]): JsonObject[] {
   const joined: JsonObject[] = []
   let count = 0
@@ -31,7 +34,7 @@ function joinPieces(all: JsonObject[]): JsonObject[] {
 const pathsOf = (server: ScriptedServer) => server.requests.map(({ path }) => path)
 
 describe('which path', () => {
-  test('a server that has the endpoint and keeps salts apart there is asked there', async () => {
+  test('a server whose endpoint isolates salts is used natively', async () => {
     for (const [path, bodyOf] of dialects)
       for (const stream of [false, true]) {
         const { server, engine } = await connect()
@@ -41,7 +44,7 @@ describe('which path', () => {
       }
   })
 
-  test('check 59: the default salt of the client reaches the server, else one for this request alone', async () => {
+  test('check 59: the client’s default salt reaches the server, otherwise one for this request alone', async () => {
     const { server, engine } = await connect()
     for (const [path, bodyOf] of dialects) {
       server.requests.length = 0
@@ -56,7 +59,7 @@ describe('which path', () => {
     }
   })
 
-  test('check 33: latest is passed on and answered under its true name', async () => {
+  test('check 33: latest is passed on and answered under the model’s real name', async () => {
     const { server, engine } = await connect()
     for (const [path, bodyOf] of dialects) {
       const { json, headers } = await ask(engine, path, bodyOf('hello', { model: 'latest' }))
@@ -66,7 +69,7 @@ describe('which path', () => {
     expect(pathsOf(server)).toEqual(['/v1/messages', '/v1/responses'])
   })
 
-  test('check 83: without proof on that very path, messages and responses are translated', async () => {
+  test('check 83: without proof for that path, messages and responses are translated', async () => {
     const unproven: ScriptedServerOptions[] = [
       { native: [] },
       { dropsSaltOn: ['/v1/messages', '/v1/responses'], version: '9.9.9' },
@@ -80,7 +83,7 @@ describe('which path', () => {
       }
   })
 
-  test('a server that miscounts messages is not asked for them', async () => {
+  test('a server that miscounts messages is not used for them', async () => {
     const { server, engine } = await connect({ miscountsBy: 1 })
     await ask(engine, '/v1/messages', message('hello'))
     await ask(engine, '/v1/responses', response('hello'))
@@ -93,7 +96,7 @@ describe('which path', () => {
     expect(new Set(pathsOf(server))).toEqual(new Set(['/v1/chat/completions']))
   })
 
-  test('what a server would lose or change is translated', async () => {
+  test('requests that a server would alter are translated', async () => {
     const { server, engine } = await connect()
     const turn = (role: string, content: unknown) => ({ role, content })
     const tool = { name: 'f', input_schema: { type: 'object' } }
@@ -152,7 +155,7 @@ describe('which path', () => {
     }
   })
 
-  test('what a server refuses is translated, and the words of a refusal are those of translation', async () => {
+  test('requests that a server refuses are translated, and errors have the translation’s wording', async () => {
     const { server, engine } = await connect({ contextLength: 600 })
     for (const [path, bodyOf] of dialects) {
       server.requests.length = 0
@@ -196,13 +199,13 @@ describe('what reaches the server', () => {
       expect([body, status]).toEqual([body, 400])
     }
     expect(server.requests).toHaveLength(0)
-    // An address beside the data of an image is not passed on either.
+    // A URL next to the image data is not passed on either.
     const both = { type: 'base64', media_type: 'image/png', data: 'AAAA', url }
     await ask(engine, '/v1/messages', message(image(both)))
     expect(JSON.stringify(server.requests)).not.toContain('192.0.2.1')
   })
 
-  test('nothing is kept, nothing is run, and the billing line of Claude Code is gone', async () => {
+  test('nothing is stored, nothing is run, and Claude Code’s billing line is removed', async () => {
     const { server, engine } = await connect()
     const about = { metadata: { a: 'b' }, prompt_cache_key: 'k', safety_identifier: 's' }
     await ask(engine, '/v1/responses', response('x', { store: true, ...about }))
@@ -228,10 +231,10 @@ describe('what reaches the server', () => {
     expect(Object.keys(body ?? {})).not.toContain('container')
   })
 
-  test('a client that goes away stops the server, and pays for what was done', async () => {
+  test('a client that disconnects stops the server, and is billed for what was done', async () => {
     for (const [path, bodyOf] of dialects) {
       const { server, engine } = await connect()
-      // Servers put several tokens into a piece when they are busy.
+      // Busy servers put several tokens into one piece.
       server.change({ reviseEvents: joinPieces })
       const aborter = new AbortController()
       const system = { [path === '/v1/messages' ? 'system' : 'instructions']: longText }
@@ -253,7 +256,7 @@ describe('what reaches the server', () => {
     }
   })
 
-  test('what a server does not count any more is estimated from the whole request', async () => {
+  test('what a server no longer counts is estimated from the whole request', async () => {
     const { server, engine } = await connect()
     const aborter = new AbortController()
     const body = response('[[words 900]] [[pace 20]]', { stream: true, instructions: longText })
@@ -270,7 +273,7 @@ describe('what reaches the server', () => {
     await reader.return?.()
   })
 
-  test('so does one that waits for a whole answer', async () => {
+  test('so does one that waits for an answer that is not streamed', async () => {
     for (const [path, bodyOf] of dialects) {
       const { server, engine } = await connect()
       const aborter = new AbortController()
@@ -278,7 +281,7 @@ describe('what reaches the server', () => {
         signal: aborter.signal,
       })
       await until(() => server.requests.length === 1)
-      await Bun.sleep(500) // a token is made in 20 ms; all of them would take 18 s
+      await Bun.sleep(500) // a token takes 20 ms; all of them would take 18 s
       aborter.abort()
       const { answer } = await answering
       expect(answer.outcome()).toBe('aborted')

@@ -1,4 +1,4 @@
-/** Answers in the caller's dialect that a model server does not bring to a good end. */
+/** Native answers that a model server does not complete. */
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
 import { ask } from '../testing/ask.ts'
@@ -13,13 +13,13 @@ const tool = { name: 'look', input_schema: { type: 'object' } }
 const named = { type: 'function', name: 'look', parameters: { type: 'object' } }
 const endings = /message_stop|response\.completed|response\.incomplete/
 
-test('check 25: a server that dies or fails in a stream gives an error event, never a good end', async () => {
+test('check 25: a server that dies or fails in a stream yields an error event, never a proper end', async () => {
   for (const [path, bodyOf] of dialects)
     for (const order of ['die 4', 'fail 2']) {
       const { engine } = await connect()
       const body = bodyOf(`[[words 9]] [[${order}]]`, { stream: true })
       const { status, events, text, answer } = await ask(engine, path, body)
-      // A connection that is reset may take with it what was sent before: then it is a status.
+      // A connection reset may lose data sent before: then the failure is a status.
       const isCutAtOnce = order.startsWith('die') && status === 500
       const failed = path === '/v1/messages' ? 'error' : 'response.failed'
       if (!isCutAtOnce) expect(events.at(-1)?.event).toBe(failed)
@@ -30,7 +30,7 @@ test('check 25: a server that dies or fails in a stream gives an error event, ne
     }
 })
 
-test('a native stream that fails before any content is asked for by translation', async () => {
+test('a native stream that fails before any content is retried through translation', async () => {
   const events: Record<string, (all: JsonObject[]) => JsonObject[]> = {
     '/v1/messages': () => [{ type: 'error', error: { type: 'internal_error', message: 'x' } }],
     '/v1/responses': (all) => all.slice(0, 1),
@@ -47,7 +47,7 @@ test('a native stream that fails before any content is asked for by translation'
     }
 })
 
-test('a refusal that comes after the status is told as a refusal, in the dialect of the path', async () => {
+test('a refusal sent after the status is reported as a refusal, in the dialect of the path', async () => {
   for (const [path, bodyOf] of dialects)
     for (const stream of [true, false]) {
       const { engine } = await connect()
@@ -60,7 +60,7 @@ test('a refusal that comes after the status is told as a refusal, in the dialect
     }
 })
 
-/** What a server may leave out or turn round so that a cut answer would pass for a short one. */
+/** What a server may omit or reorder so that a truncated answer would pass for a short one. */
 const broken: [string, string, (events: JsonObject[]) => JsonObject[]][] = [
   ['no message_stop', '/v1/messages', (all) => all.slice(0, -1)],
   ['no reason to stop', '/v1/messages', (all) => all.filter((e) => e.type !== 'message_delta')],
@@ -107,19 +107,19 @@ test.each(broken)('a stream with %s has failed, at %s', async (_, path, reviseEv
   expect([endings.test(text), answer.outcome()]).toEqual([false, 'failed'])
 })
 
-test('no writer ends an answer whose end it has not seen, whichever engine there is', () => {
+test('no writer ends an answer whose end it has not seen, whatever the engine', () => {
   const usage = () => ({ promptTokens: 0, cachedTokens: 0, completionTokens: 0 })
   const context = { model: 'm', withThinking: false, stopSequences: [] }
   const events = new PassedEvents(context, usage, 'req')
   events.write({ type: 'message_start', message: {} })
   events.write({ type: 'message_delta', delta: { stop_reason: 'end_turn' } })
-  expect(() => events.end()).toThrow('no whole message')
+  expect(() => events.end()).toThrow('incomplete message')
   const responses = new PassedResponse({ body: {}, model: 'm', kinds: new Map() }, usage)
   responses.write({ type: 'response.created', response: {} })
-  expect(() => responses.end()).toThrow('no whole response')
+  expect(() => responses.end()).toThrow('incomplete response')
 })
 
-test('a whole answer that was not finished has failed', async () => {
+test('an unfinished answer that is not streamed has failed', async () => {
   const { server, engine } = await connect()
   const unfinished = (all: JsonObject[]) =>
     all.map((event) => {
@@ -135,7 +135,7 @@ test('a whole answer that was not finished has failed', async () => {
     }
 })
 
-test('an overloaded server is told in the dialect of the path', async () => {
+test('an overloaded server is reported in the dialect of the path', async () => {
   const { engine } = await connect()
   for (const stream of [false, true]) {
     const body = message('[[error 503 busy with SECRET]]', { stream })

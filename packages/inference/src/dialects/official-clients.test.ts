@@ -1,4 +1,4 @@
-/** The official clients read what the API core writes, without a server between them. */
+/** The official clients can read what the API core writes, without a server between them. */
 import { describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-sdk-0'
@@ -24,7 +24,7 @@ const openAi = (engine: ScriptedEngine, maxRetries = 0) =>
   new OpenAI({ apiKey: 'k', baseURL: 'http://test/v1', fetch: fetchOf(engine), maxRetries })
 
 describe('openai', () => {
-  test('chat, whole and streamed, with a tool call and usage', async () => {
+  test('chat, streamed or not, with a tool call and usage', async () => {
     const tools = [{ type: 'function' as const, function: { name: 'f', parameters: {} } }]
     const whole = await openAi(everything()).chat.completions.create({ model, messages, tools })
     expect(whole.choices[0]?.message.content).toBe('Hello')
@@ -42,7 +42,7 @@ describe('openai', () => {
     expect(final.usage?.total_tokens).toBe(13)
   })
 
-  test('check 68: the default embeddings call, which asks for base64, gives the vector', async () => {
+  test('check 68: the default embeddings call, which requests base64, returns the vector', async () => {
     const body = { data: [{ index: 0, embedding: [0.1, -0.5, 2] }], usage: { prompt_tokens: 2 } }
     const client = openAi(new ScriptedEngine({ body }))
     const plain = await client.embeddings.create({ model: 'embed', input: 'a' })
@@ -106,7 +106,7 @@ describe.each([
   }
   const types = ['thinking', 'text', 'tool_use']
 
-  test('check 72: messages are read, whole and streamed', async () => {
+  test('check 72: messages are read, streamed or not', async () => {
     const whole = await client(everything()).messages.create(asked)
     expect(whole.content.map((block) => block.type)).toEqual(types as never)
     const final = await client(everything()).messages.stream(asked).finalMessage()
@@ -131,7 +131,7 @@ describe.each([
   })
 })
 
-describe('a server that speaks the dialects itself', () => {
+describe('a server with native dialects', () => {
   closeAfterEach()
 
   test('check 72: the official clients read what is passed on', async () => {

@@ -1,4 +1,4 @@
-/** The API core over the HTTP engine: what only both together can show. */
+/** The API core on top of the HTTP engine: what only the combination can show. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Engine, JsonObject } from '../engine.ts'
 import { connectHttpEngine } from '../servers/http-engine.ts'
@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 describe('prompt caching', () => {
-  test('check 58: the same salt finds its prompt again, another salt does not', async () => {
+  test('check 58: the same salt hits the prompt cache, another salt does not', async () => {
     const cached = async (cache_salt: string) =>
       (await ask(engine, chatPath, chat(long, { cache_salt }))).json.usage.prompt_tokens_details
     expect(await cached(saltOf('a'))).toEqual({ cached_tokens: 0 })
@@ -38,13 +38,13 @@ describe('prompt caching', () => {
     expect(await cached(saltOf('b'))).toEqual({ cached_tokens: 0 })
   })
 
-  test('check 59: without a salt nothing is found again', async () => {
+  test('check 59: without a salt there are no cache hits', async () => {
     await ask(engine, chatPath, chat(long))
     const { json } = await ask(engine, chatPath, chat(long))
     expect(json.usage.prompt_tokens_details.cached_tokens).toBe(0)
   })
 
-  test('check 83: messages keep salts apart as chat does, and report nothing cached', async () => {
+  test('check 83: messages isolate salts as chat does, and report nothing cached', async () => {
     const send = (cache_salt: string) =>
       ask(engine, '/v1/messages', { ...chat(`m ${long}`, { cache_salt }), max_tokens: 20 })
     server.requests.length = 0
@@ -61,14 +61,14 @@ describe('prompt caching', () => {
 })
 
 describe('context', () => {
-  test('check 40: a prompt that fits is answered, however much output was asked for', async () => {
+  test('check 40: a prompt that fits is answered, however much output was requested', async () => {
     for (const stream of [false, true]) {
       const body = chat(long, { max_tokens: 32_000, stream })
       expect((await ask(engine, chatPath, body)).status).toBe(200)
     }
   })
 
-  test('a completion is fitted as well, by the longest of its prompts', async () => {
+  test('a completion’s limit is reduced as well, by the longest of its prompts', async () => {
     for (const stream of [false, true])
       for (const prompt of ['word', [long, 'word'], [[1, 2, 3]]]) {
         const body = { model, prompt, max_tokens: 32_000, stream }
@@ -80,14 +80,14 @@ describe('context', () => {
     expect([status, json.error.code]).toEqual([400, 'context_length_exceeded'])
   })
 
-  test('check 41: a prompt that does not fit is told with its true length', async () => {
+  test('check 41: a prompt that does not fit is reported with its true length', async () => {
     const { status, json } = await ask(engine, chatPath, chat(`${long} `.repeat(6)))
     expect([status, json.error.code]).toEqual([400, 'context_length_exceeded'])
     expect(json.error.message).toContain('maximum context length is 500 tokens')
     expect(json.error.message).toContain('601 in the messages')
   })
 
-  test('check 80: and in the words of the messages dialect', async () => {
+  test('check 80: and in the wording of the messages dialect', async () => {
     const body = { ...chat(`${long} `.repeat(6)), max_tokens: 10, stream: true }
     const { status, json } = await ask(engine, '/v1/messages', body)
     expect([status, json.error.message]).toEqual([
@@ -98,7 +98,7 @@ describe('context', () => {
 })
 
 describe('counts', () => {
-  test('cached tokens are told where the server tells them, and never made up', async () => {
+  test('cached tokens are reported if the server reports them, and never made up', async () => {
     for (const reportsCache of [true, false]) {
       const { engine } = await connect({ reportsCache, native: ['responses'] })
       for (const stream of [false, true]) {
@@ -127,13 +127,13 @@ describe('counts', () => {
     expect(counted.json.input_tokens).toBe(message.json.usage.input_tokens)
   })
 
-  test('check 73: message_start already tells the prompt', async () => {
+  test('check 73: message_start already reports the prompt tokens', async () => {
     const body = { ...chat('hello there'), max_tokens: 20, stream: true }
     const { events } = await ask(engine, '/v1/messages', body)
     expect(events[0]?.data.message.usage.input_tokens).toBe(3)
   })
 
-  test('check 39: both names bound the output, and the finish reason says so', async () => {
+  test('check 39: both names limit the output, and the finish reason says so', async () => {
     for (const name of ['max_tokens', 'max_completion_tokens']) {
       const { json } = await ask(engine, chatPath, chat('[[words 50]]', { [name]: 5 }))
       expect(json.choices[0].finish_reason).toBe('length')
@@ -145,7 +145,7 @@ describe('counts', () => {
 describe('tools', () => {
   const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
 
-  test('check 48: a tool is called, its result given back, and the answer comes', async () => {
+  test('check 48: a tool is called, its result sent back, and the answer follows', async () => {
     const question = { role: 'user', content: '[[tool look {"at":"sky"}]]' }
     const first = await ask(engine, chatPath, { model, messages: [question], tools })
     const { message, finish_reason } = first.json.choices[0]

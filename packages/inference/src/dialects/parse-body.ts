@@ -1,10 +1,10 @@
-/** Bytes of a request into one JSON object, or a refusal that says where it breaks. */
+/** Parses the bytes of a request as one JSON object, or refuses with the position of the error. */
 import { ApiError, scanBody } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The scan refuses what a parser would let pass: duplicate keys, and depth without end. */
+/** The scan refuses what a parser would accept: duplicate keys, and unlimited depth. */
 export function parseBody(bytes: Uint8Array): JsonObject {
   scanBody(bytes)
   let text: string
@@ -16,7 +16,7 @@ export function parseBody(bytes: Uint8Array): JsonObject {
   try {
     return JSON.parse(text)
   } catch {
-    // A parser's own message quotes the body.
+    // The parser's own message quotes the body.
     throw new ApiError('invalid_json', 'body is not valid JSON: a nested value is malformed')
   }
 }

@@ -1,4 +1,4 @@
-/** Bad input gets 400 with the field named, in every dialect, before an engine hears of it. */
+/** Bad input is 400 naming the field, in every dialect, before an engine is called. */
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
 import { ask } from '../testing/ask.ts'
@@ -11,7 +11,7 @@ const tool = (fields: JsonObject = {}) => ({
 })
 const turn = (fields: JsonObject) => ({ messages: [{ role: 'user', content: 'hi', ...fields }] })
 const called = (call: unknown) => turn({ role: 'assistant', tool_calls: [call] })
-/** A list reads like its only text wherever it is taken for one. */
+/** A list with one string converts to the same text wherever it is treated as a string. */
 const listed = { type: 'image_url', image_url: { url: ['data:image/png;base64,AAAA'] } }
 const system = (content: unknown) => ({ messages: [{ role: 'system', content }, ...messages] })
 
@@ -145,11 +145,11 @@ const requests: Readonly<Record<string, readonly [JsonObject, readonly [string, 
 }
 
 for (const [path, [good, bad]] of Object.entries(requests)) {
-  test(`${path}: every wrong field is named, and the engine is not asked`, async () => {
+  test(`${path}: every wrong field is named, and the engine is not called`, async () => {
     for (const [param, fields] of bad) {
       const engine = new ScriptedEngine()
       const { status, json } = await ask(engine, path, { ...good, ...fields })
-      // This dialect has no field for it, so the message names it.
+      // This dialect has no param field, so the message names it.
       const told = path === '/v1/messages' ? /'([^']*)'/.exec(json.error.message)?.[1] : undefined
       expect([fields, status, told ?? json.error?.param]).toEqual([fields, 400, param])
       expect(engine.calls).toHaveLength(0)
@@ -157,7 +157,7 @@ for (const [path, [good, bad]] of Object.entries(requests)) {
   })
 }
 
-test('an engine that answers in another way than it was asked has failed', async () => {
+test('an engine that streams unasked, or does not stream when asked, has failed', async () => {
   const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
   const turned = Object.assign(Object.create(engine), {
     models: () => engine.models(),

@@ -1,4 +1,4 @@
-/** Finds the model a request names, and sees that it can do what is asked. */
+/** Finds the model a request names, and checks that it supports the requested task. */
 import {
   ApiError,
   latestModelName,
@@ -21,7 +21,7 @@ export function resolveModel(
   if (typeof name !== 'string' || name === '')
     throw wrongValue('model', 'the name of a model', name)
   const byDeprecatedName = name === latestModelName && !models.some((model) => model.id === name)
-  // The client has resolved `latest` for routing; what it chose is what the envelope is bound to.
+  // The client resolved `latest` for routing; the envelope is bound to its choice.
   const wanted = byDeprecatedName
     ? (models.find((model) => model.id === boundModel) ?? resolveLatest(models, task))
     : models.find((model) => model.id === name)
@@ -43,7 +43,7 @@ export function resolveModel(
 function wrongTask(model: EngineModel, task: ModelTask): ApiError {
   const message =
     task === 'embed'
-      ? `model '${model.id}' makes no embeddings`
-      : `model '${model.id}' makes embeddings only; use /v1/embeddings`
+      ? `model '${model.id}' does not support embeddings`
+      : `model '${model.id}' only supports embeddings; use /v1/embeddings`
   return new ApiError('unsupported_value', message, { param: 'model' })
 }

@@ -1,4 +1,4 @@
-/** Streams end only well: abort and failure, the usage that is true after each, and the pace before. */
+/** How streams end: aborts, failures, accurate usage after each, and pacing before. */
 import { describe, expect, test } from 'bun:test'
 import { type ChunkIterator, EngineError, type JsonObject } from '../engine.ts'
 import { ask, start } from '../testing/ask.ts'
@@ -8,7 +8,7 @@ const chatPath = '/v1/chat/completions'
 const chat = { model: chatModel.id, messages: [{ role: 'user', content: 'hi' }] }
 
 describe('abort and usage', () => {
-  test('check 24: a caller who goes away aborts a call that is not streamed', async () => {
+  test('check 24: a caller that disconnects aborts a call that is not streamed', async () => {
     const aborter = new AbortController()
     const engine = new ScriptedEngine({
       before: async (call) => {
@@ -22,7 +22,7 @@ describe('abort and usage', () => {
     expect(answer.usage()).toMatchObject({ promptTokens: 7, cachedTokens: 0, completionTokens: 2 })
   })
 
-  test('check 23: a caller who stops reading stops the engine, and what was used is known', async () => {
+  test('check 23: a caller that stops reading stops the engine, and usage is known', async () => {
     let signal: AbortSignal | undefined
     const engine = new ScriptedEngine({
       deltas: [{ content: 'a' }, { content: 'b' }, { content: 'c' }],
@@ -39,7 +39,7 @@ describe('abort and usage', () => {
     expect(got.outcome()).not.toBe('complete')
   })
 
-  test('a caller who leaves while the engine is silent does not wait for it', async () => {
+  test('a caller that leaves while the engine is silent does not wait for it', async () => {
     const engine = new ScriptedEngine({
       deltas: [{ content: 'a' }, { content: 'b' }],
       beforeChunk: (index, call) =>
@@ -60,7 +60,7 @@ describe('abort and usage', () => {
     expect(engine.hasStopped).toBe(true)
   })
 
-  test('check 25: an engine that dies in a stream gives an error event and no good end', async () => {
+  test('check 25: an engine that dies in a stream yields an error event and no proper end', async () => {
     const dying = () =>
       new ScriptedEngine({
         deltas: [{ content: 'a' }, { content: 'b' }],
@@ -94,7 +94,7 @@ describe('abort and usage', () => {
 })
 
 describe('pace', () => {
-  test('chunks that came together leave together, and a failure after them', async () => {
+  test('chunks that arrive together are sent together, followed by a failure after them', async () => {
     const deltas = ['a', 'b', 'c'].map((content) => ({
       choices: [{ index: 0, delta: { content } }],
     }))
@@ -121,7 +121,7 @@ describe('pace', () => {
     expect(pieces[2]).toContain('the model server died')
   })
 
-  test('of very many chunks that came together no piece is long, and none is lost', async () => {
+  test('very many chunks that arrive together are split into bounded pieces, without loss', async () => {
     const waiting: JsonObject[] = Array.from({ length: 2000 }, (_, index) => ({
       choices: [
         { index: 0, delta: { content: `<${index}>` }, finish_reason: index < 1999 ? null : 'stop' },
@@ -148,7 +148,7 @@ describe('pace', () => {
     expect(said).toEqual(Array.from({ length: 2000 }, (_, index) => index))
   })
 
-  test('what was written before a chunk that cannot be is not lost', async () => {
+  test('output before an invalid chunk is not lost', async () => {
     const given: JsonObject[] = [{ choices: [{ index: 0, delta: { content: 'a' } }] }]
     const bad = new Proxy({}, { get: () => undefined, deleteProperty: () => false })
     given.push(bad)
@@ -165,7 +165,7 @@ describe('pace', () => {
     expect(answer.outcome()).toBe('failed')
   })
 
-  test('check 17: the first event leaves before the second token exists', async () => {
+  test('check 17: the first event is sent before the second token exists', async () => {
     let made = 0
     const engine = new ScriptedEngine({
       deltas: [{ content: 'a' }, { content: 'b' }],
@@ -181,7 +181,7 @@ describe('pace', () => {
     await reader.return?.()
   })
 
-  test('check 19: what a client accepts does not decide whether it is streamed', async () => {
+  test('check 19: the Accept header does not decide whether the answer is streamed', async () => {
     const engine = new ScriptedEngine({ deltas: [{ content: 'a' }] })
     const headers = { accept: 'application/json' }
     const { events } = await ask(engine, chatPath, { ...chat, stream: true }, { headers })

@@ -1,4 +1,4 @@
-/** Answers with a stream of events: engine chunks in, the bytes of one dialect out. */
+/** Answers with an event stream: engine chunks in, the bytes of one dialect out. */
 import type { ApiError } from '@privatemode/protocol/api'
 import type { EngineEndpoint, JsonObject, NativeEndpoint } from '../engine.ts'
 import type { ApiAnswer, Exchange } from './api-request.ts'
@@ -9,15 +9,15 @@ import { KeepAlive } from './keep-alive.ts'
 /** Writes the events of one stream in one dialect. */
 export interface StreamWriter {
   readonly ping: string
-  /** The events one engine chunk becomes; often one, sometimes none. */
+  /** The events that one engine chunk becomes; often one, sometimes none. */
   write(chunk: JsonObject): string
-  /** The events of a good end; throws when the engine's chunks were not a whole answer. */
+  /** The events of a proper end; throws if the engine's chunks were not a complete answer. */
   end(fitted: boolean): string
-  /** The event of a failure, after which nothing may look like a good end. */
+  /** The event of a failure, after which nothing may look like a proper end. */
   fail(error: ApiError): string
 }
 
-/** The same request for the engine's own endpoint, tried before the translated one. */
+/** The same request for the engine's native endpoint, tried before the translated one. */
 export type NativePlan = {
   readonly endpoint: NativeEndpoint
   readonly body: JsonObject
@@ -25,7 +25,7 @@ export type NativePlan = {
 }
 
 const encoder = new TextEncoder()
-/** What came together is passed on together up to here: beyond it, others get their turn. */
+/** Chunks that arrive together are sent together up to this size, then other requests get a turn. */
 const maxPieceChars = 16 * 1024
 
 type Chunk = JsonObject | undefined
@@ -42,7 +42,7 @@ export async function streamAnswer(
   let writer = native?.writer ?? translated
   const starting = start()
   const hasStarted = await settlesWithin(starting, exchange.times.commitMs)
-  let outcome: 'complete' | 'failed' = 'failed' // what was not ended well has failed
+  let outcome: 'complete' | 'failed' = 'failed' // failed unless it ends properly
 
   async function start(): Promise<StartedStream> {
     if (native !== undefined) {
@@ -58,7 +58,7 @@ export async function streamAnswer(
     let started: StartedStream | undefined
     let text = ''
     try {
-      // The status is sent and the prompt still being read: the first byte must not wait.
+      // The status is sent while the prompt is still being processed: the first byte must not wait.
       if (!hasStarted) yield encoder.encode(writer.ping)
       started = await starting
       const { first, rest } = started
@@ -78,7 +78,7 @@ export async function streamAnswer(
     } catch (thrown) {
       yield encoder.encode(text + writer.fail(toApiError(thrown, { ...exchange, body })))
     } finally {
-      // After a good end nothing is left to stop.
+      // After a proper end there is nothing left to stop.
       if (outcome !== 'complete') stopped.abort()
       await started?.rest.return?.()
     }
@@ -103,7 +103,7 @@ export async function streamAnswer(
   }
 }
 
-/** Whether a promise is done in time; its failure is thrown, its success is left in it. */
+/** Whether a promise settles in time; a rejection is thrown, a result stays in the promise. */
 async function settlesWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<false>((resolve) => {

@@ -1,4 +1,4 @@
-/** A stream is never silent for long, and says what it waited for. */
+/** A stream is never silent for long, and reports late errors properly. */
 import { describe, expect, test } from 'bun:test'
 import { EngineError } from '../engine.ts'
 import { ask, type Heard } from '../testing/ask.ts'
@@ -11,7 +11,7 @@ describe('silence', () => {
   const times = { keepAliveMs: 20, commitMs: 5 }
   const body = { ...chat, stream: true, max_tokens: 5, input: 'hi' }
 
-  test('check 18: a long prefill is broken by comments, or by pings for messages', async () => {
+  test('check 18: a long prefill is bridged by comments, or by pings for messages', async () => {
     const comments = silence(/^: keep-alive\n\n/gm)
     const slow = new ScriptedEngine({ deltas: [{ content: 'a' }], before: () => comments.until(2) })
     const openAi = await ask(slow, chatPath, body, { times, heard: comments.heard })
@@ -33,7 +33,7 @@ describe('silence', () => {
     expect(text).toStartWith(': keep-alive\n\n')
   })
 
-  test('check 18: silence in the middle of a stream is broken and nothing gets lost', async () => {
+  test('check 18: silence in the middle of a stream is bridged and nothing gets lost', async () => {
     const { heard, until } = silence(/^: keep-alive\n\n/gm)
     const engine = new ScriptedEngine({
       deltas: [{ content: 'a' }, { content: 'b' }, { content: 'c' }],
@@ -76,7 +76,7 @@ describe('silence', () => {
   })
 })
 
-/** An engine that says nothing until the caller has heard `sign` so many times; ten seconds are in vain. */
+/** An engine that stays silent until the caller has received `sign` this often; fails after ten seconds. */
 function silence(sign: RegExp): { heard: Heard; until(times: number): Promise<void> } {
   let count = 0
   return {

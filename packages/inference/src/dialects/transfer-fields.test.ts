@@ -1,4 +1,7 @@
-/** What a model server says to other machines ends at the worker; all else of its answers goes on. */
+/**
+ * A model server's fields for other machines stop at the worker; everything else in its answers is
+ * passed on.
+ */
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
 import { ask } from '../testing/ask.ts'
@@ -15,7 +18,7 @@ const usage = { prompt_tokens: 1, completion_tokens: 1 }
 const said = { message: { content: 'a' }, delta: { content: 'a' }, text: 'a' }
 const choices = [{ index: 0, ...said, finish_reason: 'stop', token_ids: [7] }]
 
-test('no caller sees where caches are exchanged, and every caller what is new', async () => {
+test('no caller sees cache transfer fields, and every caller sees unknown fields', async () => {
   for (const [path, body] of everyEndpoint)
     for (const stream of [false, true]) {
       const answer = { ...about, choices, data: [{ embedding: [1] }], usage }
@@ -23,13 +26,13 @@ test('no caller sees where caches are exchanged, and every caller what is new', 
       const { status, text } = await ask(engine, path, { ...body, stream })
       expect([path, status]).toEqual([path, 200])
       expect(text).not.toMatch(/SECRET|transfer_params/)
-      if (!path.endsWith('/completions')) continue // made anew from an answer
+      if (!path.endsWith('/completions')) continue // rebuilt from an answer
       for (const kept of ['"novelty":"KEPT"', '"service_tier":"default"', '"token_ids":[7]'])
         expect(text).toContain(kept)
     }
 })
 
-test('nor where the server speaks the dialect of the caller itself', async () => {
+test('nor when the server answers natively', async () => {
   const told = (event: JsonObject, name: string) =>
     name in event ? { [name]: { ...(event[name] as JsonObject), ...transfers, new: 'KEPT' } } : {}
   const tell = (event: JsonObject) => ({

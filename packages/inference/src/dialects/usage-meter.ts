@@ -1,14 +1,17 @@
-/** Keeps the token counts of one request, whichever way the engine tells them. */
+/** Tracks the token counts of one request, however the engine reports them. */
 import type { CountedBy, EngineUsage, JsonObject } from '../engine.ts'
 import { isObject } from './json-value.ts'
 
 export type Usage = {
   readonly promptTokens: number
   readonly cachedTokens: number
-  /** False where the engine tells nothing of its cache: then nobody is told that nothing was cached. */
+  /**
+   * False if the engine reports nothing about its cache: callers are then not told that nothing was
+   * cached.
+   */
   readonly isCacheTold?: boolean | undefined
   readonly completionTokens: number
-  /** Absent where the engine counted itself. */
+  /** Absent if the engine counted itself. */
   readonly countedBy?: CountedBy | undefined
 }
 
@@ -19,7 +22,7 @@ export class UsageMeter {
   #countedBy: CountedBy | undefined
   #settling: Promise<void> | undefined
 
-  /** Counts of one request only grow, so a late or smaller report changes nothing. */
+  /** Counts of a request only grow, so a late or smaller report changes nothing. */
   report(usage: EngineUsage): void {
     this.#promptTokens = Math.max(this.#promptTokens, count(usage.promptTokens))
     if (usage.cachedTokens !== undefined)
@@ -28,7 +31,7 @@ export class UsageMeter {
     this.#countedBy = usage.countedBy ?? this.#countedBy
   }
 
-  /** Counts of a request that was given up come later: until then nothing may be signed. */
+  /** Counts of an aborted request arrive later: nothing may be signed until then. */
   settleAfter(counts: Promise<void>): void {
     const before = this.#settling ?? Promise.resolve()
     const settling = before
@@ -39,12 +42,12 @@ export class UsageMeter {
     this.#settling = settling
   }
 
-  /** Undefined where the counts are final. */
+  /** Undefined if the counts are final. */
   get settling(): Promise<void> | undefined {
     return this.#settling
   }
 
-  /** Reads a wire `usage` object of an engine's answer or chunk. */
+  /** Reads the wire `usage` object of an engine's answer or chunk. */
   readWire(usage: unknown): void {
     if (!isObject(usage)) return
     const details = usage.prompt_tokens_details
@@ -67,7 +70,7 @@ export class UsageMeter {
   }
 }
 
-/** The wire form for OpenAI clients; details an engine knows beyond the counts are kept. */
+/** The wire form for OpenAI clients; details beyond the counts are preserved. */
 export function formatUsage(usage: Usage, wire: unknown): JsonObject {
   const given = isObject(wire) ? wire : {}
   const { prompt_tokens_details: details, ...rest } = given

@@ -1,4 +1,4 @@
-/** llama.cpp in this process, behind the worker's engine interface. Nothing in it uses the network. */
+/** llama.cpp in this process, behind the worker's engine interface. It never uses the network. */
 import { availableParallelism } from 'node:os'
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp'
 import {
@@ -20,10 +20,10 @@ import type { GenerativeModel } from './model/generative-model.ts'
 import { loadEmbedding, loadGenerative, type SharedParts } from './model/load-model.ts'
 import { ThreadShare } from './model/thread-share.ts'
 
-/** The version of node-llama-cpp that this was written against; package.json pins the same. */
+/** The version of node-llama-cpp this was written against; package.json pins the same. */
 export const libraryVersion = '3.22.1'
 
-/** Loads every model, or none: a file that is wrong stops the start. */
+/** Loads all models or none: a bad file aborts startup. */
 export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Promise<Engine> {
   const threadCount = Math.max(1, options.threads ?? availableParallelism() - 1)
   const llama = await getLlama({
@@ -31,7 +31,7 @@ export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Prom
     build: 'never',
     skipDownload: true,
     progressLogs: false,
-    // The library's messages may quote what it works on.
+    // The library's messages may quote its input.
     logLevel: LlamaLogLevel.disabled,
     logger: () => {},
     maxThreads: threadCount,
@@ -94,7 +94,7 @@ class EmbeddedEngine implements Engine {
         return await answerEmbeddings(this.#embedder(call.body), call)
       case 'messages':
       case 'responses':
-        throw new EngineError('unsupported_value', 'this engine speaks chat only')
+        throw new EngineError('unsupported_value', 'this engine has no native endpoints')
     }
   }
 
@@ -109,7 +109,7 @@ class EmbeddedEngine implements Engine {
     await this.#parts.llama.dispose()
   }
 
-  /** Two calls share what was evaluated only with the same model and the same salt. */
+  /** Two calls share evaluated prompts only with the same model and the same salt. */
   #cacheKey({ model, cache_salt: salt }: JsonObject): string {
     const own = typeof salt === 'string' && salt !== '' ? salt : crypto.randomUUID()
     return this.#parts.memory.nameOf('salt', String(model), own)

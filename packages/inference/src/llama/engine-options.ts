@@ -1,10 +1,10 @@
-/** What the embedded engine can be told. */
+/** Options of the embedded engine. */
 import type { SamplingDefaults } from './scheduling/sampling.ts'
 
 export type EmbeddedModelOptions = {
   /** Path of a GGUF file. */
   readonly path: string
-  /** The name under which callers know the model. */
+  /** The model's name for callers. */
   readonly id: string
   readonly task: 'generate' | 'embed'
   readonly displayName?: string | undefined
@@ -12,28 +12,28 @@ export type EmbeddedModelOptions = {
   readonly sha256?: string | undefined
   /** Lower-case hex: the file must be on a verity volume with this root hash, which is then its digest. */
   readonly verityRoot?: string | undefined
-  /** Tokens of prompt and answer together; unless told the model's own length, within the defaults below. */
+  /** Tokens of prompt and answer combined; defaults to the model's own length, within the defaults below. */
   readonly contextLength?: number | undefined
-  /** Requests that are computed at the same time. */
+  /** How many requests are computed concurrently. */
   readonly sequences?: number | undefined
-  /** For requests that say nothing about sampling. */
+  /** For requests without sampling options. */
   readonly sampling?: SamplingDefaults | undefined
-  /** Embeddings may be cut to fewer dimensions. */
+  /** Whether embeddings may be shortened to fewer dimensions. */
   readonly canShorten?: boolean | undefined
 }
 
 export type EmbeddedEngineOptions = {
   readonly models: readonly EmbeddedModelOptions[]
-  /** `auto` takes a GPU where its binaries are installed. */
+  /** `auto` uses a GPU if its binaries are installed. */
   readonly gpu?: false | 'auto' | undefined
-  /** Threads of all models together; one core stays free for everything else unless told. */
+  /** Threads of all models combined; by default one core stays free for everything else. */
   readonly threads?: number | undefined
-  /** Sealed states of all models together. */
+  /** For the sealed states of all models combined. */
   readonly prefixCacheBytes?: number | undefined
-  /** Requests that may wait for each model. */
+  /** How many requests may wait for each model. */
   readonly maxWaiting?: number | undefined
   readonly maxChoices?: number | undefined
-  /** A folder in memory (tmpfs), through which states are swapped out. */
+  /** An in-memory folder (tmpfs) through which states are swapped out. */
   readonly stateFolder?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** A whole answer from a stream has all that the server said, also what nobody here knows. */
+/** An answer assembled from a stream contains everything the server sent, including unknown fields. */
 import { describe, expect, test } from 'bun:test'
 import { rejection } from '../../../../test/rejection.ts'
 import type { JsonObject } from '../engine.ts'
@@ -18,7 +18,7 @@ const usage = {
 }
 
 describe('chat', () => {
-  test('text, reasoning, refusal and what is new are joined, choice by choice', async () => {
+  test('text, reasoning, refusal and unknown fields are joined, choice by choice', async () => {
     const answer = await assembleAnswer(
       from([
         { ...chat(0, { role: 'assistant', content: '' }), system_fingerprint: 'fp' },
@@ -52,7 +52,7 @@ describe('chat', () => {
     })
   })
 
-  test('log probabilities are one list', async () => {
+  test('log probabilities are joined into one list', async () => {
     const token = (name: string) => ({ token: name, logprob: -1, bytes: [1], top_logprobs: [] })
     const logprobs = (name: string) => ({ content: [token(name)], refusal: null })
     const answer = await assembleAnswer(
@@ -89,7 +89,7 @@ test('completions are joined with their log probabilities', async () => {
   ])
 })
 
-test('an answer that was not finished is none', async () => {
+test('an unfinished answer is a failure', async () => {
   for (const chunks of [[], [{ choices: [], usage }], [chat(0, { content: 'a' })]])
     expect(await rejection(assembleAnswer(from(chunks)))).toMatchObject({ code: 'engine_failed' })
 })

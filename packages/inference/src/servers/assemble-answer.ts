@@ -1,36 +1,37 @@
-/** Puts the chunks of a stream together into the whole answer that the caller asked for. */
+/** Assembles the chunks of a stream into the complete answer that the caller asked for. */
 import { eachChunk } from '../each-chunk.ts'
 import { type Chunks, type EngineCall, EngineError, type JsonObject } from '../engine.ts'
 import type { ServerKind } from './http-settings.ts'
 import { countsOneOf } from './several-choices.ts'
 
 /**
- * Calls of tools are read by other code of a server in a stream than in a whole answer, and the
- * others a stream does not carry: with one of these fields a whole answer is asked for as such.
+ * Servers parse tool calls with different code in a stream than in a complete answer, and a stream
+ * does not carry the other fields: with any of them, the answer is requested unstreamed.
  */
 const wholeOnly: ReadonlySet<string> = new Set([
   ...['tools', 'functions', 'prompt_logprobs', 'echo', 'best_of', 'use_beam_search'],
 ])
 
-/** Whether a whole answer may be asked for as a stream: nothing of it may get lost by that. */
+/** Whether a complete answer may be requested as a stream without losing anything. */
 export function isAssembled(
   kind: ServerKind,
   { endpoint, body }: Pick<EngineCall, 'endpoint' | 'body'>,
 ): boolean {
   if (endpoint === 'embeddings') return false
-  // Fields that such a server has in whole answers only are none but log probabilities.
+  // The only field that such a server sends just in unstreamed answers is log probabilities.
   const isForCounts = countsOneOf(kind, body)
   return Object.entries(body).every(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
     if (value === undefined || value === null || value === false || isEmpty) return true
-    // In streams others leave out the log probabilities of tokens that show no text of their own.
+    // In streams, other servers omit the log probabilities of tokens that have no visible text.
     if ((name === 'logprobs' || name === 'n_probs') && kind !== 'vllm') return false
-    // Hidden states, token ids and the like: servers refuse them in a stream, or put them elsewhere.
+    // Hidden states, token ids and the like: servers refuse them in a stream, or put them
+    // elsewhere.
     return isForCounts || (!wholeOnly.has(name) && !name.startsWith('return_'))
   })
 }
 
-/** What is not known here survives: lists and pieces of text are joined, of all else the last counts. */
+/** Unknown fields survive: lists and pieces of text are joined; for everything else the last value counts. */
 export async function assembleAnswer(chunks: Chunks): Promise<JsonObject> {
   const answer: JsonObject = {}
   const choices = new Map<number, JsonObject>()
@@ -63,7 +64,7 @@ function addPart(choice: JsonObject, part: JsonObject): JsonObject {
   return choice
 }
 
-/** The fields of a delta, or the lists of log probabilities, behind those that came before. */
+/** Appends the fields of a delta, or the lists of log probabilities, to the previous ones. */
 function join(before: unknown, added: unknown): JsonObject {
   const joined: JsonObject = isObject(before) ? before : {}
   if (!isObject(added)) return joined
@@ -76,7 +77,7 @@ function join(before: unknown, added: unknown): JsonObject {
   return joined
 }
 
-/** A call is begun by the first piece with its index; later ones bring more of its arguments. */
+/** The first piece with a new index starts a call; later ones add to its arguments. */
 function joinCalls(before: unknown, added: unknown): unknown {
   if (!Array.isArray(added)) return before ?? null
   const calls: JsonObject[] = Array.isArray(before) ? before : []

@@ -1,4 +1,4 @@
-/** The events of a message, or of a response, as the whole answer that the caller asked for. */
+/** Assembles the events of a message or a response into the complete answer that the caller asked for. */
 import { EngineError, type JsonObject, type NativeEndpoint } from '../engine.ts'
 import { asObject, requireWhole } from './native-endpoints.ts'
 
@@ -10,7 +10,7 @@ export async function assembleNative(
     case 'messages':
       return requireWhole(endpoint, await assembleMessage(events))
     case 'responses': {
-      // The last event has the whole response in it.
+      // The last event contains the complete response.
       let last: JsonObject = {}
       for await (const event of events) last = event
       return requireWhole(endpoint, asObject(last.response) ?? {})
@@ -26,7 +26,7 @@ async function assembleMessage(events: AsyncIterable<JsonObject>): Promise<JsonO
     const block = blocks.at(-1)
     switch (event.type) {
       case 'message_start':
-        // Some servers leave out here what is the same in every message.
+        // Some servers omit here what is the same in every message.
         message = { type: 'message', role: 'assistant', ...(event.message as JsonObject) }
         break
       case 'content_block_start':
@@ -52,7 +52,7 @@ async function assembleMessage(events: AsyncIterable<JsonObject>): Promise<JsonO
   return { ...message, content: blocks }
 }
 
-/** Pieces of text grow; what is a list grows as well; of all else the last counts. */
+/** Text and lists are appended to; for everything else the last value counts. */
 function addPieces(block: JsonObject, pieces: JsonObject): void {
   for (const [name, value] of Object.entries(pieces)) {
     const before = block[name]
@@ -62,15 +62,12 @@ function addPieces(block: JsonObject, pieces: JsonObject): void {
 }
 
 function noDelta(): never {
-  throw new EngineError(
-    'engine_failed',
-    'the model server sent a piece of an answer with nothing in it',
-  )
+  throw new EngineError('engine_failed', 'the model server sent an empty piece of an answer')
 }
 
 function requireText(piece: unknown): string {
   if (typeof piece === 'string') return piece
-  throw new EngineError('engine_failed', 'the model server sent a piece of a call that is no text')
+  throw new EngineError('engine_failed', 'the model server sent a piece of a call that is not text')
 }
 
 function parseInput(json: string): unknown {

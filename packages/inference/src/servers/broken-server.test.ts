@@ -1,4 +1,4 @@
-/** Model servers that answer with something else than what they promise: always a clear failure. */
+/** Model servers that send something other than what they promise: always a clear failure. */
 import { describe, expect, test } from 'bun:test'
 import { rejection } from '../../../../test/rejection.ts'
 import type { Engine, EngineCall } from '../engine.ts'
@@ -14,7 +14,7 @@ closeAfterEach()
 
 type Answers = Readonly<Record<string, () => Response>>
 
-/** A good server until it is known, which then answers these paths with something else. */
+/** A good server until it is discovered, which then answers these paths differently. */
 async function connect(answers: Answers): Promise<Engine> {
   const server = serve({ native: ['messages', 'responses'] })
   let isKnown = false
@@ -36,24 +36,24 @@ const failed = (message: string) => ({ code: 'engine_failed', message })
 describe('streams', () => {
   const chunk = '{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}'
   const broken: [string, string, string][] = [
-    ['is no JSON', 'data: {"SECRET\n\n', 'the model server sent an event that is not JSON'],
-    ['is no object', 'data: 5\n\n', 'the model server sent an event that is no object'],
-    ['is nothing', 'data: null\n\n', 'the model server ended in mid-stream'],
-    ['is not whole', `data: ${chunk}\n\n`, 'the model server ended in mid-stream'],
+    ['is not JSON', 'data: {"SECRET\n\n', 'the model server sent an event that is not JSON'],
+    ['is not an object', 'data: 5\n\n', 'the model server sent an event that is not an object'],
+    ['is null', 'data: null\n\n', 'the model server ended in mid-stream'],
+    ['is incomplete', `data: ${chunk}\n\n`, 'the model server ended in mid-stream'],
     ['is empty', '', 'the model server ended in mid-stream'],
   ]
   for (const [what, text, message] of broken)
-    test(`one that ${what} has failed, however it is asked for`, async () => {
+    test(`one that ${what} is a failure, streamed or not`, async () => {
       const engine = await connect({ '/v1/chat/completions': sent(text) })
       expect(await rejection(streamed(engine, callOf()))).toMatchObject(failed(message))
       expect(await rejection(engine.call(callOf()))).toMatchObject(failed(message))
     })
 
-  test('one with an event that never ends is cut before it fills the memory', async () => {
+  test('one with an event that never ends is cut off before it fills the memory', async () => {
     const endless = new Uint8Array(40 * 1024 * 1024).fill(0x61)
     endless.set(new TextEncoder().encode('data: '))
     const engine = await connect({ '/v1/chat/completions': sent(endless) })
-    const message = 'the model server sent an event without end'
+    const message = 'the model server sent an event that never ends'
     expect(await rejection(streamed(engine, callOf()))).toMatchObject(failed(message))
   })
 })
@@ -61,7 +61,7 @@ describe('streams', () => {
 describe('counting', () => {
   const refusal = (status: number) => () => Response.json({ error: { code: status } }, { status })
 
-  test('a tokenizer that is not there is done without, one that refuses is believed', async () => {
+  test('a missing tokenizer is worked around; the refusal of an existing one is respected', async () => {
     const without = await connect({ '/tokenize': refusal(404) })
     expect(await without.countTokens(body)).toBe(2)
     const refusing = await connect({ '/tokenize': refusal(400) })
@@ -70,7 +70,7 @@ describe('counting', () => {
     expect(await rejection(failing.countTokens(body))).toMatchObject({ code: 'engine_failed' })
   })
 
-  test('counts that are none are a failure, never a number', async () => {
+  test('invalid counts are a failure, never a number', async () => {
     const uncounted = 'the model server does not count tokens'
     const message = { ...body, max_tokens: 9 }
     const counter = await connect({ '/v1/messages/count_tokens': () => Response.json({}) })
@@ -85,20 +85,20 @@ describe('counting', () => {
     expect(await rejection(engine.countTokens(body))).toMatchObject(failed(uncounted))
   })
 
-  test('an answer that is no JSON is a failure', async () => {
+  test('an answer that is not JSON is a failure', async () => {
     const engine = await connect({ '/tokenize': sent('<html>SECRET</html>') })
-    const message = 'the model server sent no JSON'
+    const message = 'the model server did not send JSON'
     expect(await rejection(engine.countTokens(body))).toMatchObject(failed(message))
   })
 
-  test('an answer that breaks off is a server that is away', async () => {
+  test('an answer that breaks off means that the server is unavailable', async () => {
     const cut = () => new Response(new ReadableStream({ pull: (answer) => answer.error('cut') }))
     const engine = await connect({ '/tokenize': cut })
     expect(await rejection(engine.countTokens(body))).toMatchObject({ code: 'engine_unavailable' })
   })
 })
 
-test('an engine that was closed answers nothing more', async () => {
+test('a closed engine refuses all calls', async () => {
   const engine = await connect({})
   await engine.close()
   const closed = { code: 'engine_unavailable', message: 'the engine was closed' }

@@ -1,4 +1,4 @@
-/** Proves that a server keeps the caches of different salts apart, before it gets a prompt. */
+/** Proves that a server isolates the caches of different salts, before it gets a prompt. */
 import {
   type EngineEndpoint,
   EngineError,
@@ -14,31 +14,31 @@ import { randomServerSalt } from './server-salt.ts'
 import { readUsage } from './stream-counts.ts'
 
 export type IsolationProof =
-  /** Same salt hits, other salt misses. */
+  /** The same salt hits, another salt misses. */
   | 'isolated'
   /** Another salt hits: the server ignores salts. */
   | 'shared'
   /** Nothing hits: there is no cache, or the server does not report hits. */
   | 'unseen'
-  /** A probe was refused or had no usage: nothing is proven. */
+  /** A probe was refused or reported no usage: nothing is proven. */
   | 'refused'
   /** The server does not have this path. */
   | 'absent'
 
-/** Long enough for several cache blocks of any server, where the context has room for it. */
+/** Long enough for several cache blocks of any server, if the context allows it. */
 const maxProbeWords = 400
 const minProbeWords = 16
-/** A word of up to four characters is a token for each of them at worst, and one for its space. */
+/** In the worst case, a word of up to four characters is one token per character, plus one for its space. */
 const tokensPerWord = 5
 
-/** The paths that prompts take: a server may honour salts on one and drop them on the other. */
+/** The paths that prompts take: a server may honour salts on one and ignore them on the other. */
 const promptPaths: readonly (readonly [EngineEndpoint, string, (prompt: string) => JsonObject])[] =
   [
     ['chat', '/v1/chat/completions', (content) => ({ messages: [{ role: 'user', content }] })],
     ['completions', '/v1/completions', (prompt) => ({ prompt })],
   ]
 
-/** Text that no one has asked before and no one will again; it takes at most half of the context. */
+/** Text that was never sent before and never will be again; it uses at most half of the context. */
 export function probePrompt({ contextLength }: Pick<EngineModel, 'contextLength'>): string {
   const room = Math.floor(contextLength / 2 / tokensPerWord)
   const count = Math.min(maxProbeWords, Math.max(minProbeWords, room))
@@ -46,7 +46,7 @@ export function probePrompt({ contextLength }: Pick<EngineModel, 'contextLength'
   return Array.from(words, (word) => word.toString(36)).join(' ')
 }
 
-/** Three short calls: under one salt, under another, and under the first again. */
+/** Three short calls: with one salt, with another, and with the first again. */
 export async function proveOn(
   client: ServerClient,
   path: string,
@@ -62,7 +62,7 @@ export async function proveOn(
   if (first.status === 404 || first.status === 405 || first.status === 501) return 'absent'
   const other = await probe(otherSalt)
   const again = await probe(salt)
-  // A refusal reports no hit either: it must not pass for a cache that is kept apart.
+  // A refusal reports no hit either: it must not pass for an isolated cache.
   if (first.usage === undefined || other.usage === undefined || again.usage === undefined)
     return 'refused'
   if (hasHit(other.usage)) return 'shared'
@@ -72,9 +72,9 @@ export async function proveOn(
 const hasHit = ({ cachedTokens = 0 }: EngineUsage) => cachedTokens > 0
 
 /**
- * How each path of each model keeps callers apart. Throws where a server could let one caller's
- * cache speed up another's request: an operator's word overrides that; without it only proof or a
- * trusted version count, and a path that has neither is not used.
+ * How each path of each model isolates callers. Throws if a server could let one caller's cache
+ * speed up another's request. The operator can override that; otherwise only proof or a trusted
+ * version counts, and a path with neither is not used.
  */
 export async function requireIsolation(
   client: ServerClient,
@@ -83,18 +83,18 @@ export async function requireIsolation(
 ): Promise<PathIsolation[]> {
   const traits = serverTraits[found.kind]
   if (traits.isolation === 'cache-off-per-request')
-    return everyPath(found, 'cache-off', 'the server is told in every request not to use its cache')
+    return everyPath(found, 'cache-off', 'every request tells the server not to use its cache')
   if (acceptSharedCache)
     return everyPath(found, 'accepted', 'the operator accepts a cache that callers share')
   if (traits.isolation === 'none') {
-    throw refusal(`${found.kind} servers do not know cache salts`)
+    throw refusal(`${found.kind} servers do not support cache salts`)
   }
   const paths: PathIsolation[] = []
   for (const model of found.models) paths.push(...(await judgeModel(client, found, model)))
   if (paths.every(({ state }) => state === 'unused')) {
     const [why] = paths.filter((one) => one.detail !== absent).map(({ detail }) => detail)
     throw refusal(
-      `${found.kind} ${found.version ?? ''} is not known to keep salts apart (${why ?? absent})`,
+      `${found.kind} ${found.version ?? ''} is not known to isolate salts (${why ?? absent})`,
     )
   }
   return paths
@@ -116,7 +116,7 @@ async function judgeModel(
       add(endpoint, judge(proof, isTrusted(found)))
     }
   }
-  // Servers report no hits for embeddings, so that nothing can be proven there.
+  // Servers report no hits for embeddings, so nothing can be proven there.
   if (model.tasks.includes('embed')) add('embeddings', judge('unseen', isTrusted(found)))
   return paths
 }
@@ -141,7 +141,7 @@ export function judge(proof: Exclude<IsolationProof, 'shared'>, trusted: boolean
 
 function unproven(why: string, trusted: boolean): Judgement {
   return trusted
-    ? { state: 'trusted', detail: `${why}; its version is known to keep salts apart` }
+    ? { state: 'trusted', detail: `${why}; its version is known to isolate salts` }
     : { state: 'unused', detail: why }
 }
 

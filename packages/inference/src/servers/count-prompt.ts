@@ -1,4 +1,4 @@
-/** Counts the prompt of a call of which the server has told nothing yet. */
+/** Counts the prompt of a call for which the server has not reported anything yet. */
 import type { EngineCall, JsonObject } from '../engine.ts'
 import { countMessage, countTokens, tryTokenizer } from './count-tokens.ts'
 import type { ServerKind } from './http-settings.ts'
@@ -7,13 +7,13 @@ import { estimatePrompt, estimateTokens } from './stream-counts.ts'
 
 type Counted = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
 
-/** More texts than these are counted as one, which is off by less than one token for each. */
+/** More texts than this are counted as one, which is off by less than one token each. */
 const maxQuestions = 32
 
 /**
- * Prompt tokens of a call. Of one that was given up at any price: a server that counts only what it
- * answers is asked for one token, and what nobody counts is estimated. Of one that still runs only
- * what is exact and costs nothing, for its own counts will follow; else undefined.
+ * Counts the prompt tokens of a call. For an aborted one at any price: a server that counts only
+ * what it answers is asked for one token, and what no server counts is estimated. For a running one
+ * only if it is exact and free, since its own counts will follow; otherwise undefined.
  */
 export async function countPrompt(
   client: ServerClient,
@@ -28,7 +28,7 @@ export async function countPrompt(
     case 'chat':
       return countChat(client, kind, body, signal, isGivenUp)
     case 'responses':
-      // The server's own rendering may differ a little, so a running one waits for its own count.
+      // The server's own rendering may differ slightly, so a running call waits for its own count.
       if (!isGivenUp) return undefined
       if (asChat === undefined) return estimatePrompt({ body, asChat })
       return countChat(client, kind, asChat, signal, isGivenUp)
@@ -47,14 +47,14 @@ async function countChat(
   signal: AbortSignal,
   isGivenUp: boolean,
 ): Promise<number | undefined> {
-  // SGLang's tokenizer takes chats in the same form; older releases refuse them.
+  // SGLang's tokenizer accepts chats in the same form; older releases refuse them.
   const form = kind === 'sglang' ? 'vllm' : kind
   const counted = await tryTokenizer(client, form, body, signal).catch(() => undefined)
   if (counted !== undefined || !isGivenUp) return counted
   return countTokens(client, kind, body, signal)
 }
 
-/** The longest prompt of a completion: each of them must fit the context by itself. */
+/** The longest prompt of a completion: each must fit the context by itself. */
 export async function countLongest(
   client: ServerClient,
   kind: ServerKind,
@@ -64,7 +64,7 @@ export async function countLongest(
   const isList = Array.isArray(prompt) && !prompt.every((one) => typeof one === 'number')
   const prompts: unknown[] = isList ? prompt : [prompt]
   const ids = prompts.filter(Array.isArray).map((one) => one.length)
-  // A text of more characters has more tokens, but for what is too alike to matter.
+  // A longer text has more tokens, except for differences too small to matter.
   const texts = prompts
     .filter((one) => typeof one === 'string')
     .sort((a, b) => b.length - a.length)
@@ -75,7 +75,7 @@ export async function countLongest(
   return Math.max(0, ...ids, ...counts)
 }
 
-/** Texts, token ids, or lists of these: ids are counted already. */
+/** Texts, token ids, or lists of these: ids need no counting. */
 async function countInputs(
   client: ServerClient,
   kind: ServerKind,
@@ -93,7 +93,7 @@ async function countInputs(
   return counts.reduce((sum, count) => sum + count, ids)
 }
 
-/** Tokens of a generated text, which begins with no mark of its own. */
+/** Tokens of a generated text, which has no start token of its own. */
 export function countOutput(
   client: ServerClient,
   kind: ServerKind,

@@ -16,7 +16,7 @@ export async function countTokens(
   return counted ?? countByCall(client, kind, body, signal)
 }
 
-/** What a message costs, by the server's own word; it was compared with a price at the start. */
+/** What a message costs according to the server; this was compared with an actual cost at startup. */
 export async function countMessage(
   client: ServerClient,
   { max_tokens: _, stream: __, ...question }: JsonObject,
@@ -27,7 +27,7 @@ export async function countMessage(
   throw new EngineError('engine_failed', 'the model server does not count tokens')
 }
 
-/** The server's own tokenizer, where it has one; undefined where it has none. */
+/** The server's own tokenizer; undefined if it has none. */
 export async function tryTokenizer(
   client: ServerClient,
   kind: ServerKind,
@@ -57,7 +57,7 @@ export async function tryTokenizer(
   }
 }
 
-/** vLLM's tokenizer takes template arguments only from their own field, unlike its chat. */
+/** vLLM's tokenizer accepts template arguments only in their own field, unlike its chat. */
 function tokenizeBody(body: JsonObject): JsonObject {
   const { model, messages, tools, add_generation_prompt, continue_final_message } = body
   const effort = body.reasoning_effort
@@ -77,7 +77,7 @@ function tokenizeBody(body: JsonObject): JsonObject {
   }
 }
 
-/** Every server tells the usage of an answer, so the shortest one possible is asked for. */
+/** Every server reports the usage of an answer, so the shortest possible one is requested. */
 async function countByCall(
   client: ServerClient,
   kind: ServerKind,

@@ -1,8 +1,8 @@
-/** Sees to it that the prompt of a call is counted also where the server has told nothing of it. */
+/** Ensures that the prompt of a call is counted even if the server has reported nothing about it. */
 import type { EngineCall, EngineError, EngineUsage } from '../engine.ts'
 import { connectionFailure } from './server-client.ts'
 
-/** Prompt tokens of a call; an estimate, or an answer of one token, only for one that was given up. */
+/** Prompt tokens of a call; an estimate, or a one-token answer, only for an aborted one. */
 export type AskForPrompt = (call: EngineCall, isGivenUp: boolean) => Promise<number | undefined>
 
 export class CountedCall {
@@ -14,8 +14,8 @@ export class CountedCall {
   #isAsked = false
 
   /**
-   * The record of a stream is signed the moment it is given up, and then it is too late to ask. So
-   * one that waits long for its first token is counted meanwhile, if `waitingMs` is given.
+   * The record of a stream is signed the moment it is aborted, when it is too late to ask. So if
+   * `waitingMs` is given, a stream that waits long for its first token is counted meanwhile.
    */
   constructor(given: EngineCall, ask: AskForPrompt, waitingMs: number | undefined) {
     const onUsage = (usage: EngineUsage) => {
@@ -28,7 +28,7 @@ export class CountedCall {
     if (waitingMs !== undefined) this.#timer = setTimeout(() => void this.#count(false), waitingMs)
   }
 
-  /** What went wrong. A call that was given up has had its prompt read all the same. */
+  /** Converts a failure. The prompt of an aborted call was processed all the same. */
   async failed(error: unknown): Promise<EngineError> {
     this.end()
     const failure = connectionFailure(error, this.call.signal)
@@ -49,7 +49,7 @@ export class CountedCall {
       if (promptTokens === undefined) return
       this.call.onUsage?.({ promptTokens, cachedTokens: undefined, completionTokens: 0 })
     } catch {
-      // The server may be gone as well, and then there is nobody to count.
+      // The server may be gone as well, and then nothing can count.
     }
   }
 }

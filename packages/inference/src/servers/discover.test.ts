@@ -1,4 +1,4 @@
-/** Servers are told apart, their models tried out, and those that mix caches refused. */
+/** Servers are identified, their models are tested, and those that mix caches are refused. */
 import { describe, expect, test } from 'bun:test'
 import { rejection, thrown } from '../../../../test/rejection.ts'
 import type { Engine, JsonObject } from '../engine.ts'
@@ -32,7 +32,7 @@ describe('discovery', () => {
     expect(engine.models()[0]?.digest).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  test('the base URL may have the prefix of the API or not', async () => {
+  test('the base URL may include the API prefix or not', async () => {
     const server = serve({})
     for (const suffix of ['', '/', '/v1', '/v1/']) {
       const engine = await connectHttpEngine({ baseUrl: server.url + suffix })
@@ -40,7 +40,7 @@ describe('discovery', () => {
     }
   })
 
-  test('vision and context are found, and the word of the operator counts more', async () => {
+  test('vision and context are detected, and the operator’s settings take precedence', async () => {
     for (const kind of ['vllm', 'llama-server', 'ollama'] as const)
       for (const vision of [true, false]) {
         const options = { kind, vision, contextLength: 3000 }
@@ -52,14 +52,16 @@ describe('discovery', () => {
     expect(engine.models()[0]).toMatchObject(models.scripted)
   })
 
-  test('what cannot be used says why to whoever starts the worker', async () => {
+  test('an unusable server is reported to the operator with the reason', async () => {
     const refuse = (status: number, body: unknown) => ({
       fetch: async () => Response.json(body, { status }),
       now: () => new Date(),
     })
     const at = { baseUrl: 'http://127.0.0.1:1' }
     const locked = connectHttpEngine(at, refuse(401, { error: 'SECRET' }))
-    expect(await thrown(locked)).toThrow('/v1/models with status 401: it wants another API key')
+    expect(await thrown(locked)).toThrow(
+      '/v1/models with status 401: it requires a different API key',
+    )
     const elsewhere = connectHttpEngine(at, refuse(404, {}))
     expect(await thrown(elsewhere)).toThrow('answers /v1/models with status 404')
     const lists = { data: [{ id: 'm', owned_by: 'vllm' }] }
@@ -71,12 +73,12 @@ describe('discovery', () => {
     expect(await thrown(silent)).toThrow('no model of the server answers chat, completions or emb')
   })
 
-  test('a server that has chat and no completions is used', async () => {
+  test('a server with chat but without completions is used', async () => {
     const engine = await connect({ kind: 'generic', lacksPaths: ['/v1/completions'] }, sharing)
     expect(engine.models()[0]?.tasks).toContain('generate')
   })
 
-  test('what lists no models is refused', async () => {
+  test('a server that lists no models is refused', async () => {
     expect(await rejection(connect({ models: [] }))).toMatchObject({
       ...{ code: 'engine_unavailable' },
       message: 'the model server lists no models at /v1/models',
@@ -85,12 +87,12 @@ describe('discovery', () => {
 })
 
 describe('cache isolation', () => {
-  test('check 83: a server that keeps salts apart is taken, of any version', async () => {
+  test('check 83: a server that isolates salts is accepted in any version', async () => {
     await connect({ cache: 'salted', version: '0.20.0' })
     await connect({ kind: 'sglang', cache: 'salted', version: '0.5.0' })
   })
 
-  test('check 83: a server that shares its cache between salts is refused, of any version', async () => {
+  test('check 83: a server that shares its cache between salts is refused in any version', async () => {
     for (const kind of ['vllm', 'sglang'] as const)
       expect(await rejection(connect({ kind, cache: 'shared', version: '9.9.9' }))).toMatchObject({
         code: 'engine_unavailable',
@@ -98,14 +100,14 @@ describe('cache isolation', () => {
       })
   })
 
-  test('check 83: a server that drops salts on one of the paths is refused', async () => {
+  test('check 83: a server that ignores salts on one of the paths is refused', async () => {
     for (const path of ['/v1/chat/completions', '/v1/completions'])
       expect(await rejection(connect({ dropsSaltOn: [path], version: '0.26.0' }))).toMatchObject({
         message: expect.stringContaining('shares its cache between salts'),
       })
   })
 
-  test('check 83: a server that tells no hits is taken only where its version is trusted', async () => {
+  test('check 83: a server that reports no hits is accepted only if its version is trusted', async () => {
     await connect({ reportsCache: false, version: '0.27.0' })
     await connect({ reportsCache: false, version: '1.0.0' })
     for (const options of [
@@ -114,11 +116,11 @@ describe('cache isolation', () => {
       { kind: 'sglang' as const, version: '9.0.0' },
     ])
       expect(await rejection(connect({ reportsCache: false, ...options }))).toMatchObject({
-        message: expect.stringContaining('not known to keep salts apart'),
+        message: expect.stringContaining('not known to isolate salts'),
       })
   })
 
-  test('a probe that is refused proves nothing: the path is not used, or trusted by its version', async () => {
+  test('a refused probe proves nothing: the path is not used, or trusted by its version', async () => {
     const refusesLongOn = ['/v1/chat/completions']
     const old = { version: '0.26.0', refusesLongOn }
     const engine = await connect({ ...old, native: ['messages', 'responses'] })
@@ -132,7 +134,7 @@ describe('cache isolation', () => {
       engine.call({ endpoint, body, stream: false, signal })
     expect(await rejection(call('chat'))).toMatchObject({
       code: 'unsupported_value',
-      message: expect.stringContaining('not proven to keep callers apart'),
+      message: expect.stringContaining('not proven to isolate callers'),
     })
     expect((await call('completions')).kind).toBe('complete')
     const trusted = await connect({ version: '0.27.0', refusesLongOn })
@@ -143,7 +145,7 @@ describe('cache isolation', () => {
     })
   })
 
-  test('each path says how it keeps callers apart', async () => {
+  test('each path reports how it isolates callers', async () => {
     const rest = { embeddings: 'trusted', messages: 'unused', responses: 'unused' }
     const proven = { chat: 'proven', completions: 'proven' }
     expect(statesOf(await connect({}))).toEqual({ ...proven, ...rest })
@@ -162,7 +164,7 @@ describe('cache isolation', () => {
     expect(statesOf(accepted)).toMatchObject({ chat: 'accepted', completions: 'accepted' })
   })
 
-  test('the probe fits a small context, and the first question is a normal one', async () => {
+  test('the probe fits a small context, and the first request is a normal one', async () => {
     const server = serve({ contextLength: 200, version: '0.20.0' })
     expect(statesOf(await connectTo(server.url))).toMatchObject({ chat: 'proven' })
     const [first] = server.requests
@@ -174,13 +176,13 @@ describe('cache isolation', () => {
   test('a server without salts is refused until the operator accepts a shared cache', async () => {
     for (const kind of ['ollama', 'generic'] as const) {
       expect(await rejection(connect({ kind }))).toMatchObject({
-        message: expect.stringContaining('do not know cache salts'),
+        message: expect.stringContaining('do not support cache salts'),
       })
       await connect({ kind }, { acceptSharedCache: true })
     }
   })
 
-  test('llama-server is told in every request not to use its cache', async () => {
+  test('every request tells llama-server not to use its cache', async () => {
     const server = serve({ kind: 'llama-server' })
     const engine = await connectTo(server.url)
     server.requests.length = 0
@@ -199,7 +201,7 @@ describe('cache isolation', () => {
 })
 
 describe('health', () => {
-  test('a server that went away is not asked, and is inspected again when it is back', async () => {
+  test('an unavailable server is not used, and is inspected again when it is back', async () => {
     const server = serve({})
     const news: boolean[] = []
     const parts: HttpEngineParts = {
@@ -216,7 +218,7 @@ describe('health', () => {
       code: 'engine_unavailable',
       retryAfterSeconds: 2,
     })
-    // It comes back with a cache that mixes salts: it must stay out.
+    // It comes back with a cache that ignores salts: it must stay out.
     server.change({ cache: 'shared' })
     server.setDown(false)
     await Bun.sleep(60)

@@ -1,4 +1,4 @@
-/** Finds out what kind of server there is, which models it has and what they can do. */
+/** Discovers the kind of server, its models and what they can do. */
 import { createHash } from 'node:crypto'
 import { EngineError, type EngineModel, type JsonObject } from '../engine.ts'
 import type { HttpEngineSettings, ModelOverride, ServerKind } from './http-settings.ts'
@@ -46,7 +46,7 @@ function isCard(value: unknown): value is Card {
   return typeof id === 'string' && id !== '' && id.length <= 256
 }
 
-/** Servers name themselves as the owner of their models; the version is a question of its own. */
+/** Servers name themselves as the owner of their models; the version needs a separate request. */
 async function identify(
   client: ServerClient,
   cards: readonly Card[],
@@ -91,10 +91,10 @@ async function describeModel(
   }
 }
 
-/** What a model does is tried out: no two servers tell it in the same way. */
+/** A model's tasks are found by trying: no two servers report them in the same way. */
 async function tryTasks(client: ServerClient, model: string): Promise<ModelOverride> {
   const asked = { model, cache_salt: randomServerSalt() }
-  // One at a time and chat first: prompts of a single token have ended engines that were just started.
+  // One at a time and chat first: single-token prompts have crashed engines that had just started.
   const isGenerating = (await takesChat(client, asked)) || (await takesText(client, asked))
   const embedded = await client.ask('/v1/embeddings', { ...asked, input: greeting })
   return {
@@ -114,7 +114,7 @@ async function takesChat(client: ServerClient, asked: JsonObject): Promise<boole
   return Array.isArray((await client.ask('/v1/chat/completions', body))?.choices)
 }
 
-/** Models without a chat template take plain text only. */
+/** Models without a chat template accept plain text only. */
 async function takesText(client: ServerClient, asked: JsonObject): Promise<boolean> {
   const body = { ...asked, prompt: greeting, max_tokens: answerTokens }
   return Array.isArray((await client.ask('/v1/completions', body))?.choices)
@@ -162,7 +162,7 @@ function toModel(card: Card, facts: ModelOverride, now: () => Date): EngineModel
   }
 }
 
-/** A server does not show its weights: without a digest from the operator only their name is bound. */
+/** A server does not expose its weights: without a digest from the operator only their name is bound. */
 function namedDigest(name: string): string {
   return createHash('sha256').update(`privatemode/v1/named-weights\0${name}`).digest('hex')
 }

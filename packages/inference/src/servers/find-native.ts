@@ -1,4 +1,4 @@
-/** Finds the endpoints of other dialects that a server has and may be asked at. */
+/** Finds the native endpoints of other dialects that a server has and that may be used. */
 import type { EngineModel, JsonObject, NativeEndpoint, PathIsolation } from '../engine.ts'
 import { type Judgement, judge, probePrompt, proveOn } from './cache-isolation.ts'
 import type { Discovery } from './discover.ts'
@@ -15,8 +15,8 @@ const probes: Readonly<Record<NativeEndpoint, (prompt: string) => JsonObject>> =
 const translated = 'always translated to chat'
 
 /**
- * A version is never believed here: what is not proven is translated, which costs nothing but a
- * detour. Servers dropped salts on these paths for long after they honoured them in chat.
+ * A version is never trusted here: anything unproven is translated, which costs only a detour.
+ * Servers ignored salts on these paths long after they honoured them in chat.
  */
 export async function findNative(
   client: ServerClient,
@@ -53,7 +53,7 @@ async function judgeNative(
   return { state: 'unused', detail: 'the server counts messages wrongly' }
 }
 
-/** Counting must tell what the message then costs, or callers are told another price. */
+/** The count must match what the message then costs, or callers would see a different price. */
 async function countsMessages(client: ServerClient, model: EngineModel): Promise<boolean> {
   const { max_tokens, ...question } = probes.messages(probePrompt(model))
   const asked = { model: model.id, ...question, cache_salt: randomServerSalt() }

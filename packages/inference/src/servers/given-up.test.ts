@@ -1,4 +1,4 @@
-/** Calls that are given up: the server stops, and what it did until then is known. */
+/** Aborted calls: the server stops, and what it did until then is known. */
 import { expect, test } from 'bun:test'
 import { rejection } from '../../../../test/rejection.ts'
 import type { EngineUsage, JsonObject } from '../engine.ts'
@@ -7,7 +7,7 @@ import { until } from '../testing/until.ts'
 
 closeAfterEach()
 
-/** A long call that is given up once so many tokens are counted, and the counts it saw. */
+/** A long call that is aborted once this many tokens are counted, and the counts it saw. */
 function givenUpAt(tokens: number, fields: JsonObject = {}) {
   const aborter = new AbortController()
   const seen: EngineUsage[] = []
@@ -21,7 +21,7 @@ function givenUpAt(tokens: number, fields: JsonObject = {}) {
   return { call, seen }
 }
 
-test('an abort reaches the server, and what was used is known', async () => {
+test('an abort reaches the server, and usage is known', async () => {
   const { server, engine } = await connect()
   const { call, seen } = givenUpAt(3)
   expect(await rejection(streamed(engine, call))).toMatchObject({ code: 'aborted' })
@@ -29,7 +29,7 @@ test('an abort reaches the server, and what was used is known', async () => {
   await until(() => server.requests[0]?.wasAborted === true)
 })
 
-test('a whole answer that is given up still counts its prompt', async () => {
+test('an aborted unstreamed answer still counts its prompt', async () => {
   const { server, engine } = await connect()
   const aborter = new AbortController()
   let usage: EngineUsage | undefined
@@ -45,7 +45,7 @@ test('a whole answer that is given up still counts its prompt', async () => {
   await until(() => server.requests[0]?.wasAborted === true)
 })
 
-test('a whole answer that is given up counts what was generated for it', async () => {
+test('an aborted unstreamed answer counts what was generated for it', async () => {
   for (const kind of ['vllm', 'sglang'] as const) {
     const { server, engine } = await connect({ kind })
     const { call, seen } = givenUpAt(3)
@@ -56,19 +56,19 @@ test('a whole answer that is given up counts what was generated for it', async (
   }
 })
 
-test('of several choices that are given up, all count', async () => {
+test('all choices of an aborted call are counted', async () => {
   for (const stream of [true, false]) {
     const { engine } = await connect()
     const { call, seen } = givenUpAt(12, { n: 3 })
     const answering = stream ? streamed(engine, call) : engine.call(call)
     expect(await rejection(answering)).toMatchObject({ code: 'aborted' })
-    // Each choice is counted by itself: twelve tokens are four of each.
+    // Each choice is counted separately: twelve tokens are four of each.
     expect(seen.findIndex(({ completionTokens }) => completionTokens === 12)).toBe(11)
     expect(seen.at(-1)?.promptTokens).toBe(5)
   }
 })
 
-test('a server that counts at the end only is known by what it sent', async () => {
+test('for a server that counts only at the end, what it sent is counted', async () => {
   const { engine } = await connect({ kind: 'ollama' }, { acceptSharedCache: true })
   const aborter = new AbortController()
   let usage: EngineUsage | undefined
@@ -88,7 +88,7 @@ test('a server that counts at the end only is known by what it sent', async () =
   await chunks.next().catch(() => {})
 })
 
-test('a stream that closes without its end has failed, however quietly it closed', async () => {
+test('a stream that closes without its end marker has failed, even if it closed cleanly', async () => {
   for (const endpoint of ['messages', 'responses'] as const)
     for (const end of [[], [{ raw: '[DONE]' }]]) {
       const { server, engine } = await connect({ native: [endpoint] })
@@ -99,7 +99,7 @@ test('a stream that closes without its end has failed, however quietly it closed
     }
 })
 
-test('an iterator that is left early frees its place', async () => {
+test('an iterator that is left early frees its slot', async () => {
   const { engine } = await connect({}, { maxConcurrent: 1 })
   const answer = await engine.call(callOf(chat('[[words 500]] [[pace 5]]'), { stream: true }))
   if (answer.kind === 'stream') for await (const _ of answer.chunks) break

@@ -16,7 +16,7 @@ import {
 closeAfterEach()
 
 describe('calls', () => {
-  test('a whole answer comes with its usage', async () => {
+  test('an unstreamed answer includes its usage', async () => {
     const { engine } = await connect()
     let usage: EngineUsage | undefined
     const answer = await engine.call(callOf(chat('hello there'), { onUsage: (u) => (usage = u) }))
@@ -27,7 +27,7 @@ describe('calls', () => {
     expect(usage).toEqual({ promptTokens: 3, cachedTokens: 0, completionTokens: 4 })
   })
 
-  test('a stream comes in chunks, and counts are known after each', async () => {
+  test('a stream arrives in chunks, and counts are known after each', async () => {
     const { engine } = await connect()
     const seen: number[] = []
     const onUsage = (usage: EngineUsage) => seen.push(usage.completionTokens)
@@ -36,7 +36,7 @@ describe('calls', () => {
     expect(seen.slice(0, 3)).toEqual([1, 2, 3])
   })
 
-  test('usage is always asked for, the salt always passed, and nothing of the server is steered', async () => {
+  test('usage is always requested, the salt is always passed, and no server control is exposed', async () => {
     const apiKey = new Secret('server-key')
     const { server, engine } = await connect({}, { apiKey })
     await streamed(engine, callOf(chat('a')))
@@ -64,7 +64,7 @@ describe('calls', () => {
     }
   })
 
-  test('a whole answer is asked for as a stream, but not where that could lose something', async () => {
+  test('an unstreamed answer is requested as a stream, unless that could lose something', async () => {
     const { server, engine } = await connect()
     const wasStream = async (fields: JsonObject) => {
       await engine.call(callOf(chat('a', fields)))
@@ -76,7 +76,7 @@ describe('calls', () => {
     for (const fields of [{ tools }, { prompt_logprobs: 1 }, { use_beam_search: true }, returned])
       expect([fields, await wasStream(fields)]).toEqual([fields, false])
     expect(await wasStream({ return_token_ids: false })).toBe(true)
-    // Others drop the log probabilities of tokens without text in their streams.
+    // Others omit the log probabilities of tokens without text in their streams.
     for (const [kind, asStream] of [
       ['sglang', [true, false, false]],
       ['llama-server', [true, false, false]],
@@ -90,7 +90,7 @@ describe('calls', () => {
     }
   })
 
-  test('every choice is billed at a server that counts one of a whole answer', async () => {
+  test('every choice is billed even if the server counts only one in an unstreamed answer', async () => {
     const { server, engine } = await connect({ kind: 'llama-server' })
     const tools = [{ type: 'function', function: { name: 'look' } }]
     const order = '[[tool look {"at":"sky"}]]'
@@ -108,13 +108,13 @@ describe('calls', () => {
     const calls = ({ choices }: typeof one) =>
       choices.map(({ message }) => (message as JsonObject).tool_calls)
     expect(calls(two)).toEqual([...calls(one), ...calls(one)])
-    // Log probabilities come whole in whole answers only, and there they count the tokens.
+    // Log probabilities are complete only in unstreamed answers, where they count the tokens.
     const scored = await bill('[[words 9]]', { n: 3, logprobs: true, top_logprobs: 1 })
     expect(scored.wasStream).toBe(false)
     expect(scored.tokens).toBe(3 * Number((await bill('[[words 9]]', {})).tokens))
   })
 
-  test('requests beyond the bound are told to come back', async () => {
+  test('requests beyond the limit get a retry time', async () => {
     const { engine } = await connect({}, { maxConcurrent: 1 })
     const slow = engine.call(callOf(chat('[[slow 50]] a')))
     expect(await rejection(engine.call(callOf(chat('b'))))).toMatchObject({
@@ -125,7 +125,7 @@ describe('calls', () => {
     expect((await engine.call(callOf(chat('c')))).kind).toBe('complete')
   })
 
-  test('tokens are counted as the chat would cost', async () => {
+  test('token counts match what the chat would cost', async () => {
     for (const kind of ['vllm', 'sglang', 'llama-server', 'ollama'] as const) {
       const { engine } = await connect({ kind }, { acceptSharedCache: true })
       const body = chat('one two three', { tools: [{ type: 'function', function: { name: 'f' } }] })
@@ -155,14 +155,14 @@ describe('failures', () => {
     )
   })
 
-  test('a server that says nothing for too long is given up', async () => {
+  test('a server that is silent for too long is aborted', async () => {
     const { engine } = await connect({}, { silenceMs: 400 })
     expect(await rejection(engine.call(callOf(chat('[[slow 20000]]'))))).toMatchObject({
       code: 'engine_failed',
     })
   })
 
-  test('a prompt that is too long is told as such, though the server miscounts it', async () => {
+  test('a prompt that is too long is reported as such, although the server miscounts it', async () => {
     const { engine } = await connect({ contextLength: 20 })
     const refused = engine.call(callOf(chat('a '.repeat(40))))
     expect(await rejection(refused)).toMatchObject({
@@ -171,7 +171,7 @@ describe('failures', () => {
     })
   })
 
-  test('other refusals keep their kind and lose what they quote', async () => {
+  test('other refusals keep their kind but not what they quote', async () => {
     const { engine } = await connect()
     const ask = (order: string) => engine.call(callOf(chat(`[[error ${order}]]`, { top_k: 3 })))
     expect(
@@ -197,7 +197,7 @@ describe('failures', () => {
     expect(await rejection(ask('501 no'))).toMatchObject({ code: 'unsupported_value' })
   })
 
-  test('a server that sends the prompt elsewhere is not followed', async () => {
+  test('redirects of a prompt are not followed', async () => {
     const elsewhere = serve()
     const { server, engine } = await connect()
     server.change({ redirectTo: elsewhere.url })
@@ -205,7 +205,7 @@ describe('failures', () => {
     expect(elsewhere.requests).toHaveLength(0)
   })
 
-  test('a server that is not there is unavailable', async () => {
+  test('an unreachable server is reported as unavailable', async () => {
     const { server, engine } = await connect()
     await server.stop()
     expect(await rejection(engine.call(callOf(chat('a'))))).toMatchObject({

@@ -1,4 +1,4 @@
-/** An engine that is an OpenAI-compatible model server: vLLM, SGLang, llama-server, Ollama, others. */
+/** An engine backed by an OpenAI-compatible model server: vLLM, SGLang, llama-server, Ollama, others. */
 import {
   type CountedEndpoint,
   type Engine,
@@ -32,12 +32,12 @@ import { createSocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
 
 export type HttpEngineParts = {
-  /** Instead of what goes to servers by itself. */
+  /** Replaces the default fetch. */
   readonly fetch?: ServerFetch
   readonly now: () => Date
-  /** Told when the server goes away or comes back, in words for the log. */
+  /** Called when the server becomes unavailable or available again, with a reason for the log. */
   readonly onHealth?: (isHealthy: boolean, detail: string) => void
-  /** Told at the start, and again when the server was inspected after it was away. */
+  /** Called at startup, and again when the server was inspected after an outage. */
   readonly onInspected?: (isolation: readonly PathIsolation[]) => void
 }
 
@@ -50,7 +50,7 @@ const paths: Readonly<Record<EngineEndpoint, string>> = {
   ...nativePaths,
 }
 
-/** Connects to a server, or throws an EngineError that says why it cannot be used. */
+/** Connects to a server, or throws an EngineError with the reason why it cannot be used. */
 export async function connectHttpEngine(
   given: GivenSettings,
   parts: HttpEngineParts = { now: () => new Date() },
@@ -70,7 +70,7 @@ export async function connectHttpEngine(
 
 type Inspected = Discovery & { readonly isolation: readonly PathIsolation[] }
 
-/** Everything that must be true of a server before it gets a prompt, also after it was away. */
+/** Checks everything that a server must satisfy before it gets a prompt, also after an outage. */
 async function inspect(
   client: ServerClient,
   settings: HttpEngineSettings,
@@ -84,7 +84,7 @@ async function inspect(
   return { ...found, isolation }
 }
 
-/** Both forms of a question: either may be sent to the server. */
+/** Both forms of a request: either may be sent to the server. */
 function withServerSalts(call: EngineCall): EngineCall {
   const body = withServerSalt(call.body)
   return { ...call, body, asChat: call.asChat && withServerSalt(call.asChat) }
@@ -184,7 +184,7 @@ class HttpEngine implements Engine {
     })
   }
 
-  /** Asked as a stream where that loses nothing: what was generated is then known when it is given up. */
+  /** Requested as a stream if that loses nothing: what was generated is then known if the call is aborted. */
   async #whole(watched: CountedCall): Promise<JsonObject> {
     const { call } = watched
     if (!this.#countsAsItGoes || !isAssembled(this.#found.kind, call))
@@ -236,7 +236,7 @@ class HttpEngine implements Engine {
 
   #requireUsed(endpoint: EngineEndpoint, model: unknown): void {
     if (this.#isUsed(endpoint, model)) return
-    const message = `this model is not served at ${paths[endpoint]}: its prompt cache is not proven to keep callers apart there`
+    const message = `this model is not served at ${paths[endpoint]}: its prompt cache is not proven to isolate callers there`
     throw new EngineError('unsupported_value', message)
   }
 
@@ -246,12 +246,15 @@ class HttpEngine implements Engine {
     try {
       const isUp = await this.#client.isUp(serverTraits[this.#found.kind].healthPath)
       if (isUp && !this.#isHealthy) {
-        // It may have come back as another version or with other models.
+        // It may have come back with another version or other models.
         this.#found = await inspect(this.#client, this.#settings, this.#parts)
       }
-      this.#tell(isUp, isUp ? this.name : 'no good answer to the health question')
+      this.#tell(isUp, isUp ? this.name : 'the health check failed')
     } catch (error) {
-      this.#tell(false, error instanceof EngineError ? error.message : 'health question failed')
+      this.#tell(
+        false,
+        error instanceof EngineError ? error.message : 'the health check could not be completed',
+      )
     } finally {
       this.#isLooking = false
     }

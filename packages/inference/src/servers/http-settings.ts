@@ -1,9 +1,9 @@
-/** What an operator says about an external model server. */
+/** What an operator configures about an external model server. */
 import type { EngineModel } from '../engine.ts'
 
 export type ServerKind = 'vllm' | 'sglang' | 'llama-server' | 'ollama' | 'generic'
 
-/** Facts about a model that a server does not tell, or tells wrongly. */
+/** Facts about a model that a server does not report, or reports wrongly. */
 export type ModelOverride = Partial<
   Pick<EngineModel, 'tasks' | 'contextLength' | 'displayName' | 'vision' | 'digest'>
 >
@@ -13,29 +13,29 @@ export type HttpEngineSettings = {
   readonly baseUrl: string
   readonly apiKey?: { reveal(): string } | undefined
   /**
-   * Says that callers may share the server's prefix cache, or that it has none. Without it a
-   * server that cannot keep salts apart is refused.
+   * States that callers may share the server's prefix cache, or that it has none. Without it, a
+   * server that cannot isolate salts is refused.
    */
   readonly acceptSharedCache: boolean
-  /** Translates messages and responses also where the server answers them itself. */
+  /** Translates messages and responses even if the server answers them natively. */
   readonly translateDialects: boolean
   /** Facts by model id. */
   readonly models: Readonly<Record<string, ModelOverride>>
-  /** Requests to the server at once; more are told to come back. */
+  /** Concurrent requests to the server; further ones get a retry time. */
   readonly maxConcurrent: number
   readonly healthIntervalMs: number
-  /** How long questions about the server itself may take. */
+  /** How long requests about the server itself may take. */
   readonly probeTimeoutMs: number
   /**
-   * How long a stream waits for its first count before its prompt is counted beside it. It is less
+   * How long a stream waits for its first count before its prompt is counted separately. It is less
    * than the time after which a stream is answered without a first token.
    */
   readonly countWaitingMs: number
-  /** How long a server may go on with a call that was given up, before the connection is cut. */
+  /** How long a server may continue an aborted call before the connection is cut. */
   readonly restMs: number
-  /** How long the record of a call that was given up then waits for its counts. */
+  /** How long the record of an aborted call then waits for its counts. */
   readonly settleMs: number
-  /** How long a running request may say nothing before it counts as dead. */
+  /** How long a running request may be silent before it is considered dead. */
   readonly silenceMs: number
 }
 

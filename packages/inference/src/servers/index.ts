@@ -1,2 +1,2 @@
-/** Model servers that run beside the worker: vLLM, SGLang, llama-server, Ollama and others of their kind. */
+/** Model servers that run next to the worker: vLLM, SGLang, llama-server, Ollama and similar ones. */
 export { connectHttpEngine, type HttpEngineParts } from './http-engine.ts'

@@ -1,4 +1,4 @@
-/** Endpoints of other dialects that some servers have: where they are, how they end, count and fail. */
+/** Native endpoints of other dialects: where they are, how they end, count and fail. */
 import { EngineError, type EngineUsage, type JsonObject, type NativeEndpoint } from '../engine.ts'
 
 export const nativePaths: Readonly<Record<NativeEndpoint, string>> = {
@@ -12,7 +12,7 @@ export function isNative(endpoint: string): endpoint is NativeEndpoint {
   return endpoint === 'messages' || endpoint === 'responses'
 }
 
-/** Whether an event is the good end of a stream: one that stops without it was cut. */
+/** Whether an event is the proper end of a stream: one that stops without it was truncated. */
 export function isLastEvent(endpoint: NativeEndpoint, { type }: JsonObject): boolean {
   switch (endpoint) {
     case 'messages':
@@ -22,12 +22,12 @@ export function isLastEvent(endpoint: NativeEndpoint, { type }: JsonObject): boo
   }
 }
 
-/** Whether an event says that the server has failed; its words may quote the prompt. */
+/** Whether an event reports a failure of the server; its message may quote the prompt. */
 export function isFailure({ type }: JsonObject): boolean {
   return type === 'error' || type === 'response.failed'
 }
 
-/** The text of an event that carries a piece of the answer, which is a token or a few. */
+/** The text of an event with a piece of the answer, which is one token or a few. */
 export function pieceText({ type, delta }: JsonObject): string | undefined {
   if (typeof type !== 'string' || type === 'message_delta' || !/_delta$|\.delta$/.test(type))
     return undefined
@@ -36,7 +36,7 @@ export function pieceText({ type, delta }: JsonObject): string | undefined {
   return [text, thinking, partial_json].find((piece) => typeof piece === 'string') ?? ''
 }
 
-/** A whole answer of a native endpoint, or a failure: a status of 200 alone proves nothing. */
+/** A complete answer of a native endpoint, or a failure: a status of 200 alone proves nothing. */
 export function requireWhole(endpoint: NativeEndpoint, answer: JsonObject): JsonObject {
   const isWhole =
     endpoint === 'messages'
@@ -47,7 +47,7 @@ export function requireWhole(endpoint: NativeEndpoint, answer: JsonObject): Json
   throw new EngineError('engine_failed', 'the model server did not finish its answer')
 }
 
-/** The counts in an answer or an event; `isFinal` where nothing is generated after them. */
+/** The counts in an answer or an event; `isFinal` if nothing is generated after them. */
 export function readNativeUsage(
   endpoint: NativeEndpoint,
   object: JsonObject,
@@ -65,7 +65,10 @@ export function readNativeUsage(
   }
 }
 
-/** Here `input_tokens` leave out what a cache had or got; the prompt is all three together. */
+/**
+ * Here `input_tokens` excludes tokens read from or written to a cache; the prompt is the sum of all
+ * three.
+ */
 function messageCounts(usage: JsonObject): EngineUsage {
   const cachedTokens = toldCount(usage.cache_read_input_tokens)
   const created = count(usage.cache_creation_input_tokens)
@@ -88,7 +91,7 @@ export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined
 }
 
-/** A count that a server may leave out, and zero only where it says so. */
+/** A count that a server may omit; zero only if it says so. */
 export function toldCount(value: unknown): number | undefined {
   return typeof value === 'number' ? count(value) : undefined
 }

@@ -1,4 +1,4 @@
-/** What comes together can be taken together; what breaks shows after all that came before it. */
+/** Chunks that arrive together can be consumed together; a failure appears after all that came before it. */
 import { expect, test } from 'bun:test'
 import { encodeEvent } from '@privatemode/protocol/api'
 import { rejection } from '../../../../test/rejection.ts'
@@ -11,7 +11,7 @@ const events = (...given: (JsonObject | string)[]): Uint8Array =>
     given.map((one) => encodeEvent(typeof one === 'string' ? one : JSON.stringify(one))),
   )
 
-/** A stream over pieces that are read one by one, and how often its place was given back. */
+/** A stream over pieces that are read one by one, and how often its slot was released. */
 function streamOf(pieces: readonly Uint8Array[], call: Partial<EngineCall> = {}) {
   const { signal } = new AbortController()
   const source = new ReadableStream<Uint8Array>({
@@ -36,7 +36,7 @@ function streamOf(pieces: readonly Uint8Array[], call: Partial<EngineCall> = {})
 const contentOf = (chunk: JsonObject | undefined) =>
   (chunk?.choices as { delta: { content: string } }[] | undefined)?.[0]?.delta.content
 
-test('chunks that came in one piece are ready after its first, others are waited for', async () => {
+test('chunks that arrive in one piece are ready after its first, others are awaited', async () => {
   const { stream, closed } = streamOf([
     events(delta('a'), delta('b'), delta('c')),
     events(delta('d'), '[DONE]', delta('late')),
@@ -51,14 +51,14 @@ test('chunks that came in one piece are ready after its first, others are waited
   expect(await stream.next()).toEqual({ done: true, value: undefined })
 })
 
-test('an event that says nothing is passed over, also among others', async () => {
+test('an empty event is skipped, also among others', async () => {
   const { stream } = streamOf([events('null', delta('a'), 'null', delta('b')), events('[DONE]')])
   expect(contentOf((await stream.next()).value)).toBe('a')
   expect(contentOf(stream.ready())).toBe('b')
   expect((await stream.next()).done).toBe(true)
 })
 
-test('a failure among chunks that came together shows after those before it, and only once', async () => {
+test('a failure among chunks that arrive together appears after those before it, and only once', async () => {
   const { stream, closed, told } = streamOf([
     events(delta('a'), delta('b'), { error: { message: 'SECRET' } }, delta('c'), '[DONE]'),
   ])
@@ -72,7 +72,7 @@ test('a failure among chunks that came together shows after those before it, and
   expect([(await stream.next()).done, stream.ready()]).toEqual([true, undefined])
 })
 
-test('who leaves gets no more of what is there, and the pieces taken are counted', async () => {
+test('a reader that leaves gets nothing more, and the consumed pieces are counted', async () => {
   const usage: number[] = []
   const onUsage: EngineCall['onUsage'] = ({ completionTokens }) => usage.push(completionTokens)
   const { stream, closed } = streamOf([events(delta('a'), delta('b'), delta('c'))], { onUsage })

@@ -1,4 +1,4 @@
-/** Reads a server's event stream as chunk objects, and its counts while it runs. */
+/** Reads a server's event stream as chunk objects, and tracks its counts. */
 import { SseDecoder, SseError, type SseEvent } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../engine.ts'
 import { isFailure, isLastEvent, isNative } from './native-endpoints.ts'
@@ -7,17 +7,17 @@ import { toEngineError } from './server-error.ts'
 import { type Settle, type StreamCall, StreamCounts } from './stream-counts.ts'
 
 export type StreamReading = {
-  /** Whether counts inside a stream are those of the choice that they come with. */
+  /** Whether counts inside a stream belong to the choice they come with. */
   readonly isPerChoice: boolean
-  /** Told of a failure before it is thrown, so that what is not known yet can be asked for. */
+  /** Called with a failure before it is thrown, so that missing counts can be requested. */
   readonly onFailure: (failure: EngineError) => Promise<void>
   readonly onEnd: () => void
   readonly settle?: Settle
-  /** How long a server may go on that has been told to stop. */
+  /** How long a server may continue after it was told to stop. */
   readonly restMs: number
 }
 
-/** Ends well only after the server's end mark; a connection that closes before it is a failure. */
+/** Ends properly only after the server's end marker; a connection that closes before it is a failure. */
 export class ServerStream implements AsyncIterableIterator<JsonObject> {
   readonly #request: OpenRequest
   readonly #call: StreamCall
@@ -29,7 +29,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     const settling = this.#settle()
     this.#call.onSettling?.(settling)
   }
-  /** Events that came and were not taken yet. */
+  /** Events received but not yet consumed. */
   #events: readonly SseEvent[] = []
   #taken = 0
   #hasEnded = false
@@ -43,7 +43,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#reading = reading
     this.#reader = request.response.body?.getReader()
     this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
-    // The record of a call is signed the moment it is given up, before a reader learns of it.
+    // The record of a call is signed the moment it is aborted, before a reader notices.
     if (call.signal.aborted) this.#giveUp()
     else call.signal.addEventListener('abort', this.#giveUp)
   }
@@ -67,7 +67,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     }
   }
 
-  /** What breaks here shows in `next`, after all that came before it. */
+  /** A failure here appears in `next`, after everything that came before it. */
   ready(): JsonObject | undefined {
     try {
       return this.#isOver || this.#failure !== undefined ? undefined : this.#take()
@@ -83,7 +83,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
       this.#reading.onEnd()
       this.#request.close()
       this.#call.signal.removeEventListener('abort', this.#giveUp)
-      // What ends without its counts has failed: there is nobody to ask.
+      // A stream that ends without its counts has failed: there is no one left to ask.
       if (!this.#isGivenUp) this.#counts.estimate()
       if (!this.#isGivenUp) await this.#cancel()
     }
@@ -91,8 +91,8 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   }
 
   /**
-   * The server generates until it learns that nobody listens, and that is billed as well: so it is
-   * told, and what it still says is read to its end.
+   * The server generates until it notices that the reader is gone, and that is billed as well: so
+   * it is told to stop, and what it still sends is read to the end.
    */
   async #settle(): Promise<void> {
     this.#isGivenUp = true
@@ -105,7 +105,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   }
 
   async #cancel(): Promise<void> {
-    await this.#reader?.cancel().catch(() => {}) // it may be broken already, which is no news here
+    await this.#reader?.cancel().catch(() => {}) // it may already be broken; ignored
   }
 
   #countPiece(piece: Uint8Array): void {
@@ -113,12 +113,12 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
       this.#events = this.#decoder.push(piece)
       this.#taken = 0
     } catch {
-      this.#events = [] // a server that breaks now has counted what it counted
+      this.#events = [] // a server that fails now keeps the counts it has reported
     }
     this.#countWaiting()
   }
 
-  /** Reads the counts of what nobody will take any more. */
+  /** Reads the counts of events that will not be consumed any more. */
   #countWaiting(): void {
     try {
       while (this.#taken < this.#events.length && !this.#hasEnded) this.#take()
@@ -141,15 +141,16 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   async #fail(error: unknown): Promise<EngineError> {
     try {
       if (error instanceof SseError)
-        return new EngineError('engine_failed', 'the model server sent an event without end')
+        return new EngineError('engine_failed', 'the model server sent an event that never ends')
       const failure = connectionFailure(error, this.#request.signal)
       await this.#reading.onFailure(failure)
-      // vLLM refuses some native streams after a status of 200: by an event, or by hanging up.
+      // vLLM refuses some native streams after a status of 200: with an event, or by closing the
+      // connection.
       const isBroken = failure.code === 'engine_failed' || failure.code === 'engine_unavailable'
       const isOurs = this.#request.signal.aborted
       if (isBroken && !isOurs && isNative(this.#call.endpoint) && this.#counts.isEmpty)
         return new EngineError('engine_failed', failure.message, { isEarly: true })
-      // A connection that breaks inside an answer is a failed answer, not a server that is away.
+      // A connection that breaks during an answer is a failed answer, not an unavailable server.
       return failure.code === 'engine_unavailable'
         ? new EngineError('engine_failed', 'the model server broke off in mid-stream')
         : failure
@@ -160,7 +161,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
 
   #take(): JsonObject | undefined {
     let event = this.#hasEnded ? undefined : this.#events[this.#taken++]
-    // llama-server begins a completion of several prompts with an event that says nothing.
+    // llama-server starts a completion of several prompts with an empty event.
     while (event?.data === 'null') event = this.#events[this.#taken++]
     if (event === undefined) return undefined
     const { endpoint } = this.#call
@@ -184,7 +185,7 @@ function parseChunk(data: string, { endpoint, body }: StreamCall): JsonObject {
     throw new EngineError('engine_failed', 'the model server sent an event that is not JSON')
   }
   if (typeof chunk !== 'object' || chunk === null) {
-    throw new EngineError('engine_failed', 'the model server sent an event that is no object')
+    throw new EngineError('engine_failed', 'the model server sent an event that is not an object')
   }
   const object = chunk as JsonObject
   if (object.error !== undefined && object.error !== null) {
@@ -196,7 +197,7 @@ function parseChunk(data: string, { endpoint, body }: StreamCall): JsonObject {
   return object
 }
 
-/** SGLang's name for the stop string that was met. */
+/** Renames SGLang's field for the matched stop string. */
 export function renameFields(answer: JsonObject): JsonObject {
   if (!Array.isArray(answer.choices)) return answer
   for (const choice of answer.choices as JsonObject[]) {

@@ -1,4 +1,7 @@
-/** A stream that is given up is counted to its end: what waits unread, and what comes until the server has noticed. */
+/**
+ * An aborted stream is counted to its end: what is still unread, and what arrives until the server
+ * notices.
+ */
 import { afterEach, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import type { EngineCall, EngineUsage, JsonObject } from '../engine.ts'
@@ -25,7 +28,7 @@ function write(socket: Socket<undefined>, events: readonly JsonObject[]): void {
   socket.write(`${text.length.toString(16)}\r\n${text}\r\n`)
 }
 
-/** A server that sends `first`, and when it hears of the end does `onEnd`. */
+/** A server that sends `first`, and calls `onEnd` when the client closes. */
 function serve(first: readonly JsonObject[], onEnd: (socket: Socket<undefined>) => void) {
   const seen = { ended: 0, closed: 0 }
   const listener = Bun.listen<undefined>({
@@ -80,7 +83,7 @@ async function openStream(
   return { stream, usage, open, giveUp }
 }
 
-test('counts that wait unread and counts that come late are billed', async () => {
+test('unread counts and late counts are billed', async () => {
   const { seen, baseUrl } = serve([counted(1), counted(2), counted(3)], (socket) => {
     write(socket, [counted(4)])
     write(socket, [counted(5), counted(6)])
@@ -94,7 +97,7 @@ test('counts that wait unread and counts that come late are billed', async () =>
   await until(() => seen.closed === 1)
 })
 
-test('what comes late of a stream without counts is counted with the rest of its text', async () => {
+test('late text of a stream without counts is counted with the rest', async () => {
   const { baseUrl } = serve([said('one '), said('two ')], (socket) => {
     write(socket, [said('three')])
     socket.end()
@@ -105,7 +108,7 @@ test('what comes late of a stream without counts is counted with the rest of its
   expect(open).toMatchObject([{ pieces: 3, text: 'one two three' }])
 })
 
-test('a server that goes on is cut, and what it said until then is billed', async () => {
+test('a server that continues is cut off, and what it sent until then is billed', async () => {
   const { seen, baseUrl } = serve([counted(1)], (socket) => write(socket, [counted(2)]))
   const { stream, usage, giveUp } = await openStream(baseUrl, { restMs: 300 })
   await stream.next()
@@ -115,7 +118,7 @@ test('a server that goes on is cut, and what it said until then is billed', asyn
   await until(() => seen.closed === 1)
 })
 
-test('words that are no events end nothing well, and nothing badly', async () => {
+test('bytes that are not events neither complete nor fail the stream', async () => {
   const { baseUrl } = serve([counted(1)], (socket) => {
     socket.write('5\r\ndata:\r\n')
     socket.write('not http')
@@ -126,7 +129,7 @@ test('words that are no events end nothing well, and nothing badly', async () =>
   expect(usage.at(-1)?.completionTokens).toBe(1)
 })
 
-test('a connection that can only be cut is cut, and what waits unread is billed', async () => {
+test('a connection that can only be cut is cut, and unread data is billed', async () => {
   const { seen, baseUrl } = serve([counted(1), counted(2)], () => {})
   const { stream, usage, giveUp } = await openStream(baseUrl, {
     fetch: (url, asked) => fetch(url, asked),

@@ -1,4 +1,4 @@
-/** One model server over HTTP: bounded connections, bounded waiting, errors rewritten. */
+/** HTTP client for one model server: bounded connections, bounded waiting, rewritten errors. */
 import { EngineError, type JsonObject } from '../engine.ts'
 import type { HttpEngineSettings } from './http-settings.ts'
 import { toEngineError } from './server-error.ts'
@@ -14,7 +14,7 @@ export type ServerAsk = {
   readonly timeout: false
 }
 
-/** What is used of a `Response`. */
+/** The part of a `Response` that is used. */
 export type ServerAnswer = Pick<Response, 'ok' | 'status' | 'text'> & {
   json(): Promise<unknown>
   readonly body: { getReader(): PieceReader; cancel(): Promise<void> } | null
@@ -24,8 +24,8 @@ export type PieceReader = {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   cancel(): Promise<void>
   /**
-   * Asks for no more. What is there and what the server sends until it has noticed goes to `take`,
-   * and it resolves at the end; `read` fails from now on. Missing where a connection can only be cut.
+   * Stops the request. What is buffered and what the server sends until it notices goes to `take`,
+   * and it resolves at the end; `read` fails from now on. Absent if a connection can only be cut.
    */
   hangUp?(take: (piece: Uint8Array) => void): Promise<void>
 }
@@ -48,12 +48,12 @@ export class ServerClient {
     return this.#active
   }
 
-  /** Asks about the server itself: undefined where it has no such path or answers no JSON. */
+  /** Queries the server itself: undefined if it has no such path or does not answer with JSON. */
   async ask(path: string, body?: JsonObject): Promise<JsonObject | undefined> {
     return (await this.probe(path, body)).answer
   }
 
-  /** Like `ask`, with the status: a path that is not there is another thing than a refusal. */
+  /** Like `ask`, with the status: a missing path differs from a refusal. */
   async probe(
     path: string,
     body?: JsonObject,
@@ -65,7 +65,7 @@ export class ServerClient {
     return { status: response.status, answer: undefined }
   }
 
-  /** The first question to a server: where it goes wrong, the operator must learn why. */
+  /** The first request to a server: if it fails, the operator must learn why. */
   async askFirst(path: string): Promise<JsonObject> {
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
     const response = await this.#send(path, undefined, signal)
@@ -74,14 +74,14 @@ export class ServerClient {
     await response.body?.cancel()
     const { status } = response
     const said = response.ok ? 'no JSON' : `status ${status}`
-    const advice = status === 401 || status === 403 ? ': it wants another API key' : ''
+    const advice = status === 401 || status === 403 ? ': it requires a different API key' : ''
     throw new EngineError(
       'engine_unavailable',
       `the model server answers ${path} with ${said}${advice}`,
     )
   }
 
-  /** Whether a path answers well; what it says does not matter. */
+  /** Whether a path answers with success; the content does not matter. */
   async isUp(path: string): Promise<boolean> {
     const response = await this.#send(
       path,
@@ -92,20 +92,20 @@ export class ServerClient {
     return response.ok
   }
 
-  /** Like `ask`, where a refusal is the caller's matter. */
+  /** Like `ask`, but the caller handles a refusal. */
   async require(path: string, body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const response = await this.#send(path, body, signal)
     if (!response.ok) throw await failureOf(response, body)
     const object = await readObject(response, signal)
     if (object === undefined)
-      throw new EngineError('engine_failed', 'the model server sent no JSON')
+      throw new EngineError('engine_failed', 'the model server did not send JSON')
     return object
   }
 
   /**
-   * Opens one of the bounded number of requests; `close` must be called when it is done with. An
-   * answer that is `read` piece by piece is not cut by an abort once it has begun: its reader hangs
-   * up or cancels.
+   * Opens one of the bounded number of requests; `close` must be called when it is done. An answer
+   * that is `read` piece by piece is not cut by an abort once it has started: its reader hangs up
+   * or cancels.
    */
   async open(
     path: string,
@@ -131,7 +131,7 @@ export class ServerClient {
       watch.stop()
       signal.removeEventListener('abort', close)
     }
-    // Also when nobody reads the answer any more.
+    // Even if no one reads the answer any more.
     signal.addEventListener('abort', close)
     signal.addEventListener('abort', giveUp)
     try {
@@ -160,8 +160,8 @@ export class ServerClient {
       headers,
       body: body === undefined ? null : JSON.stringify(body),
       signal,
-      redirect: 'manual', // a prompt goes to the server that was named and nowhere else
-      timeout: false, // Bun gives up after five silent minutes; the watch decides here
+      redirect: 'manual', // a prompt goes to the configured server and nowhere else
+      timeout: false, // Bun aborts after five silent minutes; the watch decides here
     }
     try {
       return await this.#fetch(this.#root + path, asked)
@@ -174,12 +174,12 @@ export class ServerClient {
 export type OpenRequest = {
   readonly response: ServerAnswer
   readonly signal: AbortSignal
-  /** Says that something came, so that the silence is not counted on. */
+  /** Signals that something arrived, which resets the silence. */
   readonly heard: () => void
   readonly close: () => void
 }
 
-/** What a broken or cut connection means; never the error itself, which may tell addresses. */
+/** What a broken or cut connection means; never the error itself, which may contain addresses. */
 export function connectionFailure(error: unknown, signal: AbortSignal): EngineError {
   if (error instanceof EngineError) return error
   if (signal.aborted && signal.reason instanceof EngineError) return signal.reason
@@ -212,12 +212,12 @@ async function failureOf(response: ServerAnswer, asked: JsonObject): Promise<Eng
   try {
     body = JSON.parse((await response.text()).slice(0, maxErrorBytes))
   } catch {
-    body = undefined // the status alone speaks
+    body = undefined // only the status is left to go by
   }
   return toEngineError(response.status, body, Object.keys(asked))
 }
 
-/** One slow timer that ends a request in which nothing has come for too long. */
+/** One slow timer that aborts a request that has been silent for too long. */
 class SilenceWatch {
   readonly #controller = new AbortController()
   readonly #timer: ReturnType<typeof setInterval>

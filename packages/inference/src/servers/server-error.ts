@@ -1,7 +1,7 @@
-/** Rewrites the errors of model servers: their words are theirs, and may quote the request. */
+/** Rewrites the errors of model servers: their messages may quote the request. */
 import { EngineError, type EngineErrorCode, type JsonObject } from '../engine.ts'
 
-/** What servers say about requests in general; whatever is not here may be from the request. */
+/** Words that servers use about requests in general; anything else may come from the request. */
 const errorWords: ReadonlySet<string> = new Set(
   [
     'a an and any are as at be because been but by can cannot could did do does either empty for',
@@ -25,7 +25,7 @@ const errorWords: ReadonlySet<string> = new Set(
 const overflowWords =
   /context (?:length|window|size|limit)|maximum (?:context|input|sequence)|max_model_len|exceed_context|prompt is too long|input (?:is )?too long|too many tokens|longer than the model/i
 
-/** An error answer of a server: its status, its body, and the names of the fields it was asked with. */
+/** Converts a server's error response: its status, its body, and the names of the request's fields. */
 export function toEngineError(
   status: number,
   body: unknown,
@@ -51,7 +51,7 @@ export function toEngineError(
 function codeOf(status: number): EngineErrorCode {
   switch (status) {
     case 401:
-    case 403: // the key is the operator's matter, not the caller's
+    case 403: // the key is the operator's concern, not the caller's
       return 'engine_unavailable'
     case 404:
     case 405:
@@ -68,7 +68,7 @@ function codeOf(status: number): EngineErrorCode {
   return status >= 400 && status < 500 ? 'invalid_value' : 'engine_failed'
 }
 
-/** Servers put it under `error` or at the top, as an object or as a text. */
+/** Servers put it under `error` or at the top level, as an object or as text. */
 function errorObject(body: unknown): JsonObject {
   if (typeof body !== 'object' || body === null) return {}
   const { error } = body as JsonObject
@@ -82,8 +82,8 @@ function isOverflow(error: JsonObject, message: string): boolean {
 }
 
 /**
- * A server's reason without what it repeats of the request, quoted or not: only words of a list
- * stay, and the names of the fields that were asked, for they are what the caller looks for.
+ * A server's reason without what it repeats from the request, quoted or not: only listed words are
+ * kept, and the names of the request's fields, since the caller looks for them.
  */
 function plainReason(message: string, fields: readonly string[]): string {
   const isShown = (word: string) => errorWords.has(word.toLowerCase()) || fields.includes(word)

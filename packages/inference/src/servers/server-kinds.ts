@@ -5,14 +5,14 @@ import { isNative } from './native-endpoints.ts'
 
 export type ServerTraits = {
   readonly healthPath: string
-  /** Whether the server can keep caches apart: by our salt, by no cache at all, or not. */
+  /** How the server can isolate caches: by our salt, by disabling the cache, or not at all. */
   readonly isolation: 'by-salt' | 'cache-off-per-request' | 'none'
   /**
-   * The first version whose salts are known to work: vLLM drops them on some paths before 0.27,
+   * The first version whose salts are known to work: vLLM ignores them on some paths before 0.27;
    * SGLang accepted them without effect until spring 2026, so there only the probe counts.
    */
   readonly trustedFrom: readonly [number, number] | undefined
-  /** How the counts of a running stream are asked for. */
+  /** How the counts of a running stream are requested. */
   readonly counts: 'continuous-usage' | 'timings' | 'at-end'
 }
 
@@ -49,7 +49,7 @@ export const serverTraits: Readonly<Record<ServerKind, ServerTraits>> = {
   },
 }
 
-/** The body a server gets: the engine call's own, with what this server needs to count and isolate. */
+/** The body sent to a server: the engine call's own, plus what this server needs to count and isolate. */
 export function serverBody(kind: ServerKind, call: Omit<EngineCall, 'signal'>): JsonObject {
   const traits = serverTraits[kind]
   const body: JsonObject = { ...call.body }
@@ -57,7 +57,7 @@ export function serverBody(kind: ServerKind, call: Omit<EngineCall, 'signal'>): 
     delete body.stream
   } else {
     body.stream = call.stream
-    // Usage is always asked for; whether the caller sees it is decided elsewhere.
+    // Usage is always requested; whether the caller sees it is decided elsewhere.
     if (call.stream && !isNative(call.endpoint)) {
       body.stream_options =
         traits.counts === 'continuous-usage'

@@ -4,7 +4,7 @@ import { randomServerSalt, serverSalt } from './server-salt.ts'
 
 closeAfterEach()
 
-/** Salts that a server refuses, logs or confuses, as they are. */
+/** Salts that a server would refuse, log or confuse if sent unmodified. */
 const hostileSalts = [
   `${'+/'.repeat(21)}==`,
   '@'.repeat(32),
@@ -19,14 +19,14 @@ const hostileSalts = [
 ]
 
 describe('server salts', () => {
-  test('are 64 hex digits of their own for every salt, whatever it is made of', () => {
+  test('are distinct 64 hex digits for every salt, whatever it contains', () => {
     const derived = hostileSalts.map(serverSalt)
     for (const salt of [...derived, randomServerSalt()]) expect(salt).toMatch(/^[0-9a-f]{64}$/)
     expect(new Set(derived).size).toBe(hostileSalts.length)
     expect(hostileSalts.map(serverSalt)).toEqual(derived)
   })
 
-  test('stay the same from release to release: workers of one deployment share their caches', () => {
+  test('are stable across releases: workers of one deployment share their caches', () => {
     const expected = '0af17f771248c6faa97b44833659463210a5b7f88ad960a696c46c033d32f6b1'
     expect(serverSalt('s'.repeat(44))).toBe(expected)
   })

@@ -1,4 +1,4 @@
-/** The cache salts that a model server gets: derived from the callers' own, which never leave the worker. */
+/** The cache salts sent to a model server: derived from the callers' own, which never leave the worker. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { JsonObject } from '../engine.ts'
 
@@ -6,15 +6,15 @@ const label = 'privatemode/v1/server-cache-salt\0'
 
 /**
  * 64 hex digits. vLLM 0.30 and later refuse salts that are longer than 128 characters or contain
- * `@`, `/`, `\` or NUL; servers also write salts into logs and cache keys, and a digest there tells
- * nobody the caller's secret.
+ * `@`, `/`, `\` or NUL; servers also write salts to logs and cache keys, where a digest does not
+ * reveal the caller's secret.
  */
 export function serverSalt(salt: string): string {
-  // UTF-16 keeps lone surrogates apart, which UTF-8 would all turn into the same character.
+  // UTF-16 keeps lone surrogates distinct, which UTF-8 would all convert to the same character.
   return createHash('sha256').update(label).update(salt, 'utf16le').digest('hex')
 }
 
-/** A salt for a request of the worker's own, in the same form as all others. */
+/** A salt for the worker's own requests, in the same form as all others. */
 export function randomServerSalt(): string {
   return randomBytes(32).toString('hex')
 }

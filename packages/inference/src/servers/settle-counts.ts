@@ -1,4 +1,4 @@
-/** Counts what a stream did that was given up before the server had counted it. */
+/** Counts the work of a stream that was aborted before the server had counted it. */
 import type { EngineCall } from '../engine.ts'
 import { countOutput, countPrompt } from './count-prompt.ts'
 import type { ServerKind } from './http-settings.ts'
@@ -23,7 +23,7 @@ export async function settleCounts(
   call.onUsage?.({
     promptTokens: prompt ?? estimatePrompt(call),
     cachedTokens: open.cachedTokens,
-    // Each piece was a token at least, whatever their text is when it is read at once.
+    // Each piece was at least one token, whatever tokenizing their joined text yields.
     completionTokens: Math.max(open.pieces, output ?? estimateTokens(open.text)),
     countedBy: isCounted ? 'tokenizer' : 'estimate',
   })

@@ -1,10 +1,10 @@
-/** Counts of whole answers with several choices, of which llama-server tells those of one. */
+/** Counts unstreamed answers with several choices, for which llama-server reports only one choice. */
 import type { EngineCall, EngineUsage, JsonObject } from '../engine.ts'
 import { countPrompt } from './count-prompt.ts'
 import type { ServerKind } from './http-settings.ts'
 import type { ServerClient } from './server-client.ts'
 
-/** Whether a whole answer to this would be counted as if it had one choice; a stream counts each. */
+/** Whether an unstreamed answer would be counted as if it had one choice; a stream counts each. */
 export function countsOneOf(kind: ServerKind, { n, prompt }: JsonObject): boolean {
   return kind === 'llama-server' && ((typeof n === 'number' && n > 1) || hasSeveral(prompt))
 }
@@ -12,7 +12,7 @@ export function countsOneOf(kind: ServerKind, { n, prompt }: JsonObject): boolea
 const hasSeveral = (prompt: unknown) =>
   Array.isArray(prompt) && prompt.length > 1 && !prompt.every((one) => typeof one === 'number')
 
-/** What all choices cost, by the log probabilities of their tokens: without them a stream is asked for. */
+/** What all choices cost, by their tokens' log probabilities; without those, a stream is requested instead. */
 export async function countChoices(
   client: ServerClient,
   kind: ServerKind,

@@ -1,4 +1,4 @@
-/** Model servers over plain sockets: connections used again, answers in pieces, ends of all kinds. */
+/** Model servers over plain sockets: connection reuse, answers in pieces, and how connections end. */
 import { afterEach, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import { thrown } from '../../../../test/rejection.ts'
@@ -13,7 +13,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close()
 })
 
-/** A server that answers as it is told, and counts connections and requests. */
+/** A scripted server that counts connections and requests. */
 function serve(answer: Answer) {
   const seen = { connections: 0, requests: [] as string[], closed: 0 }
   const listener = Bun.listen<{ asked: number }>({
@@ -46,7 +46,7 @@ function serve(answer: Answer) {
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 const whole = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`
 
-test('a request is whole, and the connection is used again', async () => {
+test('a request is complete, and the connection is reused', async () => {
   const { seen, ask } = serve((socket) => void socket.write(whole('{"a":1}')))
   const first = await ask('ä', { headers: { 'content-type': 'text/plain' } })
   expect([first.ok, first.status, await first.json()]).toEqual([true, 200, { a: 1 }])
@@ -58,7 +58,7 @@ test('a request is whole, and the connection is used again', async () => {
   expect(seen.requests[1]).toMatch(/^GET .*\r\naccept: \*\/\*\r\n\r\n$/s)
 })
 
-test('pieces are read as they come: the first by itself, then those that wait as one', async () => {
+test('pieces are read as they arrive: the first alone, then all buffered ones together', async () => {
   const { ask } = serve((socket) => void socket.write(`${chunked}3\r\none\r\n`))
   const other = serve((socket) => {
     socket.write(`${chunked}3\r\none\r\n3\r\ntwo\r\n5\r\nthree\r\n`)
@@ -74,7 +74,7 @@ test('pieces are read as they come: the first by itself, then those that wait as
   expect(texts).toEqual(['one', 'twothree', 'four'])
 })
 
-test('a connection that died while it was idle is replaced once, a new one is not', async () => {
+test('a connection that died while idle is replaced once, a new one is not', async () => {
   const { seen, ask } = serve((socket, request) => {
     if (socket.data.asked > 1 || request.includes('die')) socket.terminate()
     else socket.write(whole('ok'))
@@ -87,7 +87,7 @@ test('a connection that died while it was idle is replaced once, a new one is no
   expect([seen.connections, seen.requests.length]).toEqual([4, 6])
 })
 
-test('a server that cannot be reached, and who gives up meanwhile, are told so', async () => {
+test('an unreachable server, and an abort meanwhile, are reported', async () => {
   const { seen, ask } = serve((socket) => void socket.write(whole('ok')))
   const early = new AbortController()
   const waiting = ask('x', { signal: early.signal })
@@ -99,7 +99,7 @@ test('a server that cannot be reached, and who gives up meanwhile, are told so',
   expect(await thrown(ask('x'))).toThrow('Failed to connect')
 })
 
-test('an answer that breaks off gives what came, then fails', async () => {
+test('an answer that breaks off returns what arrived, then fails', async () => {
   const { ask } = serve((socket) => {
     socket.write(`${chunked}3\r\none\r\n`)
     setTimeout(() => socket.end(), 10)
@@ -111,7 +111,7 @@ test('an answer that breaks off gives what came, then fails', async () => {
   expect(await thrown(cut.text())).toThrow()
 })
 
-test('who gives up is told so at once, and so is the server', async () => {
+test('an abort rejects immediately and reaches the server', async () => {
   const { seen, ask } = serve((socket, request) => {
     if (request.includes('begin')) socket.write(`${chunked}3\r\none\r\n`)
   })
@@ -128,7 +128,7 @@ test('who gives up is told so at once, and so is the server', async () => {
   expect(await thrown(ask('x', { signal: AbortSignal.abort(new Error('never')) }))).toThrow('never')
 })
 
-test('a server is not read from while nobody reads', async () => {
+test('a server is not read from while the consumer does not read', async () => {
   let sent = 0
   const piece = Buffer.alloc(64 * 1024, 120)
   const { ask } = serve((socket) => {
@@ -153,7 +153,7 @@ test('a server is not read from while nobody reads', async () => {
   expect((await answer.text()).length).toBe(400 * piece.length)
 })
 
-test('a header that would be a second request is refused', async () => {
+test('a header that would inject a second request is refused', async () => {
   const { seen, ask } = serve((socket) => void socket.write(whole('ok')))
   const headers = { authorization: 'Bearer a\r\n\r\nGET / HTTP/1.1' }
   expect(await thrown(ask('x', { headers }))).toThrow('character')

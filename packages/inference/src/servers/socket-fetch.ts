@@ -1,8 +1,9 @@
 /**
- * `fetch` over plain sockets, as much of it as a model server needs.
+ * The parts of `fetch` that a model server needs, over plain sockets.
  *
- * The runtime's own runs on a thread of its own and hands every piece over through a web stream: for
- * a server beside the worker that costs more than all else that is done with an answer.
+ * The runtime's own implementation runs on a separate thread and passes every piece through a web
+ * stream: for a server next to the worker, that costs more than everything else done with an
+ * answer.
  */
 import {
   type ByteRange,
@@ -21,16 +22,16 @@ const limits = {
   idle: 256,
   // Shorter than servers keep idle connections: uvicorn closes them after five seconds.
   idleMs: 4_000,
-  // Who asks has a watch of its own.
+  // The caller has its own watch.
   silentMs: Number.POSITIVE_INFINITY,
 }
-/** A server is read from again when its reader has taken what came. */
+/** Reading from a server resumes once its reader has consumed this much. */
 const maxHeldBytes = 256 * 1024
 const maxWholeBytes = 256 * 1024 * 1024
 
 export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
 
-/** For plain http alone. */
+/** For plain http only. */
 export function createSocketFetch(): SocketFetch {
   const pool = new UpstreamPool({ limits, clock: () => performance.now(), caPem: undefined })
   return {
@@ -52,8 +53,9 @@ function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): Upstr
   const body = Buffer.from(asked.body ?? '')
   let head = `${method} ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`
   for (const [name, value] of Object.entries(headers)) {
-    // A line break here would be a second request.
-    if (!/^[\x20-\x7e]*$/.test(value)) throw new TypeError('a header has a character it must not')
+    // A line break here would inject a second request.
+    if (!/^[\x20-\x7e]*$/.test(value))
+      throw new TypeError('a header contains a forbidden character')
     head += `${name}: ${value}\r\n`
   }
   head += method === 'GET' ? '\r\n' : `content-length: ${body.length}\r\n\r\n`
@@ -92,7 +94,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     this.#signal = signal
     signal.throwIfAborted()
     signal.addEventListener('abort', this.#giveUp)
-    this.#begun.promise.catch(() => {}) // who asks may have been told already
+    this.#begun.promise.catch(() => {}) // the caller may already know
   }
 
   get status(): number {
@@ -103,7 +105,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     return this.#status >= 200 && this.#status < 300
   }
 
-  /** Resolves when status and fields are there. */
+  /** Resolves when status and headers have arrived. */
   get begun(): Promise<void> {
     return this.#begun.promise
   }
@@ -139,8 +141,8 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   /**
-   * All that came since the last time, as one piece; the first time what came first, so that the
-   * first token does not wait for the work on those that came with it.
+   * Everything that arrived since the last read, as one piece; the first time only the first piece,
+   * so that the first token does not wait for the processing of those that came with it.
    */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
     while (this.#pieces.length === 0 && this.#isOpen) {

@@ -22,7 +22,7 @@ function read(chunks: readonly JsonObject[], n: unknown, isPerChoice = true): En
   return told
 }
 
-test('what a server counts for each choice is added up, their common prompt counts once', () => {
+test('counts per choice are added up, and their common prompt counts once', () => {
   const told = read([chunk(0, 5, 1), chunk(1, 5, 1), chunk(0, 5, 2), chunk(1, 5, 4)], 2)
   expect(told.map(({ completionTokens }) => completionTokens)).toEqual([1, 2, 3, 6])
   expect(told.at(-1)).toEqual({ promptTokens: 5, cachedTokens: 1, completionTokens: 6 })
@@ -35,14 +35,14 @@ test('prompts of one call are added up as well, two choices each', () => {
   expect(single.at(-1)).toEqual({ promptTokens: 12, cachedTokens: 2, completionTokens: 3 })
 })
 
-test('a count without a choice, and any of a server that counts at its end, is of all', () => {
+test('a count without a choice, and any count of a server that counts at the end, covers all choices', () => {
   const last = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 9 } }
   expect(read([chunk(0, 5, 1), chunk(1, 5, 1), last], 2).at(-1)?.completionTokens).toBe(9)
   const atEnd = read([chunk(0, 5, 8), chunk(1, 5, 8)], 2, false)
   expect(atEnd.at(-1)?.completionTokens).toBe(8)
 })
 
-test("llama-server's timings are counts of a choice too", () => {
+test("llama-server's timings are per-choice counts too", () => {
   const timed = (index: number, predicted_n: number) => ({
     choices: [{ index }],
     timings: { cache_n: 2, prompt_n: 3, predicted_n },
@@ -51,7 +51,7 @@ test("llama-server's timings are counts of a choice too", () => {
   expect(told.at(-1)).toEqual({ promptTokens: 5, cachedTokens: 2, completionTokens: 3 })
 })
 
-test('llama-server ends each choice with counts of its own, behind it and without its index', () => {
+test('llama-server ends each choice with its own counts, after it and without its index', () => {
   const finish = (index: number) => ({ choices: [{ index, finish_reason: 'stop' }] })
   const end = (predicted_n: number) => ({
     choices: [],

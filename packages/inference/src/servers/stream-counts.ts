@@ -1,4 +1,4 @@
-/** Keeps the counts of a running stream true, so that they are so also when it is given up. */
+/** Keeps the counts of a running stream accurate, so that they are correct even if it is aborted. */
 import type { EngineCall, EngineUsage, JsonObject } from '../engine.ts'
 import { isNative, pieceText, readNativeUsage, toldCount } from './native-endpoints.ts'
 
@@ -7,12 +7,12 @@ export type StreamCall = Pick<
   'endpoint' | 'body' | 'asChat' | 'onUsage' | 'onSettling' | 'signal'
 >
 
-/** What a server has told of a stream in a dialect of its own, which it counts at its end only. */
+/** What a server has reported about a native stream, which it counts only at its end. */
 export type OpenCounts = {
   readonly promptTokens: number | undefined
   readonly cachedTokens: number | undefined
   readonly pieces: number
-  /** Everything that was generated, as far as it came. */
+  /** Everything that was generated, as far as it arrived. */
   readonly text: string
 }
 
@@ -30,8 +30,8 @@ export class StreamCounts {
   #lastChoice: unknown
 
   /**
-   * `isPerChoice` where counts inside a stream are those of the choice that they come with.
-   * `settle` counts what a native stream did that is given up.
+   * `isPerChoice` if counts inside a stream belong to the choice they come with. `settle` counts
+   * the work of an aborted native stream.
    */
   constructor(call: StreamCall, isPerChoice: boolean, settle?: Settle) {
     this.#call = call
@@ -67,14 +67,15 @@ export class StreamCounts {
     onUsage?.(isTotal ? usage : this.#choices.add(this.#lastChoice, usage))
   }
 
-  /** Whether nothing of an answer has come. */
+  /** Whether nothing of an answer has arrived. */
   get isEmpty(): boolean {
     return this.#pieces === 0
   }
 
   /**
-   * A server that counts only at the end has told nothing when a stream ends before. Its tokenizer
-   * is asked where it has one; else a piece is a token, and so are four characters asked.
+   * A server that counts only at the end has reported nothing if a stream ends before. Its
+   * tokenizer is asked if it has one; otherwise a piece is a token, and so are four characters of
+   * the request.
    */
   async settle(): Promise<void> {
     if (this.#isExact) return
@@ -86,7 +87,7 @@ export class StreamCounts {
     await this.#settle({ promptTokens, cachedTokens, pieces: this.#pieces, text: this.#text })
   }
 
-  /** What is known where nobody can be asked. */
+  /** What is known if no one can be asked. */
   estimate(): void {
     if (this.#isExact || this.#pieces === 0) return
     this.#call.onUsage?.({
@@ -100,7 +101,7 @@ export class StreamCounts {
 
 const nothing: EngineUsage = { promptTokens: 0, cachedTokens: undefined, completionTokens: 0 }
 
-/** Adds up what servers count for each choice by itself; of the choices of one prompt, it counts once. */
+/** Adds up what servers count for each choice separately; a prompt shared by several choices counts once. */
 class ChoiceCounts {
   readonly #perPrompt: number
   readonly #choices = new Map<number, number>()
@@ -130,7 +131,7 @@ class ChoiceCounts {
   }
 }
 
-/** All that a template would render: the conversation, and the tools before it. */
+/** Everything a template would render: the conversation, and the tools before it. */
 export function estimatePrompt({ body, asChat }: Pick<EngineCall, 'body' | 'asChat'>): number {
   const { messages, prompt, input, tools } = asChat ?? body
   return (
@@ -138,7 +139,7 @@ export function estimatePrompt({ body, asChat }: Pick<EngineCall, 'body' | 'asCh
   )
 }
 
-/** Where nobody counts: a token for every four characters. */
+/** If no one counts: one token per four characters. */
 export function estimateTokens(asked: unknown): number {
   return Math.ceil(JSON.stringify(asked ?? '').length / 4)
 }

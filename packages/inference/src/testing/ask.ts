@@ -1,4 +1,4 @@
-/** Sends one request to the API core and reads the whole answer, for tests. */
+/** Sends one request to the API core and reads the complete answer, for tests. */
 import { SseDecoder } from '@privatemode/protocol/api'
 import { answer } from '../dialects/answer.ts'
 import type { ApiAnswer, ApiRequest, ApiTimes } from '../dialects/api-request.ts'
@@ -22,7 +22,7 @@ type Options = Partial<Omit<ApiRequest, 'path' | 'body'>> & {
   times?: ApiTimes
 }
 
-/** Told after each piece all that has come so far. */
+/** Called after each piece with everything received so far. */
 export type Heard = (text: string) => void
 
 export function start(

@@ -1,4 +1,7 @@
-/** Scripted model servers, engines that use them, and calls; servers and engines end with the test. */
+/**
+ * Scripted model servers, engines that use them, and calls; servers and engines are closed after
+ * the test.
+ */
 import { afterEach } from 'bun:test'
 import type { Engine, EngineCall, JsonObject } from '../engine.ts'
 import { connectHttpEngine, type HttpEngineParts } from '../servers/http-engine.ts'
@@ -40,7 +43,7 @@ export async function connect(
 ): Promise<{ server: ScriptedServer; engine: Engine }> {
   const server = serve(options)
   const engine = await connectTo(server.url, settings)
-  server.requests.length = 0 // what was asked while it was looked at is another test's matter
+  server.requests.length = 0 // requests made during discovery are covered by other tests
   return { server, engine }
 }
 

@@ -1,4 +1,4 @@
-/** A good request for each endpoint that reaches an engine, as the scripted engine's models take it. */
+/** A valid request for each endpoint that reaches an engine, for the scripted engine's models. */
 import type { JsonObject } from '../engine.ts'
 import { chatModel, embedModel } from './scripted-engine.ts'
 

@@ -1,4 +1,4 @@
-/** A scripted model server with messages and responses of its own, and requests for both. */
+/** A scripted model server with native messages and responses, and requests for both. */
 import type { Engine, JsonObject } from '../engine.ts'
 import { connect as connectScripted, type Settings } from './connected-engine.ts'
 import type { ScriptedServer, ScriptedServerOptions } from './scripted-server.ts'

@@ -1,10 +1,10 @@
 /** The scripted model server's prefix cache. */
 import type { JsonObject } from '../engine.ts'
 
-/** Whole cache blocks are shared, as in real servers. */
+/** Only complete cache blocks are shared, as in real servers. */
 const cacheBlock = 16
 
-/** The prompts that were seen, by salt: as they are, and as a server that lies about them tells. */
+/** The prompts seen so far, by salt: the real ones, and those that a lying server reports. */
 export type PromptCaches = { readonly [which in 'true' | 'told']: Map<string, string[][]> }
 
 export function lookUp(
@@ -18,7 +18,7 @@ export function lookUp(
   const known = seen.get(key) ?? []
   const common = Math.max(0, ...known.map((one) => commonPrefix(one, prompt)))
   seen.set(key, [...known, [...prompt]].slice(-64))
-  // The last token is always computed, or there would be nothing to go on from.
+  // The last token is always computed, or there would be nothing to continue from.
   return Math.floor(Math.min(common, prompt.length - 1) / cacheBlock) * cacheBlock
 }
 

@@ -1,4 +1,4 @@
-/** An engine that says what a test tells it to, for tests of the API core. */
+/** An engine scripted by a test, for tests of the API core. */
 import type {
   Engine,
   EngineAnswer,
@@ -9,13 +9,13 @@ import type {
 } from '../engine.ts'
 
 export type Script = {
-  /** The deltas of choice 0, in order; both a stream and a whole answer are made from them. */
+  /** The deltas of choice 0, in order; both a stream and a complete answer are built from them. */
   readonly deltas?: readonly JsonObject[]
   readonly finishReason?: string | null
   readonly stopReason?: string | null
-  /** Chunks as they are, instead of deltas. */
+  /** Exact chunks, instead of deltas. */
   readonly chunks?: readonly JsonObject[]
-  /** The whole answer as it is, instead of deltas. */
+  /** The exact complete answer, instead of deltas. */
   readonly body?: JsonObject
   readonly usage?: JsonObject
   readonly tokens?: number
@@ -131,7 +131,7 @@ type ToolDelta = {
   function: { name?: string; arguments?: string }
 }
 
-/** Reports as an engine does while it generates. */
+/** Reports usage as an engine does while it generates. */
 export function reportUsage(call: EngineCall, usage: Partial<EngineUsage>): void {
   call.onUsage?.({ promptTokens: 0, cachedTokens: 0, completionTokens: 0, ...usage })
 }

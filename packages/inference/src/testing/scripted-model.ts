@@ -1,4 +1,4 @@
-/** What the scripted model server says: always the same to the same request, and told by the request. */
+/** What the scripted model server answers: deterministic, and controlled by the request. */
 import type { JsonObject } from '../engine.ts'
 
 export type ToolCall = { readonly name: string; readonly arguments: JsonObject }
@@ -7,19 +7,19 @@ export type ScriptedReply = {
   readonly reasoning?: string
   readonly text?: string
   readonly toolCalls?: readonly ToolCall[]
-  /** Time before the first token, as a long prompt takes. */
+  /** Time before the first token, like that of a long prompt. */
   readonly prefillMs?: number
   /** Time between tokens. */
   readonly paceMs?: number
-  /** The text as tokens; without them its words are. */
+  /** The text as tokens; defaults to its words. */
   readonly tokens?: readonly string[]
-  /** Time before each token but the first, instead of one for all. */
+  /** Time before each token but the first, instead of one value for all. */
   readonly pacesMs?: readonly number[]
-  /** Cuts the connection after so many chunks. */
+  /** Cuts the connection after this many chunks. */
   readonly dieAfter?: number
-  /** Sends an error event after so many chunks. */
+  /** Sends an error event after this many chunks. */
   readonly failAfter?: number
-  /** As vLLM refuses some requests: a status, but in a stream an event or an end after 200. */
+  /** Refuses late, as vLLM does: with a status, but in a stream with an event or an end after 200. */
   readonly lateError?: { readonly status: number; readonly message: string }
   /** Answers with this status instead. */
   readonly error?: { readonly status: number; readonly message: string }
@@ -33,7 +33,7 @@ export type Asked = {
   readonly toolNames: readonly string[]
 }
 
-/** Reads a request of any endpoint into what a reply depends on. */
+/** Extracts from a request of any endpoint what a reply depends on. */
 export function readAsked(body: JsonObject): Asked {
   const messages = (body.messages as JsonObject[] | undefined) ?? []
   const last = messages.at(-1)
@@ -47,9 +47,9 @@ export function readAsked(body: JsonObject): Asked {
 }
 
 /**
- * The reply that the last message orders in double brackets, as in `[[slow 500]] [[reason]] hello`:
- * `reason`, `tool NAME {…}`, `slow MS`, `pace MS`, `die N`, `fail N`, `error STATUS TEXT`,
- * `late STATUS TEXT`, `say TEXT`, `words N`. Without an order it says what it was told.
+ * The reply that the last message requests in double brackets, as in `[[slow 500]] [[reason]]
+ * hello`: `reason`, `tool NAME {…}`, `slow MS`, `pace MS`, `die N`, `fail N`, `error STATUS TEXT`,
+ * `late STATUS TEXT`, `say TEXT`, `words N`. Without an instruction it echoes the message.
  */
 export function orderedReply(asked: Asked): ScriptedReply {
   const orders = new Map<string, string>()
@@ -103,12 +103,12 @@ function defined(name: string, value: number | undefined): Record<string, number
   return value === undefined ? {} : { [name]: value }
 }
 
-/** Tokens are words with the space before them, so that they join to the text again. */
+/** Tokens are words with the preceding space, so that they join to the text again. */
 export function tokensOf(text: string): string[] {
   return text.match(/\s*\S+/g) ?? []
 }
 
-/** The prompt as tokens: what a template would make of the request. */
+/** The prompt as tokens, as a template would render the request. */
 export function promptTokens(body: JsonObject): string[] {
   const messages = (body.messages as JsonObject[] | undefined) ?? []
   const tools = body.tools === undefined ? '' : `tools ${JSON.stringify(body.tools)} `

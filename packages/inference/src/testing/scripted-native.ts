@@ -1,9 +1,9 @@
-/** The scripted model server's own messages and responses: what a server with these endpoints says. */
+/** The scripted model server's native messages and responses. */
 import type { JsonObject, NativeEndpoint } from '../engine.ts'
 import { contentText } from './scripted-model.ts'
 import { createPace, piecesOf, type ReplyContext, streamReply, wait } from './scripted-reply.ts'
 
-/** The same question as a chat, as such servers translate it before their template. */
+/** The same request as a chat, as such servers translate it before their template. */
 export function asChat(endpoint: NativeEndpoint, body: JsonObject): JsonObject {
   const { model, cache_salt, stream, max_tokens, max_output_tokens } = body
   const limit = max_tokens ?? max_output_tokens
@@ -46,13 +46,13 @@ export async function answerNatively(
     for await (const event of nativeEvents(endpoint, context, signal))
       yield typeof event.raw === 'string' ? event.raw : JSON.stringify(event)
   }
-  // vLLM hangs up on a response that it refuses late, without a word.
+  // vLLM closes the connection on a response that it refuses late, without a message.
   const hangsUp = endpoint === 'responses' && context.reply.lateError !== undefined
   const reply = hangsUp ? { ...context.reply, dieAfter: 2 } : context.reply
   return streamReply({ ...context, reply }, signal, events())
 }
 
-/** Every event of an answer; a whole answer is read off the same events. */
+/** Every event of an answer; a complete answer is derived from the same events. */
 async function* nativeEvents(
   endpoint: NativeEndpoint,
   context: ReplyContext,
@@ -61,7 +61,7 @@ async function* nativeEvents(
   const events = [...(endpoint === 'messages' ? messageEvents(context) : responseEvents(context))]
   const { failAfter, lateError } = context.reply
   if (lateError !== undefined) {
-    // What vLLM 0.32 does: an error that quotes another one, or no word after the beginning.
+    // What vLLM 0.32 does: an error that quotes another one, or nothing after the start.
     const error = { type: 'internal_error', message: `2 validation errors: ${lateError.message}` }
     if (endpoint === 'messages') yield { type: 'error', error }
     else yield* events.slice(0, 2)

@@ -1,23 +1,23 @@
-/** Writes a scripted reply as a model server does, whole or as a stream. */
+/** Writes a scripted reply as a model server does, complete or as a stream. */
 import type { JsonObject } from '../engine.ts'
 import type { ServerKind } from '../servers/http-settings.ts'
 import { type ScriptedReply, tokensOf } from './scripted-model.ts'
 
 export type ReplyContext = {
-  /** vLLM unless given. */
+  /** Defaults to vLLM. */
   readonly kind?: ServerKind
   readonly isChat: boolean
   readonly body: JsonObject
   readonly reply: ScriptedReply
   readonly promptCount: number
   readonly cachedCount: number | undefined
-  /** Changes the events of a native stream, as a broken server would. */
+  /** Modifies the events of a native stream, as a broken server would. */
   readonly revise?: ((events: JsonObject[]) => JsonObject[]) | undefined
 }
 
 type Piece = { readonly delta: JsonObject; readonly tokens: number }
 
-/** The deltas of a reply, cut at the token limit and at stop strings. */
+/** The deltas of a reply, truncated at the token limit and at stop strings. */
 export function piecesOf({ reply, body }: ReplyContext): { pieces: Piece[]; end: JsonObject } {
   const limit = Number(body.max_completion_tokens ?? body.max_tokens ?? Number.POSITIVE_INFINITY)
   const { text, stop } = cutAtStop(reply.text ?? '', body.stop)
@@ -68,7 +68,7 @@ function usageOf({ promptCount, cachedCount }: ReplyContext, completion: number)
   }
 }
 
-/** llama-server's own counts, which are those of one choice. */
+/** llama-server's own counts, which cover one choice. */
 function timingsOf({ promptCount, cachedCount = 0 }: ReplyContext, predicted_n: number) {
   return { timings: { cache_n: cachedCount, prompt_n: promptCount - cachedCount, predicted_n } }
 }
@@ -118,13 +118,13 @@ export function streamReply(
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       if (sent === reply.dieAfter) {
-        await Bun.sleep(5) // what was said before must have left
+        await Bun.sleep(5) // what was sent before must have left
         controller.error()
         return
       }
       const next = await source.next()
       sent++
-      // A server without any pace would let nobody else have a turn.
+      // Without any pacing, a server would never yield.
       if (sent % 64 === 0) await new Promise((resolve) => setImmediate(resolve))
       if (next.done === true) controller.close()
       else controller.enqueue(encoder.encode(`data: ${next.value}\n\n`))
@@ -148,7 +148,7 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
   const { pieces, end } = piecesOf(context)
   const head = headOf(context, true)
   const indices = Array.from({ length: Number(body.n ?? 1) }, (_, index) => index)
-  // Inside a stream the counts are those of the choice, as servers tell them.
+  // Inside a stream the counts are per choice, as servers report them.
   const isLlamaServer = context.kind === 'llama-server'
   const counts = (tokens: number) => {
     if (isLlamaServer) return body.timings_per_token === true ? timingsOf(context, tokens) : {}

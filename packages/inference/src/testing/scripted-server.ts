@@ -1,4 +1,4 @@
-/** A model server that does what it is told, for tests of everything above it: no model, no chance. */
+/** A scripted model server for tests of everything above it: no model, no randomness. */
 import type { Server } from 'bun'
 import type { JsonObject, NativeEndpoint } from '../engine.ts'
 import type { ServerKind } from '../servers/http-settings.ts'
@@ -20,31 +20,31 @@ export type ScriptedServerOptions = {
   readonly models?: readonly string[]
   readonly contextLength?: number
   readonly vision?: boolean
-  /** Models that take images where `vision` does not say it of all. */
+  /** Models that accept images, if `vision` does not apply to all. */
   readonly visionModels?: readonly string[]
-  /** Models that make embeddings and nothing else. */
+  /** Models that only support embeddings. */
   readonly embedModels?: readonly string[]
-  /** What its prefix cache does with salts. */
+  /** How its prefix cache treats salts. */
   readonly cache?: 'salted' | 'shared' | 'none'
-  /** Paths on which it drops salts in silence. */
+  /** Paths on which it silently ignores salts. */
   readonly dropsSaltOn?: readonly string[]
-  /** Whether it tells cached tokens; `as-salted` tells what a server that keeps salts apart would. */
+  /** Whether it reports cached tokens; `as-salted` reports what a server that isolates salts would. */
   readonly reportsCache?: boolean | 'as-salted'
-  /** Time that each prompt token takes which the cache does not have. */
+  /** Time per prompt token that is not cached. */
   readonly prefillMsPerToken?: number
-  /** Sends whoever asks to this address instead. */
+  /** Redirects every request to this address. */
   readonly redirectTo?: string
-  /** Paths on which it refuses long prompts, as a probe of a cache is. */
+  /** Paths on which it refuses long prompts, such as a cache probe. */
   readonly refusesLongOn?: readonly string[]
   /** Paths that it does not have. */
   readonly lacksPaths?: readonly string[]
-  /** Endpoints of other dialects that it has itself. */
+  /** Native endpoints of other dialects. */
   readonly native?: readonly NativeEndpoint[]
-  /** Changes what its native streams say, as a broken server would. */
+  /** Modifies its native streams, as a broken server would. */
   readonly reviseEvents?: (events: JsonObject[]) => JsonObject[]
-  /** How many tokens more its count of a message tells than the message costs. */
+  /** How many tokens more its count of a message reports than the message costs. */
   readonly miscountsBy?: number
-  /** Decides a reply before the orders in the message do. */
+  /** Decides a reply before the instructions in the message do. */
   readonly reply?: (asked: Asked) => ScriptedReply | undefined
 }
 
@@ -53,7 +53,7 @@ export type Recorded = {
   headers: Headers
   body: JsonObject
   wasAborted: boolean
-  /** Counts of a generation, also where the server does not tell them. */
+  /** Counts of a generation, even if the server does not report them. */
   promptTokens?: number
   cachedTokens?: number
 }
@@ -61,7 +61,7 @@ export type Recorded = {
 export type ScriptedServer = {
   readonly url: string
   readonly requests: Recorded[]
-  /** What it is from now on, as if it had been started again. */
+  /** Changes its options, as if it had been restarted. */
   change(options: ScriptedServerOptions): void
   /** Answers 503 to everything while it is down. */
   setDown(isDown: boolean): void
@@ -236,7 +236,7 @@ function generate(
   return isStream ? streamReply(context, signal) : completeReply(context, signal)
 }
 
-/** As vLLM from 0.30 on. */
+/** As in vLLM 0.30 and later. */
 function isSaltAccepted(salt: unknown): boolean {
   if (salt === undefined || salt === null) return true
   return typeof salt === 'string' && salt !== '' && salt.length <= 128 && !/[@/\\\0]/.test(salt)
@@ -245,7 +245,7 @@ function isSaltAccepted(salt: unknown): boolean {
 const saltRefusal =
   "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
 
-/** vLLM's words; its count of the prompt is cut at the limit, so it tells no truth about it. */
+/** vLLM's wording; it truncates its count of the prompt at the limit, so that count is wrong. */
 function overflow(
   prompt: number,
   output: number,
@@ -259,7 +259,7 @@ function overflow(
   return `You passed ${Math.min(prompt, room + 1)} input tokens and requested ${output} output tokens. However, the model's context length is only ${limit} tokens, resulting in a maximum input length of ${room} tokens. Please reduce the length of the input prompt.`
 }
 
-/** Messages have the error form of their dialect, all else OpenAI's. */
+/** Messages have the error form of their dialect, everything else OpenAI's. */
 function refuse(status: number, message: string, path = ''): Response {
   const type = status < 500 ? 'BadRequestError' : 'InternalServerError'
   if (path === '/v1/messages')

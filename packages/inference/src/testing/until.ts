@@ -1,4 +1,4 @@
-/** Waits for what must happen, and fails where it does not. */
+/** Waits for an event that must happen, and fails if it does not. */
 import { expect } from 'bun:test'
 
 export async function until(isTrue: () => boolean): Promise<void> {

@@ -57,7 +57,7 @@ const dialects: Record<string, { passed: string[]; held: string[] }> = {
   },
 }
 
-test('where only the last event is held, finish reason and usage are not', () => {
+test('if only the last event is held, finish reason and usage are not', () => {
   const ends: [string[], string][] = [
     [[chat('a'), chat(undefined, 'stop'), event({ choices: [], usage: {} })], 'data: [DONE]\n\n'],
     [

@@ -1,4 +1,4 @@
-/** Chat chunks as the events of a message: blocks one at a time, with indices in a row. */
+/** Chat chunks as message events: one block at a time, with consecutive indices. */
 import { formatErrorBody } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
@@ -80,7 +80,7 @@ export class MessagesStream implements StreamWriter {
     return opening + this.#delta({ type: 'thinking_delta', thinking })
   }
 
-  /** White space alone opens no block: models put it between reasoning and a call of a tool. */
+  /** White space alone opens no block: models emit it between reasoning and a tool call. */
   #text(content: string): string {
     const text = this.#heldSpace + content
     if (this.#open?.kind !== 'text' && text.trim() === '') {
@@ -98,9 +98,9 @@ export class MessagesStream implements StreamWriter {
     const index = call.index as number
     const named: JsonObject = isObject(call.function) ? call.function : {}
     const isOpen = this.#open?.kind === 'tool' && this.#open.tool === index
-    // A block that was closed cannot go on, and what belongs to it must not get lost.
+    // A closed block cannot continue, and its content must not get lost.
     if (!isOpen && index <= this.#lastTool)
-      throw new EngineError('engine_failed', 'the engine mixed the calls of two tools')
+      throw new EngineError('engine_failed', 'the engine interleaved two tool calls')
     this.#lastTool = index
     const block = { type: 'tool_use', id: call.id, name: named.name, input: {} }
     const opening = isOpen ? '' : this.#ensure('tool', index, block)

@@ -38,7 +38,7 @@ export function checkMessagesFields(body: JsonObject): void {
   applyRules(body, messageRules)
 }
 
-/** Required by the interface; `count_tokens` alone goes without it. */
+/** Required by the interface, except for `count_tokens`. */
 export function checkMaxTokens(body: JsonObject): void {
   const value = body.max_tokens
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1)

@@ -14,7 +14,7 @@ export async function answerCountTokens(exchange: Exchange): Promise<ApiAnswer> 
   const chat = messagesToChat(body)
   checkChat(chat, model, false)
   const unstreamed = { ...exchange, stream: false }
-  // Counted where the message would be answered, so that the number is what it then costs.
+  // Counted where the message would be answered, so that the number matches what it then costs.
   const passed = passedMessage(unstreamed, chat)
   const own = passed && (await tryNative(() => engine.countTokens(passed, 'messages')))
   const tokens = own ?? (await engine.countTokens(engineBody(unstreamed, chat)))

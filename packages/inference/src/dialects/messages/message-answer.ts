@@ -1,11 +1,11 @@
-/** A whole chat answer as a message object. */
+/** A complete chat answer as a message object. */
 import type { JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
 import type { Usage } from '../usage-meter.ts'
 import { stopReason } from './stop-reason.ts'
 
-/** Clients give it back and want it to be there; reasoning is not signed and nothing checks it. */
+/** Clients send it back and require it; reasoning is not signed and nothing verifies it. */
 export const unsignedSignature = 'cmVhc29uaW5nIGlzIG5vdCBzaWduZWQ='
 
 export type MessageContext = {
@@ -25,7 +25,7 @@ export function chatToMessage(
   const content: JsonObject[] = []
   if (context.withThinking && typeof message.reasoning === 'string' && message.reasoning !== '')
     content.push({ type: 'thinking', thinking: message.reasoning, signature: unsignedSignature })
-  // Text of white space alone is what models put between reasoning and a call of a tool.
+  // Models emit white space between reasoning and a tool call.
   if (typeof message.content === 'string' && message.content.trim() !== '')
     content.push({ type: 'text', text: message.content })
   if (Array.isArray(message.tool_calls)) content.push(...message.tool_calls.map(toolUse))
@@ -60,9 +60,9 @@ function toolUse(call: JsonObject): JsonObject {
   return { type: 'tool_use', id: call.id, name: named.name, input: parseInput(named.arguments) }
 }
 
-/** A model may write broken JSON; the caller then gets an empty input, as in a stream a broken one. */
+/** A model may write broken JSON; the caller then gets an empty input, or in a stream a broken one. */
 function parseInput(given: unknown): unknown {
-  if (isObject(given)) return given // some servers give the object itself
+  if (isObject(given)) return given // some servers send the object itself
   try {
     const input: unknown = JSON.parse(String(given))
     return isObject(input) ? input : {}

@@ -1,4 +1,4 @@
-/** Content blocks of a messages request as messages of a chat. */
+/** Content blocks of a messages request as chat messages. */
 import type { JsonObject } from '../../engine.ts'
 import { plainIfText } from '../chat-history.ts'
 import {
@@ -11,7 +11,7 @@ import {
   wrongValue,
 } from '../json-value.ts'
 
-/** Results of tools become messages of their own, which must come first; the rest follows them. */
+/** Tool results become separate messages, which must come first; the rest follows them. */
 export function userMessages(content: unknown, at: string): JsonObject[] {
   if (typeof content === 'string') return [{ role: 'user', content }]
   const results: JsonObject[] = []
@@ -44,7 +44,7 @@ export function assistantMessage(content: unknown, at: string): JsonObject {
         reasoning += requireText(block.thinking, `${at}.${i}.thinking`)
         break
       case 'redacted_thinking':
-        break // made elsewhere and unreadable here
+        break // created elsewhere and unreadable here
       case 'tool_use':
         calls.push(toolCall(block, `${at}.${i}`))
         break
@@ -83,7 +83,7 @@ function userPart(block: JsonObject, at: string): JsonObject {
   throw wrongValue(`${at}.type`, 'text, image, document or tool_result', block.type)
 }
 
-/** Chat templates have no place for images in a tool's message; they come right after it. */
+/** Chat templates do not support images in tool messages; they are added right after. */
 function toolResult(block: JsonObject, at: string): { message: JsonObject; images: JsonObject[] } {
   const id = requireName(block.tool_use_id, `${at}.tool_use_id`)
   const content = block.content ?? ''
@@ -113,7 +113,7 @@ function imagePart(block: JsonObject, at: string): JsonObject {
   if (source.type !== 'base64')
     throw unsupported(
       `${at}.source.type`,
-      'images must be given as base64: the worker fetches nothing',
+      'images must be given as base64: workers do not fetch URLs',
     )
   const mediaType = requireText(source.media_type, `${at}.source.media_type`)
   const data = requireText(source.data, `${at}.source.data`)

@@ -21,7 +21,7 @@ const events = async (engine: ScriptedEngine, body: JsonObject = message) => {
 }
 
 describe('the stream', () => {
-  test('check 73: thinking, text and two tools come as blocks in a row, one open at a time', async () => {
+  test('check 73: thinking, text and two tools are consecutive blocks, one open at a time', async () => {
     const engine = new ScriptedEngine({
       deltas: [
         { reasoning: 'h' },
@@ -91,13 +91,13 @@ describe('the stream', () => {
     })
   })
 
-  test('check 76: the stop sequence that was met is told at the end', async () => {
+  test('check 76: the matched stop sequence is reported at the end', async () => {
     const engine = new ScriptedEngine({ deltas: [{ content: 'a' }], stopReason: 'END' })
     const got = await events(engine, { ...message, stop_sequences: ['END'] })
     expect(got.at(-2).delta).toEqual({ stop_reason: 'stop_sequence', stop_sequence: 'END' })
   })
 
-  test('check 72: every event has a line with its name, whatever the engine says', async () => {
+  test('check 72: every event has a line with its name, whatever the engine sends', async () => {
     const delta = fc.oneof(
       fc.record({ reasoning: fc.string() }),
       fc.record({ content: fc.string() }),
@@ -112,7 +112,7 @@ describe('the stream', () => {
     )
   })
 
-  test('calls of tools that are mixed up are an error, never lost', async () => {
+  test('interleaved tool calls are an error, never lost', async () => {
     const engine = new ScriptedEngine({
       deltas: [
         tool(0, { id: 'a', function: { name: 'f', arguments: '{' } }),
@@ -125,7 +125,7 @@ describe('the stream', () => {
 })
 
 describe('count_tokens', () => {
-  test('check 82: the engine counts the very chat that the message would cost', async () => {
+  test('check 82: the engine counts exactly the chat that the message would become', async () => {
     const body = {
       model: chatModel.id,
       system: [{ type: 'text', text: 'S' }],

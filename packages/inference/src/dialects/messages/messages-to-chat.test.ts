@@ -1,4 +1,4 @@
-/** What an engine sees of a messages request. */
+/** What an engine receives for a messages request. */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../engine.ts'
 import { ask } from '../../testing/ask.ts'
@@ -15,8 +15,8 @@ async function chatSeen(fields: JsonObject): Promise<JsonObject> {
   return engine.calls[0]!.body
 }
 
-describe('what the engine sees', () => {
-  test('check 77: system is text or blocks, also inside the messages', async () => {
+describe('what the engine receives', () => {
+  test('check 77: system is text or blocks, and may appear inside the messages', async () => {
     const blocks = [
       { type: 'text', text: 'A', cache_control: { type: 'ephemeral' } },
       { type: 'text', text: 'B' },
@@ -40,7 +40,7 @@ describe('what the engine sees', () => {
     ])
   })
 
-  test('check 90: the billing block of an agent is taken out before templating', async () => {
+  test('check 90: an agent’s billing block is removed before templating', async () => {
     const billing = (n: number) => `x-anthropic-billing-header: cc_version=2.1.${n}; cch=${n};`
     const asked = async (n: number) =>
       (
@@ -115,7 +115,7 @@ describe('what the engine sees', () => {
     ])
   })
 
-  test('check 75: echoed thinking is given back to the model, and redacted thinking accepted', async () => {
+  test('check 75: echoed thinking is passed back to the model, and redacted thinking accepted', async () => {
     const content = [
       { type: 'thinking', thinking: 'hm', signature: 'x' },
       { type: 'redacted_thinking', data: 'x' },
@@ -142,7 +142,7 @@ describe('what the engine sees', () => {
     ])
   })
 
-  test('check 84: an image in the result of a tool is not dropped', async () => {
+  test('check 84: an image in a tool result is not dropped', async () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
     const result = {
       type: 'tool_result',
@@ -170,11 +170,11 @@ describe('what the engine sees', () => {
     const { status, json } = await ask(hello(), path, { ...message, model: 'eyes', messages })
     expect([status, json.error.message]).toEqual([
       400,
-      'images must be given as base64: the worker fetches nothing',
+      'images must be given as base64: workers do not fetch URLs',
     ])
   })
 
-  test('an answer that was begun is marked to be continued', async () => {
+  test('a partial answer is marked for continuation', async () => {
     const messages = [...message.messages, { role: 'assistant', content: 'Sure,' }]
     expect(await chatSeen({ messages })).toMatchObject({ continue_final_message: true })
   })

@@ -1,4 +1,4 @@
-/** Translates a messages request into the chat request that engines know. */
+/** Translates a messages request into the chat request that engines understand. */
 import type { JsonObject } from '../../engine.ts'
 import { arrangeHistory } from '../chat-history.ts'
 import { isObject, requireList, requireObject, requireText, wrongValue } from '../json-value.ts'
@@ -6,7 +6,7 @@ import { assistantMessage, userMessages } from './message-blocks.ts'
 import { systemText } from './system-text.ts'
 import { translateToolChoice, translateTools } from './translate-tools.ts'
 
-/** Fields of this dialect that end here; what is not listed goes on to the engine untouched. */
+/** Fields of this dialect that are consumed here; all others are passed to the engine unchanged. */
 const consumed: ReadonlySet<string> = new Set([
   'system',
   'messages',
@@ -27,7 +27,7 @@ const consumed: ReadonlySet<string> = new Set([
   'cache_control',
   'inference_geo',
   'speed',
-  // Of chat alone: the answer has no place for them here.
+  // Chat only: an answer of this dialect cannot represent them.
   'n',
   'stream_options',
   'logprobs',
@@ -73,7 +73,7 @@ function translateMessages(body: JsonObject): JsonObject[] {
   return arrangeHistory(chat)
 }
 
-/** Reasoning is switched by an argument of the template; models without one do not see it. */
+/** A template argument switches reasoning on; models without one ignore it. */
 function translateThinking(body: JsonObject): JsonObject {
   if (!isObject(body.thinking)) return {}
   const { type } = body.thinking
@@ -83,7 +83,7 @@ function translateThinking(body: JsonObject): JsonObject {
   return { chat_template_kwargs: { enable_thinking: type !== 'disabled', ...own } }
 }
 
-/** Whether the caller asked to see reasoning; who did not finds text first, as with the original. */
+/** Whether the caller asked to see reasoning; otherwise text comes first, as in the original API. */
 export function wantsThinking(body: JsonObject): boolean {
   return isObject(body.thinking) && body.thinking.type !== 'disabled'
 }
@@ -105,7 +105,7 @@ function translateOutput(body: JsonObject): JsonObject {
   return chat
 }
 
-/** A last message of the assistant is the beginning of its answer, to be continued. */
+/** If the last message is the assistant's, it is the start of the answer to continue. */
 function continuation(messages: unknown): JsonObject {
   const last = Array.isArray(messages) ? messages.at(-1) : undefined
   const isBeginning = isObject(last) && last.role === 'assistant' && last.tool_calls === undefined

@@ -1,4 +1,4 @@
-/** Messages: the object that comes back, and what is refused. */
+/** Messages: the returned object, and what is refused. */
 import { describe, expect, test } from 'bun:test'
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { ask } from '../../testing/ask.ts'
@@ -10,7 +10,7 @@ const message = { model: chatModel.id, max_tokens: 50, messages: [{ role: 'user'
 const hello = () => new ScriptedEngine({ deltas: [{ reasoning: 'hm' }, { content: 'Hello' }] })
 
 describe('the message object', () => {
-  test('arguments that a server gives as an object are the input', () => {
+  test('arguments that a server sends as an object become the input', () => {
     const message = { tool_calls: [{ id: 'c1', function: { name: 'f', arguments: { a: 1 } } }] }
     const chat = { choices: [{ message, finish_reason: 'tool_calls' }] }
     const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
@@ -37,7 +37,7 @@ describe('the message object', () => {
     })
   })
 
-  test('check 75: thinking comes first where it was asked for, and only there', async () => {
+  test('check 75: thinking comes first if requested, and only then', async () => {
     for (const type of ['enabled', 'adaptive']) {
       const { json } = await ask(hello(), path, { ...message, thinking: { type } })
       expect(json.content.map((block: JsonObject) => block.type)).toEqual(['thinking', 'text'])
@@ -82,7 +82,7 @@ describe('refusals', () => {
     },
   )
 
-  test('check 80: a prompt that is too long is said in the words that agents recover from', async () => {
+  test('check 80: a prompt that is too long is reported in the wording that agents recover from', async () => {
     const long = new ScriptedEngine({
       before: () => {
         throw new EngineError('context_length_exceeded', 'too long', { promptTokens: 1200 })
@@ -95,7 +95,7 @@ describe('refusals', () => {
     ])
   })
 
-  test('check 80: a limit that cannot be fitted is said as input length and max_tokens', async () => {
+  test('check 80: a limit that cannot be reduced is reported as input length and max_tokens', async () => {
     const tight = new ScriptedEngine({
       before: () => {
         throw new EngineError('context_length_exceeded', 'too long', { promptTokens: 960 })
@@ -107,7 +107,7 @@ describe('refusals', () => {
     )
   })
 
-  test('an answer that the context cut says so', async () => {
+  test('an answer truncated by the context says so', async () => {
     const engine = new ScriptedEngine({
       deltas: [{ content: 'a' }],
       finishReason: 'length',

@@ -1,4 +1,4 @@
-/** POST /v1/messages, over the engine's own endpoint where it has one, else over the chat core. */
+/** POST /v1/messages, through the engine's native endpoint if it has one, otherwise through the chat core. */
 import type { ApiAnswer, Exchange } from '../api-request.ts'
 import { completeCall, completeNative, tryNative } from '../call-engine.ts'
 import { jsonAnswer } from '../json-answer.ts'

@@ -1,10 +1,10 @@
-/** Messages that a model server answers itself: which of them go there, and in what form. */
+/** Messages that a model server answers natively: which ones are passed on, and in what form. */
 import type { JsonObject } from '../../engine.ts'
 import type { Exchange } from '../api-request.ts'
 import { isObject, lookUp } from '../json-value.ts'
 import { systemText } from './system-text.ts'
 
-/** Fields that servers with this endpoint take in the meaning that the translation gives them. */
+/** Fields to which servers with this endpoint give the same meaning as the translation. */
 const carried: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'system', 'max_tokens', 'stream', 'stop_sequences', 'temperature'],
   ...['top_p', 'top_k', 'tools', 'tool_choice', 'thinking', 'chat_template_kwargs', 'cache_salt'],
@@ -16,7 +16,7 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ...['anthropic_beta', 'anthropic_version', 'cache_control', 'inference_geo', 'speed'],
 ])
 
-/** Blocks with the fields they may have: servers look for media under keys of their own. */
+/** Blocks and their allowed fields: servers look for media under additional keys. */
 const blockFields: Readonly<Record<string, readonly string[]>> = {
   text: ['text', 'citations'],
   image: ['source'],
@@ -28,10 +28,10 @@ const blockFields: Readonly<Record<string, readonly string[]>> = {
 const toolFields: readonly string[] = ['name', 'description', 'input_schema', 'strict', 'type']
 
 /**
- * The body for the server's own endpoint, or undefined where this request is translated: because
- * the server does not speak messages, or because something in it would get lost or change its
- * meaning there. The translation `chat` has been made and checked before, so that whatever is
- * refused on the one path is refused on the other.
+ * The body for the server's native endpoint, or undefined if this request is translated: because
+ * the server does not support messages, or because something in it would get lost or change its
+ * meaning there. The translation `chat` has already been made and checked, so anything refused on
+ * one path is refused on the other.
  */
 export function passedMessage(
   { engine, model, body, cacheSalt, stream }: Exchange,
@@ -56,14 +56,14 @@ function isCarried(body: JsonObject): boolean {
   return (
     isKnown &&
     messages.every(isCarriedMessage) &&
-    // A last message of the assistant is to be continued, which servers do in ways of their own.
+    // A trailing assistant message is to be continued, which each server does differently.
     messages.at(-1)?.role === 'user' &&
     tools.every((tool) => isObject(tool) && hasOnly(tool, toolFields)) &&
     choice.disable_parallel_tool_use !== true
   )
 }
 
-/** A system message in the middle keeps its place in the translation only. */
+/** Only the translation keeps a system message in the middle in place. */
 function isCarriedMessage(message: unknown): boolean {
   if (!isObject(message) || !hasOnly(message, ['role', 'content'])) return false
   if (message.role !== 'user' && message.role !== 'assistant') return false

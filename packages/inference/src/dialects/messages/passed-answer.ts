@@ -1,4 +1,4 @@
-/** A message that the model server has written itself, whole or as events, in the form of all others. */
+/** A message that the model server wrote natively, complete or as events, in the same form as all others. */
 import { type ApiError, formatErrorBody } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
@@ -20,7 +20,7 @@ export function passedAnswer(
   return { ...rewritten(answer, model, newId('msg_')), content, usage: messageUsage(usage) }
 }
 
-/** Names of the server's own and what it says to other machines do not leave it. */
+/** The server's own names and its fields for other machines are removed. */
 function rewritten(message: JsonObject, model: string, id: string): JsonObject {
   const { stop_reason = null, stop_sequence = null } = dropTransferFields(message)
   const stop = { stop_reason, stop_sequence }
@@ -32,8 +32,9 @@ function isThinking({ type }: JsonObject): boolean {
 }
 
 /**
- * Events go on as they come, with model, id and counts rewritten, and with the same promises as
- * translated ones: one block at a time, indices in a row, a reason to stop before the end.
+ * Passes events on as they arrive, with model, id and counts rewritten, and with the same
+ * guarantees as translated ones: one block at a time, consecutive indices, a stop reason before the
+ * end.
  */
 export class PassedEvents implements StreamWriter {
   readonly ping = event({ type: 'ping' })
@@ -59,7 +60,7 @@ export class PassedEvents implements StreamWriter {
     dropTransferFields(data)
     switch (data.type) {
       case 'ping':
-        return '' // the worker has its own
+        return '' // the worker sends its own
       case 'message_start':
         require(!this.#hasStarted && isObject(data.message))
         this.#hasStarted = true
@@ -74,7 +75,7 @@ export class PassedEvents implements StreamWriter {
         return event({ ...data, usage: messageUsage(this.#usage()) })
       case 'message_stop':
         require(this.#hasStopped)
-        this.#end = event(data) // held back until the engine has come to its end as well
+        this.#end = event(data) // held back until the engine has ended as well
         return ''
     }
     return event(data)
@@ -111,7 +112,7 @@ export class PassedEvents implements StreamWriter {
     return this.#isHidden ? '' : signing + event({ ...data, index })
   }
 
-  /** Clients want one signature at the end of thinking; servers that have none leave it out. */
+  /** Clients expect one signature at the end of thinking; servers without one omit it. */
   #sign({ type, delta }: JsonObject, index: number): string {
     if (isObject(delta) && delta.type === 'signature_delta') this.#wantsSignature = false
     if (type !== 'content_block_stop' || !this.#wantsSignature) return ''
@@ -121,7 +122,7 @@ export class PassedEvents implements StreamWriter {
 }
 
 function require(isTrue: boolean): void {
-  if (!isTrue) throw new EngineError('engine_failed', 'the model server sent no whole message')
+  if (!isTrue) throw new EngineError('engine_failed', 'the model server sent an incomplete message')
 }
 
 function event(data: JsonObject, name = data.type): string {

@@ -1,4 +1,4 @@
-/** Why generation stopped, in the words of the messages dialect. */
+/** Stop reasons in the messages dialect. */
 import type { JsonObject } from '../../engine.ts'
 
 export function stopReason(
@@ -18,7 +18,7 @@ export function stopReason(
     case 'content_filter':
       return { stop_reason: 'refusal', stop_sequence: null }
   }
-  // Engines name the stop string they met; the end of turn has no name, or the id of a token.
+  // Engines name the matched stop string; for the end of turn they send nothing, or a token id.
   if (typeof matched === 'string' && stopSequences.includes(matched))
     return { stop_reason: 'stop_sequence', stop_sequence: matched }
   return { stop_reason: 'end_turn', stop_sequence: null }

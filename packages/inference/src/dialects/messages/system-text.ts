@@ -1,7 +1,7 @@
-/** The system prompt as one text, without what would spoil the prefix cache. */
+/** The system prompt as one text, without parts that would spoil the prefix cache. */
 import { requireList, requireObject, requireText, wrongValue } from '../json-value.ts'
 
-/** Claude Code begins with such a block; it differs in every request and says nothing to a model. */
+/** Claude Code starts with such a block; it differs in every request and means nothing to a model. */
 const billingHeader = 'x-anthropic-billing-header'
 
 export function systemText(system: unknown, at: string): string {
@@ -17,7 +17,7 @@ export function systemText(system: unknown, at: string): string {
     .join('\n\n')
 }
 
-/** Only its own line goes: in a plain string the prompt may follow. */
+/** Removes only its own line: in a plain string the prompt may follow. */
 function withoutBilling(text: string): string {
   if (!text.startsWith(billingHeader)) return text
   const lineEnd = text.indexOf('\n')

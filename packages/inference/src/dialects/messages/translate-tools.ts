@@ -1,4 +1,4 @@
-/** Tools and the choice among them, from messages to chat. */
+/** Translates tools and tool choice from messages to chat. */
 import type { JsonObject } from '../../engine.ts'
 import { requireName, requireObject, unsupported, wrongValue } from '../json-value.ts'
 

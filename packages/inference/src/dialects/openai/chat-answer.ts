@@ -1,4 +1,4 @@
-/** A whole chat answer in the form that clients rely on, from whatever an engine gave. */
+/** Normalises a complete chat answer from any engine to the form that clients rely on. */
 import type { JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
 import { dropTransferFields } from '../transfer-fields.ts'
@@ -47,7 +47,7 @@ function normalizeChoice(choice: JsonObject, index: number, oneToolOnly: boolean
   message.content ??= null
   message.refusal ??= null
   message.tool_calls = kept
-  // The official Python client raises an error where a field that it does not know is missing.
+  // The official Python client raises an error if a field that it does not know is missing.
   message.reasoning ??= null
   shareReasoning(message)
   choice.logprobs ??= null

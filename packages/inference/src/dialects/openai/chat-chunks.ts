@@ -1,4 +1,4 @@
-/** Brings the chunks of any engine into the one form that clients rely on. */
+/** Normalises the chunks of any engine to the form that clients rely on. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
 import { dropTransferFields } from '../transfer-fields.ts'
@@ -11,8 +11,8 @@ type ChoiceState = { isFinished: boolean; toolIds: Map<number, string>; lastTool
 
 /**
  * Same id, time and model in every chunk; the role in the first delta of a choice; an index in
- * every tool delta, its id and name in the first alone; exactly one finish reason.
- * Chunks are changed in place: an engine gives them away.
+ * every tool delta, its id and name only in the first; exactly one finish reason. Chunks are
+ * modified in place: the engine does not use them again.
  */
 export class ChatChunks {
   readonly #meter: UsageMeter
@@ -29,12 +29,12 @@ export class ChatChunks {
     this.#oneToolOnly = oneToolOnly
   }
 
-  /** The usage object of the engine, with details beyond the counts. */
+  /** The engine's usage object, with details beyond the counts. */
   get lastUsage(): unknown {
     return this.#lastUsage
   }
 
-  /** An empty chunk of this stream, for what is said about the whole of it. */
+  /** An empty chunk of this stream, for information about the stream as a whole. */
   envelope(): JsonObject {
     return {
       id: this.#id,
@@ -45,7 +45,7 @@ export class ChatChunks {
     }
   }
 
-  /** The choices of a chunk in good form; none when the chunk only had counts. */
+  /** The normalised choices of a chunk; none if the chunk only had counts. */
   normalize(chunk: JsonObject): JsonObject[] {
     if (isObject(chunk.usage)) {
       this.#meter.readWire(chunk.usage)
@@ -63,7 +63,7 @@ export class ChatChunks {
     return choices
   }
 
-  /** A choice without a finish reason was cut: that is a failure, however quietly it ended. */
+  /** A choice without a finish reason was truncated: that is a failure, even if the stream ended cleanly. */
   requireFinished(): void {
     const isWhole = this.#choices.size > 0 && [...this.#choices.values()].every((c) => c.isFinished)
     if (!isWhole) throw new EngineError('engine_failed', 'the engine ended before its answer did')
@@ -103,7 +103,7 @@ export class ChatChunks {
   }
 }
 
-/** Where a server forgets the index, a new id begins a new call. */
+/** If a server omits the index, a new id starts a new call. */
 function toolIndex(call: JsonObject, state: ChoiceState): number {
   if (typeof call.index === 'number') return call.index
   const isNew = typeof call.id === 'string' && state.toolIds.get(state.lastTool) !== call.id

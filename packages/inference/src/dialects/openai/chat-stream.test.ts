@@ -47,7 +47,7 @@ describe('the stream', () => {
     for (const chunk of chunks.slice(0, -1)) expect(chunk.usage).toBeNull()
   })
 
-  test('check 37: without include_usage no usage reaches the client, though the engine gave it', async () => {
+  test('check 37: without include_usage no usage reaches the client, although the engine sent it', async () => {
     const chunks = [
       {
         ...choice({ delta: { content: 'a' } }),
@@ -97,7 +97,7 @@ describe('tool calls in a stream', () => {
   const callsOf = (choices: JsonObject[]) =>
     choices.flatMap((one) => ((one.delta as JsonObject).tool_calls as JsonObject[]) ?? [])
 
-  test('check 45: the index is in every delta, id and name in the first alone', async () => {
+  test('check 45: the index is in every delta, id and name only in the first', async () => {
     const chunks = [
       delta({ index: 0, id: 'c1', function: { name: 'f', arguments: '' } }),
       delta({ index: 0, id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a"' } }),
@@ -114,7 +114,7 @@ describe('tool calls in a stream', () => {
     expect(choices.at(-1).finish_reason).toBe('tool_calls')
   })
 
-  test('check 46: calls in parallel have indices 0 and 1, also where a server forgets them', async () => {
+  test('check 46: parallel calls have indices 0 and 1, even if a server omits them', async () => {
     const chunks = [
       delta({ id: 'c1', function: { name: 'f', arguments: '{' } }),
       delta({ function: { arguments: '}' } }),

@@ -16,7 +16,7 @@ const bodySeen = async (fields: JsonObject, engine = hello()) => {
   return engine.calls[0]!.body
 }
 describe('answers', () => {
-  test('check 34: the body has every field of the interface, with null where there is nothing', async () => {
+  test('check 34: the body has every field of the interface, null if empty', async () => {
     const { json } = await ask(hello(), path, chat)
     expect(json).toEqual({
       id: expect.stringMatching(/^chatcmpl-/),
@@ -48,7 +48,7 @@ describe('answers', () => {
     })
   })
 
-  test('check 44: a tool call has an id and a type, and ends with tool_calls though a server says stop', async () => {
+  test('check 44: a tool call has an id and a type, and ends with tool_calls even if a server says stop', async () => {
     const body = {
       choices: [{ message: { tool_calls: [call('f', '')] }, finish_reason: 'stop' }],
       usage: {},
@@ -61,14 +61,14 @@ describe('answers', () => {
     })
   })
 
-  test('check 46: parallel_tool_calls false gives at most one', async () => {
+  test('check 46: parallel_tool_calls false yields at most one', async () => {
     const body = { choices: [{ message: { tool_calls: [call('f', 'a'), call('f', 'b')] } }] }
     const asked = { ...chat, tools: [tool('f')], parallel_tool_calls: false }
     const { json } = await ask(new ScriptedEngine({ body }), path, asked)
     expect(json.choices[0].message.tool_calls).toHaveLength(1)
   })
 
-  test('check 50: reasoning goes out under both names and comes back under both', async () => {
+  test('check 50: reasoning is sent under both names and accepted under both', async () => {
     for (const name of ['reasoning', 'reasoning_content']) {
       const body = { choices: [{ message: { content: 'a', [name]: 'because' } }] }
       const { json } = await ask(new ScriptedEngine({ body }), path, chat)
@@ -130,7 +130,7 @@ describe('context', () => {
       },
     })
 
-  test('check 40: a token limit beyond the context is fitted to a prompt that fits', async () => {
+  test('check 40: a token limit beyond the context is reduced if the prompt fits', async () => {
     for (const stream of [false, true]) {
       const engine = overflow(900, 1000)
       expect((await ask(engine, path, { ...chat, stream, max_tokens: 32_000 })).status).toBe(200)
@@ -138,7 +138,7 @@ describe('context', () => {
     }
   })
 
-  test('check 41: a prompt that is too long is 400 in words that agents know', async () => {
+  test('check 41: a prompt that is too long is 400 with a message that agents recognise', async () => {
     for (const promptTokens of [1200, undefined]) {
       const { status, json } = await ask(overflow(promptTokens, 1000), path, {
         ...chat,

@@ -22,7 +22,7 @@ export async function answerChat(exchange: Exchange): Promise<ApiAnswer> {
   return jsonAnswer(exchange, normalizeChat(answer.body, model.id, meter, oneToolOnly))
 }
 
-/** The body an engine gets: the caller's fields, with what this worker has decided. */
+/** The body sent to the engine: the caller's fields, with what this worker has decided. */
 export function engineBody(
   exchange: { model: EngineModel; cacheSalt: string; stream: boolean },
   body: JsonObject,
@@ -39,7 +39,8 @@ function chatWriter({ body, model, meter, requestId }: Exchange): StreamWriter {
   return {
     ping: ': keep-alive\n\n',
     write(chunk) {
-      // The engine is always asked for counts; who did not ask for that chunk never sees it.
+      // The engine is always asked for counts; callers that did not request that chunk never see
+      // it.
       if (chunks.normalize(chunk).length === 0) return ''
       if (wish.atEnd) chunk.usage = wish.always ? usage() : null
       return `data: ${JSON.stringify(chunk)}\n\n`

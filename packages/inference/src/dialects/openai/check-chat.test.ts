@@ -1,4 +1,4 @@
-/** Every field of a chat request is checked, and what is refused is named. */
+/** Every field of a chat request is checked, and errors name the refused field. */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../engine.ts'
 import { ask } from '../../testing/ask.ts'
@@ -46,7 +46,7 @@ describe('fields', () => {
     )
   })
 
-  test('check 43: content may be text, parts, and null or empty beside tool calls', async () => {
+  test('check 43: content may be text or parts, and null or empty with tool calls', async () => {
     const calls = [{ id: 'x', type: 'function', function: { name: 'f', arguments: '{}' } }]
     const messages = [
       { role: 'user', content: [{ type: 'text', text: 'a' }] },
@@ -68,7 +68,7 @@ describe('fields', () => {
     )
   })
 
-  test('check 47: choices of tools are checked against the tools', async () => {
+  test('check 47: tool_choice is checked against the tools', async () => {
     for (const choice of ['none', 'auto', 'required'])
       expect(await bodySeen({ tools: [tool('f')], tool_choice: choice })).toMatchObject({
         tool_choice: choice,
@@ -123,7 +123,7 @@ describe('fields', () => {
     expect(await bodySeen({ logprobs: true, top_logprobs: 20 })).toMatchObject({ top_logprobs: 20 })
   })
 
-  test('check 56: a bias outside its range, or for what is no token id, is 400', async () => {
+  test('check 56: a bias outside its range, or for an invalid token id, is 400', async () => {
     expect(await refusedParam({ logit_bias: { 5: 101 } })).toBe('logit_bias.5')
     expect(await refusedParam({ logit_bias: { a: 1 } })).toBe('logit_bias')
     expect(await bodySeen({ logit_bias: { 5: -100 } })).toMatchObject({ logit_bias: { 5: -100 } })

@@ -1,4 +1,4 @@
-/** Checks a chat request and patches it into the one form that engines get. */
+/** Checks a chat request and patches it into the one form that engines receive. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { EngineModel, JsonObject } from '../../engine.ts'
 import {
@@ -63,7 +63,7 @@ function checkModalities(body: JsonObject): void {
   if (!isText) throw wrongValue('modalities', "['text']", modalities)
 }
 
-/** The newer name wins; engines that know only one of the two find the same bound in it. */
+/** The newer name takes precedence; engines that know only one of them get the same limit. */
 function shareTokenLimit(body: JsonObject): void {
   const limit = body.max_completion_tokens ?? body.max_tokens
   if (limit === undefined) return

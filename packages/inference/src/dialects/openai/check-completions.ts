@@ -32,13 +32,13 @@ export function checkCompletion(body: JsonObject, stream: boolean): void {
     throw unsupported('best_of', "'best_of' is not supported beyond 'n'")
   delete body.best_of
   checkStreaming(body, stream)
-  // Nothing but the prompt: legal where the prompt is what the caller wants back.
+  // Scores the prompt only: valid if the caller wants the prompt back.
   if (body.max_tokens === 0 && body.echo !== true)
     throw wrongValue('max_tokens', "an integer of at least 1, or 0 with 'echo'", 0)
   body.max_tokens ??= defaultMaxTokens
 }
 
-/** A string, strings, token ids, or lists of token ids; returns how many inputs these are. */
+/** A string, strings, token ids, or lists of token ids; returns the number of inputs. */
 export function checkInputs(value: unknown, param: string): number {
   if (typeof value === 'string' && value !== '') return 1
   const expected = 'a string, a list of strings, token ids or a list of those, none of them empty'

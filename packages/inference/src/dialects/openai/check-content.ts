@@ -1,4 +1,4 @@
-/** Checks the messages of a chat request: roles, content parts, and that no media is fetched. */
+/** Checks the messages of a chat request: roles, content parts, and that no media would be fetched. */
 import type { EngineModel, JsonObject } from '../../engine.ts'
 import {
   isObject,
@@ -22,7 +22,7 @@ export function checkMessages(body: JsonObject, model: EngineModel): void {
 function checkMessage(message: JsonObject, at: string, model: EngineModel): void {
   switch (message.role) {
     case 'developer':
-      message.role = 'system' // most templates know no developer; its meaning is the same
+      message.role = 'system' // most templates do not know developer, which means the same
       break
     case 'system':
     case 'user':
@@ -54,7 +54,7 @@ function checkAssistant(message: JsonObject, at: string, model: EngineModel): vo
   shareReasoning(message)
 }
 
-/** Reasoning has two spellings among servers; a history has both, so that either is found. */
+/** Servers spell the reasoning field in two ways; a history gets both, so either is found. */
 export function shareReasoning(message: JsonObject): void {
   const reasoning = message.reasoning ?? message.reasoning_content
   if (typeof reasoning !== 'string') return
@@ -96,7 +96,7 @@ function checkPart(part: JsonObject, at: string, model: EngineModel): void {
     default:
       throw wrongValue(`${at}.type`, 'text, refusal or image_url', part.type)
   }
-  // Model servers look for media under such keys whatever the type says.
+  // Model servers look for media under such keys whatever the type is.
   for (const key of Object.keys(part))
     if (/_(?:url|embeds|pil)$/.test(key) && key !== part.type)
       throw unsupported(`${at}.${key}`, `'${key}' is not accepted in a part of type ${part.type}`)
@@ -107,8 +107,8 @@ function checkImage(part: JsonObject, at: string, model: EngineModel): void {
   const url = isObject(image) ? image.url : image
   if (typeof url !== 'string') throw wrongValue(`${at}.image_url`, 'an object with a url', image)
   if (!/^data:image\/[a-z0-9.+-]+;base64,/i.test(url)) {
-    const message = 'images must be data: URLs with base64 content: the worker fetches nothing'
+    const message = 'images must be data: URLs with base64 content: workers do not fetch URLs'
     throw unsupported(`${at}.image_url`, message)
   }
-  if (!model.vision) throw unsupported(at, `model '${model.id}' does not take images`)
+  if (!model.vision) throw unsupported(at, `model '${model.id}' does not accept images`)
 }

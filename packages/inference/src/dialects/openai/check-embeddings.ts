@@ -9,7 +9,7 @@ const embeddingRules: Rules = {
   user: text,
 }
 
-/** Returns how many vectors the answer must have. */
+/** Returns the number of vectors that the answer must have. */
 export function checkEmbeddings(body: JsonObject): number {
   applyRules(body, embeddingRules)
   return checkInputs(body.input, 'input')

@@ -1,4 +1,4 @@
-/** Checks tools, the choice among them, and the format of the answer. */
+/** Checks tools, tool choice, and the response format. */
 import type { JsonObject } from '../../engine.ts'
 import {
   isObject,
@@ -16,7 +16,7 @@ export function checkTools(body: JsonObject): void {
   if (body.tools === null) delete body.tools
   const names = body.tools === undefined ? [] : toolNames(requireList(body.tools, 'tools'))
   checkToolChoice(body, names)
-  // Some model servers refuse an empty list; without tools the two fields below mean nothing.
+  // Some model servers refuse an empty list; without tools the two fields below are meaningless.
   if (names.length > 0) return
   delete body.tools
   delete body.tool_choice

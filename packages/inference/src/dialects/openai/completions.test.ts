@@ -15,7 +15,7 @@ const whole = () =>
   })
 
 describe('the answer', () => {
-  test('it has every field of the interface and says that the endpoint is deprecated', async () => {
+  test('it has every field of the interface and marks the endpoint as deprecated', async () => {
     const { json, headers } = await ask(whole(), path, completion)
     expect(json).toEqual({
       id: expect.stringMatching(/^cmpl-/),
@@ -37,7 +37,7 @@ describe('the answer', () => {
     })
   })
 
-  test('a refusal says as well that the endpoint is deprecated', async () => {
+  test('a refusal marks the endpoint as deprecated too', async () => {
     const refused: [number, JsonObject][] = [
       [404, { ...completion, model: 'none' }],
       [400, { ...completion, suffix: 'x' }],
@@ -51,7 +51,7 @@ describe('the answer', () => {
     }
   })
 
-  test('check 67: a stream has text_completion chunks, the usage chunk when asked, and an end', async () => {
+  test('check 67: a stream has text_completion chunks, the usage chunk if requested, and an end', async () => {
     const chunks: JsonObject[] = [
       { choices: [{ index: 0, text: 'a' }], usage: { prompt_tokens: 1, completion_tokens: 1 } },
       { choices: [{ index: 0, text: 'b', finish_reason: 'stop' }] },
@@ -93,7 +93,7 @@ describe('fields', () => {
       expect((await ask(whole(), path, { ...completion, prompt })).status).toBe(400)
   })
 
-  test('check 65: max_tokens is 16 unless given', async () => {
+  test('check 65: max_tokens defaults to 16', async () => {
     const engine = whole()
     await ask(engine, path, completion)
     await ask(engine, path, { ...completion, max_tokens: 5, logprobs: 3 })
@@ -101,7 +101,7 @@ describe('fields', () => {
     expect(engine.calls[1]?.body.logprobs).toBe(3)
   })
 
-  test('max_tokens of 0 is accepted where the prompt is to be told back, and nowhere else', async () => {
+  test('max_tokens of 0 is accepted with echo, and only then', async () => {
     const engine = whole()
     const echoed = await ask(engine, path, { ...completion, max_tokens: 0, echo: true })
     expect([echoed.status, engine.calls[0]?.body.max_tokens]).toEqual([200, 0])

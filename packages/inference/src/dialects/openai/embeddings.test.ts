@@ -29,7 +29,7 @@ describe('the answer', () => {
     })
   })
 
-  test('check 68: base64 holds the same vector as floats, whichever an engine gives', async () => {
+  test('check 68: base64 and floats encode the same vector, whichever the engine returns', async () => {
     for (const given of [[0.25, -1, 3], Float32Array.of(0.25, -1, 3), base64]) {
       const engine = () => {
         const engine = engineWith([])
@@ -48,14 +48,14 @@ describe('the answer', () => {
     }
   })
 
-  test('check 69: base64 is little-endian float32 of 4 bytes a dimension', async () => {
+  test('check 69: base64 is little-endian float32, 4 bytes per dimension', async () => {
     const { json } = await embed({ encoding_format: 'base64' }, engineWith(vector))
     const bytes = Uint8Array.fromBase64(json.data[0].embedding)
     expect(bytes).toHaveLength(12)
     expect(new DataView(bytes.buffer).getFloat32(8, true)).toBeCloseTo(3, 6)
   })
 
-  test('check 69: vectors come in the order of the inputs, whatever order the engine took', async () => {
+  test('check 69: vectors are in the order of the inputs, whatever the engine’s order', async () => {
     const body = {
       data: [
         { index: 1, embedding: [2] },
@@ -69,14 +69,14 @@ describe('the answer', () => {
     ])
   })
 
-  test('a vector that the engine left out is an error, never an empty one', async () => {
+  test('a missing vector is an error, never an empty one', async () => {
     expect((await embed({ input: ['a', 'b'] })).status).toBe(500)
     expect((await embed({}, engineWith([]))).status).toBe(500)
   })
 })
 
 describe('fields', () => {
-  test('check 70: dimensions that an engine does not give are 400', async () => {
+  test('check 70: dimensions that an engine does not support are 400', async () => {
     expect((await embed({ dimensions: 3 })).status).toBe(200)
     const { status, json } = await embed({ dimensions: 2 })
     expect([status, json.error.param]).toEqual([400, 'dimensions'])

@@ -32,7 +32,7 @@ export async function answerEmbeddings(exchange: Exchange): Promise<ApiAnswer> {
   })
 }
 
-/** Vectors in the order of the inputs; an engine may give numbers, floats or base64. */
+/** Vectors in the order of the inputs; an engine may return numbers, floats or base64. */
 function readVectors(answer: JsonObject, count: number): Float32Array[] {
   const vectors = new Array<Float32Array | undefined>(count).fill(undefined)
   const data = Array.isArray(answer.data) ? answer.data.filter(isObject) : []
@@ -42,7 +42,7 @@ function readVectors(answer: JsonObject, count: number): Float32Array[] {
   })
   return vectors.map((vector) => {
     if (vector === undefined || vector.length === 0)
-      throw new EngineError('engine_failed', 'the engine left out an embedding')
+      throw new EngineError('engine_failed', 'the engine omitted an embedding')
     return vector
   })
 }
@@ -57,7 +57,7 @@ function readVector(value: unknown): Float32Array | undefined {
   return Float32Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(i * 4, true))
 }
 
-/** Little-endian float32, as the official client reads it; it asks for this by default. */
+/** Little-endian float32, as the official client reads it; it requests this by default. */
 function toBase64(vector: Float32Array): string {
   const bytes = new Uint8Array(vector.length * 4)
   const view = new DataView(bytes.buffer)

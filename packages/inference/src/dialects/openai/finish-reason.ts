@@ -1,13 +1,13 @@
-/** The closed set of finish reasons, from whatever a model server says. */
+/** Maps a model server's finish reason to the closed set. */
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** A call of a tool ends with `tool_calls` also where a server says stop: agents go by it. */
+/** A tool call ends with `tool_calls` even if a server says stop: agents rely on it. */
 export function mapFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason {
   switch (reason) {
     case 'length':
     case 'max_tokens':
-    case 'abort': // the server gave up in the middle, as it does at a limit of its own
+    case 'abort': // the server stopped early, as it does at a limit of its own
     case 'repetition':
       return 'length'
     case 'content_filter':

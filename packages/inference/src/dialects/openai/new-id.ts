@@ -1,4 +1,4 @@
-/** Random ids for objects of the API. */
+/** Random ids for API objects. */
 
 export function newId(prefix: string): string {
   return prefix + crypto.getRandomValues(new Uint8Array(12)).toHex()

@@ -1,4 +1,4 @@
-/** Input items of a responses request as messages of a chat. */
+/** Input items of a responses request as chat messages. */
 import type { JsonObject } from '../../engine.ts'
 import { plainIfText } from '../chat-history.ts'
 import {
@@ -77,7 +77,7 @@ function addMessage(messages: JsonObject[], item: JsonObject, at: string): void 
   throw wrongValue(`${at}.role`, 'one of user, assistant, system, developer', item.role)
 }
 
-/** Reasoning, text and calls of one turn are items of their own here, and one message in a chat. */
+/** Reasoning, text and calls of one turn are separate items here, but one message in a chat. */
 function openAssistant(messages: JsonObject[]): JsonObject {
   const last = messages.at(-1)
   if (last?.role === 'assistant') return last
@@ -90,7 +90,7 @@ function addReasoning(messages: JsonObject[], item: JsonObject): void {
   const parts = Array.isArray(item.content) ? item.content.filter(isObject) : []
   const given = parts.map((part) => part.text).filter((text) => typeof text === 'string')
   const reasoning = given.length > 0 ? given.join('') : openReasoning(item.encrypted_content)
-  if (reasoning === undefined) return // made elsewhere and unreadable here
+  if (reasoning === undefined) return // created elsewhere and unreadable here
   const message = openAssistant(messages)
   message.reasoning = reasoning
   message.reasoning_content = reasoning
@@ -101,7 +101,7 @@ function addCall(messages: JsonObject[], item: JsonObject, text: string, at: str
   const name = requireName(item.name, `${at}.name`)
   const message = openAssistant(messages)
   const call = { id, type: 'function', function: { name, arguments: text } }
-  // In place: a copy for each call would take time by the square of their number.
+  // In place: a copy for each call would take quadratic time.
   if (Array.isArray(message.tool_calls)) message.tool_calls.push(call)
   else message.tool_calls = [call]
 }
@@ -113,7 +113,7 @@ function addOutput(messages: JsonObject[], item: JsonObject, at: string): void {
   const texts = parts.filter((part) => part.type === 'text').map((part) => part.text)
   const plain = typeof content === 'string' ? content : texts.join('\n')
   messages.push({ role: 'tool', tool_call_id: id, content: plain })
-  // Chat templates have no place for images in a tool's message; they come right after it.
+  // Chat templates do not support images in tool messages; they are added right after.
   const images = parts.filter((part) => part.type !== 'text')
   if (images.length > 0) messages.push({ role: 'user', content: images })
 }

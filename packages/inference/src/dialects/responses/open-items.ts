@@ -1,11 +1,11 @@
-/** Output items while they are written: the events that open, grow and close each kind. */
+/** Output items in progress: the events that open, extend and close each kind. */
 import type { JsonObject } from '../../engine.ts'
 import { newId } from '../openai/new-id.ts'
 import { messageItem, type ResponseContext, reasoningItem } from './response-object.ts'
 import { callItem, customInput, type ToolKind } from './response-tools.ts'
 
 export type OpenItem = {
-  /** What distinguishes it from the item that another delta belongs to. */
+  /** Distinguishes it from the item that another delta belongs to. */
   readonly name: string
   readonly opening: () => JsonObject[]
   readonly delta: (text: string) => JsonObject[]
@@ -78,7 +78,8 @@ export function openCall(
     opening: () => [added({ ...begun, status: 'in_progress' })],
     delta: (piece) => {
       text += piece
-      // Only a function's arguments go out as the model writes them; the others are wrapped in JSON.
+      // Only a function's arguments are sent as the model writes them; the others are wrapped in
+      // JSON.
       if (kind !== 'function') return []
       return [{ type: 'response.function_call_arguments.delta', item_id, delta: piece }]
     },

@@ -1,9 +1,9 @@
-/** Responses that a model server makes itself: which of them go there, and in what form. */
+/** Responses that a model server answers natively: which ones are passed on, and in what form. */
 import type { JsonObject } from '../../engine.ts'
 import type { Exchange } from '../api-request.ts'
 import { isObject, lookUp } from '../json-value.ts'
 
-/** Fields that servers with this endpoint take in the meaning that the translation gives them. */
+/** Fields to which servers with this endpoint give the same meaning as the translation. */
 const carried: ReadonlySet<string> = new Set([
   ...['model', 'input', 'instructions', 'max_output_tokens', 'temperature', 'top_p'],
   ...[
@@ -18,14 +18,14 @@ const carried: ReadonlySet<string> = new Set([
   ...['parallel_tool_calls', 'chat_template_kwargs', 'user', 'stream', 'store', 'cache_salt'],
 ])
 
-/** Fields without effect on either path; what a server would keep is refused before. */
+/** Fields without effect on either path; anything a server would store is refused before. */
 const withoutEffect: ReadonlySet<string> = new Set([
   ...['metadata', 'client_metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention'],
   ...['safety_identifier', 'context_management', 'background', 'stream_options', 'truncation'],
   ...['max_tool_calls', 'include', 'previous_response_id', 'conversation', 'prompt'],
 ])
 
-/** Items with the fields they may have: servers look for media under keys of their own. */
+/** Items and their allowed fields: servers look for media under additional keys. */
 const itemFields: Readonly<Record<string, readonly string[]>> = {
   message: ['id', 'role', 'content', 'status', 'phase'],
   function_call: ['id', 'call_id', 'name', 'arguments', 'status'],
@@ -39,10 +39,10 @@ const partFields: Readonly<Record<string, readonly string[]>> = {
 const toolFields: readonly string[] = ['type', 'name', 'description', 'parameters', 'strict']
 
 /**
- * The body for the server's own endpoint, or undefined where this request is translated: because
- * the server does not speak responses, or because something in it would get lost or change its
- * meaning there. The translation has been made and checked before, so that whatever is refused on
- * the one path is refused on the other. Tools that a server would run are never passed on.
+ * The body for the server's native endpoint, or undefined if this request is translated: because
+ * the server does not support responses, or because something in it would get lost or change its
+ * meaning there. The translation has already been made and checked, so anything refused on one path
+ * is refused on the other. Tools that a server would run are never passed on.
  */
 export function passedResponse(exchange: Exchange): JsonObject | undefined {
   const { engine, model, body, cacheSalt, stream } = exchange
@@ -64,7 +64,7 @@ function isCarried(body: JsonObject): boolean {
     (choice === undefined || isChoice) &&
     body.parallel_tool_calls !== false &&
     (truncation === undefined || truncation === 'disabled') &&
-    // What more is wanted in the answer, such as sealed reasoning, only the translation can add.
+    // Only the translation can add requested extras such as sealed reasoning.
     (include === undefined || (Array.isArray(include) && include.length === 0))
   )
 }
@@ -73,7 +73,7 @@ function isCarriedTool(tool: unknown): boolean {
   return isObject(tool) && tool.type === 'function' && hasOnly(tool, toolFields)
 }
 
-/** A last message of the assistant is continued by servers, which the translation does not do. */
+/** Servers continue a trailing assistant message, which the translation does not do. */
 function isCarriedInput(input: unknown): boolean {
   if (!Array.isArray(input) || !input.every(isCarriedItem)) return false
   return input.at(-1)?.role !== 'assistant'

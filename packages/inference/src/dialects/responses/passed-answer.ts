@@ -1,4 +1,4 @@
-/** A response that the model server has made itself, whole or as events, in the form of all others. */
+/** A response that the model server wrote natively, complete or as events, in the same form as all others. */
 import type { ApiError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
@@ -11,9 +11,9 @@ export function passedAnswer(answer: JsonObject, usage: Usage, context: Response
   return rewritten(answer, responseHead(context), usage)
 }
 
-/** What the caller asked with is told back as it was asked, not as it was passed on. */
+/** The caller's settings are echoed as the caller sent them, not as they were passed on. */
 function rewritten(response: JsonObject, head: JsonObject, usage: Usage): JsonObject {
-  // The prompt and the answer again, in the server's own form.
+  // These repeat the prompt and the answer in the server's own form.
   const { input_messages: _, output_messages: __, ...kept } = dropTransferFields(response)
   const { status, output, incomplete_details = null, created_at } = response
   const engineUsage = { completion_tokens_details: usageDetails(response.usage) }
@@ -29,7 +29,7 @@ function usageDetails(usage: unknown): unknown {
   return isObject(usage) ? usage.output_tokens_details : undefined
 }
 
-/** Events go on as they come; the end is given only when the engine has come to its own. */
+/** Passes events on as they arrive; the end is sent only once the engine has ended too. */
 export class PassedEvents implements StreamWriter {
   readonly ping = ': keep-alive\n\n'
   readonly #usage: () => Usage
@@ -60,8 +60,8 @@ export class PassedEvents implements StreamWriter {
     const status = isObject(this.#end?.response) ? this.#end.response.status : undefined
     const isWhole = status === 'completed' || status === 'incomplete'
     if (!this.#hasStarted || this.#end === undefined || !isWhole)
-      throw new EngineError('engine_failed', 'the model server sent no whole response')
-    // Servers call an answer completed that was cut; clients go by the name of the event.
+      throw new EngineError('engine_failed', 'the model server sent an incomplete response')
+    // Servers mark a truncated answer as completed; clients rely on the event name.
     return this.#event({ ...this.#end, type: `response.${status}` })
   }
 

@@ -14,7 +14,7 @@ export type ResponseContext = {
 
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
-/** What is the same in all states of a response: the caller's own settings, told back. */
+/** What is the same in all states of a response: the caller's settings, echoed. */
 export function responseHead({ body, model }: ResponseContext): JsonObject {
   return {
     id: newId('resp_'),
@@ -79,7 +79,7 @@ function incompleteReason(finishReason: unknown): string | undefined {
   return finishReason === 'content_filter' ? 'content_filter' : undefined
 }
 
-/** The output of a whole chat message, in the order reasoning, text, calls. */
+/** The output of a complete chat message, in the order reasoning, text, calls. */
 export function outputItems(message: JsonObject, context: ResponseContext): JsonObject[] {
   const items: JsonObject[] = []
   if (typeof message.reasoning === 'string' && message.reasoning !== '')
@@ -95,12 +95,12 @@ export function outputItems(message: JsonObject, context: ResponseContext): Json
   return items
 }
 
-/** A server may name what nobody offered, or give something that is no name. */
+/** A server may name a tool that was not offered, or send something that is not a name. */
 export function kindOf(name: unknown, { kinds }: ResponseContext): ToolKind {
   return (typeof name === 'string' ? kinds.get(name) : undefined) ?? 'function'
 }
 
-/** Some servers give an object where a text with its JSON belongs. */
+/** Some servers send an object instead of its JSON text. */
 function argumentsText(given: unknown): string {
   return typeof given === 'string' ? given : JSON.stringify(given ?? {})
 }

@@ -1,4 +1,4 @@
-/** Tools of a responses request as functions, and their calls back in the form they came from. */
+/** Converts the tools of a responses request to functions, and their calls back to the original form. */
 import type { JsonObject } from '../../engine.ts'
 import { isObject, requireName, requireObject } from '../json-value.ts'
 import { newId } from '../openai/new-id.ts'
@@ -7,8 +7,8 @@ export type ToolKind = 'function' | 'custom' | 'local_shell'
 export type ToolKinds = ReadonlyMap<string, ToolKind>
 
 /**
- * Tools that OpenAI's own servers run (search, files, images) are left out: a model cannot call
- * what nobody here runs, and clients list them without being asked.
+ * Tools that OpenAI's own servers run (search, files, images) are dropped: a model cannot call what
+ * is not run here, and clients list them by default.
  */
 export function translateTools(tools: readonly unknown[]): {
   tools: JsonObject[]
@@ -38,7 +38,7 @@ export function translateTools(tools: readonly unknown[]): {
   return { tools: functions, kinds }
 }
 
-/** A custom tool takes free text, which becomes the one argument of a function. */
+/** A custom tool takes free text, which becomes a function's only argument. */
 function customFunction(tool: JsonObject): JsonObject {
   const format = isObject(tool.format) ? tool.format : {}
   const grammar =
@@ -81,7 +81,7 @@ export function customArguments(input: string): string {
   return JSON.stringify({ input })
 }
 
-/** The output item of one call; `text` holds the arguments as the model wrote them. */
+/** The output item of one call; `text` contains the arguments as the model wrote them. */
 export function callItem(kind: ToolKind, callId: unknown, name: unknown, text: string): JsonObject {
   const status = 'completed'
   switch (kind) {

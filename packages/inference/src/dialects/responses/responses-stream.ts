@@ -1,4 +1,4 @@
-/** Chat chunks as the events of a response: items one at a time, numbered in a row. */
+/** Chat chunks as response events: one item at a time, numbered consecutively. */
 import type { ApiError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { isObject } from '../json-value.ts'
@@ -75,7 +75,7 @@ export class ResponsesStream implements StreamWriter {
     )
   }
 
-  /** White space alone opens no item: models put it between reasoning and a call of a tool. */
+  /** White space alone opens no item: models emit it between reasoning and a tool call. */
   #text(content: string): string {
     const text = this.#heldSpace + content
     if (this.#open?.name !== 'message' && text.trim() === '') {
@@ -90,9 +90,9 @@ export class ResponsesStream implements StreamWriter {
     const index = call.index as number
     const named: JsonObject = isObject(call.function) ? call.function : {}
     const name = `call ${index}`
-    // An item that was closed cannot go on, and what belongs to it must not get lost.
+    // A closed item cannot continue, and its content must not get lost.
     if (this.#open?.name !== name && index <= this.#lastTool)
-      throw new EngineError('engine_failed', 'the engine mixed the calls of two tools')
+      throw new EngineError('engine_failed', 'the engine interleaved two tool calls')
     this.#lastTool = index
     const opening = this.#ensure(name, () => {
       return openCall(name, kindOf(named.name, this.#context), call.id, named.name)

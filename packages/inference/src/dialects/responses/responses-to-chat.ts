@@ -1,4 +1,4 @@
-/** Translates a responses request into the chat request that engines know. */
+/** Translates a responses request into the chat request that engines understand. */
 import type { JsonObject } from '../../engine.ts'
 import { arrangeHistory } from '../chat-history.ts'
 import { applyRules, flag, object, positiveInteger, type Rules, text } from '../field-rules.ts'
@@ -15,7 +15,7 @@ const responseRules: Rules = {
   background: flag,
 }
 
-/** Fields of this dialect that end here; what is not listed goes on to the engine untouched. */
+/** Fields of this dialect that are consumed here; all others are passed to the engine unchanged. */
 const consumed: ReadonlySet<string> = new Set([
   'input',
   'instructions',
@@ -40,14 +40,14 @@ const consumed: ReadonlySet<string> = new Set([
   'previous_response_id',
   'conversation',
   'prompt',
-  // Of chat alone: the answer has no place for them here.
+  // Chat only: an answer of this dialect cannot represent them.
   'n',
   'logprobs',
   'top_logprobs',
   'prompt_logprobs',
 ])
 
-/** What would need something kept between requests; this worker keeps nothing. */
+/** These would need state between requests; this worker keeps none. */
 const stateful: readonly string[] = ['previous_response_id', 'conversation', 'prompt']
 
 export function responsesToChat(body: JsonObject): { chat: JsonObject; kinds: ToolKinds } {

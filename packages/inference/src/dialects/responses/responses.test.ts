@@ -25,7 +25,7 @@ async function chatSeen(fields: JsonObject): Promise<JsonObject> {
   return engine.calls[0]!.body
 }
 
-describe('what the engine sees', () => {
+describe('what the engine receives', () => {
   test('check 89: instructions, messages, calls, outputs and reasoning become one chat', async () => {
     const input = [
       { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'rules' }] },
@@ -68,12 +68,12 @@ describe('what the engine sees', () => {
     ])
   })
 
-  test('tools that only a hosted service runs are left out', async () => {
+  test('tools that only a hosted service runs are dropped', async () => {
     const seen = await chatSeen({ tools: [{ type: 'web_search' }, shell], tool_choice: 'auto' })
     expect(seen.tools).toHaveLength(1)
   })
 
-  test('limits, formats and effort are translated, and fields of the dialect end here', async () => {
+  test('limits, formats and effort are translated, and fields of the dialect are consumed', async () => {
     const format = { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true }
     const seen = await chatSeen({
       max_output_tokens: 9,
@@ -91,7 +91,7 @@ describe('what the engine sees', () => {
       expect(seen).not.toHaveProperty(name)
   })
 
-  test('what would need something kept between requests is refused', async () => {
+  test('fields that need state between requests are refused', async () => {
     const fields = { previous_response_id: 'r', conversation: 'c', background: true }
     for (const [param, value] of Object.entries(fields)) {
       const { status, json } = await ask(new ScriptedEngine(), path, { ...base, [param]: value })
@@ -101,7 +101,7 @@ describe('what the engine sees', () => {
 })
 
 describe('the response', () => {
-  test('check 89: a whole response has its output items and usage', async () => {
+  test('check 89: a complete response has its output items and usage', async () => {
     const engine = new ScriptedEngine({
       deltas: [{ reasoning: 'hm' }, { content: 'Hello' }, call('shell', '{"a":1}')],
     })
@@ -126,7 +126,7 @@ describe('the response', () => {
     })
   })
 
-  test('arguments that a server gives as an object are text, and a name that is none does no harm', () => {
+  test('arguments sent as an object become text, and an invalid name does no harm', () => {
     const strange = { toString: {} }
     const calls = [
       { id: 'c1', function: { name: 'f', arguments: { a: 1 } } },
@@ -139,7 +139,7 @@ describe('the response', () => {
     ])
   })
 
-  test('an answer that was cut is incomplete', async () => {
+  test('a truncated answer is incomplete', async () => {
     const engine = () => new ScriptedEngine({ deltas: [{ content: 'a' }], finishReason: 'length' })
     const { json } = await ask(engine(), path, base)
     expect(json).toMatchObject({
@@ -150,7 +150,7 @@ describe('the response', () => {
     expect(events.at(-1)?.event).toBe('response.incomplete')
   })
 
-  test('reasoning that was given out sealed comes back to the model', async () => {
+  test('sealed reasoning sent back by the client reaches the model', async () => {
     const engine = new ScriptedEngine({ deltas: [{ reasoning: 'hm ✓' }, { content: 'a' }] })
     const include = ['reasoning.encrypted_content']
     const { json } = await ask(engine, path, { ...base, include })
@@ -161,7 +161,7 @@ describe('the response', () => {
 })
 
 describe('the stream', () => {
-  test('check 89: events are named and numbered, and items come one after another', async () => {
+  test('check 89: events are named and numbered, and items do not overlap', async () => {
     const engine = new ScriptedEngine({
       deltas: [
         { reasoning: 'hm' },
@@ -206,7 +206,7 @@ describe('the stream', () => {
     expect(last.usage.total_tokens).toBe(13)
   })
 
-  test('calls that an engine mixes are a failure: what belongs to one must not get lost', async () => {
+  test('interleaved calls are a failure: none of their content may get lost', async () => {
     const piece = (index: number) => ({
       tool_calls: [{ index, id: `c${index}`, function: { name: 'shell', arguments: '{' } }],
     })
@@ -215,7 +215,7 @@ describe('the stream', () => {
     expect(events.at(-1)?.event).toBe('response.failed')
   })
 
-  test('a custom tool gets its free text back', async () => {
+  test('a custom tool call has its free text restored', async () => {
     const engine = new ScriptedEngine({ deltas: [call('apply_patch', '{"input":"*** x"}')] })
     const { events } = await ask(engine, path, { ...base, stream: true, tools: [patch] })
     const done = events.find(({ event }) => event === 'response.output_item.done')

@@ -1,4 +1,7 @@
-/** POST /v1/responses, over the engine's own endpoint or the chat core; nothing is kept between requests. */
+/**
+ * POST /v1/responses, through the engine's native endpoint or the chat core; no state is kept
+ * between requests.
+ */
 import type { JsonObject } from '../../engine.ts'
 import type { ApiAnswer, Exchange } from '../api-request.ts'
 import { completeCall, completeNative, tryNative } from '../call-engine.ts'

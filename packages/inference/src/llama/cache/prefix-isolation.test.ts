@@ -1,4 +1,4 @@
-/** Who shares what was evaluated: the same salt, and nobody else, wherever the state is kept. */
+/** Evaluated prompts are shared with the same salt only, wherever their state is kept. */
 import { afterEach, expect, test } from 'bun:test'
 import { type AskOptions, ask, storyEngine } from '../../../../../test/story-model.ts'
 import type { Engine, JsonObject } from '../../engine.ts'
@@ -31,7 +31,7 @@ async function cached(
   return answer.usage.prompt_tokens_details.cached_tokens
 }
 
-test('the same salt reuses all but the last token, another salt nothing', async () => {
+test('the same salt reuses all but the last token; another salt reuses nothing', async () => {
   engine = await storyEngine()
   expect(await cached(engine, mine)).toBe(0)
   expect(await cached(engine, mine)).toBeGreaterThan(70)
@@ -49,7 +49,7 @@ test('only the common start of two prompts is reused', async () => {
   expect(reused).toBeLessThan(60)
 })
 
-test('one sequence: states swap out sealed, and come back to their own salt alone', async () => {
+test('one sequence: states are swapped out sealed, and restored for their own salt only', async () => {
   engine = await storyEngine({ sequences: 1 })
   await cached(engine, mine)
   expect(await cached(engine, theirs)).toBe(0)
@@ -58,7 +58,7 @@ test('one sequence: states swap out sealed, and come back to their own salt alon
   expect(await cached(engine, 'n'.repeat(43))).toBe(0)
 })
 
-test('a swapped state goes on exactly where it was', async () => {
+test('a swapped state continues exactly where it stopped', async () => {
   engine = await storyEngine({ sequences: 1 })
   const body = { prompt: story, max_tokens: 20, cache_salt: mine }
   const first = await ask(engine, 'completions', body)
@@ -68,7 +68,7 @@ test('a swapped state goes on exactly where it was', async () => {
   expect(second.choices[0].text).toBe(first.choices[0].text)
 })
 
-test('a request with a salt of its own leaves nothing behind', async () => {
+test('a request with a one-time salt leaves nothing behind', async () => {
   engine = await storyEngine({ sequences: 1 })
   await cached(engine, mine)
   for (let i = 0; i < 5; i++)
@@ -78,21 +78,21 @@ test('a request with a salt of its own leaves nothing behind', async () => {
   expect(await cached(engine, theirs)).toBe(0)
 })
 
-test('with no room for states nothing is swapped out', async () => {
+test('without space for states nothing is swapped out', async () => {
   engine = await storyEngine({ sequences: 1 }, { prefixCacheBytes: 0 })
   await cached(engine, mine)
   await cached(engine, theirs)
   expect(await cached(engine, mine)).toBe(0)
 })
 
-test('where no folder in memory is, nothing is swapped out', async () => {
+test('without an in-memory folder nothing is swapped out', async () => {
   engine = await storyEngine({ sequences: 1 }, { stateFolder: '/' })
   await cached(engine, mine)
   await cached(engine, theirs)
   expect(await cached(engine, mine)).toBe(0)
 })
 
-test('a running request shares its prompt with its own salt alone', async () => {
+test('a running request shares its prompt with its own salt only', async () => {
   engine = await storyEngine({ sequences: 3 })
   const running = engine
   const { promise: started, resolve } = Promise.withResolvers<void>()

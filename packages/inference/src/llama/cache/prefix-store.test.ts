@@ -1,4 +1,4 @@
-/** The store of evaluated prompts: found by salt and content, bounded, hard to flood. */
+/** The store of evaluated prompts: looked up by salt and content, bounded, resistant to flooding. */
 import { expect, test } from 'bun:test'
 import { blockTokens, PrefixStore } from './prefix-store.ts'
 import { SealedMemory } from './sealed-memory.ts'
@@ -15,7 +15,7 @@ test('a prefix is found under its own key only', () => {
   expect(store.find(store.chainOf('theirs', tokens(3)))).toBeUndefined()
 })
 
-test('the longest common start counts, block by block', () => {
+test('the longest common prefix counts, block by block', () => {
   const store = storeOf(100)
   store.add(store.chainOf('k', tokens(2)), sealed(10))
   store.add(store.chainOf('k', [...tokens(3), ...tokens(2, 9000)]), sealed(10))
@@ -34,7 +34,7 @@ test('a longer prefix replaces the shorter ones that it contains', () => {
   expect(store.covers(store.chainOf('k', tokens(5)))).toBe(false)
 })
 
-test('the bytes never exceed the limit, and the oldest goes first', () => {
+test('the size never exceeds the limit, and the oldest entry is evicted first', () => {
   const store = storeOf(100)
   for (let at = 0; at < 10; at++) store.add(store.chainOf(`k${at}`, tokens(1)), sealed(30))
   expect(store.bytes).toBeLessThanOrEqual(100)
@@ -44,7 +44,7 @@ test('the bytes never exceed the limit, and the oldest goes first', () => {
   expect(store.find(store.chainOf('huge', tokens(1)))).toBeUndefined()
 })
 
-test('a flood of fresh salts does not push out what is reused', () => {
+test('a flood of fresh salts does not evict reused prefixes', () => {
   const store = storeOf(100)
   store.add(store.chainOf('mine', tokens(2)), sealed(60))
   store.markReused(store.find(store.chainOf('mine', tokens(2)))!.prefix)
@@ -52,7 +52,7 @@ test('a flood of fresh salts does not push out what is reused', () => {
   expect(store.find(store.chainOf('mine', tokens(2)))).toBeDefined()
 })
 
-test('what was reused long ago makes room in the end', () => {
+test('prefixes reused long ago are evicted eventually', () => {
   const store = storeOf(100)
   for (const key of ['a', 'b', 'c', 'd']) {
     store.add(store.chainOf(key, tokens(1)), sealed(25))
@@ -63,7 +63,7 @@ test('what was reused long ago makes room in the end', () => {
   expect(store.find(store.chainOf('new', tokens(1)))).toBeDefined()
 })
 
-test('less than a block is never stored as known', () => {
+test('less than a block is never stored', () => {
   const store = storeOf(100)
   expect(store.chainOf('k', [1, 2, 3])).toEqual([])
   expect(store.covers([])).toBe(false)

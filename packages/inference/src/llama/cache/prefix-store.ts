@@ -1,7 +1,7 @@
-/** Evaluated prompts that left the context: sealed, found only under their own salt, bounded in bytes. */
+/** Evaluated prompts that left the context: sealed, found only under their own salt, bounded in size. */
 import type { SealedBytes, SealedMemory } from './sealed-memory.ts'
 
-/** Prompts are compared in blocks, by keyed hashes, so that the store knows no token of them. */
+/** Prompts are compared in blocks, by keyed hashes, so the store does not contain their tokens. */
 export const blockTokens = 32
 
 export type StoredPrefix = {
@@ -13,7 +13,7 @@ export type StoredPrefix = {
 export class PrefixStore {
   readonly #memory: SealedMemory
   readonly #limitBytes: number
-  /** Oldest first: a prefix that is used moves to the end. */
+  /** Oldest first: a prefix moves to the end when used. */
   readonly #entries = new Set<StoredPrefix>()
   #bytes = 0
 
@@ -30,7 +30,7 @@ export class PrefixStore {
     return this.#entries.size
   }
 
-  /** One name per whole block; each stands for the block and all before it, under this key. */
+  /** One name per complete block; each identifies the block and all before it, under this key. */
   chainOf(key: string, tokens: readonly number[]): string[] {
     const chain: string[] = []
     let before = key
@@ -42,7 +42,7 @@ export class PrefixStore {
     return chain
   }
 
-  /** The stored prefix that shares most with the chain, at least one block. */
+  /** The stored prefix that shares the most with the chain, at least one block. */
   find(chain: readonly string[]): { prefix: StoredPrefix; sharedTokens: number } | undefined {
     let best: StoredPrefix | undefined
     let most = 0
@@ -56,7 +56,7 @@ export class PrefixStore {
     return best && { prefix: best, sharedTokens: most * blockTokens }
   }
 
-  /** Whether all blocks of the chain are stored already. */
+  /** Whether all blocks of the chain are already stored. */
   covers(chain: readonly string[]): boolean {
     return chain.length > 0 && (this.find(chain)?.sharedTokens ?? 0) === chain.length * blockTokens
   }
@@ -88,7 +88,7 @@ export class PrefixStore {
     this.#bytes = 0
   }
 
-  /** Prefixes that nobody ever came back to go first, so that a flood of fresh salts moves only itself. */
+  /** Prefixes that were never reused are evicted first, so a flood of fresh salts only evicts itself. */
   #evict(): void {
     const fresh = [...this.#entries].filter((entry) => !entry.wasReused)
     const freshBytes = fresh.reduce((sum, entry) => sum + entry.sealed.bytes, 0)

@@ -1,4 +1,4 @@
-/** Bytes that are kept sealed: back as they were, or not at all. */
+/** Sealed bytes open unchanged or not at all. */
 import { expect, test } from 'bun:test'
 import { fstatSync, readSync, writeSync } from 'node:fs'
 import { unlessMissing } from '@privatemode/service/testing'
@@ -9,7 +9,7 @@ const folder = '/dev/shm'
 const noMemoryFolder = isMemoryFolder(folder) ? undefined : '/dev/shm is not in memory'
 const secret = new TextEncoder().encode('once upon a time '.repeat(300_000)) // over one chunk
 
-unlessMissing(noMemoryFolder).test('sealed bytes open to what they were', () => {
+unlessMissing(noMemoryFolder).test('sealed bytes open unchanged', () => {
   const memory = new SealedMemory()
   const sealed = seal(memory)
   expect(sealed.chunks.length).toBe(2)
@@ -21,13 +21,13 @@ unlessMissing(noMemoryFolder).test('sealed bytes open to what they were', () => 
   expect(opened).toEqual(secret)
 })
 
-unlessMissing(noMemoryFolder).test('nothing of them can be read in memory', () => {
+unlessMissing(noMemoryFolder).test('their content cannot be read in memory', () => {
   const sealed = seal(new SealedMemory())
   for (const chunk of sealed.chunks) expect(Buffer.from(chunk).includes('upon a')).toBe(false)
 })
 
 unlessMissing(noMemoryFolder).test(
-  'a flipped bit, a swapped chunk and a foreign key are refused',
+  'a flipped bit, a swapped chunk and another key are refused',
   () => {
     const memory = new SealedMemory()
     const sealed = seal(memory)
@@ -43,7 +43,7 @@ unlessMissing(noMemoryFolder).test(
   },
 )
 
-test('names are the same for the same secret, of one process only, and never the secret', () => {
+test('names are stable for a secret within one process, and never reveal it', () => {
   const memory = new SealedMemory()
   expect(memory.nameOf('salt', 'a')).toBe(memory.nameOf('salt', 'a'))
   expect(memory.nameOf('salt', 'a')).not.toBe(memory.nameOf('salt', 'b'))
@@ -52,7 +52,7 @@ test('names are the same for the same secret, of one process only, and never the
   expect(memory.nameOf('salt', 'a')).not.toBe(new SealedMemory().nameOf('salt', 'a'))
 })
 
-test('a folder on a disk is no place for states', () => {
+test('a folder on a disk is refused for states', () => {
   expect(isMemoryFolder('/')).toBe(false)
   expect(isMemoryFolder('/no/such/folder')).toBe(false)
 })

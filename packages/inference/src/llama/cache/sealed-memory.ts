@@ -1,4 +1,4 @@
-/** Keeps bytes encrypted in memory: AES-256-GCM under a key that this process made and never shows. */
+/** Keeps bytes encrypted in memory: AES-256-GCM under a key that this process generates and never exposes. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -23,7 +23,7 @@ export class SealedMemory {
   readonly #nameKey: KeyObject = createSecretKey(randomBytes(32))
   #nextId = 0
 
-  /** A name for secret values under which they can be compared and kept, and not found out. */
+  /** A name for secret values by which they can be compared and stored, but not recovered. */
   nameOf(...parts: readonly (string | Uint8Array)[]): string {
     const hash = createHmac('sha256', this.#nameKey)
     for (const part of parts) {
@@ -34,7 +34,7 @@ export class SealedMemory {
     return hash.digest('base64')
   }
 
-  /** Seals what a file holds, chunk by chunk, so that little of it is ever in the clear twice. */
+  /** Seals the content of a file chunk by chunk, so that little of it is ever in clear text twice. */
   sealFile(descriptor: number, bytes: number): SealedBytes {
     const id = this.#nextId++
     const chunks: Uint8Array[] = []
@@ -49,7 +49,7 @@ export class SealedMemory {
     return { id, chunks, bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0) }
   }
 
-  /** Writes the opened bytes to a file; throws where a single bit was changed. */
+  /** Writes the opened bytes to a file; throws if a single bit was changed. */
   openToFile(sealed: SealedBytes, descriptor: number): void {
     let at = 0
     for (const [index, chunk] of sealed.chunks.entries()) {
@@ -65,7 +65,7 @@ export class SealedMemory {
   }
 }
 
-/** Unique under a key: every sealing has its own id, every chunk of it its own number. */
+/** Unique under a key: every sealing has its own id, and every chunk its own number. */
 function nonceOf(id: number, chunk: number): Uint8Array {
   const nonce = new DataView(new ArrayBuffer(12))
   nonce.setBigUint64(0, BigInt(id))

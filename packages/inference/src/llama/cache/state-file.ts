@@ -1,4 +1,4 @@
-/** A file without a name in memory, the only way llama.cpp gives a sequence's state away. */
+/** An unnamed in-memory file, the only way in which llama.cpp exports a sequence's state. */
 import { closeSync, constants, ftruncateSync, openSync, statfsSync } from 'node:fs'
 
 const tmpfsMagic = 0x01021994
@@ -20,7 +20,7 @@ export function isMemoryFolder(folder: string): boolean {
 
 export type StateFile = { readonly path: string; readonly descriptor: number; close(): void }
 
-/** No other process can find the file, and it is gone when closed, also after a crash. */
+/** No other process can find the file, and it disappears when closed, even after a crash. */
 export function openStateFile(folder: string): StateFile {
   const descriptor = openSync(folder, constants.O_RDWR | nameless, 0o600)
   return {

@@ -30,7 +30,7 @@ export function readChoices(body: JsonObject, { maxChoices }: GenerativeModel): 
   return n
 }
 
-/** What is asked for, and never more than the context has room for. */
+/** The requested limit, reduced to what fits the context. */
 export function fitMaxTokens(
   promptTokens: number,
   asked: number | undefined,

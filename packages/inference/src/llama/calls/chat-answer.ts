@@ -1,4 +1,4 @@
-/** The answer to a chat call, whole or in chunks. */
+/** The answer to a chat call, complete or in chunks. */
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../engine.ts'
 import type { GenerativeModel } from '../model/generative-model.ts'
@@ -31,7 +31,7 @@ export class ChatAnswer implements StreamedAnswer {
     this.#choices = choices.map((choice) => ({ choice, state: new ChatChoice(model.text) }))
   }
 
-  /** Gathers everything for one whole answer. */
+  /** Collects everything for one complete answer. */
   collect(): RunEvents {
     return {
       onStart: () => {},
@@ -48,7 +48,7 @@ export class ChatAnswer implements StreamedAnswer {
     }
   }
 
-  /** Tells every step as a chunk. */
+  /** Emits every step as a chunk. */
   stream(push: (chunk: JsonObject) => void): RunEvents {
     const send = (choice: Choice, delta: JsonObject, rest: JsonObject = {}): void => {
       const logprobs = this.#state(choice).takeScores()

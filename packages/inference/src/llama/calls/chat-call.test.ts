@@ -1,4 +1,4 @@
-/** Chat on a real model: what a caller asks for is what the answer shows. */
+/** Chat on a real model: the answer reflects what the caller requested. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { leastMs } from '../../../../../test/least-ms.ts'
 import { rejection } from '../../../../../test/rejection.ts'
@@ -30,7 +30,7 @@ describe('a chat answer', () => {
     expect(total_tokens).toBe(prompt_tokens + 12)
   })
 
-  test('costs as many prompt tokens as countTokens tells', async () => {
+  test('costs as many prompt tokens as countTokens returns', async () => {
     const tools = [{ type: 'function', function: { name: 'f', description: 'does it' } }]
     for (const body of [{ messages }, { messages, tools }]) {
       const counted = await engine.countTokens({ model: 'stories', ...body })
@@ -38,14 +38,14 @@ describe('a chat answer', () => {
     }
   })
 
-  test('is the same twice with temperature 0, also when the second time is cached', async () => {
+  test('is reproducible with temperature 0, even if the second run is cached', async () => {
     const cache_salt = 's'.repeat(32)
     const [first, second] = [await chat({ cache_salt }), await chat({ cache_salt })]
     expect(second.usage.prompt_tokens_details.cached_tokens).toBeGreaterThan(10)
     expect(second.choices[0].message.content).toBe(first.choices[0].message.content)
   })
 
-  test('is the same with the same seed and another with other seeds', async () => {
+  test('is the same with the same seed and differs with other seeds', async () => {
     const told = async (seed: number) =>
       (await chat({ temperature: 1, seed, max_tokens: 24 })).choices[0].message.content
     const [one, again, other] = [await told(1), await told(1), await told(2)]
@@ -73,13 +73,13 @@ describe('a chat answer', () => {
     expect(choice).toMatchObject({ finish_reason: 'stop', stop_reason: stop })
   })
 
-  test('never grows over the context, whatever max_tokens says', async () => {
+  test('never exceeds the context, whatever max_tokens says', async () => {
     const answer = await chat({ max_tokens: 32_000, ignore_eos: true })
     expect(answer.usage.total_tokens).toBe(256)
     expect(answer.choices[0].finish_reason).toBe('length')
   })
 
-  test('to a prompt over the context is 400 and says how long it may be', async () => {
+  test('to a prompt that exceeds the context is 400 and states the limit', async () => {
     const long = [{ role: 'user', content: 'word '.repeat(400) }]
     expect(await rejection(chat({ messages: long }))).toMatchObject({
       status: 400,
@@ -89,7 +89,7 @@ describe('a chat answer', () => {
     })
   })
 
-  test('to megabytes of text is 400 before they are all read', async () => {
+  test('to megabytes of text is 400 before all of it is tokenized', async () => {
     const huge = [{ role: 'user', content: 'word and '.repeat(500_000) }]
     const readMs = await leastMs(3000, async () => {
       expect(await rejection(chat({ messages: huge }))).toMatchObject({
@@ -101,7 +101,7 @@ describe('a chat answer', () => {
     expect(readMs).toBeLessThan(3000)
   })
 
-  test('tells the likeliest tokens with their bytes', async () => {
+  test('reports the likeliest tokens with their bytes', async () => {
     const [choice] = (await chat({ logprobs: true, top_logprobs: 3 })).choices
     expect(choice.logprobs.content).toHaveLength(12)
     const text = choice.logprobs.content.map((one: Answer) => one.token).join('')
@@ -115,7 +115,7 @@ describe('a chat answer', () => {
     }
   })
 
-  test('tells how likely the prompt itself is', async () => {
+  test('reports how likely the prompt itself is', async () => {
     const answer = await chat({ prompt_logprobs: 1 })
     expect(answer.prompt_logprobs).toHaveLength(answer.usage.prompt_tokens)
     expect(answer.prompt_logprobs[0]).toBeNull()
@@ -169,7 +169,7 @@ describe('a chat answer', () => {
 })
 
 describe('a chat stream', () => {
-  test('says in chunks what the whole answer says', async () => {
+  test('has the same content as the complete answer', async () => {
     const whole = await chat({ n: 2, logprobs: true, temperature: 1, seed: 3 })
     const body = { messages, max_tokens: 12, n: 2, logprobs: true, temperature: 1, seed: 3 }
     const chunks = await collect(await askStream(engine, 'chat', body))
@@ -186,7 +186,7 @@ describe('a chat stream', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 24 } })
   })
 
-  test('never shows half of a character', async () => {
+  test('never emits half a character', async () => {
     const schema = { enum: ['\u{1F408} caf\u00E9 \u4F60'] }
     const response_format = { type: 'json_schema', json_schema: { name: 'x', schema } }
     const body = { messages, max_tokens: 40, response_format }
@@ -194,10 +194,10 @@ describe('a chat stream', () => {
     const deltas = chunks.flatMap((chunk) => chunk.choices).map((one) => one.delta.content ?? '')
     expect(JSON.parse(deltas.join(''))).toBe(schema.enum[0])
     for (const delta of deltas) expect(delta).not.toContain('\uFFFD')
-    expect(chunks.at(-1).usage.completion_tokens).toBeGreaterThan(12) // each part a token of its own
+    expect(chunks.at(-1).usage.completion_tokens).toBeGreaterThan(12) // each part is a token
   })
 
-  test('that nobody reads any more stops, and its usage stays exact', async () => {
+  test('stops when its reader leaves, and its usage stays exact', async () => {
     let told: EngineUsage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
     const options = {
       onUsage: (usage: EngineUsage) => {

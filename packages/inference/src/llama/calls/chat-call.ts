@@ -1,4 +1,4 @@
-/** Answers a chat call: prompt, generation, and the answer whole or in chunks. */
+/** Answers a chat call: prompt, generation, and the answer, complete or in chunks. */
 import { type EngineAnswer, type EngineCall, EngineError, type JsonObject } from '../../engine.ts'
 import { answerGrammar, begunCallGrammar } from '../grammar/answer-grammar.ts'
 import type { GenerativeModel } from '../model/generative-model.ts'
@@ -40,7 +40,7 @@ export async function answerChat(
   return { kind: 'complete', body: answer.format(options.promptLogprobs !== undefined) }
 }
 
-/** The same tokens that a call with this body is charged for; of a prompt far too long, about as many. */
+/** The tokens that a call with this body is charged for; approximate if the prompt is far too long. */
 export function countChatTokens(model: GenerativeModel, body: JsonObject): number {
   try {
     return makeChatPrompt(body, model.template, model.tokenizer).tokens.length

@@ -1,4 +1,4 @@
-/** One choice of a chat answer: its deltas as they come, and the whole message at the end. */
+/** One choice of a chat answer: its deltas as they arrive, and the complete message at the end. */
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../engine.ts'
 import type { OutputPart } from '../output/output-part.ts'
@@ -32,7 +32,7 @@ export class ChatChoice {
     return parts.map((part) => this.#deltaOf(part))
   }
 
-  /** The scores that no chunk had yet. */
+  /** The scores not yet emitted in a chunk. */
   takeScores(): JsonObject | null {
     if (this.#unsentScores.length === 0) return null
     const content = this.#unsentScores

@@ -1,4 +1,4 @@
-/** Follows one choice from sampled tokens to what the caller sees of it. */
+/** Follows one choice from sampled tokens to what the caller sees. */
 
 import type { NativeGrammarState } from '../model/native-binding.ts'
 import { MarkerScanner } from '../output/marker-scanner.ts'
@@ -10,11 +10,11 @@ export type ChoiceOutputOptions = {
   readonly text: TokenText
   readonly reader: OutputReader
   readonly stops: readonly string[]
-  /** Ends the answer like a stop string, but is nothing that the caller asked for. */
+  /** Ends the answer like a stop string, but was not requested by the caller. */
   readonly silentStops: readonly string[]
   /** Control tokens that the reader must see as text. */
   readonly shownMarks: ReadonlySet<string>
-  /** The grammar for a function call that has just begun; undefined where calls need none. */
+  /** The grammar for a function call that has just started; undefined if calls need none. */
   readonly grammarAtCall: (() => NativeGrammarState) | undefined
   readonly endsAfterCall: boolean
 }
@@ -42,7 +42,7 @@ export class ChoiceOutput {
     return { parts, decision: hasEnded ? { kind: 'stop' } : this.#goOn() }
   }
 
-  /** What was held back in case it became a mark, a stop string or a whole character. */
+  /** Returns what was held back in case it became a marker, a stop string or a complete character. */
   end(isCut: boolean): OutputPart[] {
     const { reader } = this.#options
     if (this.#isStopped) return []
@@ -65,7 +65,7 @@ export class ChoiceOutput {
     return isHidden ? '' : this.#stream.push(token)
   }
 
-  /** Stop strings look at the answer alone: thoughts and function calls are none of it. */
+  /** Stop strings apply to the answer only, not to reasoning or function calls. */
   #afterStops(parts: readonly OutputPart[]): OutputPart[] {
     const { stops, silentStops } = this.#options
     if (stops.length + silentStops.length === 0) return [...parts]

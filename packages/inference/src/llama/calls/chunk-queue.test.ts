@@ -1,9 +1,9 @@
-/** The hand-over of chunks between a generator and its reader. */
+/** Passing chunks from a generator to its reader. */
 import { expect, test } from 'bun:test'
 import { thrown } from '../../../../../test/rejection.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
-test('chunks come in order, also those pushed while the reader waits', async () => {
+test('chunks arrive in order, including those pushed while the reader waits', async () => {
   const queue = new ChunkQueue<number>(() => {})
   queue.push(1)
   const reading = Array.fromAsync(queue)
@@ -14,7 +14,7 @@ test('chunks come in order, also those pushed while the reader waits', async () 
   expect(await reading).toEqual([1, 2, 3])
 })
 
-test('a failure comes after the chunks before it', async () => {
+test('a failure is delivered after the chunks before it', async () => {
   const queue = new ChunkQueue<number>(() => {})
   queue.push(1)
   queue.fail(new Error('broken'))
@@ -23,7 +23,7 @@ test('a failure comes after the chunks before it', async () => {
   expect(await thrown(reader.next())).toThrow('broken')
 })
 
-test('a reader who leaves early is told to the generator, one who stays is not', async () => {
+test('the generator is notified of a reader that leaves early, and only then', async () => {
   let left = 0
   const early = new ChunkQueue<number>(() => left++)
   early.push(1)

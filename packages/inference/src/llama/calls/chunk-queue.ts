@@ -1,13 +1,13 @@
-/** Hands chunks from the generator to one reader, who may be slower or go away. */
+/** Passes chunks from the generator to one reader, which may be slower or leave. */
 
-/** What waits in it is bounded by the context: a generation ends there at the latest. */
+/** Its size is bounded by the context, at which every generation ends. */
 export class ChunkQueue<T> implements AsyncIterable<T> {
   readonly #onLeave: () => void
   #waiting: T[] = []
   #end: { readonly error: unknown } | 'done' | undefined
   #wake: (() => void) | undefined
 
-  /** `onLeave` is told when the reader stops before the end. */
+  /** `onLeave` is called if the reader stops before the end. */
   constructor(onLeave: () => void) {
     this.#onLeave = onLeave
   }

@@ -1,4 +1,4 @@
-/** The answer to a legacy completion, whole or in chunks. */
+/** The answer to a legacy completion, complete or in chunks. */
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../engine.ts'
 import type { GenerativeModel } from '../model/generative-model.ts'

@@ -15,13 +15,13 @@ afterAll(() => engine.close())
 const prompt = 'Once upon a time, there was a'
 const complete = (body: object = {}) => ask(engine, 'completions', { prompt, ...body })
 
-test('a completion is 16 tokens long unless told', async () => {
+test('a completion has 16 tokens by default', async () => {
   const answer = await complete()
   expect(answer).toMatchObject({ object: 'text_completion', usage: { completion_tokens: 16 } })
   expect(answer.choices[0].text).toStartWith(' little')
 })
 
-test('token ids give the same as the text they stand for', async () => {
+test('token ids yield the same result as their text', async () => {
   const ids = [1, 9038, 2501, 263, 931]
   const [fromIds] = (await complete({ prompt: ids })).choices
   const [fromText] = (await complete({ prompt: 'Once upon a time' })).choices
@@ -50,7 +50,7 @@ test('several prompts and choices are indexed prompt by prompt', async () => {
   expect(choices[0].text).toBe(cat.text)
 })
 
-test('logprobs tell tokens, their places and the likeliest others', async () => {
+test('logprobs report tokens, their offsets and the likeliest alternatives', async () => {
   const [choice] = (await complete({ logprobs: 2, max_tokens: 4 })).choices
   const { tokens, token_logprobs, top_logprobs, text_offset } = choice.logprobs
   expect(tokens.join('')).toBe(choice.text)
@@ -61,7 +61,7 @@ test('logprobs tell tokens, their places and the likeliest others', async () => 
   expect(Object.keys(top_logprobs[0])).toHaveLength(2)
 })
 
-test('echo gives the prompt back, with logprobs also how likely it was', async () => {
+test('echo returns the prompt, with logprobs also its scores', async () => {
   const [choice] = (await complete({ echo: true, logprobs: 0, max_tokens: 2 })).choices
   expect(choice.text).toStartWith(`${prompt} little`)
   expect(choice.logprobs.token_logprobs[0]).toBeNull()
@@ -70,13 +70,13 @@ test('echo gives the prompt back, with logprobs also how likely it was', async (
   expect(choice.logprobs.tokens).toHaveLength(9 + 2)
 })
 
-test('echo with no new token only scores the prompt', async () => {
+test('echo without new tokens only scores the prompt', async () => {
   const answer = await complete({ echo: true, logprobs: 1, max_tokens: 0 })
   expect(answer.choices[0].text).toBe(prompt)
   expect(answer.usage.completion_tokens).toBe(0)
 })
 
-test('a stream says what the whole answer says', async () => {
+test('a stream has the same content as the complete answer', async () => {
   const body = { prompt, echo: true, logprobs: 1, max_tokens: 6 }
   const whole = (await complete(body)).choices[0]
   const chunks = await collect(await askStream(engine, 'completions', body))

@@ -1,4 +1,4 @@
-/** Answers a legacy completion: prompts as they are, no chat template. */
+/** Answers a legacy completion: prompts are used as they are, without a chat template. */
 import { type EngineAnswer, type EngineCall, EngineError, type JsonObject } from '../../engine.ts'
 import { answerGrammar } from '../grammar/answer-grammar.ts'
 import type { GenerativeModel } from '../model/generative-model.ts'

@@ -21,7 +21,7 @@ const vectorsOf = (answer: Answer): Float32Array[] =>
 const cosine = (one: Float32Array, other: Float32Array): number =>
   one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0)
 
-test('vectors have length one, and likeness is what the model card says', async () => {
+test('vectors are normalised, and similarities match the model card', async () => {
   const [food, bread, baby] = vectorsOf(
     await embed([
       'A man is eating food.',
@@ -35,7 +35,7 @@ test('vectors have length one, and likeness is what the model card says', async 
   expect(cosine(food!, baby!)).toBeLessThan(0)
 })
 
-test('many inputs at once and from many callers keep their order', async () => {
+test('many concurrent inputs from many callers keep their order', async () => {
   const words = ['sun', 'moon', 'star', 'sea', 'tree', 'bird']
   const alone = await Promise.all(words.map(async (word) => vectorsOf(await embed(word))[0]!))
   const together = vectorsOf(await embed(words))
@@ -43,7 +43,7 @@ test('many inputs at once and from many callers keep their order', async () => {
     expect(cosine(vector, alone[at]!)).toBeCloseTo(1, 4)
 })
 
-test('token ids give the same as the text they stand for', async () => {
+test('token ids yield the same result as their text', async () => {
   const [byText] = vectorsOf(await embed('a man is eating food.'))
   const ids = [101, 1037, 2158, 2003, 5983, 2833, 1012, 102]
   const [byIds] = vectorsOf(await embed(ids))
@@ -52,19 +52,19 @@ test('token ids give the same as the text they stand for', async () => {
   expect(cosine(byText!, listed!)).toBeCloseTo(1, 5)
 })
 
-test('usage counts the marks of start and end as well', async () => {
+test('usage includes the start and end tokens', async () => {
   const answer = await embed(['a man is eating food.', 'sun'])
   expect(answer.usage).toEqual({ prompt_tokens: 8 + 3, total_tokens: 8 + 3 })
 })
 
-test('fewer dimensions come from models that can, renormalised', async () => {
+test('models that support it return fewer dimensions, renormalised', async () => {
   const [short] = vectorsOf(await embed('sun', { model: 'shortable', dimensions: 64 }))
   expect(short).toHaveLength(64)
   expect(cosine(short!, short!)).toBeCloseTo(1, 5)
   expect(await rejection(embed('sun', { dimensions: 64 }))).toMatchObject({ param: 'dimensions' })
 })
 
-test('an input over the context is 400, not cut', async () => {
+test('an input that exceeds the context is 400, not truncated', async () => {
   expect(await rejection(embed('word '.repeat(600)))).toMatchObject({
     status: 400,
     code: 'context_length_exceeded',
@@ -79,7 +79,7 @@ test.each([[''], [[]], [['x', '']], [null], [[[1e9]]], [['x', 3]]])(
   },
 )
 
-test('an aborted call stops between its texts and tells what it cost', async () => {
+test('an aborted call stops between its texts and reports what it cost', async () => {
   const stop = new AbortController()
   let tokens = 0
   const onUsage = ({ promptTokens }: { promptTokens: number }): void => {

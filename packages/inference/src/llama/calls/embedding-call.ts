@@ -17,14 +17,14 @@ export type EmbeddingModel = {
   readonly model: LlamaModel
   readonly tokenizer: PromptTokens
   readonly embedder: Embedder
-  /** The first numbers of a vector are a vector of their own (Matryoshka models). */
+  /** A vector's first numbers form a vector of their own (Matryoshka models). */
   readonly canShorten: boolean
   close(): Promise<void>
 }
 
 const maxInputs = 2048
 
-/** Vectors come as Float32Array; how they travel is not the engine's business. */
+/** Vectors are returned as Float32Array; encoding them is not the engine's concern. */
 export async function answerEmbeddings(
   model: EmbeddingModel,
   { body, stream, signal, onUsage }: EngineCall,

@@ -1,4 +1,4 @@
-/** Requests given up in the middle of an answer of the embedded engine: what it did is told to the token. */
+/** Requests aborted in the middle of an embedded-engine answer: usage is exact to the token. */
 import { afterAll, expect, test } from 'bun:test'
 import { storyEngine } from '../../../../../test/story-model.ts'
 import type { Engine, EngineUsage, JsonObject } from '../../engine.ts'
@@ -18,7 +18,7 @@ const endpoints: [string, JsonObject][] = [
   ['/v1/responses', { ...long, input: 'Tell me a story.', max_output_tokens: 40 }],
 ]
 
-/** The same engine, whose caller goes away at the fifth token. */
+/** The same engine, whose caller leaves at the fifth token. */
 function leaveAtFifth(aborter: AbortController, told: EngineUsage[]): Engine {
   const watched: Engine = {
     name: engine.name,
@@ -41,7 +41,7 @@ for (const [path, body] of endpoints)
   for (const stream of [true, false]) {
     const choices = body.n === 2 ? ', two choices' : ''
     const name = `${path}${choices}, ${stream ? 'streamed' : 'whole'}`
-    test(`${name}: the whole prompt and every token that was made count`, async () => {
+    test(`${name}: the whole prompt and every generated token are counted`, async () => {
       const short = body.max_tokens === undefined ? { max_output_tokens: 1 } : { max_tokens: 1 }
       const finished = (await ask(engine, path, { ...body, ...short })).answer.usage()
       const aborter = new AbortController()

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../engine.ts'
 import type { RankedToken, ScoredToken } from '../scheduling/generation-task.ts'
 import type { TokenText } from '../scheduling/token-text.ts'
 
-/** Below this, JSON has no number; OpenAI's clients know it as "never". */
+/** JSON has no number below this; OpenAI's clients interpret it as "never". */
 const never = -9999
 
 export function formatChatScore(score: ScoredToken, text: TokenText): JsonObject {
@@ -33,7 +33,7 @@ export class LegacyLogprobs {
     this.text_offset.push(offset)
   }
 
-  /** The first token of a prompt follows nothing, so nothing is known of it. */
+  /** The first token of a prompt has no predecessor, so it has no score. */
   addFirst(token: number, text: TokenText): void {
     this.tokens.push(stringOf(token, text))
     this.token_logprobs.push(null)

@@ -1,4 +1,4 @@
-/** Runs a generation and hands its chunks to a reader. */
+/** Runs a generation and passes its chunks to a reader. */
 import type { JsonObject } from '../../engine.ts'
 import {
   type PromptRun,
@@ -9,14 +9,14 @@ import {
 import type { SequenceScheduler } from '../scheduling/sequence-scheduler.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
-/** What turns the events of a generation into chunks. */
+/** Turns the events of a generation into chunks. */
 export interface StreamedAnswer {
   stream(push: (chunk: JsonObject) => void): RunEvents
-  /** The last chunk: no choices, but what it all cost. */
+  /** The last chunk: no choices, only the usage. */
   usageChunk(): JsonObject
 }
 
-/** Throws at once where the queue is full. A reader who leaves ends the generation. */
+/** Throws immediately if the queue is full. A reader that leaves ends the generation. */
 export function streamRun(
   scheduler: SequenceScheduler,
   prompts: readonly PromptRun[],

@@ -1,4 +1,4 @@
-/** Function calls and structured answers on a real, very weak model: the grammar does the work. */
+/** Function calls and structured answers on a real, very weak model: the grammar enforces them. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rejection } from '../../../../../test/rejection.ts'
 import {
@@ -100,7 +100,7 @@ describe('a forced function call', () => {
     })
   })
 
-  test('with a schema that is none is 400', async () => {
+  test('with an invalid schema is 400', async () => {
     const broken = { type: 'function', function: { name: 'f', parameters: { type: 'thing' } } }
     expect(await rejection(chat({ tools: [broken], tool_choice: 'required' }))).toMatchObject({
       status: 400,
@@ -110,7 +110,7 @@ describe('a forced function call', () => {
 })
 
 describe('a free model with tools', () => {
-  test('with tool_choice none is told of no tool', async () => {
+  test('with tool_choice none sees no tools', async () => {
     const without = await engine.countTokens({ model: 'stories', messages })
     const none = { model: 'stories', messages, tools: [weather], tool_choice: 'none' }
     expect(await engine.countTokens(none)).toBe(without)
@@ -148,7 +148,7 @@ describe('a structured answer', () => {
     else expect(choice.message.content).toStartWith('{')
   })
 
-  test('with a schema fits it', async () => {
+  test('with a schema conforms to it', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -193,7 +193,7 @@ describe('a structured answer', () => {
   })
 })
 
-test('a call that the token limit cuts leaves no mark in the text, wherever it is cut', async () => {
+test('a call truncated by the token limit leaves no marker in the text, wherever it is cut', async () => {
   const body = { tools: [weather], tool_choice: 'required' }
   for (const max_tokens of [1, 2, 3, 5, 8]) {
     const [choice] = (await chat({ ...body, max_tokens })).choices

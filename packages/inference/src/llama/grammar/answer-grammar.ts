@@ -1,4 +1,4 @@
-/** The grammar of a whole answer: a schema, forced function calls, and the thoughts before them. */
+/** The grammar of a complete answer: a schema, forced function calls, and the reasoning before them. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 import type { NativeModel } from '../model/native-binding.ts'
 import type { ToolStyle } from '../prompt/chat-template.ts'
@@ -17,7 +17,7 @@ export type CompiledGrammar = ReturnType<NativeModel['createGrammar']>
 
 const maxCalls = 16
 
-/** The grammar that holds from the first token on; undefined where the model is free. */
+/** The grammar that applies from the first token on; undefined if the output is unconstrained. */
 export function answerGrammar(
   native: NativeModel,
   body: JsonObject,
@@ -41,7 +41,7 @@ export function answerGrammar(
   return compile(native, builder, framed(builder, answer, frame), 'response_format')
 }
 
-/** The grammar that takes over when a free model has just begun a function call. */
+/** The grammar that takes over when an unconstrained model has just started a function call. */
 export function begunCallGrammar(native: NativeModel, choice: ToolChoice): CompiledGrammar {
   const builder = new GrammarBuilder()
   const call = callRule(builder, choice.tools)
@@ -82,7 +82,7 @@ function forcedCalls(builder: GrammarBuilder, choice: ToolChoice, frame: AnswerF
   return choice.isParallel ? `${call} ("\\n" ${call}){0,${maxCalls - 1}}` : call
 }
 
-/** One order and no optional spaces: what is read back can be streamed as it is written. */
+/** A fixed order and no optional white space, so that the call can be streamed as it is written. */
 function callRule(builder: GrammarBuilder, tools: readonly Tool[]): string {
   const calls = tools.map((tool) => {
     const opening = literal(`{"name": ${JSON.stringify(tool.function.name)}, "arguments": `)
@@ -107,7 +107,7 @@ function argumentRule(builder: GrammarBuilder, { function: { parameters, strict 
   return within('tools', () => addSchema(builder, parameters, strict === true))
 }
 
-/** Thoughts may come first where the model has such a habit; the answer itself is never free. */
+/** Reasoning may come first if the model does that; the answer itself is always constrained. */
 function framed(builder: GrammarBuilder, answer: string, frame: AnswerFrame): string {
   const thoughts = builder.add('([^<] | "<" [^/|])*')
   if (frame.toolStyle === 'harmony')
@@ -126,7 +126,7 @@ function compile(
   try {
     return native.createGrammar(builder.format(root))
   } catch {
-    // The parser's words may quote the schema, so they go nowhere.
+    // The parser's message may quote the schema, so it is discarded.
     throw new EngineError('unsupported_value', 'the schema cannot be enforced', { param })
   }
 }

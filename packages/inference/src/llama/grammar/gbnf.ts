@@ -1,7 +1,7 @@
-/** Builds a grammar in GBNF, llama.cpp's notation, with the rules of JSON ready to be named. */
+/** Builds a grammar in GBNF, llama.cpp's notation, with predefined JSON rules. */
 import { EngineError } from '../../engine.ts'
 
-/** Rules of JSON on one line: with free white space, small models get lost in it. */
+/** JSON rules on one line: with unlimited white space, small models get lost in it. */
 const jsonRules = {
   ws: '" "?',
   hex: '[0-9a-fA-F]',
@@ -30,11 +30,11 @@ const usedBy: Partial<Record<JsonRule, readonly JsonRule[]>> = {
 }
 
 const maxRules = 4000
-/** Rules may repeat what a schema refers to, so their text is bounded apart from its own. */
+/** Rules may repeat what a schema refers to, so their text is bounded separately from the schema's. */
 const maxRuleChars = 1024 * 1024
-/** What is read of schemas, counted in parts: by references a small one can ask for the same again and again. */
+/** Bounds the schema parts that are read: through references, a small schema can repeat the same work many times. */
 const maxParts = 100_000
-/** llama.cpp writes every repetition out, and refuses more than this. */
+/** llama.cpp expands every repetition, and refuses more than this. */
 const maxRepetition = 1000
 
 export class GrammarBuilder {
@@ -44,7 +44,7 @@ export class GrammarBuilder {
   #parts = 0
   #states = 0
 
-  /** The name of a rule of JSON; it and what it needs are part of the grammar from now on. */
+  /** The name of a JSON rule; it and its dependencies are added to the grammar. */
   json(name: JsonRule): string {
     if (!this.#rules.has(name)) {
       this.#rules.set(name, jsonRules[name])
@@ -60,7 +60,7 @@ export class GrammarBuilder {
     return name
   }
 
-  /** A name for a rule that is defined later: what a recursive schema needs. */
+  /** Reserves a name for a rule that is defined later, as recursive schemas require. */
   reserve(): string {
     if (++this.#count > maxRules) throw tooLarge()
     return `r${this.#count}`
@@ -77,7 +77,7 @@ export class GrammarBuilder {
     this.#rules.set(name, body)
   }
 
-  /** Counts parts of a schema that are read or copied, of all schemas of one request. */
+  /** Counts the schema parts that are read or copied, over all schemas of one request. */
   countParts(parts: number): void {
     this.#parts += parts
     if (this.#parts > maxParts) throw tooLarge()
@@ -99,7 +99,7 @@ export function literal(text: string): string {
   return `"${escaped}"`
 }
 
-/** A character by its number, for the places where it would mean something else. */
+/** A character by its code, where it would otherwise have a special meaning. */
 export const charCode = (char: string): string =>
   `\\x${(char.codePointAt(0) ?? 0).toString(16).padStart(2, '0')}`
 

@@ -1,6 +1,6 @@
-/** Rules for whole numbers between two bounds, digit by digit. */
+/** Rules for integers between two bounds, digit by digit. */
 
-/** A rule body for all integers from `min` to `max`; an undefined bound is none. */
+/** A rule body for all integers from `min` to `max`; undefined means unbounded. */
 export function integerRange(min: number | undefined, max: number | undefined): string {
   if (min === undefined && max === undefined) return '"-"? ("0" | [1-9] [0-9]{0,15})'
   const parts: string[] = []
@@ -32,7 +32,7 @@ function naturals(from: number, to: number | undefined): string {
   return parts.join(' | ')
 }
 
-/** Numbers of one length from `low` to `high`. */
+/** Numbers of the same length from `low` to `high`. */
 function sameLength(low: string, high: string): string[] {
   if (low.length === 1) return [digitClass(low, high)]
   const [lowHead, lowRest] = [low.slice(0, 1), low.slice(1)]

@@ -1,4 +1,4 @@
-/** What a schema's grammar lets through, judged by llama.cpp's own matcher. */
+/** What a schema's grammar accepts, according to llama.cpp's own matcher. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { loadStories } from '../../../../../test/story-model.ts'
@@ -30,7 +30,7 @@ const person = {
   required: ['name', 'age'],
 }
 
-/** What `z.number().int()` becomes. */
+/** What `z.number().int()` compiles to. */
 const zodInteger = { type: 'integer', minimum: -9007199254740991, maximum: 9007199254740991 }
 
 const cases: [string, unknown, unknown[], unknown[]][] = [
@@ -103,7 +103,7 @@ const cases: [string, unknown, unknown[], unknown[]][] = [
   ['date', { type: 'string', format: 'date' }, ['2026-11-15'], ['2026-13-15', 'today']],
   ['uuid', { type: 'string', format: 'uuid' }, ['01234567-89ab-cdef-0123-456789abcdef'], ['x']],
   ['email', { type: 'string', format: 'email' }, ['ann.b@example.org'], ['ann', '@x.y']],
-  ['a format nobody knows', { type: 'string', format: 'constructor' }, ['anything'], [1]],
+  ['an unknown format', { type: 'string', format: 'constructor' }, ['anything'], [1]],
   [
     'pattern',
     { type: 'string', pattern: '^[A-Z]{2}-\\d+(a|b)?$' },
@@ -148,13 +148,13 @@ describe('a schema', () => {
     expect(() => grammarOf(schema)).toThrow()
   })
 
-  test('is refused where strictness cannot be kept, and followed as far as it goes otherwise', () => {
+  test('is refused if strict enforcement is impossible, and enforced as far as possible otherwise', () => {
     const schema = { type: 'array', items: { type: 'integer' }, uniqueItems: true }
     expect(() => grammarOf(schema, true)).toThrow('uniqueItems')
     expect(allows(schema, [1, 1])).toBe(true)
   })
 
-  test('that is huge or very deep is refused, not followed', () => {
+  test('that is huge or very deep is refused', () => {
     let deep: unknown = { type: 'null' }
     for (let at = 0; at < 100; at++) deep = { type: 'array', items: deep }
     expect(() => grammarOf(deep)).toThrow('deeper')

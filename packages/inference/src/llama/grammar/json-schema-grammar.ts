@@ -11,7 +11,7 @@ import { formatRule } from './string-formats.ts'
 const maxSchemaChars = 256 * 1024
 /** JSON Schema has no more types. */
 const maxTypes = 7
-/** Keywords that narrow what is allowed in ways no rule here follows. */
+/** Keywords that restrict values in ways that no rule here enforces. */
 const unenforced = [
   'not',
   'if',
@@ -27,7 +27,10 @@ const unenforced = [
   'unevaluatedProperties',
 ]
 
-/** Adds the rules of a schema and returns the name of its first. With `strict`, what cannot be enforced is refused. */
+/**
+ * Adds the rules of a schema and returns the name of the first. With `strict`, unenforceable
+ * schemas are refused.
+ */
 export function addSchema(builder: GrammarBuilder, schema: unknown, strict: boolean): string {
   if ((JSON.stringify(schema) ?? '').length > maxSchemaChars)
     throw invalidSchema('it is larger than 256 KiB')
@@ -93,7 +96,7 @@ class SchemaReader {
     }
   }
 
-  /** A name is given before the target is read, so that a schema may contain itself. */
+  /** The name is reserved before the target is read, so that a schema may contain itself. */
   #reference(pointer: string, depth: number): string {
     const known = this.#references.get(pointer)
     if (known !== undefined) return known
@@ -220,7 +223,7 @@ class SchemaReader {
     return this.#builder.add(`"\\"" ${repeat(this.#builder.json('char'), min, max)} "\\""`)
   }
 
-  /** Bounds are followed for numbers that are not negative; below zero only the sign is. */
+  /** Bounds are enforced for non-negative numbers; below zero only the sign is. */
   #number(schema: JsonObject): string {
     const min = lowerBound(schema.minimum ?? schema.exclusiveMinimum)
     const max = upperBound(schema.maximum ?? schema.exclusiveMaximum)

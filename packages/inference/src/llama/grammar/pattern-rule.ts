@@ -1,4 +1,4 @@
-/** Follows a regular expression of a JSON Schema as far as a grammar can. */
+/** Converts a regular expression of a JSON Schema, as far as a grammar can express it. */
 import { EngineError } from '../../engine.ts'
 import type { GrammarBuilder } from './gbnf.ts'
 import {
@@ -19,7 +19,7 @@ const classes: Readonly<Record<string, readonly Range[]>> = {
   s: [[0x20, 0x20]],
 }
 
-/** What cannot stand in a JSON string as it is: controls, the quote, the backslash. */
+/** What cannot appear unescaped in a JSON string: control characters, the quote, the backslash. */
 const unwritable: readonly Range[] = [
   [0x00, 0x1f],
   [0x22, 0x22],
@@ -29,7 +29,7 @@ const unwritable: readonly Range[] = [
 
 /**
  * The content of a string that matches the whole pattern, anchored at both ends as its authors
- * mean it, as the name of a rule. Look-around, back-references and the like are refused.
+ * intend, as the name of a rule. Look-around, back-references and the like are refused.
  */
 export function addPattern(builder: GrammarBuilder, pattern: string): string {
   const reader = new PatternReader(pattern.replace(/^\^/, '').replace(/(?<!\\)\$$/, ''))
@@ -44,7 +44,7 @@ function formatState({ isEnd, next }: PatternState, names: readonly string[]): s
   const moves = [...next].map(
     ([to, ranges]) => `[${ranges.map(formatRange).join('')}] ${names[to]}`,
   )
-  // A state that leads nowhere and is no end cannot be: every node of a pattern reaches its end.
+  // Every state leads somewhere or is an end: every node of a pattern reaches its end.
   return [...moves, ...(isEnd ? ['""'] : [])].join(' | ')
 }
 
@@ -155,7 +155,7 @@ class PatternReader {
   }
 }
 
-/** llama.cpp's own limit; counts beyond it are followed as far as that. */
+/** llama.cpp's own limit; larger counts are enforced up to it. */
 const maxRepetition = 1000
 
 const repeat = (item: PatternNode, min: number, max: number | undefined): PatternNode => ({
@@ -165,7 +165,7 @@ const repeat = (item: PatternNode, min: number, max: number | undefined): Patter
   max: max !== undefined && max > maxRepetition ? undefined : max,
 })
 
-/** Quotes and backslashes stand in JSON with a backslash before them. */
+/** Quotes and backslashes are escaped in JSON. */
 const stringLiteral = (char: string): PatternNode => ({
   kind: 'sequence',
   items: [...(char === '"' || char === '\\' ? `\\${char}` : char)].map((one) => ({

@@ -1,8 +1,8 @@
-/** Numbers in a JSON Schema that bound something, checked. */
+/** Validates the numeric bounds in a JSON Schema. */
 import type { JsonObject } from '../../engine.ts'
 import { invalidSchema } from './schema-root.ts'
 
-/** The least and the greatest whole number that a schema allows. */
+/** The smallest and the largest integer that a schema allows. */
 export function integerBounds(schema: JsonObject): [number | undefined, number | undefined] {
   const over = lowerBound(schema.exclusiveMinimum)
   const under = upperBound(schema.exclusiveMaximum)
@@ -20,7 +20,7 @@ export function integerBounds(schema: JsonObject): [number | undefined, number |
 /** Rules are exact up to ±(2^53 − 1), which is what Zod writes for any integer. */
 const greatest = Number.MAX_SAFE_INTEGER
 
-/** A bound below all numbers that rules can tell apart excludes none of them. */
+/** A bound below all numbers that the rules can distinguish excludes none of them. */
 export function lowerBound(value: unknown): number | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'number' || value > greatest) throw invalidBound()

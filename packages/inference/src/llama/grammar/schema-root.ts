@@ -1,4 +1,4 @@
-/** A whole JSON Schema: finds what its references point to and joins what allOf lists. */
+/** A complete JSON Schema: resolves its references and merges allOf. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 
 export const maxDepth = 64
@@ -8,7 +8,7 @@ export class SchemaRoot {
   readonly #root: unknown
   readonly #countParts: (parts: number) => void
 
-  /** `countParts` throws where too much of the schema was read or copied. */
+  /** `countParts` throws if too much of the schema was read or copied. */
   constructor(root: unknown, countParts: (parts: number) => void) {
     this.#root = root
     this.#countParts = countParts
@@ -28,7 +28,7 @@ export class SchemaRoot {
     return at
   }
 
-  /** All parts in one: properties and required add up, of other keywords the last stands. */
+  /** Merges all parts: properties and required accumulate; for other keywords the last one applies. */
   merge(schema: JsonObject, depth = 0): JsonObject {
     if (depth > maxDepth) throw invalidSchema(`it is nested deeper than ${maxDepth} levels`)
     const { allOf, ...base } = schema
@@ -57,7 +57,7 @@ export class SchemaRoot {
   }
 }
 
-/** An array's index has one spelling (RFC 6901, section 4). */
+/** An array index has one representation (RFC 6901, section 4). */
 const indexOf = (name: string): number => (/^(?:0|[1-9]\d{0,8})$/.test(name) ? Number(name) : -1)
 
 /** How much a merge copies of a schema. */
@@ -73,6 +73,6 @@ export const asObject = (value: unknown): JsonObject => (isObject(value) ? value
 
 export const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-/** The message tells what is wrong and quotes nothing: a schema is a part of the prompt. */
+/** The message states what is wrong but quotes nothing: a schema is part of the prompt. */
 export const invalidSchema = (why: string): EngineError =>
   new EngineError('invalid_value', `the JSON schema is not valid: ${why}`)

@@ -1,4 +1,4 @@
-/** Rules for strings that have a format. */
+/** Rules for strings with a format. */
 
 const date = '[0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01])'
 const time =

@@ -1,4 +1,4 @@
-/** Embeds texts one after the other: a context computes one pooled vector at a time. */
+/** Embeds texts one at a time: a context computes one pooled vector at a time. */
 import type { LlamaEmbeddingContext } from 'node-llama-cpp'
 import { EngineError } from '../../engine.ts'
 import { type NativeContext, nativeContextOf } from './native-binding.ts'
@@ -20,7 +20,7 @@ export class Embedder {
     this.#maxWaiting = maxWaiting
   }
 
-  /** Vectors of length one, in the order of the inputs. `onDone` is told after each. */
+  /** Normalised vectors, in the order of the inputs. `onDone` is called after each. */
   async embed(
     inputs: readonly (readonly number[])[],
     signal: AbortSignal,
@@ -50,7 +50,7 @@ export class Embedder {
     await this.#context.dispose()
   }
 
-  /** Callers take turns text by text, so that a long list does not keep others waiting. */
+  /** Callers take turns text by text, so that a long list does not delay others. */
   #inTurn<T>(compute: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const turn = this.#last.then(() => {
       if (signal.aborted) throw new EngineError('aborted', 'the request was aborted')
@@ -78,7 +78,7 @@ export class Embedder {
   }
 }
 
-/** Length one; a vector of zeros stays what it is. */
+/** Scales to length one; a zero vector stays unchanged. */
 export function normalised(vector: ArrayLike<number>): Float32Array {
   let sum = 0
   for (let at = 0; at < vector.length; at++) sum += (vector[at] ?? 0) ** 2

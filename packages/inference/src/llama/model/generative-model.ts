@@ -1,4 +1,4 @@
-/** A loaded model that writes text, with all that a call needs of it. */
+/** A loaded model that generates text, with everything a call needs. */
 import type { EngineModel } from '../../engine.ts'
 import type { ChatTemplate } from '../prompt/chat-template.ts'
 import type { PromptTokens } from '../prompt/prompt-tokens.ts'
@@ -15,7 +15,7 @@ export type GenerativeModel = {
   readonly template: ChatTemplate
   readonly scheduler: SequenceScheduler
   readonly sampling: SamplingDefaults
-  /** Choices that one call may ask for. */
+  /** How many choices one call may request. */
   readonly maxChoices: number
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Loads one GGUF file and makes it ready to answer. */
+/** Loads one GGUF file and prepares it for serving. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -31,7 +31,7 @@ export type SharedParts = {
   readonly maxChoices: number
 }
 
-/** Prompt tokens in one step: processors gain nothing from more, and an abort waits for the step. */
+/** Prompt tokens per step: CPUs gain nothing from more, and an abort waits for the step. */
 const promptChunk = { cpu: 64, gpu: 512 } as const
 const sharedChunk = { cpu: 32, gpu: 256 } as const
 
@@ -156,7 +156,7 @@ async function loadFile(
   const { digest, modifiedMs } = await examine(options)
   const model = await llama.loadModel({ modelPath: path }).catch((cause: unknown) => {
     const reason =
-      'the file is cut short or damaged, or of a kind that this llama.cpp does not know'
+      'the file is truncated or damaged, or of a kind that this llama.cpp does not support'
     const message = `cannot load the model ${id} from ${path}: ${reason}`
     throw new EngineError('engine_failed', message, { cause })
   })
@@ -194,7 +194,7 @@ async function examine({
   let start: Buffer | undefined
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
     start ??= chunk as Buffer
-    // The kernel compares every block with the root hash whenever it is read.
+    // The kernel checks every block against the root hash whenever it is read.
     if (verityRoot !== undefined) break
     hash.update(chunk)
   }
@@ -205,11 +205,14 @@ async function examine({
       `${path} has SHA-256 ${digest}, expected ${sha256}: the model ${id} is not loaded`,
     )
   if (start === undefined || !isGguf(start))
-    throw new EngineError('engine_failed', `${path}, the file of the model ${id}, is no GGUF file`)
+    throw new EngineError(
+      'engine_failed',
+      `${path}, the file of the model ${id}, is not a GGUF file`,
+    )
   return { digest, modifiedMs: file.mtimeMs }
 }
 
-/** The head of a GGUF file: the library reads on for minutes where it is nonsense. */
+/** Checks the header of a GGUF file: the library reads on for minutes if it is garbage. */
 function isGguf(start: Buffer): boolean {
   if (start.length < 24 || start.toString('latin1', 0, 4) !== 'GGUF') return false
   const version = start.readUInt32LE(4)

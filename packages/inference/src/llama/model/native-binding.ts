@@ -1,15 +1,15 @@
 /**
- * The only file that knows the inside of node-llama-cpp.
+ * The only file that depends on the internals of node-llama-cpp.
  *
- * Its public classes batch, sample and hold sequences in their own way: no raw log probabilities
+ * Its public classes batch, sample and manage sequences in their own way: no raw log probabilities
  * under a grammar, no abort inside a long prompt, no copy between sequences. The native classes
- * beneath them can do all that. They are not a public interface, so the version is pinned, what we
- * use is listed here, and a version that lacks any of it is refused at the start.
+ * beneath them support all of that. They are not a public interface, so the version is pinned,
+ * everything we use is listed here, and a version that lacks any of it is refused at startup.
  */
 import type { LlamaContext, LlamaEmbeddingContext, LlamaModel } from 'node-llama-cpp'
 import { EngineError } from '../../engine.ts'
 
-/** What a sampler keeps or changes; a missing field is off. */
+/** What a sampler keeps or changes; an absent field is off. */
 export type NativeSamplerConfig = {
   temperature: number
   topK?: number
@@ -34,7 +34,7 @@ export interface NativeSampler {
   dispose(): void
 }
 
-/** Wanted logits: of these tokens, no extremes, without the selected one, and of the best `top`. */
+/** Requested logits: of these tokens, no extremes, without the selected one, and of the best `top`. */
 export type LogitFilter = [tokens: number[], max: false, min: false, selected: false, top: number]
 export type SampleWithLogits = [
   token: number,
@@ -44,7 +44,7 @@ export type SampleWithLogits = [
   totalWeight: number | undefined,
 ]
 
-/** One llama.cpp context. Calls must not overlap, except those of `sampleToken` among themselves. */
+/** One llama.cpp context. Calls must not overlap, except those of `sampleToken` with each other. */
 export interface NativeContext {
   initBatch(tokens: number): void
   addToBatch(
@@ -76,7 +76,7 @@ export interface NativeTemplate {
   render(variables: Record<string, unknown>): string
 }
 
-/** The native classes that belong to one loaded model. */
+/** The native classes of one loaded model. */
 export type NativeModel = {
   createSampler(): NativeSampler
   createGrammar(gbnf: string): { start(): NativeGrammarState; accepts(text: string): boolean }

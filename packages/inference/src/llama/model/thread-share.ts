@@ -1,6 +1,9 @@
-/** Divides the cores among the contexts that compute at this moment. */
+/** Divides the cores among the contexts that are computing. */
 
-/** llama.cpp's threads wait for each other by spinning, so one thread too many costs far more than it brings. */
+/**
+ * llama.cpp's threads wait for each other by spinning, so one thread too many costs far more than
+ * it gains.
+ */
 export class ThreadShare {
   readonly #total: number
   #active = 0
@@ -9,7 +12,7 @@ export class ThreadShare {
     this.#total = Math.max(1, Math.floor(total))
   }
 
-  /** Runs one computation with its fair number of threads. */
+  /** Runs one computation with its fair share of threads. */
   async use<T>(compute: (threads: number) => Promise<T>): Promise<T> {
     this.#active++
     try {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readVerityRoot } from './verity-root.ts'
 
-test('the root hash is the one that the kernel names for the device of the file', async () => {
+test('the root hash is the one that the kernel reports for the file’s device', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-verity-'))
   try {
     const file = join(folder, 'weights')

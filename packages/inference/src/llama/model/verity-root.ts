@@ -1,10 +1,13 @@
-/** Which root hash the kernel checks a file's blocks against, where the file is on a verity volume of the confidential machine. */
+/**
+ * Which root hash the kernel checks a file's blocks against, if the file is on a verity volume of
+ * the confidential machine.
+ */
 import { readFile, stat } from 'node:fs/promises'
 
-/** As the machine's init names its volumes. Only the kernel's administrator can name one. */
+/** The name that the machine's init gives its volumes. Only the kernel's administrator can assign one. */
 const identifier = /^PRIVATEMODE-VERITY-([0-9a-f]{64})$/
 
-/** Undefined where the file is on no such volume. */
+/** Undefined if the file is not on such a volume. */
 export async function readVerityRoot(
   path: string,
   devices = '/sys/dev/block',

@@ -1,4 +1,4 @@
-/** Reads one function call, `{"name": …, "arguments": …}`, and tells its arguments as they come. */
+/** Reads one function call, `{"name": …, "arguments": …}`, and emits its arguments as they arrive. */
 import { JsonValueScanner } from './json-value-scanner.ts'
 import type { OutputPart } from './output-part.ts'
 
@@ -24,7 +24,7 @@ export class CallReader {
     return [call, ...this.#arguments(this.#text.slice(found[0].length))]
   }
 
-  /** The call's text is over; one that was written in another order is understood only now. */
+  /** The call's text has ended; a call written in another order is only understood now. */
   end(): OutputPart[] | undefined {
     if (this.#scanner !== undefined) return []
     const call = readWhole(this.#text)
@@ -36,7 +36,7 @@ export class CallReader {
     ]
   }
 
-  /** What was read so far, for the case that it is no call at all. */
+  /** What was read so far, in case it is not a call at all. */
   get text(): string {
     return this.#text
   }

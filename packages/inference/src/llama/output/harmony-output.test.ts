@@ -12,7 +12,7 @@ function read(text: string): { parts: OutputPart[]; finishedCalls: number } {
 const joined = (parts: readonly OutputPart[], kind: OutputPart['kind']): string =>
   parts.map((part) => (part.kind === kind && 'text' in part ? part.text : '')).join('')
 
-test('analysis is thought and final is the answer', () => {
+test('analysis is reasoning and final is the answer', () => {
   const { parts } = read(
     '<|channel|>analysis<|message|>User says hi.<|end|><|start|>assistant<|channel|>final<|message|>Hello!<|return|>',
   )
@@ -30,7 +30,7 @@ test.each([
   expect(finishedCalls).toBe(1)
 })
 
-test('commentary to nobody is a preamble for the user', () => {
+test('commentary without a recipient is a preamble for the user', () => {
   const { parts } = read('<|channel|>commentary<|message|>I will look it up.<|end|>')
   expect(joined(parts, 'content')).toBe('I will look it up.')
 })

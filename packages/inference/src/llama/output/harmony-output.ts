@@ -1,10 +1,10 @@
-/** Reads OpenAI's Harmony format: messages in channels, marked by control tokens. */
+/** Reads OpenAI's Harmony format: messages in channels, delimited by control tokens. */
 import { MarkerScanner } from './marker-scanner.ts'
 import type { OutputPart, OutputReader } from './output-part.ts'
 
 const header = ['<|start|>', '<|channel|>', '<|constrain|>', '<|message|>'] as const
 const ends = ['<|end|>', '<|return|>', '<|call|>'] as const
-/** Control tokens that must come as text, though others are left out. */
+/** Control tokens that must be kept as text, although others are dropped. */
 export const harmonyMarks: readonly string[] = [...header, ...ends]
 
 type Channel =
@@ -58,7 +58,7 @@ export class HarmonyOutput implements OutputReader {
         return this.#openMessage()
       case '<|channel|>':
       case '<|constrain|>':
-        // The recipient may stand before the channel or behind it.
+        // The recipient may come before or after the channel.
         this.#header = `${this.#header ?? ''} `
         return []
       default:
@@ -76,7 +76,7 @@ export class HarmonyOutput implements OutputReader {
       this.#channel = { kind: 'call', name: recipient }
       return [{ kind: 'call', index: this.#started++, name: recipient }]
     }
-    // Commentary without a recipient is a preamble for the user; analysis is the model's own.
+    // Commentary without a recipient is a preamble for the user; analysis is reasoning.
     this.#channel = { kind: /\banalysis\b/.test(words) ? 'reasoning' : 'content' }
     return []
   }

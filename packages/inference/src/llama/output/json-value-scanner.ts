@@ -1,4 +1,4 @@
-/** Finds the end of one JSON value in text that comes in pieces. */
+/** Finds the end of one JSON value in text that arrives in pieces. */
 
 export class JsonValueScanner {
   #depth = 0
@@ -21,7 +21,7 @@ export class JsonValueScanner {
     return at
   }
 
-  /** A number, true, false or null at the top: only what follows tells that it is over. */
+  /** A top-level number, true, false or null: only the next character shows that it has ended. */
   #isBareValue(): boolean {
     return this.#hasBegun && this.#depth === 0 && !this.#isInString
   }

@@ -1,9 +1,9 @@
-/** Finds markers in text that comes in pieces, and holds back what may become one. */
+/** Finds markers in text that arrives in pieces, and holds back what may become one. */
 
 export type Scanned = {
-  /** Text that is surely before any marker. */
+  /** Text that is certainly before any marker. */
   readonly before: string
-  /** The first marker found; scanning goes on behind it with the next push. */
+  /** The first marker found; the next push continues scanning after it. */
   readonly marker: string | undefined
   readonly after: string
 }
@@ -25,7 +25,7 @@ export class MarkerScanner {
     return { before: all.slice(0, all.length - held), marker: undefined, after: '' }
   }
 
-  /** What was held back and became no marker after all. */
+  /** What was held back and did not become a marker. */
   end(): string {
     const held = this.#held
     this.#held = ''
@@ -45,7 +45,7 @@ function firstMarker(
   return first
 }
 
-/** Length of the longest end of the text with which some marker starts. */
+/** Length of the longest suffix of the text that is a prefix of some marker. */
 function possibleStart(text: string, markers: readonly string[]): number {
   const longest = Math.max(0, ...markers.map((marker) => marker.length - 1))
   for (let length = Math.min(longest, text.length); length > 0; length--) {

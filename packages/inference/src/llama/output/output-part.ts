@@ -6,14 +6,14 @@ export type OutputPart =
   | { readonly kind: 'call'; readonly index: number; readonly name: string }
   | { readonly kind: 'arguments'; readonly index: number; readonly text: string }
 
-/** Reads a model's text as it comes; every style of model has its own. */
+/** Reads a model's text as it arrives; every style of model has its own reader. */
 export interface OutputReader {
   push(text: string): OutputPart[]
-  /** The text is over: what was held back comes out, unless it was cut in the middle of a mark. */
+  /** Called at the end of the text: returns what was held back, unless it was truncated inside a marker. */
   end(isCut: boolean): OutputPart[]
   readonly isReasoning: boolean
-  /** Function calls that are complete. */
+  /** The number of complete function calls. */
   readonly finishedCalls: number
-  /** True at the moment when nothing but a function call can follow. */
+  /** Whether only a function call can follow now. */
   readonly isAtCall: boolean
 }

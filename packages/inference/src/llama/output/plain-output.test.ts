@@ -1,4 +1,4 @@
-/** Thoughts, answers and function calls, told apart however the text is cut. */
+/** Reasoning, answers and function calls are separated however the text is chunked. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { OutputPart } from './output-part.ts'
@@ -38,12 +38,12 @@ const expected = {
 }
 
 describe('plain output', () => {
-  test('is the same in one piece and in single characters', () => {
+  test('is the same in one piece and character by character', () => {
     expect(read([whole])).toEqual(expected)
     expect(read([...whole])).toEqual(expected)
   })
 
-  test('is the same however it is cut', () => {
+  test('is the same however it is chunked', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(whole.length), { maxLength: 12 }), (cuts) => {
         const places = [0, ...cuts.sort((a, b) => a - b), whole.length]
@@ -54,45 +54,45 @@ describe('plain output', () => {
     )
   })
 
-  test('starts in thoughts where the prompt opened them', () => {
+  test('starts in reasoning if the prompt opened it', () => {
     expect(read(['so be it</think>yes'], true)).toMatchObject({
       reasoning: 'so be it',
       content: 'yes',
     })
   })
 
-  test('keeps space at the start of an answer, and marks inside it', () => {
+  test('keeps white space at the start of an answer, and markers inside it', () => {
     expect(read([' ', 'The tag <think> is text here'])).toMatchObject({
       content: ' The tag <think> is text here',
       reasoning: '',
     })
   })
 
-  test('reads no calls where there are no tools', () => {
+  test('parses no calls if there are no tools', () => {
     expect(read(['<tool_call>{"name":"f"}</tool_call>'], false, false)).toMatchObject({
       content: '<tool_call>{"name":"f"}</tool_call>',
       calls: [],
     })
   })
 
-  test('shows what is marked as a call and is none', () => {
+  test('shows text that is marked as a call but is not one', () => {
     expect(read(['<tool_call>nonsense</tool_call>'])).toMatchObject({
       content: '<tool_call>nonsense</tool_call>',
       calls: [],
     })
   })
 
-  test('tells a call that was cut as far as it came', () => {
+  test('emits a truncated call as far as it was written', () => {
     expect(read(['<tool_call>{"name": "f", "arguments": {"a": 1'])).toMatchObject({
       calls: [{ name: 'f', arguments: '{"a": 1' }],
     })
   })
 
-  test('gives back a mark that never became whole', () => {
+  test('emits an incomplete marker as text', () => {
     expect(read(['a < b <tool_ca'])).toMatchObject({ content: 'a < b <tool_ca' })
   })
 
-  test('shows nothing of a mark or a call in whose middle the text was cut', () => {
+  test('shows nothing of a marker or call that the token limit truncated', () => {
     const cut = (text: string) => read([text], false, true, true)
     expect(cut('<')).toMatchObject({ content: '', calls: [] })
     expect(cut('Well <tool_ca')).toMatchObject({ content: 'Well ', calls: [] })
@@ -104,7 +104,7 @@ describe('plain output', () => {
     })
   })
 
-  test('knows the moment when a call begins', () => {
+  test('reports the moment a call starts', () => {
     const output = new PlainOutput({ startsInReasoning: false, hasTools: true })
     output.push('Well. <tool_call')
     expect(output.isAtCall).toBe(false)

@@ -1,4 +1,4 @@
-/** Reads text with `<think>` and `<tool_call>` marks, as most open models write it. */
+/** Reads text with `<think>` and `<tool_call>` markers, as most open models write it. */
 import { CallReader } from './call-reader.ts'
 import { MarkerScanner } from './marker-scanner.ts'
 import type { OutputPart, OutputReader } from './output-part.ts'
@@ -11,7 +11,7 @@ const marks = {
 } as const
 
 export type PlainOutputOptions = {
-  /** The prompt already opened the model's thoughts. */
+  /** Whether the prompt already opened the model's reasoning. */
   readonly startsInReasoning: boolean
   readonly hasTools: boolean
 }
@@ -80,14 +80,14 @@ export class PlainOutput implements OutputReader {
     if (this.#state === 'call') return this.#call?.push(text) ?? []
     if (this.#state === 'start') return this.#takeFirst(text)
     const kind = this.#state === 'reasoning' ? 'reasoning' : 'content'
-    // Line breaks right behind a mark belong to the mark.
+    // Line breaks right after a marker belong to the marker.
     const shown = this.#isBehindMark ? text.replace(/^\n+/, '') : text
     if (shown === '') return []
     this.#isBehindMark = false
     return [{ kind, text: shown }]
   }
 
-  /** Space at the very start is text only where no mark follows it. */
+  /** White space at the very start is text only if no marker follows it. */
   #takeFirst(text: string): OutputPart[] {
     this.#leading += text
     if (this.#leading.trim() === '') return []
@@ -96,7 +96,7 @@ export class PlainOutput implements OutputReader {
   }
 
   #enter(marker: string): OutputPart[] {
-    // Thoughts come first or not at all: inside an answer the mark is text.
+    // Reasoning comes first or not at all: inside an answer the marker is text.
     if (marker === marks.think && this.#state !== 'start') return this.#take(marker)
     this.#isBehindMark = true
     switch (marker) {
@@ -123,7 +123,8 @@ export class PlainOutput implements OutputReader {
     this.#call = undefined
     const parts = call?.end()
     if (call === undefined) return []
-    // What is marked as a call but cannot be read as one is shown, not lost, unless it is but half of one.
+    // Text that is marked as a call but cannot be parsed as one is shown, unless it is only half of
+    // one.
     if (parts === undefined)
       return isCut ? [] : [{ kind: 'content', text: `${marks.call}${call.text}${marks.callEnd}` }]
     this.#started++

@@ -1,4 +1,4 @@
-/** Text as it is: what a legacy completion gives. */
+/** Unprocessed text, as a legacy completion returns it. */
 import type { OutputPart, OutputReader } from './output-part.ts'
 
 export class RawOutput implements OutputReader {

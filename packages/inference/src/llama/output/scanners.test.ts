@@ -1,4 +1,4 @@
-/** Text that comes in pieces: where a marker is, and where a JSON value ends. */
+/** Text that arrives in pieces: where a marker is, and where a JSON value ends. */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { JsonValueScanner } from './json-value-scanner.ts'
@@ -20,14 +20,14 @@ test('a marker is found across pieces, and nothing before it is lost', () => {
   )
 })
 
-test('text without a marker comes out whole', () => {
+test('text without a marker is returned in full', () => {
   const scanner = new MarkerScanner()
   const text = 'STO ST S STO'
   const seen = [...text].map((char) => scanner.push(char, ['STOP']).before).join('')
   expect(seen + scanner.end()).toBe(text)
 })
 
-test('the end of any JSON value is found in any pieces', () => {
+test('the end of any JSON value is found however it is chunked', () => {
   fc.assert(
     fc.property(fc.json(), fc.integer({ min: 1, max: 5 }), (json, size) => {
       const text = `${json.trim()}\n}`

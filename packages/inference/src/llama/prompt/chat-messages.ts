@@ -1,4 +1,4 @@
-/** Brings the messages of a request into the shape that chat templates expect. */
+/** Converts the messages of a request to the form that chat templates expect. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 
 export type TemplateCall = {
@@ -78,7 +78,7 @@ function readCall(call: unknown, param: string): TemplateCall {
   }
 }
 
-/** Templates want arguments as values; what is no JSON stays the text it is. */
+/** Templates expect arguments as values; text that is not JSON stays text. */
 function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return text ?? {}
   try {
@@ -88,7 +88,7 @@ function parsed(text: unknown): unknown {
   }
 }
 
-/** Text as a string, as parts, or none; other media need a model that this engine has not. */
+/** Text as a string, as parts, or none; this engine has no models for other media. */
 function readContent(content: unknown, param: string): string {
   if (typeof content === 'string') return content
   if (content === null || content === undefined) return ''
@@ -99,7 +99,7 @@ function readContent(content: unknown, param: string): string {
       if (typeof part.text === 'string') return part.text
       if (typeof part.refusal === 'string') return part.refusal
       if (part.type !== 'text')
-        throw new EngineError('unsupported_value', 'this model takes text only', {
+        throw new EngineError('unsupported_value', 'this model accepts text only', {
           param: `${param}[${at}]`,
         })
     }

@@ -1,4 +1,4 @@
-/** Makes the tokens of a chat prompt from a request, in the way of the model's own template. */
+/** Creates the tokens of a chat prompt from a request, using the model's own template. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 import { readMessages, type TemplateMessage } from './chat-messages.ts'
 import type { ChatTemplate } from './chat-template.ts'
@@ -10,7 +10,7 @@ import { readToolChoice, type ToolChoice } from './tool-choice.ts'
 export type ChatPrompt = {
   readonly tokens: readonly number[]
   readonly choice: ToolChoice
-  /** The prompt ends inside the model's thoughts. */
+  /** Whether the prompt ends inside the model's reasoning. */
   readonly startsInReasoning: boolean
 }
 
@@ -35,7 +35,10 @@ export function makeChatPrompt(
   }
 }
 
-/** Some templates refuse a system message or two turns of one role; then the same is said in other turns. */
+/**
+ * Some templates refuse a system message or two turns of the same role; the content is then moved
+ * into other turns.
+ */
 function renderFitting(
   messages: readonly TemplateMessage[],
   variables: JsonObject,
@@ -70,7 +73,7 @@ function joinTurns(messages: readonly TemplateMessage[]): TemplateMessage[] {
   return joined
 }
 
-/** What a request may tell a template: how much to think, and plain values of its own. */
+/** What a request may pass to a template: the reasoning effort, and plain values of its own. */
 function templateOptions(body: JsonObject): JsonObject {
   const effort = body.reasoning_effort
   const given = body.chat_template_kwargs

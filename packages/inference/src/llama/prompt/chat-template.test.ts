@@ -1,4 +1,4 @@
-/** Chat templates of several kinds, and what becomes of messages that do not fit them. */
+/** Chat templates of several kinds, and how messages are adapted to them. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { loadStories } from '../../../../../test/story-model.ts'
 import { nativeModelOf } from '../model/native-binding.ts'
@@ -33,7 +33,7 @@ const textOf = (body: object, template: ChatTemplate): string => {
 }
 
 describe('a template', () => {
-  test('is known by what it renders', () => {
+  test('is classified by what it renders', () => {
     expect(templateOf(marked)).toMatchObject({
       toolStyle: 'native',
       hasSystemRole: true,
@@ -44,7 +44,7 @@ describe('a template', () => {
     expect(templateOf(undefined)).toMatchObject({ toolStyle: 'described', stops: ['\n### User:'] })
   })
 
-  test('that is no Jinja stops the start', () => {
+  test('that is not valid Jinja aborts startup', () => {
     expect(() => templateOf('{% for x in %}')).toThrow()
   })
 
@@ -65,7 +65,7 @@ describe('a template', () => {
     )
   })
 
-  test('with a place for functions gets them, with calls as values and results', () => {
+  test('that supports functions gets them, with calls as values and results', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a": 1}' } }
     const messages = [
       { role: 'user', content: 'x' },
@@ -78,7 +78,7 @@ describe('a template', () => {
     expect(text).toContain('<tool_call>f{"a": 1}</tool_call>[tool]done')
   })
 
-  test('without such a place gets functions, calls and results in words', () => {
+  test('without such support gets functions, calls and results as text', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
     const messages = [
       { role: 'system', content: 'Be kind.' },
@@ -94,7 +94,7 @@ describe('a template', () => {
     expect(text).toContain('<tool_response>\ndone\n</tool_response>')
   })
 
-  test('that wants alternating turns gets turns of one role as one', () => {
+  test('that requires alternating turns gets consecutive turns of one role merged', () => {
     const messages = [
       { role: 'user', content: 'a' },
       { role: 'user', content: 'b' },
@@ -102,14 +102,14 @@ describe('a template', () => {
     expect(textOf({ messages }, templateOf(strict))).toBe('[user]a\n\nb')
   })
 
-  test('that refuses all the same is 400 and its words stay inside', () => {
+  test('that still refuses is 400, and its message is not exposed', () => {
     const refusing = templateOf(`{{ raise_exception('no: ' + messages[0].content) }}`)
     const ask = () => textOf({ messages: [{ role: 'user', content: 'secret' }] }, refusing)
     expect(ask).toThrow('does not accept these messages')
     expect(ask).not.toThrow('secret')
   })
 
-  test('is told how much to think', () => {
+  test('receives the reasoning effort', () => {
     const messages = [{ role: 'user', content: 'x' }]
     const think = (body: object) =>
       makeChatPrompt({ messages, ...body }, templateOf(marked), tokenizer).startsInReasoning
@@ -127,7 +127,7 @@ describe('a template', () => {
   })
 })
 
-test('control tokens written in a message stay letters', () => {
+test('control tokens written in a message stay plain text', () => {
   const tokensOf = (content: string) =>
     makeChatPrompt({ messages: [{ role: 'user', content }] }, templateOf(undefined), tokenizer)
       .tokens

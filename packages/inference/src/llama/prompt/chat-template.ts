@@ -1,13 +1,13 @@
-/** A model's chat template: what it can render, found out by trying, and the text it makes. */
+/** A model's chat template: its capabilities, detected by trying, and the text it renders. */
 import type { NativeModel, NativeTemplate } from '../model/native-binding.ts'
 
 /** How the model is told about functions, and how it calls them. */
 export type ToolStyle =
-  /** The template knows `<tool_call>`: it is given the functions. */
+  /** The template supports `<tool_call>`: it is given the functions. */
   | 'native'
   /** OpenAI's Harmony format, with channels. */
   | 'harmony'
-  /** The template knows nothing of it: we describe functions and calls in words. */
+  /** The template does not support functions: we describe them and their calls as text. */
   | 'described'
 
 export type TemplateVariables = {
@@ -16,7 +16,7 @@ export type TemplateVariables = {
   readonly [name: string]: unknown
 }
 
-/** For files without a template: titles that any model has seen. */
+/** For files without a template: headings that any model has seen. */
 const plainTemplate = `{%- for message in messages -%}
 {%- if message.role == 'system' -%}{{ message.content + '\\n\\n' }}
 {%- elif message.role == 'user' -%}{{ '### User:\\n' + message.content + '\\n\\n' }}
@@ -46,9 +46,9 @@ const probeTool = {
 export class ChatTemplate {
   readonly toolStyle: ToolStyle
   readonly hasSystemRole: boolean
-  /** The template speaks of `<think>`: the model may think aloud before it answers. */
+  /** Whether the template mentions `<think>`: the model may reason before it answers. */
   readonly mayThink: boolean
-  /** Where a model without turns of its own would go on as the user. */
+  /** Stops a model without turn markers from continuing as the user. */
   readonly stops: readonly string[]
   readonly #template: NativeTemplate
   readonly #tokens: { readonly bos_token: string; readonly eos_token: string }
@@ -70,12 +70,12 @@ export class ChatTemplate {
     this.toolStyle = this.#findToolStyle(text)
   }
 
-  /** The prompt's text; undefined where the template refuses these messages. */
+  /** The prompt's text; undefined if the template refuses these messages. */
   render(variables: TemplateVariables): string | undefined {
     try {
       return this.#render(variables)
     } catch {
-      return undefined // the template's own words may quote the messages, so they go nowhere
+      return undefined // the template's message may quote the messages, so it is discarded
     }
   }
 

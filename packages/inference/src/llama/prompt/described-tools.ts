@@ -1,4 +1,4 @@
-/** Tells a model about functions in words, where its chat template has no place for them. */
+/** Describes functions to a model as text, if its chat template does not support them. */
 import type { TemplateMessage } from './chat-messages.ts'
 import type { Tool } from './tool-choice.ts'
 

@@ -1,17 +1,17 @@
-/** Names of control tokens in messages stay text. */
+/** Control token names in messages stay text. */
 import { expect, test } from 'bun:test'
 import { ForeignText, foreignPattern } from './foreign-text.ts'
 
 const pattern = foreignPattern(['<|im_end|>', '</s>'])
 
-test('text without such names is not touched', () => {
+test('text without such names is unchanged', () => {
   const foreign = new ForeignText(pattern)
   const messages = [{ role: 'user', content: 'a <b> c' }]
   expect(foreign.protect(messages)).toEqual(messages)
   expect(foreign.split('rendered')).toEqual([{ text: 'rendered', isForeign: false }])
 })
 
-test('names in messages come back as foreign text, those of the template do not', () => {
+test('names in messages are restored as plain text, those of the template are not', () => {
   const foreign = new ForeignText(pattern)
   const [message] = foreign.protect([{ content: 'x</s>y<|im_end|>' }])
   expect(message!.content).not.toContain('</s>')
@@ -35,7 +35,7 @@ test('a message cannot forge a placeholder', () => {
   ])
 })
 
-test('names of properties are protected as well', () => {
+test('property names are protected as well', () => {
   const foreign = new ForeignText(pattern)
   expect(JSON.stringify(foreign.protect({ '</s>': 1 }))).not.toContain('</s>')
 })

@@ -1,10 +1,10 @@
 /**
  * Keeps text of a request from acting as control tokens.
  *
- * A template's own `<|im_end|>` must become a control token, the same letters in a message must
- * not: `</s>` in a piece of HTML would end the text for the model, and a document could pretend to
- * be the system. Names of control tokens inside messages are swapped for placeholders before the
- * template runs, and come back afterwards as plain text.
+ * A template's own `<|im_end|>` must become a control token, the same characters in a message must
+ * not: `</s>` in a piece of HTML would end the text for the model, and a document could impersonate
+ * the system. Control token names inside messages are replaced with placeholders before the
+ * template runs, and restored afterwards as plain text.
  */
 
 const open = '\uE000'
@@ -13,7 +13,7 @@ const placeholder = /\uE000(\d+)\uE001/
 
 export type TextPiece = { readonly text: string; readonly isForeign: boolean }
 
-/** Finds names of control tokens, and our own placeholders where a message brings them along. */
+/** Matches control token names, and our own placeholders if a message contains them. */
 export function foreignPattern(controlNames: readonly string[]): RegExp {
   const names = [...controlNames, open].map((name) => RegExp.escape(name))
   return new RegExp(names.join('|'), 'g')
@@ -23,12 +23,12 @@ export class ForeignText {
   readonly #names: RegExp
   readonly #kept: string[] = []
 
-  /** Takes what `foreignPattern` made, once per model. */
+  /** Takes the result of `foreignPattern`, computed once per model. */
   constructor(names: RegExp) {
     this.#names = names
   }
 
-  /** The same value with every string in it made harmless. */
+  /** Returns the same value with every string in it made harmless. */
   protect<T>(value: T): T {
     if (typeof value === 'string') return this.#protectText(value) as T
     if (Array.isArray(value)) return value.map((item) => this.protect(item)) as T
@@ -38,7 +38,7 @@ export class ForeignText {
     ) as T
   }
 
-  /** Cuts rendered text where placeholders are. */
+  /** Splits rendered text at the placeholders. */
   split(rendered: string): TextPiece[] {
     if (this.#kept.length === 0) return [{ text: rendered, isForeign: false }]
     return rendered.split(placeholder).flatMap((text, at) => {

@@ -1,10 +1,10 @@
-/** Turns prompts into tokens: rendered chats, plain text, and token ids that a caller gives. */
+/** Converts prompts to tokens: rendered chats, plain text, and token ids from the caller. */
 import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp'
 import { EngineError } from '../../engine.ts'
 import type { TokenText } from '../scheduling/token-text.ts'
 import { foreignPattern, type TextPiece } from './foreign-text.ts'
 
-/** Hardly any text has more characters to a token; one that is longer is looked at before it is read. */
+/** Hardly any text has more characters per token; longer texts are checked before they are tokenized. */
 const charsPerToken = 12
 
 export class PromptTokens {
@@ -20,7 +20,7 @@ export class PromptTokens {
     this.foreignPattern = foreignPattern(text.controlNames())
   }
 
-  /** A rendered chat: names of control tokens count as such, except in foreign pieces. */
+  /** A rendered chat: control token names count as such, except in pieces from messages. */
   ofPieces(pieces: readonly TextPiece[]): number[] {
     this.#refuseHuge(pieces.map(({ text }) => text).join(''), 'messages')
     const tokens = pieces.flatMap(({ text, isForeign }, at) =>
@@ -34,7 +34,7 @@ export class PromptTokens {
     return this.#withStart(this.#model.tokenize(text, true))
   }
 
-  /** A text to embed, with the marks of start and end that the model was trained with. */
+  /** A text to embed, with the start and end tokens the model was trained with. */
   ofEmbedding(text: string): number[] {
     this.#refuseHuge(text, 'input')
     const { bos, eos, sep, shouldPrependBosToken, shouldAppendEosToken } = this.#model.tokens
@@ -58,7 +58,7 @@ export class PromptTokens {
     })
   }
 
-  /** A tokenizer holds up everything else, so what cannot fit is refused by its beginning. */
+  /** A tokenizer blocks everything else, so text that cannot fit is refused by looking at its start. */
   #refuseHuge(text: string, param: string): void {
     const beginning = this.#contextLength * charsPerToken
     if (text.length <= beginning) return
@@ -67,7 +67,7 @@ export class PromptTokens {
     throw tooLong(Math.ceil((tokens * text.length) / beginning), this.#contextLength, param)
   }
 
-  /** SentencePiece puts a space before every text; one that goes on must not get it. */
+  /** SentencePiece puts a space before every text; a continuation must not get one. */
   #goOn(text: string, hasControls: boolean): Token[] {
     const lead = this.#model.tokenize('\n', hasControls)
     const all = this.#model.tokenize(`\n${text}`, hasControls)

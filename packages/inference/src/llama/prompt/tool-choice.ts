@@ -13,7 +13,7 @@ export type Tool = {
 
 export type ToolChoice = {
   readonly kind: 'none' | 'auto' | 'forced'
-  /** Those that may be called; none where the kind is none. */
+  /** The callable ones; empty if the kind is none. */
   readonly tools: readonly Tool[]
   readonly isParallel: boolean
 }

@@ -1,4 +1,4 @@
-/** How a batch is shared out. */
+/** How a batch is divided. */
 import { expect, test } from 'bun:test'
 import { planBatch } from './batch-plan.ts'
 
@@ -10,11 +10,11 @@ const prompt = (promptLeft: number, scoresPrompt = false) => ({
 })
 const generating = prompt(0)
 
-test('who generates always gets one token', () => {
+test('a generating sequence always gets one token', () => {
   expect(planBatch([generating, generating, generating], limits)).toEqual([1, 1, 1])
 })
 
-test('a prompt alone takes a whole chunk, beside others a smaller one', () => {
+test('a prompt alone gets a full chunk, alongside others a smaller one', () => {
   expect(planBatch([prompt(500)], limits)).toEqual([64])
   expect(planBatch([generating, prompt(500)], limits)).toEqual([1, 32])
 })
@@ -28,15 +28,15 @@ test('a prompt that is never cached needs no step for its last token', () => {
   expect(planBatch([{ ...prompt(20), endsAlone: false }], limits)).toEqual([20])
 })
 
-test('prompts share the room in the order they came', () => {
+test('prompts share the space in order of arrival', () => {
   expect(planBatch([prompt(40), prompt(500), prompt(500)], limits)).toEqual([39, 25, 0])
 })
 
-test('a scored prompt goes in small steps', () => {
+test('a scored prompt is evaluated in small steps', () => {
   expect(planBatch([prompt(100, true), prompt(100)], limits)).toEqual([16, 48])
 })
 
-test('a batch is never larger than the context takes', () => {
+test('a batch is never larger than the context allows', () => {
   const needs = [...Array.from({ length: 60 }, () => generating), prompt(500)]
   expect(planBatch(needs, limits).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(68)
 })

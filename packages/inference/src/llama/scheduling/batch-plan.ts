@@ -3,25 +3,26 @@
 export type BatchNeed = {
   /** Prompt tokens still to evaluate; 0 while the sequence generates. */
   readonly promptLeft: number
-  /** Every prompt token's logits are wanted, which takes memory: small steps. */
+  /** The logits of every prompt token are needed, which takes memory: use small steps. */
   readonly scoresPrompt: boolean
-  /** The prompt may be cached: its last token is evaluated alone, as it is after a cached prefix. */
+  /** The prompt may be cached: its last token is evaluated alone, as after a cached prefix. */
   readonly endsAlone: boolean
 }
 
 export type BatchLimits = {
   readonly batchTokens: number
-  /** Prompt tokens in one step while nobody waits for a next token. */
+  /** Prompt tokens per step while no sequence is waiting for its next token. */
   readonly promptChunk: number
-  /** The same while others generate: a long prompt must not silence them. */
+  /** The same while others generate: a long prompt must not stall them. */
   readonly sharedChunk: number
 }
 
 const scoredChunk = 16
 
 /**
- * Tokens per need, in the order given. Who generates always gets its one token. A last token that is
- * evaluated alone, cached or not, gives the same bits both ways; without a cache it saves a step not to.
+ * Tokens per need, in the given order. A generating sequence always gets its one token. A last
+ * token that is evaluated alone yields the same bits, cached or not; without a cache, evaluating it
+ * with the rest saves a step.
  */
 export function planBatch(needs: readonly BatchNeed[], limits: BatchLimits): number[] {
   const singles = needs.filter((need) => need.promptLeft <= 1).length

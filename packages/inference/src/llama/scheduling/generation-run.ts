@@ -1,4 +1,4 @@
-/** Runs all choices of one call on the scheduler and tells what happens to each. */
+/** Runs all choices of one call on the scheduler and reports the events of each. */
 import type { ChoiceOutput } from '../calls/choice-output.ts'
 import type { UsageCount } from '../calls/usage-count.ts'
 import type { NativeSamplerConfig } from '../model/native-binding.ts'
@@ -32,7 +32,7 @@ export type RunEvents = {
 }
 
 /**
- * Throws at once where the queue is full; the promise ends with the last choice. When one choice
+ * Throws immediately if the queue is full; the promise settles with the last choice. If one choice
  * fails or the caller leaves, the others are stopped as well.
  */
 export function startRun(
@@ -80,7 +80,7 @@ export function startRun(
     () => {},
     async (error) => {
       stop.abort()
-      await Promise.allSettled(finished) // nothing of this call runs on when it has failed
+      await Promise.allSettled(finished) // nothing of a failed call keeps running
       throw error
     },
   )

@@ -1,31 +1,31 @@
-/** What the scheduler is asked to generate, and what it tells while it does. */
+/** What the scheduler is asked to generate, and what it reports meanwhile. */
 import type { NativeGrammarState, NativeSamplerConfig } from '../model/native-binding.ts'
 
 export type RankedToken = { readonly token: number; readonly logprob: number }
 
-/** A token with its log probability before any sampling option, and the likeliest tokens beside it. */
+/** A token with its log probability before any sampling option, and the likeliest alternatives. */
 export type ScoredToken = RankedToken & { readonly top: readonly RankedToken[] }
 
 export type SampledToken = {
   readonly token: number
-  /** The model said that it is done; the token is no text. */
+  /** The model ended its output; the token is not text. */
   readonly isEnd: boolean
   readonly score: ScoredToken | undefined
 }
 
 export type GenerationTask = {
   readonly prompt: readonly number[]
-  /** Keyed hash of model and salt: only tasks with the same key share what was evaluated. */
+  /** Keyed hash of model and salt: only tasks with the same key share evaluated prompts. */
   readonly key: string
-  /** False: nothing of this task stays behind. */
+  /** False if nothing of this task may be kept. */
   readonly keep: boolean
   readonly maxTokens: number
   readonly sampler: NativeSamplerConfig
-  /** How many likeliest tokens to tell with each token; undefined for no scores at all. */
+  /** How many of the likeliest tokens to report with each token; undefined for no scores at all. */
   readonly topLogprobs: number | undefined
-  /** The same for the prompt, which is then evaluated as a whole. */
+  /** The same for the prompt, which is then evaluated in full. */
   readonly promptLogprobs: number | undefined
-  /** Goes on after the model said that it is done. */
+  /** Whether to continue after the model ended its output. */
   readonly ignoreEnd: boolean
   readonly signal: AbortSignal
   readonly onStart: (cachedTokens: number) => void

@@ -71,7 +71,7 @@ const tools = [
   },
 ]
 
-test('a model that has begun a call can only finish it as the schema says', async () => {
+test('a model that has started a call can only finish it as the schema allows', async () => {
   const grammar = begunCallGrammar(native, { kind: 'auto', tools, isParallel: false })
   const said: number[] = []
   const [end] = await Promise.all(
@@ -93,7 +93,7 @@ test('a model that has begun a call can only finish it as the schema says', asyn
   )
 })
 
-test('what follows the mark of a call is constrained once, and one call ends the answer', () => {
+test('text after a call marker is constrained once, and one call ends the answer', () => {
   let asked = 0
   const output = new ChoiceOutput({
     text,
@@ -116,7 +116,7 @@ test('what follows the mark of a call is constrained once, and one call ends the
   expect(decisions.at(-1)).toBe('stop')
 })
 
-test('an error of the caller ends its own generation and frees the sequence', async () => {
+test('an error in the caller’s callback ends its own generation and frees the sequence', async () => {
   const failing = scheduler.start([
     [
       task(() => {

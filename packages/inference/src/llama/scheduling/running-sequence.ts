@@ -24,7 +24,7 @@ export class RunningSequence {
   /** Samples greedily and changes nothing: its logits are the model's own. */
   readonly #plain: NativeSampler | undefined
   readonly #generated: number[] = []
-  /** Logits of the current batch: where they are, and which prompt position they follow. */
+  /** Logits of the current batch: their index, and the prompt position they follow. */
   #results: { logitIndex: number; position: number }[] = []
 
   constructor(parts: SchedulerParts, slot: Slot, task: GenerationTask) {
@@ -49,7 +49,7 @@ export class RunningSequence {
     return { promptLeft, scoresPrompt: promptLogprobs !== undefined, endsAlone: keep }
   }
 
-  /** Puts the next tokens into the batch and counts them as evaluated. */
+  /** Adds the next tokens to the batch and counts them as evaluated. */
   addToBatch(count: number): void {
     this.#results = []
     if (count === 0) return
@@ -71,7 +71,7 @@ export class RunningSequence {
     this.#results = wanted.map((at, i) => ({ logitIndex: indexes[i] ?? 0, position: from + at }))
   }
 
-  /** Samples from the batch that was just decoded; tells the end where there is one. */
+  /** Samples from the batch that was just decoded; returns the end if there is one. */
   async takeResults(): Promise<GenerationEnd | undefined> {
     const { prompt, promptLogprobs, onPromptScore } = this.#task
     for (const { logitIndex, position } of this.#results) {
@@ -110,7 +110,7 @@ export class RunningSequence {
     return scoreToken(this.#parts.native, this.#plain, logitIndex, token, top)
   }
 
-  /** The penalties' history is told again: a changed configuration would forget it. */
+  /** The penalties' history is passed again: a changed configuration would lose it. */
   #constrain(
     grammarEvaluationState: NonNullable<GenerationTask['sampler']['grammarEvaluationState']>,
   ): void {

@@ -9,7 +9,7 @@ test('without options the distribution is the plain one', () => {
   expect(read({})).toEqual({ temperature: 1, seed: expect.any(Number) })
 })
 
-test('defaults of the model hold where the request says nothing', () => {
+test('the model’s defaults apply if the request sets nothing', () => {
   const defaults = { temperature: 0.7, topP: 0.9, topK: 40, minP: 0.05, repetitionPenalty: 1.1 }
   const [config] = readSampling({ temperature: 0.2 }, { ...context, defaults }, 1)
   expect(config).toMatchObject({
@@ -21,12 +21,12 @@ test('defaults of the model hold where the request says nothing', () => {
   })
 })
 
-test('OpenAI penalties look at the answer, the repetition penalty also at the prompt', () => {
+test('OpenAI penalties apply to the answer, the repetition penalty also to the prompt', () => {
   expect(read({ frequency_penalty: 1 }).repeatPenaltyTokens).toEqual(new Uint32Array())
   expect(read({ repetition_penalty: 1.2 }).repeatPenaltyTokens).toEqual(Uint32Array.of(7, 8, 9))
 })
 
-test('every choice has its own seed, and a seed gives the same ones again', () => {
+test('every choice has its own seed, derived reproducibly from the request’s seed', () => {
   const seeds = readSampling({ seed: 5 }, context, 3).map((config) => config.seed)
   expect(new Set(seeds).size).toBe(3)
   expect(readSampling({ seed: 5 }, context, 3).map((config) => config.seed)).toEqual(seeds)

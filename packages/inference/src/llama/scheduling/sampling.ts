@@ -1,9 +1,9 @@
-/** Reads the sampling options of a request into what the native sampler takes. */
+/** Converts the sampling options of a request to the native sampler's configuration. */
 import { randomInt } from 'node:crypto'
 import { EngineError, type JsonObject } from '../../engine.ts'
 import type { NativeSamplerConfig } from '../model/native-binding.ts'
 
-/** Values for requests that say nothing; without any of them, the model's plain distribution. */
+/** Values for requests without options; without any of them, the model's plain distribution. */
 export type SamplingDefaults = {
   readonly temperature?: number
   readonly topP?: number
@@ -22,7 +22,7 @@ export type SamplingContext = {
 const repetitionWindow = 256
 const bannedAt = -100
 
-/** The configuration of each of `choices` samplers: with a seed, each has its own from it. */
+/** The configuration of each of `choices` samplers: each derives its own seed from the request's. */
 export function readSampling(
   body: JsonObject,
   context: SamplingContext,
@@ -53,8 +53,8 @@ function readPenalties(
   const presence = number(body, 'presence_penalty', -2, 2) ?? 0
   const repetition = number(body, 'repetition_penalty', 0.01, 10) ?? defaults.repetitionPenalty ?? 1
   if (frequency === 0 && presence === 0 && repetition === 1) return {}
-  // OpenAI's penalties look at the answer alone, the repetition penalty at the prompt as well. The
-  // native sampler has one window for all three, so the answer it is where one of the first is set.
+  // OpenAI's penalties apply to the answer only, the repetition penalty to the prompt as well. The
+  // native sampler has one window for all three: the answer, if one of the former is set.
   const looksAtAnswer = frequency !== 0 || presence !== 0
   const tail = looksAtAnswer ? [] : prompt.slice(-repetitionWindow)
   return {
@@ -85,7 +85,7 @@ function readBias(body: JsonObject, vocabularySize: number): Partial<NativeSampl
   return { tokenBiasKeys: Uint32Array.from(keys), tokenBiasValues: Float32Array.from(values) }
 }
 
-/** Any integer will do as a seed; the native sampler has 32 bits for it. */
+/** Any integer is accepted as a seed; the native sampler uses 32 bits of it. */
 function readSeed(body: JsonObject): number {
   const seed = body.seed
   if (seed === undefined || seed === null) return randomInt(2 ** 32)
@@ -96,7 +96,7 @@ function readSeed(body: JsonObject): number {
   return (low + Math.imul(high, 0x9e3779b1)) >>> 0
 }
 
-/** A number within its bounds, or undefined where the field is absent or null. */
+/** A number within its bounds, or undefined if the field is absent or null. */
 export function number(
   body: JsonObject,
   name: string,
@@ -110,7 +110,7 @@ export function number(
   return value
 }
 
-/** As `number`, for whole numbers. */
+/** Like `number`, for integers. */
 export function integer(
   body: JsonObject,
   name: string,

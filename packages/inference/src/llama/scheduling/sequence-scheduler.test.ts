@@ -1,4 +1,4 @@
-/** Many requests on few sequences: order, limits, aborts, the end. */
+/** Many requests on few sequences: order, limits, aborts, shutdown. */
 import { afterEach, expect, test } from 'bun:test'
 import { rejection, thrown } from '../../../../../test/rejection.ts'
 import { ask, askStream, collect, storyEngine } from '../../../../../test/story-model.ts'
@@ -13,7 +13,7 @@ afterEach(async () => {
 const prompt = 'Once upon a time'
 const long = { prompt, max_tokens: 150, ignore_eos: true }
 
-test('four requests at once say what each says alone', async () => {
+test('four concurrent requests yield the same answers as each alone', async () => {
   engine = await storyEngine({ sequences: 4 })
   const running = engine
   const prompts = ['The cat', 'The dog', 'One day', 'Tom and Sue']
@@ -32,10 +32,10 @@ test('more requests than sequences wait their turn', async () => {
   expect(new Set(answers.map((answer) => answer.choices[0].text)).size).toBe(1)
 })
 
-test('a full queue is refused with a time to come back, and drains again', async () => {
+test('a full queue is refused with a retry time, and drains again', async () => {
   engine = await storyEngine({ sequences: 1 }, { maxWaiting: 1 })
   const stop = new AbortController()
-  // All three are asked in one turn: nothing depends on how long the first one takes.
+  // All three are sent in one turn: nothing depends on how long the first one takes.
   const first = askStream(engine, 'completions', long, { signal: stop.signal }).then(collect)
   const second = ask(engine, 'completions', { prompt, max_tokens: 1 })
   const refused = await ask(engine, 'completions', { prompt }).catch((error) => error)
@@ -45,7 +45,7 @@ test('a full queue is refused with a time to come back, and drains again', async
   expect((await second).usage.completion_tokens).toBe(1)
 })
 
-test('a waiting request that is aborted leaves at once and costs nothing', async () => {
+test('a waiting request that is aborted leaves immediately and costs nothing', async () => {
   engine = await storyEngine({ sequences: 1 })
   const busy = ask(engine, 'completions', long)
   const stop = new AbortController()
@@ -86,13 +86,13 @@ test('an abort inside a long prompt does not wait for its end', async () => {
   expect(usage.promptTokens).toBeGreaterThan(100)
 })
 
-test('a call that is aborted before it begins does not begin', async () => {
+test('a call that is aborted before it starts never starts', async () => {
   engine = await storyEngine()
   const asked = ask(engine, 'completions', { prompt }, { signal: AbortSignal.abort() })
   expect(await asked.catch((error) => error)).toMatchObject({ code: 'aborted' })
 })
 
-test('closing ends what runs and what waits, and refuses what comes', async () => {
+test('closing ends running and waiting requests, and refuses new ones', async () => {
   engine = await storyEngine({ sequences: 1 })
   const running = askStream(engine, 'completions', long).then(collect)
   const waiting = ask(engine, 'completions', { prompt })

@@ -6,13 +6,13 @@ import { RunningSequence, type SchedulerParts } from './running-sequence.ts'
 import type { Slot } from './sequence-slots.ts'
 
 export type SchedulerLimits = BatchLimits & {
-  /** Tasks that may wait for a sequence; one more is refused. */
+  /** How many tasks may wait for a sequence; one more is refused. */
   readonly maxWaiting: number
 }
 
 type Job = {
   readonly task: GenerationTask
-  /** What came in with one call: the queue counts calls. */
+  /** The call this task belongs to: the queue counts calls. */
   readonly call: object
   /** The job whose prompt this one shares: it waits until that is evaluated, then copies it. */
   readonly leader: Job | undefined
@@ -41,7 +41,7 @@ export class SequenceScheduler {
     return this.#running.length
   }
 
-  /** Queues the tasks of one call, those with one prompt together; each promise ends with its task. */
+  /** Queues the tasks of one call, grouped by prompt; each promise settles with its task. */
   start(groups: readonly (readonly GenerationTask[])[]): Promise<GenerationEnd>[] {
     if (this.#isClosed) throw new EngineError('engine_unavailable', 'the engine is shutting down')
     const waitingCalls = new Set(this.#waiting.map((job) => job.call)).size
@@ -62,7 +62,7 @@ export class SequenceScheduler {
     return ends
   }
 
-  /** Ends everything that runs or waits, and returns when the context is at rest. */
+  /** Ends everything that runs or waits, and resolves when the context is idle. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#loop
@@ -99,7 +99,7 @@ export class SequenceScheduler {
   }
 
   async #run(): Promise<void> {
-    // Requests that come in together should be evaluated together from the first step on.
+    // Requests that arrive together should be evaluated together from the first step on.
     await new Promise((resolve) => setImmediate(resolve))
     while (!this.#isClosed) {
       for (const job of [...this.#waiting, ...this.#running])
@@ -110,7 +110,7 @@ export class SequenceScheduler {
     }
   }
 
-  /** First come, first served; only who can copy its prompt soon is passed over meanwhile. */
+  /** First come, first served, except that a job that can soon copy its prompt is passed over meanwhile. */
   async #admit(): Promise<void> {
     for (const job of [...this.#waiting]) {
       if (job.leader !== undefined && !isEvaluated(job.leader)) continue
@@ -122,7 +122,7 @@ export class SequenceScheduler {
     }
   }
 
-  /** False where no sequence is free. */
+  /** Returns false if no sequence is free. */
   async #place(job: Job): Promise<boolean> {
     const { task } = job
     const slot = await this.#parts.slots.take({
@@ -132,7 +132,7 @@ export class SequenceScheduler {
     })
     if (slot === undefined) return false
     if (job.isDone) {
-      this.#parts.slots.release(slot, task.keep) // aborted while its slot was made ready
+      this.#parts.slots.release(slot, task.keep) // aborted while its slot was being prepared
       return true
     }
     job.slot = slot
@@ -158,7 +158,7 @@ export class SequenceScheduler {
         return native.decodeBatch()
       })
     } catch (cause) {
-      // Nobody knows how far the batch came, so nothing of these sequences is kept.
+      // How far the batch got is unknown, so nothing of these sequences is kept.
       for (const job of [...this.#running]) {
         if (job.slot) this.#parts.slots.clear(job.slot)
         this.#finish(job, failureOf(cause, 'the model could not go on'))
@@ -170,7 +170,7 @@ export class SequenceScheduler {
       if (end !== undefined) this.#finish(job, end)
   }
 
-  /** Who still waits leaves at once; who runs is noticed before the next batch. */
+  /** A waiting job leaves immediately; a running one is noticed before the next batch. */
   #leaveQueue(job: Job): void {
     if (this.#waiting.includes(job)) this.#finish(job, aborted())
   }

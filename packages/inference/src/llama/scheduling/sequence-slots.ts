@@ -1,4 +1,4 @@
-/** The sequences of one context: which prompt each holds, and how a new prompt reuses what is there. */
+/** The sequences of one context: which prompt each contains, and how a new prompt reuses them. */
 
 import { blockTokens, type PrefixStore, type StoredPrefix } from '../cache/prefix-store.ts'
 import type { SealedMemory } from '../cache/sealed-memory.ts'
@@ -9,7 +9,7 @@ import type { NativeContext } from '../model/native-binding.ts'
 export type Slot = {
   readonly id: number
   tokens: number[]
-  /** Keyed hash of model and salt; undefined where the content belongs to nobody any more. */
+  /** Keyed hash of model and salt; undefined if the content no longer belongs to anyone. */
   key: string | undefined
   isBusy: boolean
   usedAt: number
@@ -18,20 +18,20 @@ export type Slot = {
 export type SlotOptions = {
   readonly count: number
   readonly contextLength: number
-  /** False for models whose state cannot lose its end: recurrent ones. */
+  /** False for recurrent models, whose state cannot be truncated. */
   readonly canTrim: boolean
-  /** A folder in memory through which states leave the context; undefined turns that off. */
+  /** An in-memory folder through which states leave the context; undefined turns that off. */
   readonly stateFolder: string | undefined
 }
 
 export type Wanted = {
   readonly tokens: readonly number[]
   readonly key: string
-  /** False where every prompt token must be evaluated. */
+  /** False if every prompt token must be evaluated. */
   readonly mayReuse: boolean
 }
 
-/** A start that is shared by chance is not worth a copy. */
+/** A prefix that is shared by chance is not worth a copy. */
 const leastShared = 16
 
 type Source =
@@ -69,7 +69,7 @@ export class SequenceSlots {
     return this.#slots.filter((slot) => !slot.isBusy).length
   }
 
-  /** Takes an idle slot, with as much of the prompt in it as the same salt has seen before. */
+  /** Takes an idle slot, filled with as much of the prompt as the same salt has already evaluated. */
   async take(wanted: Wanted): Promise<Slot | undefined> {
     const source = wanted.mayReuse ? this.#bestSource(wanted) : undefined
     const target = this.#chooseTarget(source)
@@ -82,7 +82,7 @@ export class SequenceSlots {
         await this.#swapOut(target)
         await this.#bringIn(target, source)
       }
-      // One token at least must be evaluated, or there is nothing to sample from.
+      // At least one token must be evaluated, or there is nothing to sample from.
       const shared = source === undefined ? 0 : sharedLength(target.tokens, wanted.tokens)
       this.#trim(target, Math.min(shared, wanted.tokens.length - 1))
     } catch (error) {
@@ -93,7 +93,7 @@ export class SequenceSlots {
     return target
   }
 
-  /** Gives a slot back; what nobody may reuse is gone at once. */
+  /** Releases a slot; content that may not be reused is erased immediately. */
   release(slot: Slot, keep: boolean): void {
     slot.isBusy = false
     if (!keep) this.clear(slot)
@@ -124,7 +124,7 @@ export class SequenceSlots {
     return this.#options.canTrim || shared === length ? shared : 0
   }
 
-  /** Works in place where little is lost by it; else an empty slot, else the least recently used. */
+  /** Works in place if little is lost by it; otherwise an empty slot, otherwise the least recently used. */
   #chooseTarget(source: Source | undefined): Slot | undefined {
     const idle = this.#slots.filter((slot) => !slot.isBusy)
     const owner = source?.kind === 'slot' && !source.slot.isBusy ? source.slot : undefined
@@ -155,7 +155,7 @@ export class SequenceSlots {
     else this.clear(slot)
   }
 
-  /** Seals the slot's state into the store where it is worth keeping; the slot is empty afterwards. */
+  /** Seals the slot's state into the store if it is worth keeping; the slot is empty afterwards. */
   async #swapOut(slot: Slot): Promise<void> {
     const { stateFolder } = this.#options
     if (slot.key !== undefined && stateFolder !== undefined) {
@@ -167,7 +167,7 @@ export class SequenceSlots {
           const bytes = await this.#native.saveSequenceStateToFile(file.path, slot.id, tokens)
           this.#store.add(chain, this.#memory.sealFile(file.descriptor, bytes))
         } catch {
-          // Too little memory for the file: the prompt will be evaluated again, that is all.
+          // If there is too little memory for the file, the prompt is simply evaluated again.
         } finally {
           file.close()
         }

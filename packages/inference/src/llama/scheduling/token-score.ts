@@ -1,9 +1,9 @@
-/** Log probabilities as the model itself has them, before temperature, penalties and grammars. */
+/** The model's own log probabilities, before temperature, penalties and grammars. */
 
 import type { NativeContext, NativeSampler } from '../model/native-binding.ts'
 import type { ScoredToken } from './generation-task.ts'
 
-/** `plain` must be a greedy sampler without options, so that the logits are untouched. */
+/** `plain` must be a greedy sampler without options, so that the logits are unmodified. */
 export async function scoreToken(
   native: NativeContext,
   plain: NativeSampler,
@@ -11,7 +11,7 @@ export async function scoreToken(
   token: number,
   top: number,
 ): Promise<ScoredToken> {
-  // The likeliest token is always asked for: the weights are told relative to it.
+  // The likeliest token is always requested: the weights are relative to it.
   const [, , , logits = [], totalWeight = 1] = await native.sampleToken(
     logitIndex,
     plain,

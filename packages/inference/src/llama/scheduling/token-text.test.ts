@@ -1,4 +1,4 @@
-/** Tokens byte by byte, against the library's own detokenizer. */
+/** Tokens byte by byte, compared with the library's own detokenizer. */
 import { afterAll, expect, test } from 'bun:test'
 import { loadStories } from '../../../../../test/story-model.ts'
 import { TextStream, TokenText } from './token-text.ts'
@@ -30,7 +30,7 @@ test('a character of four tokens appears once, whole', () => {
   expect(stream.end()).toBe('')
 })
 
-test('only a character that never became whole shows as replaced, at the end', () => {
+test('only a character that stays incomplete is shown as U+FFFD, at the end', () => {
   const stream = new TextStream(text)
   expect(stream.push(byte(0xe4))).toBe('')
   expect(stream.end()).toBe('\uFFFD')

@@ -1,4 +1,4 @@
-/** What a token stands for, byte by byte: text that may end in the middle of a character. */
+/** The bytes of a token: text that may end in the middle of a character. */
 import { type LlamaModel, LlamaVocabularyType } from 'node-llama-cpp'
 
 /** Token types of GGUF. */
@@ -21,13 +21,13 @@ export class TokenText {
     this.size = tokens.length
   }
 
-  /** A token that steers the model and is no text: markers of turns, tools and ends. */
+  /** A token that controls the model and is not text: markers of turns, tools and ends. */
   isControl(token: number): boolean {
     const type = this.#types[token]
     return type === tokenTypes.control || type === tokenTypes.unknown
   }
 
-  /** The name of a token as the vocabulary writes it. */
+  /** The name of a token as written in the vocabulary. */
   nameOf(token: number): string {
     return this.#texts[token] ?? ''
   }
@@ -70,7 +70,7 @@ export class TokenText {
   }
 }
 
-/** Turns tokens into text as they come; a character split between tokens waits for its rest. */
+/** Turns tokens into text as they arrive; a character split between tokens waits for its rest. */
 export class TextStream {
   readonly #text: TokenText
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -83,7 +83,7 @@ export class TextStream {
     return this.#decoder.decode(this.#text.bytesOf(token), { stream: true })
   }
 
-  /** A character that never became whole shows as U+FFFD, and only here, at the end. */
+  /** A character that stays incomplete becomes U+FFFD, only here, at the end. */
   end(): string {
     return this.#decoder.decode()
   }
@@ -91,7 +91,7 @@ export class TextStream {
 
 const encoder = new TextEncoder()
 
-/** Byte-pair vocabularies write bytes as printable characters, in the order that GPT-2 chose. */
+/** Byte-pair vocabularies represent bytes as printable characters, in GPT-2's order. */
 function byteAlphabet(): Map<string, number> {
   const printable = (byte: number): boolean =>
     (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte !== 0xad)
