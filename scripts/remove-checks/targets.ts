@@ -111,7 +111,7 @@ export const targets: readonly Target[] = [
     sources: ['packages/inference/src/servers'],
     tests: [
       'packages/inference/src/servers',
-      'packages/inference/src/dialects/given-up.test.ts',
+      'packages/inference/src/dialects/aborted-calls.test.ts',
       'packages/inference/src/dialects/native-answers.test.ts',
       'packages/inference/src/dialects/native-dialects.test.ts',
       'packages/inference/src/dialects/native-failures.test.ts',

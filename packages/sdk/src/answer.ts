@@ -34,7 +34,7 @@ export class Answer {
   readonly #ending: HeldEnding | undefined
   #ready: AnswerPart[]
   #pulling: Promise<void> | undefined
-  #abortion: Abortion | undefined
+  #abortWatch: AbortWatch | undefined
   #readBytes = 0
   #receipt: Bytes | undefined
   #isWhole = false
@@ -95,17 +95,17 @@ export class Answer {
   /** The next data, or `undefined` at the authenticated end; anything else throws. */
   async next(): Promise<Bytes[] | undefined> {
     for (;;) {
-      if (this.#abortion?.reason !== undefined) throw this.#abortion.reason
+      if (this.#abortWatch?.reason !== undefined) throw this.#abortWatch.reason
       const data = this.#passable(this.#takeReady())
       if (data.length > 0) return data
       if (this.#isWhole) this.#rest ??= this.#readRest()
       if (this.#left) return undefined
       if (this.#done || this.#isWhole) {
-        this.#abortion?.forget()
+        this.#abortWatch?.forget()
         return this.#heldBack()
       }
-      if (this.#abortion === undefined) await this.#pull()
-      else await Promise.race([this.#pull(), this.#abortion.happened])
+      if (this.#abortWatch === undefined) await this.#pull()
+      else await Promise.race([this.#pull(), this.#abortWatch.happened])
     }
   }
 
@@ -143,7 +143,7 @@ export class Answer {
 
   /** Stops reading as soon as the caller aborts; the answer is then handled as in `cancel`. */
   follow(signal: AbortSignal): void {
-    this.#abortion = new Abortion(signal, () => void this.cancel())
+    this.#abortWatch = new AbortWatch(signal, () => void this.cancel())
   }
 
   /** Reads to the authenticated end and returns the body; throws if it exceeds `maxBytes`. */
@@ -179,7 +179,7 @@ export class Answer {
     }
     if (this.#done || this.#left) return
     this.#left = true
-    this.#abortion?.forget()
+    this.#abortWatch?.forget()
     const { lingerMs = 0 } = this.#facts
     if (lingerMs === 0) return await this.#source.cancel()
     this.#rest ??= this.#linger(lingerMs)
@@ -230,7 +230,7 @@ export class Answer {
 }
 
 /** Tracks an abort signal while an answer is read. */
-class Abortion {
+class AbortWatch {
   readonly #signal: AbortSignal
   readonly #listener: () => void
   /** Rejects with the caller's reason. */
@@ -264,7 +264,7 @@ const maxPaddingBytes = 64 * 1024 * 1024
 async function open(opener: AnswerOpener, source: ByteSource, chunk: Bytes): Promise<AnswerPart[]> {
   try {
     const parts = await openParts(opener, chunk)
-    source.heard?.(opener.openedBytes)
+    source.reportOpened?.(opener.openedBytes)
     return parts
   } catch (error) {
     void source.cancel() // stop reading from a forger

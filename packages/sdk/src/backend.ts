@@ -3,8 +3,8 @@ import { type Attestation, maxAttestationBytes, parseAttestation } from '@privat
 import { ApiError, parseUnsealedError } from '@privatemode/protocol/api'
 import { type Bytes, formatHex } from '@privatemode/protocol/envelope'
 import { type DirectoryWorker, fleetPaths, isWorkerId } from '@privatemode/protocol/fleet'
+import type { AnswerTimeout } from './answer-timeout.ts'
 import type { Fetch } from './options.ts'
-import type { Patience } from './patience.ts'
 import { readBounded } from './read-bounded.ts'
 
 export type ListedWorker = {
@@ -74,10 +74,10 @@ export class Backend {
 export async function readAnswer(
   response: Response,
   limit: number,
-  patience?: Patience,
+  answerTimeout?: AnswerTimeout,
 ): Promise<Bytes> {
   try {
-    const bytes = await readBounded(response, limit, patience)
+    const bytes = await readBounded(response, limit, answerTimeout)
     if (bytes !== undefined) return bytes
   } catch (cause) {
     throw cause instanceof ApiError ? cause : unreachable(response.url, cause)

@@ -1,21 +1,21 @@
 /** Where the bytes of an answer come from, and the errors if they stop coming. */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
-import type { Patience } from './patience.ts'
+import type { AnswerTimeout } from './answer-timeout.ts'
 import { readBounded } from './read-bounded.ts'
 
 /** Bytes as they arrive from the network; `undefined` at the end. */
 export interface ByteSource {
   read(): Promise<Bytes | undefined>
   /** Reports how many of the bytes read so far are authentic. */
-  heard?(openedBytes: number): void
+  reportOpened?(openedBytes: number): void
   cancel(): Promise<void>
 }
 
 export function streamSource(
   stream: ReadableStream<Bytes> | null,
   signal?: AbortSignal,
-  patience?: Patience,
+  answerTimeout?: AnswerTimeout,
 ): ByteSource {
   const reader = stream?.getReader()
   return {
@@ -23,14 +23,14 @@ export function streamSource(
       if (reader === undefined) return undefined
       try {
         const reading = reader.read()
-        const { done, value } = await (patience?.next(reading) ?? reading)
+        const { done, value } = await (answerTimeout?.next(reading) ?? reading)
         return done ? undefined : value
       } catch (cause) {
         if (cause instanceof ApiError) void reader.cancel().catch(() => {})
         throw broken(cause, signal)
       }
     },
-    heard: (openedBytes) => patience?.heard(openedBytes),
+    reportOpened: (openedBytes) => answerTimeout?.reportOpened(openedBytes),
     async cancel() {
       await reader?.cancel().catch(() => {})
     },
@@ -42,11 +42,11 @@ export async function readWhole(
   response: Response,
   maxBytes: number,
   signal?: AbortSignal,
-  patience?: Patience,
+  answerTimeout?: AnswerTimeout,
 ): Promise<Bytes> {
   let bytes: Bytes | undefined
   try {
-    bytes = await readBounded(response, maxBytes, patience)
+    bytes = await readBounded(response, maxBytes, answerTimeout)
   } catch (cause) {
     throw broken(cause, signal)
   }

@@ -13,12 +13,12 @@ import {
 } from '@privatemode/protocol/envelope'
 import { sealedHeaders, sealedMediaType } from '@privatemode/protocol/fleet'
 import { Answer } from './answer.ts'
+import { AnswerTimeout, within } from './answer-timeout.ts'
 import { Backend, readAnswer } from './backend.ts'
 import { readWhole, streamSource, wholeSource } from './byte-source.ts'
 import { chooseCandidates } from './candidates.ts'
 import { ManifestKeeper } from './manifest-keeper.ts'
 import { type ClientOptions, defaultTimeouts } from './options.ts'
-import { Patience, within } from './patience.ts'
 import { type Call, isSealedAnswer, type SealedCall, SealedExchange } from './sealed-exchange.ts'
 import { Sessions } from './sessions.ts'
 import { formatVerification, type Verification } from './verification.ts'
@@ -148,13 +148,13 @@ export class PrivateClient {
       void sent.then((late) => late.body?.cancel()).catch(() => {})
       throw error
     })
-    const patience = new Patience(timeouts)
+    const answerTimeout = new AnswerTimeout(timeouts)
     if (!isSealedAnswer(response.status, response.headers.get('content-type'))) {
-      throw await readError(response, exchange, patience)
+      throw await readError(response, exchange, answerTimeout)
     }
     // Padding may follow a whole answer, too, and would count as a part of it.
     if (!stream && shape === 'off') {
-      const bytes = await readWhole(response, maxBytes, signal, patience)
+      const bytes = await readWhole(response, maxBytes, signal, answerTimeout)
       return Answer.start({ ...sealed, opener, maxBytes }, wholeSource(bytes))
     }
     const bytes = response.body as ReadableStream<Bytes> | null
@@ -164,7 +164,7 @@ export class PrivateClient {
         holdsEnding: stream && shape === 'strict',
         lingerMs: stream && isPadded ? lingerMs : 0,
       },
-      streamSource(bytes, sendSignal, patience),
+      streamSource(bytes, sendSignal, answerTimeout),
     )
     if (sending !== undefined) sending.handOver(answer)
     return answer
@@ -256,8 +256,8 @@ class FollowedAbort {
 async function readError(
   response: Response,
   exchange: SealedExchange,
-  patience: Patience,
+  answerTimeout: AnswerTimeout,
 ): Promise<ApiError> {
-  const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes, patience))
+  const body = new TextDecoder().decode(await readAnswer(response, maxErrorBytes, answerTimeout))
   return exchange.refused(response.status, body, response.headers.get('retry-after'))
 }

@@ -1,6 +1,6 @@
 /** Reads a body whose sender is not trusted to stop. */
 import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
-import type { Patience } from './patience.ts'
+import type { AnswerTimeout } from './answer-timeout.ts'
 
 /**
  * Returns the whole body, or `undefined` if it is longer than `limit`; the rest is then not read. A
@@ -10,7 +10,7 @@ import type { Patience } from './patience.ts'
 export async function readBounded(
   response: Response,
   limit: number,
-  patience?: Patience,
+  answerTimeout?: AnswerTimeout,
 ): Promise<Bytes | undefined> {
   if (response.body === null) return new Uint8Array()
   const reader = (response.body as ReadableStream<Bytes>).getReader()
@@ -18,7 +18,7 @@ export async function readBounded(
   let length = Number(response.headers.get('content-length') ?? 0) > limit ? Infinity : 0
   while (length <= limit) {
     const reading = reader.read()
-    const { done, value } = await (patience?.next(reading) ?? reading).catch((error) => {
+    const { done, value } = await (answerTimeout?.next(reading) ?? reading).catch((error) => {
       void reader.cancel().catch(() => {})
       throw error
     })

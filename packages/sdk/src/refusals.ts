@@ -107,8 +107,8 @@ export function refusedError(cause: Error): ApiError {
     // The reason the connection failed, such as an unknown certificate authority, is what the
     // caller can fix.
     const reason = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
-    const told = `the manifest cannot be fetched: ${message}${reason}`
-    return new ApiError('gateway_unreachable', told, { cause })
+    const text = `the manifest cannot be fetched: ${message}${reason}`
+    return new ApiError('gateway_unreachable', text, { cause })
   }
   const reason = isAuthentic(code) ? message.slice(0, 1000) : 'it does not prove its identity'
   return new ApiError('attestation_refused', `the backend was refused: ${reason} (${code})`, {

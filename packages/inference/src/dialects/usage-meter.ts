@@ -9,7 +9,7 @@ export type Usage = {
    * False if the engine reports nothing about its cache: callers are then not told that nothing was
    * cached.
    */
-  readonly isCacheTold?: boolean | undefined
+  readonly isCacheReported?: boolean | undefined
   readonly completionTokens: number
   /** Absent if the engine counted itself. */
   readonly countedBy?: CountedBy | undefined
@@ -63,7 +63,7 @@ export class UsageMeter {
     return {
       promptTokens: this.#promptTokens,
       cachedTokens: Math.min(this.#cachedTokens ?? 0, this.#promptTokens),
-      isCacheTold: this.#cachedTokens !== undefined,
+      isCacheReported: this.#cachedTokens !== undefined,
       completionTokens: this.#completionTokens,
       countedBy: this.#countedBy,
     }
@@ -76,7 +76,7 @@ export function formatUsage(usage: Usage, wire: unknown): JsonObject {
   const { prompt_tokens_details: details, ...rest } = given
   const known = {
     ...(isObject(details) ? details : {}),
-    ...(usage.isCacheTold ? { cached_tokens: usage.cachedTokens } : {}),
+    ...(usage.isCacheReported ? { cached_tokens: usage.cachedTokens } : {}),
   }
   return {
     ...rest,

@@ -20,20 +20,20 @@ export async function countPrompt(
   kind: ServerKind,
   { endpoint, body, asChat }: Counted,
   signal: AbortSignal,
-  isGivenUp: boolean,
+  isAborted: boolean,
 ): Promise<number | undefined> {
   switch (endpoint) {
     case 'messages':
       return countMessage(client, body, signal)
     case 'chat':
-      return countChat(client, kind, body, signal, isGivenUp)
+      return countChat(client, kind, body, signal, isAborted)
     case 'responses':
       // The server's own rendering may differ slightly, so a running call waits for its own count.
-      if (!isGivenUp) return undefined
+      if (!isAborted) return undefined
       if (asChat === undefined) return estimatePrompt({ body, asChat })
-      return countChat(client, kind, asChat, signal, isGivenUp)
+      return countChat(client, kind, asChat, signal, isAborted)
     case 'completions':
-      if (!isGivenUp) return undefined
+      if (!isAborted) return undefined
       return countInputs(client, kind, body.model, body.prompt, signal)
     case 'embeddings':
       return countInputs(client, kind, body.model, body.input, signal)
@@ -45,12 +45,12 @@ async function countChat(
   kind: ServerKind,
   body: JsonObject,
   signal: AbortSignal,
-  isGivenUp: boolean,
+  isAborted: boolean,
 ): Promise<number | undefined> {
   // SGLang's tokenizer accepts chats in the same form; older releases refuse them.
   const form = kind === 'sglang' ? 'vllm' : kind
   const counted = await tryTokenizer(client, form, body, signal).catch(() => undefined)
-  if (counted !== undefined || !isGivenUp) return counted
+  if (counted !== undefined || !isAborted) return counted
   return countTokens(client, kind, body, signal)
 }
 

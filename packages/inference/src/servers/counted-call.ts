@@ -3,7 +3,7 @@ import type { EngineCall, EngineError, EngineUsage } from '../engine.ts'
 import { connectionFailure } from './server-client.ts'
 
 /** Prompt tokens of a call; an estimate, or a one-token answer, only for an aborted one. */
-export type AskForPrompt = (call: EngineCall, isGivenUp: boolean) => Promise<number | undefined>
+export type AskForPrompt = (call: EngineCall, isAborted: boolean) => Promise<number | undefined>
 
 export class CountedCall {
   /** The call to make: its counts pass through here. */
@@ -43,9 +43,9 @@ export class CountedCall {
     clearTimeout(this.#timer)
   }
 
-  async #count(isGivenUp: boolean): Promise<void> {
+  async #count(isAborted: boolean): Promise<void> {
     try {
-      const promptTokens = await this.#ask(this.call, isGivenUp)
+      const promptTokens = await this.#ask(this.call, isAborted)
       if (promptTokens === undefined) return
       this.call.onUsage?.({ promptTokens, cachedTokens: undefined, completionTokens: 0 })
     } catch {

@@ -26,8 +26,8 @@ export async function discover(
   const { kind, version } = await identify(client, cards)
   const models = await Promise.all(
     cards.map(async (card) => {
-      const told = await describeModel(client, kind, card)
-      return toModel(card, { ...told, ...settings.models[card.id] }, now)
+      const reported = await describeModel(client, kind, card)
+      return toModel(card, { ...reported, ...settings.models[card.id] }, now)
     }),
   )
   const working = models.filter((model) => model.tasks.length > 0)

@@ -130,7 +130,7 @@ class HttpEngine implements Engine {
     this.#requireUsed(given.endpoint, given.body.model)
     const watched = new CountedCall(
       withServerSalts(given),
-      (call, isGivenUp) => this.#countPrompt(call, isGivenUp),
+      (call, isAborted) => this.#countPrompt(call, isAborted),
       given.stream && this.#countsAsItGoes ? this.#settings.countWaitingMs : undefined,
     )
     try {
@@ -214,9 +214,9 @@ class HttpEngine implements Engine {
     return countChoices(this.#client, kind, call, answer, usage, this.#settings.settleMs)
   }
 
-  #countPrompt(call: EngineCall, isGivenUp: boolean): Promise<number | undefined> {
+  #countPrompt(call: EngineCall, isAborted: boolean): Promise<number | undefined> {
     const signal = AbortSignal.timeout(this.#settings.probeTimeoutMs)
-    return countPrompt(this.#client, this.#found.kind, call, signal, isGivenUp)
+    return countPrompt(this.#client, this.#found.kind, call, signal, isAborted)
   }
 
   #requireHealthy(): void {

@@ -70,7 +70,7 @@ export function readNativeUsage(
  * three.
  */
 function messageCounts(usage: JsonObject): EngineUsage {
-  const cachedTokens = toldCount(usage.cache_read_input_tokens)
+  const cachedTokens = optionalCount(usage.cache_read_input_tokens)
   const created = count(usage.cache_creation_input_tokens)
   return {
     promptTokens: count(usage.input_tokens) + (cachedTokens ?? 0) + created,
@@ -82,7 +82,7 @@ function messageCounts(usage: JsonObject): EngineUsage {
 function responseCounts(usage: JsonObject): EngineUsage {
   return {
     promptTokens: count(usage.input_tokens),
-    cachedTokens: toldCount(asObject(usage.input_tokens_details)?.cached_tokens),
+    cachedTokens: optionalCount(asObject(usage.input_tokens_details)?.cached_tokens),
     completionTokens: count(usage.output_tokens),
   }
 }
@@ -92,7 +92,7 @@ export function asObject(value: unknown): JsonObject | undefined {
 }
 
 /** A count that a server may omit; zero only if it says so. */
-export function toldCount(value: unknown): number | undefined {
+export function optionalCount(value: unknown): number | undefined {
   return typeof value === 'number' ? count(value) : undefined
 }
 

@@ -25,7 +25,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   readonly #reader: PieceReader | undefined
   readonly #counts: StreamCounts
   readonly #decoder = new SseDecoder()
-  readonly #giveUp = () => {
+  readonly #onAbort = () => {
     const settling = this.#settle()
     this.#call.onSettling?.(settling)
   }
@@ -34,7 +34,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   #taken = 0
   #hasEnded = false
   #isOver = false
-  #isGivenUp = false
+  #isAborted = false
   #failure: unknown
 
   constructor(request: OpenRequest, call: StreamCall, reading: StreamReading) {
@@ -44,8 +44,8 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#reader = request.response.body?.getReader()
     this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
     // The record of a call is signed the moment it is aborted, before a reader notices.
-    if (call.signal.aborted) this.#giveUp()
-    else call.signal.addEventListener('abort', this.#giveUp)
+    if (call.signal.aborted) this.#onAbort()
+    else call.signal.addEventListener('abort', this.#onAbort)
   }
 
   [Symbol.asyncIterator](): this {
@@ -82,10 +82,10 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
       this.#isOver = true
       this.#reading.onEnd()
       this.#request.close()
-      this.#call.signal.removeEventListener('abort', this.#giveUp)
+      this.#call.signal.removeEventListener('abort', this.#onAbort)
       // A stream that ends without its counts has failed: there is no one left to ask.
-      if (!this.#isGivenUp) this.#counts.estimate()
-      if (!this.#isGivenUp) await this.#cancel()
+      if (!this.#isAborted) this.#counts.estimate()
+      if (!this.#isAborted) await this.#cancel()
     }
     return { done: true, value: undefined }
   }
@@ -95,7 +95,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
    * it is told to stop, and what it still sends is read to the end.
    */
   async #settle(): Promise<void> {
-    this.#isGivenUp = true
+    this.#isAborted = true
     this.#countWaiting()
     const timer = setTimeout(() => void this.#cancel(), this.#reading.restMs)
     await this.#reader?.hangUp?.((piece) => this.#countPiece(piece))
@@ -130,7 +130,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   async #read(): Promise<void> {
     const read = await this.#reader?.read()
     if (read?.value === undefined) {
-      if (this.#isGivenUp) throw connectionFailure(undefined, this.#request.signal)
+      if (this.#isAborted) throw connectionFailure(undefined, this.#request.signal)
       throw new EngineError('engine_failed', 'the model server ended in mid-stream')
     }
     this.#request.heard()

@@ -72,7 +72,7 @@ async function openStream(
     onEnd: () => {},
     settle: async (counts) => void open.push(counts),
   })
-  const giveUp = async (reading?: Promise<unknown>) => {
+  const abort = async (reading?: Promise<unknown>) => {
     aborter.abort()
     const failure = await (reading ?? stream.next()).catch((error) => error)
     expect(failure).toMatchObject({ code: 'aborted' })
@@ -80,7 +80,7 @@ async function openStream(
     expect(settled).toHaveLength(1)
     await settled[0]
   }
-  return { stream, usage, open, giveUp }
+  return { stream, usage, open, abort }
 }
 
 test('unread counts and late counts are billed', async () => {
@@ -89,10 +89,10 @@ test('unread counts and late counts are billed', async () => {
     write(socket, [counted(5), counted(6)])
     socket.end()
   })
-  const { stream, usage, giveUp } = await openStream(baseUrl)
+  const { stream, usage, abort } = await openStream(baseUrl)
   await stream.next()
   expect(usage.at(-1)?.completionTokens).toBe(1)
-  await giveUp()
+  await abort()
   expect(usage.at(-1)).toMatchObject({ promptTokens: 7, completionTokens: 6 })
   await until(() => seen.closed === 1)
 })
@@ -102,17 +102,17 @@ test('late text of a stream without counts is counted with the rest', async () =
     write(socket, [said('three')])
     socket.end()
   })
-  const { stream, open, giveUp } = await openStream(baseUrl, { endpoint: 'responses' })
+  const { stream, open, abort } = await openStream(baseUrl, { endpoint: 'responses' })
   await stream.next()
-  await giveUp()
+  await abort()
   expect(open).toMatchObject([{ pieces: 3, text: 'one two three' }])
 })
 
 test('a server that continues is cut off, and what it sent until then is billed', async () => {
   const { seen, baseUrl } = serve([counted(1)], (socket) => write(socket, [counted(2)]))
-  const { stream, usage, giveUp } = await openStream(baseUrl, { restMs: 300 })
+  const { stream, usage, abort } = await openStream(baseUrl, { restMs: 300 })
   await stream.next()
-  await giveUp(stream.next())
+  await abort(stream.next())
   expect(usage.at(-1)?.completionTokens).toBe(2)
   expect(seen.ended).toBe(1)
   await until(() => seen.closed === 1)
@@ -123,19 +123,19 @@ test('bytes that are not events neither complete nor fail the stream', async () 
     socket.write('5\r\ndata:\r\n')
     socket.write('not http')
   })
-  const { stream, usage, giveUp } = await openStream(baseUrl)
+  const { stream, usage, abort } = await openStream(baseUrl)
   await stream.next()
-  await giveUp()
+  await abort()
   expect(usage.at(-1)?.completionTokens).toBe(1)
 })
 
 test('a connection that can only be cut is cut, and unread data is billed', async () => {
   const { seen, baseUrl } = serve([counted(1), counted(2)], () => {})
-  const { stream, usage, giveUp } = await openStream(baseUrl, {
+  const { stream, usage, abort } = await openStream(baseUrl, {
     fetch: (url, asked) => fetch(url, asked),
   })
   await stream.next()
-  await giveUp()
+  await abort()
   expect(usage.at(-1)?.completionTokens).toBe(2)
   await until(() => seen.ended + seen.closed > 0)
 })

@@ -73,11 +73,11 @@ export class ServerClient {
     if (answer !== undefined) return answer
     await response.body?.cancel()
     const { status } = response
-    const said = response.ok ? 'no JSON' : `status ${status}`
+    const received = response.ok ? 'no JSON' : `status ${status}`
     const advice = status === 401 || status === 403 ? ': it requires a different API key' : ''
     throw new EngineError(
       'engine_unavailable',
-      `the model server answers ${path} with ${said}${advice}`,
+      `the model server answers ${path} with ${received}${advice}`,
     )
   }
 
@@ -227,7 +227,7 @@ class SilenceWatch {
     this.#timer = setInterval(() => {
       if (++this.#ticks < 4) return
       const seconds = Math.round(silenceMs / 1000)
-      const message = `the model server said nothing for ${seconds} seconds`
+      const message = `the model server was silent for ${seconds} seconds`
       this.#controller.abort(new EngineError('engine_failed', message))
       this.stop()
     }, silenceMs / 4)

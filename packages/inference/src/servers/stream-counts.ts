@@ -1,6 +1,6 @@
 /** Keeps the counts of a running stream accurate, so that they are correct even if it is aborted. */
 import type { EngineCall, EngineUsage, JsonObject } from '../engine.ts'
-import { isNative, pieceText, readNativeUsage, toldCount } from './native-endpoints.ts'
+import { isNative, optionalCount, pieceText, readNativeUsage } from './native-endpoints.ts'
 
 export type StreamCall = Pick<
   EngineCall,
@@ -151,7 +151,7 @@ export function readUsage(value: unknown): EngineUsage | undefined {
   const cached = (prompt_tokens_details as JsonObject | null | undefined)?.cached_tokens
   return {
     promptTokens: prompt_tokens,
-    cachedTokens: toldCount(cached),
+    cachedTokens: optionalCount(cached),
     completionTokens: typeof completion_tokens === 'number' ? completion_tokens : 0,
   }
 }

@@ -38,8 +38,8 @@ export function parseUnsealedError(
   retryAfter: string | null | undefined,
 ): ApiError {
   // Load balancers and ingresses send a status without a code.
-  const said = readErrorObject(body)?.code ?? codeOfStatus(status)
-  const code = codes.find((one) => one === said)
+  const received = readErrorObject(body)?.code ?? codeOfStatus(status)
+  const code = codes.find((one) => one === received)
   if (code === undefined) {
     const hint = status === 404 ? '; check its address' : ''
     return new ApiError('upstream_error', `the backend answered status ${status}${hint}`)

@@ -9,7 +9,7 @@ import { type StreamWriter, streamAnswer } from '../stream-answer.ts'
 import { formatUsage } from '../usage-meter.ts'
 import { normalizeChat } from './chat-answer.ts'
 import { ChatChunks } from './chat-chunks.ts'
-import { checkChat, usageWish } from './check-chat.ts'
+import { checkChat, requestedUsage } from './check-chat.ts'
 
 export async function answerChat(exchange: Exchange): Promise<ApiAnswer> {
   const { body, model, meter, stream } = exchange
@@ -34,7 +34,7 @@ export function engineBody(
 
 function chatWriter({ body, model, meter, requestId }: Exchange): StreamWriter {
   const chunks = new ChatChunks(meter, model.id, body.parallel_tool_calls === false)
-  const wish = usageWish(body)
+  const requested = requestedUsage(body)
   const usage = () => formatUsage(meter.read(), chunks.lastUsage)
   return {
     ping: ': keep-alive\n\n',
@@ -42,12 +42,12 @@ function chatWriter({ body, model, meter, requestId }: Exchange): StreamWriter {
       // The engine is always asked for counts; callers that did not request that chunk never see
       // it.
       if (chunks.normalize(chunk).length === 0) return ''
-      if (wish.atEnd) chunk.usage = wish.always ? usage() : null
+      if (requested.atEnd) chunk.usage = requested.always ? usage() : null
       return `data: ${JSON.stringify(chunk)}\n\n`
     },
     end() {
       chunks.requireFinished()
-      if (!wish.atEnd) return 'data: [DONE]\n\n'
+      if (!requested.atEnd) return 'data: [DONE]\n\n'
       const last = { ...chunks.envelope(), usage: usage() }
       return `data: ${JSON.stringify(last)}\n\ndata: [DONE]\n\n`
     },

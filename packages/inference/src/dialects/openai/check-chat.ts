@@ -49,7 +49,7 @@ export function checkStreaming(body: JsonObject, stream: boolean): void {
 }
 
 /** Whether the caller wants the usage chunk at the end, and counts in every chunk. */
-export function usageWish(body: JsonObject): { atEnd: boolean; always: boolean } {
+export function requestedUsage(body: JsonObject): { atEnd: boolean; always: boolean } {
   const options = isObject(body.stream_options) ? body.stream_options : {}
   const atEnd = options.include_usage === true
   return { atEnd, always: atEnd && options.continuous_usage_stats === true }

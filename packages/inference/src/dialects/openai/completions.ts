@@ -10,7 +10,7 @@ import { dropTransferFields } from '../transfer-fields.ts'
 import { formatUsage } from '../usage-meter.ts'
 import { engineBody } from './chat.ts'
 import { createdOf } from './chat-answer.ts'
-import { usageWish } from './check-chat.ts'
+import { requestedUsage } from './check-chat.ts'
 import { checkCompletion } from './check-completions.ts'
 import { mapFinishReason } from './finish-reason.ts'
 import { newId } from './new-id.ts'
@@ -51,7 +51,7 @@ function completionWriter({ body, model, meter, requestId }: Exchange): StreamWr
     created: Math.floor(Date.now() / 1000),
     model: model.id,
   }
-  const wish = usageWish(body)
+  const requested = requestedUsage(body)
   const finished = new Map<number, boolean>()
   let engineUsage: unknown
   const usage = () => formatUsage(meter.read(), engineUsage)
@@ -64,13 +64,13 @@ function completionWriter({ body, model, meter, requestId }: Exchange): StreamWr
       if (choices.length === 0) return ''
       for (const choice of choices) normalizeDelta(choice, finished)
       const { usage: _, ...kept } = dropTransferFields(chunk)
-      const counts = wish.atEnd ? { usage: wish.always ? usage() : null } : {}
+      const counts = requested.atEnd ? { usage: requested.always ? usage() : null } : {}
       return `data: ${JSON.stringify({ ...kept, ...head, choices, ...counts })}\n\n`
     },
     end() {
       if (finished.size === 0 || [...finished.values()].includes(false))
         throw new EngineError('engine_failed', 'the engine ended before its answer did')
-      if (!wish.atEnd) return 'data: [DONE]\n\n'
+      if (!requested.atEnd) return 'data: [DONE]\n\n'
       return `data: ${JSON.stringify({ ...head, choices: [], usage: usage() })}\n\ndata: [DONE]\n\n`
     },
     fail: (error) => `data: ${JSON.stringify(formatErrorBody('openai', error, requestId))}\n\n`,

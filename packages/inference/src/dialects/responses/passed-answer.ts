@@ -46,8 +46,8 @@ export class PassedEvents implements StreamWriter {
   write(data: JsonObject): string {
     dropTransferFields(data)
     const { type, response } = data
-    const told = isObject(response) ? { response: this.#rewritten(response) } : {}
-    const event: JsonObject = { ...data, ...told }
+    const replaced = isObject(response) ? { response: this.#rewritten(response) } : {}
+    const event: JsonObject = { ...data, ...replaced }
     if (type === 'response.completed' || type === 'response.incomplete') {
       this.#end = event
       return ''

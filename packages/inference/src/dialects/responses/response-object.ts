@@ -65,7 +65,7 @@ export function responseUsage(usage: Usage, engineUsage: unknown): JsonObject {
   const reasoning = isObject(details) ? details.reasoning_tokens : undefined
   return {
     input_tokens: usage.promptTokens,
-    ...(usage.isCacheTold
+    ...(usage.isCacheReported
       ? { input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 } }
       : {}),
     output_tokens: usage.completionTokens,

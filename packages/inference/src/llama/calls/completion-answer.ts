@@ -10,7 +10,7 @@ import { formatPromptScores, LegacyLogprobs } from './logprob-format.ts'
 import type { StreamedAnswer } from './stream-run.ts'
 import type { UsageCount } from './usage-count.ts'
 
-export type CompletionWish = {
+export type CompletionExtras = {
   readonly echo: boolean
   readonly withLogprobs: boolean
   readonly withPromptScores: boolean
@@ -28,7 +28,7 @@ type Entry = {
 
 export class CompletionAnswer implements StreamedAnswer {
   readonly #model: GenerativeModel
-  readonly #wish: CompletionWish
+  readonly #extras: CompletionExtras
   readonly #usage: UsageCount
   readonly #entries: readonly Entry[]
   readonly #scoresOfRun = new Map<readonly number[], ScoredToken[]>()
@@ -37,11 +37,11 @@ export class CompletionAnswer implements StreamedAnswer {
   constructor(
     model: GenerativeModel,
     prompts: readonly { prompt: CompletionPrompt; choices: readonly Choice[] }[],
-    wish: CompletionWish,
+    extras: CompletionExtras,
     usage: UsageCount,
   ) {
     this.#model = model
-    this.#wish = wish
+    this.#extras = extras
     this.#usage = usage
     this.#head = {
       id: `cmpl-${randomBytes(16).toString('hex')}`,
@@ -69,7 +69,7 @@ export class CompletionAnswer implements StreamedAnswer {
 
   stream(push: (chunk: JsonObject) => void): RunEvents {
     return this.#events((entry, text, logprobs, rest = {}) => {
-      const shown = this.#wish.withLogprobs ? { ...logprobs } : null
+      const shown = this.#extras.withLogprobs ? { ...logprobs } : null
       const choice = {
         index: entry.choice.index,
         text,
@@ -86,7 +86,7 @@ export class CompletionAnswer implements StreamedAnswer {
   }
 
   format(): JsonObject {
-    const { withLogprobs, withPromptScores } = this.#wish
+    const { withLogprobs, withPromptScores } = this.#extras
     const choices = this.#entries.map(({ choice, text, logprobs, promptScores, end }) => ({
       index: choice.index,
       text,
@@ -132,11 +132,11 @@ export class CompletionAnswer implements StreamedAnswer {
   /** The prompt comes first, with its scores, which are known by the first token. */
   #echo(entry: Entry, tell: (text: string, logprobs: LegacyLogprobs) => void): void {
     entry.hasEchoed = true
-    if (!this.#wish.echo) return
+    if (!this.#extras.echo) return
     const { text: tokenText } = this.#model
     const { prompt, promptScores, logprobs } = entry
     const [first] = prompt.tokens
-    if (first !== undefined && this.#wish.withLogprobs) {
+    if (first !== undefined && this.#extras.withLogprobs) {
       logprobs.addFirst(first, tokenText)
       let offset = tokenText.isControl(first) ? 0 : (logprobs.tokens[0]?.length ?? 0)
       for (const score of promptScores) {

@@ -38,7 +38,7 @@ export async function answerCompletion(
     choices: makeChoices(model, body, prompt.tokens, n, at * n),
   }))
   const usage = new UsageCount(onUsage)
-  const wish = {
+  const extras = {
     echo,
     withLogprobs: topLogprobs !== undefined,
     withPromptScores: ownPromptLogprobs !== undefined,
@@ -52,7 +52,7 @@ export async function answerCompletion(
     usage,
     signal,
   }
-  const answer = new CompletionAnswer(model, runs, wish, usage)
+  const answer = new CompletionAnswer(model, runs, extras, usage)
   if (stream) return { kind: 'stream', chunks: streamRun(model.scheduler, runs, options, answer) }
   await startRun(model.scheduler, runs, options, answer.collect())
   return { kind: 'complete', body: answer.format() }

@@ -23,8 +23,8 @@ function writeOut(message: TemplateMessage): TemplateMessage {
     const written = `{"name": ${JSON.stringify(name)}, "arguments": ${JSON.stringify(values)}}`
     return `<tool_call>\n${written}\n</tool_call>`
   })
-  const said = message.content === '' ? [] : [message.content]
-  return { role: 'assistant', content: [...said, ...calls].join('\n') }
+  const text = message.content === '' ? [] : [message.content]
+  return { role: 'assistant', content: [...text, ...calls].join('\n') }
 }
 
 function instructions(tools: readonly Tool[]): string {

@@ -115,10 +115,10 @@ export class RunningSequence {
     grammarEvaluationState: NonNullable<GenerationTask['sampler']['grammarEvaluationState']>,
   ): void {
     const { sampler } = this.#task
-    const told = sampler.repeatPenaltyTokens
+    const history = sampler.repeatPenaltyTokens
     this.#sampler.applyConfig({
       ...sampler,
-      ...(told && { repeatPenaltyTokens: Uint32Array.from([...told, ...this.#generated]) }),
+      ...(history && { repeatPenaltyTokens: Uint32Array.from([...history, ...this.#generated]) }),
       grammarEvaluationState,
     })
   }

@@ -22,7 +22,7 @@ const endpoints: [string, JsonObject, number][] = [
   ['/v1/responses', { model, input: order }, 5],
 ]
 
-async function giveUp(
+async function usageAfterAbort(
   kind: ServerKind,
   path: string,
   body: JsonObject,
@@ -45,7 +45,7 @@ describe('before the first token', () => {
       const { n = 1 } = body
       const name = `${path} ${stream ? 'streamed' : 'whole'}, ${n} choices of ${promptTokens} tokens`
       test(`the prompt of ${name} is counted`, async () => {
-        const usage = await giveUp('vllm', path, { ...body, stream })
+        const usage = await usageAfterAbort('vllm', path, { ...body, stream })
         expect(usage).toMatchObject({ promptTokens, cachedTokens: 0, completionTokens: 0 })
       })
     }
@@ -54,9 +54,13 @@ describe('before the first token', () => {
     for (const kind of ['sglang', 'llama-server'] as const)
       for (const stream of [true, false]) {
         const completion = { model, prompt: [order, 'three'], stream }
-        expect(await giveUp(kind, '/v1/completions', completion)).toMatchObject({ promptTokens: 5 })
+        expect(await usageAfterAbort(kind, '/v1/completions', completion)).toMatchObject({
+          promptTokens: 5,
+        })
         const chat = { model, messages, stream }
-        expect(await giveUp(kind, '/v1/chat/completions', chat)).toMatchObject({ promptTokens: 5 })
+        expect(await usageAfterAbort(kind, '/v1/chat/completions', chat)).toMatchObject({
+          promptTokens: 5,
+        })
       }
   })
 
@@ -64,7 +68,7 @@ describe('before the first token', () => {
     const slow = { model, messages: [{ role: 'user', content: '[[slow 300]] one' }] }
     for (const kind of ['vllm', 'sglang', 'ollama'] as const) {
       const lacking = { kind, lacksPaths: ['/tokenize'] }
-      const usage = await giveUp(kind, '/v1/chat/completions', slow, lacking)
+      const usage = await usageAfterAbort(kind, '/v1/chat/completions', slow, lacking)
       expect([kind, usage.promptTokens]).toEqual([kind, 4])
     }
   })
@@ -85,7 +89,7 @@ describe('before the first token', () => {
 
   test('if no server counts it, the prompt is estimated', async () => {
     for (const kind of ['ollama', 'generic'] as const) {
-      const usage = await giveUp(kind, '/v1/completions', { model, prompt: order })
+      const usage = await usageAfterAbort(kind, '/v1/completions', { model, prompt: order })
       expect(usage).toMatchObject({ promptTokens: Math.ceil((order.length + 2) / 4) })
     }
   })
@@ -99,9 +103,14 @@ describe('before the first token', () => {
       [[[7, 8], [9]], 3],
       [many, 80],
     ]) {
-      const usage = await giveUp('vllm', '/v1/embeddings', { model, input } as JsonObject, {
-        prefillMsPerToken: 60_000,
-      })
+      const usage = await usageAfterAbort(
+        'vllm',
+        '/v1/embeddings',
+        { model, input } as JsonObject,
+        {
+          prefillMsPerToken: 60_000,
+        },
+      )
       expect(usage).toMatchObject({ promptTokens, cachedTokens: 0, completionTokens: 0 })
     }
   })

@@ -2,7 +2,7 @@
 import { ApiError } from '@privatemode/protocol/api'
 import type { Timeouts } from './options.ts'
 
-export class Patience {
+export class AnswerTimeout {
   readonly #timeouts: Timeouts
   readonly #startedMs = performance.now()
   /**
@@ -17,7 +17,7 @@ export class Patience {
   }
 
   /** Reports how many bytes are authentic so far: raw bytes alone are no progress. */
-  heard(openedBytes: number): void {
+  reportOpened(openedBytes: number): void {
     if (openedBytes > this.#openedBytes) this.#silentMs = 0
     this.#openedBytes = openedBytes
   }
