@@ -1,5 +1,5 @@
 /**
- * How the queries about usage run on a real PostgreSQL with the usage of 100 million requests.
+ * How usage queries run on a real PostgreSQL with the usage of 100 million requests.
  *
  * The database fills itself: the hourly sums as they are after that many requests in a year, and as
  * many of the single requests as are asked for, the latest ones. All 100 million of them take some
@@ -39,7 +39,7 @@ async function fillAndAsk(): Promise<void> {
   const server = await startPostgres()
   try {
     const startedMs = performance.now()
-    // The schema comes first, then a session that may take its time.
+    // The schema comes first, then a session without a time limit.
     const database = await openDatabase({ kind: 'server', url: server.url, connections: 2 })
     await database.close()
     await fillUsage(patientSession(server.url), wanted)
@@ -77,7 +77,7 @@ async function ask(url: string): Promise<void> {
   await open.close()
 }
 
-/** Without a limit of time, and with memory for making indexes: a session for each question. */
+/** Without a time limit, and with memory for creating indexes: one session per query. */
 function patientSession(url: string): Queries {
   const ask = async (sql: string, values?: readonly unknown[]) => {
     const client = new Client({ connectionString: url })
@@ -95,7 +95,7 @@ function patientSession(url: string): Queries {
   }
 }
 
-/** Taking the oldest day away, as an operator would; it is given back at once. */
+/** Deletes the oldest day, as an operator would, and restores it at once. */
 async function planRetention(url: string): Promise<UsagePlan> {
   const client = new Client({ connectionString: url })
   await client.connect()

@@ -1,4 +1,4 @@
-/** Runs in the browser for `verify-worker.ts`: verifies the same worker again and again. */
+/** Runs in the browser for `verify-worker.ts`: verifies the same worker repeatedly. */
 import { parseBase64 } from '../packages/attestation/src/bytes.ts'
 import { parseManifest } from '../packages/attestation/src/manifest/manifest.ts'
 import { type VerifyWorkerInputs, verifyWorker } from '../packages/attestation/src/verify-worker.ts'

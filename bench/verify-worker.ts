@@ -16,7 +16,7 @@ const inputs = await makeInputs()
 await measureProgram()
 await measureBrowser()
 
-/** One GPU with everything as large as a real one's; only the keys are a test vendor's. */
+/** One GPU with evidence as large as a real one's; only the keys are a test vendor's. */
 async function makeInputs(): Promise<VerifyWorkerInputs> {
   const world = await hardwareWorld()
   const inputs = await world.inputs({ cpu: 'snp', gpus: [0] })

@@ -1,10 +1,10 @@
 /**
- * `npm run task -- bench:stages`: whether a small chat, a chunk and a long prompt cost more beside bare ciphers than
- * recorded. It wants a machine that does little else, so it is no unit test; `npm run task -- bench --record` records.
+ * `npm run task -- bench:stages`: whether a small chat, a chunk and a long prompt cost more relative to bare ciphers than
+ * recorded. It needs a mostly idle machine, so it is not a unit test; `npm run task -- bench --record` records.
  *
- * On two busy cores a single measurement was off by a factor of up to two, upwards where one of our stages was
- * disturbed and downwards where the bare cipher was; the least costs of several repeat. What this has to find, a copy
- * or a parse too many on the hot path, is a factor of its own. Ends with 1 where a ratio is beyond its bound.
+ * On two busy cores a single measurement was off by a factor of up to two, upwards if one of our stages was
+ * disturbed and downwards if the bare cipher was; the minimum of several is repeatable. What this must detect, a copy
+ * or a parse too many on the hot path, is a clear factor. Exits with 1 if a ratio exceeds its limit.
  */
 import { leastRatios, type Ratios, readRecorded } from './recorded-ratios.ts'
 import { checkStages } from './stage-costs.ts'

@@ -1,4 +1,4 @@
-/** Programs that a benchmark starts, pins to a core, looks at and ends. */
+/** Programs that a benchmark starts, pins to a core, observes and stops. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -19,10 +19,10 @@ const running = new Set<Child>()
 const stopWithinMs = 5_000
 const ticksPerSecond = 100
 
-/** Measured programs share the first core, everything around them the second, where both are ours. */
+/** Measured programs share the first core, everything else uses the second, if both are available. */
 export const isPinned = mayUse(0) && mayUse(1) && Bun.which('taskset') !== null
 
-/** A container or `taskset` may leave us fewer cores than there are. */
+/** A container or `taskset` may allow fewer cores than the machine has. */
 function mayUse(core: number): boolean {
   if (!existsSync('/proc/self/status')) return cpus().length > core
   const allowed = /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))
@@ -68,7 +68,7 @@ export function startChild(
   return child
 }
 
-/** Ends all that were started. */
+/** Stops all started programs. */
 export async function stopAll(): Promise<void> {
   await Promise.all([...running].map((child) => child.stop()))
 }
@@ -80,7 +80,7 @@ function keptEnvironment(): Record<string, string> {
   )
 }
 
-/** Reads on after the line, so that the program never waits for its reader. */
+/** Keeps reading after the line, so that the program never blocks on its output. */
 function readFirstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const read = async () => {
@@ -98,7 +98,7 @@ function readFirstLine(stream: ReadableStream<Uint8Array>): Promise<string> {
   return promise
 }
 
-/** Processor time of a process and of those it started, all threads. */
+/** CPU time of a process and its children, all threads. */
 export function cpuSeconds(pid: number): number {
   let ticks = 0
   for (const one of familyOf(pid)) ticks += statOf(one)?.ticks ?? 0
@@ -109,7 +109,7 @@ export type Usage = {
   readonly seconds: number
   /** Of that, in the kernel. */
   readonly kernelSeconds: number
-  /** Of that, by threads that a runtime has beside the one that runs the program. */
+  /** Of that, by threads of the runtime other than the main thread. */
   readonly besideSeconds: number
   /** How often the first threads went to sleep. */
   readonly sleeps: number
@@ -140,7 +140,7 @@ export function cpuSecondsEach(pid: number): Map<number, number> {
   return new Map(each)
 }
 
-/** The most memory that was resident since `resetPeak`, of a process and of those it started. */
+/** Peak resident memory since `resetPeak`, of a process and its children. */
 export function peakMiB(pid: number): number {
   let kib = 0
   for (const one of familyOf(pid)) {
@@ -148,7 +148,7 @@ export function peakMiB(pid: number): number {
       const status = readFileSync(`/proc/${one}/status`, 'utf8')
       kib += Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0)
     } catch {
-      // it ended meanwhile
+      // it ended in the meantime
     }
   }
   return kib / 1024
@@ -159,7 +159,7 @@ export function resetPeak(pid: number): void {
     try {
       writeFileSync(`/proc/${one}/clear_refs`, '5')
     } catch {
-      // without the right to it the peak is that of the whole run
+      // without permission, the peak is that of the whole run
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Gateways of others for language models, installed with pinned versions into a cache of their own. */
+/** Third-party LLM gateways, installed with pinned versions into a separate cache. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { models } from '../load/load-spec.ts'
@@ -21,7 +21,7 @@ const startWithinMs = 30_000
 const pythonStartsWithinMs = 120_000
 const node = Bun.which('node')
 
-/** Installs what is missing; what cannot be installed is a skip later. */
+/** Installs what is missing; targets that cannot be installed are skipped later. */
 export async function installGateways(withPython: boolean): Promise<void> {
   mkdirSync(npmFolder, { recursive: true })
   const isThere = (name: string) => existsSync(join(npmFolder, 'node_modules', name))

@@ -10,7 +10,7 @@ import {
 import type { TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'
 
-/** What a goal is about: decides how a miss is explained. */
+/** The topic of a goal, which decides how a miss is explained. */
 export type GoalTopic =
   | { readonly kind: 'per-cpu'; readonly workload: WorkloadId; readonly target: TargetName }
   | { readonly kind: 'tail' }
@@ -169,7 +169,7 @@ export function addedMs(
   return { middle: ms(through.middle), least: ms(through.least), most: ms(through.most) }
 }
 
-/** Two prompts are on their way at once; what the proxy holds for small requests is not theirs. */
+/** Two prompts are in flight at once; memory that the proxy holds for small requests does not count. */
 function bodiesHeld(figures: Figures): Figure | undefined {
   const small = figures.figure('chat-32', 'proxy', peakMiBOf('proxy'))
   const large = figures.figure('prompt-10m', 'proxy', peakMiBOf('proxy'))
@@ -188,15 +188,15 @@ function byteGrowth(figures: Figures): Figure | undefined {
 }
 
 /**
- * Of streams that come in the same frames at any number: what grows is then what the number costs.
- * Fast streams would not do. Chunks that come within a millisecond share a frame, so a lone stream
- * comes in a few, and one among a thousand, whose chunks come further apart, in many.
- * A list of all streams, gone through for every frame, was planted to see that it shows: 1.65 ×.
+ * For streams that arrive in the same frames at any number, so that growth is the cost of the number.
+ * Fast streams are unsuitable. Chunks that arrive within a millisecond share a frame, so a lone stream
+ * arrives in a few frames, and one among a thousand, whose chunks are further apart, in many.
+ * As a check, a list of all streams was scanned for every frame, and it showed: 1.65 ×.
  */
 function streamGrowth(figures: Figures): Figure | undefined {
   const cpu = (workload: WorkloadId) =>
     figures.figure(workload, 'proxy, shape off', cpuUsOf('proxy'))
-  // A lone stream wakes the proxy for each of its frames, which is no part of what is asked here.
+  // A lone stream wakes the proxy for each of its frames, which is not what is measured here.
   const few = [cpu('steady-1'), cpu('steady-32')].flatMap((one) => one?.middle ?? [])
   const many = cpu('steady-1000')
   if (few.length === 0 || many === undefined) return undefined

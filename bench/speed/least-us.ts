@@ -1,4 +1,4 @@
-/** The processor time of a piece of work: the least of many tries. */
+/** The CPU time of a piece of work: the minimum of many tries. */
 
 export type Stage = { readonly name: string; readonly us: number }
 
@@ -16,7 +16,7 @@ export function leastUs({ tries, calls }: Effort, work: () => unknown): number {
   return least
 }
 
-/** What the native provider gives is there at once. */
+/** The native provider's results are available synchronously. */
 export function settled<T>(value: T | Promise<T>): T {
   if (value instanceof Promise) throw new TypeError('the native provider answers at once')
   return value

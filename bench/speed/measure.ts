@@ -1,4 +1,4 @@
-/** Sends one load to one target and looks at what it cost. */
+/** Sends one load to one target and measures its cost. */
 
 import type { LoadResult, LoadSpec, Spread } from '../load/load-spec.ts'
 import { peakMiB, pinned, resetPeak, root, type Usage, usageOf } from './child.ts'
@@ -14,13 +14,13 @@ export type Sample = {
   readonly failures: number
   readonly firstFailure?: string
   readonly perSecond: number
-  /** Requests in a second of processor time of all measured programs together. */
+  /** Requests per second of CPU time of all measured programs together. */
   readonly perCpuSecond: number
   readonly latencyUs: Spread
   readonly firstByteUs: Spread
   readonly chunkDelayUs: Spread
   readonly parts: readonly PartCost[]
-  /** In how many pieces an answer came. */
+  /** Number of pieces of an answer. */
   readonly piecesPerAnswer: number
   /** Of the load generator, for each request. */
   readonly loadCpuUs: number
@@ -29,7 +29,7 @@ export type Sample = {
 export type PartCost = {
   readonly name: string
   readonly cpuUs: number
-  /** Of that, in the kernel, and by threads beside the one that runs the program. */
+  /** Of that, in the kernel, and by threads other than the main thread. */
   readonly kernelUs: number
   readonly besideUs: number
   /** How often it went to sleep, for each request. */
@@ -91,7 +91,7 @@ export async function measure(
   }
 }
 
-/** The proxy's second process is there for TLS alone. */
+/** The proxy's second process is only for TLS. */
 const isSecond = (target: Target, workload: Workload): boolean =>
   workload.tls === true && target.parts.some(({ name }) => name === 'proxy with TLS')
 

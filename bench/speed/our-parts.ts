@@ -1,4 +1,4 @@
-/** Gateway and worker on their own: the load generator seals, as a proxy would. */
+/** Gateway and worker alone: the load generator seals, as a proxy would. */
 import { join } from 'node:path'
 import { models } from '../load/load-spec.ts'
 import { askGateway, issueKey, type Path, type SealedBackend, startGateway } from './ours.ts'
@@ -8,7 +8,7 @@ import { partOf, type Target } from './target.ts'
 const sealedType = { 'content-type': 'application/privatemode-sealed' }
 const portOf = (url: string) => Number(new URL(url).port)
 
-/** Without anything in between: what the rig of the proxy alone takes for itself. */
+/** Nothing in between: what the rig around the proxy costs by itself. */
 export function sealedDirect(backend: SealedBackend): Target {
   return {
     name: 'direct, sealed',

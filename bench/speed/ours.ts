@@ -1,4 +1,4 @@
-/** Our own programs as targets: the proxy before a sealed backend, and the whole path. */
+/** Our own programs as targets: the proxy in front of a sealed backend, and the whole path. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatManifest } from '@privatemode/attestation'
@@ -20,7 +20,7 @@ const adminToken = 'admin-token-of-the-benchmark-0123456789'
 const registerToken = 'register-token-of-the-benchmark-0123456789'
 const program = (name: string) => [process.execPath, `apps/${name}/src/main.ts`]
 
-/** Where a proxy finds and how it trusts its backend. */
+/** The address and trust settings of a proxy's backend. */
 export type Backend = {
   readonly url: string
   readonly apiKey: string
@@ -84,7 +84,7 @@ export type Path = {
   readonly parts: Target['parts']
 }
 
-/** Gateway and worker before the model server; a proxy is put before them. */
+/** Gateway and worker in front of the model server; a proxy is added in front of them. */
 export async function startPath(place: Place): Promise<Path> {
   const at = new Date()
   const root = await createSoftwareRoot({ name: 'bench', at, days: 2 })
@@ -149,7 +149,7 @@ export async function startGateway(
   const child = startChild('gateway', 'measured', [
     ...[...program('gateway'), '--port', port, '--adminToken', adminToken],
     ...['--registerToken', registerToken],
-    // One key is all there is, and 256 at once are all that the worker takes.
+    // There is only one key, and the worker accepts at most 256 concurrent requests.
     ...['--dataDir', dataDir, '--keySharePercent', '100', ...more],
   ])
   const url = `http://127.0.0.1:${port}`

@@ -5,7 +5,7 @@ import { freePort, startChild, untilAnswers } from './child.ts'
 import { jsonType, partOf, type Skipped, type Target } from './target.ts'
 
 export type Place = {
-  /** An own folder for files. */
+  /** A separate folder for files. */
   readonly folder: string
   readonly modelPort: number
   readonly certPath: string
@@ -16,7 +16,7 @@ export type Place = {
 
 const startWithinMs = 20_000
 
-/** Streams both ways, so that it is as quick with long bodies as it can be. */
+/** Streams in both directions, so that it is as fast as possible with long bodies. */
 export async function startNginx(place: Place): Promise<Target | Skipped> {
   const program = Bun.which('nginx') ?? Bun.which('/usr/sbin/nginx')
   if (program === null) return { name: 'nginx', why: 'not installed (apt install nginx-light)' }

@@ -9,7 +9,7 @@ import { seal } from './sample-request.ts'
 import { socketTransferUs } from './socket-round-trip.ts'
 
 const promptBytes = 10_485_760
-/** What a socket gives at most at once. */
+/** The most that one socket read returns. */
 const pieceBytes = 512 * 1024
 /** What a frame of a request holds. */
 const frameBytes = 256 * 1024

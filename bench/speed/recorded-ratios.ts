@@ -1,4 +1,4 @@
-/** How much dearer our stages are than the bare primitives on the same bytes: recorded, and compared. */
+/** How much more our stages cost than the bare primitives on the same bytes: recorded, and compared. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Effort, Stage } from './least-us.ts'
@@ -9,7 +9,7 @@ export type Ratios = { readonly chat: number; readonly chunk: number; readonly p
 const path = join(import.meta.dir, 'recorded-ratios.json')
 const effort: Effort = { tries: 40, calls: 250 }
 
-/** What sockets cost is the kernel's, and no part of a comparison with ciphers. */
+/** The cost of sockets is the kernel's, and not part of a comparison with ciphers. */
 export function ratiosOf({ chat, chunk, prompt, bare }: Stages): Ratios {
   const own = (stages: readonly Stage[]) =>
     stages.reduce((sum, { name, us }) => sum + (name.startsWith('sockets') ? 0 : us), 0)
@@ -36,7 +36,7 @@ export async function leastRatios(
   return ratiosOf(least)
 }
 
-/** Of each stage and of the bare primitives the cheaper: what disturbs one of them changes no ratio. */
+/** The cheaper result of each stage and of the bare primitives, so that a disturbance changes no ratio. */
 function leastOf(one: Stages, other: Stages): Stages {
   const cheaper = (part: keyof Ratios) =>
     one[part].map((stage, at) => ({
@@ -50,7 +50,7 @@ function leastOf(one: Stages, other: Stages): Stages {
   }
 }
 
-/** The middle of three: what disturbs the machine disturbs some of them. */
+/** The median of three: a disturbance of the machine affects only some of them. */
 export async function recordRatios(): Promise<Ratios> {
   const seen = [await measureRatios(), await measureRatios(), await measureRatios()]
   const middle = (part: keyof Ratios) => {

@@ -1,4 +1,4 @@
-/** Stands between a worker and its gateway when it registers, to learn the key that relays are signed with. */
+/** Sits between a worker and its gateway during registration, to learn the key that relays are signed with. */
 
 export type RegistrationTap = {
   readonly url: string

@@ -28,7 +28,7 @@ export type TwoCores = {
 }
 
 export type CrewCost = {
-  /** Requests for each second of the busiest process: what as many cores as processes give. */
+  /** Requests per CPU second of the busiest process: the throughput with one core per process. */
   readonly perBusiest: number
   /** Of all processes together, for one request. */
   readonly cpuUs: number
@@ -36,7 +36,7 @@ export type CrewCost = {
   readonly busiestPart: number
 }
 
-/** A figure of several rounds: the middle one, the least and the most. */
+/** A figure over several rounds: median, minimum and maximum. */
 export type Figure = { readonly middle: number; readonly least: number; readonly most: number }
 
 /** Under one load and of one target, a sample for each round. */

@@ -1,4 +1,4 @@
-/** Brings up the model server and everything that stands before it. */
+/** Starts the model server and everything in front of it. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTestAuthority } from '../../packages/service/src/testing/certificates.ts'
@@ -22,7 +22,7 @@ export type Rig = {
   readonly backend: SealedBackend
 }
 
-/** What is not wanted is not started; what does not start is skipped, and says why. */
+/** Starts only the requested targets; one that does not start is skipped, with the reason. */
 export async function bringUp(folder: string, wanted: ReadonlySet<TargetName>): Promise<Rig> {
   if (['portkey', 'llms', 'litellm'].some((name) => wanted.has(name as TargetName))) {
     await installGateways(wanted.has('litellm'))

@@ -1,4 +1,4 @@
-/** Requests as the proxy seals them, for a worker that nobody has to ask. */
+/** Requests as the proxy seals them, for a worker that need not exist. */
 import { type Bytes, beginRequest } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { settled } from './least-us.ts'

@@ -1,11 +1,11 @@
-/** What round trips and transfers over loopback cost in processor time, both ends in this process. */
+/** The CPU time of round trips and transfers over loopback, with both ends in this process. */
 import { releaseBytes } from '@privatemode/http'
 import type { Socket } from 'bun'
 import type { Effort } from './least-us.ts'
 
 const bytes = Buffer.alloc(2048, 'x')
 
-/** A request's size to and fro: two reads and two writes, as the proxy has them for one request. */
+/** A request's size back and forth: two reads and two writes, as the proxy performs for one request. */
 export async function socketRoundTripUs({ tries, calls }: Effort): Promise<number> {
   let left = 0
   let done: () => void = () => {}

@@ -1,7 +1,7 @@
 /**
  * What each stage of the proxy's hot path costs, measured one by one in this process.
  *
- * Processor time, the least of several tries: other work on the machine makes a try dearer, never
+ * CPU time, the minimum of several tries: other work on the machine makes a try more expensive, never
  * cheaper. The sockets' part is one round trip over loopback, which is what a request costs the
  * proxy: a read and a write on either side.
  */
@@ -109,7 +109,7 @@ function inProcess(body: Bytes, answer: () => Answer, effort: Effort): Stage[] {
 
 type Answer = { readonly bytes: Bytes; readonly key: Bytes; readonly digest: Bytes }
 
-/** One answer, opened again and again: its key and digest stand for those of any request. */
+/** One answer, opened repeatedly: its key and digest represent those of any request. */
 async function sealedAnswers(body: Bytes): Promise<() => Answer> {
   const { AnswerSealer } = await import('@privatemode/protocol/envelope')
   const [key, digest] = [nativeCrypto.random(32), nativeCrypto.random(32)]
@@ -154,7 +154,7 @@ async function streamStages(event: Bytes, effort: Effort): Promise<Stage[]> {
   ]
 }
 
-/** What the format asks for at the least: two hashes, three derivations, three ciphers, three draws. */
+/** The minimum that the format requires: two hashes, three derivations, three ciphers, three random draws. */
 function bareChat(body: Bytes): () => void {
   const text = joinBytes([body, new Uint8Array(128)])
   const [key, nonce, aad] = [nativeCrypto.random(32), new Uint8Array(12), new Uint8Array(5)]

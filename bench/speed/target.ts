@@ -5,7 +5,7 @@ import type { Child } from './child.ts'
 export type Target = {
   readonly name: TargetName
   readonly port: number
-  /** The same with TLS, where it is offered. */
+  /** The same with TLS, if available. */
   readonly tlsPort?: number
   readonly headers: Readonly<Record<string, string>>
   /** Prepended to the model's name. */

@@ -1,11 +1,11 @@
 /**
  * What two worker processes of the proxy carry beyond one.
  *
- * On a machine of two cores the load has to run somewhere, too, so the clock cannot tell. What
- * each process uses can: as many requests as fit into a second of the busiest one are what the
- * proxy carries where every process has a core of its own. All processes take turns on the first
- * core meanwhile and always have work: a process that waits for the load wakes up for every single
- * request, and would look dearer for that alone.
+ * On a machine with two cores the load also needs CPU time, so the wall clock is inconclusive. What
+ * each process uses is not: as many requests as fit into a second of the busiest one are what the
+ * proxy can serve if every process has its own core. All processes take turns on the first
+ * core and always have work: a process that waits for the load wakes up for every single
+ * request, and would look more expensive for that reason alone.
  */
 import { cpuSeconds, cpuSecondsEach } from './child.ts'
 import { load, specFor } from './measure.ts'
@@ -15,9 +15,9 @@ import type { CrewCost, TwoCores } from './results.ts'
 import type { Target } from './target.ts'
 import { workloads } from './workloads.ts'
 
-/** The kernel deals connections by hash: of many, no process gets far more than its part. */
+/** The kernel distributes connections by hash: with many, no process gets far more than its share. */
 const connections = 512
-/** For each process: one that is still being compiled looks dearer than it is. */
+/** Per process: one that is still being compiled looks more expensive than it is. */
 const warmRequests = 40_000
 const warmSeconds = 12
 const rounds = 3

@@ -1,4 +1,4 @@
-/** What is asked of every target, and for how long. */
+/** The requests sent to every target, and for how long. */
 import { pacedChunksPerSecond, streamChunks, type Work } from '../load/load-spec.ts'
 import { type TargetName, targetNames } from './target.ts'
 
@@ -11,15 +11,15 @@ export type Workload = {
   readonly churn?: boolean
   /** One request on every connection instead of as many as come in the time. */
   readonly once?: boolean
-  /** Who takes part; all where it is not said. */
+  /** The targets that take part; all by default. */
   readonly targets?: readonly TargetName[]
   /** Is part of the short profile. */
   readonly quick?: boolean
   /** Takes this many times as long as others: its requests are few. */
   readonly stretch?: number
   /**
-   * So much of the same load goes before every round and does not count: while other targets had
-   * their turn, runtimes threw code away and the caches were filled with something else.
+   * This much of the same load precedes every round and does not count: while other targets had
+   * their turn, runtimes discarded code and the caches were filled with other data.
    */
   readonly leadSeconds?: number
   /** Does what one before it did: programs are warm. */
@@ -56,7 +56,7 @@ const steady = { kind: 'steady-stream' } as const
 const prompt = (bodyBytes: number): Work => ({ kind: 'chat', bodyBytes })
 
 const parts: readonly TargetName[] = ['direct, sealed', 'gateway', 'worker']
-/** The gateways of others take many seconds for what these two ask. */
+/** Third-party gateways take many seconds for these two. */
 const strong: readonly TargetName[] = [
   'direct',
   'nginx',
@@ -82,7 +82,7 @@ const oneShape: readonly TargetName[] = [
 /** Chunks have no time stamps that can be read where the load generator only seals. */
 const paceable = (name: TargetName) => !parts.includes(name)
 
-/** In this order: what goals are about comes first, should the time be over. */
+/** In this order: the workloads of goals come first, in case the time runs out. */
 export const workloads: readonly Workload[] = [
   {
     id: 'chat-32',

@@ -161,7 +161,7 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
-    name: 'answers that nobody reads',
+    name: 'answers that are never read',
     against: clients,
     run: (target, scale, note) => {
       // Many choices: the model server has little to prepare, so that the impact on others is ours.

@@ -68,7 +68,7 @@ export const mutants: readonly Mutant[] = [
   session('a cut answer counts as whole', 'no truncation', 'CUT_ANSWER_IS_WHOLE'),
   session('a cut request counts as whole', 'no truncation', 'CUT_REQUEST_IS_WHOLE'),
   session(
-    'the flag of the last frame is not authenticated, and the end record may stand anywhere',
+    'the flag of the last frame is not authenticated, and the end record may be anywhere',
     'no truncation',
     'FLAG_NOT_AUTHENTIC',
     'END_RECORD_ANYWHERE',
@@ -105,7 +105,7 @@ export const mutants: readonly Mutant[] = [
   session('one request key for all', 'none', 'SAME_REQUEST_KEY'),
   session('no salt in the answer key', 'none', 'NO_SALT'),
   session('the flag of the last frame is not authenticated', 'none', 'FLAG_NOT_AUTHENTIC'),
-  session('the end record may stand anywhere', 'none', 'END_RECORD_ANYWHERE'),
+  session('the end record may be anywhere', 'none', 'END_RECORD_ANYWHERE'),
   session('wrapping keys are not bound to the recipients', 'none', 'RECIPIENTS_UNBOUND'),
   guard('requests of any age are taken', 'none', 'NO_AGE'),
 ]

@@ -44,7 +44,7 @@ export function slopesOf(report: SoakReport): SlopeRow[] {
 
 const names: Readonly<Record<string, readonly [string, string]>> = {
   rssMib: ['memory', 'MiB'],
-  privateMib: ['memory of its own', 'MiB'],
+  privateMib: ['private memory', 'MiB'],
   handles: ['open handles', ''],
 }
 
