@@ -54,8 +54,8 @@ const schema = (value: unknown) => ({
   response_format: { type: 'json_schema', json_schema: { name: 'person', schema: value } },
 })
 const withUsage = { stream: true, stream_options: { include_usage: true } }
-/** Several choices must be sampled, and yet be the same each time. */
-const sampled = { temperature: 1, structured_outputs: { choice: ['yes'] } }
+/** Several choices must be sampled, and yet be the same each time: one letter has one token. */
+const sampled = { temperature: 1, structured_outputs: { choice: ['y'] } }
 const isRefused = (value: Json) => value.status === 400
 const firstText = (text: string) => (value: Json) => value.choices?.[0]?.text === text
 const firstCall = (name: string, city: string) => (value: Json) => {

@@ -1,17 +1,34 @@
 /** The stack's cost compared with the bare server: time to the first token and tokens per second, in turns. */
+import { availableParallelism } from 'node:os'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { type Entrance, straight, throughProxy } from './entrances.ts'
+import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
+import type { CostRow } from './report.ts'
 
 const tokensEach = 100
-const rounds = 5
+/** Streams at once, and how often each way has its turn. */
+const loads = [
+  [1, 21],
+  [8, 9],
+  [32, 5],
+] as const
 /** Code that has run a few times only is slower than the same code an hour later. */
 const warmUps = 400
 
 type Measure = { readonly firstMs: number; readonly perSecond: number }
 
-/** Prints a table; the ways take turns in every round, so that a busy machine is so for all. */
-export async function measureCost(server: RealServer): Promise<void> {
+/** One half of the processors is the server's with all its processes, the other is the stack's and the client's. */
+export function processorHalves(): { readonly ours: string; readonly servers: string } {
+  const count = availableParallelism()
+  const half = Math.max(1, Math.floor(count / 2))
+  return { ours: `0-${half - 1}`, servers: count === 1 ? '0' : `${half}-${count - 1}` }
+}
+
+/** The ways take turns in every round, so that a busy machine is so for all. */
+export async function measureCost(server: RealServer): Promise<CostRow[]> {
+  // What is started from here on inherits it; the server was started on its own half.
+  await run(['taskset', '-acp', processorHalves().ours, `${process.pid}`])
   const stacks: RunningStack[] = []
   try {
     for (const shape of ['off', 'default'])
@@ -23,20 +40,19 @@ export async function measureCost(server: RealServer): Promise<void> {
       ['proxy, shape default', throughProxy(usual)],
     ]
     for (const [, way] of ways) await warmUp(way)
-    console.log('streams  way                    first token  tokens/s  of bare')
-    for (const streams of [1, 8, 32]) {
+    const rows: CostRow[] = []
+    for (const [streams, rounds] of loads) {
       const found = new Map<string, Measure[]>(ways.map(([name]) => [name, []]))
       for (let round = 0; round < rounds; round++)
         for (const [name, way] of ways) found.get(name)?.push(await measure(way, streams))
-      const bare = middle(found.get('bare server') ?? [], 'perSecond')
-      for (const [name, measures] of found) {
+      for (const [way, measures] of found) {
+        const firstMs = middle(measures, 'firstMs')
         const perSecond = middle(measures, 'perSecond')
-        console.log(
-          `${String(streams).padStart(7)}  ${name.padEnd(21)} ${middle(measures, 'firstMs').toFixed(1).padStart(8)} ms ${perSecond.toFixed(0).padStart(9)} ${(perSecond / bare).toFixed(2).padStart(8)}`,
-        )
+        rows.push({ streams, way, rounds, tokens: tokensEach, firstMs, perSecond })
       }
+      console.log(`${streams} streams at once: measured`)
     }
-    console.log(`middle of ${rounds} rounds, ${tokensEach} tokens a stream`)
+    return rows
   } finally {
     for (const stack of stacks) await stack.stop()
   }

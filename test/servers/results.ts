@@ -12,7 +12,8 @@ export function keepResults(cacheFolder: string, run: Run): void {
   const old = before?.rows.filter(({ name }) => !names.has(name)) ?? []
   // Notes about rows that stay are kept.
   const note = old.length > 0 && before?.note !== undefined ? { note: before.note } : {}
-  writeFileSync(path, JSON.stringify({ ...run, ...note, rows: [...old, ...run.rows] }))
+  const cost = before?.cost === undefined ? {} : { cost: before.cost }
+  writeFileSync(path, JSON.stringify({ ...cost, ...run, ...note, rows: [...old, ...run.rows] }))
 }
 
 /** The newest version first. */

