@@ -78,14 +78,17 @@ const owners: Readonly<Record<ServerKind, string>> = {
 
 const maxBodyBytes = 256 * 1024 * 1024
 
-export function startScriptedServer(initial: ScriptedServerOptions = {}): ScriptedServer {
+export function startScriptedServer(
+  initial: ScriptedServerOptions = {},
+  { port = 0, hostname = '127.0.0.1' } = {},
+): ScriptedServer {
   let options = initial
   let isDown = false
   const requests: Recorded[] = []
   const seen: PromptCaches = { true: new Map(), told: new Map() }
   const server: Server<undefined> = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
+    hostname,
+    port,
     idleTimeout: 0,
     maxRequestBodySize: maxBodyBytes,
     async fetch(request) {
