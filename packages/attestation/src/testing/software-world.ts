@@ -39,9 +39,9 @@ export type SoftwareWorld = {
   readonly nonce: Bytes
   readonly statement: Statement
   readonly draft: ManifestDraft
-  /** Evidence for `bytes`, with changes to the report where given. */
+  /** Evidence for `bytes`, with changes to the report if given. */
   readonly attest: (bytes: Bytes, changes?: Partial<SoftwareReportInputs>) => Promise<Evidence>
-  /** Everything that `verifyWorker` takes, all of it good. */
+  /** All inputs of `verifyWorker`, all valid. */
   readonly inputs: (changes?: {
     statement?: Partial<Statement>
     draft?: Partial<ManifestDraft>

@@ -186,8 +186,8 @@ async function* eventsOf(context: ReplyContext, signal: AbortSignal): AsyncGener
 }
 
 /**
- * Waits until a token is due; the first has had its time. Like an engine on a machine of its own, it makes up
- * for the time that it was late.
+ * Waits until a token is due; the first has had its time. Like an engine on a dedicated machine, it
+ * catches up after being late.
  */
 export function createPace(
   reply: ScriptedReply,

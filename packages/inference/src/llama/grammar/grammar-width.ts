@@ -1,15 +1,16 @@
 /**
- * In how many ways a text can be read under the rules of a schema, at most.
+ * Bounds in how many ways a text can be parsed under the rules of a schema.
  *
- * llama.cpp keeps a stack for every way. Where two alternatives begin alike and both contain the union
- * again, each level doubles them, and a dozen brackets take all memory. So the ways are counted before.
+ * llama.cpp keeps a stack for every way. If two alternatives start the same and both contain the
+ * union again, each level doubles the number, and a dozen brackets exhaust memory. So the ways are
+ * counted beforehand.
  */
 import { EngineError } from '../../engine.ts'
 
-/** What a value of a rule can begin with: one of `{ [ " 0 t f n`; a star is any. */
+/** What a value of a rule can start with: one of `{ [ " 0 t f n`; a star means any. */
 export type Starts = string
 
-/** The first property of an object, where it is always there: two that differ are told apart by it. */
+/** The first property of an object, if it is always present: two that differ distinguish the objects. */
 export type FirstProperty = {
   readonly name: string
   readonly values: readonly string[] | undefined
@@ -17,13 +18,13 @@ export type FirstProperty = {
 
 type Ways = {
   readonly least: number
-  /** Rules that are read at the same time, where a text fits them all. */
+  /** Rules that are followed at the same time, if a text matches them all. */
   readonly together: readonly (readonly string[])[]
 }
 
 const maxWays = 1_024
 const maxWork = 2_000_000
-/** A level more of the text for each: ways that only add up stay few, ways that double do not. */
+/** One more level of the text per round: ways that only add up stay few, ways that double do not. */
 const maxRounds = 1_500
 
 export class GrammarWidth {
@@ -31,13 +32,13 @@ export class GrammarWidth {
   readonly #starts = new Map<string, Starts>()
   readonly #firsts = new Map<string, FirstProperty>()
 
-  /** A rule without rules inside, or with such as are read one at a time. */
+  /** A rule without inner rules, or with inner rules that are followed one at a time. */
   note(name: string, starts: Starts, inside: readonly string[] = [], least = 1): void {
     this.#starts.set(name, starts)
     this.#ways.set(name, { least, together: inside.map((one) => [one]) })
   }
 
-  /** An object: a name that is declared can also be one of the others, where others are allowed. */
+  /** An object: a declared name can also match the additional properties, if those are allowed. */
   noteObject(
     name: string,
     values: readonly string[],
@@ -72,7 +73,7 @@ export class GrammarWidth {
     this.#ways.set(name, { least: 1, together })
   }
 
-  /** Throws where a text could be read in too many ways. */
+  /** Throws if a text could be parsed in too many ways. */
   check(): void {
     const usedBy = new Map<string, Set<string>>()
     for (const [name, { together }] of this.#ways)

@@ -252,7 +252,7 @@ function impliedType(schema: JsonObject): string | undefined {
   return schema.pattern !== undefined || schema.minLength !== undefined ? 'string' : undefined
 }
 
-/** The property that every such object begins with, and its values where they are listed. */
+/** The property that every such object starts with, and its values if they are listed. */
 function firstProperty(
   schema: JsonObject,
   required: ReadonlySet<unknown>,
@@ -265,7 +265,7 @@ function firstProperty(
   return { name, values: values?.map((one) => JSON.stringify(one)) }
 }
 
-/** Numbers begin with many characters, which count as one. */
+/** Numbers start with many characters, which count as one. */
 const startOf = (json: string): Starts => (/^[-\d]/.test(json) ? '0' : json.slice(0, 1))
 
 const jsonLiteral = (value: unknown): string => literal(JSON.stringify(value))

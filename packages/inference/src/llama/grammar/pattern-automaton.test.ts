@@ -4,7 +4,7 @@ import { GrammarBuilder } from './gbnf.ts'
 import { makeAutomaton, type PatternNode, type PatternState } from './pattern-automaton.ts'
 import { addPattern } from './pattern-rule.ts'
 
-/** Follows the one way that a text has. */
+/** Follows the only path that a text has. */
 function matches(states: readonly PatternState[], text: string): boolean {
   let at = 0
   for (const char of text) {
@@ -87,7 +87,7 @@ test.each([
 ])('%s become few states', (_, pattern) => {
   const builder = new GrammarBuilder()
   const name = addPattern(builder, pattern)
-  // Each state has one move for a character, and may be an end.
+  // Each state has one move per character, and may be an end.
   expect(builder.format(name)).not.toMatch(/\|.*\|/)
 })
 

@@ -1,8 +1,9 @@
 /**
  * Makes a pattern deterministic before llama.cpp sees it.
  *
- * Its matcher follows every way to read a text at once and keeps a stack for each: `(a?){1000}` is read
- * in so many ways that a single token takes hours. In an automaton that is deterministic there is one way.
+ * Its matcher follows all ways to parse a text at once and keeps a stack for each: `(a?){1000}` can
+ * be parsed in so many ways that a single token takes hours. In a deterministic automaton there is
+ * only one.
  */
 import { EngineError } from '../../engine.ts'
 
@@ -27,10 +28,10 @@ export type PatternState = {
 
 const maxNodes = 5_000
 const maxStates = 1_500
-/** Moves that are looked at while states are made; some patterns have few states and take long to read. */
+/** Moves examined while states are created; some patterns have few states but take long to process. */
 const maxWork = 400_000
 
-/** The states of the automaton, the first one first; throws where there would be too many. */
+/** The states of the automaton, initial state first; throws if there would be too many. */
 export function makeAutomaton(
   pattern: PatternNode,
   countWork: (work: number) => void = () => {},
@@ -80,7 +81,7 @@ export function makeAutomaton(
   return states
 }
 
-/** The ways through a pattern: nodes, moves by a character, and moves by none. */
+/** A nondeterministic automaton: nodes, moves on a character, and moves on none. */
 class Ways {
   readonly moves: { readonly ranges: readonly Range[]; readonly to: number }[][] = []
   readonly #free: number[][] = []
@@ -91,7 +92,7 @@ class Ways {
     return this.moves.push([]) - 1
   }
 
-  /** Adds a pattern that begins at a node, and returns the node where it ends. */
+  /** Adds a pattern that starts at a node, and returns the node where it ends. */
   add(pattern: PatternNode, from: number): number {
     switch (pattern.kind) {
       case 'chars': {
@@ -115,7 +116,7 @@ class Ways {
     }
   }
 
-  /** All nodes that are reached without a character, in order. */
+  /** All nodes that are reachable without a character, in order. */
   closure(nodes: readonly number[]): number[] {
     const reached = new Set(nodes)
     for (const node of reached) for (const next of this.#free[node] ?? []) reached.add(next)
@@ -144,7 +145,7 @@ class Ways {
   }
 }
 
-/** Disjoint ranges of which all given ones are made. */
+/** Disjoint ranges from which all given ones can be composed. */
 function splitLetters(given: readonly (readonly Range[])[]): Range[] {
   const cuts = new Set<number>()
   for (const ranges of given)
