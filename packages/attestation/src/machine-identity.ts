@@ -2,6 +2,7 @@
 import type { AuthenticEvidence } from './authenticate-worker.ts'
 import type { Rule } from './manifest/rule.ts'
 
+/** One identity of a machine or of a device in it, as signed by the hardware. */
 export type MachineIdentity = {
   readonly kind: 'chip' | 'platform' | 'gpu' | 'switch'
   readonly id: string

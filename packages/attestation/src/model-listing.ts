@@ -3,6 +3,7 @@ import type { Fields } from './fields.ts'
 
 export type ModelTask = 'generate' | 'embed'
 
+/** A model that a worker may serve, as the manifest lists it. */
 export type ModelListing = {
   readonly id: string
   /** Of the weights: `sha256:` and 64 hex digits. */

@@ -55,6 +55,7 @@ export class MessagesClient {
   }
 }
 
+/** OpenAI's embeddings. */
 export class EmbeddingsClient {
   readonly #calls: ApiCalls
 

@@ -28,6 +28,7 @@ const maxErrorBytes = 64 * 1024
 /** Clients leave at the last event; the end may arrive this much later without being cut off. */
 const lingerMs = 250
 
+/** The lower-level client: verifies workers, seals calls to them and opens their answers. */
 export class PrivateClient {
   readonly #options: ClientOptions
   readonly #backend: Backend

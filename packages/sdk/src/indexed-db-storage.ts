@@ -28,6 +28,7 @@ export type IndexedDb = { open(name: string, version: number): Opening }
 
 const storeName = 'checkpoints'
 
+/** Stores the log's state in IndexedDB; throws `invalid_options` on platforms without it. */
 export function indexedDbStorage(
   name = 'privatemode',
   factory: IndexedDb | undefined = (globalThis as { readonly indexedDB?: IndexedDb }).indexedDB,

@@ -4,6 +4,7 @@ import type { ClientSettings } from './client-settings.ts'
 import { LazyConnection } from './lazy-connection.ts'
 import type { Privatemode } from './privatemode.ts'
 
+/** The official client's options, plus those of {@link Privatemode.connect}. */
 export type PrivatemodeOpenAIOptions = Omit<ClientOptions, 'apiKey' | 'baseURL' | 'fetch'> &
   ClientSettings
 

@@ -106,4 +106,5 @@ export type ClientOptions = {
 /** Large enough for the largest batch of embeddings that model servers accept, as JSON. */
 export const defaultMaxAnswerBytes = 256 * 1024 * 1024
 
+/** Unknown revocation status is tolerated, and a revoked certificate for 48 hours. */
 export const defaultRevocation: RevocationPolicy = { allowUnknown: true, revokedGraceHours: 48 }

@@ -32,6 +32,7 @@ const answers = new WeakMap<Response, ReceiptedAnswer>()
 /** The answer behind a `privateFetch` response, with its receipt. */
 export const answerOf = (response: Response): ReceiptedAnswer | undefined => answers.get(response)
 
+/** A `fetch` that seals public API calls to a verified worker and refuses every other request. */
 export function privateFetch(options: PrivateFetchOptions) {
   const basePath = new URL(options.client.endpoint).pathname.replace(/\/+$/, '')
   return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
@@ -161,6 +162,7 @@ async function answerModels(
   )
 }
 
+/** The API key of a request: a bearer token, or `x-api-key`. */
 export function readApiKey(headers: Headers): string | undefined {
   const authorization = headers.get('authorization')
   const bearer = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1]

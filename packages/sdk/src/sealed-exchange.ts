@@ -33,6 +33,7 @@ export type Call = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** A call sealed to its candidates, ready to be sent. */
 export type SealedCall = {
   readonly requestId: string
   readonly headers: Record<string, string>
@@ -56,6 +57,7 @@ export type RetryPolicy = {
 const maxAttempts = 4
 const firstPauseMs = 100
 
+/** One call without I/O: a driver sends the sealed bytes and passes in what it receives. */
 export class SealedExchange {
   readonly #sealer: Sealer
   readonly #call: Call

@@ -7,6 +7,7 @@ import { verifyLatest } from '../log/verify-latest.ts'
 import { AttestationError } from '../verdict.ts'
 import { type Manifest, parseManifest } from './manifest.ts'
 
+/** Supplies the manifest to enforce: from a verified log, or a pinned document. */
 export type ManifestSource = {
   /** The manifest to enforce now; throws if none could be verified. */
   readonly load: () => Promise<Manifest>

@@ -50,6 +50,7 @@ const traits = {
   timeout: server(504, true),
 } as const satisfies Record<string, Traits>
 
+/** The closed set of API error codes. Act on these, never on messages. */
 export type ApiErrorCode = keyof typeof traits
 
 export type ApiErrorOptions = ErrorOptions & {

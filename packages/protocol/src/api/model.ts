@@ -2,6 +2,7 @@
 
 export type ModelTask = 'generate' | 'embed'
 
+/** A model as `GET /v1/models` returns it; clients of both dialects can parse it. */
 export type ModelObject = {
   readonly id: string
   readonly object: 'model'

@@ -2,6 +2,7 @@
 import { joinBytes } from './byte-strings.ts'
 import type { AeadKey, Bytes, CryptoProvider } from './crypto-provider.ts'
 
+/** The cryptography of the sealed protocol on WebCrypto, which browsers and all supported runtimes have. */
 export const webCryptoProvider: CryptoProvider = {
   random: (length) => crypto.getRandomValues(new Uint8Array(length)),
 

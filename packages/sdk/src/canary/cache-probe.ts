@@ -5,6 +5,7 @@
 import { ApiError, parseRelayError, SseDecoder } from '@privatemode/protocol/api'
 import type { Observation } from './judge-caches.ts'
 
+/** One request of the canary: a prompt, its salt and its API key. */
 export type Probe = {
   readonly prompt: string
   readonly salt: string | undefined
@@ -12,8 +13,10 @@ export type Probe = {
   readonly otherKey: boolean
 }
 
+/** Sends one probe and reports what was observed. */
 export type AskProbe = (probe: Probe, signal: AbortSignal) => Promise<Observation>
 
+/** The endpoint to probe. */
 export type ProbeTarget = {
   /** For example `http://127.0.0.1:8080`. */
   readonly url: string

@@ -30,6 +30,7 @@ export type Observations = Readonly<Partial<Record<ProbeKind, readonly Observati
 /** Whether two requests without a salt should share a cache. */
 export type Expectation = 'shared' | 'apart' | 'either'
 
+/** The outcome of a run. */
 export type Verdict =
   /** Shared if the salt is the same, and nowhere else. */
   | 'isolates'
@@ -38,6 +39,7 @@ export type Verdict =
   | 'caches-nothing'
   | 'cannot-tell'
 
+/** How one kind of probe compares with new prompts. */
 export type Comparison = {
   readonly probe: ProbeKind
   readonly expected: Expectation
@@ -54,6 +56,7 @@ export type Comparison = {
   readonly sharedByTimes: boolean
 }
 
+/** The verdict, its basis and its reason. */
 export type Judgement = {
   readonly verdict: Verdict
   /** What the verdict is based on; reports are the backend's own claim, timings are not. */

@@ -25,6 +25,7 @@ export type CanaryOptions = {
   readonly onRound?: (done: number, of: number) => void
 }
 
+/** The verdict, with the comparisons it is based on. */
 export type CanaryReport = Judgement & {
   readonly rounds: number
   readonly words: number
@@ -33,6 +34,7 @@ export type CanaryReport = Judgement & {
   readonly wasRepeated: boolean
 }
 
+/** The default number of rounds and of words in a long prompt. */
 export const canaryDefaults = { rounds: 16, words: 200 } as const
 const fewestWords = 25
 const maxWaitSeconds = 30
