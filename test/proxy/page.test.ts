@@ -137,7 +137,7 @@ inBrowser(
     await footer.filter({ hasText: 'Version two.' }).waitFor()
     isGone = true
     await page.clock.runFor(16_000)
-    await page.getByRole('status').filter({ hasText: 'does not answer any more' }).waitFor()
+    await page.getByRole('status').filter({ hasText: 'no longer answers' }).waitFor()
     await page.close()
   },
   120_000,

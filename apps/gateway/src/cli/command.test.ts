@@ -23,8 +23,10 @@ test('help is shown after a command, or part of one', async () => {
 test('an unknown command is refused with a list of known ones', async () => {
   const known = 'keys create, keys list'
   expect(await thrown(run('keys'))).toThrow(`there is no command "keys"; available: ${known}`)
-  expect(await thrown(run('keys', 'make', '--id', 'x'))).toThrow('no command "keys make"; there')
-  expect(await thrown(run('keys', 'list', 'all'))).toThrow('no command "keys list all"; there')
+  expect(await thrown(run('keys', 'make', '--id', 'x'))).toThrow(
+    'no command "keys make"; available',
+  )
+  expect(await thrown(run('keys', 'list', 'all'))).toThrow('no command "keys list all"; available')
 })
 
 test('a command without the admin token says what is missing', async () => {

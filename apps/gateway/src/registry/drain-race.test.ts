@@ -1,4 +1,7 @@
-/** Two machines that two operators drain at the same moment, on a real PostgreSQL: the embedded database does one thing at a time. */
+/**
+ * Two operators draining two machines at once, on a real PostgreSQL: the embedded database runs one
+ * query at a time.
+ */
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { unlessMissing } from '@privatemode/service/testing'
 import type { Database } from '../state/database.ts'

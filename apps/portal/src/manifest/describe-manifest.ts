@@ -33,7 +33,7 @@ export function describeManifest(text: string): ReadableManifest | undefined {
     ...(session_minutes === undefined
       ? []
       : [{ name: 'A verification counts for', value: `${textOf(session_minutes)} minutes` }]),
-    { name: 'Expires', value: expires_at === undefined ? 'it does not say' : textOf(expires_at) },
+    { name: 'Expires', value: expires_at === undefined ? 'not specified' : textOf(expires_at) },
   ]
   return {
     serial: typeof serial === 'number' ? serial : undefined,

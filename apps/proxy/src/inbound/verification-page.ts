@@ -81,7 +81,7 @@ ${facts.cacheChecks === undefined ? '' : formatCacheChecks(facts.cacheChecks)}
 </main>
 <footer><p>Keys, usage and a playground: <a href="${escapeHtml(facts.portalUrl)}" rel="noreferrer">the portal of this backend</a>.
 The same for programs: <a href="/privatemode/v1/verification">/privatemode/v1/verification</a>.
-Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; renews itself every ${renewSeconds} seconds.</p></footer>
+Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; refreshes every ${renewSeconds} seconds.</p></footer>
 </body>
 </html>
 `
@@ -97,13 +97,13 @@ function formatState({ readiness, verification }: PageFacts): string {
     return `<p class="state" role="status">The manifest is verified. Machines are verified with the first request.</p>`
   }
   return software
-    ? `<p class="state warn" role="status">Connected to a trial backend. Its machines have no confidential hardware: they can prove which software they run only by its own word, so whoever runs them can read prompts.</p>`
-    : `<p class="state good" role="status">Verified. Prompts are encrypted for the machines below, and nobody in between can read them.</p>`
+    ? `<p class="state warn" role="status">Connected to a trial backend. Its machines have no confidential hardware: nothing but the software itself vouches for what they run, so whoever runs them can read prompts.</p>`
+    : `<p class="state good" role="status">Verified. Prompts are encrypted for the machines below, and no one in between can read them.</p>`
 }
 
 const linkWords: Readonly<Record<LinkState, readonly [string, string]>> = {
   good: ['✓', 'Checked.'],
-  caution: ['!', 'With care.'],
+  caution: ['!', 'Caution.'],
   bad: ['✕', 'Failed.'],
   open: ['–', 'Not reached.'],
 }
@@ -121,7 +121,7 @@ function formatChain({ verification, quorum, readiness }: PageFacts): string {
   const prompt = links.filter(({ id }) => ['sealing', 'binding', 'vendor'].includes(id))
   const rules = links.filter((link) => !prompt.includes(link))
   return `<section aria-labelledby="chain"><h2 id="chain">The chain of trust</h2>
-${formatTrack('The way of your prompt', prompt)}${formatTrack('The way of the rules', rules)}</section>`
+${formatTrack('The path of your prompt', prompt)}${formatTrack('The path of the rules', rules)}</section>`
 }
 
 function formatTrack(title: string, links: readonly ChainLink[]): string {
@@ -161,17 +161,14 @@ function formatManifest({ manifest }: Verification, backend: string, now: Date):
   if (manifest !== undefined) {
     rows.push(
       ['Manifest', `<code>${escapeHtml(manifest.digest)}</code>`],
-      ['Number in the log', String(manifest.serial)],
+      ['Serial', String(manifest.serial)],
       ['Issued', formatTime(manifest.issued_at)],
-      [
-        'Expires',
-        manifest.expires_at === null ? 'it does not say' : formatTime(manifest.expires_at),
-      ],
+      ['Expires', manifest.expires_at === null ? 'not specified' : formatTime(manifest.expires_at)],
       ['Log signed', formatLogAge(manifest.log_signed_at, now)],
       [
         'Usable until',
         manifest.usable_until === null
-          ? 'nothing ends it'
+          ? 'no limit'
           : `${formatTime(manifest.usable_until)}, unless renewed`,
       ],
       [
@@ -188,7 +185,7 @@ function formatManifest({ manifest }: Verification, backend: string, now: Date):
 }
 
 function formatLogAge(signedAt: string | null, now: Date): string {
-  if (signedAt === null) return 'the manifest is managed by hand, no log is asked'
+  if (signedAt === null) return 'no log: the manifest is managed manually'
   const hours = Math.max(0, Math.floor((now.getTime() - Date.parse(signedAt)) / 3_600_000))
   return `${formatTime(signedAt)} (${hours} h ago)`
 }
@@ -225,10 +222,10 @@ function formatRefusals(refused: readonly WorkerRefusal[]): string {
 }
 
 const cacheWords: Readonly<Record<CacheCheck['verdict'], readonly [string, string]>> = {
-  isolates: ['good', 'Kept apart: a prompt is found again under its own salt and under no other.'],
+  isolates: ['good', 'Isolated: a prompt is found again under its own salt and under no other.'],
   shares: ['bad', 'Shared: prompts were found again where they must not be.'],
   'caches-nothing': ['', 'Nothing is cached.'],
-  'cannot-tell': ['warn', 'It could not be told whether they are kept apart.'],
+  'cannot-tell': ['warn', 'Inconclusive: it is not clear whether they are isolated.'],
 }
 
 function formatCacheChecks(checks: readonly CacheCheck[]): string {

@@ -13,6 +13,6 @@ const renew = async () => {
 setInterval(() => renew().catch(() => {
   const state = document.querySelector('.state')
   state.className = 'state bad'
-  state.textContent = 'This proxy does not answer any more: what this page shows is old.'
+  state.textContent = 'This proxy no longer answers: this page is out of date.'
 }), RENEW_MS)
 `

@@ -40,7 +40,7 @@ test('a sealed token is accepted, and a repeated message is not', async () => {
   expect(again).toMatchObject({ code: 'malformed' })
 })
 
-test('a sealed prompt is not taken for a register token', async () => {
+test('a sealed prompt is not accepted as a register token', async () => {
   const { provisioning, token, seal } = await newWorker()
   const bytes = await seal('{"register_token":"one"}', '/v1/chat/completions')
   const refused = await rejection(acceptProvision(provisioning, bytes))

@@ -27,7 +27,7 @@ export async function acceptProvision(
   bytes: Bytes,
 ): Promise<void> {
   const accept = (context: RequestContext) => {
-    // A sealed prompt must never be taken for a token, nor a token for a prompt.
+    // A sealed prompt must never be mistaken for a token, nor a token for a prompt.
     if (context.path !== fleetPaths.provision) {
       throw new ApiError('malformed', 'the sealed message is not a register token')
     }
@@ -53,7 +53,7 @@ function parseToken(body: Bytes): string {
     parsed = null
   }
   const text = parsed?.register_token
-  // Header values cannot carry anything else.
+  // Other characters are not allowed in header values.
   if (
     typeof text === 'string' &&
     text.length <= maxTokenCharacters &&

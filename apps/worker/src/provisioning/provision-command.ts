@@ -21,7 +21,7 @@ const flags = {
   manifestPath: { type: 'string', help: 'manifest that the worker must satisfy' },
   registerToken: {
     type: 'secret',
-    help: "the gateway's register token, or @path of a file that has it",
+    help: "the gateway's register token, or @path of a file that contains it",
   },
   allowSoftwareAttestation: {
     type: 'boolean',
@@ -92,7 +92,7 @@ async function verify(
   }
 }
 
-/** Sealed as a prompt is, under a path of its own. */
+/** Sealed like a prompt, but under its own path. */
 async function sealToken(worker: AttestedWorker, token: Secret, now: Date): Promise<Bytes> {
   const session = await establishSession(worker)
   const context = {

@@ -1,4 +1,7 @@
-/** The worker's register token: set at start, or delivered sealed after an operator has verified the worker. */
+/**
+ * The worker's register token: set at startup, or delivered sealed after an operator verified the
+ * worker.
+ */
 import type { Secret } from '@privatemode/service'
 
 export class RegisterToken {

@@ -15,7 +15,7 @@ import type { RelayKeys } from '../relay/relay-keys.ts'
 
 export type RegistrationOptions = {
   readonly gatewayUrl: string
-  /** Read anew for every call: a token that the gateway refused may be replaced. */
+  /** Read again for every call: a token that the gateway refused may be replaced. */
   readonly registerToken: () => Secret
   /** Called when the gateway has accepted the token. */
   readonly onListed?: () => void

@@ -12,7 +12,7 @@ test('the pace is the median of the last answers of a model', () => {
   expect(pace.msPerToken('a')).toBe(50)
 })
 
-test('short answers, and those without tokens, say nothing', () => {
+test('short answers, and those without tokens, do not count', () => {
   const pace = new EnginePace()
   for (let count = 0; count < 20; count++) pace.note('a', 99, 9_000)
   for (let count = 0; count < 20; count++) pace.note('a', 0, 9_000)
@@ -20,7 +20,7 @@ test('short answers, and those without tokens, say nothing', () => {
   expect(pace.msPerToken('a')).toBeUndefined()
 })
 
-test('the engine is timed, and not the reader of its pieces', async () => {
+test('the engine is timed, not the reader of its pieces', async () => {
   const took: number[] = []
   for (const count of [2, 40]) {
     let nowMs = 1_000
@@ -37,7 +37,7 @@ test('the engine is timed, and not the reader of its pieces', async () => {
   expect(took).toEqual([540, 800])
 })
 
-test('an answer that is given up is not timed', async () => {
+test('an aborted answer is not timed', async () => {
   const took: number[] = []
   for await (const _ of timedPieces(['a', 'b'], 0, (ms) => void took.push(ms))) break
   expect(took).toEqual([])

@@ -1,15 +1,18 @@
-/** How long the engine takes for a token of each model: as long as padded answers are depends on it. */
+/**
+ * Measures how long the engine takes per token of each model, which determines how far answers are
+ * padded.
+ */
 
-/** The last answers of a model count, so that one that was slow does not. */
+/** The number of recent answers per model that count, so that a single slow one does not matter. */
 const remembered = 31
-/** Until there are so many, nothing is said. */
+/** Below this number of answers, no pace is reported. */
 const enough = 5
-/** Shorter answers tell more about the prompt than about the pace. */
+/** Shorter answers say more about the prompt than about the pace. */
 const leastTokens = 100
 
 /**
- * Knows only answers that are over when it is asked: what it says about the next one cannot depend on
- * how long that will be.
+ * Knows only answers that have already ended: the pace used for the next answer cannot depend on
+ * that answer's length.
  */
 export class EnginePace {
   readonly #paces = new Map<string, number[]>()
@@ -30,12 +33,13 @@ export class EnginePace {
   }
 }
 
-/** What comes in fewer pieces was generated before the first of them: a whole answer, a tool call. */
+/** An answer in fewer pieces was generated before the first of them: a whole answer, a tool call. */
 const fewPieces = 16
 
 /**
- * Passes pieces on, and tells at their end how long the engine took for them, without the time that their
- * reader took: from the first piece on, so that prompts do not count, or from the request on if they are few.
+ * Forwards pieces, and at their end reports how long the engine took for them, excluding the time
+ * taken by their reader: measured from the first piece, so that prompts do not count, or from the
+ * request if there are few pieces.
  */
 export async function* timedPieces<T>(
   pieces: AsyncIterable<T> | Iterable<T>,

@@ -1,4 +1,4 @@
-/** Evidence of the GPUs in this machine, from NVIDIA's own tool. */
+/** Evidence of the GPUs in this machine, from a command that prints it. */
 import { Turns } from '../turns.ts'
 import { type GpuReport, parseGpuOutput } from './parse-gpu-output.ts'
 import { runCommand } from './run-command.ts'
@@ -11,11 +11,9 @@ export type GpuSettings = {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/**
- * A report with a chain of six certificates is 14 kB in base64; sixteen GPUs fit four times over.
- */
+/** A report with a chain of six certificates is 14 kB in base64; sixteen GPUs fit four times over. */
 const maxOutputBytes = 1024 * 1024
-/** What the tool needs to find its libraries. It does not get the rest of our environment. */
+/** What the command needs to find its libraries. It does not get the rest of our environment. */
 const passedVariables = ['PATH', 'LD_LIBRARY_PATH', 'HOME', 'LANG', 'NVIDIA_VISIBLE_DEVICES']
 
 export class GpuReports {

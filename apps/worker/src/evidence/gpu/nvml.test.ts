@@ -4,7 +4,7 @@ import { collectGpuEvidence, type Nvml, openNvml } from './nvml.ts'
 const nonce = new Uint8Array(32).fill(0x42)
 const on = { environment: 2, feature: 1, devTools: 0, multiGpu: 0 }
 
-/** A driver whose structures are filled as nvml.h lays them out. */
+/** A driver that fills its structures as laid out in nvml.h. */
 function driver(settings = on, sizes = { report: 5, chain: 7 }): Nvml {
   const fill = (structure: Uint8Array, size: number, at: number, text: string) => {
     new DataView(structure.buffer).setUint32(4, size, true)
@@ -27,7 +27,7 @@ function driver(settings = on, sizes = { report: 5, chain: 7 }): Nvml {
   }
 }
 
-test('every GPU gives the report over our nonce and the chain for attestation', () => {
+test('every GPU returns a report over our nonce and the attestation chain', () => {
   const base64 = (text: string) => Buffer.from(text).toString('base64')
   expect(collectGpuEvidence(driver(), nonce)).toEqual(
     [0, 1].map((index) => ({
@@ -39,7 +39,7 @@ test('every GPU gives the report over our nonce and the chain for attestation', 
   )
 })
 
-test('protected PCIe counts as confidential, and an architecture without a name is told by number', () => {
+test('protected PCIe counts as confidential, and an unknown architecture is shown by number', () => {
   const evidence = collectGpuEvidence(
     { ...driver({ ...on, feature: 0, multiGpu: 1 }), architecture: () => 11 },
     nonce,
@@ -49,7 +49,7 @@ test('protected PCIe counts as confidential, and an architecture without a name 
 
 test.each([
   ['confidential computing is off', { ...on, feature: 0 }],
-  ['environment 1 is not the one for production', { ...on, environment: 1 }],
+  ['environment 1 is not the production environment', { ...on, environment: 1 }],
   ['development tools can reach the GPU', { ...on, devTools: 1 }],
 ])('refused: %s', (reason, settings) => {
   expect(() => collectGpuEvidence(driver(settings), nonce)).toThrow(reason)
@@ -57,12 +57,12 @@ test.each([
 
 test.each([
   ['no report', { report: 0, chain: 7 }],
-  ['a report that is longer than its place', { report: 0x2001, chain: 7 }],
-  ['a chain that is longer than its place', { report: 5, chain: 0x1401 }],
+  ['a report longer than its field', { report: 0x2001, chain: 7 }],
+  ['a chain longer than its field', { report: 5, chain: 0x1401 }],
 ])('refused: %s', (_, sizes) => {
   expect(() => collectGpuEvidence(driver(on, sizes), nonce)).toThrow(/expected 1 to/)
 })
 
-test('a machine without the driver is told what is missing', () => {
+test('without the driver, the error names what is missing', () => {
   expect(() => openNvml('libno-such-driver.so.1')).toThrow(/is NVIDIA's driver installed/)
 })

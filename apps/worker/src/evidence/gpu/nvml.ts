@@ -1,11 +1,15 @@
 /**
- * Evidence of NVIDIA GPUs straight from the driver's library (NVML), so that no other tool has to be installed.
- * Runs in a process of its own: a report takes the device a moment, and the library blocks meanwhile.
+ * Evidence of NVIDIA GPUs directly from the driver's library (NVML), without installing another
+ * tool. Runs in a separate process: a report takes the device a moment, and the library blocks
+ * meanwhile.
  */
 import { CString, dlopen, type Pointer, ptr } from 'bun:ffi'
 import { WorkerError } from '../../worker-error.ts'
 
-/** The calls that evidence needs; structures are laid out as in nvml.h. Each throws where the driver refuses. */
+/**
+ * The calls needed for evidence; structures are laid out as in nvml.h. Each throws if the driver
+ * refuses.
+ */
 export type Nvml = {
   readonly settings: () => ConfidentialSettings
   readonly count: () => number
@@ -21,13 +25,13 @@ export type ConfidentialSettings = {
   readonly environment: number
   /** 1: confidential computing is on. */
   readonly feature: number
-  /** 1: debuggers and profilers reach the GPU. */
+  /** 1: debuggers and profilers can access the GPU. */
   readonly devTools: number
   /** 1: protected PCIe, for several GPUs with switches; 2: encrypted NVLink. */
   readonly multiGpu: number
 }
 
-/** One GPU, in the form that NVIDIA's own tool prints. */
+/** One GPU, in the format of NVIDIA's own tool. */
 export type GpuEvidence = {
   readonly arch: string
   readonly nonce: string
@@ -40,7 +44,7 @@ export type GpuEvidence = {
 const production = 2
 const architectures: Readonly<Record<number, string>> = { 9: 'HOPPER', 10: 'BLACKWELL' }
 
-/** Refuses where any GPU is not in confidential mode: such a GPU shows its memory to the host. */
+/** Refuses if any GPU is not in confidential mode: such a GPU exposes its memory to the host. */
 export function collectGpuEvidence(nvml: Nvml, nonce: Uint8Array): GpuEvidence[] {
   requireConfidential(nvml.settings())
   const count = nvml.count()
@@ -60,7 +64,8 @@ function requireConfidential(settings: ConfidentialSettings): void {
   if (feature !== 1 && multiGpu === 0) {
     refuse('confidential computing is off: turn it on for every GPU and restart the host')
   }
-  if (environment !== production) refuse(`environment ${environment} is not the one for production`)
+  if (environment !== production)
+    refuse(`environment ${environment} is not the production environment`)
   if (devTools !== 0) refuse('development tools can reach the GPU: turn devtools mode off')
 }
 

@@ -7,7 +7,7 @@ import { CheckList } from './checks.tsx'
 
 const looks: Record<LinkState, { readonly icon: IconName; readonly word: string }> = {
   good: { icon: 'check', word: 'Checked' },
-  caution: { icon: 'warning', word: 'With care' },
+  caution: { icon: 'warning', word: 'Caution' },
   bad: { icon: 'cross', word: 'Failed' },
   open: { icon: 'dash', word: 'Not reached' },
 }
@@ -34,8 +34,8 @@ export function ChainPicture({ current }: { readonly current: Connection }) {
   return (
     <section class="card chain" aria-labelledby="chain">
       <h2 id="chain">The chain of trust</h2>
-      <Track title="The way of your prompt" links={prompt} />
-      <Track title="The way of the rules" links={rules} />
+      <Track title="The path of your prompt" links={prompt} />
+      <Track title="The path of the rules" links={rules} />
     </section>
   )
 }
