@@ -74,6 +74,19 @@ test('an unverified or unknown address is refused', async () => {
   expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
 })
 
+test('an address that can pass for another is refused', async () => {
+  const email = 'thr\u200bee@example.org'
+  const base = {
+    accountId: 'acct_default',
+    name: 'Three',
+    role: 'member',
+    passwordHash: null,
+  } as const
+  await createMember(database, { ...base, email })
+  provider.person = { sub: 'subject-4', email, email_verified: true }
+  expect(await rejection(finish(await callback()))).toMatchObject({ status: 401 })
+})
+
 test('another subject cannot take over a bound address', async () => {
   await finish(await callback())
   provider.person = { sub: 'subject-9', email: 'one@example.org', email_verified: true }
