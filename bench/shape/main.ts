@@ -52,7 +52,8 @@ const { values: options } = parseArgs({
 /** Fewer could not be judged: each topic must be in all folds and in what training sets aside. */
 const leastPerTopic = 10
 
-if (options.wire !== undefined) await studyWire(options.wire)
+let isUnfinished = false
+if (options.wire !== undefined) isUnfinished = !(await studyWire(options.wire))
 else if (options.record !== undefined) await record(options.record)
 else if (options.train !== undefined) await trainAll(options.train)
 else if (!options.report) {
@@ -60,7 +61,7 @@ else if (!options.report) {
   await record(folder)
   await trainAll(folder)
 }
-if (options.record === undefined) writeReport(readResults(), join(root, 'docs'))
+if (!isUnfinished && options.record === undefined) writeReport(readResults(), join(root, 'docs'))
 
 async function record(folder: string): Promise<void> {
   const wanted: RecordOptions = {
@@ -83,8 +84,11 @@ async function record(folder: string): Promise<void> {
   await recordAll(wanted)
 }
 
-/** Records what the folder has not yet, then judges; the figures are kept beside those of the frames. */
-async function studyWire(folder: string): Promise<void> {
+/**
+ * Records what the folder has not yet, then judges; the figures are kept beside those of the frames. Returns
+ * whether it could: there may be more to record.
+ */
+async function studyWire(folder: string): Promise<boolean> {
   mkdirSync(folder, { recursive: true })
   const at = (name: string) => join(folder, name)
   const facts = {
@@ -98,16 +102,18 @@ async function studyWire(folder: string): Promise<void> {
     const left = await recordWire({ ...facts, ...paths, minutes, measuresCost: options.cost })
     if (left > 0) {
       console.log('run it again to record the rest, or with --judge to judge what there is')
-      return
+      return false
     }
   }
   await attack('wire_attack.py', [at('wire.jsonl'), at('wire-judged.json')])
   const read = (name: string) => JSON.parse(readFileSync(at(name), 'utf8'))
   const wire = {
     ...{ ...facts, at: statSync(at('wire.jsonl')).mtime.toISOString() },
-    ...{ costs: read('cost.json'), ...read('wire-judged.json') },
+    ...(existsSync(at('cost.json')) ? { costs: read('cost.json') } : {}),
+    ...read('wire-judged.json'),
   }
   writeFileSync(resultsPath, `${JSON.stringify({ ...readResults(), wire }, null, 2)}\n`)
+  return true
 }
 
 /** What is not in the folder keeps no result: figures of two recordings would not belong together. */

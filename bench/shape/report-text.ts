@@ -57,7 +57,9 @@ length. "Cut" counts answers whose connection was closed before their end.
 strict answers that was really the load.
 `
 
-export const wireFigures = `All figures. "Application waits" is the median time until the client returns its answer, or the end of its stream.
+export const wireFigures = `Blind guesses on so few answers reach more than the base rate, see the second column of figures below; the goals count from the base rate.
+
+All figures. "Application waits" is the median time until the client returns its answer, or the end of its stream.
 `
 
 export const processorText = `Processor time for a stream of 400 tokens, from proxy to worker, when 24 are read at once on the same busy machine:
@@ -103,7 +105,9 @@ An application that acts on the finish reason need not wait, but must not close 
 the end at every step, use the proxy, or \`--trafficShape off\` for the endpoint.
 
 Streams keep their slot in a worker while they are padded, so a worker offers four times as many slots as its engine has; the engine
-itself refuses more than it can handle. A limit on concurrent requests, of a key or an account, counts padded streams.
+itself refuses more than it can handle. A limit on concurrent requests, of a key or an account, counts padded streams. Short answers take
+slots for much longer than they take the engine: with 1,024 slots (\`--maxRequests\`) and 16 s for each, a worker begins 64 padded answers
+a second at most, whatever its engine could do.
 `
 
 export const speedText = `The lengths are meant in tokens: the time that 750 tokens take on the engine at hand, 3,000 if strict. A worker knows it from the median

@@ -126,7 +126,7 @@ function mainCells(cells: readonly WireCell[]): WireCell[] {
   return main.sort((a, b) => order(a).localeCompare(order(b)))
 }
 
-function processorTable({ costs }: WireResult): string {
+function processorTable(costs: NonNullable<WireResult['costs']>): string {
   const ms = (value: number) => value.toFixed(0)
   const rows = modes.map((mode) => {
     const { proxy, gateway, worker } = costs[mode]
@@ -144,8 +144,7 @@ function wireTables(wire: WireResult): string {
     wireTable(mainCells(cells), false),
     wireOthers,
     wireTable(others, true),
-    processorText,
-    processorTable(wire),
+    ...(wire.costs === undefined ? [] : [processorText, processorTable(wire.costs)]),
   ].join('\n')
 }
 

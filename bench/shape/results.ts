@@ -78,8 +78,8 @@ export type WireResult = {
   readonly at: string
   /** Of the machine: mean, least and most. */
   readonly load: Interval
-  /** Milliseconds of processor time for a stream of 400 tokens. */
-  readonly costs: {
+  /** Milliseconds of processor time for a stream of 400 tokens, where it was measured. */
+  readonly costs?: {
     readonly [shape in Mode]: { readonly [part in 'proxy' | 'gateway' | 'worker']: number }
   }
   readonly perTopic: number

@@ -5,7 +5,12 @@ resampling. Beside each figure is what the class of the answer's length alone te
 """
 
 import json
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+
+# One thread for each of the processes below; set before the libraries are loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from sklearn.ensemble import (
@@ -47,7 +52,7 @@ def classifiers():
         "trees": lambda: HistGradientBoostingClassifier(
             max_iter=80, max_leaf_nodes=6, min_samples_leaf=6, l2_regularization=1.0
         ),
-        "forest": lambda: RandomForestClassifier(200, min_samples_leaf=3, random_state=1),
+        "forest": lambda: RandomForestClassifier(100, min_samples_leaf=3, random_state=1),
         "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=2000)),
     }
 
@@ -78,7 +83,7 @@ def guess_topics(rows, labels, make):
 def guess_tokens(rows, logs):
     guessed = np.zeros(len(logs))
     for train, test in KFold(FOLDS, shuffle=True, random_state=1).split(rows):
-        model = ExtraTreesRegressor(200, min_samples_leaf=2, random_state=1)
+        model = ExtraTreesRegressor(100, min_samples_leaf=2, random_state=1)
         guessed[test] = model.fit(rows[train], logs[train]).predict(rows[test])
     return guessed
 
@@ -140,22 +145,31 @@ def slowdown(samples):
     return float(np.median(times)) if times else 1.0
 
 
+NAMES = ("set", "leg", "kind", "shape")
+
+
+def judge_cell(samples):
+    """One row of the tables; nothing where topics have too few answers for the folds."""
+    named = dict((name, samples[0][name]) for name in NAMES)
+    if min(np.unique([one["topic"] for one in samples], return_counts=True)[1]) < FOLDS:
+        print(*named.values(), "too few to judge:", len(samples), flush=True)
+        return None
+    cell = {**named, **judge(samples, np.random.default_rng(1))}
+    print(*named.values(), json.dumps(cell["tokens"]), flush=True)
+    return cell
+
+
 def main(path, results):
     with open(path, encoding="utf-8") as lines:
         samples = [json.loads(line) for line in lines]
-    rng = np.random.default_rng(1)
-    cells = []
-    key = lambda one: (one["set"], one["leg"], one["kind"], one["shape"])
-    for named in sorted({key(one) for one in samples}):
-        own = [one for one in samples if key(one) == named]
-        if min(np.unique([one["topic"] for one in own], return_counts=True)[1]) < FOLDS:
-            print(*named, "too few to judge:", len(own), flush=True)
-            continue
-        cells.append({**dict(zip(("set", "leg", "kind", "shape"), named)), **judge(own, rng)})
-        print(*named, json.dumps(cells[-1]["tokens"]), flush=True)
+    rows = {}
+    for one in samples:
+        rows.setdefault(tuple(one[name] for name in NAMES), []).append(one)
+    with ProcessPoolExecutor(2) as pool:
+        cells = [cell for cell in pool.map(judge_cell, [rows[key] for key in sorted(rows)]) if cell is not None]
+    load = [one["load"] for one in samples]
+    loads = {"mean": float(np.mean(load)), "low": float(np.min(load)), "high": float(np.max(load))}
     with open(results, "w", encoding="utf-8") as file:
-        load = [one["load"] for one in samples]
-        loads = {"mean": float(np.mean(load)), "low": float(np.min(load)), "high": float(np.max(load))}
         json.dump({"slowdown": slowdown(samples), "load": loads, "cells": cells}, file, indent=2)
 
 
