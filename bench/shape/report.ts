@@ -82,12 +82,12 @@ export function formatReport({ note, recording, scripted = {}, embedded, wire }:
   return parts.join('\n')
 }
 
-function wireLine({ at, load, perTopic, concurrency, slowdown, cells }: WireResult): string {
+function wireLine({ at, note, load, perTopic, concurrency, slowdown, cells }: WireResult): string {
   const calls = cells.reduce((sum, { samples }) => sum + samples, 0)
   return (
     `Recorded on ${at.slice(0, 10)}: ${calls} calls in random order, ${concurrency} at a time; up to ${perTopic} answers of each topic in a ` +
     `row of the first table. The machine (two cores) also had other work: its load was ${load.mean.toFixed(0)} ` +
-    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.\n`
+    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.${note === undefined ? '' : ` ${note}`}\n`
   )
 }
 

@@ -76,6 +76,8 @@ export type Results = {
 /** The study of packets on both legs, with the official clients. */
 export type WireResult = {
   readonly at: string
+  /** What else a reader must know about this run; written by hand. */
+  readonly note?: string
   /** Of the machine: mean, least and most. */
   readonly load: Interval
   /** Milliseconds of processor time for a stream of 400 tokens, where it was measured. */

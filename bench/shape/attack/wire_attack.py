@@ -19,12 +19,13 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, r2_score
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 FOLDS = 5
+LEAST_PER_TOPIC = 2
 RESAMPLES = 200
 
 
@@ -50,15 +51,23 @@ def features(sample):
 def classifiers():
     return {
         "trees": lambda: HistGradientBoostingClassifier(
-            max_iter=80, max_leaf_nodes=6, min_samples_leaf=6, l2_regularization=1.0
+            max_iter=40, max_leaf_nodes=6, min_samples_leaf=6, l2_regularization=1.0
         ),
-        "forest": lambda: RandomForestClassifier(100, min_samples_leaf=3, random_state=1),
+        "forest": lambda: RandomForestClassifier(60, min_samples_leaf=3, random_state=1),
         "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=2000)),
     }
 
 
+def average_precision(hits, scores):
+    """Area under the precision-recall curve as steps, equal scores together; far faster than the library's."""
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.nonzero(np.diff(scores[order]))[0], len(scores) - 1)
+    found = np.cumsum(hits[order])[ends]
+    return np.sum(np.diff(found, prepend=0) / found[-1] * found / (ends + 1))
+
+
 def area(labels, scores):
-    return np.mean([average_precision_score(labels == topic, scores[:, topic]) for topic in np.unique(labels)])
+    return np.mean([average_precision(labels == topic, scores[:, topic]) for topic in np.unique(labels)])
 
 
 def interval(measure, count, rng):
@@ -83,7 +92,7 @@ def guess_topics(rows, labels, make):
 def guess_tokens(rows, logs):
     guessed = np.zeros(len(logs))
     for train, test in KFold(FOLDS, shuffle=True, random_state=1).split(rows):
-        model = ExtraTreesRegressor(100, min_samples_leaf=2, random_state=1)
+        model = ExtraTreesRegressor(60, min_samples_leaf=2, random_state=1)
         guessed[test] = model.fit(rows[train], logs[train]).predict(rows[test])
     return guessed
 
@@ -149,9 +158,9 @@ NAMES = ("set", "leg", "kind", "shape")
 
 
 def judge_cell(samples):
-    """One row of the tables; nothing where topics have too few answers for the folds."""
+    """One row of the tables; nothing where topics have too few answers."""
     named = dict((name, samples[0][name]) for name in NAMES)
-    if min(np.unique([one["topic"] for one in samples], return_counts=True)[1]) < FOLDS:
+    if min(np.unique([one["topic"] for one in samples], return_counts=True)[1]) < LEAST_PER_TOPIC:
         print(*named.values(), "too few to judge:", len(samples), flush=True)
         return None
     cell = {**named, **judge(samples, np.random.default_rng(1))}
@@ -165,12 +174,18 @@ def main(path, results):
     rows = {}
     for one in samples:
         rows.setdefault(tuple(one[name] for name in NAMES), []).append(one)
-    with ProcessPoolExecutor(2) as pool:
-        cells = [cell for cell in pool.map(judge_cell, [rows[key] for key in sorted(rows)]) if cell is not None]
+    # The main table first: what there is can be read before the last row is judged.
+    order = sorted(rows, key=lambda key: (key[0] != "main", key))
     load = [one["load"] for one in samples]
     loads = {"mean": float(np.mean(load)), "low": float(np.min(load)), "high": float(np.max(load))}
-    with open(results, "w", encoding="utf-8") as file:
-        json.dump({"slowdown": slowdown(samples), "load": loads, "cells": cells}, file, indent=2)
+    cells = []
+    with ProcessPoolExecutor(3) as pool:
+        for cell in pool.map(judge_cell, [rows[key] for key in order]):
+            if cell is None:
+                continue
+            cells.append(cell)
+            with open(results, "w", encoding="utf-8") as file:
+                json.dump({"slowdown": slowdown(samples), "load": loads, "cells": cells}, file, indent=2)
 
 
 if __name__ == "__main__":
