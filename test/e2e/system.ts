@@ -131,7 +131,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
         onEvent: () => {},
         candidates: 2,
         maxAnswerBytes: defaultMaxAnswerBytes,
-        retryBudgetMs: 5_000,
+        retryBudgetMs: 60_000,
         ...over,
       }),
     async stop() {

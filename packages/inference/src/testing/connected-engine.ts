@@ -32,7 +32,8 @@ export async function connectTo(
   settings: Settings = {},
   parts?: HttpEngineParts,
 ): Promise<Engine> {
-  const engine = await connectHttpEngine({ baseUrl, ...settings }, parts)
+  // On a busy machine, a scripted server may take longer than real ones are given.
+  const engine = await connectHttpEngine({ baseUrl, probeTimeoutMs: 120_000, ...settings }, parts)
   closing.push(() => engine.close())
   return engine
 }
