@@ -13,7 +13,7 @@ const program = (name: string, source: string) => {
   return { name, program: path, args: [] }
 }
 
-async function until(holds: () => boolean, limitMs = 10_000): Promise<void> {
+async function until(holds: () => boolean, limitMs = 120_000): Promise<void> {
   const deadline = Date.now() + limitMs
   while (!holds()) {
     if (Date.now() > deadline) throw new Error('the condition was not met in time')

@@ -24,7 +24,7 @@ function kernel(change: Partial<FakeKernelOptions> = {}): FakeKernel {
   return made
 }
 
-const reports = (tree: ReportTree, timeoutMs = 5_000) => new TsmReports(tree, { timeoutMs })
+const reports = (tree: ReportTree, timeoutMs = 60_000) => new TsmReports(tree, { timeoutMs })
 
 afterEach(() => {
   for (const made of kernels.splice(0)) made.dispose()
