@@ -137,10 +137,14 @@ async function upset(
   let lost = 0
   const clients = Array.from({ length: 3 }, async () => {
     while (!stopped) {
-      await ask(secret).then(
-        () => answered++,
-        () => lost++,
+      const isAnswered = await ask(secret).then(
+        () => true,
+        () => false,
       )
+      if (isAnswered) answered++
+      else lost++
+      // A refusal takes no time, and clients that do not wait only keep the others from coming back.
+      if (!isAnswered) await Bun.sleep(200)
     }
   })
   const before = await Promise.all(services.map((name) => inspect(engine, name, '{{.State.Pid}}')))

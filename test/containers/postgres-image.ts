@@ -72,7 +72,10 @@ if [ ! -s $data/PG_VERSION ]; then
   echo 'host all all all scram-sha-256' >> $data/pg_hba.conf
   echo "CREATE DATABASE $POSTGRES_DB" | postgres --single -D $data postgres
 fi
-exec postgres -D $data -h 0.0.0.0 -k /var/run/postgresql
+# Told to end, it does not wait for its clients, as the original is set up to.
+postgres -D $data -h 0.0.0.0 -k /var/run/postgresql &
+trap 'kill -INT $!' TERM INT
+wait $! || wait $!
 `
 
 /** Links that the npm package would make in an install script. */
