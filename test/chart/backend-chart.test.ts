@@ -221,8 +221,8 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
 const metricSources: Readonly<Record<string, readonly string[]>> = {
   gateway: ['gateway/src/metrics/gateway-metrics.ts', 'gateway/src/gateway.ts'],
   worker: [
-    ...['worker/src/metrics/worker-metrics.ts', 'worker/src/metrics/metered-engine.ts'],
-    'worker/src/worker.ts',
+    ...['worker/src/metrics/worker-metrics.ts', 'worker/src/worker.ts'],
+    '../packages/inference/src/metered-engine.ts',
   ],
   proxy: ['proxy/src/proxy-metrics.ts'],
 }

@@ -14,9 +14,8 @@ import { fleetPaths } from '@privatemode/protocol/fleet'
 import { createLog } from '@privatemode/service'
 import { parseSettings, startWorker, type Worker } from '@privatemode/worker'
 import { measureSources } from '@privatemode/worker/measurement'
-import { runCommand } from '../../apps/worker/src/commands.ts'
+import { provisionCommand } from '../../apps/verify/src/provision/provision-command.ts'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
-import { rejection } from '../rejection.ts'
 
 const token = 'register-token-that-is-sealed-0123456789abcdef'
 const folder = mkdtempSync(join(tmpdir(), 'privatemode-provision-'))
@@ -108,22 +107,27 @@ function writeManifest(measurement: string): string {
   return path
 }
 
-const send = (measurement: string, sent = token) =>
-  runCommand(
+async function send(measurement: string, sent = token) {
+  const file = join(folder, 'token')
+  writeFileSync(file, `${sent}\n`)
+  const lines: string[] = []
+  const print = (line: string) => void lines.push(line)
+  const code = await provisionCommand.run(
     [
-      ...['provision', '--url', `http://127.0.0.1:${wire.port}`, '--registerToken', sent],
-      ...['--manifestPath', writeManifest(measurement)],
-      ...['--allowSoftwareAttestation', '--softwareRootFingerprint', fingerprint],
+      ...[`http://127.0.0.1:${wire.port}`, '--token', `@${file}`],
+      ...['--manifest', writeManifest(measurement), '--software-root', fingerprint],
     ],
-    {},
-    new Date(),
+    { out: print, error: print },
   )
+  return { code, text: lines.join('\n') }
+}
 
 const measured = Buffer.from(measureSources()).toString('hex')
 
 test('a worker that the manifest does not list gets nothing', async () => {
-  const error = await rejection(() => send('ab'.repeat(48)))
-  expect((error as Error).message).toContain('nothing was sent')
+  const { code, text } = await send('ab'.repeat(48))
+  expect(text).toContain('nothing was sent')
+  expect(code).toBe(1)
   expect(seen.length).toBe(1) // the nonce, and nothing after it
   expect(registered).toEqual([])
 }, 60_000)
@@ -137,16 +141,17 @@ test('a message that is not a register token, or not sealed to the worker, is re
 
 test('a token that the gateway refuses can be replaced, one that it accepted cannot', async () => {
   refusing = true
-  expect(await send(measured, 'a-wrong-token')).toContain('SOFTWARE evidence')
+  expect((await send(measured, 'a-wrong-token')).text).toContain('SOFTWARE evidence')
   while (!registered.includes('Bearer a-wrong-token')) await Bun.sleep(10)
   refusing = false
-  await send(measured)
+  expect((await send(measured)).code).toBe(0)
   await starting
   while (!registered.includes(`Bearer ${token}`)) await Bun.sleep(10)
   // What passed between operator and worker has neither token in it.
   expect(seen.filter((body) => body.includes('token'))).toEqual([])
-  const late = await rejection(() => send(measured, 'another'))
-  expect((late as Error).message).toContain('refused the token (status 404)')
+  const late = await send(measured, 'another')
+  expect(late.text).toContain('answered status 404')
+  expect(late.code).toBe(1)
   expect(registered).not.toContain('Bearer another')
 }, 120_000)
 

@@ -180,10 +180,11 @@ async function main(): Promise<void> {
   await check(
     'the token is sealed to it after its evidence was verified, and it registers',
     async () => {
+      const tokenFile = join(work, 'register-token')
+      writeFileSync(tokenFile, registerToken)
       const provisioned = Bun.spawnSync([
-        ...[...program('apps/worker/src/main.ts'), 'provision', '--manifestPath', manifest],
-        ...['--url', `http://127.0.0.1:${inside}`, '--registerToken', registerToken],
-        ...['--allowSoftwareAttestation', '--softwareRootFingerprint', fingerprint],
+        ...[...program('apps/verify/src/main.ts'), 'provision', `http://127.0.0.1:${inside}`],
+        ...['--manifest', manifest, '--token', `@${tokenFile}`, '--software-root', fingerprint],
       ])
       must(provisioned.exitCode === 0, provisioned.stderr.toString())
       await guest.until(/worker is ready|machine: stopped/, bootMs)

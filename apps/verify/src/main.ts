@@ -6,6 +6,7 @@ import { type Command, type Output, UsageError } from './command.ts'
 import { evidenceCommand } from './evidence/evidence-command.ts'
 import { manifestCommand } from './manifest/manifest-command.ts'
 import { measureCommand } from './measure/measure-command.ts'
+import { provisionCommand } from './provision/provision-command.ts'
 import { rebuildCommand } from './rebuild/rebuild-command.ts'
 import { scoreCommand } from './score/score-command.ts'
 
@@ -14,6 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
   manifest: manifestCommand,
   measure: measureCommand,
   rebuild: rebuildCommand,
+  provision: provisionCommand,
   bundle: bundleCommand,
   score: scoreCommand,
   cache: cacheCommand,

@@ -10,7 +10,6 @@ import { type FlagTable, type Program, parseFlags } from '@privatemode/service'
 import { chooseEngine } from './choose-engine.ts'
 import { readSoftwareIdentity } from './evidence/choose-evidence.ts'
 import { collectGpuEvidence, openNvml } from './evidence/gpu/nvml.ts'
-import { provision } from './provisioning/provision-command.ts'
 import { contradiction, parseSettings, program } from './settings.ts'
 import { describeWorker } from './worker.ts'
 
@@ -56,8 +55,6 @@ export async function runCommand(
       return makeIdentity(args, env, now)
     case 'gpu-evidence':
       return printGpuEvidence(args, env)
-    case 'provision':
-      return provision(args, env, now)
     case 'describe':
     case 'reference':
       return tellFacts(command, args, env)

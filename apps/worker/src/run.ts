@@ -1,10 +1,10 @@
 /** Runs a worker, or one of its commands. */
 import { writeSync } from 'node:fs'
 import { createLog, type Log, onShutdown } from '@privatemode/service'
+import { type NativeOutput, takeOverOutput } from '@privatemode/service/native-output'
 import { chooseEngine } from './choose-engine.ts'
 import { runCommand } from './commands.ts'
 import { reportCrashesTo } from './crash-report.ts'
-import { type NativeOutput, takeOverOutput } from './native-output.ts'
 import { parseSettings } from './settings.ts'
 import { startWorker } from './worker.ts'
 

@@ -81,7 +81,7 @@ const flags = {
   awaitRegisterToken: {
     type: 'boolean',
     default: false,
-    help: 'start without a register token and wait for `privatemode-worker provision`, which verifies this worker and seals the token to it',
+    help: 'start without a register token and wait for `npm run verify -- provision`, which verifies this worker and seals the token to it',
     group: 'Gateway',
   },
   ...engineFlags,
@@ -128,8 +128,6 @@ export const program: Program<typeof flags> = {
   commands: {
     describe: 'print what a manifest must list: the models, and the measurement of this software',
     reference: 'print that as reference values for `manifest build`, with --softwareIdentity',
-    provision:
-      'verify a worker that was started with --awaitRegisterToken, and seal the token to it',
     'gpu-evidence': 'print evidence for the NVIDIA GPUs in this machine (--nonce HEX)',
     identity: 'create an identity for software attestation (--out FILE)',
   },

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ModelListing } from '@privatemode/attestation'
 import type { Engine, EngineModel } from '@privatemode/inference'
+import { MeteredEngine } from '@privatemode/inference/metered-engine'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
 import {
   type CaBundle,
@@ -15,7 +16,6 @@ import { workerHandler } from './app.ts'
 import { type EngineChoice, workerCapacity } from './engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
-import { MeteredEngine } from './metrics/metered-engine.ts'
 import { serveMetrics } from './metrics/serve-metrics.ts'
 import { createWorkerMetrics } from './metrics/worker-metrics.ts'
 import { RegisterToken } from './provisioning/register-token.ts'

@@ -3,6 +3,7 @@ export type ServiceErrorCode =
   | 'flag_invalid'
   | 'file_unreadable'
   | 'file_unwritable'
+  | 'output_unusable'
   | 'certificate_unusable'
   | 'body_too_large'
   | 'body_encoding_unsupported'

@@ -55,6 +55,7 @@ function fromService(error: ServiceError): ApiError {
     case 'flag_invalid':
     case 'file_unreadable':
     case 'certificate_unusable':
+    case 'output_unusable':
       return new ApiError('gateway_unreachable', message, { cause: error })
   }
 }

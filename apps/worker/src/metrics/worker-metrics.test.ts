@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
+import { MeteredEngine } from '@privatemode/inference/metered-engine'
 import type { UsageRecord } from '@privatemode/protocol/envelope'
 import {
   chatModel,
   ScriptedEngine,
 } from '../../../../packages/inference/src/testing/scripted-engine.ts'
 import { thrown } from '../../../../test/rejection.ts'
-import { MeteredEngine } from './metered-engine.ts'
 import { serveMetrics } from './serve-metrics.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 

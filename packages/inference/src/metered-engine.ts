@@ -11,16 +11,22 @@ import type {
   JsonObject,
   NativeEndpoint,
   PathIsolation,
-} from '@privatemode/inference'
-import type { WorkerMetrics } from './worker-metrics.ts'
+} from './engine.ts'
+
+/** Where the measurements go. */
+export type EngineMetrics = {
+  /** Seconds until a call's first output. */
+  firstAnswer(seconds: number): void
+  gauge(name: string, help: string, read: () => number): void
+}
 
 export class MeteredEngine implements Engine {
   readonly #engine: Engine
-  readonly #metrics: Pick<WorkerMetrics, 'firstAnswer'>
+  readonly #metrics: Pick<EngineMetrics, 'firstAnswer'>
   #running = 0
   #waiting = 0
 
-  constructor(engine: Engine, metrics: Pick<WorkerMetrics, 'firstAnswer' | 'gauge'>) {
+  constructor(engine: Engine, metrics: EngineMetrics) {
     this.#engine = engine
     this.#metrics = metrics
     metrics.gauge('engine_calls', 'engine calls in progress', () => this.#running)

@@ -10,7 +10,7 @@
  */
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { closeSync, ftruncateSync, openSync, readSync } from 'node:fs'
-import { WorkerError } from './worker-error.ts'
+import { ServiceError } from './service-error.ts'
 
 export type NativeOutput = {
   /** The original standard error, used only for our own lines. */
@@ -87,7 +87,7 @@ function openMemory({ memfd_create: create }: Library): number {
 }
 
 const cannot = () =>
-  new WorkerError(
-    'engine_unusable',
+  new ServiceError(
+    'output_unusable',
     'cannot keep the output of llama.cpp out of the log on this system; use --engineUrl',
   )
