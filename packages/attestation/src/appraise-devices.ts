@@ -21,6 +21,7 @@ export function appraiseDevices(
     )
     return
   }
+  if (nvidiaGpu === 'unread' || verifier === undefined) refuseUnverifiable(transcript)
   const ids = devices.map(({ claims }) => claims.deviceId)
   transcript.require(
     new Set(ids).size === ids.length,
@@ -32,7 +33,7 @@ export function appraiseDevices(
     devices.filter(({ claims }) => claims.device === device).length
   requireCount('nvidia-gpu', counted('gpu'), nvidiaGpu.count, transcript)
   requireCount('nvidia-switch', counted('switch'), nvidiaGpu.switches, transcript)
-  const { requireTopology, appraise } = verifier ?? refuseUnverifiable(transcript)
+  const { requireTopology, appraise } = verifier
   requireTopology(
     devices.map(({ claims }) => claims),
     transcript,

@@ -1,7 +1,7 @@
 /** Appraisal: does the manifest list what the authentic evidence claims? */
 import { appraiseDevices } from './appraise-devices.ts'
 import type { AuthenticEvidence } from './authenticate-worker.ts'
-import type { RolePolicy, Rule } from './manifest/rule.ts'
+import { kindOf, type RolePolicy, type Rule } from './manifest/rule.ts'
 import { AttestationError, Transcript } from './verdict.ts'
 import type { Verifiers } from './verifiers.ts'
 
@@ -52,7 +52,7 @@ function appraiseByRule(
     // A machine without hardware protection cannot vouch for its devices.
     appraiseDevices(devices, { nvidiaGpu: undefined }, undefined, transcript)
   } else {
-    const detail = `evidence is ${cpu.kind}, the rule is about ${rule.kind}`
+    const detail = `evidence is ${cpu.kind}, the rule is about ${kindOf(rule)}`
     transcript.fail('manifest/kind', 'manifest_refused', detail)
   }
 }

@@ -161,6 +161,11 @@ export class Fields {
     })
   }
 
+  /** For an object that this program does not use: what is in it does not matter. */
+  skipRest(): void {
+    this.#unread.clear()
+  }
+
   /** Refuses unread members. */
   end(): void {
     for (const name of this.#unread) {

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'bun:test'
 import { appraiseEvidence } from './appraise-worker.ts'
 import { authenticateEvidence } from './authenticate-worker.ts'
 import { hardwareVerifiers } from './hardware-verifiers.ts'
+import { parseManifestWith } from './manifest/manifest.ts'
 import { type HardwareWorld, hardwareWorld } from './testing/hardware-world.ts'
 import { Transcript } from './verdict.ts'
 import type { HardwareVerifiers } from './verifiers.ts'
@@ -58,6 +59,30 @@ test.each(['snp', 'tdx'] as const)(
     expect(appraise(hardwareVerifiers)).not.toThrow()
     expect(appraise({ nvidiaGpu })).toThrow(expect.objectContaining({ code: 'manifest_refused' }))
     expect(appraise({ snp, tdx })).toThrow(
+      expect.objectContaining({ code: 'evidence_unsupported' }),
+    )
+  },
+)
+
+test.each(['snp', 'tdx'] as const)(
+  'rules that were not read for want of a verifier accept no %s machine, even where it is authentic',
+  async (cpu) => {
+    const inputs = await world.inputs({ cpu, gpus: [0] })
+    const { nonce, statement, evidence, roots, revocation, at } = inputs
+    const context = { roots, revocation, at }
+    const authentic = await authenticateEvidence(
+      { nonce, statement, evidence, context, verifiers: hardwareVerifiers },
+      new Transcript(),
+    )
+    const appraise = async (readers: HardwareVerifiers) => {
+      const { roles } = await parseManifestWith(readers, inputs.manifest.bytes)
+      return () => appraiseEvidence(authentic, roles.worker, hardwareVerifiers, new Transcript())
+    }
+    expect(await appraise(hardwareVerifiers)).not.toThrow()
+    expect(await appraise({ nvidiaGpu })).toThrow(
+      expect.objectContaining({ code: 'manifest_refused' }),
+    )
+    expect(await appraise({ snp, tdx })).toThrow(
       expect.objectContaining({ code: 'evidence_unsupported' }),
     )
   },

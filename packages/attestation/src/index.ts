@@ -79,7 +79,9 @@ export {
 export {
   type CheckpointStore,
   createLogSource,
+  createLogSourceWith,
   createStaticSource,
+  createStaticSourceWith,
   type EnforcedManifest,
   enforcementLine,
   type LogSourceOptions,

@@ -36,7 +36,8 @@ function readCpu({ cpu }: AuthenticEvidence, rule: Rule): MachineIdentity[] {
 }
 
 function readDevices({ devices }: AuthenticEvidence, rule: Rule): MachineIdentity[] {
-  const serials = rule.kind === 'software' ? undefined : rule.devices.nvidiaGpu?.rule
+  const wanted = 'devices' in rule ? rule.devices.nvidiaGpu : undefined
+  const serials = wanted === 'unread' ? undefined : wanted?.rule
   return devices.map(({ claims: { device, deviceId } }) => ({
     kind: device,
     id: deviceId,

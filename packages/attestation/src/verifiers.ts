@@ -3,9 +3,12 @@ import type { Bytes } from './bytes.ts'
 import type {
   AuthenticityContext,
   NvidiaGpuEvidence,
+  Roots,
   SnpEvidence,
   TdxEvidence,
 } from './evidence.ts'
+import type { Fields } from './fields.ts'
+import type { NvidiaDeviceRule } from './manifest/device-rule.ts'
 import type { NvidiaGpuClaims } from './nvidia/claims.ts'
 import type { NvidiaGpuRule } from './nvidia/rule.ts'
 import type { SnpClaims } from './snp/claims.ts'
@@ -16,7 +19,8 @@ import type { TdxRule } from './tdx/rule.ts'
 import type { Transcript } from './verdict.ts'
 
 /** Both halves for one kind: is the evidence genuine, and does a rule of the manifest accept it? */
-export type CpuVerifier<Evidence, Claims, Rule> = {
+export type CpuVerifier<Evidence, Claims, Rule> = VendorRoots & {
+  readonly readRule: (fields: Fields) => Rule
   readonly authenticate: (
     evidence: Evidence,
     context: AuthenticityContext,
@@ -25,7 +29,11 @@ export type CpuVerifier<Evidence, Claims, Rule> = {
   readonly appraise: (claims: Claims, rule: Rule, transcript: Transcript) => void
 }
 
-export type NvidiaGpuVerifier = {
+/** The vendor's root certificates, pinned; used unless a program is told others. */
+type VendorRoots = { readonly roots: Partial<Roots> }
+
+export type NvidiaGpuVerifier = VendorRoots & {
+  readonly readRule: (fields: Fields) => NvidiaDeviceRule
   readonly authenticate: (
     evidence: NvidiaGpuEvidence,
     nonce: Bytes,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createNoteSigner, vendorRoots } from '@privatemode/attestation'
+import { createNoteSigner, hardwareVerifiers, vendorRoots } from '@privatemode/attestation'
 import { webCryptoProvider } from '@privatemode/protocol/envelope'
 import { rejection } from '../../../test/rejection.ts'
 import { chooseDefaultSalt } from './cache-salt.ts'
@@ -34,8 +34,16 @@ test.each([
 })
 
 test('by default, only the pinned vendor roots are trusted, and no software', () => {
-  const options = clientOptions(good)
+  const options = clientOptions({ ...good, hardware: hardwareVerifiers })
   expect(options.roots).toEqual({ ...vendorRoots, software: [] })
+  const { snp } = hardwareVerifiers
+  const { amd, intel, nvidiaDevice, nvidiaRim } = clientOptions({
+    ...good,
+    hardware: { snp },
+  }).roots
+  expect({ amd, others: [intel, nvidiaDevice, nvidiaRim] }).toEqual({
+    ...{ amd: vendorRoots.amd, others: [[], [], []] },
+  })
   expect(options.software).toBeUndefined()
   expect(options.shape).toBe('default')
   expect(options.maxAnswerBytes).toBe(256 * 1024 * 1024)

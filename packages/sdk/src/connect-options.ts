@@ -1,14 +1,13 @@
 /** The options of `Privatemode.connect`, and their defaults. */
 import {
-  createLogSource,
-  createStaticSource,
+  createLogSourceWith,
+  createStaticSourceWith,
   defaultMaxLogAgeHours,
   fetchLog,
   type HardwareVerifiers,
   type ManifestSource,
   type RevocationPolicy,
   type Roots,
-  vendorRoots,
 } from '@privatemode/attestation'
 import type { Bytes, TrafficShape } from '@privatemode/protocol/envelope'
 import { fleetPaths } from '@privatemode/protocol/fleet'
@@ -98,7 +97,10 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
   return {
     endpoint,
     manifestSource: manifestSource(options, endpoint, fetch),
-    roots: { ...(options.roots ?? vendorRoots), software: software?.roots ?? [] },
+    roots: {
+      ...(options.roots ?? pinnedRoots(options.hardware)),
+      software: software?.roots ?? [],
+    },
     revocation: options.revocation ?? defaultRevocation,
     hardware: options.hardware,
     ...(software === undefined ? {} : { software: software.verifier }),
@@ -119,22 +121,31 @@ export function checkOptions(options: ConnectOptions): void {
   clientOptions({ ...options, hardware: {} })
 }
 
+const noRoots = { amd: [], intel: [], nvidiaDevice: [], nvidiaRim: [] }
+
+/** Those of the vendors whose evidence is verified. */
+function pinnedRoots({ snp, tdx, nvidiaGpu }: HardwareVerifiers): Omit<Roots, 'software'> {
+  return { ...noRoots, ...snp?.roots, ...tdx?.roots, ...nvidiaGpu?.roots }
+}
+
 function manifestSource(
-  { manifest, storage = memoryStorage(), now = () => new Date() }: ConnectOptions,
+  options: CoreConnectOptions,
   endpoint: string,
   fetch: Fetch,
 ): ManifestSource {
+  const { manifest, storage = memoryStorage(), now = () => new Date() } = options
+  const readers = { ...options.hardware, software: options.software?.verifier }
   const record = async () => {}
   if ('pinned' in manifest) {
     const { pinned } = manifest
     const bytes = typeof pinned === 'string' ? new TextEncoder().encode(pinned) : pinned
-    return createStaticSource(bytes, record)
+    return createStaticSourceWith(readers, bytes, record)
   }
   const { logKey, witnesses = [], quorum = witnesses.length } = manifest
   requireText(logKey, 'manifest.logKey')
   const { maxAgeHours = defaultMaxLogAgeHours } = manifest
   const url = manifest.url ?? endpoint + fleetPaths.log
-  return createLogSource({
+  return createLogSourceWith(readers, {
     trust: { logKey, witnesses, quorum },
     read: fetchLog(requireUrl(url, 'manifest.url'), fetch),
     checkpoints: checkpointsIn(storage, logKey),

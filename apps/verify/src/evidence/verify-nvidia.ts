@@ -32,9 +32,10 @@ export const nvidiaVerifier: Verifier<NvidiaGpuEvidence, NvidiaReportClaims> = {
   requireTogether: requireTopology,
   inspect,
   appraise: (claims, inputs, transcript) => {
-    const rules = workerRules(inputs).flatMap((one) =>
-      one.kind === 'software' ? [] : (one.devices.nvidiaGpu?.rule ?? []),
-    )
+    const rules = workerRules(inputs).flatMap((one) => {
+      const devices = 'devices' in one ? one.devices.nvidiaGpu : undefined
+      return devices === undefined || devices === 'unread' ? [] : [devices.rule]
+    })
     appraiseByRules('nvidia-gpu', rules, transcript, (rule, attempt) =>
       // With a manifest, `authenticate` uses strict verification, which produces these claims.
       appraiseNvidiaGpu(claims as NvidiaGpuClaims, rule, attempt),

@@ -70,6 +70,8 @@ function machineName(rule: Rule): string {
       return 'Intel TDX'
     case 'software':
       return 'software TEE'
+    case 'unread':
+      return rule.about
   }
 }
 
@@ -85,8 +87,12 @@ function explainRule(rule: Rule): string[] {
         `must be certified by the software root ${rule.rule.root}`,
         `must have a TCB number of ${rule.rule.minimumTcb} at least`,
       ]
+    case 'unread':
+      return unread
   }
 }
+
+const unread = ['is not read by this program, which accepts nothing by it']
 
 function explainSnp(rule: SnpRule): string[] {
   const tcbs = Object.entries(rule.minimumTcb).map(([product, levels]) => {
@@ -168,6 +174,7 @@ type NvidiaDevices = Extract<Rule, { kind: 'snp' }>['devices']['nvidiaGpu']
 
 function explainDevices(devices: NvidiaDevices): string[] {
   if (devices === undefined) return ['must have no attested device beside the processor']
+  if (devices === 'unread') return unread
   const { count, switches, rule } = devices
   return [
     `must have ${count.min} to ${count.max} NVIDIA GPUs, all different`,

@@ -10,19 +10,13 @@ export type NvidiaDeviceRule = {
   readonly rule: NvidiaGpuRule
 }
 
-/** Devices that no rule covers are refused: either there are none, or the manifest has a rule for them. */
-export type DeviceRules = { readonly nvidiaGpu: NvidiaDeviceRule | undefined }
+/**
+ * Devices that no rule covers are refused: either there are none, or the manifest has a rule for them.
+ * `unread` is a rule that this program has no verifier for: no device satisfies it.
+ */
+export type DeviceRules = { readonly nvidiaGpu: NvidiaDeviceRule | 'unread' | undefined }
 
-export function readDeviceRules(fields: Fields): DeviceRules {
-  const rules = fields.optional('devices', (name) =>
-    fields.object(name, (devices) => ({
-      nvidiaGpu: devices.object('nvidia-gpu', readNvidiaDevices),
-    })),
-  )
-  return rules ?? { nvidiaGpu: undefined }
-}
-
-function readNvidiaDevices(fields: Fields): NvidiaDeviceRule {
+export function readNvidiaDevices(fields: Fields): NvidiaDeviceRule {
   const count = fields.object('count', (inner) => readRange(inner, 1))
   const given = fields.optional('switches', (name) =>
     fields.object(name, (inner) => readRange(inner, 0)),

@@ -5,7 +5,8 @@ import type { LogTrust } from '../log/log-trust.ts'
 import type { ReadLog } from '../log/tile-tree.ts'
 import { verifyLatest } from '../log/verify-latest.ts'
 import { AttestationError } from '../verdict.ts'
-import { type Manifest, parseManifest } from './manifest.ts'
+import { type Manifest, parseManifest, parseManifestWith } from './manifest.ts'
+import type { RuleReaders } from './rule.ts'
 
 /** Supplies the manifest to enforce: from a verified log, or a pinned document. */
 export type ManifestSource = {
@@ -50,8 +51,19 @@ export type LogSourceOptions = {
   readonly maxAgeHours: number
 }
 
+type ParseManifest = (bytes: Uint8Array) => Promise<Manifest>
+
 /** Loads the latest manifest of a log and stores the log's state, so that it cannot be rolled back. */
-export function createLogSource(options: LogSourceOptions): ManifestSource {
+export const createLogSource = (options: LogSourceOptions): ManifestSource =>
+  logSource(options, parseManifest)
+
+/** {@link createLogSource} for programs with some verifiers: rules of other kinds accept nothing. */
+export const createLogSourceWith = (
+  readers: RuleReaders,
+  options: LogSourceOptions,
+): ManifestSource => logSource(options, (bytes) => parseManifestWith(readers, bytes))
+
+function logSource(options: LogSourceOptions, parse: ParseManifest): ManifestSource {
   const { trust, read, checkpoints, now, maxAgeHours } = options
   let serial = 0
   let proven: { readonly digest: string; readonly proof: Bytes } | undefined
@@ -71,7 +83,7 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
       if (rememberedAsOf !== undefined)
         requireClock(at, rememberedAsOf, 'the log was signed before')
       const fresh = requireFreshLog(asOf, at, maxAgeHours)
-      const manifest = await parseManifest(latest.entry)
+      const manifest = await parse(latest.entry)
       requireLogKey(manifest, trust.logKey)
       requireClock(at, manifest.issuedAt, 'the manifest was issued')
       if (manifest.serial < serial) {
@@ -89,7 +101,21 @@ export function createLogSource(options: LogSourceOptions): ManifestSource {
 }
 
 /** A single document, read once: `--manifestPath`. */
-export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): ManifestSource {
+export const createStaticSource = (bytes: Uint8Array, record: RecordEnforced): ManifestSource =>
+  staticSource(bytes, record, parseManifest)
+
+/** {@link createStaticSource} for programs with some verifiers: rules of other kinds accept nothing. */
+export const createStaticSourceWith = (
+  readers: RuleReaders,
+  bytes: Uint8Array,
+  record: RecordEnforced,
+): ManifestSource => staticSource(bytes, record, (given) => parseManifestWith(readers, given))
+
+function staticSource(
+  bytes: Uint8Array,
+  record: RecordEnforced,
+  parse: ParseManifest,
+): ManifestSource {
   let parsed: Promise<Manifest> | undefined
   return {
     fixed: true,
@@ -97,7 +123,7 @@ export function createStaticSource(bytes: Uint8Array, record: RecordEnforced): M
     logProof: () => undefined,
     enforced: recordChanges(record),
     load() {
-      parsed ??= parseManifest(bytes)
+      parsed ??= parse(bytes)
       return parsed
     },
   }

@@ -3,10 +3,14 @@ import { type Bytes, utf8 } from '../bytes.ts'
 import { namedSha256 } from '../digest.ts'
 import { Fields } from '../fields.ts'
 import { formatModel, type ModelListing, readModels } from '../model-listing.ts'
+import { readSnpRule } from '../snp/rule.ts'
+import { readSoftwareRule } from '../software/rule.ts'
 import { type JsonObject, type JsonValue, parseJson } from '../strict-json.ts'
+import { readTdxRule } from '../tdx/rule.ts'
 import { AttestationError } from '../verdict.ts'
+import { readNvidiaDevices } from './device-rule.ts'
 import { type RevocationRule, readRevocationRule } from './revocation-rule.ts'
-import { isHardwareRule, type RolePolicy, readRolePolicy } from './rule.ts'
+import { kindOf, type RolePolicy, type RuleReaders, readRolePolicy } from './rule.ts'
 
 declare const parsed: unique symbol
 
@@ -62,8 +66,23 @@ export const maxSessionMinutes = 55
 const vkeyForm = /^[^\s+]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/
 const remedy = 'update the proxy to the latest version'
 
+const allReaders: RuleReaders = {
+  snp: { readRule: readSnpRule },
+  tdx: { readRule: readTdxRule },
+  nvidiaGpu: { readRule: readNvidiaDevices },
+  software: { readRule: readSoftwareRule },
+}
+
 /** Parses the exact bytes of one manifest; anything this version does not know is refused. */
-export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
+export const parseManifest = (bytes: Uint8Array): Promise<Manifest> =>
+  parseManifestWith(allReaders, bytes)
+
+/** {@link parseManifest} for programs with some verifiers: rules of other kinds accept nothing. */
+export async function parseManifestWith(
+  readers: RuleReaders,
+  bytes: Uint8Array,
+): Promise<Manifest> {
+  const readPolicy = (policy: Fields) => readRolePolicy(policy, readers)
   const json = parseJson(bytes, {
     what: 'manifest',
     code: 'manifest_malformed',
@@ -90,8 +109,8 @@ export async function parseManifest(bytes: Uint8Array): Promise<Manifest> {
     serial: fields.integer('serial', { min: 1, max: Number.MAX_SAFE_INTEGER }),
     evidence: fields.choice('evidence', ['hardware', 'software']),
     roles: fields.object('roles', (roles) => ({
-      worker: roles.object('worker', readRolePolicy),
-      proxyless: roles.optional('proxyless', (name) => roles.object(name, readRolePolicy)),
+      worker: roles.object('worker', readPolicy),
+      proxyless: roles.optional('proxyless', (name) => roles.object(name, readPolicy)),
     })),
     models: readModels(fields, 'models'),
     sessionMinutes:
@@ -132,10 +151,10 @@ export function formatManifest(draft: ManifestDraft): Bytes {
 function refuseMixedEvidence(manifest: Pick<Manifest, 'evidence' | 'roles'>): void {
   const rules = [...manifest.roles.worker.accept, ...(manifest.roles.proxyless?.accept ?? [])]
   for (const rule of rules) {
-    if (isHardwareRule(rule) === (manifest.evidence === 'hardware')) continue
+    if ((kindOf(rule) !== 'software') === (manifest.evidence === 'hardware')) continue
     throw new AttestationError(
       'manifest_mixed',
-      `manifest of ${manifest.evidence} evidence has a rule of kind ${rule.kind}`,
+      `manifest of ${manifest.evidence} evidence has a rule of kind ${kindOf(rule)}`,
     )
   }
 }

@@ -7,7 +7,7 @@ import type { Transcript } from '../verdict.ts'
 import { fingerprint, parseCertificate } from '../x509/certificate.ts'
 import { verifyChain } from '../x509/chain.ts'
 import { verifySignature } from '../x509/signature.ts'
-import type { SoftwareRule } from './rule.ts'
+import { readSoftwareRule, type SoftwareRule } from './rule.ts'
 
 export type SoftwareClaims = {
   /** Hex, 48 bytes. */
@@ -21,6 +21,7 @@ export type SoftwareClaims = {
 
 /** Passed to the verification by programs that intend to accept software evidence. */
 export type SoftwareVerifier = {
+  readonly readRule: (fields: Fields) => SoftwareRule
   readonly authenticate: (
     evidence: SoftwareEvidence,
     context: AuthenticityContext,
@@ -31,6 +32,7 @@ export type SoftwareVerifier = {
 
 /** The first of three gates: a program without this object accepts no software evidence at all. */
 export const softwareVerifier: SoftwareVerifier = {
+  readRule: readSoftwareRule,
   authenticate: authenticateSoftware,
   appraise: appraiseSoftware,
 }
