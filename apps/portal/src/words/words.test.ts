@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { ApiError, type AttestationErrorCode } from '@privatemode/sdk'
 import { describeAction, describeDetails } from './describe-audit.ts'
+import { describeEvidence } from './describe-evidence.ts'
 import { describeFailure } from './describe-failure.ts'
 import { describeSignInFailure } from './describe-sign-in.ts'
 import { explainRefusal } from './explain-refusal.ts'
@@ -88,4 +89,16 @@ test('an audit log entry is described in words, and an unknown action by its nam
       limits: { requests_per_minute: 60, tokens_per_minute: null },
     }),
   ).toBe('role: admin, disabled: yes, expires at: none, requests per minute: 60')
+})
+
+test('evidence is told by its kind and by what it measures, never by a check that failed', () => {
+  const measurement = 'ab'.repeat(48)
+  const check = (id: string, detail = '', result = 'passed') => ({ id, detail, result })
+  const snp = check('snp/measurement', `measurement ${measurement}, manifest lists ${measurement}`)
+  expect(describeEvidence([snp, check('nvidia/gpu')])).toEqual({
+    ...{ kind: 'AMD SEV-SNP with NVIDIA devices', measurement },
+  })
+  expect(describeEvidence([{ ...snp, result: 'failed' }]).measurement).toBeUndefined()
+  const tdx = check('tdx/measurements', `MRTD ${measurement}, RTMRs 00; the manifest lists 1 sets`)
+  expect(describeEvidence([tdx])).toEqual({ kind: 'Intel TDX', measurement })
 })

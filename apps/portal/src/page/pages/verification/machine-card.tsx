@@ -1,12 +1,14 @@
 /** One machine: what it is, and every check it passed or failed. */
 import { revocationWords, type WorkerRefusal, type WorkerVerification } from '@privatemode/sdk'
 import { Fragment } from 'preact'
+import { describeEvidence } from '../../../words/describe-evidence.ts'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Moment } from '../../view/moment.tsx'
 import { Checks } from './checks.tsx'
 
 export function MachineCard({ worker }: { readonly worker: WorkerVerification }) {
+  const { kind, measurement } = describeEvidence(worker.checks)
   return (
     <section class="card" aria-label={`Machine ${worker.worker_id}`}>
       <div class="card-head">
@@ -18,6 +20,17 @@ export function MachineCard({ worker }: { readonly worker: WorkerVerification })
         </Badge>
       </div>
       <dl class="facts">
+        <dt>Evidence</dt>
+        <dd>{kind}</dd>
+        {measurement !== undefined && (
+          <>
+            <dt>Measurement</dt>
+            <dd>
+              <code>{measurement}</code>, as the manifest lists it. No rebuild confirms it here:
+              build the image from source and compare with <code>npm run verify -- measure</code>.
+            </dd>
+          </>
+        )}
         <dt>Models</dt>
         <dd>{worker.models.join(', ')}</dd>
         <dt>Software</dt>
