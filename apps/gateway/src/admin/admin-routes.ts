@@ -4,6 +4,7 @@ import type { Schema } from './fields.ts'
 import { formatOpenApi } from './openapi.ts'
 import { accountRoutes } from './routes/account-routes.ts'
 import { auditRoutes } from './routes/audit-routes.ts'
+import { billingRoutes } from './routes/billing-routes.ts'
 import { invitationRoutes } from './routes/invitation-routes.ts'
 import { keyRoutes } from './routes/key-routes.ts'
 import { memberRoutes } from './routes/member-routes.ts'
@@ -21,6 +22,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...invitationRoutes,
   ...accountRoutes,
   ...usageRoutes,
+  ...billingRoutes,
   ...auditRoutes,
 ]
 

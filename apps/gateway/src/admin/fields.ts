@@ -1,5 +1,6 @@
 /** Fields of admin requests: each validates a value and describes itself for the OpenAPI document. */
 import { ApiError } from '@privatemode/protocol/api'
+import { type ModelPrice, modelShape } from '@privatemode/protocol/fleet'
 import { looksLikeAnother } from '../accounts/email-domains.ts'
 import { type Limits, parseLimits } from '../keys/limits.ts'
 
@@ -176,6 +177,62 @@ export function limitsField(): Field<Limits> {
       additionalProperties: false,
     },
     parse: (value) => parseLimits(value),
+  }
+}
+
+const maxPriceMicros = 1e12
+const price = { type: 'integer', minimum: 0, maximum: maxPriceMicros }
+
+/** Amounts are for a million tokens, in millionths of the currency. */
+export const modelPriceSchema: Schema = {
+  type: 'object',
+  properties: {
+    model: { type: 'string' },
+    input_micros: price,
+    cached_micros: price,
+    output_micros: price,
+  },
+  required: ['model', 'input_micros', 'cached_micros', 'output_micros'],
+  additionalProperties: false,
+}
+
+/** A price list: every model once. */
+export function priceList(maxItems: number): Field<readonly ModelPrice[]> {
+  const amount = wholeNumber(0, maxPriceMicros)
+  const table = {
+    model: { required: true, schema: { type: 'string' }, parse: parseModel },
+    input_micros: amount,
+    cached_micros: amount,
+    output_micros: amount,
+  }
+  return {
+    required: true,
+    schema: { type: 'array', items: modelPriceSchema, maxItems },
+    parse(value, name) {
+      if (!Array.isArray(value) || value.length > maxItems) {
+        throw refuse(name, `a list of at most ${maxItems} prices`)
+      }
+      const prices = value.map((each: unknown) => parseFieldTable(table, each))
+      if (new Set(prices.map(({ model }) => model)).size === prices.length) return prices
+      throw refuse(name, 'a list with every model once')
+    },
+  }
+}
+
+function parseModel(value: unknown, name: string): string {
+  if (typeof value === 'string' && modelShape.test(value)) return value
+  throw refuse(name, 'the name of a model')
+}
+
+/** ISO 4217. */
+export function currencyCode(): Field<string> {
+  return {
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Z]{3}$' },
+    parse(value, name) {
+      if (typeof value === 'string' && /^[A-Z]{3}$/.test(value)) return value
+      throw refuse(name, 'a currency code such as EUR')
+    },
   }
 }
 

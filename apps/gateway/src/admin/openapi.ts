@@ -1,7 +1,7 @@
 /** Generates the OpenAPI document of the admin API from its routes. */
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { AdminRoute } from './admin-route.ts'
-import type { FieldTable, Schema } from './fields.ts'
+import { type FieldTable, modelPriceSchema, type Schema } from './fields.ts'
 import { auditEventSchema } from './routes/audit-routes.ts'
 
 export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
@@ -16,7 +16,7 @@ export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
       title: 'Privatemode gateway: admin API',
       version: '1',
       description:
-        'Keys, accounts, members, invitations, usage, workers and the audit log. Shells send the admin token; pages have a session cookie and send its CSRF token with every change.',
+        'Keys, accounts, members, invitations, usage, prices, budgets, workers and the audit log. Shells send the admin token; pages have a session cookie and send its CSRF token with every change.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     paths,
@@ -164,6 +164,7 @@ const schemas: Schema = {
   UsageSum: object({
     time: maybe(moment),
     key_id: text,
+    member_id: maybe(text),
     model: text,
     path: text,
     outcome: text,
@@ -177,6 +178,7 @@ const schemas: Schema = {
     up_to_10_s: count,
     up_to_30_s: count,
     up_to_100_s: count,
+    cost_micros: count,
   }),
   UsageRow: object({
     request_id: text,
@@ -191,6 +193,19 @@ const schemas: Schema = {
     status: count,
     ...tokens,
     duration_ms: count,
+    cost_micros: count,
+  }),
+  Prices: object({
+    currency: maybe(text),
+    models: { type: 'array', items: modelPriceSchema },
+  }),
+  Budget: object({
+    subject_id: text,
+    account_id: text,
+    name: text,
+    kind: { type: 'string', enum: ['account', 'key'] },
+    budget_micros: maybe(count),
+    spent_micros: count,
   }),
   Error: object({
     error: object({

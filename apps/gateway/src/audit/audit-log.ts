@@ -20,6 +20,8 @@ export const auditActions = [
   'account.changed',
   'worker.drained',
   'worker.undrained',
+  'prices.changed',
+  'budget.changed',
 ] as const
 
 export type AuditAction = (typeof auditActions)[number]

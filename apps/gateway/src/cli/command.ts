@@ -56,7 +56,14 @@ const flags = {
     help: 'what to group sums by',
     group: 'Usage',
   },
-  by: { type: 'string', help: 'key, model, path, outcome, account', group: 'Usage' },
+  by: { type: 'string', help: 'key, member, model, path, outcome, account', group: 'Usage' },
+  currency: { type: 'string', help: 'currency of prices, such as EUR', group: 'Costs' },
+  prices: {
+    type: 'string',
+    help: 'model=INPUT/CACHED/OUTPUT for a million tokens, separated by commas',
+    group: 'Costs',
+  },
+  amount: { type: 'string', help: 'monthly budget, such as 250 or 0.50', group: 'Costs' },
   format: {
     type: 'string',
     default: 'csv',

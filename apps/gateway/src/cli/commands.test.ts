@@ -140,6 +140,25 @@ test('usage, workers and models are shown, and workers drained', async () => {
   expect(await done('models list')).toMatchObject({ models: [{ id: 'test-model' }] })
 })
 
+test('prices and budgets are set, listed and taken away', async () => {
+  const set = await done('prices set --currency EUR --prices org/a=1/0.1/3.5,b=0/0/0.000001')
+  expect(set).toEqual(await done('prices list'))
+  expect(set).toEqual({
+    currency: 'EUR',
+    models: [
+      { model: 'b', input_micros: 0, cached_micros: 0, output_micros: 1 },
+      { model: 'org/a', input_micros: 1e6, cached_micros: 1e5, output_micros: 3.5e6 },
+    ],
+  })
+  await done('budgets set --id acct_default --amount 250.5')
+  const { budgets } = await done('budgets list --account acct_default')
+  expect(budgets).toMatchObject([{ budget_micros: 250_500_000, spent_micros: 0 }])
+  expect(await done('budgets remove --id acct_default')).toMatchObject({ budget_micros: null })
+  for (const prices of ['a', 'a=1/2', 'a=1/2/3/4', 'a=1/2/x', '=1/2/3']) {
+    expect(await thrown(run(`prices set --currency EUR --prices ${prices}`))).toThrow('is no')
+  }
+})
+
 test('missing, unknown and empty arguments are reported before anything is sent', async () => {
   expect(await thrown(run('keys create'))).toThrow('--name is missing')
   expect(await thrown(run('keys change --id key_x'))).toThrow('nothing to change')
@@ -151,7 +170,10 @@ test('missing, unknown and empty arguments are reported before anything is sent'
 test('every admin API operation has a command, which was tested here', () => {
   used.delete('keys burn')
   expect([...used].toSorted()).toEqual(Object.keys(commands).toSorted())
-  const values = { id: 'x', name: 'x', domains: 'x', from: '2026-01-01', to: '2026-01-02' }
+  const values = {
+    ...{ id: 'x', name: 'x', domains: 'x', from: '2026-01-01', to: '2026-01-02' },
+    ...{ currency: 'EUR', prices: 'x=1/1/1', amount: '1' },
+  }
   const covered = Object.values(commands).map(({ call }) => {
     const { method, path } = call(values as unknown as CommandValues)
     return findAdminRoute(method, `/${path}`).route

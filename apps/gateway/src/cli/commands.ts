@@ -1,5 +1,6 @@
 /** The shell commands, as calls to the admin API. */
 import { GatewayError } from '../gateway-error.ts'
+import { parseAmount, parsePrices } from './amounts.ts'
 
 export type CommandValues = {
   readonly name: string | undefined
@@ -22,6 +23,9 @@ export type CommandValues = {
   readonly format: string
   readonly domains: string | undefined
   readonly override: boolean
+  readonly currency: string | undefined
+  readonly prices: string | undefined
+  readonly amount: string | undefined
 }
 
 export type AdminRequest = {
@@ -188,6 +192,37 @@ export const commands: Readonly<Record<string, Command>> = {
   'usage export': {
     help: 'print single requests as CSV (--from, --to, --account, --key)',
     call: (values) => ({ method: 'GET', path: 'usage/export.csv', query: rangeOf(values) }),
+  },
+  'prices list': {
+    help: 'list prices for a million tokens, in millionths of the currency',
+    call: () => ({ method: 'GET', path: 'prices' }),
+  },
+  'prices set': {
+    help: 'set the prices of all models from now on (--currency, --prices)',
+    call: (values) => ({
+      method: 'PUT',
+      path: 'prices',
+      body: {
+        currency: needed('currency', values.currency),
+        models: parsePrices(needed('prices', values.prices)),
+      },
+    }),
+  },
+  'budgets list': {
+    help: 'list budgets and what this month has cost (--account)',
+    call: ({ account }) => ({ method: 'GET', path: 'budgets', query: { account } }),
+  },
+  'budgets set': {
+    help: 'set the monthly budget of an account or a key (--id, --amount); it warns, no more',
+    call: (values) => ({
+      method: 'PUT',
+      path: `budgets/${idOf(values)}`,
+      body: { budget_micros: parseAmount(needed('amount', values.amount)) },
+    }),
+  },
+  'budgets remove': {
+    help: 'remove a budget (--id)',
+    call: (values) => ({ method: 'DELETE', path: `budgets/${idOf(values)}` }),
   },
   'audit list': {
     help: 'list the newest entries of the audit log (--account, --from, --to)',

@@ -11,10 +11,12 @@ export type UsageRange = {
 }
 
 export type UsageStep = 'hour' | 'day' | 'month' | 'all'
-export type UsageGroup = 'key' | 'model' | 'path' | 'outcome' | 'account'
+export type UsageGroup = 'key' | 'member' | 'model' | 'path' | 'outcome' | 'account'
 
 const groupColumns = {
   key: 'key_id',
+  // Null for keys that the operator made.
+  member: '(select created_by from api_keys where id = key_id) as member_id',
   model: 'model',
   path: 'path',
   outcome: 'outcome',
@@ -33,14 +35,15 @@ export async function sumUsage(
   // Column names come from the tables above, never from a caller.
   const names = groups.map((group) => groupColumns[group])
   const time = step === 'all' ? 'null::timestamptz' : `date_trunc('${step}', hour, 'UTC')`
-  const keys = ['1', ...names].join(', ')
+  const keys = [time, ...names].map((_, index) => index + 1).join(', ')
   const rows = await database.query(
     `select ${[`${time} as time`, ...names].join(', ')},
        sum(requests) as requests, sum(prompt_tokens) as prompt_tokens,
        sum(cached_tokens) as cached_tokens, sum(completion_tokens) as completion_tokens,
        sum(duration_ms) as duration_ms, sum(up_to_300_ms) as up_to_300_ms,
        sum(up_to_1_s) as up_to_1_s, sum(up_to_3_s) as up_to_3_s, sum(up_to_10_s) as up_to_10_s,
-       sum(up_to_30_s) as up_to_30_s, sum(up_to_100_s) as up_to_100_s
+       sum(up_to_30_s) as up_to_30_s, sum(up_to_100_s) as up_to_100_s,
+       sum(cost_micros) as cost_micros
      from usage_hourly
      where ${whereRange('hour', range)}
      group by ${keys} having sum(requests) <> 0 order by ${keys} limit ${maxRows + 1}`,
@@ -69,6 +72,8 @@ export type UsageRow = Row & {
   cached_tokens: number
   completion_tokens: number
   duration_ms: number
+  /** In millionths of the currency. */
+  cost_micros: number
 }
 
 /** Where the next page begins: after the last row of this one. */
@@ -88,6 +93,7 @@ export const usageColumns = [
   'cached_tokens',
   'completion_tokens',
   'duration_ms',
+  'cost_micros',
   'admission_id',
 ] as const
 

@@ -111,7 +111,7 @@ hourly as (
     ${sign} * sum(completion_tokens), ${sign} * sum(duration_ms::bigint),
     ${[300, 1000, 3000, 10_000, 30_000, 100_000]
       .map((ms) => `${sign} * count(*) filter (where duration_ms <= ${ms})`)
-      .join(', ')}
+      .join(', ')}, ${sign} * sum(cost_micros)
   from changed group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
   on conflict (account_id, hour, key_id, model, path, outcome) do update set
     requests = h.requests + excluded.requests,
@@ -124,18 +124,20 @@ hourly as (
     up_to_3_s = h.up_to_3_s + excluded.up_to_3_s,
     up_to_10_s = h.up_to_10_s + excluded.up_to_10_s,
     up_to_30_s = h.up_to_30_s + excluded.up_to_30_s,
-    up_to_100_s = h.up_to_100_s + excluded.up_to_100_s),
+    up_to_100_s = h.up_to_100_s + excluded.up_to_100_s,
+    cost_micros = h.cost_micros + excluded.cost_micros),
 monthly as (
   insert into usage_monthly as m
-  select subject, month, ${sign} * sum(tokens), max(tokens) from (
+  select subject, month, ${sign} * sum(tokens), max(tokens), ${sign} * sum(cost_micros) from (
     select unnest(array[account_id, key_id,
         (select created_by from api_keys where id = key_id)]) as subject,
       date_trunc('month', started_at at time zone 'UTC')::date as month,
-      prompt_tokens::bigint + completion_tokens as tokens
+      prompt_tokens::bigint + completion_tokens as tokens, cost_micros
     from changed) as each_subject
   where subject is not null group by 1, 2 order by 1, 2
   on conflict (subject, month) do update set
-    tokens = m.tokens + excluded.tokens, largest = greatest(m.largest, excluded.largest))`
+    tokens = m.tokens + excluded.tokens, largest = greatest(m.largest, excluded.largest),
+    cost_micros = m.cost_micros + excluded.cost_micros)`
 
 /** Removes rows, with their sums, that a better report in the batch will replace; false if none. */
 async function removeLesser(queries: Queries, batch: string): Promise<boolean> {
@@ -161,9 +163,10 @@ with known as (
   select r.*, k.account_id from ${incoming} join api_keys k on k.id = r.key_id),
 changed as (
   insert into usage (admission_id, request_id, started_at, account_id, key_id, worker_id, model, path,
-    outcome, status, prompt_tokens, cached_tokens, completion_tokens, duration_ms)
+    outcome, status, prompt_tokens, cached_tokens, completion_tokens, duration_ms, cost_micros)
   select admission_id, request_id, started_at, account_id, key_id, worker_id, model, path, outcome, status,
-    prompt_tokens, cached_tokens, completion_tokens, duration_ms
+    prompt_tokens, cached_tokens, completion_tokens, duration_ms,
+    request_cost(model, started_at, prompt_tokens, cached_tokens, completion_tokens)
   from known order by admission_id
   on conflict (admission_id) do nothing returning *), ${addSums(1)},
 -- Tokens count against a limit per minute from when they are known; old news does not.

@@ -15,6 +15,7 @@ export type BilledRequest = {
   readonly cached_tokens: number
   readonly completion_tokens: number
   readonly duration_ms: number
+  readonly cost_micros: number
 }
 
 export type ReceiptAudit = {
@@ -66,6 +67,10 @@ function differences(record: SignedRecord, row: BilledRequest): readonly string[
   const found: string[] = compared
     .filter((field) => String(record[field]) !== String(row[field]))
     .map((field) => `${field}: signed ${String(record[field])}, billed ${row[field]}`)
+  const cached = row.path.startsWith('/v1/messages') ? 0 : Number(record.cached_tokens)
+  if (cached !== row.cached_tokens) {
+    found.push(`cached_tokens: signed ${cached}, billed ${row.cached_tokens}`)
+  }
   if (String(record.key_ref) !== row.key_id) found.push('billed to another key')
   return found
 }

@@ -67,7 +67,7 @@ test('durations are read from the counts, between their bounds', () => {
     up_to_3_s: 90,
     up_to_10_s: 100,
     up_to_30_s: 100,
-    up_to_100_s: 100,
+    up_to_100_s: 100, cost_micros: 0,
   })
   expect(durationQuantile(counts, 0.5)).toBe(1_000)
   expect(durationQuantile(counts, 0.25)).toBe(650)
@@ -83,7 +83,7 @@ test('failed and stopped requests do not count towards speed', () => {
   const row = (outcome: string, up_to_300_ms: number): UsageSum => ({
     ...{ time: null, outcome, requests: 100, prompt_tokens: 0, cached_tokens: 0 },
     ...{ completion_tokens: 0, duration_ms: 0, up_to_300_ms, up_to_1_s: 100, up_to_3_s: 100 },
-    ...{ up_to_10_s: 100, up_to_30_s: 100, up_to_100_s: 100 },
+    ...{ up_to_10_s: 100, up_to_30_s: 100, up_to_100_s: 100, cost_micros: 0 },
   })
   const rows = [row('complete', 0), row('failed', 100), row('aborted', 100), row('lost', 100)]
   expect(durationQuantile(total(completed(rows)), 0.5)).toBeGreaterThan(300)
@@ -94,7 +94,7 @@ test('a quantile beyond the last bound is reported as such, not as a figure', ()
   const none = { up_to_300_ms: 0, up_to_1_s: 0, up_to_3_s: 0, up_to_10_s: 0, up_to_30_s: 0 }
   const slow: UsageSum = {
     ...{ time: null, requests: 10, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0 },
-    ...{ duration_ms: 9_999_999, ...none, up_to_100_s: 5 },
+    ...{ duration_ms: 9_999_999, ...none, up_to_100_s: 5, cost_micros: 0 },
   }
   expect(describeQuantile(durationQuantile(slow, 0.95))).toBe('over 100 s')
   expect(describeQuantile(null)).toBe('–')

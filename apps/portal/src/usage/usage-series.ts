@@ -5,6 +5,8 @@ export type UsageSum = {
   readonly time: string | null
   readonly model?: string
   readonly key_id?: string
+  /** Null for keys that the operator made. */
+  readonly member_id?: string | null
   readonly outcome?: string
   readonly requests: number
   readonly prompt_tokens: number
@@ -18,6 +20,8 @@ export type UsageSum = {
   readonly up_to_10_s: number
   readonly up_to_30_s: number
   readonly up_to_100_s: number
+  /** In millionths of the currency. */
+  readonly cost_micros: number
 }
 
 /** `null` is a slot without a value. */
@@ -71,8 +75,9 @@ function slotIndex(slots: readonly Date[]): (row: UsageSum) => number | undefine
 }
 
 export function total(rows: readonly UsageSum[]): UsageSum {
-  const sum = (field: Exclude<keyof UsageSum, 'time' | 'model' | 'key_id' | 'outcome'>) =>
-    rows.reduce((count, row) => count + row[field], 0)
+  const sum = (
+    field: Exclude<keyof UsageSum, 'time' | 'model' | 'key_id' | 'member_id' | 'outcome'>,
+  ) => rows.reduce((count, row) => count + row[field], 0)
   return {
     time: null,
     requests: sum('requests'),
@@ -86,6 +91,7 @@ export function total(rows: readonly UsageSum[]): UsageSum {
     up_to_10_s: sum('up_to_10_s'),
     up_to_30_s: sum('up_to_30_s'),
     up_to_100_s: sum('up_to_100_s'),
+    cost_micros: sum('cost_micros'),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Describes an audit log entry in words. */
 import type { AuditEntry } from '@privatemode/protocol/fleet'
+import { moneyText } from '../usage/money.ts'
 import { formatMoment } from './format-time.ts'
 
 const actions: Readonly<Record<string, string>> = {
@@ -21,6 +22,8 @@ const actions: Readonly<Record<string, string>> = {
   'account.changed': 'Changed account',
   'worker.drained': 'Drained machine',
   'worker.undrained': 'Put machine back into service',
+  'prices.changed': 'Changed prices',
+  'budget.changed': 'Changed budget',
 }
 
 /** A newer gateway may have actions unknown to this page. */
@@ -34,7 +37,11 @@ export const isWarning = (action: string): boolean =>
 export function describeDetails(details: AuditEntry['details']): string {
   return Object.entries(details)
     .filter(([name]) => !name.endsWith('_id') && name !== 'invited_by')
-    .flatMap(([name, value]) => describeValue(name.replaceAll('_', ' '), value))
+    .flatMap(([name, value]) =>
+      name === 'budget_micros' && typeof value === 'number'
+        ? [`budget: ${moneyText(value)} a month`]
+        : describeValue(name.replaceAll('_', ' '), value),
+    )
     .join(', ')
 }
 

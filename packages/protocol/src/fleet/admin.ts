@@ -121,3 +121,30 @@ export type DrainEffect = {
   /** Models that no other machine serves. */
   readonly unserved_models: readonly string[]
 }
+
+/** For a million tokens each, in millionths of the currency. */
+export type ModelPrice = {
+  readonly model: string
+  readonly input_micros: number
+  /** For input tokens that came from the prompt cache. */
+  readonly cached_micros: number
+  readonly output_micros: number
+}
+
+/** The prices in force. Requests cost what they did when they started. */
+export type Prices = {
+  /** ISO 4217, such as `EUR`; null until prices are set. */
+  readonly currency: string | null
+  readonly models: readonly ModelPrice[]
+}
+
+/** What an account or a key should cost in this month (UTC) at most, and what it has cost. */
+export type Budget = {
+  /** An account or a key. */
+  readonly subject_id: string
+  readonly account_id: string
+  readonly name: string
+  readonly kind: 'account' | 'key'
+  readonly budget_micros: number | null
+  readonly spent_micros: number
+}

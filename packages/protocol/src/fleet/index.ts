@@ -5,6 +5,7 @@
 export type {
   Account,
   AuditEntry,
+  Budget,
   DrainEffect,
   Invitation,
   IssuedInvitation,
@@ -12,6 +13,8 @@ export type {
   Key,
   Limits,
   Member,
+  ModelPrice,
+  Prices,
   Role,
   ServedModel,
   SessionAnswer,

@@ -18,11 +18,11 @@ const range = {
   key: optional(text(1, 64)),
 }
 const usageRow = { $ref: '#/components/schemas/UsageRow' }
-const groups: readonly UsageGroup[] = ['key', 'model', 'path', 'outcome', 'account']
+const groups: readonly UsageGroup[] = ['key', 'member', 'model', 'path', 'outcome', 'account']
 
 export const usageRoutes: readonly AdminRoute[] = [
   route('GET /usage', {
-    summary: 'Sum usage by time and by key, model, path, outcome or account',
+    summary: 'Sum usage by time and by key, member, model, path, outcome or account',
     query: {
       ...range,
       step: optional(oneOf('hour', 'day', 'month', 'all')),

@@ -13,6 +13,7 @@ import { reservations } from './0010-reservations.ts'
 import { memberLimits } from './0011-member-limits.ts'
 import { emailDomains } from './0012-email-domains.ts'
 import { movedReservations } from './0013-moved-reservations.ts'
+import { costs } from './0014-costs.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   memberLimits,
   emailDomains,
   movedReservations,
+  costs,
 ]

@@ -13,6 +13,8 @@ type FieldProps = {
   readonly minLength?: number
   readonly maxLength?: number
   readonly min?: string
+  readonly pattern?: string
+  readonly inputMode?: 'decimal'
   readonly placeholder?: string
   readonly focused?: boolean
   /** Whether to mark it as optional, if it is. */

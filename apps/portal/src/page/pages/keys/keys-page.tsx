@@ -1,5 +1,5 @@
 /** API keys: create, view, change, rotate, revoke. */
-import type { IssuedKey, Key, Member } from '@privatemode/protocol/fleet'
+import type { Budget, IssuedKey, Key, Member, Prices } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
@@ -8,6 +8,7 @@ import { Button } from '../../view/button.tsx'
 import { Failure } from '../../view/failure.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
+import { BudgetWarnings } from '../usage/budget-card.tsx'
 import { KeyForm } from './key-form.tsx'
 import { type KeyAction, KeyTable } from './key-table.tsx'
 import { RevokeDialog } from './revoke-dialog.tsx'
@@ -41,12 +42,17 @@ export function KeysPage({ member }: PageProps) {
         <Failure error={loaded.error} what="The keys could not be loaded" onRetry={reload} />
       )}
       {loaded.kind === 'ready' && (
-        <KeyTable
-          keys={loaded.value.keys}
-          members={loaded.value.members}
-          member={member}
-          onAction={setAction}
-        />
+        <>
+          {loaded.value.currency !== null && (
+            <BudgetWarnings budgets={loaded.value.budgets} currency={loaded.value.currency} />
+          )}
+          <KeyTable
+            keys={loaded.value.keys}
+            members={loaded.value.members}
+            member={member}
+            onAction={setAction}
+          />
+        </>
       )}
       <ActionDialog
         action={action}
@@ -59,12 +65,21 @@ export function KeysPage({ member }: PageProps) {
   )
 }
 
-async function loadKeys(): Promise<{ keys: readonly Key[]; members: readonly Member[] }> {
-  const [{ keys }, { members }] = await Promise.all([
+type LoadedKeys = {
+  readonly keys: readonly Key[]
+  readonly members: readonly Member[]
+  readonly budgets: readonly Budget[]
+  readonly currency: string | null
+}
+
+async function loadKeys(): Promise<LoadedKeys> {
+  const [{ keys }, { members }, { budgets }, { currency }] = await Promise.all([
     callApi<{ keys: readonly Key[] }>('GET', '/keys'),
     callApi<{ members: readonly Member[] }>('GET', '/members'),
+    callApi<{ budgets: readonly Budget[] }>('GET', '/budgets'),
+    callApi<Prices>('GET', '/prices'),
   ])
-  return { keys, members }
+  return { keys, members, budgets, currency }
 }
 
 type ActionProps = {

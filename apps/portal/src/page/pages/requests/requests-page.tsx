@@ -1,11 +1,12 @@
 /** Single requests: when, by which key, at what cost. No content: the gateway never had any. */
-import type { Key } from '@privatemode/protocol/fleet'
+import type { Key, Prices } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import {
   auditReceipts,
   type BilledRequest,
   type ReceiptAudit,
 } from '../../../audit/audit-receipts.ts'
+import { formatMoney } from '../../../usage/money.ts'
 import { formatCount, formatDuration } from '../../../words/format-time.ts'
 import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
@@ -36,6 +37,7 @@ export function RequestsPage({ member }: PageProps) {
   const [loaded, reload] = useLoad(() => loadRequests(range, member.account_id), [range])
   const rows = loaded.kind === 'ready' ? loaded.value.requests : []
   const keyNames = loaded.kind === 'ready' ? loaded.value.keyNames : new Map<string, string>()
+  const currency = loaded.kind === 'ready' ? loaded.value.currency : null
   const chosen = rows.filter(
     (row) =>
       (keyId === '' || row.key_id === keyId) &&
@@ -108,7 +110,9 @@ export function RequestsPage({ member }: PageProps) {
           <p>Nothing was billed that fits these filters.</p>
         </div>
       )}
-      {chosen.length > 0 && <Requests rows={chosen} keyNames={keyNames} audit={audit} />}
+      {chosen.length > 0 && (
+        <Requests rows={chosen} keyNames={keyNames} currency={currency} audit={audit} />
+      )}
       {loaded.kind === 'ready' && rows.length > 0 && (
         <BillAudit audit={audit} onReceipts={(text) => setAudit(auditReceipts(text, rows))} />
       )}
@@ -119,12 +123,14 @@ export function RequestsPage({ member }: PageProps) {
 type RequestsProps = {
   readonly rows: readonly BilledRequest[]
   readonly keyNames: ReadonlyMap<string, string>
+  /** Null where nothing has a price. */
+  readonly currency: string | null
   readonly audit: ReceiptAudit | undefined
 }
 
-const columns = ['Time', 'Key', 'Model', 'Tokens', 'Status', 'Duration', 'Receipt'] as const
-
-function Requests({ rows, keyNames, audit }: RequestsProps) {
+function Requests({ rows, keyNames, currency, audit }: RequestsProps) {
+  const cost = currency === null ? [] : ['Cost']
+  const columns = ['Time', 'Key', 'Model', 'Tokens', ...cost, 'Status', 'Duration', 'Receipt']
   return (
     <>
       <FoldTable columns={columns} withActions={false}>
@@ -138,6 +144,11 @@ function Requests({ rows, keyNames, audit }: RequestsProps) {
             <td data-label="Tokens" class="number">
               {formatCount(row.prompt_tokens)} + {formatCount(row.completion_tokens)}
             </td>
+            {currency !== null && (
+              <td data-label="Cost" class="number">
+                {formatMoney(row.cost_micros, currency)}
+              </td>
+            )}
             <td data-label="Status">
               <Status row={row} />
             </td>
@@ -198,6 +209,7 @@ function ReceiptState({ row, audit }: ReceiptStateProps) {
 type LoadedRequests = {
   readonly requests: readonly BilledRequest[]
   readonly keyNames: ReadonlyMap<string, string>
+  readonly currency: string | null
 }
 
 /** Newest first. */
@@ -219,6 +231,10 @@ async function loadRequests(range: Range, account: string): Promise<LoadedReques
     after = answer.next
     if (after === null) break
   }
-  const { keys } = await callApi<{ keys: readonly Key[] }>('GET', '/keys')
-  return { requests: found.reverse(), keyNames: new Map(keys.map((key) => [key.id, key.name])) }
+  const [{ keys }, { currency }] = await Promise.all([
+    callApi<{ keys: readonly Key[] }>('GET', '/keys'),
+    callApi<Prices>('GET', '/prices'),
+  ])
+  const keyNames = new Map(keys.map((key) => [key.id, key.name]))
+  return { requests: found.reverse(), keyNames, currency }
 }

@@ -1,5 +1,5 @@
-/** Usage: how much, of what, by whom, how fast. */
-import type { Key } from '@privatemode/protocol/fleet'
+/** Usage: how much, of what, by whom, how fast, and what it costs. */
+import type { Budget, Key, Member, Prices, ServedModel } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { type RangeName, type TimeRange, timeRange } from '../../../usage/time-range.ts'
 import type { UsageSum } from '../../../usage/usage-series.ts'
@@ -11,7 +11,10 @@ import { Failure } from '../../view/failure.tsx'
 import { Choice } from '../../view/field.tsx'
 import { PageHead } from '../../view/page-head.tsx'
 import { Waiting } from '../../view/waiting.tsx'
+import { BudgetCard, BudgetWarnings } from './budget-card.tsx'
+import { PriceCard } from './price-card.tsx'
 import { type Group, UsagePlots } from './usage-plots.tsx'
+import { UsageTable } from './usage-table.tsx'
 import { UsageTiles } from './usage-tiles.tsx'
 
 type Scope = 'own' | 'all'
@@ -57,6 +60,7 @@ export function UsagePage({ member }: PageProps) {
           options={[
             ['model', 'Model'],
             ['key', 'API key'],
+            ['member', 'Member'],
           ]}
         />
         {member.operates && (
@@ -75,19 +79,9 @@ export function UsagePage({ member }: PageProps) {
       {loaded.kind === 'failed' && (
         <Failure error={loaded.error} what="The usage could not be loaded" onRetry={reload} />
       )}
-      {loaded.kind === 'ready' && loaded.value.rows.length === 0 && (
-        <div class="empty">
-          <h2>Nothing in this time</h2>
-          <p>
-            Make a call as the <Link to="/">quick start</Link> shows, or in the{' '}
-            <Link to="/playground">playground</Link>. It appears here within seconds.
-          </p>
-        </div>
-      )}
-      {loaded.kind === 'ready' && loaded.value.rows.length > 0 && (
+      {loaded.kind === 'ready' && (
         <div aria-busy={loaded.refreshing}>
-          <UsageTiles rows={loaded.value.rows} />
-          <UsagePlots {...loaded.value} />
+          <UsageView {...loaded.value} member={member} onChanged={reload} />
         </div>
       )}
     </>
@@ -98,7 +92,83 @@ type Usage = {
   readonly range: TimeRange
   readonly group: Group
   readonly rows: readonly UsageSum[]
+  readonly prices: Prices
+  readonly budgets: readonly Budget[]
+  readonly models: readonly string[]
   readonly keyNames: ReadonlyMap<string, string>
+  /** Those that still work. */
+  readonly liveKeys: ReadonlyMap<string, string>
+  readonly memberNames: ReadonlyMap<string, string>
+}
+
+type UsageViewProps = Usage & PageProps & { readonly onChanged: () => Promise<void> }
+
+const groupWords: Record<Group, string> = { model: 'Model', key: 'Key', member: 'Member' }
+
+function UsageView(props: UsageViewProps) {
+  const { range, group, rows, prices, budgets, models, liveKeys, member, onChanged } = props
+  const { currency } = prices
+  const by = `by ${groupWords[group].toLowerCase()}`
+  const groupOf = nameGroups(props)
+  const isAdmin = member.role === 'admin'
+  return (
+    <>
+      {currency !== null && <BudgetWarnings budgets={budgets} currency={currency} />}
+      {rows.length === 0 ? (
+        <div class="empty">
+          <h2>Nothing in this time</h2>
+          <p>
+            Make a call as the <Link to="/">quick start</Link> shows, or in the{' '}
+            <Link to="/playground">playground</Link>. It appears here within seconds.
+          </p>
+        </div>
+      ) : (
+        <>
+          <UsageTiles rows={rows} currency={currency} />
+          <UsagePlots rows={rows} range={range} by={by} groupOf={groupOf} currency={currency} />
+          <UsageTable
+            title={`Totals ${by}`}
+            of={groupWords[group]}
+            rows={rows}
+            groupOf={groupOf}
+            currency={currency}
+          />
+        </>
+      )}
+      {currency !== null && (
+        <BudgetCard
+          budgets={budgets}
+          currency={currency}
+          keyNames={liveKeys}
+          mayChange={isAdmin}
+          onChanged={onChanged}
+        />
+      )}
+      {(currency !== null || (isAdmin && member.operates)) && (
+        <PriceCard
+          prices={prices}
+          models={models}
+          mayChange={isAdmin && member.operates}
+          onChanged={onChanged}
+        />
+      )}
+    </>
+  )
+}
+
+/** Names of the chosen groups, as people know them. */
+function nameGroups({ group, keyNames, memberNames }: Usage): (row: UsageSum) => string {
+  switch (group) {
+    case 'model':
+      return ({ model = '' }) => model
+    case 'key':
+      return ({ key_id = '' }) => keyNames.get(key_id) ?? key_id
+    case 'member':
+      return ({ member_id }) =>
+        typeof member_id === 'string'
+          ? (memberNames.get(member_id) ?? 'a former member')
+          : 'operator'
+  }
 }
 
 async function loadUsage(
@@ -112,11 +182,23 @@ async function loadUsage(
     step: range.step,
     by: `${group},outcome`,
   })
-  const [{ rows }, { keys }] = await Promise.all([
+  const [{ rows }, { keys }, { members }, prices, { budgets }, { models }] = await Promise.all([
     callApi<{ rows: readonly UsageSum[] }>('GET', `/usage?${query}`),
     callApi<{ keys: readonly Key[] }>('GET', '/keys'),
+    callApi<{ members: readonly Member[] }>('GET', '/members'),
+    callApi<Prices>('GET', '/prices'),
+    callApi<{ budgets: readonly Budget[] }>('GET', '/budgets'),
+    callApi<{ models: readonly ServedModel[] }>('GET', '/models'),
   ])
-  return { range, group, rows, keyNames: new Map(keys.map((key) => [key.id, key.name])) }
+  return {
+    ...{ range, group, rows, prices, budgets },
+    models: models.map(({ id }) => id),
+    keyNames: new Map(keys.map((key) => [key.id, key.name])),
+    liveKeys: new Map(
+      keys.filter(({ revoked_at }) => revoked_at === null).map(({ id, name }) => [id, name]),
+    ),
+    memberNames: new Map(members.map((each) => [each.id, each.name])),
+  }
 }
 
 function rangeQuery({ from, to }: TimeRange, account: string | undefined): Record<string, string> {

@@ -1,6 +1,7 @@
 /** The plots of the usage page. */
 
 import { describeQuantile } from '../../../usage/describe-quantile.ts'
+import { formatMoney } from '../../../usage/money.ts'
 import { formatSlot, type TimeRange } from '../../../usage/time-range.ts'
 import {
   allTokens,
@@ -15,24 +16,34 @@ import {
 import { formatCount, formatSeconds, formatShare, formatShort } from '../../../words/format-time.ts'
 import { PlotCard } from './plot-card.tsx'
 
-export type Group = 'model' | 'key'
+export type Group = 'model' | 'key' | 'member'
 
 type UsagePlotsProps = {
   readonly rows: readonly UsageSum[]
   readonly range: TimeRange
-  readonly group: Group
-  readonly keyNames: ReadonlyMap<string, string>
+  /** "by model". */
+  readonly by: string
+  readonly groupOf: (row: UsageSum) => string
+  /** Null where nothing has a price. */
+  readonly currency: string | null
 }
 
-export function UsagePlots({ rows, range, group, keyNames }: UsagePlotsProps) {
+export function UsagePlots({ rows, range, by, groupOf, currency }: UsagePlotsProps) {
   const { slots, step } = range
   const labels = slots.map((slot) => formatSlot(slot, step))
-  const groupOf = (row: UsageSum) =>
-    group === 'model' ? (row.model ?? '') : (keyNames.get(row.key_id ?? '') ?? row.key_id ?? '')
   const latency = (share: number) => (row: UsageSum) => durationQuantile(row, share)
-  const by = group === 'model' ? 'by model' : 'by key'
   return (
     <div class="plots">
+      {currency !== null && (
+        <PlotCard
+          title={`Cost ${by}`}
+          kind="stack"
+          labels={labels}
+          series={seriesByGroup(rows, slots, groupOf, ({ cost_micros }) => cost_micros)}
+          format={(micros) => formatMoney(micros, currency)}
+          formatAxis={(micros) => formatMoney(micros, currency)}
+        />
+      )}
       <PlotCard
         title={`Tokens ${by}`}
         kind="stack"

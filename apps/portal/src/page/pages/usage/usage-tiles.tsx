@@ -1,6 +1,7 @@
 /** The totals of a time range in large figures. */
 
 import { describeQuantile } from '../../../usage/describe-quantile.ts'
+import { formatMoney } from '../../../usage/money.ts'
 import {
   cachedShare,
   completed,
@@ -11,12 +12,19 @@ import {
 } from '../../../usage/usage-series.ts'
 import { formatCount, formatShare } from '../../../words/format-time.ts'
 
-export function UsageTiles({ rows }: { readonly rows: readonly UsageSum[] }) {
+type UsageTilesProps = {
+  readonly rows: readonly UsageSum[]
+  /** Null where nothing has a price. */
+  readonly currency: string | null
+}
+
+export function UsageTiles({ rows, currency }: UsageTilesProps) {
   const sums = total(rows)
   const cached = cachedShare(sums)
   const whole = total(completed(rows))
   const failures = total(failed(rows)).requests
   const tiles: readonly (readonly [string, string])[] = [
+    ...(currency === null ? [] : [['Cost', formatMoney(sums.cost_micros, currency)] as const]),
     ['Requests', formatCount(sums.requests)],
     ['Prompt tokens', formatCount(sums.prompt_tokens)],
     ['of them cached', cached === null ? '–' : formatShare(cached)],
