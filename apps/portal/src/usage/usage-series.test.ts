@@ -67,7 +67,8 @@ test('durations are read from the counts, between their bounds', () => {
     up_to_3_s: 90,
     up_to_10_s: 100,
     up_to_30_s: 100,
-    up_to_100_s: 100, cost_micros: 0,
+    up_to_100_s: 100,
+    cost_micros: 0,
   })
   expect(durationQuantile(counts, 0.5)).toBe(1_000)
   expect(durationQuantile(counts, 0.25)).toBe(650)
