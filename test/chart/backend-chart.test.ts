@@ -77,6 +77,7 @@ unlessMissing(withoutHelm).describe('the chart of the backend', () => {
     const managed = [
       ...['port', 'host', 'publicUrl', 'gatewayUrl', 'registerToken', 'engineUrl', 'logFormat'],
       ...['softwareIdentity', 'gpus', 'metricsPort', 'gatewayCaPath', 'allowPlainGateway'],
+      'awaitRegisterToken', // the chart mounts the token as a secret
       // Of the embedded engine, which the image of the worker does not have.
       ...['modelsFile', 'engineThreads', 'promptCacheMib', 'maxWaiting'],
     ]

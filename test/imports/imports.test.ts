@@ -57,7 +57,7 @@ const forbidden: [string, string][] = [
   ['apps/worker/src', '../../gateway/src/index.ts'],
   ['apps/portal/src', '@privatemode/gateway'],
   ['apps/portal/src', '@privatemode/service'],
-  ['apps/verify/src', '@privatemode/protocol/envelope'],
+  ['apps/verify/src', '@privatemode/inference'],
   ['apps/stack/src', '@privatemode/protocol/envelope'],
   // These have no list: nothing may be imported until there is one.
   ['packages/newcomer/src', '@privatemode/http'],
