@@ -16,10 +16,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const read = (name: string) => readFileSync(join(folder, name), 'utf8')
 const assets = () => readdirSync(join(folder, 'assets'))
 
-test('a browser loads less than 150 kB, compressed', () => {
+test('a browser loads less than 155 kB, compressed', () => {
   const loaded = built.files.filter(({ name }) => name !== 'licences.txt')
   const bytes = loaded.map(({ name }) => statSync(join(folder, `${name}.gz`)).size)
-  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(150_000)
+  expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(155_000)
 })
 
 test('each file has a compressed copy with the same content', () => {

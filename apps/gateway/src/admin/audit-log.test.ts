@@ -58,6 +58,14 @@ test('every route that changes something leaves an entry: who, what, whom, when,
     'DELETE /invitations/{id}': [
       ...[`invitations/${invitation.id}`, undefined, 'invitation.revoked', 'any address'],
     ] as never,
+    'PUT /prices': ['prices', { currency: 'EUR', models: [] }, 'prices.changed', 'prices'],
+    'PUT /budgets/{id}': [
+      `budgets/${account.id}`,
+      { budget_micros: 1 },
+      'budget.changed',
+      'Audited',
+    ],
+    'DELETE /budgets/{id}': [`budgets/${account.id}`, undefined, 'budget.changed', 'Audited'],
     'POST /accounts': ['accounts', { name: 'Third' }, 'account.created', 'Third'],
     'PATCH /accounts/{id}': [
       `accounts/${account.id}`,
