@@ -23,7 +23,7 @@ test('a worker whose clock was set back accepts requests again, but only under a
     expect(renewAfterClockTurnedBack(keys, guard)).toBe(false)
   }
   now -= 40 * minuteMs
-  expect(accept).toThrow('forgotten')
+  expect(accept).toThrow('no longer remembered')
   expect(renewAfterClockTurnedBack(keys, guard)).toBe(true)
   expect(renewAfterClockTurnedBack(keys, guard)).toBe(false)
   accept()
