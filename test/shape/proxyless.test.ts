@@ -32,8 +32,10 @@ const said = deltas.map(({ content }) => content).join('')
 const wantsLong = ({ body }: EngineCall) => JSON.stringify(body).includes('long')
 const engine = new ScriptedEngine({
   deltas,
-  before: ({ body }) => {
-    if (JSON.stringify(body).includes('refused')) throw new Error('refused')
+  before: async (call) => {
+    if (JSON.stringify(call.body).includes('refused')) throw new Error('refused')
+    // Longer than an answer may take to be sent as it is: the clock of streams hides when it was ready.
+    if (wantsLong(call) && call.body.stream !== true) await Bun.sleep(60)
   },
   beforeChunk: (_, call) => Bun.sleep(wantsLong(call) ? 60 : 1),
 })
