@@ -59,6 +59,16 @@ function attempt(trial: string, act: () => unknown) {
   }
 }
 
+function found(isFound: boolean): true {
+  if (isFound) return true
+  throw Object.assign(new Error('nothing is there'), { code: 'nothing' })
+}
+
+function processes(): string[] {
+  const numbers = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return numbers.map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+}
+
 function start(command: string) {
   const { error, status, signal } = spawnSync(command, ['-c', 'true'], { timeout: 5_000 })
   if (error !== undefined) throw error
@@ -77,19 +87,19 @@ for (const shell of ['/bin/sh', '/bin/bash', '/usr/bin/crun', '/usr/sbin/nft', '
 attempt('write to the root', () => writeFileSync('/etc/passwd', 'x'))
 attempt('write to the weights', () => appendFileSync('/weights/x', 'x'))
 attempt('read a disk', () => readFileSync('/dev/vda').length)
-attempt('read kernel memory', () => readFileSync('/proc/kcore').length)
+// A masked file reads as empty.
+attempt('read kernel memory', () => found(readFileSync('/proc/kcore').length > 0))
 attempt('read kernel messages', () => readFileSync('/dev/kmsg').length)
-attempt(
-  'see the first program',
-  () => readFileSync('/proc/1/environ', 'utf8').includes('HOME=/tmp') || 'own',
+attempt('see the first program', () =>
+  found(processes().some((line) => line.includes('/machine/'))),
 )
 attempt('turn modules on', () => writeFileSync('/proc/sys/kernel/modules_disabled', '0'))
 attempt('set a core pattern', () => writeFileSync('/proc/sys/kernel/core_pattern', '|/x'))
-attempt('make a device', () => writeFileSync('/dev/mem', ''))
-attempt('see devices', () => {
-  const disks = readdirSync('/dev').filter((name) => /^(vd|dm|mem|sd|mapper)/.test(name))
-  if (disks.length === 0) throw Object.assign(new Error(), { code: 'ENODEV' })
-  return disks.join(' ')
+attempt('see a disk or memory as a device', () => {
+  const devices = readdirSync('/dev').filter((name) =>
+    /^(vd|dm|mem|port|kmsg|sd|mapper)/.test(name),
+  )
+  return found(devices.length > 0) && devices.join(' ')
 })
 const capabilities = /CapEff:\s*(\w+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
 tell('capabilities', capabilities === '0000000000000000' ? 'refused' : 'allowed', capabilities)
