@@ -1,6 +1,6 @@
 /**
- * Runs a program in name spaces and control groups of its own and leaves nothing behind: when it ends, when it is cut
- * with Ctrl-C, and when whoever started it is killed. Processes, mounts and networks end with the name spaces.
+ * Runs a program in namespaces and control groups of its own and leaves nothing behind: when it ends, when it is stopped
+ * with Ctrl-C, and when its parent is killed. Processes, mounts and networks end with the namespaces.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -1,4 +1,4 @@
-/** Whether this machine lets a program make name spaces; empty where it does. */
+/** Whether this machine lets a program make namespaces; empty where it does. */
 export function missingNamespaces(): string[] {
   const flags = ['--mount', '--net', '--pid', '--uts', '--ipc', '--cgroup', '--fork']
   const { exitCode, stderr } = Bun.spawnSync([
@@ -6,5 +6,5 @@ export function missingNamespaces(): string[] {
     ...flags,
     ...['--mount-proc', 'mount', '-t', 'sysfs', 'sysfs', '/sys'],
   ])
-  return exitCode === 0 ? [] : [`name spaces cannot be made here: ${stderr.toString().trim()}`]
+  return exitCode === 0 ? [] : [`namespaces cannot be made here: ${stderr.toString().trim()}`]
 }

@@ -1,8 +1,8 @@
-/** Programs of a cluster: each writes a log, and ends with the name space that it runs in. */
+/** Programs that a test starts in its namespaces: each writes a log, and ends with them. */
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The folder of a cluster, and what runs in it. */
+/** The test's folder, and what runs in it. */
 export class Parts {
   readonly work: string
 

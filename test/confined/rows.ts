@@ -1,4 +1,4 @@
-/** What is claimed of a cluster, one row after the other: each says what it saw, or fails. */
+/** Claims, checked one after the other: each row reports what was observed, or fails. */
 export type Row = {
   readonly name: string
   readonly result: 'yes' | 'NO'

@@ -1,4 +1,4 @@
-/** Runs a command to its end, for a bounded time, and gives what it said. */
+/** Runs a command to its end, for a bounded time, and returns its output. */
 
 export type CommandResult = { readonly code: number; readonly out: string; readonly errors: string }
 

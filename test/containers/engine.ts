@@ -1,4 +1,4 @@
-/** A container engine in name spaces of its own, used by its own command. */
+/** A container engine in namespaces of its own, used by its own command. */
 
 import { type Parts, untilReady } from '../confined/parts.ts'
 import { runCommand } from '../confined/run-command.ts'

@@ -1,7 +1,7 @@
-/** The part of `test:containers` that runs inside the name spaces: starts the engines and tries one row after the other. */
+/** The part of `test:containers` that runs inside the namespaces: starts the engines and tries one row after the other. */
 import { writeFileSync } from 'node:fs'
-import { furnish } from '../confined/machine-room.ts'
 import { Parts } from '../confined/parts.ts'
+import { furnish } from '../confined/prepare-namespaces.ts'
 import { formatRows, Rows } from '../confined/rows.ts'
 import { tryCompose } from './compose.ts'
 import { Engine, type EngineName } from './engine.ts'

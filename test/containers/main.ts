@@ -5,7 +5,7 @@
  *   --fast          takes the images in dist/images as they are
  *   --write         writes the table into docs/operations.md
  *
- * Engines, networks and containers run in name spaces and control groups of their own, in one folder, and end with this
+ * Engines, networks and containers run in namespaces and control groups of their own, in one folder, and end with this
  * command. Needs Linux on x86-64, root, podman, docker.io and runc; where something is missing it says what.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -58,7 +58,7 @@ process.exit(code)
 
 function whatIsMissing(): string[] {
   if (process.platform !== 'linux' || process.arch !== 'x64') return ['it needs Linux on x86-64']
-  if (process.getuid?.() !== 0) return ['it needs root, for name spaces and control groups']
+  if (process.getuid?.() !== 0) return ['it needs root, for namespaces and control groups']
   const programs = ['runc', 'ip', 'unshare', 'setpriv', 'dpkg-deb', 'openssl', 'curl']
   if (engines.includes('podman')) programs.push('podman')
   if (engines.includes('docker')) programs.push('docker', 'dockerd', 'containerd', 'iptables')

@@ -12,8 +12,8 @@ export class RegisterToken {
 
   constructor(secret?: Secret) {
     if (secret === undefined) return
+    this.#set(secret)
     this.#isAccepted = true
-    this.deliver(secret, true)
   }
 
   /** Resolves once there is a token. */
@@ -31,11 +31,15 @@ export class RegisterToken {
     this.#isAccepted = true
   }
 
-  /** Returns false if the token can no longer be replaced. A wrong one can: the gateway refused it. */
-  deliver(secret: Secret, isInitial = false): boolean {
-    if (this.#isAccepted && !isInitial) return false
+  /** Returns false if the token can no longer be replaced; one that the gateway refused can be. */
+  deliver(secret: Secret): boolean {
+    if (this.#isAccepted) return false
+    this.#set(secret)
+    return true
+  }
+
+  #set(secret: Secret): void {
     this.#secret = secret
     this.#delivered.resolve()
-    return true
   }
 }

@@ -111,7 +111,7 @@ export async function serveSealed(
   // An error looks like the shortest answer.
   const isStream =
     !(given.body instanceof Uint8Array) ||
-    (shape.stream !== undefined && (asksForStream(opened.body) || isErrorForText(given, opened)))
+    (shape.stream !== undefined && (wantsStream || isErrorForText(given, opened)))
   if (isStream) return new Response(await exchange.stream(given, shape.stream, abort), init)
   await untilRelease(shape.whole, request.path, startMs, abort.signal)
   return new Response(await exchange.sealWhole(given, shape.whole, abort.signal.aborted), init)

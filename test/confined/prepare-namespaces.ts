@@ -1,4 +1,4 @@
-/** What the name spaces of a cluster, or of container engines, need before anything starts in them: mounts, control groups, a network, settings. */
+/** What the namespaces of a cluster, or of container engines, need before anything starts in them: mounts, control groups, a network, settings. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -20,7 +20,7 @@ const kernelSettings: Readonly<Record<string, string>> = {
 export function furnish(work: string): void {
   run('hostname', nodeName)
   mountGroups()
-  // Everything that a node writes outside of its folder goes with the name space.
+  // Everything that a node writes outside of its folder goes with the namespace.
   for (const path of ['/run', '/var/log']) run('mount', '-t', 'tmpfs', 'tmpfs', path)
   mkdirSync(join(work, 'var-lib'))
   run('mount', '--bind', join(work, 'var-lib'), '/var/lib')
@@ -38,7 +38,7 @@ export function furnish(work: string): void {
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
 }
 
-/** Fresh mounts show the groups of this name space alone. */
+/** Fresh mounts show the groups of this namespace alone. */
 function mountGroups(): void {
   const controllers = readFileSync('/proc/self/cgroup', 'utf8')
     .trim()
