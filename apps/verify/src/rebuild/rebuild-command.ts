@@ -105,15 +105,14 @@ async function buildSource(build: Build, { error }: Output): Promise<boolean> {
     // `--` and the checks below ensure that neither a URL nor a revision is parsed as an option.
     [`cloning ${source}`, ['git', 'clone', '--quiet', '--no-checkout', '--', source, checkout]],
     [`checking out ${revision}`, [...git, 'checkout', '--quiet', '--detach', revision]],
-    [
-      'building the machine',
-      ['node', join(checkout, 'scripts/task.mjs'), 'build:machine', config, '--out', out],
-    ],
+    ['building the machine', ['node', 'scripts/task.mjs', 'build:machine', config, '--out', out]],
   ]
   for (const [what, command] of steps) {
     error(`${what} …`)
     // Everything a step prints is progress: standard output contains only the verdicts.
-    const child = Bun.spawn([...command], { cwd: work, stdin: 'ignore', stdout: 2, stderr: 2 })
+    // Tasks are found relative to the checkout; before there is one, nothing depends on the folder.
+    const cwd = command[0] === 'node' ? checkout : work
+    const child = Bun.spawn([...command], { cwd, stdin: 'ignore', stdout: 2, stderr: 2 })
     const code = await child.exited
     if (code === 0) continue
     error(`${what} failed with exit code ${code}`)
