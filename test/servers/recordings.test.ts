@@ -11,13 +11,20 @@ const transcripts = readdirSync(folder).map(
   (name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Transcript,
 )
 
-/** Answers and refusals that the scripted vLLM makes by itself; models it has none. */
-const asVllm =
-  /^(chat: (whole|stream|stream with usage|two choices|max_tokens|max_tokens beyond .*)|completions: (whole|stream|max_tokens beyond .*)|messages: (whole|stream|max_tokens beyond .*|count_tokens)|responses: (whole|stream|max_output_tokens beyond .*)|salts: .*)$/
+/** Answers that the scripted servers make by themselves; models they have none. */
+const answers: Readonly<Record<string, RegExp>> = {
+  vllm: /^(chat: (whole|stream|stream with usage|two choices)|completions: (whole|stream)|messages: (whole|stream|count_tokens)|responses: (whole|stream))$/,
+  'llama-server':
+    /^(chat: (whole|stream with usage|two choices( in a stream)?|max_tokens.*)|completions: (whole|max_tokens beyond .*))$/,
+}
 
-/** The scripted llama-server has what its real one does in other ways than vLLM. */
-const asLlamaServer =
-  /^(chat: (whole|stream with usage|two choices( in a stream)?|max_tokens)|completions: whole)$/
+/** Depends on how the real one was started: tests of it order this refusal by itself. */
+const isOfFlags = ({ check }: Recording) => check.includes('without a reasoning parser')
+
+/** Refused at once, or after status 200: with an error event, or with an end that is none. */
+const isRefusal = ({ status, events }: Recording) =>
+  status >= 400 || (events !== undefined && /^(error|response.in_progress)/.test(lastOf(events)))
+const lastOf = (events: readonly string[]) => events.filter((one) => one !== '[DONE]').at(-1) ?? ''
 
 for (const { server: kind, version, recordings } of transcripts)
   describe(`${kind} ${version}`, () => {
@@ -26,10 +33,13 @@ for (const { server: kind, version, recordings } of transcripts)
       native: ['messages', 'responses'],
     })
     afterAll(() => server.stop())
-    const scripted = kind === 'vllm' ? asVllm : asLlamaServer
-    const replayed = recordings.filter(({ check }) => scripted.test(check))
-    test('the recordings have what is replayed', () => {
-      expect(replayed.length).toBeGreaterThan(kind === 'vllm' ? 15 : 4)
+    const replayed = recordings.filter(
+      (one) => answers[kind]?.test(one.check) || (isRefusal(one) && !isOfFlags(one)),
+    )
+    test('the recordings have answers and refusals', () => {
+      const refusals = replayed.filter(isRefusal).length
+      expect(refusals).toBeGreaterThan(kind === 'vllm' ? 15 : 3)
+      expect(replayed.length - refusals).toBeGreaterThan(4)
     })
     test.each(replayed.map((one) => [one.check, one] as const))('%s', async (_, recording) => {
       const { path, body, status } = recording

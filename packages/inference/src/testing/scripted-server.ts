@@ -12,6 +12,7 @@ import {
   type ScriptedReply,
 } from './scripted-model.ts'
 import { answerNatively, asChat } from './scripted-native.ts'
+import { type Refusal, refusalOf } from './scripted-refusals.ts'
 import { completeReply, type ReplyContext, streamReply } from './scripted-reply.ts'
 
 export type ScriptedServerOptions = {
@@ -157,18 +158,21 @@ function respond(
   const { path, body } = record
   const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
   if (lacksPaths.includes(path)) return refuse(404, 'not found')
-  if (kind === 'vllm' && !isSaltAccepted(body.cache_salt)) return refuse(400, saltRefusal, path)
+  const { models = ['scripted'] } = options
+  const refusal = refusalOf(kind, path, body, [...models, ...embedModels])
+  if (refusal !== undefined && !(refusal.isLate && body.stream === true))
+    return refuse(refusal.status, refusal.message, refusal.isOpenAi ? '' : path)
   const vision = options.vision ?? options.visionModels?.includes(String(body.model)) ?? false
   switch (path) {
     case '/v1/chat/completions':
     case '/v1/completions':
       if (embedModels.includes(String(body.model))) return refuse(400, 'this model only embeds')
-      return generate(record, signal, options, seen)
+      return generate(record, signal, options, seen, refusal)
     case '/v1/messages':
     case '/v1/responses': {
       const endpoint = path === '/v1/messages' ? 'messages' : 'responses'
       if (!(options.native?.includes(endpoint) ?? false)) break
-      return generate(record, signal, options, seen, endpoint)
+      return generate(record, signal, options, seen, refusal, endpoint)
     }
     case '/v1/messages/count_tokens': {
       if (!(options.native?.includes('messages') ?? false)) break
@@ -199,12 +203,14 @@ function generate(
   signal: AbortSignal,
   options: ScriptedServerOptions,
   seen: PromptCaches,
+  lateError: Refusal | undefined,
   native?: NativeEndpoint,
 ): Response | Promise<Response> {
   const { path } = record
   const body = native === undefined ? record.body : asChat(native, record.body)
   const asked = readAsked(body)
-  const reply = options.reply?.(asked) ?? orderedReply(asked)
+  const ordered = options.reply?.(asked) ?? orderedReply(asked)
+  const reply = lateError === undefined ? ordered : { ...ordered, lateError }
   if (reply.error !== undefined) return refuse(reply.error.status, reply.error.message, path)
   if (reply.lateError !== undefined && body.stream !== true)
     return refuse(reply.lateError.status, reply.lateError.message, path)
@@ -215,9 +221,9 @@ function generate(
   const output = Number(body.max_completion_tokens ?? body.max_tokens ?? 0)
   const prompts = Array.isArray(body.prompt) ? body.prompt : [body.prompt]
   const longest = Math.max(...prompts.map((one) => promptTokens({ ...body, prompt: one }).length))
-  if (longest + output > limit) {
-    return refuse(400, overflow(prompt.length, output, limit, native), path)
-  }
+  // llama-server generates until the context is full.
+  const isTooLong = longest + (options.kind === 'llama-server' ? 0 : output) > limit
+  if (isTooLong) return refuse(400, overflow(prompt.length, output, limit, native), path)
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
   const isDropped = options.dropsSaltOn?.includes(path) ?? false
   const told = lookUp(prompt, body, 'salted', seen.told)
@@ -238,15 +244,6 @@ function generate(
   const isStream = body.stream === true
   return isStream ? streamReply(context, signal) : completeReply(context, signal)
 }
-
-/** As in vLLM 0.30 and later. */
-function isSaltAccepted(salt: unknown): boolean {
-  if (salt === undefined || salt === null) return true
-  return typeof salt === 'string' && salt !== '' && salt.length <= 128 && !/[@/\\\0]/.test(salt)
-}
-
-const saltRefusal =
-  "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
 
 /** vLLM's wording; it truncates its count of the prompt at the limit, so that count is wrong. */
 function overflow(

@@ -1,0 +1,67 @@
+/** What real model servers refuse, refused by the scripted one: held against recordings of real ones. */
+import type { JsonObject } from '../engine.ts'
+import type { ServerKind } from '../servers/http-settings.ts'
+
+export type Refusal = {
+  readonly status: number
+  readonly message: string
+  /** In a stream it comes after status 200. */
+  readonly isLate?: boolean
+  /** It has OpenAI's form in every dialect, since no dialect has read the request yet. */
+  readonly isOpenAi?: boolean
+}
+
+export function refusalOf(
+  kind: ServerKind,
+  path: string,
+  body: JsonObject,
+  models: readonly string[],
+): Refusal | undefined {
+  if (body.temperature !== undefined && typeof body.temperature !== 'number')
+    return { status: 400, message: 'temperature should be a number' }
+  // The words quote the request, as real ones do.
+  if (hasInvalidSchema(body))
+    return { status: 400, message: 'Grammar error: Invalid type', isLate: kind !== 'llama-server' }
+  const isStored = path === '/v1/responses' && typeof body.previous_response_id === 'string'
+  if (kind === 'llama-server')
+    return isStored ? { status: 400, message: 'previous_response_id' } : undefined
+  if (kind !== 'vllm') return undefined
+  if (!models.includes(String(body.model)))
+    return { status: 404, message: `The model ${body.model} does not exist.` }
+  if (isStored) return { status: 404, message: 'Response with that id not found.' }
+  return refusalOfVllm(path, body)
+}
+
+function refusalOfVllm(path: string, body: JsonObject): Refusal | undefined {
+  if (!isSaltAccepted(body.cache_salt)) return { status: 400, message: saltRefusal }
+  if (path === '/v1/messages' && body.max_tokens === undefined)
+    return { status: 400, message: 'max_tokens: Field required', isOpenAi: true }
+  const isEmpty = Array.isArray(body.messages) && body.messages.length === 0
+  if (isEmpty) return { status: 400, message: 'messages must not be empty' }
+  if (body.stream_options !== undefined && body.stream !== true)
+    return { status: 400, message: 'Stream options can only be defined when `stream=True`.' }
+  if (path === '/v1/completions' && Number(body.logprobs) > maxLogprobs)
+    return { status: 400, message: `Requested more than ${maxLogprobs} logprobs` }
+  return undefined
+}
+
+const maxLogprobs = 20
+const schemaTypes = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
+
+function hasInvalidSchema(body: JsonObject): boolean {
+  const format = (body.response_format ?? (body.text as JsonObject | undefined)?.format) as
+    | JsonObject
+    | undefined
+  const schema = ((format?.json_schema as JsonObject | undefined) ?? format)?.schema
+  const type = (schema as JsonObject | undefined)?.type
+  return typeof type === 'string' && !schemaTypes.includes(type)
+}
+
+/** As vLLM from 0.30 on. */
+function isSaltAccepted(salt: unknown): boolean {
+  if (salt === undefined || salt === null) return true
+  return typeof salt === 'string' && salt !== '' && salt.length <= 128 && !/[@/\\\0]/.test(salt)
+}
+
+const saltRefusal =
+  "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\\\', or NUL."
