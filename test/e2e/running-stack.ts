@@ -61,7 +61,7 @@ export async function runStack(args: readonly string[], keepHome?: string): Prom
     return code
   }
   try {
-    await until(/is ready/, 300_000)
+    await until(/is ready/, 900_000)
   } catch (error) {
     await stop()
     throw error

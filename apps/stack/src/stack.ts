@@ -22,6 +22,7 @@ import type { Settings } from './settings.ts'
 import { StackError } from './stack-error.ts'
 import type { Part, Supervisor } from './supervisor.ts'
 import { ensureTlsFiles } from './tls-files.ts'
+import { untilReady } from './until-ready.ts'
 
 export type StackParts = {
   readonly home: Home
@@ -33,7 +34,6 @@ export type StackParts = {
 const program = (app: string) => fileURLToPath(new URL(`../../${app}/src/main.ts`, import.meta.url))
 /** Proxies first, so that no new requests arrive while answers end; the gateway last, for usage reports. */
 export const stopOrder = ['proxy', 'proxyless', 'worker', 'gateway']
-const readyLimitMs = 120_000
 
 export async function startStack(
   settings: Settings,
@@ -64,23 +64,19 @@ export async function startStack(
   })
   const gatewayUrl = `http://127.0.0.1:${settings.ports.gateway}`
   const gateway = { url: gatewayUrl, adminToken }
+  const ready = (name: string, url: string, ca?: string) =>
+    untilReady({ name, url, logPath: supervisor.logPath(name), say, signal, ...(ca && { ca }) })
   supervisor.start(gatewayPart(home, settings, portalDir))
-  await untilAnswers(`${gatewayUrl}/health`, 'gateway', supervisor, signal)
+  await ready('gateway', `${gatewayUrl}/health`)
   await ensureApiKey(home, gateway)
   home.write(clientFile(gatewayUrl, logKey.verifierKey, fingerprint), 'client.json')
   supervisor.start(workerPart(home, settings, gatewayUrl, engineArgs))
   const client = clientArgs(settings, gatewayUrl, logKey.verifierKey, fingerprint)
   supervisor.start(proxyPart(home, settings, client))
   supervisor.start(proxylessPart(home, settings, client))
-  await untilAnswers(`http://127.0.0.1:${settings.ports.proxy}/ready`, 'proxy', supervisor, signal)
-  const proxyless = `https://127.0.0.1:${settings.ports.proxyless}/health`
-  await untilAnswers(
-    proxyless,
-    'proxyless',
-    supervisor,
-    signal,
-    new TextDecoder().decode(home.read('tls', 'ca.pem')),
-  )
+  await ready('proxy', `http://127.0.0.1:${settings.ports.proxy}/ready`)
+  const ca = new TextDecoder().decode(home.read('tls', 'ca.pem'))
+  await ready('proxyless', `https://127.0.0.1:${settings.ports.proxyless}/health`, ca)
   const named = (task: 'generate' | 'embed') =>
     described.models.find(({ tasks }) => tasks.includes(task))?.id
   say(
@@ -191,33 +187,6 @@ async function ensureSoftwareIdentity(home: Home, at: Date): Promise<string> {
   const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 30 })
   home.write(await formatSoftwareIdentity(leaf), 'keys', 'software-leaf.json')
   return softwareRootFingerprint(root)
-}
-
-async function untilAnswers(
-  url: string,
-  name: string,
-  supervisor: Supervisor,
-  signal: AbortSignal,
-  ca?: string,
-): Promise<void> {
-  const deadline = Date.now() + readyLimitMs
-  while (Date.now() < deadline) {
-    if (signal.aborted) throw new StackError('part_failed', 'stopped before everything was ready')
-    try {
-      const init = {
-        signal: AbortSignal.timeout(5_000),
-        ...(ca === undefined ? {} : { tls: { ca } }),
-      }
-      if ((await fetch(url, init)).ok) return
-    } catch {
-      // not ready yet
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new StackError(
-    'part_failed',
-    `the ${name} was not ready after ${readyLimitMs / 1000} s; read ${supervisor.logPath(name)}`,
-  )
 }
 
 /** Checked before anything is started, so that a busy port does not leave a half-started system. */
