@@ -170,12 +170,13 @@ class HttpEngine implements Engine {
     return serverTraits[this.#found.kind].counts !== 'at-end'
   }
 
-  async #stream(watched: CountedCall): Promise<ServerStream> {
+  async #stream(watched: CountedCall, isJoined = false): Promise<ServerStream> {
     const { call } = watched
     const body = serverBody(this.#found.kind, { ...call, stream: true })
     const request = await this.#client.open(paths[call.endpoint], body, call.signal, 'read')
     return new ServerStream(request, call, {
       isPerChoice: this.#countsAsItGoes,
+      isJoined,
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),
       restMs: this.#settings.restMs,
@@ -189,7 +190,7 @@ class HttpEngine implements Engine {
     const { call } = watched
     if (!this.#countsAsItGoes || !isAssembled(this.#found.kind, call))
       return this.#wholeAtOnce(call)
-    const chunks = await this.#stream(watched)
+    const chunks = await this.#stream(watched, true)
     return isNative(call.endpoint) ? assembleNative(call.endpoint, chunks) : assembleAnswer(chunks)
   }
 

@@ -1,7 +1,8 @@
 /** Reads a server's event stream as chunk objects, and tracks its counts. */
-import { SseDecoder, SseError, type SseEvent } from '@privatemode/protocol/api'
+import { SseDecoder, SseError } from '@privatemode/protocol/api'
 import { EngineError, type JsonObject } from '../engine.ts'
 import { isFailure, isLastEvent, isNative } from './native-endpoints.ts'
+import { RepeatedChunks } from './repeated-chunks.ts'
 import { connectionFailure, type OpenRequest, type PieceReader } from './server-client.ts'
 import { toEngineError } from './server-error.ts'
 import { type Settle, type StreamCall, StreamCounts } from './stream-counts.ts'
@@ -9,6 +10,8 @@ import { type Settle, type StreamCall, StreamCounts } from './stream-counts.ts'
 export type StreamReading = {
   /** Whether counts inside a stream belong to the choice they come with. */
   readonly isPerChoice: boolean
+  /** Whether chunks that arrive together may be returned as one, with all of their text. */
+  readonly isJoined?: boolean
   /** Called with a failure before it is thrown, so that missing counts can be requested. */
   readonly onFailure: (failure: EngineError) => Promise<void>
   readonly onEnd: () => void
@@ -29,9 +32,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     const settling = this.#settle()
     this.#call.onSettling?.(settling)
   }
-  /** Events received but not yet consumed. */
-  #events: readonly SseEvent[] = []
-  #taken = 0
+  readonly #repeated: RepeatedChunks
   #hasEnded = false
   #isOver = false
   #isAborted = false
@@ -42,6 +43,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#call = call
     this.#reading = reading
     this.#reader = request.response.body?.getReader()
+    this.#repeated = new RepeatedChunks(reading.isJoined === true)
     this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
     // The record of a call is signed the moment it is aborted, before a reader notices.
     if (call.signal.aborted) this.#onAbort()
@@ -109,21 +111,16 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   }
 
   #countPiece(piece: Uint8Array): void {
-    try {
-      this.#events = this.#decoder.push(piece)
-      this.#taken = 0
-    } catch {
-      this.#events = [] // a server that fails now keeps the counts it has reported
-    }
+    this.#decoder.add(piece)
     this.#countWaiting()
   }
 
   /** Reads the counts of events that will not be consumed any more. */
   #countWaiting(): void {
     try {
-      while (this.#taken < this.#events.length && !this.#hasEnded) this.#take()
+      while (this.#take() !== undefined) {}
     } catch {
-      this.#events = []
+      this.#decoder.clear() // a server that fails now keeps the counts it has reported
     }
   }
 
@@ -134,8 +131,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
       throw new EngineError('engine_failed', 'the model server ended in mid-stream')
     }
     this.#request.heard()
-    this.#events = this.#decoder.push(read.value)
-    this.#taken = 0
+    this.#decoder.add(read.value)
   }
 
   async #fail(error: unknown): Promise<EngineError> {
@@ -160,19 +156,26 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
   }
 
   #take(): JsonObject | undefined {
-    let event = this.#hasEnded ? undefined : this.#events[this.#taken++]
-    // llama-server starts a completion of several prompts with an empty event.
-    while (event?.data === 'null') event = this.#events[this.#taken++]
-    if (event === undefined) return undefined
+    if (this.#hasEnded) return undefined
     const { endpoint } = this.#call
+    const run = isNative(endpoint) ? undefined : this.#repeated.take(this.#decoder)
+    if (run !== undefined) {
+      this.#counts.read(run.chunk, run.events)
+      return renameFields(run.chunk)
+    }
+    let event = this.#decoder.next()
+    // llama-server starts a completion of several prompts with an empty event.
+    while (event?.data === 'null') event = this.#decoder.next()
+    if (event === undefined) return undefined
     if (event.data === '[DONE]') {
       this.#hasEnded = !isNative(endpoint)
-      this.#events = []
+      this.#decoder.clear()
       return undefined
     }
     const chunk = parseChunk(event.data, this.#call)
     this.#counts.read(chunk)
-    this.#hasEnded = isNative(endpoint) && isLastEvent(endpoint, chunk)
+    if (isNative(endpoint)) this.#hasEnded = isLastEvent(endpoint, chunk)
+    else this.#repeated.learn(event.data, chunk)
     return renameFields(chunk)
   }
 }

@@ -39,7 +39,8 @@ export class StreamCounts {
     this.#choices = isPerChoice ? new ChoiceCounts(call.body.n) : undefined
   }
 
-  read(chunk: JsonObject): void {
+  /** `events` if a chunk was joined from several: their counts only grow, so the last ones say all. */
+  read(chunk: JsonObject, events = 1): void {
     const { endpoint, onUsage } = this.#call
     if (isNative(endpoint)) {
       const piece = pieceText(chunk)
@@ -56,7 +57,7 @@ export class StreamCounts {
       return
     }
     const choices: JsonObject[] = Array.isArray(chunk.choices) ? chunk.choices : []
-    if (choices.length > 0) this.#pieces++
+    if (choices.length > 0) this.#pieces += events
     this.#lastChoice = choices[0]?.index ?? this.#lastChoice
     const usage = readUsage(chunk.usage) ?? readTimings(chunk.timings)
     if (usage === undefined) return

@@ -24,19 +24,23 @@ export class SseError extends Error {
   readonly code = 'event_too_long'
 }
 
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
-
 /** Decodes events across arbitrary chunk boundaries; the size of one event is bounded. */
 export class SseDecoder {
   readonly #maxEventBytes: number
-  // Each line is decoded separately, and only the first line of a stream may start with a BOM.
+  // Only the first line of a stream may start with a BOM.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  #rest: Uint8Array[] = []
-  #restBytes = 0
+  /** The text of the last chunk: lines from `#at` on were not read yet. */
+  #text = ''
+  #at = 0
+  /** The next line feed and carriage return at or after `#at`; -1 if there is none. */
+  #lf = -1
+  #cr = -1
+  /** The beginning of a line whose end has not arrived. */
+  #rest: string[] = []
+  #restLength = 0
   #event: string | undefined
   #data: string | undefined
-  #eventBytes = 0
+  #eventLength = 0
   #afterReturn = false
   #started = false
 
@@ -46,87 +50,123 @@ export class SseDecoder {
 
   /** Whether an event was started but not ended: a stream that stops here was truncated. */
   get pending(): boolean {
-    return this.#restBytes > 0 || this.#data !== undefined
+    return this.#restLength > 0 || this.#data !== undefined
   }
 
   push(chunk: Uint8Array): SseEvent[] {
+    this.add(chunk)
     const events: SseEvent[] = []
-    let start = 0
-    let lf = chunk.indexOf(lineFeed)
-    let cr = chunk.indexOf(carriageReturn)
-    while (lf >= 0 || cr >= 0) {
-      const end = cr < 0 || (lf >= 0 && lf < cr) ? lf : cr
-      // The LF of a CRLF does not end a second line, even when the two arrive in different chunks.
-      const isPair = this.#afterReturn && end === lf && end === start
-      this.#afterReturn = end === cr
-      const isEmpty = start === end && this.#restBytes === 0
-      if (isEmpty && !isPair) this.#emptyLine(events)
-      else if (!isPair) this.#line(this.#join(chunk.subarray(start, end)), events)
-      start = end + 1
-      if (end === lf) lf = chunk.indexOf(lineFeed, start)
-      else cr = chunk.indexOf(carriageReturn, start)
-    }
-    if (start < chunk.length) this.#keep(chunk.slice(start))
+    for (let event = this.next(); event !== undefined; event = this.next()) events.push(event)
     return events
   }
 
-  #keep(part: Uint8Array): void {
-    this.#afterReturn = false
-    this.#restBytes += part.length
-    this.#checkSize()
-    this.#rest.push(part)
+  /** Adds a chunk once `next` has returned everything before it. */
+  add(chunk: Uint8Array): void {
+    this.#text = this.#decoder.decode(chunk, { stream: true })
+    this.#moveTo(0)
   }
 
-  #join(tail: Uint8Array): Uint8Array {
-    if (this.#restBytes === 0) return tail
-    const line = new Uint8Array(this.#restBytes + tail.length)
-    let at = 0
-    for (const part of this.#rest) {
-      line.set(part, at)
-      at += part.length
+  /** The next complete event; undefined if more must be added first. */
+  next(): SseEvent | undefined {
+    while (this.#lf >= 0 || this.#cr >= 0) {
+      const isFeed = this.#cr < 0 || (this.#lf >= 0 && this.#lf < this.#cr)
+      const [start, end] = [this.#at, isFeed ? this.#lf : this.#cr]
+      // The LF of a CRLF does not end a second line, even when the two arrive in different chunks.
+      const isPair = this.#afterReturn && isFeed && end === start
+      this.#afterReturn = !isFeed
+      this.#at = end + 1
+      if (isFeed) this.#lf = this.#text.indexOf('\n', this.#at)
+      else this.#cr = this.#text.indexOf('\r', this.#at)
+      const event = isPair ? undefined : this.#line(this.#join(this.#text.slice(start, end)))
+      if (event !== undefined) return event
     }
-    line.set(tail, at)
+    this.#keep()
+    return undefined
+  }
+
+  /**
+   * Lets a reader of events whose form it knows read them from the text itself. Called only between
+   * two events, with the text and the start of the next event; returns where it stopped.
+   */
+  readAhead(read: (text: string, at: number) => number): void {
+    if (!this.#started || this.pending || this.#eventLength > 0 || this.#afterReturn) return
+    const at = read(this.#text, this.#at)
+    if (at > this.#at) this.#moveTo(at)
+  }
+
+  /** Drops everything that `next` would still return. */
+  clear(): void {
+    this.#text = ''
+    this.#moveTo(0)
+  }
+
+  #moveTo(at: number): void {
+    this.#at = at
+    this.#lf = this.#text.indexOf('\n', at)
+    this.#cr = this.#text.indexOf('\r', at)
+  }
+
+  /** Keeps what follows the last line end. */
+  #keep(): void {
+    if (this.#at < this.#text.length) {
+      const part = this.#text.slice(this.#at)
+      this.#afterReturn = false
+      this.#restLength += part.length
+      this.#rest.push(part)
+    }
+    this.clear()
+    this.#checkSize()
+  }
+
+  #join(tail: string): string {
+    if (this.#restLength === 0) return tail
+    this.#rest.push(tail)
+    const line = this.#rest.join('')
     this.#rest = []
-    this.#restBytes = 0
+    this.#restLength = 0
     return line
   }
 
-  #line(line: Uint8Array, events: SseEvent[]): void {
-    let text = this.#decoder.decode(line)
-    if (!this.#started) {
-      this.#started = true
-      text = text.startsWith('\ufeff') ? text.slice(1) : text
-    }
-    if (text === '') {
-      this.#emptyLine(events)
-      return
-    }
-    this.#eventBytes += line.length
+  #line(given: string): SseEvent | undefined {
+    const line = !this.#started && given.startsWith('\ufeff') ? given.slice(1) : given
+    this.#started = true
+    if (line === '') return this.#end()
+    this.#eventLength += line.length
     this.#checkSize()
-    this.#field(text)
+    this.#field(line)
+    return undefined
   }
 
-  /** Ends an event. Every second line is empty, and none of them needs decoding. */
-  #emptyLine(events: SseEvent[]): void {
-    this.#started = true
-    if (this.#data !== undefined) events.push({ event: this.#event, data: this.#data })
+  /** An empty line ends an event. */
+  #end(): SseEvent | undefined {
+    const [event, data] = [this.#event, this.#data]
     this.#data = undefined
     this.#event = undefined
-    this.#eventBytes = 0
+    this.#eventLength = 0
+    return data === undefined ? undefined : { event, data }
   }
 
   #field(text: string): void {
+    if (text.startsWith('data: ')) {
+      this.#add(text.slice(6))
+      return
+    }
     const colon = text.indexOf(':')
     const name = colon < 0 ? text : text.slice(0, colon)
     const value = colon < 0 ? '' : text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1)
-    if (name === 'data') this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
+    if (name === 'data') this.#add(value)
     else if (name === 'event') this.#event = value
     // id and retry are for reconnection, which these APIs do not support; a comment has no field
     // name.
   }
 
+  #add(value: string): void {
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
+  }
+
+  /** Characters are counted: at most as many as there are bytes. */
   #checkSize(): void {
-    if (this.#eventBytes + this.#restBytes <= this.#maxEventBytes) return
+    if (this.#eventLength + this.#restLength <= this.#maxEventBytes) return
     throw new SseError(`event is longer than ${this.#maxEventBytes} bytes`)
   }
 }

@@ -45,12 +45,15 @@ export class ChatChunks {
     }
   }
 
+  readUsage({ usage }: JsonObject): void {
+    if (!isObject(usage)) return
+    this.#meter.readWire(usage)
+    this.#lastUsage = usage
+  }
+
   /** The normalised choices of a chunk; none if the chunk only had counts. */
   normalize(chunk: JsonObject): JsonObject[] {
-    if (isObject(chunk.usage)) {
-      this.#meter.readWire(chunk.usage)
-      this.#lastUsage = chunk.usage
-    }
+    this.readUsage(chunk)
     delete chunk.usage
     dropTransferFields(chunk)
     chunk.id = this.#id

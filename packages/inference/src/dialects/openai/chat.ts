@@ -1,6 +1,7 @@
 /** POST /v1/chat/completions. */
 import { formatErrorBody } from '@privatemode/protocol/api'
 import type { EngineModel, JsonObject } from '../../engine.ts'
+import { RepeatedFormat } from '../../repeated-chunk.ts'
 import type { ApiAnswer, Exchange } from '../api-request.ts'
 import { completeCall } from '../call-engine.ts'
 import { applyRules, openAiRules } from '../field-rules.ts'
@@ -36,14 +37,19 @@ function chatWriter({ body, model, meter, requestId }: Exchange): StreamWriter {
   const chunks = new ChatChunks(meter, model.id, body.parallel_tool_calls === false)
   const requested = requestedUsage(body)
   const usage = () => formatUsage(meter.read(), chunks.lastUsage)
+  const format = (chunk: JsonObject) => {
+    // The engine is always asked for counts; callers that did not request that chunk never see it.
+    if (chunks.normalize(chunk).length === 0) return ''
+    if (requested.atEnd) chunk.usage = requested.always ? usage() : null
+    return `data: ${JSON.stringify(chunk)}\n\n`
+  }
+  const repeated = new RepeatedFormat(format)
   return {
     ping: ': keep-alive\n\n',
     write(chunk) {
-      // The engine is always asked for counts; callers that did not request that chunk never see
-      // it.
-      if (chunks.normalize(chunk).length === 0) return ''
-      if (requested.atEnd) chunk.usage = requested.always ? usage() : null
-      return `data: ${JSON.stringify(chunk)}\n\n`
+      if (requested.always) return format(chunk)
+      chunks.readUsage(chunk)
+      return repeated.write(chunk)
     },
     end() {
       chunks.requireFinished()

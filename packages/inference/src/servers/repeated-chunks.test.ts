@@ -1,0 +1,152 @@
+/** Chunks read without parsing are the chunks that parsing yields, however a server writes them. */
+import { describe, expect, test } from 'bun:test'
+import { encodeEvent, SseDecoder } from '@privatemode/protocol/api'
+import fc from 'fast-check'
+import type { JsonObject } from '../engine.ts'
+import { RepeatedFormat } from '../repeated-chunk.ts'
+import { RepeatedChunks } from './repeated-chunks.ts'
+
+type Read = { readonly chunks: JsonObject[]; readonly parsed: number }
+
+/** As a stream is read: repeated events first, everything else parsed and learned. */
+function read(pieces: readonly Uint8Array[], isJoined = false): Read {
+  const decoder = new SseDecoder()
+  const repeated = new RepeatedChunks(isJoined)
+  const chunks: JsonObject[] = []
+  let parsed = 0
+  for (const piece of pieces) {
+    decoder.add(piece)
+    for (;;) {
+      const run = repeated.take(decoder)
+      if (run !== undefined) {
+        chunks.push(run.chunk)
+        continue
+      }
+      const event = decoder.next()
+      if (event === undefined) break
+      const chunk = JSON.parse(event.data)
+      parsed++
+      repeated.learn(event.data, chunk)
+      chunks.push(structuredClone(chunk))
+      chunk.choices?.forEach((choice: JsonObject) => {
+        Object.assign(choice.delta ?? {}, { role: 'assistant' }) // readers modify what they get
+      })
+    }
+  }
+  return { chunks, parsed }
+}
+
+const bytesOf = (chunks: readonly JsonObject[], space = '') =>
+  Buffer.concat(
+    chunks.map((chunk) =>
+      encodeEvent(
+        JSON.stringify(chunk).replaceAll('":', `":${space}`).replaceAll(',"', `,${space}"`),
+      ),
+    ),
+  )
+
+const spoken = (content: string, completion = 1): JsonObject => ({
+  id: 'chatcmpl-1',
+  object: 'chat.completion.chunk',
+  choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }],
+  usage: { prompt_tokens: 9, total_tokens: 9 + completion, completion_tokens: completion },
+})
+const plain = (chunks: readonly JsonObject[]) => JSON.parse(JSON.stringify(chunks))
+
+describe('repeated chunks', () => {
+  test('only the first of many chunks that differ in text and counts is parsed', () => {
+    for (const space of ['', ' ']) {
+      const sent = Array.from({ length: 20 }, (_, at) => spoken(`word ${at} é`, at))
+      const { chunks, parsed } = read([bytesOf(sent, space)])
+      expect(plain(chunks)).toEqual(sent)
+      expect(parsed).toBe(1)
+    }
+  })
+
+  test('chunks that arrive together are joined, with the last counts', () => {
+    const sent = ['a', 'b', 'c', 'd'].map((text, at) => spoken(text, at))
+    const { chunks } = read([bytesOf(sent)], true)
+    expect(plain(chunks)).toEqual([sent[0], spoken('bcd', 3)])
+  })
+
+  test('a chunk that says anything else is parsed', () => {
+    const different: readonly ((chunk: JsonObject, choice: JsonObject) => void)[] = [
+      (chunk) => (chunk.id = 'chatcmpl-2'),
+      (chunk) => (chunk.error = { message: 'broken' }),
+      (chunk) => (chunk.usage = null),
+      (chunk, choice) => (chunk.choices = [choice, { ...choice, index: 1 }]),
+      (_, choice) => (choice.index = 1),
+      (_, choice) => (choice.finish_reason = 'stop'),
+      (_, choice) => (choice.logprobs = { content: [] }),
+      (_, choice) => (choice.delta = { tool_calls: [{ index: 0, function: { arguments: '{' } }] }),
+      (_, choice) => (choice.delta = { content: 'x', reasoning: 'y' }),
+      (_, choice) => (choice.delta = { content: 'a "quoted" word, a \\ and a\nline' }),
+    ]
+    for (const change of different) {
+      const other = structuredClone(spoken('b'))
+      change(other, (other.choices as JsonObject[])[0] as JsonObject)
+      const sent = [spoken('a'), other, spoken('c')]
+      for (const isJoined of [false, true]) {
+        expect(plain(read([bytesOf(sent)], isJoined).chunks)).toEqual(sent)
+      }
+    }
+  })
+
+  test('any stream is read as if every event were parsed, wherever it is cut', () => {
+    const choice = fc.record(
+      {
+        index: fc.constantFrom(0, 0, 0, 1),
+        delta: fc.oneof(
+          fc.record({ content: fc.string({ unit: 'grapheme' }) }),
+          fc.record({ content: fc.string(), role: fc.constant(null) }),
+          fc.record({ reasoning: fc.string() }),
+          fc.constant({ role: 'assistant', content: '' }),
+        ),
+        finish_reason: fc.constantFrom(null, null, null, 'stop'),
+      },
+      { requiredKeys: ['index', 'delta'] },
+    )
+    const usage = fc.record({
+      prompt_tokens: fc.nat(),
+      prompt_tokens_details: fc.option(fc.record({ cached_tokens: fc.nat() })),
+    })
+    const chunk = fc.record(
+      {
+        id: fc.constant('"content":"'),
+        choices: fc.array(choice, { minLength: 1, maxLength: 1 }),
+        usage: fc.option(usage),
+      },
+      { requiredKeys: ['id', 'choices'] },
+    )
+    const cuts = fc.array(fc.nat(), { maxLength: 6 })
+    fc.assert(
+      fc.property(fc.array(chunk, { maxLength: 30 }), cuts, (sent, places) => {
+        const bytes = bytesOf(sent as JsonObject[])
+        const marks = [0, ...places.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b)]
+        const pieces = marks.map((from, at) => bytes.subarray(from, marks[at + 1]))
+        const { chunks } = read(pieces)
+        expect(chunks.map(withoutNull)).toEqual(plain(sent as JsonObject[]).map(withoutNull))
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+/** Readers do not tell `usage: null` from no usage. */
+function withoutNull({ usage, ...rest }: JsonObject): JsonObject {
+  return plain([usage === null || usage === undefined ? rest : { ...rest, usage }])[0]
+}
+
+test('a repeated chunk is formatted like any other', () => {
+  const format = (chunk: JsonObject) => JSON.stringify({ ...chunk, usage: undefined, more: 1 })
+  for (const field of ['content', 'reasoning']) {
+    const sent = ['a', 'é "', 'c\u2028', 'd'].map((text) => {
+      const chunk = spoken('')
+      chunk.choices = [{ index: 0, delta: { [field]: text }, finish_reason: null }]
+      return chunk
+    })
+    const { chunks } = read([bytesOf(sent)])
+    const repeated = new RepeatedFormat(format)
+    expect(chunks.map((chunk) => repeated.write(chunk))).toEqual(sent.map(format))
+  }
+})

@@ -1,0 +1,167 @@
+/**
+ * Reads chunks that differ from an earlier one only in their text and counts, without parsing them.
+ *
+ * Nearly every event of a stream is such a chunk, and parsing it costs more than everything else
+ * done with it. An event that differs in any other character is parsed like any first one.
+ */
+import type { SseDecoder } from '@privatemode/protocol/api'
+import type { JsonObject } from '../engine.ts'
+import { type ChunkForm, repeatChunk } from '../repeated-chunk.ts'
+
+/** A form, and how its events are written. */
+type WrittenForm = ChunkForm & {
+  /** The event up to the first character of its text. */
+  readonly before: string
+  /** From the quotation mark that ends the text up to the usage object, or to the end of the event. */
+  readonly after: string
+  /** What follows the usage object; undefined if the event has none. */
+  readonly tail: string | undefined
+}
+
+export type RepeatedRun = {
+  readonly chunk: JsonObject
+  /** How many events it was joined from. */
+  readonly events: number
+}
+
+/** A stream whose events alternate between more forms gains little from learning all of them. */
+const maxLearned = 8
+const eventEnd = '\n\n'
+
+export class RepeatedChunks {
+  readonly #isJoined: boolean
+  #form: WrittenForm | undefined
+  #learned = 0
+
+  /** `isJoined` if chunks that arrived together may be returned as one, with all of their text. */
+  constructor(isJoined: boolean) {
+    this.#isJoined = isJoined
+  }
+
+  /** Remembers the form of an event that had to be parsed, if others may repeat it. */
+  learn(data: string, chunk: JsonObject): void {
+    if (this.#learned === maxLearned) return
+    const form = writtenForm(data, chunk)
+    if (form === undefined) return
+    this.#form = form
+    this.#learned++
+  }
+
+  /** The next chunk, if it repeats the form that was learned. */
+  take(decoder: SseDecoder): RepeatedRun | undefined {
+    const form = this.#form
+    if (form === undefined) return undefined
+    let text = ''
+    let usage: JsonObject | undefined
+    let events = 0
+    decoder.readAhead((source, start) => {
+      let at = start
+      do {
+        const event = readEvent(form, source, at)
+        if (event === undefined) break
+        text += event.text
+        usage = event.usage
+        at = event.end
+        events++
+      } while (this.#isJoined)
+      return at
+    })
+    return events === 0 ? undefined : { chunk: repeatChunk(form, text, usage), events }
+  }
+}
+
+/** Escapes, and characters that a JSON string must not contain, are left to the parser. */
+const textEnd = /[^ !#-[\]-\uffff]/g
+
+function readEvent(
+  { before, after, tail }: WrittenForm,
+  source: string,
+  at: number,
+): { text: string; usage: JsonObject | undefined; end: number } | undefined {
+  if (!source.startsWith(before, at)) return undefined
+  const start = at + before.length
+  textEnd.lastIndex = start
+  if (!textEnd.test(source)) return undefined
+  const quote = textEnd.lastIndex - 1
+  if (!source.startsWith(after, quote)) return undefined
+  const text = source.slice(start, quote)
+  const afterEnd = quote + after.length
+  if (tail === undefined) return { text, usage: undefined, end: afterEnd }
+  const tailAt = source.indexOf(tail, afterEnd)
+  const usage = tailAt < 0 ? undefined : parseObject(source.slice(afterEnd, tailAt))
+  return usage && { text, usage, end: tailAt + tail.length }
+}
+
+/** Undefined if a chunk says more than text and counts, or its event is not cut with certainty. */
+function writtenForm(data: string, chunk: JsonObject): WrittenForm | undefined {
+  const form = findForm(chunk)
+  if (form === undefined) return undefined
+  const named = new RegExp(`"${form.field}": ?"`).exec(data)
+  if (named === null) return undefined
+  const textStart = named.index + named[0].length
+  textEnd.lastIndex = textStart
+  if (!textEnd.test(data)) return undefined
+  const before = `data: ${data.slice(0, textStart)}`
+  const rest = data.slice(textEnd.lastIndex - 1)
+  const hasUsage = isObject(chunk.usage)
+  const [after, usage, tail] = hasUsage ? cutUsage(rest) : [rest + eventEnd, '', undefined]
+  const written = { ...form, before, after, tail }
+  return usage === undefined || !isCutRight(written) ? undefined : written
+}
+
+function findForm(chunk: JsonObject): ChunkForm | undefined {
+  const { choices, usage: _, ...rest } = chunk
+  const [choice, ...others] = Array.isArray(choices) ? choices : []
+  if (!isObject(choice) || others.length > 0 || typeof choice.finish_reason === 'string')
+    return undefined
+  const { delta, ...ofChoice } = choice
+  const spoken = isObject(delta) ? delta : { text: choice.text }
+  const [field, ...more] = Object.keys(spoken).filter((name) => spoken[name] !== null)
+  if (field === undefined || more.length > 0 || typeof spoken[field] !== 'string') return undefined
+  if (field === 'role' || ![...Object.values(rest), ...Object.values(ofChoice)].every(isSimple))
+    return undefined
+  const isDelta = isObject(delta)
+  const own = isDelta ? { ...choice, delta: { ...delta } } : { ...choice }
+  return { chunk: rest, choice: own, field, isDelta }
+}
+
+function cutUsage(rest: string): readonly [string, string | undefined, string | undefined] {
+  const found = /"usage": ?(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/.exec(rest)
+  if (found === null) return ['', undefined, undefined]
+  const object = found[1] ?? ''
+  const start = found.index + found[0].length - object.length
+  return [rest.slice(0, start), object, rest.slice(start + object.length) + eventEnd]
+}
+
+/** Whether an event written in this form is parsed into what is returned for it. */
+function isCutRight(form: WrittenForm): boolean {
+  const { before, after, tail } = form
+  const text = 'a text that no server sends'
+  const usage = tail === undefined ? undefined : { prompt_tokens: 987_654_321 }
+  const written = `${before}${text}${after}${tail === undefined ? '' : JSON.stringify(usage) + tail}`
+  const parsed = parseObject(written.slice('data: '.length))
+  const { usage: _, ...repeated } = repeatChunk(form, text, usage)
+  const { usage: parsedUsage, ...rest } = parsed ?? {}
+  return (
+    JSON.stringify(rest) === JSON.stringify(repeated) &&
+    JSON.stringify(parsedUsage ?? undefined) === JSON.stringify(usage)
+  )
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What chunks may share, although each is modified by its reader. */
+function isSimple(value: unknown): boolean {
+  return typeof value !== 'object' || value === null
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
