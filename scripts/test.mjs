@@ -1,5 +1,8 @@
 /** `npm test`: set-up, types, lint, then every test; the last lines count the results and list what was skipped or failed at first. */
 import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { failedFiles } from './failed-tests.mjs'
 import { bunPath, install, root } from './setup.mjs'
 import { explainSkipped } from './skipped-tests.mjs'
@@ -7,6 +10,9 @@ import { explainSkipped } from './skipped-tests.mjs'
 install('all')
 const bun = bunPath()
 const wanted = process.argv.slice(2)
+// Tests create many temporary folders; all of them go with this one.
+const temporary = mkdtempSync(join(tmpdir(), 'pm-test-'))
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }))
 if (wanted.length === 0) {
   step('types: packages for the web platform', [
     'node_modules/typescript/bin/tsc',
@@ -99,7 +105,7 @@ function runTests(args, show = (chunk) => process.stderr.write(chunk)) {
     const child = spawn(bun, ['test', '--timeout', '120000', ...args], {
       cwd: root,
       // With these Bun prints only failures, and would not list what it skips.
-      env: { ...process.env, AGENT: '', CLAUDECODE: '', REPL_ID: '' },
+      env: { ...process.env, TMPDIR: temporary, AGENT: '', CLAUDECODE: '', REPL_ID: '' },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let text = ''

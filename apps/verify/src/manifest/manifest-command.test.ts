@@ -219,7 +219,7 @@ test('a log can be signed again without a new entry, as by a timer', async () =>
   const before = readFileSync(path('timed/checkpoint'), 'utf8')
   await Bun.sleep(1_001) // a signature has whole seconds
   expect(await run('publish', '--refresh', ...where)).toBe(0)
-  expect(printed).toContain('log.example: entry with serial 1 signed anew at 2')
+  expect(printed).toContain('log.example: entry with serial 1 re-signed at 2')
   expect(printed).toContain('warning: that manifest expires at 2026-05-01')
   const after = readFileSync(path('timed/checkpoint'), 'utf8')
   expect(after.split('\n').slice(0, 5)).toEqual(before.split('\n').slice(0, 5))

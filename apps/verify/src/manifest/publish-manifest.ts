@@ -84,7 +84,7 @@ async function signAnew(
   const at = new Date()
   await refreshCheckpoint(store, signer, { at, cosign })
   const latest = await latestManifest(store, signer)
-  out(`${signer.key.name}: entry with serial ${latest?.serial} signed anew at ${at.toISOString()}`)
+  out(`${signer.key.name}: entry with serial ${latest?.serial} re-signed at ${at.toISOString()}`)
   const { expiresAt } = latest ?? {}
   if (expiresAt !== undefined && expiresAt.getTime() - at.getTime() < expiryWarningMs) {
     out(`warning: that manifest expires at ${expiresAt.toISOString()}; publish a new one before`)
