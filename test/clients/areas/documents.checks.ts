@@ -14,8 +14,10 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/^npm (start|test)$/, 'test/e2e/npm-start.test.ts'],
   [/^npm run privatemode -- /, 'apps/proxy/src/agents/run-agent.test.ts'],
   [/^(claude$|cline )/, 'test/agents/agents.checks.ts'],
-  [/^(OPENAI_API_BASE=\S+ OPENAI_API_KEY=unused aider|GOOSE_|docker run)/, 'docs/integrations.md'],
+  [/^(OPENAI_API_BASE=\S+ OPENAI_API_KEY=unused aider|GOOSE_)/, 'test/integrations/main.ts'],
+  [/^docker run /, 'docs/integrations.md'],
 ]
+/** Installed by test/integrations, which runs their programs. */
 const notInstalled = /langchain_openai|llama_index|pydantic_ai|instructor/
 const limitMs = 120_000
 
