@@ -5,6 +5,7 @@ import { join } from 'node:path'
 /** The test's folder, and what runs in it. */
 export class Parts {
   readonly work: string
+  readonly started: string[] = []
 
   constructor(work: string) {
     this.work = work
@@ -26,6 +27,7 @@ export class Parts {
     const file = openSync(join(this.folder('logs'), `${name}.log`), 'w')
     Bun.spawn([...command], { stdin: 'ignore', stdout: file, stderr: file })
     closeSync(file)
+    this.started.push(name)
   }
 
   logOf(name: string): string {

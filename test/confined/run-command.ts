@@ -2,13 +2,16 @@
 
 export type CommandResult = { readonly code: number; readonly out: string; readonly errors: string }
 
-export type RunOptions = { readonly input?: string; readonly limitMs?: number }
+export type RunOptions = {
+  readonly input?: string
+  readonly limitMs?: number
+  readonly cwd?: string
+}
 
 export async function runCommand(
   command: readonly string[],
   env: Record<string, string>,
-  { input, limitMs = 180_000 }: RunOptions = {},
-  cwd?: string,
+  { input, limitMs = 180_000, cwd }: RunOptions = {},
 ): Promise<CommandResult> {
   const child = Bun.spawn([...command], {
     stdin: input === undefined ? 'ignore' : new TextEncoder().encode(input),

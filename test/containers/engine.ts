@@ -43,7 +43,7 @@ export class Engine {
   /** A script as a document has it. */
   async shell(script: string, cwd: string): Promise<string> {
     const command = ['bash', '-c', `set -euo pipefail\n${script}`]
-    const { code, out, errors } = await runCommand(command, this.env, { limitMs: 300_000 }, cwd)
+    const { code, out, errors } = await runCommand(command, this.env, { limitMs: 300_000, cwd })
     if (code !== 0) throw new Error(`ended with ${code}: ${`${out}${errors}`.trim().slice(-1500)}`)
     return out.trim()
   }

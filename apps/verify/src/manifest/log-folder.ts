@@ -21,7 +21,7 @@ const deadAfterMs = 10 * 60_000
 
 /** Runs `work` while holding the publisher lock: two publishers at once could sign two histories. */
 export async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true }).catch((cause) => refuseUnwritable(folder, cause))
   const path = join(folder, '.publishing')
   const lockedAt = await stat(path).catch(() => undefined)
   if (lockedAt !== undefined && Date.now() - lockedAt.mtimeMs > deadAfterMs) {
@@ -30,7 +30,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>): Promi
   try {
     await (await open(path, 'wx')).close()
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') return refuseUnwritable(folder, cause)
     throw new UsageError(`${path} exists: another publisher is at work; try again in ten minutes`)
   }
   try {
@@ -38,6 +38,15 @@ export async function withLock<T>(folder: string, work: () => Promise<T>): Promi
   } finally {
     await rm(path, { force: true })
   }
+}
+
+/** A volume that belongs to somebody else is the usual mistake in a cluster. */
+function refuseUnwritable(folder: string, cause: unknown): never {
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === undefined) throw cause
+  const user = process.getuid?.()
+  const who = user === undefined ? '' : ` as user ${user}`
+  throw new UsageError(`cannot write to ${folder}${who}: ${code}; check its owner and mode`)
 }
 
 // Readers see the old file or the new one, even after a power failure.

@@ -245,6 +245,15 @@ test('a second publisher is locked out unless the first has died, and a manifest
   expect(await thrown(other)).toThrow('the manifest is for the log')
 })
 
+test('a folder that cannot be written is named, with the user who tried', async () => {
+  await run('key', '--name', 'log.example', '--out', path('unwritable.key'))
+  await build('first')
+  const log = path('first/log') // below a file
+  const refused = run('publish', path('first'), '--log', log, '--key', path('unwritable.key'))
+  const user = process.getuid?.()
+  expect(await thrown(refused)).toThrow(`cannot write to ${log} as user ${user}: ENOTDIR`)
+})
+
 test('an unknown subcommand is a usage error', async () => {
   expect(await thrown(run('burn'))).toThrow('build|check|explain|diff|enroll|key|publish')
 })

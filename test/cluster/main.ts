@@ -1,0 +1,111 @@
+/**
+ * `npm run task -- test:cluster [options]`: a real Kubernetes of its own, in which both charts are installed, used and upset.
+ *
+ *   --only LIST   groups of rows: objects,dialects,…; all unless given. `objects` alone needs the API server only, else
+ *                 the page is followed from its start to its end
+ *   --requests N  requests under which each part is rolled out; 1000 unless given
+ *   --fast        takes the images in dist/images as they are
+ *   --write       writes the table into docs/operations.md
+ *   --keep        waits for Ctrl-C at the end, with the cluster running
+ *
+ * Control plane, node and pods run in namespaces and control groups of their own, in one folder, and end with this
+ * command. Kubernetes and its name server are built from Go's module proxy the first time (minutes) and kept in the
+ * user's cache. Needs Linux on x86-64, root, Go, and what Debian calls etcd-server, containerd, runc,
+ * containernetworking-plugins, kubernetes-client, nftables and conntrack; where something is missing it says what.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { obtainTool } from '../../scripts/deploy/go-tools.ts'
+import { repository } from '../../scripts/deploy/locked-package.ts'
+import { type Confined, startConfined } from '../confined/confinement.ts'
+import type { TestImage } from '../confined/program-image.ts'
+import type { Row } from '../confined/rows.ts'
+import { goVersions, obtainPrograms } from './go-programs.ts'
+import { obtainDefinitions } from './kind-definitions.ts'
+import { writeIntoOperations } from './report.ts'
+import { missingForCluster } from './requirements.ts'
+import { makeTestImages } from './test-images.ts'
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    requests: { type: 'string', default: '1000' },
+    fast: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+  },
+})
+
+const missing = missingForCluster()
+if (missing.length > 0) {
+  console.error('test:cluster cannot run here:')
+  for (const reason of missing) console.error(`  ${reason}`)
+  process.exit(1)
+}
+
+const started = performance.now()
+const tell = (line: string) => {
+  const seconds = Math.round((performance.now() - started) / 1000)
+  console.log(`[${String(seconds).padStart(4)} s] ${line}`)
+}
+const work = mkdtempSync(join(tmpdir(), 'privatemode-cluster-'))
+const removeWork = () => rmSync(work, { recursive: true, force: true })
+let confined: Confined | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    await confined?.end()
+    removeWork()
+    process.exit(130)
+  })
+}
+let code = 1
+try {
+  code = await main()
+} finally {
+  removeWork()
+}
+process.exit(code)
+
+async function main(): Promise<number> {
+  const only = values.only === '' ? [] : values.only.split(',')
+  const isServerOnly = only.length === 1 && only[0] === 'objects'
+  const programs = await obtainPrograms(tell, (name) => !isServerOnly || name === 'kube-apiserver')
+  const helm = obtainTool('helm')
+  if (helm.kind === 'missing') throw new Error(helm.reason)
+  const definitions = obtainDefinitions()
+  mkdirSync(join(work, 'bin'))
+  symlinkSync(helm.path, join(work, 'bin/helm'))
+  const images = isServerOnly ? undefined : await makeImages(programs.pause)
+  const settings = { work, programs, images, definitions, requests: Number(values.requests), only }
+  const results = join(work, 'rows.json')
+  const home = join(work, 'home')
+  mkdirSync(home)
+  confined = startConfined([process.execPath, join(import.meta.dir, 'inside-main.ts')], {
+    PRIVATEMODE_CLUSTER: JSON.stringify({ ...settings, results, keep: values.keep }),
+    HOME: home,
+    PATH: `${join(work, 'bin')}:${process.env.PATH}`,
+  })
+  const ended = await confined.exited
+  await confined.end()
+  const rows = existsSync(results) ? (JSON.parse(readFileSync(results, 'utf8')) as Row[]) : []
+  if (values.write && rows.length > 0) writeIntoOperations(rows, goVersions.kubernetes)
+  return ended
+}
+
+/** Ours as documented, by a command of its own, and what a cluster needs beside them. */
+async function makeImages(pause: string): Promise<TestImage[]> {
+  if (!values.fast || !existsSync(join(repository, 'dist/images'))) await buildImages()
+  tell('making images of PostgreSQL, of a stand-in for vLLM and of the pause program')
+  return makeTestImages(join(work, 'images'), pause)
+}
+
+async function buildImages(): Promise<void> {
+  tell('building the images')
+  const child = Bun.spawn([process.execPath, 'scripts/build-images.ts'], {
+    cwd: repository,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  if ((await child.exited) !== 0) throw new Error('the images were not built')
+}

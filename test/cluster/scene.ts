@@ -1,0 +1,14 @@
+/** What every group of rows gets to work with. */
+import type { Rows } from '../confined/rows.ts'
+import type { Cluster } from './cluster.ts'
+import type { Page } from './page.ts'
+
+export type Scene = {
+  readonly cluster: Cluster
+  readonly rows: Rows
+  readonly page: Page
+  /** Requests under which each part is rolled out. */
+  readonly requests: number
+  /** Some groups were left out. */
+  readonly isPart: boolean
+}
