@@ -8,6 +8,7 @@
 import {
   type ByteRange,
   type Failure,
+  mergeRanges,
   type PooledSink,
   type ResponseHead,
   type UpstreamConnection,
@@ -122,7 +123,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   data(body: readonly ByteRange[], ended: boolean): void {
-    for (const range of body) {
+    for (const range of this.#piecesOf(body)) {
       if (range.start === range.end) continue
       if (this.#takeRest !== undefined) {
         this.#takeRest(viewOf(range))
@@ -134,6 +135,12 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     if (ended) this.#settle()
     else if (this.#heldBytes > maxHeldBytes) this.#connection?.pause()
     this.#wake?.()
+  }
+
+  /** The first piece of an answer stays alone; see `read`. */
+  #piecesOf(body: readonly ByteRange[]): readonly ByteRange[] {
+    const isFirst = !this.#isRead && this.#pieces.length === 0
+    return isFirst ? [...body.slice(0, 1), ...mergeRanges(body.slice(1))] : mergeRanges(body)
   }
 
   fail(failure: Failure, cause?: unknown): void {
@@ -173,7 +180,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   async cancel(): Promise<void> {
-    this.#fail(new BrokenOff('broken'))
+    if (!this.#hasEnded) this.#fail(new BrokenOff('broken'))
   }
 
   async text(): Promise<string> {
