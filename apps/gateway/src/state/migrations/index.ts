@@ -14,6 +14,7 @@ import { memberLimits } from './0011-member-limits.ts'
 import { emailDomains } from './0012-email-domains.ts'
 import { movedReservations } from './0013-moved-reservations.ts'
 import { costs } from './0014-costs.ts'
+import { booking } from './0015-booking.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   emailDomains,
   movedReservations,
   costs,
+  booking,
 ]
