@@ -17,6 +17,7 @@ export type GoalTopic =
   | { readonly kind: 'first-token' }
   | { readonly kind: 'two-cores' }
   | { readonly kind: 'stream-growth' }
+  | { readonly kind: 'parts'; readonly workload: WorkloadId; readonly target: TargetName }
   | { readonly kind: 'other' }
 
 export type Goal = {
@@ -26,6 +27,8 @@ export type Goal = {
   readonly figure: Figure | undefined
   readonly unit: string
   readonly isReached: boolean | undefined
+  /** Whether it was reached even in the least favourable round. */
+  readonly isAlwaysReached: boolean | undefined
 }
 
 export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
@@ -36,14 +39,19 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
     least: number,
     figure: Figure | undefined,
     topic: GoalTopic = other,
-  ): Goal => ({
-    topic,
-    measure,
-    goal: `≥ ${least} ×`,
-    figure,
-    unit: '×',
-    isReached: figure && figure.middle >= least,
-  })
+    unit = '×',
+  ): Goal => {
+    const worse = figure && { ...figure, middle: figure.lowerMiddle ?? figure.middle }
+    return {
+      topic,
+      measure,
+      goal: `≥ ${least} ${unit}`.trimEnd(),
+      figure: worse,
+      unit,
+      isReached: worse && worse.middle >= least,
+      isAlwaysReached: worse && worse.least >= least,
+    }
+  }
   const atMost = (
     measure: string,
     most: number,
@@ -57,7 +65,14 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
     figure,
     unit,
     isReached: figure && figure.middle <= most,
+    isAlwaysReached: figure && figure.most <= most,
   })
+  /** Requests per CPU second of all our programs that take part. */
+  const rate = (measure: string, least: number, workload: WorkloadId, target: TargetName) =>
+    atLeast(
+      ...([measure, least, figures.figure(workload, target, perCpu)] as const),
+      ...([{ kind: 'parts', workload, target }, ''] as const),
+    )
   const against = (
     measure: string,
     least: number,
@@ -151,6 +166,29 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
       '×',
       streamGrowth(figures),
       { kind: 'stream-growth' },
+    ),
+    rate('worker, small chat, 32 at once', 4000, 'chat-32', 'worker'),
+    rate('worker, streams, 32 at once', 1200, 'stream-32', 'worker'),
+    rate('worker, prompts of 10 MB', 45, 'prompt-10m', 'worker'),
+    rate('whole path, small chat, 32 at once', 3000, 'chat-32', 'whole path'),
+    atLeast(
+      'whole path, small chat, 32 at once, against Portkey',
+      6,
+      figures.ratio('chat-32', 'whole path', 'portkey', perCpu),
+      { kind: 'parts', workload: 'chat-32', target: 'whole path' },
+    ),
+    rate(
+      ...(['whole path, streams, 32 at once, shape off', 1500] as const),
+      ...(['stream-32', 'whole path, shape off'] as const),
+    ),
+    rate('whole path, streams, 32 at once', 700, 'stream-32', 'whole path'),
+    rate('whole path, prompts of 10 MB', 30, 'prompt-10m', 'whole path'),
+    atMost(
+      'added latency, 1 at a time, p99, whole path',
+      3,
+      'ms',
+      added('chat-1', 'whole path', (sample) => sample.latencyUs.p99),
+      { kind: 'parts', workload: 'chat-1', target: 'whole path' },
     ),
   ]
 }

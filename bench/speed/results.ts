@@ -37,7 +37,14 @@ export type CrewCost = {
 }
 
 /** A figure over several rounds: median, minimum and maximum. */
-export type Figure = { readonly middle: number; readonly least: number; readonly most: number }
+export type Figure = {
+  /** The upper median for an even number of rounds. */
+  readonly middle: number
+  /** The lower median, if it is another: goals are judged by the worse one. */
+  readonly lowerMiddle?: number
+  readonly least: number
+  readonly most: number
+}
 
 /** Under one load and of one target, a sample for each round. */
 export class Figures {
@@ -83,7 +90,8 @@ export function figureOf(values: readonly (number | undefined)[]): Figure | unde
   const [least, most] = [sorted[0], sorted.at(-1)]
   const middle = sorted[Math.floor(sorted.length / 2)]
   if (least === undefined || most === undefined || middle === undefined) return undefined
-  return { middle, least, most }
+  const lowerMiddle = sorted[Math.floor((sorted.length - 1) / 2)] ?? middle
+  return { middle, lowerMiddle, least, most }
 }
 
 export const cpuUsOf = (part: string) => (sample: Sample) =>

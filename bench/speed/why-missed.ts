@@ -36,6 +36,8 @@ function explain({ topic }: Goal, figures: Figures, results: Results): string {
       return explainTwoCores(results)
     case 'stream-growth':
       return explainGrowth(figures)
+    case 'parts':
+      return explainParts(topic, figures)
     case 'other':
       return 'the tables below have the parts of this figure.'
   }
@@ -58,6 +60,16 @@ function explainRate(
   const floor = `Of the stages of ${name}, sockets take ${us(sockets)} and bare ciphers and hashes ${us(own)}: nothing in our code can save those.`
   if (workload.startsWith('prompt')) return `${sides} ${floor} ${explainLimit(all, own, nginx)}`
   return `${sides} ${floor}${shape}`
+}
+
+/** The programs that take part, and what each uses for one request. */
+function explainParts(
+  { workload, target }: Extract<GoalTopic, { kind: 'parts' }>,
+  figures: Figures,
+): string {
+  const names = figures.of(workload, target)[0]?.parts.map(({ name }) => name) ?? []
+  const costs = names.map((name) => `${name} ${us(cpuOf(figures, workload, target, name))}`)
+  return `CPU time for one request: ${costs.join(', ')}.`
 }
 
 /** A shape sets the pace: most of a stream's cost comes from its many pieces with pauses in between. */
