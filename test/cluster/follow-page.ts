@@ -14,6 +14,17 @@ export async function install({ cluster, rows, page }: Scene): Promise<void> {
   }
 }
 
+/** What further rows need: one of each may go. */
+export async function grow({ cluster, rows, page }: Scene): Promise<void> {
+  const isDone = await rows.try('the page: Two of each', async () => {
+    await page.run('Two of each', cluster)
+    const pods = await cluster.pods('app.kubernetes.io/part-of=privatemode')
+    const running = pods.filter((pod) => pod.status.phase === 'Running')
+    return `${running.length} pods run`
+  })
+  if (!isDone) throw new Error('without two of each nothing further can be tried')
+}
+
 export async function uninstall({ cluster, rows, page, isPart }: Scene): Promise<void> {
   await rows.try('the page: Uninstall, and nothing is left', async () => {
     await page.run('Uninstall', cluster)

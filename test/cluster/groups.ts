@@ -1,7 +1,7 @@
 /** The rows of `test:cluster` in the order in which they run, by the names that `--only` takes. */
 import { tryDialects } from './dialects.ts'
 import { tryFailures } from './failures.ts'
-import { install, uninstall } from './follow-page.ts'
+import { grow, install, uninstall } from './follow-page.ts'
 import { tryKeyLimits } from './key-limits.ts'
 import { tryRenewal } from './renewal.ts'
 import { tryRollouts } from './rollouts.ts'
@@ -9,11 +9,15 @@ import type { Scene } from './scene.ts'
 import { trySecurity } from './security.ts'
 import { tryWaiting } from './waiting.ts'
 
+/** Steps of the page on which the others build. */
+export const neededGroups: readonly string[] = ['install', 'grow', 'uninstall']
+
 export const groups: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   install,
   dialects: tryDialects,
   security: trySecurity,
   waiting: tryWaiting,
+  grow,
   rollouts: tryRollouts,
   failures: tryFailures,
   limits: tryKeyLimits,

@@ -9,7 +9,7 @@ import { formatRows, Rows } from '../confined/rows.ts'
 import { kubeconfigOf, startApiServer } from './api-server.ts'
 import { Cluster, loadImage } from './cluster.ts'
 import type { Programs } from './go-programs.ts'
-import { groups } from './groups.ts'
+import { groups, neededGroups } from './groups.ts'
 import { startContainerd, startNode } from './node.ts'
 import { tryObjects } from './objects.ts'
 import { Page } from './page.ts'
@@ -89,7 +89,6 @@ async function runGroups(): Promise<void> {
   const { requests } = settings
   const scene = { cluster, rows, page, requests, isPart: settings.only.length > 0 }
   for (const [name, run] of Object.entries(groups)) {
-    const isNeeded = name === 'install' || name === 'uninstall'
-    if (isNeeded || isWanted(name)) await run(scene)
+    if (neededGroups.includes(name) || isWanted(name)) await run(scene)
   }
 }
