@@ -134,7 +134,7 @@ export type EngineErrorOptions = ErrorOptions & {
   readonly retryAfterSeconds?: number | undefined
   /** With `context_length_exceeded`: the length of the prompt, so that the answer's limit can be reduced. */
   readonly promptTokens?: number | undefined
-  /** The answer had started without any content: the request may be retried in another way. */
+  /** It failed before any content: the request may be retried in another way. */
   readonly isEarly?: boolean | undefined
 }
 

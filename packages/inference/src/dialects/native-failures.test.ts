@@ -47,6 +47,19 @@ test('a native stream that fails before any content is retried through translati
     }
 })
 
+test('a native request that fails at once is retried through translation', async () => {
+  for (const [path, bodyOf] of dialects)
+    for (const stream of [true, false]) {
+      const { server, engine } = await connect()
+      server.change({ failsOn: [path] })
+      const { status, text, answer } = await ask(engine, path, bodyOf('hello', { stream }))
+      expect([status, answer.outcome()]).toEqual([200, 'complete'])
+      expect(text).toContain('said')
+      const paths = server.requests.map((request) => request.path)
+      expect(paths).toEqual([path, '/v1/chat/completions'])
+    }
+})
+
 test('a refusal sent after the status is reported as a refusal, in the dialect of the path', async () => {
   for (const [path, bodyOf] of dialects)
     for (const stream of [true, false]) {

@@ -214,7 +214,10 @@ async function failureOf(response: ServerAnswer, asked: JsonObject): Promise<Eng
   } catch {
     body = undefined // only the status is left to go by
   }
-  return toEngineError(response.status, body, Object.keys(asked))
+  const failure = toEngineError(response.status, body, Object.keys(asked))
+  if (failure.code !== 'engine_failed') return failure
+  // vLLM 0.27 answers messages whose `max_tokens` exceeds the context with a status of 500.
+  return new EngineError(failure.code, failure.message, { isEarly: true })
 }
 
 /** One slow timer that aborts a request that has been silent for too long. */

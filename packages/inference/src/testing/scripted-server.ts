@@ -37,6 +37,8 @@ export type ScriptedServerOptions = {
   readonly redirectTo?: string
   /** Paths on which it refuses long prompts, such as a cache probe. */
   readonly refusesLongOn?: readonly string[]
+  /** Paths on which it fails with a status of 500. */
+  readonly failsOn?: readonly string[]
   /** Paths that it does not have. */
   readonly lacksPaths?: readonly string[]
   /** Native endpoints of other dialects. */
@@ -158,6 +160,7 @@ function respond(
   const { path, body } = record
   const { kind = 'vllm', embedModels = [], lacksPaths = [] } = options
   if (lacksPaths.includes(path)) return refuse(404, 'not found')
+  if (options.failsOn?.includes(path)) return refuse(500, 'internal error', path)
   const { models = ['scripted'] } = options
   const refusal = refusalOf(kind, path, body, [...models, ...embedModels])
   if (refusal !== undefined && !(refusal.isLate && body.stream === true))
