@@ -91,7 +91,7 @@ function openTerminal(): Terminal {
     cwd: home,
     env: {
       ...{ PATH: process.env.PATH ?? '', HOME: home, REPOSITORY: root, TERM: 'xterm-256color' },
-      ...{ PS1: '\\W\\$ ', LANG: 'C.UTF-8', HISTFILE: '' },
+      ...{ PS1: '\\W$ ', LANG: 'C.UTF-8', HISTFILE: '' },
       // Packages that were downloaded before are taken from npm's own cache.
       npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
     },
