@@ -97,7 +97,7 @@ begin
       outcome, status, prompt_tokens, cached_tokens, completion_tokens, duration_ms, cost_micros)
     select k.admission_id, k.request_id, k.started_at, k.account_id, k.key_id, k.worker_id, k.model, k.path,
       k.outcome, k.status, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.duration_ms,
-      -- The same as request_cost, without a query for each row.
+      -- The same as request_cost, which gateways of the version before still call, without a query for each row.
       coalesce(round(((k.prompt_tokens - k.cached_tokens)::numeric * coalesce(p.input_micros, 0)
         + k.cached_tokens::numeric * coalesce(p.cached_micros, 0)
         + k.completion_tokens::numeric * coalesce(p.output_micros, 0)) / 1000000)::bigint, 0)
