@@ -17,7 +17,9 @@ async function run(command: string[]): Promise<void> {
 const lock = join(docs, 'package-lock.json')
 const installed = join(docs, 'node_modules/.package-lock.json')
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) {
-  await run(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+  // Not `npm ci`: it fails where a registry lacks the bundler's optional packages for other platforms.
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  await run(['npm', 'install', '--no-save', ...quiet])
 }
 const action = process.argv.includes('--serve') ? 'dev' : 'build'
 await run(['node', 'node_modules/vitepress/bin/vitepress.js', action])

@@ -42,9 +42,9 @@ export default defineConfig({
   },
 })
 
-/** The path of a linked file below the repository's root, if it is not a page of this site. */
+/** The path of a linked file below the repository's root, if it is not part of this site. */
 function pathInRepository(href: string, page: string): string | undefined {
   if (/^([a-z]+:|#|\/)/.test(href)) return undefined
   const path = posix.normalize(posix.join('docs', posix.dirname(page), href))
-  return path.startsWith('docs/') ? undefined : path
+  return path.startsWith('docs/') && !path.endsWith('.cast') ? undefined : path
 }
