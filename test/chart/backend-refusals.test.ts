@@ -97,8 +97,8 @@ unlessMissing(withoutHelm).test(
 
 unlessMissing(withoutHelm).test('the notes say what the portal still lacks', () => {
   const told = renderNotes(chart, backend)
-  expect(told).toContain('Nobody can sign in before gateway.publicUrl')
-  expect(told).toContain('verifies nothing before gateway.portal.manifestLogKey')
+  expect(told).toContain('Nobody can sign in until gateway.publicUrl')
+  expect(told).toContain('verifies nothing until gateway.portal.manifestLogKey')
   const set = withValue(backend, 'gateway.publicUrl', 'https://ai.internal')
   const whole = withValue(set, 'gateway.portal.manifestLogKey', 'log+1+AA')
   expect(renderNotes(chart, whole)).not.toMatch(/sign in|verifies nothing/)
