@@ -1,6 +1,6 @@
 /** `npm test`: set-up, types, lint, then every test; the last lines count the results and list what was skipped or failed at first. */
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { failedFiles } from './failed-tests.mjs'
@@ -12,6 +12,7 @@ const bun = bunPath()
 const wanted = process.argv.slice(2)
 // Tests create many temporary folders; all of them go with this one.
 const temporary = mkdtempSync(join(tmpdir(), 'pm-test-'))
+chmodSync(temporary, 0o711) // as root, tests run PostgreSQL as another user
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }))
 if (wanted.length === 0) {
   step('types: packages for the web platform', [
