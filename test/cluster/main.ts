@@ -13,15 +13,14 @@
  * user's cache. Needs Linux on x86-64, root, Go, and what Debian calls etcd-server, containerd, runc,
  * containernetworking-plugins, kubernetes-client, nftables and conntrack; where something is missing it says what.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { obtainTool } from '../../scripts/deploy/go-tools.ts'
 import { repository } from '../../scripts/deploy/locked-package.ts'
-import { type Confined, startConfined } from '../confined/confinement.ts'
 import type { TestImage } from '../confined/program-image.ts'
 import type { Row } from '../confined/rows.ts'
+import { runInWorkFolder, type Work } from '../confined/work-folder.ts'
 import { goVersions, obtainPrograms } from './go-programs.ts'
 import { obtainDefinitions } from './kind-definitions.ts'
 import { writeIntoOperations } from './report.ts'
@@ -50,25 +49,9 @@ const tell = (line: string) => {
   const seconds = Math.round((performance.now() - started) / 1000)
   console.log(`[${String(seconds).padStart(4)} s] ${line}`)
 }
-const work = mkdtempSync(join(tmpdir(), 'privatemode-cluster-'))
-const removeWork = () => rmSync(work, { recursive: true, force: true })
-let confined: Confined | undefined
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, async () => {
-    await confined?.end()
-    removeWork()
-    process.exit(130)
-  })
-}
-let code = 1
-try {
-  code = await main()
-} finally {
-  removeWork()
-}
-process.exit(code)
+await runInWorkFolder('cluster', main)
 
-async function main(): Promise<number> {
+async function main({ folder: work, confine }: Work): Promise<number> {
   const only = values.only === '' ? [] : values.only.split(',')
   const isServerOnly = only.length === 1 && only[0] === 'objects'
   const programs = await obtainPrograms(tell, (name) => !isServerOnly || name === 'kube-apiserver')
@@ -77,28 +60,26 @@ async function main(): Promise<number> {
   const definitions = obtainDefinitions()
   mkdirSync(join(work, 'bin'))
   symlinkSync(helm.path, join(work, 'bin/helm'))
-  const images = isServerOnly ? undefined : await makeImages(programs.pause)
+  const images = isServerOnly ? undefined : await makeImages(join(work, 'images'), programs.pause)
   const settings = { work, programs, images, definitions, requests: Number(values.requests), only }
   const results = join(work, 'rows.json')
   const home = join(work, 'home')
   mkdirSync(home)
-  confined = startConfined([process.execPath, join(import.meta.dir, 'inside-main.ts')], {
+  const ended = await confine([process.execPath, join(import.meta.dir, 'inside-main.ts')], {
     PRIVATEMODE_CLUSTER: JSON.stringify({ ...settings, results, keep: values.keep }),
     HOME: home,
     PATH: `${join(work, 'bin')}:${process.env.PATH}`,
   })
-  const ended = await confined.exited
-  await confined.end()
   const rows = existsSync(results) ? (JSON.parse(readFileSync(results, 'utf8')) as Row[]) : []
   if (values.write && rows.length > 0) writeIntoOperations(rows, goVersions.kubernetes)
   return ended
 }
 
 /** Ours as documented, by a command of its own, and what a cluster needs beside them. */
-async function makeImages(pause: string): Promise<TestImage[]> {
+async function makeImages(folder: string, pause: string): Promise<TestImage[]> {
   if (!values.fast || !existsSync(join(repository, 'dist/images'))) await buildImages()
   tell('making images of PostgreSQL, of a stand-in for vLLM and of the pause program')
-  return makeTestImages(join(work, 'images'), pause)
+  return makeTestImages(folder, pause)
 }
 
 async function buildImages(): Promise<void> {

@@ -8,15 +8,14 @@
  * Engines, networks and containers run in namespaces and control groups of their own, in one folder, and end with this
  * command. Needs Linux on x86-64, root, podman, docker.io and runc; where something is missing it says what.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fetchPackage } from '../../scripts/deploy/debian-root.ts'
 import { repository, run } from '../../scripts/deploy/locked-package.ts'
-import { type Confined, startConfined } from '../confined/confinement.ts'
 import { missingNamespaces } from '../confined/missing-namespaces.ts'
 import { formatRows, type Row } from '../confined/rows.ts'
+import { runInWorkFolder, type Work } from '../confined/work-folder.ts'
 import { writeBetween } from '../confined/write-between.ts'
 import { composePackage } from './compose-package.ts'
 import type { Settings } from './inside-main.ts'
@@ -38,23 +37,7 @@ if (missing.length > 0) {
   process.exit(1)
 }
 
-const work = mkdtempSync(join(tmpdir(), 'privatemode-containers-'))
-const removeWork = () => rmSync(work, { recursive: true, force: true })
-let confined: Confined | undefined
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, async () => {
-    await confined?.end()
-    removeWork()
-    process.exit(130)
-  })
-}
-let code = 1
-try {
-  code = await main()
-} finally {
-  removeWork()
-}
-process.exit(code)
+await runInWorkFolder('containers', main)
 
 function whatIsMissing(): string[] {
   if (process.platform !== 'linux' || process.arch !== 'x64') return ['it needs Linux on x86-64']
@@ -68,19 +51,17 @@ function whatIsMissing(): string[] {
   return reasons.length > 0 ? reasons : missingNamespaces()
 }
 
-async function main(): Promise<number> {
+async function main({ folder: work, confine }: Work): Promise<number> {
   if (!values.fast || !existsSync(join(repository, 'dist/images')))
     run([process.execPath, 'scripts/build-images.ts'], { cwd: repository })
   const postgres = makePostgresImage(join(work, 'images'), '18')
   const results = join(work, 'rows.json')
   const settings: Settings = { work, engines, postgres: postgres.path, results }
-  if (engines.includes('docker')) await unpackCompose()
-  confined = startConfined([process.execPath, join(import.meta.dir, 'inside-main.ts')], {
+  if (engines.includes('docker')) await unpackCompose(work)
+  const ended = await confine([process.execPath, join(import.meta.dir, 'inside-main.ts')], {
     PRIVATEMODE_CONTAINERS: JSON.stringify(settings),
     HOME: join(work, 'home'),
   })
-  const ended = await confined.exited
-  await confined.end()
   const rows = existsSync(results) ? (JSON.parse(readFileSync(results, 'utf8')) as Row[]) : []
   if (values.write && rows.length > 0) {
     const date = new Date().toISOString().slice(0, 10)
@@ -90,7 +71,7 @@ async function main(): Promise<number> {
 }
 
 /** Where docker's own command looks for `docker compose`. */
-async function unpackCompose(): Promise<void> {
+async function unpackCompose(work: string): Promise<void> {
   const archive = await fetchPackage(composePackage, 'https://deb.debian.org/debian')
   const plugins = join(work, 'home/.docker/cli-plugins')
   mkdirSync(plugins, { recursive: true })
