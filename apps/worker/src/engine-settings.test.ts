@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startScriptedServer } from '../../../packages/inference/src/testing/scripted-server.ts'
 import { thrown } from '../../../test/rejection.ts'
 import { chooseEngine } from './choose-engine.ts'
 import { workerCapacity } from './engine-settings.ts'
@@ -68,6 +69,52 @@ test('an invalid address is refused, and an unreachable server is named', async 
   const choice = read('--engineUrl', 'http://127.0.0.1:1')
   const failed = await thrown(chooseEngine(choice, log))
   expect(failed).toThrow('http://127.0.0.1:1: the model server cannot be reached')
+})
+
+test('a model server behind a Unix socket is used once it has loaded', async () => {
+  const server = startScriptedServer({ models: ['tiny'] })
+  const socket = join(folder, 'server.sock')
+  let refusals = 0
+  const relay = Bun.serve({
+    unix: socket,
+    fetch(request) {
+      if (refusals++ === 0) return new Response('loading', { status: 503 })
+      const { pathname } = new URL(request.url)
+      return fetch(server.url + pathname, request)
+    },
+  })
+  try {
+    const atOnce = thrown(chooseEngine(read('--engineUrl', `unix:${socket}`), log))
+    expect(await atOnce).toThrow(`unix:${socket}: the model server answers /v1/models with status`)
+    refusals = 0
+    const waiting = read('--engineUrl', `unix:${socket}`, '--engineWaitSeconds', '100')
+    const engine = await chooseEngine(waiting, log)
+    expect(engine.models().map(({ id }) => id)).toEqual(['tiny'])
+    await engine.close()
+  } finally {
+    await relay.stop(true)
+    await server.stop()
+  }
+})
+
+test('the models of a model server are bound to verity volumes, all of them', async () => {
+  const path = join(folder, 'served.json')
+  const served = (models: unknown) => {
+    writeFileSync(path, JSON.stringify(models))
+    return read('--engineUrl', 'http://127.0.0.1:1', '--engineModels', path)
+  }
+  const bound = { id: 'chat', path: folder, verity_root: 'ab'.repeat(32) }
+  const { verity_root: verityRoot, ...rest } = bound
+  expect(served([{ ...bound, context_length: 9 }])).toMatchObject({
+    served: [{ ...rest, verityRoot, contextLength: 9 }],
+  })
+  expect(() => served([{ id: 'chat', path: folder }])).toThrow('needs id, path and verity_root')
+  expect(() => served([{ ...bound, verity: '' }])).toThrow('unknown field verity')
+  expect(() => served([bound, bound])).toThrow('twice')
+  expect(() => engineOf([chat], '--engineModels', path)).toThrow('requires --engineUrl')
+  // No folder of this system is on such a volume; the server is not even asked.
+  const failed = await thrown(chooseEngine(served([bound]), log))
+  expect(failed).toThrow('is not on a volume with the root hash abab')
 })
 
 test('an error names a file that is not a model file', async () => {

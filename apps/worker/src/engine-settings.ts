@@ -21,6 +21,16 @@ export type ModelFile = {
   readonly sampling?: { readonly temperature?: number; readonly repetitionPenalty?: number }
 }
 
+/** A model of the model server whose weights are on a verity volume. */
+export type ServedModel = {
+  readonly id: string
+  /** A file or folder on the volume. */
+  readonly path: string
+  readonly verityRoot: string
+  readonly displayName?: string
+  readonly contextLength?: number
+}
+
 export type EngineChoice =
   | {
       readonly kind: 'embedded'
@@ -33,6 +43,10 @@ export type EngineChoice =
   | {
       readonly kind: 'http'
       readonly url: string
+      /** All models that the server may have, if their weights are bound to volumes. */
+      readonly served: readonly ServedModel[] | undefined
+      /** How long to wait at startup for a server that is still loading. */
+      readonly waitSeconds: number
       readonly apiKey: Secret | undefined
       readonly acceptSharedCache: boolean
       readonly translateDialects: boolean
@@ -70,7 +84,19 @@ export const engineFlags = {
   },
   engineUrl: {
     type: 'string',
-    help: 'OpenAI-compatible model server to use instead, such as http://127.0.0.1:8000',
+    help: 'OpenAI-compatible model server to use instead, such as http://127.0.0.1:8000 or unix:/run/server.sock',
+    group,
+  },
+  engineModels: {
+    type: 'string',
+    help: 'JSON list of all models of the model server with the verity volumes of their weights: [{"id","path","verity_root"}]; a server with other models is refused',
+    group,
+  },
+  engineWaitSeconds: {
+    type: 'integer',
+    default: 0,
+    max: 86_400,
+    help: 'how long to wait at startup for a model server that is not ready yet',
     group,
   },
   engineKey: { type: 'secret', help: 'API key of the model server, or @path', group },
@@ -102,14 +128,17 @@ export function readEngineSettings(values: FlagValues<typeof engineFlags>): Engi
     throw invalid('set either --modelsFile (embedded engine) or --engineUrl (model server)')
   }
   if (engineUrl !== undefined) {
-    if (!/^https?:$/.test(URL.parse(engineUrl)?.protocol ?? ''))
+    if (!/^https?:$/.test(URL.parse(engineUrl)?.protocol ?? '') && !/^unix:\/[^/]/.test(engineUrl))
       throw invalid(
         `engineUrl is "${engineUrl}", expected an address such as http://127.0.0.1:8000`,
       )
     const { acceptSharedCache, translateDialects, engineRequests: maxConcurrent } = values
-    const given = { acceptSharedCache, translateDialects, maxConcurrent }
+    const { engineModels, engineWaitSeconds: waitSeconds } = values
+    const served = engineModels === undefined ? undefined : readServedModels(engineModels)
+    const given = { acceptSharedCache, translateDialects, maxConcurrent, served, waitSeconds }
     return { kind: 'http', url: engineUrl, apiKey, ...given }
   }
+  if (values.engineModels !== undefined) throw invalid('--engineModels requires --engineUrl')
   return {
     kind: 'embedded',
     models: readModelsFile(modelsFile ?? ''),
@@ -144,6 +173,19 @@ function engineCapacity(choice: EngineChoice): number {
 }
 
 function readModelsFile(path: string): ModelFile[] {
+  return readModelList(path).map((entry, index) => readModel(entry, `model ${index} of ${path}`))
+}
+
+function readServedModels(path: string): ServedModel[] {
+  const models = readModelList(path).map((entry, index) =>
+    readServedModel(entry, `model ${index} of ${path}`),
+  )
+  if (new Set(models.map(({ id }) => id)).size !== models.length)
+    throw invalid(`${path} lists a model twice`)
+  return models
+}
+
+function readModelList(path: string): Fields[] {
   let json: unknown
   try {
     json = JSON.parse(readFileSync(path, 'utf8'))
@@ -153,12 +195,34 @@ function readModelsFile(path: string): ModelFile[] {
   if (!Array.isArray(json) || json.length === 0) {
     throw invalid(`the models file ${path} must be a list with at least one model`)
   }
-  return json.map((entry: unknown, index) =>
-    readModel((entry ?? {}) as Fields, `model ${index} of ${path}`),
-  )
+  return json.map((entry: unknown) => (entry ?? {}) as Fields)
 }
 
 type Fields = { readonly [field: string]: unknown }
+
+const servedFields: ReadonlySet<string> = new Set([
+  ...['id', 'path', 'verity_root', 'display_name', 'context_length'],
+])
+
+function readServedModel(fields: Fields, which: string): ServedModel {
+  const { id, path, display_name } = fields
+  const verityRoot = readHash(fields, 'verity_root', which)
+  if (typeof id !== 'string' || typeof path !== 'string' || verityRoot === undefined)
+    throw invalid(`${which} needs id, path and verity_root`)
+  refuseUnknown(fields, servedFields, which)
+  const contextLength = readCount(fields, 'context_length', which)
+  return {
+    ...{ id, path, verityRoot },
+    ...(typeof display_name === 'string' ? { displayName: display_name } : {}),
+    ...(contextLength === undefined ? {} : { contextLength }),
+  }
+}
+
+/** A misspelt digest field would pin nothing, unnoticed. */
+function refuseUnknown(fields: Fields, known: ReadonlySet<string>, which: string): void {
+  const unknown = Object.keys(fields).find((field) => !known.has(field))
+  if (unknown !== undefined) throw invalid(`${which} has an unknown field ${unknown}`)
+}
 
 const knownFields: ReadonlySet<string> = new Set([
   ...['id', 'path', 'task', 'display_name', 'sha256', 'verity_root'],
@@ -171,9 +235,7 @@ function readModel(fields: Fields, which: string): ModelFile {
   if (!isNamed || (task !== 'generate' && task !== 'embed')) {
     throw invalid(`${which} needs id, path and task (generate or embed)`)
   }
-  // A misspelt digest field would pin nothing, unnoticed.
-  const unknown = Object.keys(fields).find((field) => !knownFields.has(field))
-  if (unknown !== undefined) throw invalid(`${which} has an unknown field ${unknown}`)
+  refuseUnknown(fields, knownFields, which)
   const sha256 = readHash(fields, 'sha256', which)
   const verityRoot = readHash(fields, 'verity_root', which)
   if (sha256 !== undefined && verityRoot !== undefined) {

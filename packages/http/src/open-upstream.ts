@@ -1,8 +1,8 @@
-/** Opens one connection to a server: plain, with TLS, or with TLS through a proxy's CONNECT tunnel. */
+/** Opens one connection to a server: plain, over a Unix socket, with TLS, or with TLS through a proxy's CONNECT tunnel. */
 import type { Socket, SocketHandler } from 'bun'
 
 export type UpstreamTarget = {
-  /** `https://api.example:8443`; anything after the port is ignored. */
+  /** `https://api.example:8443`, where anything after the port is ignored, or `unix:/path/of/socket`. */
   readonly url: URL
   /** Certificate authorities to trust instead of the runtime's. */
   readonly caPem: string | undefined
@@ -67,8 +67,14 @@ export function openUpstream<Data>(
       if (!secure) ready(socket)
     }
     const socket = { ...shared, open, ...(secure ? { handshake: judge } : {}) }
-    const address = { hostname: bareHost(url), port: portOf(url) }
-    Bun.connect<Data>({ ...address, socket, ...(secure ? { tls } : {}) }).catch(fail)
+    const connecting =
+      url.protocol === 'unix:'
+        ? Bun.connect<Data>({ unix: decodeURIComponent(url.pathname), socket })
+        : Bun.connect<Data>({
+            ...{ hostname: bareHost(url), port: portOf(url), socket },
+            ...(secure ? { tls } : {}),
+          })
+    connecting.catch(fail)
     return promise
   }
 

@@ -23,6 +23,7 @@ export async function discover(
   if (cards.length === 0) {
     throw new EngineError('engine_unavailable', 'the model server lists no models at /v1/models')
   }
+  if (settings.requiresListedModels) requireListed(cards, Object.keys(settings.models))
   const { kind, version } = await identify(client, cards)
   const models = await Promise.all(
     cards.map(async (card) => {
@@ -44,6 +45,17 @@ type Card = JsonObject & { id: string }
 function isCard(value: unknown): value is Card {
   const id = (value as JsonObject | null)?.id
   return typeof id === 'string' && id !== '' && id.length <= 256
+}
+
+/** The weights behind any other model are unknown. */
+function requireListed(cards: readonly Card[], listed: readonly string[]): void {
+  const served = new Set(cards.map(({ id }) => id))
+  const missing = listed.find((id) => !served.has(id))
+  const other = [...served].find((id) => !listed.includes(id))
+  if (missing === undefined && other === undefined) return
+  const detail =
+    other === undefined ? `does not serve ${missing}` : `serves ${other}, which is not listed`
+  throw new EngineError('engine_unavailable', `the model server ${detail}`)
 }
 
 /** Servers name themselves as the owner of their models; the version needs a separate request. */

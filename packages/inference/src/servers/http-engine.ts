@@ -56,9 +56,12 @@ export async function connectHttpEngine(
   parts: HttpEngineParts = { now: () => new Date() },
 ): Promise<Engine> {
   const settings: HttpEngineSettings = { ...defaultHttpSettings, ...given }
-  const isPlain = new URL(settings.baseUrl).protocol === 'http:'
-  const sockets = parts.fetch === undefined && isPlain ? createSocketFetch() : undefined
-  const client = new ServerClient(settings, parts.fetch ?? sockets?.fetch ?? fetch)
+  const { protocol, href } = new URL(settings.baseUrl)
+  const via = protocol === 'unix:' ? href : undefined
+  const usesSockets = protocol === 'http:' || via !== undefined
+  const sockets = parts.fetch === undefined && usesSockets ? createSocketFetch(via) : undefined
+  const baseUrl = via === undefined ? settings.baseUrl : 'http://localhost'
+  const client = new ServerClient({ ...settings, baseUrl }, parts.fetch ?? sockets?.fetch ?? fetch)
   try {
     const found = await inspect(client, settings, parts)
     return new HttpEngine(settings, parts, client, found, () => sockets?.close())

@@ -9,7 +9,7 @@ export type ModelOverride = Partial<
 >
 
 export type HttpEngineSettings = {
-  /** Address of the server, with or without the `/v1` of its API. */
+  /** Address of the server, with or without the `/v1` of its API, or `unix:/path` of its socket. */
   readonly baseUrl: string
   readonly apiKey?: { reveal(): string } | undefined
   /**
@@ -21,6 +21,8 @@ export type HttpEngineSettings = {
   readonly translateDialects: boolean
   /** Facts by model id. */
   readonly models: Readonly<Record<string, ModelOverride>>
+  /** Refuses a server whose models are not exactly those of `models`. */
+  readonly requiresListedModels: boolean
   /** Concurrent requests to the server; further ones get a retry time. */
   readonly maxConcurrent: number
   readonly healthIntervalMs: number
@@ -43,6 +45,7 @@ export const defaultHttpSettings = {
   acceptSharedCache: false,
   translateDialects: false,
   models: {},
+  requiresListedModels: false,
   maxConcurrent: 256,
   healthIntervalMs: 5_000,
   probeTimeoutMs: 20_000,

@@ -32,16 +32,15 @@ const maxWholeBytes = 256 * 1024 * 1024
 
 export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
 
-/** For plain http only. */
-export function createSocketFetch(): SocketFetch {
+/** For plain http only; `via`, such as `unix:/path`, is connected to instead of the address's host. */
+export function createSocketFetch(via?: string): SocketFetch {
   const pool = new UpstreamPool({ limits, clock: () => performance.now(), caPem: undefined })
   return {
     async fetch(address, init) {
       const url = new URL(address)
-      const { origin } = url
       const message = formatRequest(url, init)
       const answer = new SocketAnswer(init.signal)
-      pool.send(origin, message, answer, Number.POSITIVE_INFINITY)
+      pool.send(via ?? url.origin, message, answer, Number.POSITIVE_INFINITY)
       await answer.begun
       return answer
     },

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Llama, LlamaModel } from 'node-llama-cpp'
 import { EngineError, type EngineModel } from '../../engine.ts'
+import { readVerityRoot } from '../../verity-root.ts'
 import type { PrefixStore } from '../cache/prefix-store.ts'
 import type { SealedMemory } from '../cache/sealed-memory.ts'
 import type { EmbeddingModel } from '../calls/embedding-call.ts'
@@ -17,7 +18,6 @@ import { Embedder } from './embedder.ts'
 import type { GenerativeModel } from './generative-model.ts'
 import { type NativeModel, nativeContextOf, nativeModelOf } from './native-binding.ts'
 import type { ThreadShare } from './thread-share.ts'
-import { readVerityRoot } from './verity-root.ts'
 
 /** What all models of an engine share. */
 export type SharedParts = {
