@@ -57,9 +57,8 @@ test.each([
   expect(() => engineOf(models)).toThrow(reason)
 })
 
-test('exactly one engine is configured, and a model server has its own request limit', () => {
-  expect(() => read()).toThrow('set either --modelsFile')
-  expect(() => engineOf([chat], '--engineUrl', 'http://x')).toThrow('set either --modelsFile')
+test('an engine must be configured, and a model server has its own request limit', () => {
+  expect(() => read()).toThrow('set --modelsFile')
   const choice = read('--engineUrl', 'http://x', '--engineRequests', '4000')
   expect(choice).toMatchObject({ kind: 'http', maxConcurrent: 4000 })
 })
@@ -97,23 +96,13 @@ test('a model server behind a Unix socket is used once it has loaded', async () 
   }
 })
 
-test('the models of a model server are bound to verity volumes, all of them', async () => {
-  const path = join(folder, 'served.json')
-  const served = (models: unknown) => {
-    writeFileSync(path, JSON.stringify(models))
-    return read('--engineUrl', 'http://127.0.0.1:1', '--engineModels', path)
-  }
-  const bound = { id: 'chat', path: folder, verity_root: 'ab'.repeat(32) }
-  const { verity_root: verityRoot, ...rest } = bound
-  expect(served([{ ...bound, context_length: 9 }])).toMatchObject({
-    served: [{ ...rest, verityRoot, contextLength: 9 }],
-  })
-  expect(() => served([{ id: 'chat', path: folder }])).toThrow('needs id, path and verity_root')
-  expect(() => served([{ ...bound, verity: '' }])).toThrow('unknown field verity')
-  expect(() => served([bound, bound])).toThrow('twice')
-  expect(() => engineOf([chat], '--engineModels', path)).toThrow('requires --engineUrl')
-  // No folder of this system is on such a volume; the server is not even asked.
-  const failed = await thrown(chooseEngine(served([bound]), log))
+test('a model server whose models are not on verity volumes as listed is not asked', async () => {
+  const server = ['--engineUrl', 'http://127.0.0.1:1']
+  const unbound = await thrown(chooseEngine(engineOf([chat], ...server), log))
+  expect(unbound).toThrow('the model chat has no verity_root')
+  // No folder of this system is on such a volume.
+  const bound = engineOf([{ ...chat, path: folder, verity_root: 'ab'.repeat(32) }], ...server)
+  const failed = await thrown(chooseEngine(bound, log))
   expect(failed).toThrow('is not on a volume with the root hash abab')
 })
 

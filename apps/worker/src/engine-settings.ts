@@ -21,16 +21,6 @@ export type ModelFile = {
   readonly sampling?: { readonly temperature?: number; readonly repetitionPenalty?: number }
 }
 
-/** A model of the model server whose weights are on a verity volume. */
-export type ServedModel = {
-  readonly id: string
-  /** A file or folder on the volume. */
-  readonly path: string
-  readonly verityRoot: string
-  readonly displayName?: string
-  readonly contextLength?: number
-}
-
 export type EngineChoice =
   | {
       readonly kind: 'embedded'
@@ -44,8 +34,7 @@ export type EngineChoice =
       readonly kind: 'http'
       readonly url: string
       /** All models that the server may have, if their weights are bound to volumes. */
-      readonly served: readonly ServedModel[] | undefined
-      /** How long to wait at startup for a server that is still loading. */
+      readonly served: readonly ModelFile[] | undefined
       readonly waitSeconds: number
       readonly apiKey: Secret | undefined
       readonly acceptSharedCache: boolean
@@ -58,7 +47,7 @@ const group = 'Models'
 export const engineFlags = {
   modelsFile: {
     type: 'string',
-    help: 'JSON list of GGUF files to run in this process: [{"id","path","task":"generate"|"embed"}]; docs/engines.md has the other fields',
+    help: 'JSON list of GGUF files to run in this process: [{"id","path","task":"generate"|"embed"}]; docs/engines.md has the other fields. With engineUrl, all models of that server, each with the verity_root of its weights',
     group,
   },
   engineThreads: {
@@ -85,11 +74,6 @@ export const engineFlags = {
   engineUrl: {
     type: 'string',
     help: 'OpenAI-compatible model server to use instead, such as http://127.0.0.1:8000 or unix:/run/server.sock',
-    group,
-  },
-  engineModels: {
-    type: 'string',
-    help: 'JSON list of all models of the model server with the verity volumes of their weights: [{"id","path","verity_root"}]; a server with other models is refused',
     group,
   },
   engineWaitSeconds: {
@@ -123,35 +107,28 @@ export const engineFlags = {
 } as const satisfies FlagTable
 
 export function readEngineSettings(values: FlagValues<typeof engineFlags>): EngineChoice {
-  const { modelsFile, engineUrl, engineKey: apiKey } = values
-  if ((modelsFile === undefined) === (engineUrl === undefined)) {
-    throw invalid('set either --modelsFile (embedded engine) or --engineUrl (model server)')
+  const { modelsFile, engineUrl: url, engineKey: apiKey } = values
+  const models = modelsFile === undefined ? undefined : readModelsFile(modelsFile)
+  if (url !== undefined) {
+    if (!/^(https?:|unix:\/[^/])/.test(URL.parse(url)?.href ?? ''))
+      throw invalid(`engineUrl is "${url}", expected an address such as http://127.0.0.1:8000`)
+    const { acceptSharedCache, translateDialects, engineRequests, engineWaitSeconds } = values
+    const limits = { maxConcurrent: engineRequests, waitSeconds: engineWaitSeconds }
+    const given = { served: models, acceptSharedCache, translateDialects, ...limits }
+    return { kind: 'http', url, apiKey, ...given }
   }
-  if (engineUrl !== undefined) {
-    if (!/^https?:$/.test(URL.parse(engineUrl)?.protocol ?? '') && !/^unix:\/[^/]/.test(engineUrl))
-      throw invalid(
-        `engineUrl is "${engineUrl}", expected an address such as http://127.0.0.1:8000`,
-      )
-    const { acceptSharedCache, translateDialects, engineRequests: maxConcurrent } = values
-    const { engineModels, engineWaitSeconds: waitSeconds } = values
-    const served = engineModels === undefined ? undefined : readServedModels(engineModels)
-    const given = { acceptSharedCache, translateDialects, maxConcurrent, served, waitSeconds }
-    return { kind: 'http', url: engineUrl, apiKey, ...given }
-  }
-  if (values.engineModels !== undefined) throw invalid('--engineModels requires --engineUrl')
+  if (models === undefined)
+    throw invalid('set --modelsFile (embedded engine) or --engineUrl (model server)')
   return {
     kind: 'embedded',
-    models: readModelsFile(modelsFile ?? ''),
+    models,
     threads: values.engineThreads === 0 ? undefined : values.engineThreads,
     promptCacheBytes: values.promptCacheMib * 1024 * 1024,
     maxWaiting: values.maxWaiting,
   }
 }
 
-/**
- * Padding outlasts most generations: a stream stays open about this many times as long as it
- * generates.
- */
+/** With its padding, a stream stays open about this many times as long as it generates. */
 const streamsPerGeneration = 4
 
 /**
@@ -173,56 +150,20 @@ function engineCapacity(choice: EngineChoice): number {
 }
 
 function readModelsFile(path: string): ModelFile[] {
-  return readModelList(path).map((entry, index) => readModel(entry, `model ${index} of ${path}`))
-}
-
-function readServedModels(path: string): ServedModel[] {
-  const models = readModelList(path).map((entry, index) =>
-    readServedModel(entry, `model ${index} of ${path}`),
-  )
-  if (new Set(models.map(({ id }) => id)).size !== models.length)
-    throw invalid(`${path} lists a model twice`)
-  return models
-}
-
-function readModelList(path: string): Fields[] {
   let json: unknown
   try {
     json = JSON.parse(readFileSync(path, 'utf8'))
   } catch (cause) {
     throw invalid(`the models file ${path} cannot be read as JSON`, cause)
   }
-  if (!Array.isArray(json) || json.length === 0) {
+  if (!Array.isArray(json) || json.length === 0)
     throw invalid(`the models file ${path} must be a list with at least one model`)
-  }
-  return json.map((entry: unknown) => (entry ?? {}) as Fields)
+  return json.map((entry: unknown, index) =>
+    readModel((entry ?? {}) as Fields, `model ${index} of ${path}`),
+  )
 }
 
 type Fields = { readonly [field: string]: unknown }
-
-const servedFields: ReadonlySet<string> = new Set([
-  ...['id', 'path', 'verity_root', 'display_name', 'context_length'],
-])
-
-function readServedModel(fields: Fields, which: string): ServedModel {
-  const { id, path, display_name } = fields
-  const verityRoot = readHash(fields, 'verity_root', which)
-  if (typeof id !== 'string' || typeof path !== 'string' || verityRoot === undefined)
-    throw invalid(`${which} needs id, path and verity_root`)
-  refuseUnknown(fields, servedFields, which)
-  const contextLength = readCount(fields, 'context_length', which)
-  return {
-    ...{ id, path, verityRoot },
-    ...(typeof display_name === 'string' ? { displayName: display_name } : {}),
-    ...(contextLength === undefined ? {} : { contextLength }),
-  }
-}
-
-/** A misspelt digest field would pin nothing, unnoticed. */
-function refuseUnknown(fields: Fields, known: ReadonlySet<string>, which: string): void {
-  const unknown = Object.keys(fields).find((field) => !known.has(field))
-  if (unknown !== undefined) throw invalid(`${which} has an unknown field ${unknown}`)
-}
 
 const knownFields: ReadonlySet<string> = new Set([
   ...['id', 'path', 'task', 'display_name', 'sha256', 'verity_root'],
@@ -232,15 +173,15 @@ const knownFields: ReadonlySet<string> = new Set([
 function readModel(fields: Fields, which: string): ModelFile {
   const { id, path, task, display_name } = fields
   const isNamed = typeof id === 'string' && typeof path === 'string'
-  if (!isNamed || (task !== 'generate' && task !== 'embed')) {
+  if (!isNamed || (task !== 'generate' && task !== 'embed'))
     throw invalid(`${which} needs id, path and task (generate or embed)`)
-  }
-  refuseUnknown(fields, knownFields, which)
+  // A misspelt digest field would pin nothing, unnoticed.
+  const unknown = Object.keys(fields).find((field) => !knownFields.has(field))
+  if (unknown !== undefined) throw invalid(`${which} has an unknown field ${unknown}`)
   const sha256 = readHash(fields, 'sha256', which)
   const verityRoot = readHash(fields, 'verity_root', which)
-  if (sha256 !== undefined && verityRoot !== undefined) {
+  if (sha256 !== undefined && verityRoot !== undefined)
     throw invalid(`${which} has both sha256 and verity_root`)
-  }
   const contextLength = readCount(fields, 'context_length', which)
   const sequences = readCount(fields, 'sequences', which)
   return {
@@ -265,9 +206,8 @@ function readHash(fields: Fields, name: string, which: string): string | undefin
 
 function readCount(fields: Fields, name: string, which: string): number | undefined {
   const value = fields[name]
-  if (value === undefined || (Number.isSafeInteger(value) && Number(value) > 0)) {
-    return value as number | undefined
-  }
+  if (value === undefined) return undefined
+  if (Number.isSafeInteger(value) && Number(value) > 0) return Number(value)
   throw invalid(`${name} of ${which} is not a positive integer`)
 }
 

@@ -52,18 +52,6 @@ describe('discovery', () => {
     expect(engine.models()[0]).toMatchObject(models.scripted)
   })
 
-  test('a server is refused unless its models are exactly those listed, if that is required', async () => {
-    const digest = 'ab'.repeat(32)
-    const only = (...ids: string[]) => ({
-      requiresListedModels: true,
-      models: Object.fromEntries(ids.map((id) => [id, { digest }])),
-    })
-    const engine = await connect({ models: ['a', 'b'] }, only('b', 'a'))
-    expect(engine.models().map((model) => model.digest)).toEqual([digest, digest])
-    expect(await thrown(connect({ models: ['a', 'b'] }, only('a')))).toThrow('serves b, which is')
-    expect(await thrown(connect({ models: ['a'] }, only('a', 'b')))).toThrow('does not serve b')
-  })
-
   test('an unusable server is reported to the operator with the reason', async () => {
     const refuse = (status: number, body: unknown) => ({
       fetch: async () => Response.json(body, { status }),

@@ -1,7 +1,7 @@
 /** Discovers the kind of server, its models and what they can do. */
 import { createHash } from 'node:crypto'
 import { EngineError, type EngineModel, type JsonObject } from '../engine.ts'
-import type { HttpEngineSettings, ModelOverride, ServerKind } from './http-settings.ts'
+import type { HttpEngineSettings, ModelOverride, ServedModel, ServerKind } from './http-settings.ts'
 import type { ServerClient } from './server-client.ts'
 import { randomServerSalt } from './server-salt.ts'
 
@@ -23,12 +23,12 @@ export async function discover(
   if (cards.length === 0) {
     throw new EngineError('engine_unavailable', 'the model server lists no models at /v1/models')
   }
-  if (settings.requiresListedModels) requireListed(cards, Object.keys(settings.models))
+  if (settings.served !== undefined) requireListed(cards, settings.served)
   const { kind, version } = await identify(client, cards)
   const models = await Promise.all(
     cards.map(async (card) => {
       const reported = await describeModel(client, kind, card)
-      return toModel(card, { ...reported, ...settings.models[card.id] }, now)
+      return toModel(card, { ...reported, ...statedFacts(card.id, settings) }, now)
     }),
   )
   const working = models.filter((model) => model.tasks.length > 0)
@@ -47,14 +47,27 @@ function isCard(value: unknown): value is Card {
   return typeof id === 'string' && id !== '' && id.length <= 256
 }
 
+function statedFacts(id: string, { models, served }: HttpEngineSettings): ModelOverride {
+  const bound = served?.find((model) => model.id === id)
+  if (bound === undefined) return models[id] ?? {}
+  const { path: _, verityRoot: digest, displayName, contextLength } = bound
+  return {
+    ...models[id],
+    ...(digest !== undefined && { digest }),
+    ...(displayName !== undefined && { displayName }),
+    ...(contextLength !== undefined && { contextLength }),
+  }
+}
+
 /** The weights behind any other model are unknown. */
-function requireListed(cards: readonly Card[], listed: readonly string[]): void {
-  const served = new Set(cards.map(({ id }) => id))
-  const missing = listed.find((id) => !served.has(id))
-  const other = [...served].find((id) => !listed.includes(id))
+function requireListed(cards: readonly Card[], listed: readonly ServedModel[]): void {
+  const missing = listed.find(({ id }) => !cards.some((card) => card.id === id))
+  const other = cards.find(({ id }) => !listed.some((one) => one.id === id))
   if (missing === undefined && other === undefined) return
   const detail =
-    other === undefined ? `does not serve ${missing}` : `serves ${other}, which is not listed`
+    other === undefined
+      ? `does not serve ${missing?.id}`
+      : `serves ${other.id}, which is not listed`
   throw new EngineError('engine_unavailable', `the model server ${detail}`)
 }
 

@@ -12,6 +12,7 @@ import {
   type NativeEndpoint,
   type PathIsolation,
 } from '../engine.ts'
+import type { readVerityRoot } from '../verity-root.ts'
 import { assembleAnswer, isAssembled } from './assemble-answer.ts'
 import { assembleNative } from './assemble-message.ts'
 import { requireIsolation } from './cache-isolation.ts'
@@ -23,6 +24,7 @@ import { findNative } from './find-native.ts'
 import { defaultHttpSettings, type HttpEngineSettings } from './http-settings.ts'
 import { isNative, nativePaths, readNativeUsage, requireWhole } from './native-endpoints.ts'
 import { renameFields, ServerStream } from './read-stream.ts'
+import { requireVolumes } from './served-models.ts'
 import { connectionFailure, ServerClient, type ServerFetch } from './server-client.ts'
 import { serverBody, serverTraits } from './server-kinds.ts'
 import { withServerSalt } from './server-salt.ts'
@@ -35,8 +37,12 @@ export type HttpEngineParts = {
   /** Replaces the default fetch. */
   readonly fetch?: ServerFetch
   readonly now: () => Date
+  /** Replaces what the kernel reports about the volume of a file. */
+  readonly readRoot?: typeof readVerityRoot
   /** Called when the server becomes unavailable or available again, with a reason for the log. */
   readonly onHealth?: (isHealthy: boolean, detail: string) => void
+  /** Called at startup with each new reason why the server is not ready. */
+  readonly onWaiting?: (detail: string) => void
   /** Called at startup, and again when the server was inspected after an outage. */
   readonly onInspected?: (isolation: readonly PathIsolation[]) => void
 }
@@ -63,11 +69,35 @@ export async function connectHttpEngine(
   const baseUrl = via === undefined ? settings.baseUrl : 'http://localhost'
   const client = new ServerClient({ ...settings, baseUrl }, parts.fetch ?? sockets?.fetch ?? fetch)
   try {
-    const found = await inspect(client, settings, parts)
+    if (settings.served !== undefined) await requireVolumes(settings.served, parts.readRoot)
+    const found = await untilReady(() => inspect(client, settings, parts), settings, parts)
     return new HttpEngine(settings, parts, client, found, () => sockets?.close())
   } catch (error) {
     sockets?.close()
     throw error
+  }
+}
+
+const retryMs = 1000
+
+/** A server that loads a large model is unavailable for minutes. */
+async function untilReady(
+  tryOnce: () => Promise<Inspected>,
+  { waitMs }: HttpEngineSettings,
+  { onWaiting }: HttpEngineParts,
+): Promise<Inspected> {
+  const deadlineMs = performance.now() + waitMs
+  let told: string | undefined
+  for (;;) {
+    try {
+      return await tryOnce()
+    } catch (error) {
+      const isLoading = error instanceof EngineError && error.code === 'engine_unavailable'
+      if (!isLoading || performance.now() + retryMs > deadlineMs) throw error
+      if (error.message !== told) onWaiting?.(error.message)
+      told = error.message
+    }
+    await Bun.sleep(retryMs)
   }
 }
 

@@ -8,6 +8,17 @@ export type ModelOverride = Partial<
   Pick<EngineModel, 'tasks' | 'contextLength' | 'displayName' | 'vision' | 'digest'>
 >
 
+/** A model whose weights are on a verity volume. */
+export type ServedModel = {
+  readonly id: string
+  /** A file or folder on the volume. */
+  readonly path: string
+  /** Lower-case hex; required. */
+  readonly verityRoot?: string
+  readonly displayName?: string
+  readonly contextLength?: number
+}
+
 export type HttpEngineSettings = {
   /** Address of the server, with or without the `/v1` of its API, or `unix:/path` of its socket. */
   readonly baseUrl: string
@@ -21,8 +32,10 @@ export type HttpEngineSettings = {
   readonly translateDialects: boolean
   /** Facts by model id. */
   readonly models: Readonly<Record<string, ModelOverride>>
-  /** Refuses a server whose models are not exactly those of `models`. */
-  readonly requiresListedModels: boolean
+  /** If set, all models that the server may have; each is stated with the root hash of its volume. */
+  readonly served?: readonly ServedModel[] | undefined
+  /** How long a server may be unavailable at startup, while it loads its model. */
+  readonly waitMs: number
   /** Concurrent requests to the server; further ones get a retry time. */
   readonly maxConcurrent: number
   readonly healthIntervalMs: number
@@ -45,7 +58,7 @@ export const defaultHttpSettings = {
   acceptSharedCache: false,
   translateDialects: false,
   models: {},
-  requiresListedModels: false,
+  waitMs: 0,
   maxConcurrent: 256,
   healthIntervalMs: 5_000,
   probeTimeoutMs: 20_000,
