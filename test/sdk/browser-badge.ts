@@ -41,6 +41,16 @@ export const browserBadgeCases: readonly Case[] = [
       equal(real.state, 'caution')
       real.onEvent({ ...machine, revocation: 'checked' })
       equal(real.state, 'verified')
+      const [asOf, until] = [new Date('2026-01-05T12:00:00Z'), new Date('2026-01-08T12:00:00Z')]
+      real.onEvent({ kind: 'manifest-aging', what: 'manifest', asOf, until })
+      equal(real.state, 'caution')
+      const expiry = `The manifest expires on ${until.toLocaleDateString()}`
+      expect(real.shadowRoot.textContent.startsWith(expiry), real.shadowRoot.textContent)
+      real.onEvent({ kind: 'manifest-aging', what: 'log', asOf, until })
+      for (const warning of [expiry, 'The manifest log has not been signed for a while'])
+        expect(real.shadowRoot.textContent.includes(warning), `the badge shows: ${warning}`)
+      real.onEvent({ kind: 'manifest-changed', digest: 'a'.repeat(64), serial: 2, from: undefined })
+      equal(real.state, 'verified')
       real.onEvent({ kind: 'refused', workerId: 'w_1', code: 'measurement_unknown' })
       equal(real.state, 'refused')
       expect(real.shadowRoot.textContent.includes('measurement_unknown'), 'the code is shown')

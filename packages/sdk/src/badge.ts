@@ -28,7 +28,7 @@ export class PrivatemodeBadge extends Element {
   readonly #machines = new Map<string, Machine>()
   readonly #refused = new Map<string, string>()
   #manifest: string | undefined
-  #warning: string | undefined
+  readonly #warnings = new Map<string, string>()
 
   /** Pass this to a client: `new PrivatemodeOpenAI({ onEvent: badge.onEvent })`. */
   readonly onEvent = (event: ClientEvent): void => {
@@ -42,7 +42,7 @@ export class PrivatemodeBadge extends Element {
     const isWhole = machines.every(
       ({ hardware, revocation }) => hardware && revocation === 'checked',
     )
-    return isWhole && this.#warning === undefined ? 'verified' : 'caution'
+    return isWhole && this.#warnings.size === 0 ? 'verified' : 'caution'
   }
 
   connectedCallback(): void {
@@ -69,13 +69,18 @@ export class PrivatemodeBadge extends Element {
         return
       case 'manifest-changed':
         this.#manifest = `Manifest ${event.serial}: ${event.digest.slice(0, 16)}…`
-        this.#warning = undefined
+        this.#warnings.clear()
         return
       case 'log-unreachable':
-        this.#warning = 'The manifest log is unreachable'
+        this.#warnings.set(event.kind, 'The manifest log is unreachable')
         return
       case 'manifest-aging':
-        this.#warning = `The ${event.what} has not been signed for a while`
+        this.#warnings.set(
+          event.what,
+          event.what === 'log'
+            ? 'The manifest log has not been signed for a while'
+            : `The manifest expires on ${event.until.toLocaleDateString()}`,
+        )
         return
     }
   }
@@ -113,7 +118,8 @@ export class PrivatemodeBadge extends Element {
       case 'caution': {
         const trial = [...this.#machines.values()].some(({ hardware }) => !hardware)
         if (trial) return `Trial: ${machines} without protected hardware`
-        return this.#warning ?? `Verified: ${machines}; revocation was not fully checked`
+        const [warning] = this.#warnings.values()
+        return warning ?? `Verified: ${machines}; revocation was not fully checked`
       }
     }
   }
@@ -121,7 +127,7 @@ export class PrivatemodeBadge extends Element {
   #lines(): string[] {
     return [
       ...(this.#manifest === undefined ? [] : [this.#manifest]),
-      ...(this.#warning === undefined ? [] : [this.#warning]),
+      ...this.#warnings.values(),
       ...[...this.#machines].map(
         ([id, { hardware, revocation }]) =>
           `${id}: ${hardware ? 'protected hardware' : 'software, protects nothing'}; revocation ${revocation}`,

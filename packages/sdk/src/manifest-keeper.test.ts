@@ -200,10 +200,31 @@ test('a manifest expires when it says so, pinned or not, and that is announced a
     await one.get()
     expect(kinds()).toEqual(['manifest-changed'])
     backend.advance(1)
-    await one.load()
-    expect(events.at(-1)).toMatchObject({ kind: 'manifest-aging', what: 'manifest', until })
+    await one.getCurrent()
+    await one.getCurrent()
+    expect(events.slice(1)).toEqual([
+      { kind: 'manifest-aging', what: 'manifest', asOf: undefined, until },
+    ])
     backend.now = until
     expect(one.usable).toBe(false)
     expect(await rejection(one.getCurrent())).toMatchObject({ code: 'manifest_expired' })
   }
+})
+
+test('a log and a manifest that both expire soon are both announced, each once an hour', async () => {
+  const until = new Date(backend.draft.expiresAt!)
+  backend.now = new Date(until.getTime() - 40 * hourMs)
+  const staleAt = signNow()
+  const asOf = backend.now
+  const log = { kind: 'manifest-aging', what: 'log', asOf, until: staleAt } as const
+  const manifest = { kind: 'manifest-aging', what: 'manifest', asOf, until } as const
+  await keeper.get()
+  expect(events.slice(1)).toEqual([manifest])
+  backend.advance(36 * hourMs)
+  await keeper.getCurrent()
+  await keeper.getCurrent()
+  expect(events.slice(2)).toEqual([log, manifest])
+  backend.advance(hourMs)
+  await keeper.getCurrent()
+  expect(events.slice(4)).toEqual([log, manifest])
 })

@@ -26,7 +26,7 @@ export class ManifestKeeper {
   #current: Manifest | undefined
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
-  #warnedAtMs = Number.NEGATIVE_INFINITY
+  readonly #warnedAtMs: { log?: number; manifest?: number } = {}
   #enforced:
     | { readonly digest: string; readonly at: Date; readonly done: Promise<void> }
     | undefined
@@ -85,7 +85,11 @@ export class ManifestKeeper {
    */
   async getCurrent(): Promise<Manifest> {
     const before = this.#current
-    if (before === undefined || (!this.due && this.usable)) return await this.get()
+    if (before === undefined) return await this.load()
+    if (!this.due && this.usable) {
+      this.#warnWhereOld(before)
+      return before
+    }
     try {
       return await this.load()
     } catch (error) {
@@ -141,25 +145,21 @@ export class ManifestKeeper {
     return this.#loading
   }
 
-  /** Warns in good time, at most once an hour, if what is about to expire has not been renewed. */
-  #warnWhereOld(manifest: Manifest): void {
+  /** Warns in good time if what is about to expire has not been renewed. */
+  #warnWhereOld({ issuedAt, expiresAt }: Manifest): void {
     const nowMs = this.#now().getTime()
-    const isOld = (from: Date, to: Date) =>
-      nowMs - from.getTime() >= (to.getTime() - from.getTime()) * warnAfter
     const { freshness } = this
-    const { issuedAt, expiresAt } = manifest
-    const logIsOld = freshness !== undefined && isOld(freshness.asOf, freshness.staleAt)
-    const expiresSoon =
-      expiresAt !== undefined &&
-      expiresAt.getTime() - nowMs < expiryWarningMs &&
-      isOld(issuedAt, expiresAt)
-    if (!logIsOld && !expiresSoon) return
-    if (nowMs - this.#warnedAtMs < warnEveryMs && nowMs >= this.#warnedAtMs) return
-    this.#warnedAtMs = nowMs
-    const [what, until] = logIsOld
-      ? (['log', freshness.staleAt] as const)
-      : (['manifest', expiresAt ?? new Date(nowMs)] as const)
-    this.#onEvent({ kind: 'manifest-aging', what, asOf: freshness?.asOf, until })
+    /** At most once an hour for each: neither expiry hides the other. */
+    const warnIfOld = (what: 'log' | 'manifest', from: Date, until: Date) => {
+      if (nowMs - from.getTime() < (until.getTime() - from.getTime()) * warnAfter) return
+      const sinceMs = nowMs - (this.#warnedAtMs[what] ?? Number.NEGATIVE_INFINITY)
+      if (sinceMs >= 0 && sinceMs < warnEveryMs) return
+      this.#warnedAtMs[what] = nowMs
+      this.#onEvent({ kind: 'manifest-aging', what, asOf: freshness?.asOf, until })
+    }
+    if (freshness !== undefined) warnIfOld('log', freshness.asOf, freshness.staleAt)
+    if (expiresAt !== undefined && expiresAt.getTime() - nowMs < expiryWarningMs)
+      warnIfOld('manifest', issuedAt, expiresAt)
   }
 
   /** The c2sp.org/tlog-proof of the manifest that was loaded last, if it came from a log. */

@@ -80,7 +80,7 @@ describe('what the engine receives', () => {
     expect(seen.response_format).toMatchObject({ type: 'json_schema', json_schema: { schema } })
   })
 
-  test('check 78: temperature, top_p, top_k, stop sequences and unknown fields reach it', async () => {
+  test('check 27: temperature, top_p, top_k, stop sequences and unknown fields reach it', async () => {
     const fields = { temperature: 0.5, top_p: 0.9, top_k: 40, min_p: 0.1 }
     expect(await chatSeen({ ...fields, stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).toMatchObject({
       ...fields,
