@@ -22,6 +22,7 @@ import type { TestImage } from '../confined/program-image.ts'
 import type { Row } from '../confined/rows.ts'
 import { runInWorkFolder, type Work } from '../confined/work-folder.ts'
 import { goVersions, obtainPrograms } from './go-programs.ts'
+import { groups } from './groups.ts'
 import { obtainDefinitions } from './kind-definitions.ts'
 import { writeIntoOperations } from './report.ts'
 import { missingForCluster } from './requirements.ts'
@@ -36,6 +37,16 @@ const { values } = parseArgs({
     keep: { type: 'boolean', default: false },
   },
 })
+
+const only = values.only === '' ? [] : values.only.split(',')
+const known = ['objects', ...Object.keys(groups)]
+const unknown = only.filter((name) => !known.includes(name))
+if (unknown.length > 0 || !/^[1-9]\d*$/.test(values.requests)) {
+  if (unknown.length > 0)
+    console.error(`--only knows no ${unknown.join(', ')}; it takes ${known.join(', ')}`)
+  else console.error('--requests takes a whole number above 0')
+  process.exit(2)
+}
 
 const missing = missingForCluster()
 if (missing.length > 0) {
@@ -52,7 +63,6 @@ const tell = (line: string) => {
 await runInWorkFolder('cluster', main)
 
 async function main({ folder: work, confine }: Work): Promise<number> {
-  const only = values.only === '' ? [] : values.only.split(',')
   const isServerOnly = only.length === 1 && only[0] === 'objects'
   const programs = await obtainPrograms(tell, (name) => !isServerOnly || name === 'kube-apiserver')
   const helm = obtainTool('helm')

@@ -15,11 +15,27 @@ const server = Bun.serve({
   fetch(request) {
     const { pathname } = new URL(request.url)
     if (pathname.startsWith('/silent')) return new Promise<Response>(() => {})
+    if (pathname.startsWith('/endless')) return new Response(endless())
     const answer = answers[pathname]
     return answer === undefined ? new Response('no', { status: 404 }) : Response.json(answer)
   },
 })
 afterAll(() => server.stop(true))
+
+let endlessPieces = 0
+let isEndlessCancelled = false
+function endless(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    pull(controller) {
+      endlessPieces += 1
+      controller.enqueue(new Uint8Array(65_536).fill(0x20))
+    },
+    cancel() {
+      isEndlessCancelled = true
+    },
+  })
+}
+
 const at = (path: string) => `${server.url.origin}${path}`
 
 test('an Ollama, a vLLM and a llama-server are found, each with the flag that uses it', async () => {
@@ -47,4 +63,10 @@ test('absent, unknown and slow servers and hostile names are ignored', async () 
     [at('/silent'), probes.openAi],
   ])
   expect(found).toEqual([])
+})
+
+test('an answer without end is given up once it is longer than a list of models', async () => {
+  expect(await findServers([[at('/endless'), probes.openAi]], 60_000)).toEqual([])
+  while (!isEndlessCancelled) await Bun.sleep(5)
+  expect(endlessPieces).toBeGreaterThan(15)
 })

@@ -57,8 +57,8 @@ export async function findServers(
           redirect: 'error',
           signal: AbortSignal.timeout(withinMs),
         })
-        const text = await response.text()
-        if (!response.ok || text.length > longestAnswer) return undefined
+        const text = response.ok ? await readShort(response) : undefined
+        if (text === undefined) return undefined
         const told = read(JSON.parse(text), url)
         return told === undefined ? undefined : { ...told, url }
       } catch {
@@ -73,6 +73,17 @@ export const formatFound = ({ name, url, use }: FoundServer): string =>
   `Found ${name} at ${url}; to use it: npm start -- ${use}`
 
 export const probes = { ollama, openAi } as const
+
+/** `undefined` for an answer that is longer than any list of models; the rest is not read. */
+async function readShort(response: Response): Promise<string | undefined> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const piece of response.body ?? []) {
+    text += decoder.decode(piece, { stream: true })
+    if (text.length > longestAnswer) return undefined
+  }
+  return text
+}
 
 function listOf(answer: unknown, field: string): Record<string, unknown>[] {
   const list = (answer as Record<string, unknown> | null)?.[field]
