@@ -1,7 +1,7 @@
 /** Reads how much a call may generate and how it ends. */
 import { EngineError, type JsonObject } from '../../engine.ts'
 import type { GenerativeModel } from '../model/generative-model.ts'
-import { tooLong } from '../prompt/prompt-tokens.ts'
+import { tooLong } from '../prompt/too-long.ts'
 import { integer } from '../scheduling/sampling.ts'
 
 const maxStops = 4

@@ -101,6 +101,34 @@ describe('a chat answer', () => {
     expect(readMs).toBeLessThan(3000)
   })
 
+  const mebi = 1 << 20
+  const said = (content: string) => ({ messages: [{ role: 'user', content }] })
+  const called = (args: string) => {
+    const tool_calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: args } }]
+    return { messages: [...messages, { role: 'assistant', tool_calls }] }
+  }
+  test.each<[string, () => object]>([
+    ['spaces, of which a token has many', () => said(' '.repeat(20 * mebi))],
+    ['words behind such spaces', () => said(' '.repeat(20_000) + 'word and '.repeat(2 * mebi))],
+    ['names of control tokens', () => said('</s>'.repeat(5 * mebi))],
+    ['messages', () => ({ messages: Array.from({ length: mebi }, () => messages[0]) })],
+    ['arguments nested without end', () => called('['.repeat(5 * mebi))],
+  ])('to millions of %s is 400 while others wait for less than a second', async (_, make) => {
+    const body = make()
+    const refusedMs = await leastMs(1000, async () => {
+      const error = await rejection(chat(body))
+      expect(error).toMatchObject({ status: 400, code: 'context_length_exceeded' })
+    })
+    expect(refusedMs).toBeLessThan(1000)
+  })
+
+  test('to arguments nested deeply enough to end a native parser is right', async () => {
+    const { choices } = await chat(called('['.repeat(60) + ']'.repeat(60)))
+    expect(choices).toHaveLength(1)
+    const tooDeep = await rejection(chat(called('['.repeat(50_000) + ']'.repeat(50_000))))
+    expect(tooDeep).toMatchObject({ status: 400 })
+  })
+
   test('reports the likeliest tokens with their bytes', async () => {
     const [choice] = (await chat({ logprobs: true, top_logprobs: 3 })).choices
     expect(choice.logprobs.content).toHaveLength(12)

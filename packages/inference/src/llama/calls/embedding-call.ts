@@ -1,4 +1,5 @@
 /** Answers an embeddings call. */
+import { setImmediate } from 'node:timers/promises'
 import type { LlamaModel } from 'node-llama-cpp'
 import {
   type EngineAnswer,
@@ -8,7 +9,8 @@ import {
   type JsonObject,
 } from '../../engine.ts'
 import { type Embedder, normalised } from '../model/embedder.ts'
-import { type PromptTokens, tooLong } from '../prompt/prompt-tokens.ts'
+import type { PromptTokens } from '../prompt/prompt-tokens.ts'
+import { tooLong } from '../prompt/too-long.ts'
 import { integer } from '../scheduling/sampling.ts'
 import { UsageCount } from './usage-count.ts'
 
@@ -23,6 +25,7 @@ export type EmbeddingModel = {
 }
 
 const maxInputs = 2048
+const turnMs = 20
 
 /** Vectors are returned as Float32Array; encoding them is not the engine's concern. */
 export async function answerEmbeddings(
@@ -32,7 +35,7 @@ export async function answerEmbeddings(
   if (stream)
     throw new EngineError('unsupported_value', 'embeddings are not streamed', { param: 'stream' })
   const size = readDimensions(body, model)
-  const inputs = readInputs(body, model)
+  const inputs = await readInputs(body, model)
   const usage = new UsageCount(onUsage)
   const vectors = await model.embedder.embed(inputs, signal, (tokens) => usage.addPrompt(tokens, 0))
   const total = inputs.reduce((sum, tokens) => sum + tokens.length, 0)
@@ -55,13 +58,22 @@ function readDimensions(body: JsonObject, { model, canShorten }: EmbeddingModel)
   return wanted
 }
 
-function readInputs(body: JsonObject, model: EmbeddingModel): number[][] {
+/** Others get their turn in between: thousands of inputs keep a tokenizer busy for seconds. */
+async function readInputs(body: JsonObject, model: EmbeddingModel): Promise<number[][]> {
   const { input } = body
   const isOne = typeof input === 'string' || (Array.isArray(input) && typeof input[0] === 'number')
   const inputs: unknown[] = isOne ? [input] : Array.isArray(input) ? input : []
   if (inputs.length === 0 || inputs.length > maxInputs)
     throw invalid(`input must be text, token ids, or a list of 1 to ${maxInputs} of these`)
-  return inputs.map((one) => readInput(one, model))
+  const read: number[][] = []
+  let sinceMs = performance.now()
+  for (const one of inputs) {
+    read.push(readInput(one, model))
+    if (performance.now() - sinceMs < turnMs) continue
+    await setImmediate()
+    sinceMs = performance.now()
+  }
+  return read
 }
 
 function readInput(input: unknown, { tokenizer, info }: EmbeddingModel): number[] {

@@ -78,14 +78,27 @@ function readCall(call: unknown, param: string): TemplateCall {
   }
 }
 
-/** Templates expect arguments as values; text that is not JSON stays text. */
+const maxDepth = 128
+
+/** Templates expect arguments as values; text that is not JSON, or nested too deeply for them, stays text. */
 function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return text ?? {}
+  if (isDeep(text)) return text
   try {
     return JSON.parse(text)
   } catch {
     return text
   }
+}
+
+/** Brackets inside strings count, too, which no real call notices. */
+function isDeep(text: string): boolean {
+  let depth = 0
+  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
+    depth += bracket === '[' || bracket === '{' ? 1 : -1
+    if (depth > maxDepth) return true
+  }
+  return false
 }
 
 /** Text as a string, as parts, or none; this engine has no models for other media. */

@@ -3,7 +3,6 @@ import { EngineError, type JsonObject } from '../../engine.ts'
 import { readMessages, type TemplateMessage } from './chat-messages.ts'
 import type { ChatTemplate } from './chat-template.ts'
 import { describeTools } from './described-tools.ts'
-import { ForeignText } from './foreign-text.ts'
 import type { PromptTokens } from './prompt-tokens.ts'
 import { readToolChoice, type ToolChoice } from './tool-choice.ts'
 
@@ -20,9 +19,11 @@ export function makeChatPrompt(
   tokenizer: PromptTokens,
 ): ChatPrompt {
   const choice = readToolChoice(body)
-  const foreign = new ForeignText(tokenizer.foreignPattern)
-  const isDescribed = template.toolStyle === 'described'
+  tokenizer.refuseMore(Array.isArray(body.messages) ? body.messages.length : 0, 'messages')
   const read = readMessages(body.messages)
+  tokenizer.refuseUnfitting([read, choice.tools], 'messages')
+  const foreign = tokenizer.newForeignText()
+  const isDescribed = template.toolStyle === 'described'
   const messages = foreign.protect(isDescribed ? describeTools(read, choice.tools) : read)
   const tools =
     isDescribed || choice.tools.length === 0 ? {} : { tools: foreign.protect(choice.tools) }

@@ -1,18 +1,19 @@
 /** Control token names in messages stay text. */
 import { expect, test } from 'bun:test'
+import { leastMs } from '../../../../../test/least-ms.ts'
 import { ForeignText, foreignPattern } from './foreign-text.ts'
 
 const pattern = foreignPattern(['<|im_end|>', '</s>'])
 
 test('text without such names is unchanged', () => {
-  const foreign = new ForeignText(pattern)
+  const foreign = new ForeignText(pattern, 1000)
   const messages = [{ role: 'user', content: 'a <b> c' }]
   expect(foreign.protect(messages)).toEqual(messages)
   expect(foreign.split('rendered')).toEqual([{ text: 'rendered', isForeign: false }])
 })
 
 test('names in messages are restored as plain text, those of the template are not', () => {
-  const foreign = new ForeignText(pattern)
+  const foreign = new ForeignText(pattern, 1000)
   const [message] = foreign.protect([{ content: 'x</s>y<|im_end|>' }])
   expect(message!.content).not.toContain('</s>')
   expect(foreign.split(`<|im_start|>${message!.content}<|im_end|>`)).toEqual([
@@ -25,7 +26,7 @@ test('names in messages are restored as plain text, those of the template are no
 })
 
 test('a message cannot forge a placeholder', () => {
-  const foreign = new ForeignText(pattern)
+  const foreign = new ForeignText(pattern, 1000)
   const protectedText = foreign.protect('</s> \uE0000\uE001')
   const pieces = foreign.split(protectedText)
   expect(pieces.map((piece) => piece.text).join('')).toBe('</s> \uE0000\uE001')
@@ -36,6 +37,33 @@ test('a message cannot forge a placeholder', () => {
 })
 
 test('property names are protected as well', () => {
-  const foreign = new ForeignText(pattern)
+  const foreign = new ForeignText(pattern, 1000)
   expect(JSON.stringify(foreign.protect({ '</s>': 1 }))).not.toContain('</s>')
+})
+
+test('of names that begin alike the longest is found, special characters and all', () => {
+  const names = ['<a>', '<a>b', '<', '[INST]', '$^.*', '😀x', '😀']
+  const foreign = new ForeignText(foreignPattern(names), 1000)
+  const text = 'x <a>b <a> < [INST] $^.* 😀x 😀 [INS] 😁'
+  const pieces = foreign.split(foreign.protect(text))
+  expect(pieces.filter(({ isForeign }) => isForeign).map((piece) => piece.text)).toEqual([
+    ...['<a>b', '<a>', '<', '[INST]', '$^.*', '😀x', '😀'],
+  ])
+  expect(pieces.map((piece) => piece.text).join('')).toBe(text)
+})
+
+test('thousands of names cost no more time than one', async () => {
+  const names = Array.from({ length: 6000 }, (_, at) => `<unused${at}>`)
+  const many = foreignPattern(names)
+  const text = '<unused'.repeat(1_000_000)
+  const searchedMs = await leastMs(2000, async () => {
+    expect(new ForeignText(many, 10).protect(text)).toBe(text)
+  })
+  expect(searchedMs).toBeLessThan(2000)
+})
+
+test('more names than tokens are refused', () => {
+  const foreign = new ForeignText(pattern, 3)
+  expect(foreign.protect('</s></s></s>')).not.toContain('</s>')
+  expect(() => foreign.protect('</s>')).toThrow('maximum context length is 3 tokens')
 })

@@ -6,6 +6,7 @@
  * the system. Control token names inside messages are replaced with placeholders before the
  * template runs, and restored afterwards as plain text.
  */
+import { tooLong } from './too-long.ts'
 
 const open = '\uE000'
 const close = '\uE001'
@@ -13,19 +14,51 @@ const placeholder = /\uE000(\d+)\uE001/
 
 export type TextPiece = { readonly text: string; readonly isForeign: boolean }
 
-/** Matches control token names, and our own placeholders if a message contains them. */
+/**
+ * Matches control token names, and our own placeholders if a message contains them. Names share
+ * their beginnings in the pattern: a vocabulary can have thousands, and trying them one after the
+ * other at every character of a long prompt would keep everyone else waiting.
+ */
 export function foreignPattern(controlNames: readonly string[]): RegExp {
-  const names = [...controlNames, open].map((name) => RegExp.escape(name))
-  return new RegExp(names.join('|'), 'g')
+  return new RegExp(patternOf([...controlNames, open]), 'g')
 }
+
+/** The longest name wins where one is the beginning of another. */
+function patternOf(names: readonly string[]): string {
+  const rests = new Map<string, string[]>()
+  let hasEnd = false
+  for (const name of names) {
+    const [first] = name
+    if (first === undefined) {
+      hasEnd = true
+      continue
+    }
+    const others = rests.get(first)
+    if (others === undefined) rests.set(first, [name.slice(first.length)])
+    else others.push(name.slice(first.length))
+  }
+  if (rests.size === 0) return ''
+  const branches = [...rests].map(([first, others]) => escaped(first) + patternOf(others))
+  const [only] = branches
+  return branches.length === 1 && !hasEnd
+    ? (only ?? '')
+    : `(?:${branches.join('|')})${hasEnd ? '?' : ''}`
+}
+
+const escaped = (char: string) => char.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')
 
 export class ForeignText {
   readonly #names: RegExp
   readonly #kept: string[] = []
+  readonly #contextLength: number
 
-  /** Takes the result of `foreignPattern`, computed once per model. */
-  constructor(names: RegExp) {
+  /**
+   * Takes the result of `foreignPattern`, computed once per model. More names than a context has
+   * tokens are refused: each costs several strings and calls of the tokenizer.
+   */
+  constructor(names: RegExp, contextLength: number) {
     this.#names = names
+    this.#contextLength = contextLength
   }
 
   /** Returns the same value with every string in it made harmless. */
@@ -50,8 +83,9 @@ export class ForeignText {
 
   #protectText(text: string): string {
     return text.replace(this.#names, (name) => {
-      this.#kept.push(name)
-      return `${open}${this.#kept.length - 1}${close}`
+      const kept = this.#kept.push(name)
+      if (kept > this.#contextLength) throw tooLong(kept, this.#contextLength, 'messages')
+      return `${open}${kept - 1}${close}`
     })
   }
 }

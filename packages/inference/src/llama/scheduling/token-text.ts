@@ -6,6 +6,8 @@ const tokenTypes = { unknown: 2, control: 3, userDefined: 4, byte: 6 } as const
 
 export class TokenText {
   readonly size: number
+  /** No token stands for more characters than its name has. */
+  readonly longestName: number
   readonly #model: LlamaModel
   readonly #texts: readonly string[]
   readonly #types: readonly number[]
@@ -19,6 +21,7 @@ export class TokenText {
     this.#types = types ?? []
     this.#byteOfChar = byteAlphabet()
     this.size = tokens.length
+    this.longestName = tokens.reduce((longest, { length }) => Math.max(longest, length), 1)
   }
 
   /** A token that controls the model and is not text: markers of turns, tools and ends. */
