@@ -51,6 +51,17 @@ const healthOperation: Schema = {
   responses: { 200: { description: 'It does.' }, 503: { description: 'It does not serve now.' } },
 }
 
+const summaries: Readonly<Record<Endpoint, string>> = {
+  chat: 'Create a chat completion',
+  completions: 'Create a legacy completion',
+  embeddings: 'Create embeddings',
+  messages: 'Create a message',
+  count_tokens: 'Count the tokens of a message',
+  responses: 'Create a response',
+  models: 'List the available models',
+  model: 'Retrieve one model',
+}
+
 function paths(): Record<string, Record<string, Schema>> {
   const all: Record<string, Record<string, Schema>> = {}
   for (const route of routes)
@@ -65,7 +76,7 @@ function operation(route: Route): Schema {
   const error = route.dialect === 'anthropic' ? 'AnthropicError' : 'OpenAiError'
   return {
     operationId: route.endpoint,
-    summary: route.summary,
+    summary: summaries[route.endpoint],
     ...(route.deprecated ? { deprecated: true } : {}),
     ...(route.path.includes('{id}') ? { parameters: [idParameter] } : {}),
     ...(request === undefined ? {} : { requestBody: { required: true, content: json(request) } }),

@@ -1,6 +1,4 @@
-/** Connects, verifies, and then speaks both dialects over sealed calls; the verifiers are passed in. */
-import { ApiCalls } from './api-calls.ts'
-import { ChatClient, EmbeddingsClient, MessagesClient, ModelsClient } from './api-clients.ts'
+/** Connects, verifies, and then seals what `fetch` is given; the verifiers are passed in. */
 import { chooseDefaultSalt } from './cache-salt.ts'
 import { PrivateClient } from './client.ts'
 import { type CoreConnectOptions, clientOptions } from './connect-options.ts'
@@ -15,10 +13,6 @@ export class CorePrivatemode {
   readonly baseURL: string
   /** Seals public API calls to a verified worker; any other request is refused locally. */
   readonly fetch: (input: string | URL | Request, init?: RequestInit) => Promise<Response>
-  readonly chat: ChatClient
-  readonly messages: MessagesClient
-  readonly embeddings: EmbeddingsClient
-  readonly models: ModelsClient
   readonly verification: VerificationRecord
 
   protected constructor(
@@ -27,13 +21,8 @@ export class CorePrivatemode {
     defaultSalt: string | undefined,
     verification: VerificationRecord,
   ) {
-    const calls = new ApiCalls(client, apiKey, defaultSalt)
     this.baseURL = `${client.endpoint}/v1`
     this.fetch = privateFetch({ client, apiKey, defaultSalt })
-    this.chat = new ChatClient(calls)
-    this.messages = new MessagesClient(calls)
-    this.embeddings = new EmbeddingsClient(calls)
-    this.models = new ModelsClient(client, apiKey)
     this.verification = verification
   }
 

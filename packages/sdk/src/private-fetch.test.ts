@@ -49,6 +49,26 @@ test('anything but an API call is never sent', async () => {
   expect(calls).toEqual([])
 })
 
+test('the body says which model, whether to stream and which salt; nothing is sent if it cannot', async () => {
+  calls.length = 0
+  const send = async (body: string | Uint8Array<ArrayBuffer>) => {
+    const response = await fetchOf(client)(
+      'https://gateway.example/base/v1/messages',
+      post({ body }),
+    )
+    const { error } = (await response.json()) as { error?: { message: string } }
+    return `${response.status} ${error?.message ?? ''}`
+  }
+  expect(await send('{"model":"m","stream":null,"cache_salt":"s","x":[1]}')).toBe('200 ')
+  expect(calls).toMatchObject([{ model: 'm', stream: false, cacheSalt: 's' }])
+  expect(await send('{"model":"m"')).toBe('400 body is not valid JSON')
+  expect(await send(Uint8Array.of(0x22, 0xff, 0x22))).toBe('400 body is not valid JSON')
+  for (const body of ['["m"]', 'null', '7', '{"model":null}', '{"model":7}']) {
+    expect(await send(body)).toBe('400 the request names no model')
+  }
+  expect(calls.length).toBe(1)
+})
+
 test('only allow-listed headers are sealed with the call; the key in a header wins', async () => {
   calls.length = 0
   const headers = {

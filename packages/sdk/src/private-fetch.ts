@@ -7,10 +7,9 @@ import {
   formatError,
   formatModel,
   formatModelList,
-  scanBody,
   unknownModel,
 } from '@privatemode/protocol/api'
-import { type Bytes, encodeText, formatHex } from '@privatemode/protocol/envelope'
+import { type Bytes, decodeText, encodeText, formatHex } from '@privatemode/protocol/envelope'
 import type { PrivateClient } from './client.ts'
 import { toPrivatemodeError } from './privatemode-error.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
@@ -104,6 +103,24 @@ function pathOf(url: string, basePath: string): string {
   return path.replace(/^\/v1\/v1\//, '/v1/')
 }
 
+/**
+ * What a request says about how to send it. Whatever else is wrong with it is for the worker to
+ * refuse, which scans the same bytes strictly.
+ */
+function readBody(bytes: Bytes): Pick<Call, 'model' | 'stream' | 'cacheSalt'> {
+  let body: Partial<Record<'model' | 'stream' | 'cache_salt', unknown>> | null
+  try {
+    body = JSON.parse(decodeText(bytes))
+  } catch {
+    throw new ApiError('invalid_json', 'body is not valid JSON')
+  }
+  const { model, stream, cache_salt: salt } = body ?? {}
+  if (typeof model !== 'string') {
+    throw new ApiError('missing_parameter', 'the request names no model', { param: 'model' })
+  }
+  return { model, stream: stream === true, cacheSalt: typeof salt === 'string' ? salt : undefined }
+}
+
 async function callSealed(
   options: PrivateFetchOptions,
   request: Taken,
@@ -111,10 +128,7 @@ async function callSealed(
   apiKey: string,
 ): Promise<Response> {
   const body = await request.bytes()
-  const { model, stream, cacheSalt } = scanBody(body)
-  if (model === undefined) {
-    throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
-  }
+  const { model, stream, cacheSalt } = readBody(body)
   const { defaultSalt } = options
   const headers = readForwarded(request.headers)
   const call: Call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }

@@ -1,5 +1,4 @@
 /** An answer with its receipt: a stream is hashed as it is read, the rest happens on demand. */
-import { sha256 } from '@noble/hashes/sha2.js'
 import {
   AttestationError,
   type AttestedWorker,
@@ -14,6 +13,7 @@ import { type AnswerHead, type Bytes, formatHex } from '@privatemode/protocol/en
 import type { Answer } from './answer.ts'
 import { PrivatemodeError } from './privatemode-error.ts'
 import type { Call } from './sealed-exchange.ts'
+import { Sha256 } from './sha256.ts'
 
 /** What the worker signed about one exchange, verified with the key bound by its evidence. */
 export type Receipt = ReceiptClaims & {
@@ -30,7 +30,7 @@ export class ReceiptedAnswer {
   #responseDigest: () => Promise<string>
   // WebCrypto can only hash whole messages, and a stream is not buffered just to be hashed at its
   // end.
-  readonly #streamHash = sha256.create()
+  readonly #streamHash = new Sha256()
   readonly #ended: Promise<void>
   #end: () => void = () => {}
   #fail: (reason: PrivatemodeError) => void = () => {}
@@ -40,7 +40,7 @@ export class ReceiptedAnswer {
     this.#answer = answer
     this.#call = { path: call.path, model: call.model }
     this.#requestDigest = digestLater(call.body)
-    this.#responseDigest = async () => formatHex(this.#streamHash.clone().digest())
+    this.#responseDigest = async () => formatHex(this.#streamHash.digest())
     this.#ended = new Promise((resolve, reject) => {
       this.#end = resolve
       this.#fail = reject

@@ -23,41 +23,38 @@ export type Route = {
   /** Whether the body is sealed to a worker; the client answers the other routes itself. */
   readonly sealed: boolean
   readonly deprecated: boolean
-  readonly summary: string
 }
 
-const post = (endpoint: Endpoint, dialect: Dialect, path: string, summary: string): Route => ({
+const post = (endpoint: Endpoint, dialect: Dialect, path: string): Route => ({
   method: 'POST',
   path,
   dialect,
   endpoint,
   sealed: true,
   deprecated: false,
-  summary,
 })
 
-const get = (endpoint: Endpoint, path: string, summary: string): Route => ({
+const get = (endpoint: Endpoint, path: string): Route => ({
   method: 'GET',
   path,
   dialect: 'openai',
   endpoint,
   sealed: false,
   deprecated: false,
-  summary,
 })
 
 export const routes: readonly Route[] = [
-  post('chat', 'openai', '/v1/chat/completions', 'Create a chat completion'),
+  post('chat', 'openai', '/v1/chat/completions'),
   {
-    ...post('completions', 'openai', '/v1/completions', 'Create a legacy completion'),
+    ...post('completions', 'openai', '/v1/completions'),
     deprecated: true,
   },
-  post('embeddings', 'openai', '/v1/embeddings', 'Create embeddings'),
-  post('messages', 'anthropic', '/v1/messages', 'Create a message'),
-  post('count_tokens', 'anthropic', '/v1/messages/count_tokens', 'Count the tokens of a message'),
-  post('responses', 'openai', '/v1/responses', 'Create a response'),
-  get('models', '/v1/models', 'List the available models'),
-  get('model', '/v1/models/{id}', 'Retrieve one model'),
+  post('embeddings', 'openai', '/v1/embeddings'),
+  post('messages', 'anthropic', '/v1/messages'),
+  post('count_tokens', 'anthropic', '/v1/messages/count_tokens'),
+  post('responses', 'openai', '/v1/responses'),
+  get('models', '/v1/models'),
+  get('model', '/v1/models/{id}'),
 ]
 
 export type FoundRoute =

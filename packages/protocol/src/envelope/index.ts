@@ -37,4 +37,4 @@ export {
   type Session,
   sealKeyId,
 } from './session.ts'
-export { webCryptoProvider } from './web-crypto-provider.ts'
+export { webCiphers, webCryptoProvider } from './web-crypto-provider.ts'

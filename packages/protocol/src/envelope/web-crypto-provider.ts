@@ -2,9 +2,16 @@
 import { joinBytes } from './byte-strings.ts'
 import type { AeadKey, Bytes, CryptoProvider } from './crypto-provider.ts'
 
+/** The part that handles content and randomness, for providers that hash in their own way. */
+export const webCiphers: Pick<CryptoProvider, 'random' | 'aeadKey'> = {
+  random,
+  aeadKey,
+}
+
 /** The cryptography of the sealed protocol on WebCrypto, which browsers and all supported runtimes have. */
 export const webCryptoProvider: CryptoProvider = {
-  random: (length) => crypto.getRandomValues(new Uint8Array(length)),
+  random,
+  aeadKey,
 
   sha256: async (data) => new Uint8Array(await crypto.subtle.digest('SHA-256', data)),
 
@@ -15,11 +22,15 @@ export const webCryptoProvider: CryptoProvider = {
     const block = joinBytes([info, Uint8Array.of(1)])
     return new Uint8Array(await crypto.subtle.sign('HMAC', key, block))
   },
+}
 
-  async aeadKey(raw) {
-    const key = await crypto.subtle.importKey('raw', raw, 'AES-GCM', false, ['encrypt', 'decrypt'])
-    return webAeadKey(key)
-  },
+function random(length: number): Bytes {
+  return crypto.getRandomValues(new Uint8Array(length))
+}
+
+async function aeadKey(raw: Bytes): Promise<AeadKey> {
+  const key = await crypto.subtle.importKey('raw', raw, 'AES-GCM', false, ['encrypt', 'decrypt'])
+  return webAeadKey(key)
 }
 
 function webAeadKey(key: CryptoKey): AeadKey {
