@@ -177,6 +177,7 @@ export const responseSchemas: Readonly<Record<string, Schema>> = {
     created_at: text,
     tasks: listOf(oneOf('generate', 'embed')),
     'context_length?': count,
+    'input_modalities?': listOf(oneOf('text', 'image')),
   }),
   ModelList: fields({
     object: constant('list'),

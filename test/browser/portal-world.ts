@@ -38,6 +38,7 @@ export async function startPortalWorld(browser: Browser): Promise<PortalWorld> {
     kind: 'vllm',
     cache: 'salted',
     models: ['scripted', 'scripted-large'],
+    visionModels: ['scripted-large'],
   })
   const stack = await runStack(['--engineUrl', server.url])
   const tap = startRecordingRelay(stack.gatewayUrl)

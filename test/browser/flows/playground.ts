@@ -7,6 +7,9 @@ import { settled } from '../page-scripts.ts'
 import { type Flow, open, admin as owner, signIn } from '../portal-world.ts'
 
 const prompt = 'Zimtmuschel-Orgelwind-8264 has a secret'
+/** One white pixel. */
+const dot =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2qAAAAABJRU5ErkJggg=='
 const instructions = 'Answer like a lighthouse keeper of Quarzhafen'
 
 export function playgroundFlow({ world, admin }: Flow): void {
@@ -190,6 +193,33 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await page.getByLabel('Message').fill('too hot')
     await page.keyboard.press('Enter')
     await page.getByText('Temperature must be between 0 and 2').waitFor()
+  }, 150_000)
+
+  test('pictures are offered for a model that takes them, and sent to no other', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    await page.getByText('This model takes text only').waitFor()
+    expect(await page.getByRole('button', { name: 'Attach a picture' }).count()).toBe(0)
+    const models = page.getByLabel('Model', { exact: true })
+    await models.selectOption('scripted-large')
+    await page.getByRole('button', { name: 'Attach a picture' }).waitFor()
+    const picture = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(dot, 'base64') }
+    await page.getByLabel('Picture to attach').setInputFiles(picture)
+    await page.getByText('dot.png attached.').waitFor()
+    await page.getByLabel('Message').fill('what is this?')
+    await page.keyboard.press('Enter')
+    await untilWhole(page)
+    const seen = () => JSON.stringify(world().server.requests.at(-1)?.body)
+    expect(seen()).toContain(`data:image/png;base64,${dot}`)
+    await page.locator('.turn.user img').waitFor()
+    // The conversation now has a picture in it: a model without vision says so itself.
+    await models.selectOption('scripted')
+    await page.getByLabel('Message').fill('and now?')
+    await page.keyboard.press('Enter')
+    await page.getByText("model 'scripted' does not accept images").waitFor()
+    await page.getByText('Choose another model').waitFor()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('and now?').waitFor({ state: 'detached' })
   }, 150_000)
 
   test('a failure of the model says what to do next', async () => {

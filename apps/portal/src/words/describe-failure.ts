@@ -53,6 +53,8 @@ function nextStep(error: Coded): string {
       return 'Nothing was sent that could be read. Look at the verification page, and tell the operator.'
     case 'context_length_exceeded':
       return 'The conversation is too long for this model. Clear it, or choose another model.'
+    case 'unsupported_parameter':
+      return 'Choose another model, or leave out what this one does not take.'
     case 'invalid_value':
     case 'missing_parameter':
       return 'Change what you entered and try again.'

@@ -107,7 +107,10 @@ export class Registration {
     const { sealKeyId, models, active, draining } = await state()
     return {
       url,
-      models: models.map((model) => formatModel(model)),
+      models: models.map((model) => ({
+        ...formatModel(model),
+        input_modalities: model.vision ? ['text', 'image'] : ['text'],
+      })),
       seal_key_id: sealKeyId,
       receipt_key: Buffer.from(receiptKey).toString('base64'),
       relay_key: Buffer.from(relayKeys.current()).toString('base64'),

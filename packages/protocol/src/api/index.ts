@@ -14,6 +14,7 @@ export { type Held, HeldEnding } from './held-ending.ts'
 export {
   formatModel,
   formatModelList,
+  type InputModality,
   latestModelName,
   type ModelFacts,
   type ModelList,

@@ -28,6 +28,10 @@ test('check 29: a list has the fields of both dialects', () => {
 test('a model object from a directory round-trips or is refused', () => {
   const model = formatModel({ ...facts, contextLength: 2048 })
   expect(parseModel(JSON.parse(JSON.stringify(model)))).toEqual(model)
+  const sees = { ...model, input_modalities: ['text', 'image'] as const }
+  expect(parseModel(JSON.parse(JSON.stringify(sees)))).toEqual(sees)
+  const claimed = parseModel({ ...model, input_modalities: ['text', 'smell', 7] })
+  expect(claimed?.input_modalities).toEqual(['text'])
   for (const wrong of [
     null,
     'm',

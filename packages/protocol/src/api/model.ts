@@ -2,6 +2,8 @@
 
 export type ModelTask = 'generate' | 'embed'
 
+export type InputModality = 'text' | 'image'
+
 /** A model as `GET /v1/models` returns it; clients of both dialects can parse it. */
 export type ModelObject = {
   readonly id: string
@@ -13,6 +15,8 @@ export type ModelObject = {
   readonly created_at: string
   readonly tasks: readonly ModelTask[]
   readonly context_length?: number
+  /** As the worker's engine reports it; absent where only the manifest is known. */
+  readonly input_modalities?: readonly InputModality[]
 }
 
 export type ModelFacts = {
@@ -63,7 +67,8 @@ export function formatModelList(models: readonly ModelObject[]): ModelList {
  */
 export function parseModel(value: unknown): ModelObject | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const { id, created, display_name, owned_by, tasks, context_length } = value as ModelWire
+  const { id, created, display_name, owned_by, tasks, context_length, input_modalities } =
+    value as ModelWire
   if (typeof id !== 'string' || id === '' || id.length > 256) return undefined
   if (!isCount(created) || created > 8_640_000_000_000) return undefined
   if (!Array.isArray(tasks) || tasks.length === 0 || !tasks.every(isTask)) return undefined
@@ -74,7 +79,12 @@ export function parseModel(value: unknown): ModelObject | undefined {
     tasks: [...new Set(tasks)],
     ...(isCount(context_length) ? { contextLength: context_length } : {}),
   }
-  return formatModel(facts, typeof owned_by === 'string' ? owned_by.slice(0, 256) : undefined)
+  const model = formatModel(
+    facts,
+    typeof owned_by === 'string' ? owned_by.slice(0, 256) : undefined,
+  )
+  if (!Array.isArray(input_modalities)) return model
+  return { ...model, input_modalities: modalities.filter((one) => input_modalities.includes(one)) }
 }
 
 /**
@@ -90,6 +100,8 @@ export function resolveLatest<M extends Pick<ModelFacts, 'id' | 'created' | 'tas
 }
 
 type ModelWire = { [field in keyof ModelObject]?: unknown }
+
+const modalities: readonly InputModality[] = ['text', 'image']
 
 const isTask = (value: unknown): value is ModelTask => value === 'generate' || value === 'embed'
 

@@ -99,6 +99,7 @@ export type ServedModel = {
   readonly display_name?: string
   readonly tasks?: readonly string[]
   readonly context_length?: number
+  readonly input_modalities?: readonly string[]
   readonly created_at?: string
   readonly workers: number
 }

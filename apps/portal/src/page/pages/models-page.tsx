@@ -83,6 +83,12 @@ function Model({ model, verified }: { readonly model: ServedModel; readonly veri
       <dl class="facts">
         <dt>For</dt>
         <dd>{(model.tasks ?? []).map((task) => tasks[task] ?? task).join(', ')}</dd>
+        {model.input_modalities !== undefined && (
+          <>
+            <dt>Input</dt>
+            <dd>{model.input_modalities.includes('image') ? 'Text and images' : 'Text'}</dd>
+          </>
+        )}
         {model.context_length !== undefined && (
           <>
             <dt>Context</dt>

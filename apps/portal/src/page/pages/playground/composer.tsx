@@ -5,6 +5,7 @@ import { type Question, stop, type Turn } from './conversation.ts'
 
 type ComposerProps = {
   readonly running: boolean
+  readonly takesImages: boolean
   /** The question being edited. */
   readonly editing: Turn | undefined
   readonly onCancelEdit: () => void
@@ -13,9 +14,10 @@ type ComposerProps = {
 
 const maxImageBytes = 5 * 1024 * 1024
 
-export function Composer({ running, editing, onCancelEdit, onSend }: ComposerProps) {
+export function Composer(props: ComposerProps) {
+  const { running, takesImages, editing, onCancelEdit, onSend } = props
   const [text, setText] = useState('')
-  const [images, setImages] = useState<readonly string[]>([])
+  const [attached, setImages] = useState<readonly string[]>([])
   const [note, setNote] = useState('')
   const box = useRef<HTMLTextAreaElement>(null)
   const file = useRef<HTMLInputElement>(null)
@@ -25,6 +27,8 @@ export function Composer({ running, editing, onCancelEdit, onSend }: ComposerPro
     setImages(editing.images ?? [])
     box.current?.focus()
   }, [editing])
+  // Kept while another model is chosen, but sent only to one that takes them.
+  const images = takesImages ? attached : []
   const ready = !running && (text.trim() !== '' || images.length > 0)
   const send = () => {
     if (!ready) return
@@ -55,7 +59,7 @@ export function Composer({ running, editing, onCancelEdit, onSend }: ComposerPro
     }
     const url = await readDataUrl(picture)
     setImages((old) => [...old, url])
-    setNote(`${picture.name} attached. Not every model takes pictures.`)
+    setNote(`${picture.name} attached.`)
     if (file.current !== null) file.current.value = ''
   }
   return (
@@ -89,9 +93,13 @@ export function Composer({ running, editing, onCancelEdit, onSend }: ComposerPro
         </Button>
       )}
       <p class="hint" id="message-hint">
-        <button type="button" class="link" onClick={() => file.current?.click()}>
-          Attach a picture
-        </button>
+        {takesImages ? (
+          <button type="button" class="link" onClick={() => file.current?.click()}>
+            Attach a picture
+          </button>
+        ) : (
+          'This model takes text only'
+        )}
         {images.length > 0 && (
           <>
             {' '}

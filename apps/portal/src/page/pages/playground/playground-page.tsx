@@ -1,6 +1,8 @@
 /** A chat that encrypts in the browser. */
+import type { ServedModel } from '@privatemode/protocol/fleet'
 import { useEffect, useState } from 'preact/hooks'
 import { defaultSettings } from '../../../chat/build-request.ts'
+import { callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
 import type { PageProps } from '../../page-props.ts'
 import { Link } from '../../router.tsx'
@@ -97,6 +99,7 @@ function Chat({ current }: ChatProps) {
     () => callVerified(current, ({ client }) => client.models.list()),
     [current.client],
   )
+  const [served] = useLoad(loadServed, [])
   const [chosen, setChosen] = useState<string>()
   const [settings, setSettings] = useState(defaultSettings)
   const [editing, setEditing] = useState<Turn>()
@@ -146,6 +149,7 @@ function Chat({ current }: ChatProps) {
       />
       <Composer
         running={running}
+        takesImages={served.kind === 'ready' && takesImages(served.value, model)}
         editing={editing}
         onCancelEdit={() => setEditing(undefined)}
         onSend={send}
@@ -160,6 +164,13 @@ function Chat({ current }: ChatProps) {
     </div>
   )
 }
+
+/** As the machines told the gateway: a wrong list would only show or hide a button. */
+const loadServed = async () =>
+  (await callApi<{ models: readonly ServedModel[] }>('GET', '/models')).models
+
+const takesImages = (served: readonly ServedModel[], model: string): boolean =>
+  served.find(({ id }) => id === model)?.input_modalities?.includes('image') === true
 
 /** Shows which trust settings apply to prompts that leave this browser. */
 function TrustLine({ current }: ChatProps) {
