@@ -21,7 +21,10 @@ type AuditAnswer = { readonly events: readonly AuditEntry[]; readonly next: numb
 export function AuditPage({ member }: PageProps) {
   const [scope, setScope] = useState<Scope>('own')
   const account = scope === 'own' ? member.account_id : undefined
-  const [first, reload] = useLoad(() => loadPage(account, undefined), [account])
+  const [first, reload] = useLoad(
+    async () => ({ account, page: await loadPage(account, undefined) }),
+    [account],
+  )
   return (
     <>
       <PageHead
@@ -58,9 +61,10 @@ export function AuditPage({ member }: PageProps) {
       )}
       {first.kind === 'ready' && (
         <Entries
-          key={`${scope} ${first.value.events[0]?.id}`}
-          first={first.value}
-          account={account}
+          // Until the next page has loaded, this is still the previous account's.
+          key={`${first.value.account} ${first.value.page.events[0]?.id}`}
+          first={first.value.page}
+          account={first.value.account}
         />
       )}
     </>
