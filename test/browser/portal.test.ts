@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { unlessMissing } from '@privatemode/service/testing'
 import { launchChromium } from './chromium.ts'
 import { appearanceFlow } from './flows/appearance.ts'
+import { costFlow } from './flows/costs.ts'
 import { firstAccountFlow } from './flows/first-account.ts'
 import { keyFlow } from './flows/keys.ts'
 import { memberFlow } from './flows/members.ts'
@@ -48,6 +49,7 @@ unlessMissing(noBrowser).describe('the portal in a real browser', () => {
     }, 240_000)
 
     keyFlow(flow)
+    costFlow(flow)
     verificationFlow(flow)
     playgroundFlow(flow)
     snippetFlow(flow)

@@ -128,7 +128,7 @@ export function keyFlow({ world, admin }: Flow): void {
 const readSecret = async (page: Page) =>
   (await page.getByRole('figure', { name: 'API key' }).locator('code').textContent()) ?? ''
 
-function ask({ stack }: PortalWorld, apiKey: string, content: string) {
+export function ask({ stack }: PortalWorld, apiKey: string, content: string) {
   const secureFetch = (url: string | URL | Request, init?: RequestInit) =>
     fetch(url as string, { ...init, tls: { ca: stack.ca } } as RequestInit)
   const baseURL = `${stack.proxylessUrl}/v1`
@@ -156,7 +156,7 @@ async function lastAccepted(world: PortalWorld, apiKey: string): Promise<number>
 }
 
 /** Workers report usage a moment after the answer. */
-async function untilShown(page: Page, attempt: () => Promise<void>): Promise<void> {
+export async function untilShown(page: Page, attempt: () => Promise<void>): Promise<void> {
   for (let tries = 0; tries < 5; tries++) {
     if (
       await attempt().then(

@@ -1,8 +1,8 @@
 /** The verification page: green on the running stack, red if something is wrong. */
 import { expect, test } from 'bun:test'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { createNoteSigner } from '@privatemode/attestation'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createNoteSigner, parseNoteSigner, publishEntry } from '@privatemode/attestation'
 import type { Page } from 'playwright-core'
 import { type Flow, open } from '../portal-world.ts'
 
@@ -21,6 +21,11 @@ export function verificationFlow({ world, admin }: Flow): void {
     await page
       .getByRole('region', { name: /^Machine/ })
       .getByText('hardware: false')
+      .waitFor()
+    await page
+      .getByRole('region', { name: /^Machine/ })
+      .getByText(/^[0-9a-f]{96}$/)
+      .first()
       .waitFor()
     const checks = page.locator('.checks li')
     expect(await checks.count()).toBeGreaterThan(15)
@@ -157,6 +162,51 @@ export function verificationFlow({ world, admin }: Flow): void {
       await context.close()
     }
   }, 150_000)
+
+  test('a new manifest is shown with what it changed, and with the source to rebuild', async () => {
+    const page = await openVerified()
+    const machine = page.getByRole('region', { name: /^Machine/ })
+    await machine.getByText('The manifest names none.').waitFor()
+    const revision = 'c0ffee00'.repeat(5)
+    const source = { repository: 'https://git.example/machine.git', revision }
+    await publishNext(world().stack.home, { session_minutes: 50, machine: { source } })
+    await page.getByRole('button', { name: 'Verify again' }).click()
+    const card = page.getByRole('region', { name: 'Manifest 2' })
+    const entries = card.locator('.time-line > li')
+    await entries.nth(1).getByText('The first manifest.').waitFor()
+    await entries.nth(0).getByText('in force').waitFor()
+    await entries.nth(0).getByText('4 fields differ from the one before').click()
+    const changes = entries.nth(0).locator('.changes li')
+    const changed = (path: string) => changes.filter({ hasText: path })
+    expect(await changed('session_minutes').locator('del').textContent()).toBe('55')
+    expect(await changed('session_minutes').locator('ins').textContent()).toBe('50')
+    expect(await changed('machine.source.revision').locator('del').count()).toBe(0)
+    await machine.getByText(revision).waitFor()
+    await machine.getByText('verify -- rebuild manifest.json').waitFor()
+    // What the manifest says about its source is a claim: only a rebuild makes it more.
+    await linkIs(page, 'source', 'caution')
+  }, 150_000)
+}
+
+/** Publishes the manifest again as its operator does, with changes. */
+async function publishNext(home: string, changes: object): Promise<void> {
+  const manifest = JSON.parse(readFileSync(join(home, 'manifest.json'), 'utf8'))
+  const next = { ...manifest, serial: manifest.serial + 1, ...changes }
+  const [signer = ''] = readFileSync(join(home, 'keys', 'manifest-log-key'), 'utf8').split('\n')
+  const store = {
+    read: async (path: string) => {
+      const file = join(home, 'manifest-log', path)
+      return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined
+    },
+    write: async (path: string, bytes: Uint8Array) => {
+      const file = join(home, 'manifest-log', path)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(`${file}.new`, bytes)
+      renameSync(`${file}.new`, file)
+    },
+  }
+  const entry = new TextEncoder().encode(`${JSON.stringify(next, null, 2)}\n`)
+  await publishEntry(store, await parseNoteSigner(signer), entry)
 }
 
 const linkIs = (page: Page, link: string, state: string) =>

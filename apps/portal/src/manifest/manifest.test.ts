@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { compareManifests, describeManifest } from './describe-manifest.ts'
+import { machineSource } from './machine-source.ts'
 import { lastEntriesFile, readEntries } from './read-entries.ts'
 
 const measurement = 'ab'.repeat(48)
@@ -31,6 +32,18 @@ test('the difference names what was changed, added and removed', () => {
     { path: 'models[0].weights', before: 'cd'.repeat(32), after: undefined },
   ])
   expect(compareManifests(manifest(), manifest())).toEqual([])
+})
+
+test('a manifest says from which commit to rebuild its measurements, or nothing', () => {
+  const revision = 'ab'.repeat(20)
+  const source = (wire: object) => machineSource(manifest({ machine: { source: wire } }))
+  expect(source({ revision, repository: 'https://git.example/x' })).toEqual({
+    ...{ revision, repository: 'https://git.example/x' },
+    command: 'npm run -s verify -- rebuild manifest.json',
+  })
+  expect(source({ revision })?.command).toEndWith('rebuild manifest.json --source REPOSITORY')
+  expect(source({ revision: 'main' })).toBeUndefined()
+  expect(machineSource(manifest())).toBeUndefined()
 })
 
 test('entries of a log file are read whole or not at all', () => {

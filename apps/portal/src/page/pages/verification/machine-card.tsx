@@ -1,13 +1,20 @@
 /** One machine: what it is, and every check it passed or failed. */
 import { revocationWords, type WorkerRefusal, type WorkerVerification } from '@privatemode/sdk'
 import { Fragment } from 'preact'
+import type { MachineSource } from '../../../manifest/machine-source.ts'
 import { describeEvidence } from '../../../words/describe-evidence.ts'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
 import { Badge } from '../../view/badge.tsx'
 import { Moment } from '../../view/moment.tsx'
 import { Checks } from './checks.tsx'
 
-export function MachineCard({ worker }: { readonly worker: WorkerVerification }) {
+type MachineCardProps = {
+  readonly worker: WorkerVerification
+  /** What the manifest says about the source of its measurements. */
+  readonly source: MachineSource | undefined
+}
+
+export function MachineCard({ worker, source }: MachineCardProps) {
   const { kind, measurement } = describeEvidence(worker.checks)
   return (
     <section class="card" aria-label={`Machine ${worker.worker_id}`}>
@@ -26,8 +33,11 @@ export function MachineCard({ worker }: { readonly worker: WorkerVerification })
           <>
             <dt>Measurement</dt>
             <dd>
-              <code>{measurement}</code>, as the manifest lists it. No rebuild confirms it here:
-              build the image from source and compare with <code>npm run verify -- measure</code>.
+              <code>{measurement}</code>, as the manifest lists it
+            </dd>
+            <dt>Source</dt>
+            <dd>
+              <Source source={source} />
             </dd>
           </>
         )}
@@ -59,6 +69,32 @@ export function MachineCard({ worker }: { readonly worker: WorkerVerification })
       </dl>
       <Checks checks={worker.checks} open={false} />
     </section>
+  )
+}
+
+/** Where a rebuild starts; this page cannot do it, so nothing here is green. */
+function Source({ source }: Pick<MachineCardProps, 'source'>) {
+  if (source === undefined) {
+    return (
+      <>
+        The manifest names none. Build the machine from a source that you trust and compare with{' '}
+        <code>npm run -s verify -- measure</code>.
+      </>
+    )
+  }
+  const { revision, repository, command } = source
+  return (
+    <>
+      Commit <code>{revision}</code>
+      {repository !== undefined && (
+        <>
+          {' '}
+          of <code>{repository}</code>
+        </>
+      )}
+      , says the manifest. This page did not rebuild it. Download the manifest above, then rebuild
+      and compare in a checkout: <code>{command}</code>
+    </>
   )
 }
 

@@ -3,8 +3,11 @@ import type { Verification } from '@privatemode/sdk'
 import { compareManifests, describeManifest } from '../../../manifest/describe-manifest.ts'
 import { formatAgo } from '../../../words/format-time.ts'
 import { useLoad } from '../../load.ts'
+import { saveFile } from '../../save-file.ts'
 import type { Verified } from '../../trust/connection.ts'
+import { manifestText } from '../../trust/enforced-manifest.ts'
 import { type LogEntry, loadHistory } from '../../trust/log-history.ts'
+import { Button } from '../../view/button.tsx'
 import { Failure } from '../../view/failure.tsx'
 import { Moment } from '../../view/moment.tsx'
 import { Waiting } from '../../view/waiting.tsx'
@@ -56,6 +59,7 @@ export function ManifestCard({ manifest, current }: ManifestCardProps) {
         <pre class="seen" tabIndex={0}>
           {text}
         </pre>
+        <Button onClick={() => saveFile(text, 'manifest.json')}>Download the manifest</Button>
       </details>
       {manifest.log_signed_at !== null && <History digest={manifest.digest} />}
     </section>
@@ -74,15 +78,6 @@ const Fact = ({ name, value }: { readonly name: string; readonly value: string }
     <dd>{value}</dd>
   </>
 )
-
-/** The exact bytes that were enforced: they are part of the evidence this page exports. */
-function manifestText({ client }: Verified): string {
-  const bundle = JSON.parse(new TextDecoder().decode(client.verification.bundle().bytes)) as {
-    readonly manifest: string
-  }
-  const bytes = Uint8Array.from(atob(bundle.manifest), (char) => char.charCodeAt(0))
-  return new TextDecoder().decode(bytes)
-}
 
 /** The log as a timeline: newest first, with what each entry changed. */
 function History({ digest }: { readonly digest: string }) {

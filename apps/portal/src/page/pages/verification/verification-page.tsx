@@ -1,5 +1,6 @@
 /** Attests the backend in the visitor's own browser and shows every check. */
 import { useEffect, useState } from 'preact/hooks'
+import { machineSource } from '../../../manifest/machine-source.ts'
 import { useStore } from '../../store.ts'
 import {
   type Connection,
@@ -8,6 +9,7 @@ import {
   verify,
   verifyOnce,
 } from '../../trust/connection.ts'
+import { manifestText } from '../../trust/enforced-manifest.ts'
 import { Button } from '../../view/button.tsx'
 import { Moment } from '../../view/moment.tsx'
 import { Notice } from '../../view/notice.tsx'
@@ -71,6 +73,7 @@ function Outcome({ current }: { readonly current: Connection }) {
 function VerifiedView({ current }: { readonly current: Verified }) {
   const transcript = useTranscript(current)
   const { manifest, workers, refused } = transcript
+  const source = machineSource(manifestText(current))
   const trial = workers.some(({ hardware }) => !hardware)
   return (
     <>
@@ -94,7 +97,7 @@ function VerifiedView({ current }: { readonly current: Verified }) {
       <ChainPicture current={current} />
       {manifest !== undefined && <ManifestCard manifest={manifest} current={current} />}
       {workers.map((worker) => (
-        <MachineCard key={worker.worker_id} worker={worker} />
+        <MachineCard key={worker.worker_id} worker={worker} source={source} />
       ))}
       {refused.map((worker) => (
         <RefusedCard key={worker.worker_id} refused={worker} />
