@@ -2,7 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { adminOpenApi } from '@privatemode/gateway'
+import { withFlagTables } from '../apps/proxy/src/flag-documentation.ts'
 import { findNamedTests, formatTable } from './compatibility/table.ts'
+import { formatFlags } from './flags-document.ts'
+import { formatMetrics } from './metrics-document.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { formatPackages } from './packages-drawing.ts'
 import { reliabilityDocuments } from './reliability/document.ts'
@@ -19,6 +22,9 @@ const documents = {
   'docs/compatibility.md': formatTable(await findNamedTests(root)),
   'docs/licences.md': formatLicences(readJson('package-lock.json'), toolLocks.map(readJson)),
   'docs/sdk-reference.md': await formatReference(),
+  'docs/proxy.md': withFlagTables(readFileSync(`${root}docs/proxy.md`, 'utf8')),
+  'docs/flags.md': formatFlags(),
+  'docs/metrics.md': formatMetrics(),
   'docs/packages.md': formatPackages(root),
   ...reliabilityDocuments(root),
 }

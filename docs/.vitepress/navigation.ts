@@ -26,6 +26,8 @@ const groups: Group[] = [
       item('Operations', 'operations'),
       item('Models and engines', 'engines'),
       item('Manifests and their log', 'manifest'),
+      item('Flags', 'flags'),
+      item('Metrics', 'metrics'),
     ],
   },
   {

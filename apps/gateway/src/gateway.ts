@@ -195,11 +195,11 @@ async function assemble(
     await close()
     throw error
   }
-  metrics.gauge('running', 'requests in progress', app.running)
-  metrics.gauge('connections', 'client connections', server.connections)
-  metrics.gauge('worker_connections', 'connections to workers', () => pool.connections)
-  metrics.gauge('workers', 'live workers', () => view.list().length)
-  metrics.gauge('awaited_usage', 'relayed requests not yet reported', () => expected.waiting)
+  metrics.gauge('running', app.running)
+  metrics.gauge('connections', server.connections)
+  metrics.gauge('worker_connections', () => pool.connections)
+  metrics.gauge('workers', () => view.list().length)
+  metrics.gauge('awaited_usage', () => expected.waiting)
   log.info('gateway is ready', { url: server.url })
   return {
     url: server.url,

@@ -7,6 +7,6 @@ const path = join(import.meta.dir, '../../../docs/proxy.md')
 
 test('docs/proxy.md has every flag as the program has it', async () => {
   const document = await Bun.file(path).text()
-  expect(withFlagTables(document)).toBe(document) // else run: bun scripts/write-proxy-flags.ts
+  expect(withFlagTables(document)).toBe(document) // else run: npm run docs
   for (const name of Object.keys(program.flags)) expect(document).toContain(`\`--${name}\``)
 })

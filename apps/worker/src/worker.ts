@@ -104,19 +104,11 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     }),
     limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
   })
-  metrics.gauge('active_requests', 'requests and streams in progress', () =>
-    listener.pendingRequests(),
-  )
+  metrics.gauge('active_requests', () => listener.pendingRequests())
   const { nativeLines } = surroundings
-  if (nativeLines !== undefined) {
-    metrics.gauge('native_lines', 'lines printed by native code, dropped', nativeLines)
-  }
-  metrics.gauge(
-    'request_bytes',
-    'bytes of large requests in progress',
-    () => requestMemory.takenBytes,
-  )
-  metrics.gauge('usage_waiting', 'usage records waiting to be reported', () => reporter.waiting)
+  if (nativeLines !== undefined) metrics.gauge('native_lines', nativeLines)
+  metrics.gauge('request_bytes', () => requestMemory.takenBytes)
+  metrics.gauge('usage_waiting', () => reporter.waiting)
   const metricsListener = serveMetrics(settings, metrics)
   let draining = false
   const registration = new Registration({

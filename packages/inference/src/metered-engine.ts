@@ -17,7 +17,7 @@ import type {
 export type EngineMetrics = {
   /** Seconds until a call's first output. */
   firstAnswer(seconds: number): void
-  gauge(name: string, help: string, read: () => number): void
+  gauge(name: 'engine_calls' | 'engine_waiting', read: () => number): void
 }
 
 export class MeteredEngine implements Engine {
@@ -29,10 +29,9 @@ export class MeteredEngine implements Engine {
   constructor(engine: Engine, metrics: EngineMetrics) {
     this.#engine = engine
     this.#metrics = metrics
-    metrics.gauge('engine_calls', 'engine calls in progress', () => this.#running)
+    metrics.gauge('engine_calls', () => this.#running)
     // A model server does not report its queue; these are the calls that could be in it.
-    const queue = 'engine calls without output yet: queued, or processing the prompt'
-    metrics.gauge('engine_waiting', queue, () => this.#waiting)
+    metrics.gauge('engine_waiting', () => this.#waiting)
   }
 
   get name(): string {

@@ -7,7 +7,8 @@ export type GatewayMetrics = {
   readonly usageRecords: Counter
   readonly droppedSpans: Counter
   relayed(model: string, outcome: string, facts: RelayedFacts): void
-  gauge(name: string, help: string, read: () => number): void
+  /** Registers a gauge, which is read on every scrape. */
+  gauge(name: keyof typeof gatewayGauges, read: () => number): void
   format(): string
 }
 
@@ -19,6 +20,14 @@ export type RelayedFacts = {
 }
 
 const prefix = 'privatemode_gateway_'
+
+export const gatewayGauges = {
+  running: 'requests in progress',
+  connections: 'client connections',
+  worker_connections: 'connections to workers',
+  workers: 'live workers',
+  awaited_usage: 'relayed requests not yet reported',
+} as const
 
 export function createGatewayMetrics(): GatewayMetrics {
   const metrics = createMetrics()
@@ -48,7 +57,7 @@ export function createGatewayMetrics(): GatewayMetrics {
       whole.observe(facts.elapsedMs / 1000)
       if (facts.attempts > 1) failovers.add(1)
     },
-    gauge: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
+    gauge: (name, read) => metrics.gaugeOf(prefix + name, gatewayGauges[name], read),
     format() {
       for (const [model, outcomes] of counts) {
         for (const [outcome, count] of outcomes) relayed.add(count, { model, outcome })

@@ -11,13 +11,24 @@ export type WorkerMetrics = {
   refused(code: string): void
   /** Time until the engine produced the first part of an answer. */
   firstAnswer(seconds: number): void
-  gauge(name: string, help: string, read: () => number): void
+  /** Registers a gauge, which is read on every scrape. */
+  gauge(name: keyof typeof workerGauges, read: () => number): void
   /** How each path of the model server isolates prompt caches, read on every scrape. */
   gaugeIsolation(read: () => readonly PathIsolation[]): void
   format(): string
 }
 
 const prefix = 'privatemode_worker_'
+
+export const workerGauges = {
+  active_requests: 'requests and streams in progress',
+  request_bytes: 'bytes of large requests in progress',
+  engine_calls: 'engine calls in progress',
+  engine_waiting: 'engine calls without output yet: queued, or processing the prompt',
+  usage_waiting: 'usage records waiting to be reported',
+  native_lines: 'lines printed by native code, dropped',
+} as const
+
 const isolationHelp =
   'prompt cache isolation by model and endpoint: proven, trusted, cache-off, accepted or unused'
 
@@ -51,7 +62,7 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
     },
     refused: (code) => refusals.add(1, { code }),
     firstAnswer: (time) => first.observe(time),
-    gauge: (name, help, read) => metrics.gaugeOf(prefix + name, help, read),
+    gauge: (name, read) => metrics.gaugeOf(prefix + name, workerGauges[name], read),
     gaugeIsolation: (read) =>
       metrics.gaugesOf(`${prefix}cache_isolation`, isolationHelp, () =>
         read().map(({ model, endpoint, state }) => [{ model, endpoint, state }, 1]),

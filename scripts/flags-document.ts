@@ -1,0 +1,20 @@
+/** `docs/flags.md`: the flags of the gateway and the worker, from their flag tables. */
+import { program as gateway } from '@privatemode/gateway'
+import { type FlagTable, formatFlagTable, type Program } from '@privatemode/service'
+import { program as worker } from '@privatemode/worker'
+
+export function formatFlags(): string {
+  return `# Flags of the gateway and the worker
+
+\`npm run docs\` generates this page from the programs' flag tables. [Proxy](proxy.md#flags) lists the flags of the proxy. The command
+line wins over the environment, and \`--help\` prints the same.
+
+${formatProgram('Gateway', gateway)}
+${formatProgram('Worker', worker)}`
+}
+
+function formatProgram(title: string, program: Program<FlagTable>): string {
+  const groups = new Set(Object.values(program.flags).map(({ group }) => group ?? 'Flags'))
+  const tables = [...groups].map((group) => `### ${group}\n\n${formatFlagTable(program, group)}`)
+  return `## ${title}\n\n${tables.join('\n')}`
+}
