@@ -42,6 +42,7 @@ export function formatModel(model: ModelListing) {
 
 function readModel(fields: Fields): ModelListing {
   return {
+    // Shorter than a sealed request allows (255), so every listed name can be sealed.
     id: fields.matching('id', /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}$/, 'a model name'),
     digest: fields.matching('digest', /^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
     tasks: readTasks(fields),

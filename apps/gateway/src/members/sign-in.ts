@@ -26,7 +26,7 @@ export type SignInAttempt = {
   readonly browserToken: string | undefined
 }
 
-const maxCandidates = 4
+const maxMatchingMembers = 4
 /** An address may be shared, so it gets more attempts. */
 const freeFailures = { person: 5, address: 50 } as const
 
@@ -80,7 +80,7 @@ async function findKnown(
   email: string,
   browserToken: string,
 ): Promise<Standing | undefined> {
-  for (const { id } of await findCandidates(database, email)) {
+  for (const { id } of await findMatchingMembers(database, email)) {
     if (!(await isKnownBrowser(database, browserToken, id))) continue
     const name = `browser ${hashToken(browserToken).toString('base64url')}`
     const counted = [{ name, free: freeFailures.person }]
@@ -97,10 +97,10 @@ async function check(
   const turn = enterHashing(lane)
   try {
     await admitAttempt(database, counted)
-    const candidates = await findCandidates(database, attempt.email, memberId)
-    const row = await findRight(candidates, attempt.password, turn)
+    const matching = await findMatchingMembers(database, attempt.email, memberId)
+    const row = await findRight(matching, attempt.password, turn)
     if (row === undefined) {
-      const [first] = candidates
+      const [first] = matching
       await keepFailure(database, counted)
       await recordStranger(database, 'sign_in.failed', networkOf(attempt.address), {
         accountId: first?.account_id ?? null,
@@ -120,34 +120,34 @@ async function check(
   }
 }
 
-type Candidate = Row & { id: string; account_id: string; password_hash: string | null }
+type MatchingMember = Row & { id: string; account_id: string; password_hash: string | null }
 
 /** Almost always one. Several accounts can have a member with one address, each with its own password. */
-async function findCandidates(
+async function findMatchingMembers(
   database: Database,
   email: string,
   memberId?: string,
-): Promise<Candidate[]> {
-  return database.query<Candidate>(
+): Promise<MatchingMember[]> {
+  return database.query<MatchingMember>(
     `select m.id, m.account_id, m.password_hash
      from members m join accounts a on a.id = m.account_id
        left join account_domains d on d.domain = lower($3) and d.account_id = m.account_id
      where lower(m.email) = lower($1) and m.disabled_at is null and a.disabled_at is null
        and ($2::text is null or m.id = $2)
-     order by d.domain is null, m.created_at, m.id limit ${maxCandidates}`,
+     order by d.domain is null, m.created_at, m.id limit ${maxMatchingMembers}`,
     [email, memberId ?? null, domainOf(email)],
   )
 }
 
 /** Unknown addresses take as long as known ones, so timing does not reveal accounts. */
 async function findRight(
-  candidates: readonly Candidate[],
+  matching: readonly MatchingMember[],
   password: string,
   turn: HashTurn,
-): Promise<Candidate | undefined> {
-  if (candidates.length === 0) await verifyPassword(password, undefined, turn)
-  for (const candidate of candidates) {
-    if (await verifyPassword(password, candidate.password_hash, turn)) return candidate
+): Promise<MatchingMember | undefined> {
+  if (matching.length === 0) await verifyPassword(password, undefined, turn)
+  for (const member of matching) {
+    if (await verifyPassword(password, member.password_hash, turn)) return member
   }
   return undefined
 }

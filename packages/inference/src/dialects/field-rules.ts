@@ -81,8 +81,11 @@ export const logitBias: Rule = (value, param) => {
 
 const int64 = 2 ** 63
 
-/** Common to all generating endpoints of the OpenAI dialect. */
-export const samplingRules: Rules = {
+/**
+ * Sampling fields of every generating endpoint: messages and responses are checked after their
+ * translation to chat. A field not listed here passes unchecked.
+ */
+export const samplingRules = {
   temperature: numberFrom(0, 2),
   top_p: numberAbove(0, 1),
   top_k: integerFrom(-1, 2 ** 31 - 1),
@@ -98,7 +101,7 @@ export const samplingRules: Rules = {
   prompt_logprobs: integerFrom(0, 20),
   stream: flag,
   stream_options: object,
-}
+} satisfies Rules
 
 /** Only for callers of the OpenAI dialect; the others allow more stop sequences. */
 export const openAiRules: Rules = { stop: stopStrings(4) }

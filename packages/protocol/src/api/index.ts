@@ -20,6 +20,7 @@ export {
   type ModelList,
   type ModelObject,
   type ModelTask,
+  maxModelNameLength,
   parseModel,
   resolveLatest,
 } from './model.ts'

@@ -27,6 +27,12 @@ export type ModelFacts = {
   readonly contextLength?: number
 }
 
+/**
+ * The maximum length of a model's name: a sealed request states it in one byte. Manifests allow
+ * less (200), so what clients verified always fits.
+ */
+export const maxModelNameLength = 255
+
 /** Deprecated alias for the newest model of a task. */
 export const latestModelName = 'latest'
 
@@ -69,7 +75,7 @@ export function parseModel(value: unknown): ModelObject | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { id, created, display_name, owned_by, tasks, context_length, input_modalities } =
     value as ModelWire
-  if (typeof id !== 'string' || id === '' || id.length > 256) return undefined
+  if (typeof id !== 'string' || id === '' || id.length > maxModelNameLength) return undefined
   if (!isCount(created) || created > 8_640_000_000_000) return undefined
   if (!Array.isArray(tasks) || tasks.length === 0 || !tasks.every(isTask)) return undefined
   const facts = {

@@ -1,13 +1,14 @@
 /** The error for a model that no worker serves; it lists the available ones. */
 import { ApiError } from './errors.ts'
+import { maxModelNameLength } from './model.ts'
 
 const namedModels = 12
-const namedCharacters = 256
 
 export function unknownModel(id: string, known: readonly string[]): ApiError {
-  const named = known.slice(0, namedModels).map((one) => one.slice(0, namedCharacters))
+  const named = known.slice(0, namedModels).map((one) => one.slice(0, maxModelNameLength))
   if (known.length > named.length) named.push(`and ${known.length - named.length} more`)
   const choice = named.length === 0 ? 'there are no models' : `choose one of: ${named.join(', ')}`
-  const message = `the model ${JSON.stringify(id.slice(0, namedCharacters))} does not exist; ${choice}`
+  const shown = JSON.stringify(id.slice(0, maxModelNameLength))
+  const message = `the model ${shown} does not exist; ${choice}`
   return new ApiError('model_not_found', message, { param: 'model' })
 }

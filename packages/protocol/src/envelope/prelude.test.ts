@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { maxCandidates } from '../fleet/index.ts'
 import { joinBytes } from './byte-strings.ts'
 import {
   encapsulationLength,
@@ -56,7 +57,8 @@ test('another magic is refused at once', () => {
   expect(codeOf(() => parsePrelude(other))).toBe('malformed')
 })
 
-test('a request has at least one recipient and at most four', () => {
+test('a request has at least one recipient and at most four, each of which the gateway may choose', () => {
+  expect(maxRecipients).toBe(maxCandidates)
   expect(codeOf(() => prelude(0))).toBe('too_large')
   expect(codeOf(() => prelude(maxRecipients + 1))).toBe('too_large')
   const text = formatContext(context)
@@ -66,8 +68,12 @@ test('a request has at least one recipient and at most four', () => {
   }
 })
 
-test('a model name that does not fit its length byte is refused', () => {
-  expect(codeOf(() => formatContext({ ...context, model: 'm'.repeat(256) }))).toBe('too_large')
+test('a text that does not fit its length byte is refused by name', () => {
+  for (const name of ['method', 'path', 'model'] as const) {
+    const format = () => formatContext({ ...context, [name]: 'ä'.repeat(128) })
+    expect(codeOf(format)).toBe('too_large')
+    expect(format).toThrow(`the ${name} has 256 bytes, at most 255 fit`)
+  }
 })
 
 test('a request id that is not 16 bytes long is refused: it would shift the fields after it', () => {

@@ -65,12 +65,14 @@ export function formatContext(context: RequestContext): Bytes {
   if (context.requestId.length !== 16) {
     throw new EnvelopeError('malformed', 'a request id must be 16 bytes long')
   }
-  const texts = [encodeText(context.method), encodeText(context.path), encodeText(context.model)]
   let length = contextHeadLength
-  for (const text of texts) {
-    if (text.length > 255) throw new EnvelopeError('too_large', 'method, path or model is too long')
+  const texts = (['method', 'path', 'model'] as const).map((name) => {
+    const text = encodeText(context[name])
+    if (text.length > 255)
+      throw new EnvelopeError('too_large', `the ${name} has ${text.length} bytes, at most 255 fit`)
     length += 1 + text.length
-  }
+    return text
+  })
   const bytes = new Uint8Array(length)
   bytes.set(magic)
   bytes.set(context.requestId, 4)

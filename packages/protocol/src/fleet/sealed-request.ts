@@ -2,6 +2,8 @@
  * What a sealed request reveals in transit: its media type and headers, and the syntax they must
  * have.
  */
+import { maxModelNameLength } from '../api/index.ts'
+
 export const sealedMediaType = 'application/privatemode-sealed'
 
 /** Headers of a client's sealed request; all but the candidates are sealed as well. */
@@ -14,10 +16,11 @@ export const sealedHeaders = {
 } as const
 
 export const requestIdShape = /^[0-9a-f]{32}$/
-export const modelShape = /^[\x21-\x7e]{1,256}$/
+export const modelShape = new RegExp(`^[\\x21-\\x7e]{1,${maxModelNameLength}}$`)
 /** The endpoint of the sealed request, such as `/v1/chat/completions`. */
 export const endpointShape = /^\/v1\/[a-z0-9_/-]{1,64}$/
-export const maxCandidates = 8
+/** The same as the envelope's `maxRecipients`, which code that sees no envelope cannot import. */
+export const maxCandidates = 4
 
 const workerIdShape = /^[A-Za-z0-9_-]{1,80}$/
 

@@ -3,12 +3,10 @@ import type { JsonObject } from '../../engine.ts'
 import {
   applyRules,
   flag,
-  integerFrom,
-  numberAbove,
-  numberFrom,
   object,
   type Rule,
   type Rules,
+  samplingRules,
   text,
 } from '../field-rules.ts'
 import { requireList, wrongValue } from '../json-value.ts'
@@ -21,9 +19,9 @@ const stopSequences: Rule = (value, param) => {
 }
 
 const messageRules: Rules = {
-  temperature: numberFrom(0, 2),
-  top_p: numberAbove(0, 1),
-  top_k: integerFrom(-1, 2 ** 31 - 1),
+  temperature: samplingRules.temperature,
+  top_p: samplingRules.top_p,
+  top_k: samplingRules.top_k,
   stop_sequences: stopSequences,
   thinking: object,
   output_config: object,

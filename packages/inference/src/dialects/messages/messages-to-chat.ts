@@ -6,6 +6,12 @@ import { assistantMessage, userMessages } from './message-blocks.ts'
 import { systemText } from './system-text.ts'
 import { translateToolChoice, translateTools } from './translate-tools.ts'
 
+/** Fields without effect on any path; some would make a server act for the caller. */
+export const withoutEffect: ReadonlySet<string> = new Set([
+  ...['metadata', 'service_tier', 'context_management', 'container', 'mcp_servers', 'betas'],
+  ...['anthropic_beta', 'anthropic_version', 'cache_control', 'inference_geo', 'speed'],
+])
+
 /** Fields of this dialect that are consumed here; all others are passed to the engine unchanged. */
 const consumed: ReadonlySet<string> = new Set([
   'system',
@@ -16,17 +22,7 @@ const consumed: ReadonlySet<string> = new Set([
   'thinking',
   'output_config',
   'output_format',
-  'metadata',
-  'service_tier',
-  'context_management',
-  'container',
-  'mcp_servers',
-  'betas',
-  'anthropic_beta',
-  'anthropic_version',
-  'cache_control',
-  'inference_geo',
-  'speed',
+  ...withoutEffect,
   // Chat only: an answer of this dialect cannot represent them.
   'n',
   'stream_options',

@@ -2,18 +2,16 @@
 import type { JsonObject } from '../../engine.ts'
 import type { Exchange } from '../api-request.ts'
 import { isObject, lookUp } from '../json-value.ts'
+import { withoutEffect } from './messages-to-chat.ts'
 import { systemText } from './system-text.ts'
 
-/** Fields to which servers with this endpoint give the same meaning as the translation. */
+/**
+ * Fields to which servers with this endpoint give the same meaning as the translation. A request
+ * with any other is translated, so leaving a field out is always safe.
+ */
 const carried: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'system', 'max_tokens', 'stream', 'stop_sequences', 'temperature'],
   ...['top_p', 'top_k', 'tools', 'tool_choice', 'thinking', 'chat_template_kwargs', 'cache_salt'],
-])
-
-/** Fields without effect on either path; some would make a server act for the caller. */
-const withoutEffect: ReadonlySet<string> = new Set([
-  ...['metadata', 'service_tier', 'context_management', 'container', 'mcp_servers', 'betas'],
-  ...['anthropic_beta', 'anthropic_version', 'cache_control', 'inference_geo', 'speed'],
 ])
 
 /** Blocks and their allowed fields: servers look for media under additional keys. */

@@ -2,8 +2,12 @@
 import type { JsonObject } from '../../engine.ts'
 import type { Exchange } from '../api-request.ts'
 import { isObject, lookUp } from '../json-value.ts'
+import { withoutEffect } from './responses-to-chat.ts'
 
-/** Fields to which servers with this endpoint give the same meaning as the translation. */
+/**
+ * Fields to which servers with this endpoint give the same meaning as the translation. A request
+ * with any other is translated, so leaving a field out is always safe.
+ */
 const carried: ReadonlySet<string> = new Set([
   ...['model', 'input', 'instructions', 'max_output_tokens', 'temperature', 'top_p'],
   ...[
@@ -16,13 +20,6 @@ const carried: ReadonlySet<string> = new Set([
     'reasoning',
   ],
   ...['parallel_tool_calls', 'chat_template_kwargs', 'user', 'stream', 'store', 'cache_salt'],
-])
-
-/** Fields without effect on either path; anything a server would store is refused before. */
-const withoutEffect: ReadonlySet<string> = new Set([
-  ...['metadata', 'client_metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention'],
-  ...['safety_identifier', 'context_management', 'background', 'stream_options', 'truncation'],
-  ...['max_tool_calls', 'include', 'previous_response_id', 'conversation', 'prompt'],
 ])
 
 /** Items and their allowed fields: servers look for media under additional keys. */

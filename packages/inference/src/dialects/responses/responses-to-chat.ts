@@ -15,6 +15,13 @@ const responseRules: Rules = {
   background: flag,
 }
 
+/** Fields without effect on any path; anything a server would store is refused before. */
+export const withoutEffect: ReadonlySet<string> = new Set([
+  ...['metadata', 'client_metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention'],
+  ...['safety_identifier', 'context_management', 'background', 'stream_options', 'truncation'],
+  ...['max_tool_calls', 'include', 'previous_response_id', 'conversation', 'prompt'],
+])
+
 /** Fields of this dialect that are consumed here; all others are passed to the engine unchanged. */
 const consumed: ReadonlySet<string> = new Set([
   'input',
@@ -24,22 +31,8 @@ const consumed: ReadonlySet<string> = new Set([
   'text',
   'reasoning',
   'max_output_tokens',
-  'include',
   'store',
-  'metadata',
-  'client_metadata',
-  'truncation',
-  'max_tool_calls',
-  'service_tier',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'context_management',
-  'background',
-  'stream_options',
-  'previous_response_id',
-  'conversation',
-  'prompt',
+  ...withoutEffect,
   // Chat only: an answer of this dialect cannot represent them.
   'n',
   'logprobs',
