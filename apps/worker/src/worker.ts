@@ -182,7 +182,7 @@ async function stopParts(
 }
 
 export type WorkerDescription = {
-  /** Hex: what the software TEE would measure. */
+  /** Hex: the measurement in software evidence. */
   readonly measurement: string
   readonly models: readonly ModelListing[]
 }

@@ -20,7 +20,7 @@ export type WorkerFacts = {
   readonly models: readonly ModelListing[]
   readonly engine: string
   readonly build: string
-  /** False for the software TEE, which protects nothing. */
+  /** False for software attestation, which protects nothing. */
   readonly hardware: boolean
   /** The identities the hardware claims, and whether the manifest lists this exact machine. */
   readonly machine: readonly MachineIdentity[]

@@ -78,7 +78,7 @@ export type Roots = {
   readonly intel: readonly string[]
   readonly nvidiaDevice: readonly string[]
   readonly nvidiaRim: readonly string[]
-  /** Empty in production: the software TEE uses different roots, never different code. */
+  /** Empty in production: software attestation uses different roots, never different code. */
   readonly software: readonly string[]
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { mergeRanges, viewOf } from './byte-range.ts'
 
-test('ranges of one buffer become one, in place; those of others stay', () => {
+test('neighbouring ranges of one buffer are merged in place; ranges of other buffers stay', () => {
   const [one, other] = [Buffer.from('3:abc|2:de|1:f|'), Buffer.from('4:ghij|')]
   const merged = mergeRanges([
     { bytes: one, start: 2, end: 5 },

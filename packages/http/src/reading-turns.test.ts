@@ -14,7 +14,7 @@ function senders(count: number) {
   return { all, open }
 }
 
-test('a few senders are never stopped', () => {
+test('while few clients send, none is paused', () => {
   const turns = new ReadingTurns()
   const { all, open } = senders(4)
   for (let round = 0; round < 5; round++) for (const sender of all) turns.took(sender)

@@ -15,7 +15,7 @@ test('a body that announces more than the limit is refused before a byte of it',
   expect(wants).toEqual([])
 })
 
-test('one that announces nothing is refused where it goes over the limit', async () => {
+test('a body without a length is refused where it exceeds the limit', async () => {
   const memory = new BodyMemory(1000)
   const body = new RequestBody('chunked', () => {}, memory)
   const whole = Promise.resolve(body.whole(10))

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { MessageError } from './message-error.ts'
 import { parseResponseHead } from './response-head.ts'
 
-test('an answer is read', () => {
+test('a status line and its fields are parsed', () => {
   const head = parseResponseHead('HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: Close\r\n')
   expect(head).toMatchObject({ status: 200, framing: 3, keepAlive: false })
   expect(parseResponseHead('HTTP/1.1 204\r\n').framing).toBe(0)

@@ -43,19 +43,26 @@ function ask(deadlineMs = 1000, passesThrough = false) {
 const counted = 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n'
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 
-test.each([counted, `${chunked}3\r\n`])('an answer ends where it says, %#', (head) => {
+test.each([
+  ['of a given length', counted, 'abc'],
+  ['in chunks', `${chunked}3\r\n`, 'abc\r\n0\r\n\r\n'],
+])('an answer %s ends where it says', (_, head, rest) => {
   const { seen, say } = ask()
   say(head)
-  say(head === counted ? 'abc' : 'abc\r\n0\r\n\r\n')
+  say(rest)
   expect(seen.at(-2)).toBe('free')
   expect(seen.at(-1)).toEndWith('whole')
 })
 
 test.each([
   ['more than it announced', [`${counted}abcd`], ['closed', 'broken']],
-  ['more than it announced, later', [counted, 'abc+'], ['200', 'closed', 'broken']],
+  ['more than it announced, in a later packet', [counted, 'abc+'], ['200', 'closed', 'broken']],
   ['bytes after the last chunk', [`${chunked}0\r\n\r\n+`], ['closed', 'broken']],
-  ['the same, later', [chunked, '0\r\n\r\n+'], ['200', 'closed', 'broken']],
+  [
+    'bytes after the last chunk, in a later packet',
+    [chunked, '0\r\n\r\n+'],
+    ['200', 'closed', 'broken'],
+  ],
 ])('a server that sends %s is disconnected', (_, words, expected) => {
   const { seen, say } = ask()
   for (const word of words) say(word)

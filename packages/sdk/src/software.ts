@@ -1,4 +1,4 @@
-/** Lets a client accept the software TEE, which protects nothing. Never import this in production. */
+/** Lets a client accept software attestation, which protects nothing. Never import this in production. */
 import type { SoftwareVerifier } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
 

@@ -3,7 +3,7 @@
 export type PortalConfig = {
   /** The key that signs the manifest log, against which visitors verify the backend. */
   readonly manifestLogKey: string | undefined
-  /** SHA-256 (hex) of the software TEE's root; for development only. */
+  /** SHA-256 (hex) of the root of software attestation; for development only. */
   readonly softwareRoot: string | undefined
   /** Address of a proxy already running on the visitor's machine; only the local stack knows it. */
   readonly proxyUrl: string | undefined

@@ -13,6 +13,10 @@ export type BackendLink = {
   close(): void
 }
 
+/**
+ * Only for sealed requests: directory, attestation and manifest go through `outbound.fetch`, each
+ * with the time limit of its caller in the SDK.
+ */
 const limits = {
   connectTimeoutMs: 10_000,
   // As many as there can be clients: each one over the limit would be reopened for every request.

@@ -73,6 +73,7 @@ function announced(source: ManifestSource, log: Log): ManifestSource {
 
   function announce(manifest: Manifest, first: boolean): void {
     const fields = { manifest: manifest.digest, count: manifest.serial }
+    // The Privatemode interface calls it the coordinator manifest in this line, so scripts look for it.
     if (!first) log.info('coordinator manifest changed', fields)
     else if (source.fixed) log.info('manifest read from file', fields)
     else log.info('coordinator manifest fetched successfully', fields)

@@ -69,7 +69,7 @@ function machineName(rule: Rule): string {
     case 'tdx':
       return 'Intel TDX'
     case 'software':
-      return 'software TEE'
+      return 'software attestation'
     case 'unread':
       return rule.about
   }

@@ -151,7 +151,7 @@ test('the explanation of a software manifest says that nothing protects the prom
   await run('explain', path('soft'))
   expect(printed).toContain('nothing protects prompts from the operator')
   expect(printed).toContain(
-    'The hosted proxy, which reads prompts of proxyless clients: rule 1, software TEE',
+    'The hosted proxy, which reads prompts of proxyless clients: rule 1, software attestation',
   )
 })
 

@@ -34,7 +34,7 @@ export function byChecks(...patterns: readonly RegExp[]): Judge {
   }
 }
 
-/** The software TEE meets no factor about hardware. */
+/** Software attestation meets no factor about hardware. */
 export function byHardware(judges: { readonly snp: Judge; readonly tdx: Judge }): Judge {
   return (seen) => {
     if (seen.kind !== 'software') return judges[seen.kind](seen)

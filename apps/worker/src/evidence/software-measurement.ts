@@ -1,4 +1,4 @@
-/** The measurement of the software TEE: one digest of the code that is running. */
+/** The measurement in software evidence: one digest of the code that is running. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** Evidence of the software TEE: signed by a key on this machine, which protects nothing. */
+/** Software evidence: signed by a key on this machine, which protects nothing. */
 import { reportData } from '@privatemode/attestation'
 import {
   produceSoftwareEvidence,

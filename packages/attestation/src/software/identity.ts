@@ -1,4 +1,4 @@
-/** Certificates of the software TEE: a root created once per installation, and the leaves it issues. */
+/** Certificates for software attestation: a root created once per installation, and the leaves it issues. */
 import { type Bytes, formatBase64, utf8 } from '../bytes.ts'
 import {
   bitString,

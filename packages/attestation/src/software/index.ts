@@ -1,2 +1,2 @@
-/** The software TEE's verifier; only programs that import it can accept software evidence. */
+/** The verifier of software attestation; only programs that import it can accept software evidence. */
 export { type SoftwareClaims, type SoftwareVerifier, softwareVerifier } from './verifier.ts'

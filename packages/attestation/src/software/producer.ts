@@ -1,4 +1,4 @@
-/** Creates software TEE evidence: what a worker without protected hardware can present. */
+/** Creates software evidence: what a worker without protected hardware can present. */
 import { formatBase64, formatHex, utf8 } from '../bytes.ts'
 import type { SoftwareEvidence } from '../evidence.ts'
 import type { SoftwareIdentity } from './identity.ts'

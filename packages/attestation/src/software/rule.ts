@@ -1,4 +1,4 @@
-/** What a manifest demands of the software TEE. */
+/** What a manifest demands of software evidence. */
 import type { Fields } from '../fields.ts'
 
 export type SoftwareRule = {

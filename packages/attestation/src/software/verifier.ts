@@ -1,4 +1,4 @@
-/** Verifies software TEE evidence: the same steps as for hardware, different roots, no protection. */
+/** Verifies software evidence: the same steps as for hardware, different roots, no protection. */
 import { type Bytes, parseBase64 } from '../bytes.ts'
 import type { AuthenticityContext, SoftwareEvidence } from '../evidence.ts'
 import { Fields } from '../fields.ts'

@@ -1,4 +1,4 @@
-/** A root, a worker and a manifest of the software TEE, for tests that change one thing at a time. */
+/** A root, a worker and a manifest for software attestation, for tests that change one thing at a time. */
 import { reportData } from '../binding.ts'
 import type { Bytes } from '../bytes.ts'
 import { formatHex } from '../bytes.ts'

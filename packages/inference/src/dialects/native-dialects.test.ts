@@ -276,7 +276,7 @@ describe('what reaches the server', () => {
     await reader.return?.()
   })
 
-  test('so does one that waits for an answer that is not streamed', async () => {
+  test('a client that disconnects from an answer that is not streamed stops the server, and is billed for what was done', async () => {
     for (const [path, bodyOf] of dialects) {
       const { server, engine } = await connect()
       const aborter = new AbortController()
