@@ -3,8 +3,8 @@ import { createLog, type Log } from '@privatemode/service'
 import { type WorkerApp, workerHandler } from './app.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
 import { RelayKeys } from './relay/relay-keys.ts'
+import type { GatewayView } from './sealed/answer-sealed.ts'
 import { RequestMemory } from './sealed/request-memory.ts'
-import type { GatewayView } from './sealed/serve-sealed.ts'
 import { WorkerError } from './worker-error.ts'
 
 const statement = new TextEncoder().encode('{}')

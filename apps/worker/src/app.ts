@@ -9,8 +9,8 @@ import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 import { acceptProvision, maxProvisionBytes } from './provisioning/accept-provision.ts'
 import type { RegisterToken } from './provisioning/register-token.ts'
 import type { RelayGuard } from './relay/accept-relay.ts'
+import { answerSealed, clearError, type SealedService } from './sealed/answer-sealed.ts'
 import type { RequestMemory } from './sealed/request-memory.ts'
-import { clearError, type SealedService, serveSealed } from './sealed/serve-sealed.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type WorkerApp = {
@@ -53,7 +53,7 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
     const leave = app.requestMemory.take(bytesToRead(headers, app.maxBodyBytes))
     try {
       const bytes = await readBody(request, app.maxBodyBytes)
-      return await serveSealed(app.service, bytes, view, request.signal, leave)
+      return await answerSealed(app.service, bytes, view, request.signal, leave)
     } catch (error) {
       leave()
       throw error

@@ -23,11 +23,11 @@ import { Registration } from './registration/registration.ts'
 import { UsageReporter } from './registration/usage-reporter.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
 import { RelayKeys } from './relay/relay-keys.ts'
+import type { SealedService } from './sealed/answer-sealed.ts'
 import { EnginePace } from './sealed/engine-pace.ts'
 import { ReceiptSigner } from './sealed/receipts.ts'
 import { RequestMemory } from './sealed/request-memory.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
-import type { SealedService } from './sealed/serve-sealed.ts'
 import { contradiction, program, type Settings } from './settings.ts'
 
 export type Worker = {

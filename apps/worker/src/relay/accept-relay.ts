@@ -11,7 +11,7 @@ import {
   relayMaxAheadMs,
   relayText,
 } from '@privatemode/protocol/fleet'
-import type { GatewayView } from '../sealed/serve-sealed.ts'
+import type { GatewayView } from '../sealed/answer-sealed.ts'
 import type { RelayKeys } from './relay-keys.ts'
 
 /** How much of the MAC is remembered. */

@@ -68,7 +68,7 @@ export type Served = { readonly context: RequestContext; readonly response: Resp
  * Throws an `ApiError` if the request could not be opened; every other answer is sealed. `ended` is
  * called when the answer has ended, for whatever reason.
  */
-export async function serveSealed(
+export async function answerSealed(
   service: SealedService,
   bytes: Bytes,
   view: GatewayView,
@@ -103,7 +103,7 @@ export async function serveSealed(
     untilLate(asked, lateAfterMs(shape, opened.context.path, wantsStream)),
     opened.sealAnswer(),
   ])
-  const exchange = new SealedExchange({ ...facts, startMs }, sealer)
+  const exchange = new SealedAnswer({ ...facts, startMs }, sealer)
   if (soon === undefined && shape.stream !== undefined) {
     return new Response(await exchange.streamFromStart(asked, shape.stream, abort), init)
   }
@@ -240,7 +240,7 @@ type ExchangeFacts = {
 }
 
 /** Seals and meters one answer. Its usage is reported exactly once, however it ends. */
-class SealedExchange {
+class SealedAnswer {
   readonly #facts: ExchangeFacts
   readonly #sealer: AnswerSealer
   readonly #responseHash = createHash('sha256')

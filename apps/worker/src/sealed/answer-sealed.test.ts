@@ -20,10 +20,10 @@ import {
 import { until } from '../../../../packages/inference/src/testing/until.ts'
 import { rejection } from '../../../../test/rejection.ts'
 import { statementFacts } from '../testing/statement-facts.ts'
+import { answerSealed, type SealedService } from './answer-sealed.ts'
 import { EnginePace } from './engine-pace.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
-import { type SealedService, serveSealed } from './serve-sealed.ts'
 import { type Shape, shapeOf } from './traffic-shape.ts'
 
 const minuteMs = 60_000
@@ -86,7 +86,7 @@ class TestService {
     const sealed = await sealRequest(nativeCrypto, [await session], context, head, body)
     const ids = { requestId: formatHex(requestId), keyRef: 'k', admission: 'a'.repeat(64) }
     const view = { ...ids, model: chatModel.id, path }
-    const response = await serveSealed(this.service, sealed.bytes, view, signal)
+    const response = await answerSealed(this.service, sealed.bytes, view, signal)
     return { opener: sealed.opener, body: response.body! }
   }
 }
