@@ -13,8 +13,8 @@ import type { App } from './app-state.ts'
 import { padWhole } from './exchange/answer-writer.ts'
 import { toApiError } from './exchange/api-error.ts'
 import { formatResponseHead } from './exchange/response-head.ts'
+import { sendSealed } from './exchange/send-sealed.ts'
 import { serveModels } from './exchange/serve-models.ts'
-import { serveSealed } from './exchange/serve-sealed.ts'
 import { answerPreflight } from './inbound/cross-origin.ts'
 import type { Guard } from './inbound/guard.ts'
 import type { LocalRoutes } from './inbound/local-routes.ts'
@@ -78,7 +78,7 @@ function answer(
       throw new ApiError('method_not_allowed', `this path accepts ${found.allow}`)
     case 'found':
       if (found.route.sealed) {
-        serveSealed(app, exchange, found.route, record, answerError)
+        sendSealed(app, exchange, found.route, record, answerError)
         return
       }
       serveModels(app, exchange.head.fields, found.modelId, record).then(

@@ -11,7 +11,7 @@ import { pickOutward } from '../inbound/outward-headers.ts'
 import type { RequestRecord } from '../inbound/request-record.ts'
 import { ProxiedCall } from './proxied-call.ts'
 
-export function serveSealed(
+export function sendSealed(
   app: App,
   exchange: HttpExchange,
   route: Route,
