@@ -3,7 +3,7 @@ import { parseModel } from '@privatemode/protocol/api'
 import { parseLimits } from '../../apps/gateway/src/keys/limits.ts'
 import { parseSignedUsage, parseUsageRecord } from '../../apps/gateway/src/metering/usage-record.ts'
 import { parseRegistration } from '../../apps/gateway/src/registry/registration.ts'
-import { readSealedRequest } from '../../apps/gateway/src/relay/sealed-request.ts'
+import { readSealedHead } from '../../apps/gateway/src/relay/sealed-head.ts'
 import { parseRequestHead, readHeadText } from '../../packages/http/src/request-head.ts'
 import { parseTraceparent } from '../../packages/service/src/tracing/trace-context.ts'
 import { Disagreement, type FuzzTarget, json, parseOr, text } from './target.ts'
@@ -104,7 +104,7 @@ export const gatewayTargets: readonly FuzzTarget[] = [
       if (head === undefined) return
       const parsed = parseRequestHead(head)
       parseTraceparent(parsed.fields.get('traceparent'))
-      const { requestId, model: name, path, workerIds } = readSealedRequest(parsed)
+      const { requestId, model: name, path, workerIds } = readSealedHead(parsed)
       // They are written into the head that goes to a worker: nothing in them may end a line.
       if (/[\r\n\0 ]/.test(requestId + name + path + workerIds.join(''))) {
         throw new Disagreement('a head that could hold another')

@@ -2,7 +2,7 @@
 import { ApiError } from '@privatemode/protocol/api'
 import { orderCandidates } from '../registry/choose-worker.ts'
 import type { ViewedWorker, WorkerView } from '../registry/worker-view.ts'
-import type { SealedRequest } from './sealed-request.ts'
+import type { SealedHead } from './sealed-head.ts'
 
 export type CandidateParts = {
   readonly view: WorkerView
@@ -10,7 +10,7 @@ export type CandidateParts = {
 }
 
 export function findCandidates(
-  sealed: SealedRequest,
+  sealed: SealedHead,
   nowMs: number,
   parts: CandidateParts,
 ): ViewedWorker[] {

@@ -19,7 +19,7 @@ import { Attempt, type AttemptOwner, type Outcome } from './attempt.ts'
 import { findCandidates } from './find-candidates.ts'
 import type { RelayDone, RelayParts } from './relay-parts.ts'
 import { reportRelayed, traceLine, traceRefused } from './report-relayed.ts'
-import { readSealedRequest, type SealedRequest } from './sealed-request.ts'
+import { readSealedHead, type SealedHead } from './sealed-head.ts'
 import { signRelay } from './sign-relay.ts'
 
 export function relaySealed(exchange: HttpExchange, parts: RelayParts, done: RelayDone): void {
@@ -36,7 +36,7 @@ class Relay implements AttemptOwner {
   readonly #done: RelayDone
   readonly #startedMs: number
   readonly #span: OpenSpan | undefined
-  #sealed: SealedRequest | undefined
+  #sealed: SealedHead | undefined
   #caller: Caller | undefined
   #keyId = ''
   #admissionId = ''
@@ -87,7 +87,7 @@ class Relay implements AttemptOwner {
 
   #readHead(caller: Caller): void {
     const { bodies, limiter, shares, limits } = this.#parts
-    const sealed = readSealedRequest(this.#exchange.head)
+    const sealed = readSealedHead(this.#exchange.head)
     if (sealed.lengthBytes > bodies.limits.maxBytes) {
       const most = `a sealed request has at most ${bodies.limits.maxBytes} bytes`
       throw new ApiError('request_too_large', most)
@@ -107,7 +107,7 @@ class Relay implements AttemptOwner {
     else this.#readBody(sealed, permit)
   }
 
-  #readBody({ lengthBytes }: SealedRequest, permit: Permit): void {
+  #readBody({ lengthBytes }: SealedHead, permit: Permit): void {
     this.#permit = permit
     this.#exchange.invite()
     if (!this.#parts.bodies.hold(lengthBytes)) {
@@ -261,7 +261,7 @@ class Relay implements AttemptOwner {
   }
 
   /** Only this is sent to a worker: it never sees the API key or any other header. */
-  #workerHead({ worker }: ViewedWorker, sealed: SealedRequest): string {
+  #workerHead({ worker }: ViewedWorker, sealed: SealedHead): string {
     const { requestId, model, path, lengthBytes } = sealed
     const ids = { workerId: worker.id, requestId, model, path }
     const admission = this.#parts.admissions.format({
@@ -280,7 +280,7 @@ class Relay implements AttemptOwner {
   }
 }
 
-function contextOf(candidates: readonly ViewedWorker[], { model }: SealedRequest) {
+function contextOf(candidates: readonly ViewedWorker[], { model }: SealedHead) {
   return candidates[0]?.worker.models.find(({ id }) => id === model)?.context_length
 }
 

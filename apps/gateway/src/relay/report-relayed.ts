@@ -7,11 +7,11 @@ import type { Caller } from '../keys/key-check.ts'
 import { admittedAtMs } from '../metering/admissions.ts'
 import type { LiveWorker } from '../registry/worker-store.ts'
 import type { RelayParts } from './relay-parts.ts'
-import type { SealedRequest } from './sealed-request.ts'
+import type { SealedHead } from './sealed-head.ts'
 
 /** What is known of a relayed request once its answer has ended. */
 export type Relayed = {
-  readonly sealed: SealedRequest
+  readonly sealed: SealedHead
   readonly caller: Caller
   readonly admissionId: string
   readonly worker: LiveWorker

@@ -11,7 +11,7 @@ import {
   sealedMediaType,
 } from '@privatemode/protocol/fleet'
 
-export type SealedRequest = {
+export type SealedHead = {
   readonly requestId: string
   readonly model: string
   /** The endpoint named inside, such as `/v1/chat/completions`. */
@@ -21,7 +21,7 @@ export type SealedRequest = {
   readonly lengthBytes: number
 }
 
-export function readSealedRequest(head: RequestHead): SealedRequest {
+export function readSealedHead(head: RequestHead): SealedHead {
   if (head.method !== 'POST') {
     throw new ApiError('method_not_allowed', 'sealed requests are sent with POST')
   }

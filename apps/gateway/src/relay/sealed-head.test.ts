@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { parseFields, type RequestHead } from '@privatemode/http'
-import { readSealedRequest } from './sealed-request.ts'
+import { readSealedHead } from './sealed-head.ts'
 
 const good: Readonly<Record<string, string>> = {
   'content-type': 'application/privatemode-sealed',
@@ -28,7 +28,7 @@ function headOf(fields: Record<string, string>, more: Partial<RequestHead> = {})
 
 const codeOf = (head: RequestHead): string | undefined => {
   try {
-    readSealedRequest(head)
+    readSealedHead(head)
     return undefined
   } catch (error) {
     return (error as { code: string }).code
@@ -36,7 +36,7 @@ const codeOf = (head: RequestHead): string | undefined => {
 }
 
 test('a sealed request reveals its id, model, path, candidates and length', () => {
-  expect(readSealedRequest(headOf({}))).toEqual({
+  expect(readSealedHead(headOf({}))).toEqual({
     requestId: 'ab'.repeat(16),
     model: 'a-model',
     path: '/v1/chat/completions',
