@@ -29,7 +29,7 @@ export function readModels(fields: Fields, name: string): readonly ModelListing[
 }
 
 /** The wire form, with its members in canonical order. */
-export function formatModel(model: ModelListing) {
+export function formatModelListing(model: ModelListing) {
   return {
     id: model.id,
     digest: model.digest,

@@ -2,7 +2,7 @@
 import { type Bytes, formatBase64, formatHex, utf8 } from './bytes.ts'
 import { sha256 } from './digest.ts'
 import { Fields, formatInstant } from './fields.ts'
-import { formatModel, type ModelListing, readModels } from './model-listing.ts'
+import { formatModelListing, type ModelListing, readModels } from './model-listing.ts'
 import { parseJson } from './strict-json.ts'
 import { AttestationError } from './verdict.ts'
 
@@ -52,7 +52,7 @@ export function formatStatement(statement: Statement): Bytes {
         expires_at: formatInstant(statement.sealKey.expiresAt),
       },
       receipt_key: formatBase64(statement.receiptKey),
-      models: statement.models.map(formatModel),
+      models: statement.models.map(formatModelListing),
       engine: statement.engine,
       build: statement.build,
     }),

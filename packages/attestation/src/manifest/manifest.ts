@@ -2,7 +2,7 @@
 import { type Bytes, utf8 } from '../bytes.ts'
 import { namedSha256 } from '../digest.ts'
 import { Fields } from '../fields.ts'
-import { formatModel, type ModelListing, readModels } from '../model-listing.ts'
+import { formatModelListing, type ModelListing, readModels } from '../model-listing.ts'
 import { readSnpRule } from '../snp/rule.ts'
 import { readSoftwareRule } from '../software/rule.ts'
 import { type JsonObject, type JsonValue, parseJson } from '../strict-json.ts'
@@ -139,7 +139,7 @@ export function formatManifest(draft: ManifestDraft): Bytes {
     serial: draft.serial,
     evidence: draft.evidence,
     roles: draft.roles,
-    models: draft.models.map(formatModel),
+    models: draft.models.map(formatModelListing),
     session_minutes: draft.sessionMinutes ?? maxSessionMinutes,
     log_key: draft.logKey,
     revocation: draft.revocation,
