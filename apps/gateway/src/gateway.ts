@@ -4,6 +4,7 @@ import {
   createLog,
   createOutbound,
   describeError,
+  FairShare,
   type Log,
   logLevels,
   Tracer,
@@ -14,7 +15,6 @@ import { staticFiles } from './files/static-files.ts'
 import { newId } from './keys/api-key.ts'
 import { KeyCheck } from './keys/key-check.ts'
 import { startLastUse } from './keys/last-use.ts'
-import { FairShare } from './limits/fair-share.ts'
 import { Limiter } from './limits/limiter.ts'
 import { oidcSignIn } from './members/oidc.ts'
 import { openAdmissions } from './metering/admissions.ts'

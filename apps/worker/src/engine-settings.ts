@@ -1,6 +1,7 @@
 /** The flags for models and engines, and the file that lists models. */
 import { readFileSync } from 'node:fs'
-import type { FlagTable, FlagValues, Secret } from '@privatemode/service'
+import type { CallShares } from '@privatemode/inference/metered-engine'
+import { FairShare, type FlagTable, type FlagValues, type Secret } from '@privatemode/service'
 import { WorkerError } from './worker-error.ts'
 
 /** One model file for the embedded engine. */
@@ -137,6 +138,19 @@ const streamsPerGeneration = 4
  */
 export function workerCapacity(maxRequests: number, choice: EngineChoice): number {
   return Math.min(maxRequests, streamsPerGeneration * engineCapacity(choice))
+}
+
+/**
+ * Places at the engine for callers who each get a share. The gateway cannot keep them: it does not
+ * know which of the open requests are at the engine.
+ */
+export function engineShares(choice: EngineChoice, percent: number): CallShares {
+  const shares = new FairShare()
+  const places = engineCapacity(choice)
+  return {
+    take: (caller) => shares.take(caller, places - shares.total, percent),
+    putBack: (caller) => shares.putBack(caller),
+  }
 }
 
 /** Concurrent requests that any one model of the engine accepts before refusing more. */

@@ -36,6 +36,7 @@ export type Settings = {
   /** Limit for all sealed requests in progress that are not short. */
   readonly maxBodyBytesTotal: number
   readonly maxRequests: number
+  readonly keySharePercent: number
   readonly drainMs: number
   readonly metricsPort: number | undefined
   readonly logFormat: LogFormat
@@ -105,6 +106,14 @@ const flags = {
     help: 'concurrent requests and streams; more get 503',
     group: 'Limits',
   },
+  keySharePercent: {
+    type: 'integer',
+    default: 80,
+    min: 1,
+    max: 100,
+    help: "percentage of the engine's concurrent requests that one key may use when no other does; more get 429. 100: all of them",
+    group: 'Limits',
+  },
   drainMs: {
     type: 'integer',
     default: 30_000,
@@ -159,6 +168,7 @@ export function parseSettings(sources: FlagSources): ParsedSettings<Settings> {
     maxBodyBytes: values.maxBodyBytes,
     maxBodyBytesTotal: readTotal(values.maxBodyBytes, values.maxBodyBytesTotal),
     maxRequests: values.maxRequests,
+    keySharePercent: values.keySharePercent,
     drainMs: values.drainMs,
     metricsPort: values.metricsPort,
     logFormat: values.logFormat,

@@ -13,7 +13,7 @@ import {
   listen,
 } from '@privatemode/service'
 import { workerHandler } from './app.ts'
-import { type EngineChoice, workerCapacity } from './engine-settings.ts'
+import { type EngineChoice, engineShares, workerCapacity } from './engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
 import { serveMetrics } from './metrics/serve-metrics.ts'
@@ -76,7 +76,11 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const reporter = new UsageReporter((records) => registration.postUsage(records), log)
   const guard = new ReplayGuard()
   const metrics = createWorkerMetrics(models.map(({ id }) => id))
-  const watched = new MeteredEngine(engine, metrics)
+  const watched = new MeteredEngine(
+    engine,
+    metrics,
+    engineShares(settings.engine, settings.keySharePercent),
+  )
   metrics.gaugeIsolation(() => watched.isolation())
   const unsigned = new Set<Promise<void>>()
   const service: SealedService = {

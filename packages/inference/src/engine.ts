@@ -33,6 +33,8 @@ export type EngineCall = {
   readonly asChat?: JsonObject | undefined
   readonly stream: boolean
   readonly signal: AbortSignal
+  /** Whose call it is, by a name that reveals nothing: no caller gets all places. */
+  readonly caller?: string | undefined
   /** False if `cache_salt` was generated for this request alone: nothing is kept afterwards. */
   readonly keepPrefix?: boolean
   /** Called whenever the counts grow; the last report is exact even after an abort or a failure. */

@@ -1,16 +1,18 @@
 /**
- * Wraps an engine and measures its calls: how many run, how many have no output yet, and durations.
+ * Wraps an engine, measures its calls (how many run, how many have no output yet, durations), and
+ * keeps places for every caller.
  */
-import type {
-  Chunks,
-  CountedEndpoint,
-  Engine,
-  EngineAnswer,
-  EngineCall,
-  EngineModel,
-  JsonObject,
-  NativeEndpoint,
-  PathIsolation,
+import {
+  type Chunks,
+  type CountedEndpoint,
+  type Engine,
+  type EngineAnswer,
+  type EngineCall,
+  EngineError,
+  type EngineModel,
+  type JsonObject,
+  type NativeEndpoint,
+  type PathIsolation,
 } from './engine.ts'
 
 /** Where the measurements go. */
@@ -20,14 +22,22 @@ export type EngineMetrics = {
   gauge(name: 'engine_calls' | 'engine_waiting', read: () => number): void
 }
 
+/** Places for calls: a caller that has its share gets no more while others could come. */
+export type CallShares = {
+  take(caller: string): boolean
+  putBack(caller: string): void
+}
+
 export class MeteredEngine implements Engine {
   readonly #engine: Engine
   readonly #metrics: Pick<EngineMetrics, 'firstAnswer'>
+  readonly #shares: CallShares | undefined
   #running = 0
   #waiting = 0
 
-  constructor(engine: Engine, metrics: EngineMetrics) {
+  constructor(engine: Engine, metrics: EngineMetrics, shares?: CallShares) {
     this.#engine = engine
+    this.#shares = shares
     this.#metrics = metrics
     metrics.gauge('engine_calls', () => this.#running)
     // A model server does not report its queue; these are the calls that could be in it.
@@ -59,7 +69,7 @@ export class MeteredEngine implements Engine {
   }
 
   async call(call: EngineCall): Promise<EngineAnswer> {
-    const metered = this.#begin(call.signal)
+    const metered = this.#begin(call)
     try {
       const answer = await this.#engine.call(call)
       if (answer.kind === 'stream')
@@ -73,7 +83,8 @@ export class MeteredEngine implements Engine {
     }
   }
 
-  #begin(signal: AbortSignal): Metered {
+  #begin({ signal, caller }: EngineCall): Metered {
+    const share = caller === undefined ? undefined : this.#takeShare(caller)
     const started = performance.now()
     let state: 'waiting' | 'running' | 'over' = 'waiting'
     this.#running++
@@ -82,6 +93,7 @@ export class MeteredEngine implements Engine {
       if (state === 'over') return
       if (state === 'waiting') this.#waiting--
       this.#running--
+      share?.putBack()
       state = 'over'
       signal.removeEventListener('abort', end)
     }
@@ -96,6 +108,15 @@ export class MeteredEngine implements Engine {
         this.#metrics.firstAnswer((performance.now() - started) / 1000)
       },
     }
+  }
+
+  #takeShare(caller: string): { readonly putBack: () => void } | undefined {
+    const shares = this.#shares
+    if (shares === undefined) return undefined
+    if (shares.take(caller)) return { putBack: () => shares.putBack(caller) }
+    const message =
+      'this key has used up its share of concurrent requests; the rest is reserved for others'
+    throw new EngineError('rate_limit_exceeded', message, { retryAfterSeconds: 1 })
   }
 }
 

@@ -1,6 +1,7 @@
 /** Building blocks of a service: flags, log, metrics, listener, outbound connections, shutdown. */
 
 export { decodeBody } from './decode-body.ts'
+export { FairShare } from './fair-share.ts'
 export { formatFlagTable, formatHelp } from './flag-help.ts'
 export {
   type AskedText,

@@ -20,6 +20,16 @@ export class LimitError extends ApiError {
   }
 }
 
+/** The caller has its share of a worker or of the gateway. */
+export function refuseShare(): LimitError {
+  return new LimitError('rate_limit_exceeded', {
+    message:
+      'this key has used up its share of concurrent requests; the rest is reserved for others',
+    retryAfterMs: 1_000,
+    fields: '',
+  })
+}
+
 /** The caller's remaining allowance: the scarcer one of its key's and its account's. */
 export function formatLimitFields(path: string, allowances: readonly Allowance[]): string {
   const anthropic = path.startsWith('/v1/messages')

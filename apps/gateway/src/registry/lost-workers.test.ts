@@ -1,7 +1,7 @@
 /** When the requests of an unlisted worker are aborted, and above all when not. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { emptyRange, type UpstreamConnection, UpstreamPool } from '@privatemode/http'
-import { FairShare } from '../limits/fair-share.ts'
+import { FairShare } from '@privatemode/service'
 import type { Database } from '../state/database.ts'
 import { registrationFields } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { FairShare } from '../limits/fair-share.ts'
+import { FairShare } from '@privatemode/service'
 import type { Database } from '../state/database.ts'
 import { registrationFields } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'

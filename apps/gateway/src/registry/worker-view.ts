@@ -1,5 +1,5 @@
 /** This gateway's view of the live workers: the database's, refreshed, plus its own requests. */
-import { FairShare } from '../limits/fair-share.ts'
+import { FairShare } from '@privatemode/service'
 import type { Database } from '../state/database.ts'
 import { type LiveWorker, listLive } from './worker-store.ts'
 

@@ -1,6 +1,6 @@
 /** Which of a request's workers can be tried, and the error if none can. */
 import { expect, test } from 'bun:test'
-import { FairShare } from '../limits/fair-share.ts'
+import { FairShare } from '@privatemode/service'
 import { parseRegistration } from '../registry/registration.ts'
 import type { ViewedWorker, WorkerView } from '../registry/worker-view.ts'
 import { registrationFields, testModel } from '../testing/scripted-worker.ts'

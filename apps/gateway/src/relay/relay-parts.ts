@@ -1,8 +1,7 @@
 /** Dependencies of the relay. */
 import type { HttpExchange, UpstreamPool } from '@privatemode/http'
-import type { Log, Tracer } from '@privatemode/service'
+import type { FairShare, Log, Tracer } from '@privatemode/service'
 import type { KeyCheck } from '../keys/key-check.ts'
-import type { FairShare } from '../limits/fair-share.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Admissions } from '../metering/admissions.ts'
 import type { ExpectedUsage } from '../metering/expected-usage.ts'

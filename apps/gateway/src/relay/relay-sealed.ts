@@ -11,7 +11,7 @@ import { fleetPaths, relayHeaders as names, sealedMediaType } from '@privatemode
 import type { OpenSpan } from '@privatemode/service'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
-import { refuseShare } from '../limits/fair-share.ts'
+import { refuseShare } from '../limits/limit-error.ts'
 import type { Permit } from '../limits/limiter.ts'
 import { capacityLeft } from '../registry/choose-worker.ts'
 import type { ViewedWorker } from '../registry/worker-view.ts'

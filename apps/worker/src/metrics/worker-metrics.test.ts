@@ -64,6 +64,39 @@ test('no key, request or client-chosen name becomes a label', () => {
   expect(metrics.format()).not.toMatch(/secret plan|key-of-someone|abab/)
 })
 
+test('a call gives its place back when it ends, fails or is aborted, and once', async () => {
+  const held: string[] = []
+  const shares = {
+    take: (caller: string) => held.length < 1 && held.push(caller) > 0,
+    putBack: (caller: string) => void held.splice(held.indexOf(caller), 1),
+  }
+  const script = {
+    before: ({ body }: { body: { fails?: unknown } }) => {
+      if (body.fails) throw new Error('the engine failed')
+    },
+  }
+  const engine = new MeteredEngine(new ScriptedEngine(script), createWorkerMetrics([]), shares)
+  const call = (over: object = {}) =>
+    engine.call({
+      ...{ endpoint: 'chat', body: {}, stream: false, signal: new AbortController().signal },
+      caller: 'one',
+      ...over,
+    })
+  await call()
+  expect(held).toEqual([])
+  await call({ body: { fails: true } }).catch(() => {})
+  expect(held).toEqual([])
+  const abort = new AbortController()
+  await call({ stream: true, signal: abort.signal })
+  expect(held).toEqual(['one'])
+  const refused = await call().catch((error) => error)
+  expect(refused).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 1 })
+  await call({ caller: undefined }) // of our own
+  abort.abort()
+  abort.abort()
+  expect(held).toEqual([])
+})
+
 function watching(script: ConstructorParameters<typeof ScriptedEngine>[0]) {
   const metrics = createWorkerMetrics([chatModel.id])
   const engine = new MeteredEngine(new ScriptedEngine(script), metrics)

@@ -86,6 +86,7 @@ export async function answerSealed(
     defaultCacheSalt: opened.head.cache_salt,
     requestId: view.requestId,
     boundModel: opened.context.model,
+    caller: view.keyRef,
   }
   const startedAtMs = service.now().getTime()
   const startMs = performance.now()

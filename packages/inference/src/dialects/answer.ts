@@ -83,6 +83,7 @@ function openExchange(
     model: resolved.model,
     cacheSalt: chooseCacheSalt(body.cache_salt, request.defaultCacheSalt),
     keepPrefix: (body.cache_salt ?? request.defaultCacheSalt) !== undefined,
+    caller: request.caller,
     headers: {
       'x-request-id': circumstances.requestId,
       'request-id': circumstances.requestId,

@@ -17,6 +17,7 @@ export type ApiRequest = {
    * another one is refused.
    */
   readonly boundModel?: string | undefined
+  readonly caller?: string | undefined
 }
 
 export type ApiAnswer = {
@@ -56,6 +57,7 @@ export type Exchange = {
   readonly cacheSalt: string
   /** False if the salt was generated for this request alone. */
   readonly keepPrefix: boolean
+  readonly caller: string | undefined
   readonly signal: AbortSignal
   readonly meter: UsageMeter
   readonly times: ApiTimes

@@ -137,6 +137,7 @@ function call(
     stream,
     signal,
     keepPrefix: exchange.keepPrefix,
+    caller: exchange.caller,
     onUsage: (usage) => exchange.meter.report(usage),
     onSettling: (counts) => exchange.meter.settleAfter(counts),
   })

@@ -1,14 +1,13 @@
 /**
- * Reserves capacity for others: no key can fill a worker, or a gateway, by itself.
+ * Reserves capacity for others: no key can fill a gateway, a worker or its engine by itself.
  *
  * A key may hold another request while it holds less than a multiple of what is left. So the more
  * is in use, the less each key may hold, and a key that holds nothing is always admitted; a key on
  * its own can have `percent` of everything. With 80, two keys can have 44% each and ten 9.8%, and a
  * part always stays free.
  */
-import { LimitError } from './limit-error.ts'
 
-/** Counts each key's requests on one worker or gateway. */
+/** Counts each key's requests in one place. */
 export class FairShare {
   readonly #held = new Map<string, number>()
   #total = 0
@@ -34,13 +33,4 @@ export class FairShare {
     else this.#held.delete(keyId)
     this.#total--
   }
-}
-
-export function refuseShare(): LimitError {
-  return new LimitError('rate_limit_exceeded', {
-    message:
-      'this key has used up its share of concurrent requests; the rest is reserved for others',
-    retryAfterMs: 1_000,
-    fields: '',
-  })
 }
