@@ -100,7 +100,7 @@ export async function startPath(place: Place): Promise<Path> {
   const tap = tapRegistration(url)
   const worker = startChild('worker', 'measured', [
     ...[...program('worker'), '--port', String(workerPort), '--gatewayUrl', tap.url],
-    ...['--registerToken', registerToken, ...engine],
+    ...['--registerToken', registerToken, '--keySharePercent', '100', ...engine],
   ])
   await untilAnswers(`http://127.0.0.1:${workerPort}/health`, startWithinMs, 200)
   while (tap.relayKey() === undefined) await Bun.sleep(20)
