@@ -1,7 +1,7 @@
 /**
  * A backend for measuring clients: attests, opens and seals like a worker, and sends a fixed answer at once.
  *
- * Gateway and worker in one process, without keys, quotas or an engine, so that what is measured is the client.
+ * Gateway and worker in one process, without keys, limits or an engine, so that what is measured is the client.
  * Prints one line of JSON with what a client needs, then serves until it is stopped.
  */
 import { writeFileSync } from 'node:fs'

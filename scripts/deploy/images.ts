@@ -51,7 +51,7 @@ export const imageTrees: { readonly [name in ImageName]: AppTree } = {
 
 const purposes: { readonly [name in ImageName]: string } = {
   'privatemode-proxy': 'Verifies the backend, encrypts prompts and decrypts responses',
-  'privatemode-gateway': 'The blind edge: keys, quotas, metering, routing of sealed requests',
+  'privatemode-gateway': 'The blind edge: keys, limits, metering, routing of sealed requests',
   'privatemode-worker': 'Attests, opens sealed requests and drives a model server',
   'privatemode-verify': 'Commands for auditors and operators: evidence, manifests, logs, bundles',
 }

@@ -227,7 +227,7 @@ const flags = {
 
 export const program: Program<typeof flags> = {
   name: 'privatemode-gateway',
-  summary: 'the public edge: keys, quotas, metering and routing of requests it cannot read',
+  summary: 'the public edge: keys, limits, metering and routing of requests it cannot read',
   version: '0.1.0',
   envPrefix: 'PRIVATEMODE_GATEWAY_',
   commands: {

@@ -1,4 +1,7 @@
-/** Monthly budgets of accounts and keys, with what this month (UTC) has cost so far. */
+/**
+ * Monthly budgets of accounts and keys, with what this month (UTC) has cost so far. Budgets only
+ * warn; `limits/` refuses.
+ */
 import type { Budget } from '@privatemode/protocol/fleet'
 import type { Queries, Row } from '../state/database.ts'
 

@@ -181,13 +181,13 @@ export class Limiter {
     switch (refusal.kind) {
       case 'used':
         throw new LimitError('insufficient_quota', {
-          message: `the quota of ${limit} tokens per month is used up`,
+          message: `the limit of ${limit} tokens per month is used up`,
           retryAfterMs: msToNextMonth(new Date()),
           fields,
         })
       case 'reserved':
         throw new LimitError('rate_limit_exceeded', {
-          message: `running requests may use the rest of the quota of ${limit} tokens per month`,
+          message: `running requests may use the rest of the limit of ${limit} tokens per month`,
           retryAfterMs: 1_000,
           fields,
         })

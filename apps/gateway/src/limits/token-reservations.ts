@@ -25,6 +25,7 @@ export type ReservationOptions = {
 }
 
 export type MonthLimit = { readonly subject: string; readonly limit: number }
+/** The month's limit is used up, or running requests have reserved the rest of it. */
 export type Refusal = { readonly subject: string; readonly kind: 'used' | 'reserved' }
 
 type Wanted = {

@@ -1,4 +1,4 @@
-/** `POST /privatemode/v1/sealed`: checks key and quota, chooses a worker, relays the bytes. */
+/** `POST /privatemode/v1/sealed`: checks key and limits, chooses a worker, relays the bytes. */
 import {
   type ByteRange,
   emptyRange,

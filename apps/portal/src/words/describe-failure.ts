@@ -29,7 +29,7 @@ function nextStep(error: Coded): string {
         ? 'Wait a little and try again.'
         : `Try again in ${error.retryAfterSeconds} seconds.`
     case 'insufficient_quota':
-      return 'The quota of this key or account is used up. An admin can raise its limits.'
+      return 'The monthly limit of this key or account is used up. An admin can raise it.'
     case 'overloaded':
     case 'timeout':
     case 'worker_unreachable':

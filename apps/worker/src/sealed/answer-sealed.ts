@@ -104,18 +104,18 @@ export async function answerSealed(
     untilLate(asked, lateAfterMs(shape, opened.context.path, wantsStream)),
     opened.sealAnswer(),
   ])
-  const exchange = new SealedAnswer({ ...facts, startMs }, sealer)
+  const sealed = new SealedAnswer({ ...facts, startMs }, sealer)
   if (soon === undefined && shape.stream !== undefined) {
-    return new Response(await exchange.streamFromStart(asked, shape.stream, abort), init)
+    return new Response(await sealed.streamFromStart(asked, shape.stream, abort), init)
   }
   const given = soon ?? (await asked)
   // An error looks like the shortest answer.
   const isStream =
     !(given.body instanceof Uint8Array) ||
     (shape.stream !== undefined && (wantsStream || isErrorForText(given, opened)))
-  if (isStream) return new Response(await exchange.stream(given, shape.stream, abort), init)
+  if (isStream) return new Response(await sealed.stream(given, shape.stream, abort), init)
   await untilRelease(shape.whole, request.path, startMs, abort.signal)
-  return new Response(await exchange.sealWhole(given, shape.whole, abort.signal.aborted), init)
+  return new Response(await sealed.sealWhole(given, shape.whole, abort.signal.aborted), init)
 }
 
 /** Stream lengths follow the engine's pace in earlier answers. */
