@@ -64,13 +64,14 @@ const notFound = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\
 const streamHead = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const plainChunk = chunk(eventOf(models.plain, `${stampMark}${'0'.repeat(stampDigits)}`, null))
-const lastChunks = Buffer.concat([
-  chunk(eventOf(models.plain, '', 'stop')),
-  chunk('data: [DONE]\n\n'),
-  Buffer.from('0\r\n\r\n'),
-])
-const chunkGroup = Buffer.concat(Array.from({ length: chunksPerWrite }, () => plainChunk))
+/** The counts that a stream carries, as vLLM sends them: none, at its end, or in every chunk. */
+type Counts = 'none' | 'at-end' | 'always'
+
+const streams: Readonly<Record<Counts, readonly Buffer[]>> = {
+  none: fastStream('none'),
+  'at-end': fastStream('at-end'),
+  always: fastStream('always'),
+}
 
 class Connection {
   readonly #socket: Socket<Connection>
@@ -168,27 +169,30 @@ class Connection {
       return
     }
     this.#write(streamHead)
-    if (seen.includes(`"${models.paced}"`)) this.#streamAtPace()
-    else this.#streamFast(streamChunks / chunksPerWrite)
+    const isCounted = /"include_usage": ?true/.test(seen)
+    const isAlways = isCounted && /"continuous_usage_stats": ?true/.test(seen)
+    const counts = isAlways ? 'always' : isCounted ? 'at-end' : 'none'
+    if (seen.includes(`"${models.paced}"`)) this.#streamAtPace(counts)
+    else this.#streamFast(streams[counts])
   }
 
-  #streamFast(groups: number): void {
-    if (this.#closed) return
-    this.#write(chunkGroup)
-    if (groups > 1) setImmediate(() => this.#streamFast(groups - 1))
-    else this.#write(lastChunks)
+  #streamFast(groups: readonly Buffer[], at = 0): void {
+    const group = groups[at]
+    if (this.#closed || group === undefined) return
+    this.#write(group)
+    setImmediate(() => this.#streamFast(groups, at + 1))
   }
 
-  #streamAtPace(): void {
+  #streamAtPace(counts: Counts): void {
     const startMs = performance.now()
     let sent = 0
     const next = () => {
       if (this.#closed) return
       const stamp = String(clockUs()).padStart(stampDigits, '0')
-      this.#write(chunk(eventOf(models.paced, `${stampMark}${stamp}`, null)))
       sent++
+      this.#write(chunk(eventOf(models.paced, `${stampMark}${stamp}`, counts, sent)))
       if (sent === streamChunks) {
-        this.#write(lastChunks)
+        this.#write(endOf(models.paced, counts))
         return
       }
       const dueMs = startMs + (sent * 1000) / pacedChunksPerSecond
@@ -225,10 +229,37 @@ function whole(value: unknown): Buffer {
   )
 }
 
-function eventOf(model: string, content: string, finish: string | null): string {
-  const delta = content === '' ? {} : { content }
-  const choices = [{ index: 0, delta, finish_reason: finish }]
-  return `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model, choices })}\n\n`
+function fastStream(counts: Counts): Buffer[] {
+  const content = `${stampMark}${'0'.repeat(stampDigits)}`
+  const chunks = Array.from({ length: streamChunks }, (_, at) =>
+    chunk(eventOf(models.plain, content, counts, at + 1)),
+  )
+  const groups = Array.from({ length: streamChunks / chunksPerWrite }, (_, group) =>
+    Buffer.concat(chunks.slice(group * chunksPerWrite, (group + 1) * chunksPerWrite)),
+  )
+  return [...groups, endOf(models.plain, counts)]
+}
+
+function eventOf(model: string, content: string, counts: Counts, sent: number): string {
+  const choices = [{ index: 0, delta: { content }, finish_reason: null }]
+  return event({ model, choices, ...(counts === 'always' ? { usage: usageOf(sent) } : {}) })
+}
+
+function endOf(model: string, counts: Counts): Buffer {
+  const choices = [{ index: 0, delta: {}, finish_reason: 'stop' }]
+  const usage = usageOf(streamChunks)
+  const texts = [event({ model, choices, ...(counts === 'always' ? { usage } : {}) })]
+  if (counts !== 'none') texts.push(event({ model, choices: [], usage }))
+  return Buffer.concat([...[...texts, 'data: [DONE]\n\n'].map(chunk), Buffer.from('0\r\n\r\n')])
+}
+
+function event(fields: Readonly<Record<string, unknown>>): string {
+  const same = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1 }
+  return `data: ${JSON.stringify({ ...same, ...fields })}\n\n`
+}
+
+function usageOf(sent: number): Readonly<Record<string, number>> {
+  return { prompt_tokens: 256, total_tokens: 256 + sent, completion_tokens: sent }
 }
 
 function chunk(text: string): Buffer {

@@ -68,9 +68,9 @@ export function startChild(
   return child
 }
 
-/** Stops all started programs. */
+/** Stops all started programs, the last first: a worker reports its last usage to its gateway. */
 export async function stopAll(): Promise<void> {
-  await Promise.all([...running].map((child) => child.stop()))
+  for (const child of [...running].reverse()) await child.stop()
 }
 
 function keptEnvironment(): Record<string, string> {
