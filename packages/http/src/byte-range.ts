@@ -14,22 +14,3 @@ export function joinRanges(ranges: readonly ByteRange[]): ByteRange {
   const bytes = Buffer.concat(ranges.map(viewOf))
   return { bytes, start: 0, end: bytes.length }
 }
-
-/**
- * Moves neighbouring ranges of one buffer together, in place: the payload of many short chunks
- * becomes one piece without a copy in new memory. Only for a buffer that no one else reads.
- */
-export function mergeRanges(ranges: readonly ByteRange[]): ByteRange[] {
-  const merged: ByteRange[] = []
-  for (const range of ranges) {
-    const { bytes, start, end } = range
-    const last = merged.at(-1)
-    if (last === undefined || last.bytes !== bytes) {
-      merged.push(range)
-      continue
-    }
-    bytes.copyWithin(last.end, start, end)
-    merged[merged.length - 1] = { bytes, start: last.start, end: last.end + end - start }
-  }
-  return merged
-}

@@ -1,6 +1,6 @@
 /** HTTP/1.1 server and client over plain sockets, for programs that have HTTP on their hot path. */
 
-export { type ByteRange, emptyRange, joinRanges, mergeRanges, viewOf } from './byte-range.ts'
+export { type ByteRange, emptyRange, joinRanges, viewOf } from './byte-range.ts'
 export { ChunkedScanner } from './chunked.ts'
 export { ClientConnection } from './client-connection.ts'
 export type { ConnectionLimits } from './connection-context.ts'

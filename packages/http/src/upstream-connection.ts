@@ -18,6 +18,8 @@ export type AnswerSink = {
   fail(failure: Failure, cause?: unknown): void
   /** Called before an answer's body is read: whether to deliver it with its framing, for forwarding. */
   passesThrough?(head: ResponseHead): boolean
+  /** Whether the payload of chunks that arrive together is moved together in memory. */
+  readonly merges?: 'all' | 'after-first' | undefined
 }
 
 export type UpstreamMessage = {
@@ -27,6 +29,8 @@ export type UpstreamMessage = {
   readonly lengthBytes: number
   /** Sends the rest that is not in `body`, once the head is sent. */
   readonly sendRest?: (connection: UpstreamConnection) => void
+  /** Whether the rest can be sent a second time. */
+  readonly isRepeatable?: boolean
 }
 
 /** A request that the connection has not answered with a single byte. */
@@ -195,7 +199,8 @@ export class UpstreamConnection {
     const sink = this.#sink
     if (message === undefined || sink === undefined || this.answers === 0) return false
     // Only a request whose whole body is here can be sent again.
-    if (message.body.end - message.body.start !== message.lengthBytes) return false
+    const isHere = message.body.end - message.body.start === message.lengthBytes
+    if (!isHere && message.isRepeatable !== true) return false
     const unanswered = { message, sink, deadlineMs: this.#deadlineMs }
     if (!this.#owner.stale(this, unanswered)) return false
     this.#sink = undefined
@@ -246,10 +251,9 @@ export class UpstreamConnection {
       if (this.#leftBytes < 0) throw new RangeError('the answer is longer than announced')
       return this.#leftBytes === 0
     }
-    const collect = isRaw
-      ? undefined
-      : (start: number, end: number) => void payload.push({ bytes, start, end })
-    const end = this.#scanner.scan(bytes, from, collect)
+    const end = isRaw
+      ? this.#scanner.scan(bytes, from)
+      : collectPayload(this.#scanner, bytes, from, payload, this.#sink?.merges)
     if (end >= 0 && end !== bytes.length) throw new RangeError('bytes follow the answer')
     return end >= 0
   }
@@ -286,4 +290,31 @@ export class UpstreamConnection {
     this.#dead = true
     this.#socket.terminate()
   }
+}
+
+/** Like `scan`. Ranges are moved together in place: no one else reads the buffer. */
+function collectPayload(
+  scanner: ChunkedScanner,
+  bytes: Buffer,
+  from: number,
+  payload: ByteRange[],
+  merges: AnswerSink['merges'],
+): number {
+  if (merges === undefined) {
+    return scanner.scan(bytes, from, (start, end) => void payload.push({ bytes, start, end }))
+  }
+  let isApart = merges === 'after-first'
+  let [first, last] = [-1, -1]
+  const end = scanner.scan(bytes, from, (start, after) => {
+    if (isApart) {
+      isApart = false
+      payload.push({ bytes, start, end: after })
+      return
+    }
+    if (first < 0) [first, last] = [start, start]
+    else bytes.copyWithin(last, start, after)
+    last += after - start
+  })
+  if (first >= 0) payload.push({ bytes, start: first, end: last })
+  return end
 }

@@ -32,6 +32,8 @@ export type EngineCall = {
   /** For a native endpoint: the same request as a chat, for operations that only chats support. */
   readonly asChat?: JsonObject | undefined
   readonly stream: boolean
+  /** Whether chunks of a stream that arrive together may be returned as one; see `RepeatedFormat`. */
+  readonly isJoined?: boolean | undefined
   readonly signal: AbortSignal
   /** Whose call it is, by a name that reveals nothing: no caller gets all places. */
   readonly caller?: string | undefined
@@ -92,6 +94,8 @@ export type PathIsolation = {
 export interface Engine {
   /** For people, for example `llama.cpp 3.22.1`. */
   readonly name: string
+  /** Whether the contents of a chat may be a `LongText`. */
+  readonly takesLongTexts?: boolean | undefined
   models(): readonly EngineModel[]
   call(call: EngineCall): Promise<EngineAnswer>
   /** Whether the engine answers this dialect natively, with prompt caches proven to be isolated there. */

@@ -48,6 +48,10 @@ export class MeteredEngine implements Engine {
     return this.#engine.name
   }
 
+  get takesLongTexts(): boolean | undefined {
+    return this.#engine.takesLongTexts
+  }
+
   models(): readonly EngineModel[] {
     return this.#engine.models()
   }

@@ -12,40 +12,35 @@ export type ChunkForm = {
   readonly isDelta: boolean
 }
 
-const formKey = Symbol('form')
+const runKey = Symbol('run')
 
-type FormedChunk = JsonObject & { [formKey]?: ChunkForm }
+/** Texts of a form, in the order in which they arrived. None of them needs an escape in JSON. */
+type Run = { readonly form: ChunkForm; readonly texts: readonly string[] }
 
+type FormedChunk = JsonObject & { [runKey]?: Run }
+
+/** One chunk with all of the texts; `RepeatedFormat` writes a chunk for each of them. */
 export function repeatChunk(
   form: ChunkForm,
-  text: string,
+  texts: readonly string[],
   usage: JsonObject | undefined,
 ): JsonObject {
   const { chunk, choice, field, isDelta } = form
+  const text = texts.length === 1 ? texts[0] : texts.join('')
   const own = isDelta
     ? { ...choice, delta: { ...(choice.delta as JsonObject), [field]: text } }
     : { ...choice, [field]: text }
   const repeated: FormedChunk = { ...chunk, choices: [own] }
   if (usage !== undefined) repeated.usage = usage
-  repeated[formKey] = form
+  repeated[runKey] = { form, texts }
   return repeated
-}
-
-/** The form of a chunk that repeats others; undefined if it is the first of its form. */
-export function formOf(chunk: JsonObject): ChunkForm | undefined {
-  return (chunk as FormedChunk)[formKey]
-}
-
-export function textOf(chunk: JsonObject, { field, isDelta }: ChunkForm): string {
-  const [choice] = chunk.choices as [JsonObject]
-  return (isDelta ? (choice.delta as JsonObject)[field] : choice[field]) as string
 }
 
 /** A text that is found again in what was formatted from it. */
 const mark = '[text of a repeated chunk]'
 
 /**
- * Formats each form once, and only puts in the text of the chunks that repeat it. `format` must
+ * Formats each form once, and only puts in the texts of the chunks that repeat it. `format` must
  * depend on nothing but the chunk once an earlier chunk of the same choice was formatted.
  */
 export class RepeatedFormat {
@@ -58,16 +53,21 @@ export class RepeatedFormat {
   }
 
   write(chunk: JsonObject): string {
-    const form = formOf(chunk)
-    if (form === undefined) return this.#format(chunk)
+    const run = (chunk as FormedChunk)[runKey]
+    if (run === undefined) return this.#format(chunk)
+    const { form, texts } = run
     if (form !== this.#form) {
       this.#form = form
-      this.#parts = this.#format(repeatChunk(form, mark, undefined)).split(mark)
+      this.#parts = this.#format(repeatChunk(form, [mark], undefined)).split(mark)
     }
-    if (this.#parts.length < 2) return this.#format(chunk)
-    const text = JSON.stringify(textOf(chunk, form)).slice(1, -1)
-    return this.#parts.length === 2
-      ? `${this.#parts[0]}${text}${this.#parts[1]}`
-      : this.#parts.join(text)
+    const [before = '', after = ''] = this.#parts
+    if (this.#parts.length === 2) return before + texts.join(after + before) + after
+    return texts.map((text) => this.#write(form, text)).join('')
+  }
+
+  /** A text that is written more than once, or not at all. */
+  #write(form: ChunkForm, text: string): string {
+    if (this.#parts.length > 1) return this.#parts.join(text)
+    return this.#format(repeatChunk(form, [text], undefined))
   }
 }

@@ -70,7 +70,7 @@ function openExchange(
   engine: Engine,
   circumstances: Circumstances,
 ): Exchange {
-  const body = parseBody(request.body)
+  const body = parseBody(request.body, route.endpoint === 'chat' && engine.takesLongTexts === true)
   refuseForbiddenFields(body)
   const task = route.endpoint === 'embeddings' ? 'embed' : 'generate'
   const resolved = resolveModel(body, task, engine.models(), request.boundModel)

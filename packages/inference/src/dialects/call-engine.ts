@@ -38,9 +38,10 @@ export async function startStream(
   endpoint: EngineEndpoint,
   body: JsonObject,
   signal: AbortSignal,
+  isJoined?: boolean,
 ): Promise<StartedStream> {
   const { result, fitted } = await fit(exchange, endpoint, body, (wanted) =>
-    begin(exchange, { endpoint, body: wanted }, signal),
+    begin(exchange, { endpoint, body: wanted, isJoined }, signal),
   )
   return { ...result, fitted }
 }
@@ -117,7 +118,7 @@ function following(held: JsonObject[], rest: ChunkIterator): ChunkIterator {
 }
 
 type Begun = Omit<StartedStream, 'fitted'>
-type Question = Pick<EngineCall, 'endpoint' | 'body' | 'asChat'>
+type Question = Pick<EngineCall, 'endpoint' | 'body' | 'asChat' | 'isJoined'>
 
 async function begin(exchange: Exchange, question: Question, signal: AbortSignal): Promise<Begun> {
   const answer = await call(exchange, question, true, signal)

@@ -9,6 +9,8 @@ import { KeepAlive } from './keep-alive.ts'
 /** Writes the events of one stream in one dialect. */
 export interface StreamWriter {
   readonly ping: string
+  /** Whether it writes chunks that were joined as if they were not. */
+  readonly takesJoined?: boolean
   /** The events that one engine chunk becomes; often one, sometimes none. */
   write(chunk: JsonObject): string
   /** The events of a proper end; throws if the engine's chunks were not a complete answer. */
@@ -51,7 +53,7 @@ export async function streamAnswer(
       if (started !== undefined) return started
       writer = translated
     }
-    return startStream(exchange, endpoint, body, signal)
+    return startStream(exchange, endpoint, body, signal, translated.takesJoined)
   }
 
   async function* events(): AsyncGenerator<Uint8Array> {

@@ -30,7 +30,7 @@ import { serverBody, serverTraits } from './server-kinds.ts'
 import { withServerSalt } from './server-salt.ts'
 import { settleCounts } from './settle-counts.ts'
 import { countChoices } from './several-choices.ts'
-import { createSocketFetch } from './socket-fetch.ts'
+import { createSocketFetch, type SocketFetch } from './socket-fetch.ts'
 import { readUsage } from './stream-counts.ts'
 
 export type HttpEngineParts = {
@@ -56,6 +56,9 @@ const paths: Readonly<Record<EngineEndpoint, string>> = {
   ...nativePaths,
 }
 
+/** Reading an answer in few large pieces costs a fraction, and its end ends the wait. */
+const gatherMs = 100
+
 /** Connects to a server, or throws an EngineError with the reason why it cannot be used. */
 export async function connectHttpEngine(
   given: GivenSettings,
@@ -71,7 +74,7 @@ export async function connectHttpEngine(
   try {
     if (settings.served !== undefined) await requireVolumes(settings.served, parts.readRoot)
     const found = await untilReady(() => inspect(client, settings, parts), settings, parts)
-    return new HttpEngine(settings, parts, client, found, () => sockets?.close())
+    return new HttpEngine(settings, parts, client, found, sockets)
   } catch (error) {
     sockets?.close()
     throw error
@@ -127,7 +130,7 @@ class HttpEngine implements Engine {
   readonly #settings: HttpEngineSettings
   readonly #parts: HttpEngineParts
   readonly #client: ServerClient
-  readonly #release: () => void
+  readonly #sockets: SocketFetch | undefined
   readonly #timer: ReturnType<typeof setInterval>
   #found: Inspected
   #isHealthy = true
@@ -139,18 +142,22 @@ class HttpEngine implements Engine {
     parts: HttpEngineParts,
     client: ServerClient,
     found: Inspected,
-    release: () => void,
+    sockets: SocketFetch | undefined,
   ) {
     this.#settings = settings
     this.#parts = parts
     this.#client = client
     this.#found = found
-    this.#release = release
+    this.#sockets = sockets
     this.#timer = setInterval(() => void this.#look(), settings.healthIntervalMs)
   }
 
   get name(): string {
     return `http ${this.#found.kind}${this.#found.version ? ` ${this.#found.version}` : ''}`
+  }
+
+  get takesLongTexts(): boolean {
+    return this.#sockets !== undefined
   }
 
   models(): readonly EngineModel[] {
@@ -196,20 +203,21 @@ class HttpEngine implements Engine {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    this.#release()
+    this.#sockets?.close()
   }
 
   get #countsAsItGoes(): boolean {
     return serverTraits[this.#found.kind].counts !== 'at-end'
   }
 
-  async #stream(watched: CountedCall, isJoined = false): Promise<ServerStream> {
+  async #stream(watched: CountedCall, isWhole = false): Promise<ServerStream> {
     const { call } = watched
     const body = serverBody(this.#found.kind, { ...call, stream: true })
     const request = await this.#client.open(paths[call.endpoint], body, call.signal, 'read')
     return new ServerStream(request, call, {
       isPerChoice: this.#countsAsItGoes,
-      isJoined,
+      isJoined: isWhole || call.isJoined === true,
+      ...(isWhole ? { gatherMs } : {}),
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),
       restMs: this.#settings.restMs,

@@ -12,6 +12,8 @@ export type StreamReading = {
   readonly isPerChoice: boolean
   /** Whether chunks that arrive together may be returned as one, with all of their text. */
   readonly isJoined?: boolean
+  /** How long chunks may wait for others, where no one sees when they arrived. */
+  readonly gatherMs?: number
   /** Called with a failure before it is thrown, so that missing counts can be requested. */
   readonly onFailure: (failure: EngineError) => Promise<void>
   readonly onEnd: () => void
@@ -43,6 +45,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#call = call
     this.#reading = reading
     this.#reader = request.response.body?.getReader()
+    if (reading.gatherMs !== undefined) this.#reader?.gather?.(reading.gatherMs)
     this.#repeated = new RepeatedChunks(reading.isJoined === true)
     this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
     // The record of a call is signed the moment it is aborted, before a reader notices.

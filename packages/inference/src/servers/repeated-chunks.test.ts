@@ -150,3 +150,30 @@ test('a repeated chunk is formatted like any other', () => {
     expect(chunks.map((chunk) => repeated.write(chunk))).toEqual(sent.map(format))
   }
 })
+
+test('chunks that were joined are written apart again, byte for byte', () => {
+  const formats: readonly ((chunk: JsonObject) => string)[] = [
+    (chunk) => JSON.stringify({ ...chunk, usage: undefined }),
+    (chunk) => JSON.stringify([chunk.choices, chunk.choices]), // each text twice
+    (chunk) => JSON.stringify(chunk.id), // and not at all
+  ]
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.string({ unit: 'binary' }).map((any) => any.toWellFormed()),
+    fc.constantFrom('\\', '"', '\\"},"', '\n', '\ud83d\ude00', '[text of a repeated chunk]', '$&'),
+  )
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 90 }), fc.nat(), (texts, cut) => {
+      const sent = texts.map((content, at) => spoken(content, at))
+      const bytes = bytesOf(sent)
+      const at = cut % (bytes.length + 1)
+      const { chunks } = read([bytes.subarray(0, at), bytes.subarray(at)], true)
+      for (const format of formats) {
+        const repeated = new RepeatedFormat(format)
+        const written = chunks.map((chunk) => repeated.write(chunk)).join('')
+        expect(written).toBe(sent.map(format).join(''))
+      }
+    }),
+    { numRuns: 60 },
+  )
+})

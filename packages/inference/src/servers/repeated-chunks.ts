@@ -26,6 +26,8 @@ export type RepeatedRun = {
 
 /** A stream whose events alternate between more forms gains little from learning all of them. */
 const maxLearned = 8
+/** So that a long run does not hold up other requests. */
+const maxJoined = 64
 const eventEnd = '\n\n'
 
 export class RepeatedChunks {
@@ -51,45 +53,50 @@ export class RepeatedChunks {
   take(decoder: SseDecoder): RepeatedRun | undefined {
     const form = this.#form
     if (form === undefined) return undefined
-    let text = ''
+    const most = this.#isJoined ? maxJoined : 1
+    const texts: string[] = []
     let usage: JsonObject | undefined
-    let events = 0
     decoder.readAhead((source, start) => {
-      let at = start
-      do {
-        const event = readEvent(form, source, at)
-        if (event === undefined) break
-        text += event.text
-        usage = event.usage
-        at = event.end
-        events++
-      } while (this.#isJoined)
-      return at
+      const run = readRun(form, source, start, most, texts)
+      usage = run.usage
+      return run.end
     })
-    return events === 0 ? undefined : { chunk: repeatChunk(form, text, usage), events }
+    const events = texts.length
+    return events === 0 ? undefined : { chunk: repeatChunk(form, texts, usage), events }
   }
 }
 
 /** Escapes, and characters that a JSON string must not contain, are left to the parser. */
 const textEnd = /[^ !#-[\]-\uffff]/g
 
-function readEvent(
+/** Adds the texts of all events that repeat the form. Only the last counts are needed: they only grow. */
+function readRun(
   { before, after, tail }: WrittenForm,
   source: string,
-  at: number,
-): { text: string; usage: JsonObject | undefined; end: number } | undefined {
-  if (!source.startsWith(before, at)) return undefined
-  const start = at + before.length
-  textEnd.lastIndex = start
-  if (!textEnd.test(source)) return undefined
-  const quote = textEnd.lastIndex - 1
-  if (!source.startsWith(after, quote)) return undefined
-  const text = source.slice(start, quote)
-  const afterEnd = quote + after.length
-  if (tail === undefined) return { text, usage: undefined, end: afterEnd }
-  const tailAt = source.indexOf(tail, afterEnd)
-  const usage = tailAt < 0 ? undefined : parseObject(source.slice(afterEnd, tailAt))
-  return usage && { text, usage, end: tailAt + tail.length }
+  start: number,
+  most: number,
+  texts: string[],
+): { readonly usage: JsonObject | undefined; readonly end: number } {
+  let at = start
+  let usage: JsonObject | undefined
+  while (texts.length < most && source.startsWith(before, at)) {
+    const textStart = at + before.length
+    textEnd.lastIndex = textStart
+    if (!textEnd.test(source)) break
+    const quote = textEnd.lastIndex - 1
+    if (!source.startsWith(after, quote)) break
+    let end = quote + after.length
+    if (tail !== undefined) {
+      const tailAt = source.indexOf(tail, end)
+      const counts = tailAt < 0 ? undefined : parseObject(source.slice(end, tailAt))
+      if (counts === undefined) break
+      usage = counts
+      end = tailAt + tail.length
+    }
+    texts.push(source.slice(textStart, quote))
+    at = end
+  }
+  return { usage, end: at }
 }
 
 /** Undefined if a chunk says more than text and counts, or its event is not cut with certainty. */
@@ -140,7 +147,7 @@ function isCutRight(form: WrittenForm): boolean {
   const usage = tail === undefined ? undefined : { prompt_tokens: 987_654_321 }
   const written = `${before}${text}${after}${tail === undefined ? '' : JSON.stringify(usage) + tail}`
   const parsed = parseObject(written.slice('data: '.length))
-  const { usage: _, ...repeated } = repeatChunk(form, text, usage)
+  const { usage: _, ...repeated } = repeatChunk(form, [text], usage)
   const { usage: parsedUsage, ...rest } = parsed ?? {}
   return (
     JSON.stringify(rest) === JSON.stringify(repeated) &&

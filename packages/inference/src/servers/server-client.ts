@@ -1,5 +1,6 @@
 /** HTTP client for one model server: bounded connections, bounded waiting, rewritten errors. */
 import { EngineError, type JsonObject } from '../engine.ts'
+import { formatPieces } from '../long-text.ts'
 import type { HttpEngineSettings } from './http-settings.ts'
 import { toEngineError } from './server-error.ts'
 
@@ -9,6 +10,8 @@ export type ServerAsk = {
   readonly method: 'GET' | 'POST'
   readonly headers: Record<string, string>
   readonly body: string | null
+  /** Instead of the body, for a server that is reached over plain sockets. */
+  readonly pieces?: readonly Uint8Array[]
   readonly signal: AbortSignal
   readonly redirect: 'manual'
   readonly timeout: false
@@ -23,6 +26,8 @@ export type ServerAnswer = Pick<Response, 'ok' | 'status' | 'text'> & {
 export type PieceReader = {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   cancel(): Promise<void>
+  /** From now on, a read also waits for what arrives this long after its first piece. */
+  gather?(ms: number): void
   /**
    * Stops the request. What is buffered and what the server sends until it notices goes to `take`,
    * and it resolves at the end; `read` fails from now on. Absent if a connection can only be cut.
@@ -155,10 +160,13 @@ export class ServerClient {
     if (body !== undefined) headers['content-type'] = 'application/json'
     const { apiKey } = this.#settings
     if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey.reveal()}`
+    const json = body === undefined ? null : formatPieces(body)
     const asked: ServerAsk = {
       method: body === undefined ? 'GET' : 'POST',
       headers,
-      body: body === undefined ? null : JSON.stringify(body),
+      ...(json === null || typeof json === 'string'
+        ? { body: json }
+        : { body: null, pieces: json }),
       signal,
       redirect: 'manual', // a prompt goes to the configured server and nowhere else
       timeout: false, // Bun aborts after five silent minutes; the watch decides here

@@ -74,6 +74,57 @@ test('pieces are read as they arrive: the first alone, then all buffered ones to
   expect(texts).toEqual(['one', 'twothree', 'four'])
 })
 
+test('a reader that gathers gets everything at the end, without waiting longer', async () => {
+  const { ask } = serve((socket) => {
+    socket.write(`${chunked}3\r\none\r\n3\r\ntwo\r\n`)
+    setTimeout(() => socket.write('5\r\nthree\r\n'), 10)
+    setTimeout(() => socket.write('4\r\nfour\r\n0\r\n\r\n'), 20)
+  })
+  const reader = (await ask('x')).body!.getReader()
+  reader.gather?.(3_600_000)
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe('onetwothreefour')
+  expect((await reader.read()).done).toBe(true)
+})
+
+test('a reader that gathers still gets long answers in pieces, and what is left when it hangs up', async () => {
+  const { ask } = serve((socket, request) => {
+    const length = request.endsWith('long') ? 96 * 1024 : 3
+    let rest = Buffer.from(`${chunked}${length.toString(16)}\r\n${'x'.repeat(length)}\r\n`)
+    const pump = () => {
+      rest = rest.subarray(Math.max(0, socket.write(rest)))
+      if (rest.length > 0) setTimeout(pump, 1)
+    }
+    pump()
+  })
+  const long = (await ask('long')).body!.getReader()
+  long.gather?.(3_600_000)
+  expect((await long.read()).value?.length).toBeGreaterThan(64 * 1024)
+  await long.cancel()
+  const reader = (await ask('short')).body!.getReader()
+  reader.gather?.(3_600_000)
+  const reading = thrown(reader.read())
+  const rest: number[] = []
+  void reader.hangUp?.((piece) => rest.push(piece.length))
+  expect(await reading).toThrow()
+  expect(rest).toEqual([3])
+  await reader.cancel()
+})
+
+test('chunks that arrive together are the same text, wherever they are cut', async () => {
+  const body = ['ä', 'bc', 'd'.repeat(300), 'e', 'f"g'].map((text) => {
+    const length = Buffer.byteLength(text).toString(16)
+    return `${length}\r\n${text}\r\n`
+  })
+  const sent = Buffer.from(`${chunked}${body.join('')}0\r\n\r\n`)
+  const { ask } = serve((socket, request) => {
+    const at = Number(/\d+$/.exec(request)?.[0])
+    socket.write(sent.subarray(0, at))
+    setImmediate(() => socket.write(sent.subarray(at)))
+  })
+  for (let at = 1; at < sent.length; at += at > 80 && at < 350 ? 40 : 1)
+    expect(await (await ask(String(at))).text()).toBe(`äbc${'d'.repeat(300)}ef"g`)
+})
+
 test('a connection that died while idle is replaced once, a new one is not', async () => {
   const { seen, ask } = serve((socket, request) => {
     if (socket.data.asked > 1 || request.includes('die')) socket.terminate()

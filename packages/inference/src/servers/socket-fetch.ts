@@ -8,7 +8,6 @@
 import {
   type ByteRange,
   type Failure,
-  mergeRanges,
   type PooledSink,
   type ResponseHead,
   type UpstreamConnection,
@@ -28,6 +27,8 @@ const limits = {
 }
 /** Reading from a server resumes once its reader has consumed this much. */
 const maxHeldBytes = 256 * 1024
+/** A read that gathers pieces does not wait for more than this. */
+const maxGatheredBytes = 64 * 1024
 const maxWholeBytes = 256 * 1024 * 1024
 
 export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
@@ -50,7 +51,9 @@ export function createSocketFetch(via?: string): SocketFetch {
 
 function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): UpstreamMessage {
   const { method, headers } = asked
+  const { pieces } = asked
   const body = Buffer.from(asked.body ?? '')
+  const lengthBytes = pieces?.reduce((sum, { length }) => sum + length, 0) ?? body.length
   let head = `${method} ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`
   for (const [name, value] of Object.entries(headers)) {
     // A line break here would inject a second request.
@@ -58,8 +61,13 @@ function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): Upstr
       throw new TypeError('a header contains a forbidden character')
     head += `${name}: ${value}\r\n`
   }
-  head += method === 'GET' ? '\r\n' : `content-length: ${body.length}\r\n\r\n`
-  return { head, body: { bytes: body, start: 0, end: body.length }, lengthBytes: body.length }
+  head += method === 'GET' ? '\r\n' : `content-length: ${lengthBytes}\r\n\r\n`
+  const whole = { head, body: { bytes: body, start: 0, end: body.length }, lengthBytes }
+  if (pieces === undefined) return whole
+  const sendRest = (connection: UpstreamConnection) => {
+    for (const piece of pieces) connection.write(piece)
+  }
+  return { ...whole, sendRest, isRepeatable: true }
 }
 
 class BrokenOff extends Error {
@@ -86,6 +94,8 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   #pieces: Buffer[] = []
   #heldBytes = 0
   #isRead = false
+  #gatherMs = 0
+  #isGathering = false
   #hasEnded = false
   #failure: unknown
   #wake: (() => void) | undefined
@@ -122,7 +132,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   data(body: readonly ByteRange[], ended: boolean): void {
-    for (const range of this.#piecesOf(body)) {
+    for (const range of body) {
       if (range.start === range.end) continue
       if (this.#takeRest !== undefined) {
         this.#takeRest(viewOf(range))
@@ -133,13 +143,12 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     }
     if (ended) this.#settle()
     else if (this.#heldBytes > maxHeldBytes) this.#connection?.pause()
-    this.#wake?.()
+    if (ended || !this.#isGathering || this.#heldBytes > maxGatheredBytes) this.#wake?.()
   }
 
   /** The first piece of an answer stays alone; see `read`. */
-  #piecesOf(body: readonly ByteRange[]): readonly ByteRange[] {
-    const isFirst = !this.#isRead && this.#pieces.length === 0
-    return isFirst ? [...body.slice(0, 1), ...mergeRanges(body.slice(1))] : mergeRanges(body)
+  get merges(): 'all' | 'after-first' {
+    return this.#isRead || this.#pieces.length > 0 ? 'all' : 'after-first'
   }
 
   fail(failure: Failure, cause?: unknown): void {
@@ -151,10 +160,13 @@ class SocketAnswer implements PooledSink, ServerAnswer {
    * so that the first token does not wait for the processing of those that came with it.
    */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
-    while (this.#pieces.length === 0 && this.#isOpen) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+    while (this.#pieces.length === 0 && this.#isOpen) await this.#untilWoken()
+    if (this.#gatherMs > 0 && this.#isOpen && this.#heldBytes <= maxGatheredBytes) {
+      this.#isGathering = true
+      const timer = setTimeout(() => this.#wake?.(), this.#gatherMs)
+      await this.#untilWoken()
+      clearTimeout(timer)
+      this.#isGathering = false
     }
     const pieces = this.#pieces.splice(0, this.#isRead ? this.#pieces.length : 1)
     const [only] = pieces
@@ -168,6 +180,11 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#takeRest !== undefined) throw new BrokenOff('broken')
     return { done: true, value: undefined }
+  }
+
+  gather(ms: number): void {
+    this.#gatherMs = ms
+    this.#isRead = true
   }
 
   hangUp(take: (piece: Uint8Array) => void): Promise<void> {
@@ -198,6 +215,12 @@ class SocketAnswer implements PooledSink, ServerAnswer {
 
   async json(): Promise<unknown> {
     return JSON.parse(await this.text())
+  }
+
+  #untilWoken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
   }
 
   get #isOpen(): boolean {

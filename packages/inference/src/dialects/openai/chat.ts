@@ -46,6 +46,7 @@ function chatWriter({ body, model, meter, requestId }: Exchange): StreamWriter {
   const repeated = new RepeatedFormat(format)
   return {
     ping: ': keep-alive\n\n',
+    takesJoined: !requested.always,
     write(chunk) {
       if (requested.always) return format(chunk)
       chunks.readUsage(chunk)

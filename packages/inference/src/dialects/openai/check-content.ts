@@ -1,5 +1,6 @@
 /** Checks the messages of a chat request: roles, content parts, and that no media would be fetched. */
 import type { EngineModel, JsonObject } from '../../engine.ts'
+import { isText } from '../../long-text.ts'
 import {
   isObject,
   requireList,
@@ -72,7 +73,7 @@ function checkToolCall(value: unknown, at: string): void {
 }
 
 function checkContent(content: unknown, at: string, model: EngineModel): void {
-  if (typeof content === 'string') return
+  if (isText(content)) return
   if (!Array.isArray(content)) throw wrongValue(at, 'a string or a list of parts', content)
   content.forEach((part, i) => {
     checkPart(requireObject(part, `${at}.${i}`), `${at}.${i}`, model)
@@ -82,7 +83,7 @@ function checkContent(content: unknown, at: string, model: EngineModel): void {
 function checkPart(part: JsonObject, at: string, model: EngineModel): void {
   switch (part.type) {
     case 'text':
-      requireText(part.text, `${at}.text`)
+      if (!isText(part.text)) requireText(part.text, `${at}.text`)
       break
     case 'refusal':
       requireText(part.refusal, `${at}.refusal`)
