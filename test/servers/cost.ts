@@ -1,10 +1,10 @@
 /** The stack's cost compared with the bare server: time to the first token and tokens per second, in turns. */
 import { availableParallelism } from 'node:os'
-import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { runStack } from '../e2e/running-stack.ts'
 import { type Entrance, straight, throughProxy } from './entrances.ts'
 import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
-import type { CostRow } from './report.ts'
+import { bareWay, type CostRow } from './report.ts'
 
 const tokensEach = 100
 /** Streams at once, and how often each way has its turn. */
@@ -25,19 +25,24 @@ export function processorHalves(): { readonly ours: string; readonly servers: st
   return { ours: `0-${half - 1}`, servers: count === 1 ? '0' : `${half}-${count - 1}` }
 }
 
-/** The ways take turns in every round, so that a busy machine is so for all. */
+/**
+ * The bare server and the proxy take turns in every round, so that a busy machine is so for both. Shapes are
+ * measured one after the other: the padding of one would run beside the other.
+ */
 export async function measureCost(server: RealServer): Promise<CostRow[]> {
   // What is started from here on inherits it; the server was started on its own half.
   await run(['taskset', '-acp', processorHalves().ours, `${process.pid}`])
-  const stacks: RunningStack[] = []
+  const rows: CostRow[] = []
+  for (const shape of ['off', 'default']) rows.push(...(await measureShape(server, shape)))
+  return rows
+}
+
+async function measureShape(server: RealServer, shape: string): Promise<CostRow[]> {
+  const stack = await runStack(['--engineUrl', server.url, '--trafficShape', shape])
   try {
-    for (const shape of ['off', 'default'])
-      stacks.push(await runStack(['--engineUrl', server.url, '--trafficShape', shape]))
-    const [off, usual] = stacks as [RunningStack, RunningStack]
     const ways: readonly (readonly [string, Entrance])[] = [
-      ['bare server', straight(server.url)],
-      ['proxy, shape off', throughProxy(off)],
-      ['proxy, shape default', throughProxy(usual)],
+      [bareWay, straight(server.url)],
+      [`proxy, shape ${shape}`, throughProxy(stack)],
     ]
     for (const [, way] of ways) await warmUp(way)
     const rows: CostRow[] = []
@@ -50,11 +55,11 @@ export async function measureCost(server: RealServer): Promise<CostRow[]> {
         const perSecond = middle(measures, 'perSecond')
         rows.push({ streams, way, rounds, tokens: tokensEach, firstMs, perSecond })
       }
-      console.log(`${streams} streams at once: measured`)
+      console.log(`${streams} streams at once, shape ${shape}: measured`)
     }
     return rows
   } finally {
-    for (const stack of stacks) await stack.stop()
+    await stack.stop()
   }
 }
 
@@ -72,9 +77,15 @@ async function measure(way: Entrance, streams: number): Promise<Measure> {
   return { firstMs: median(firsts), perSecond: (streams * tokensEach) / seconds }
 }
 
-/** Milliseconds to the first piece of text. */
+let asked = 0
+
+/**
+ * Milliseconds to the first piece of text. No two prompts begin alike: the bare server would find the second in its
+ * cache, which callers of ours do not share.
+ */
 async function streamOnce(way: Entrance): Promise<number> {
-  const messages = [{ role: 'user', content: 'Count to one hundred and twenty.' }]
+  const content = `${++asked} is where you start. Count to one hundred and twenty.`
+  const messages = [{ role: 'user', content }]
   const length = { max_tokens: tokensEach, ignore_eos: true, temperature: 0 }
   const started = performance.now()
   const response = await way.open('/v1/chat/completions', {

@@ -39,7 +39,7 @@ export function formatRun({ server, version, rows }: Run): string {
 }
 
 const costNote =
-  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; the ways take turns.'
+  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has.'
 
 /** What could not be run, and why. */
 const untried = [
@@ -73,10 +73,13 @@ export function formatDocument(runs: readonly Run[]): string {
   ].join('\n')}`
 }
 
-/** The first way is the bare server; the others are told beside it. */
+export const bareWay = 'bare server'
+
+/** Rows are compared with the bare server's before them. */
 export function formatCost(cost: readonly CostRow[]): string[] {
+  let bare = { firstMs: 0, perSecond: 1 }
   const lines = cost.map(({ streams, way, rounds, tokens, firstMs, perSecond }) => {
-    const bare = cost.find((one) => one.streams === streams) ?? { firstMs: 0, perSecond: 1 }
+    if (way === bareWay) bare = { firstMs, perSecond }
     const later = `${(firstMs - bare.firstMs).toFixed(1)} ms`
     const share = (perSecond / bare.perSecond).toFixed(2)
     const figures = [`${firstMs.toFixed(1)} ms`, later, perSecond.toFixed(0), share]
