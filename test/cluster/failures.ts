@@ -23,26 +23,39 @@ export async function tryFailures({ cluster, rows }: Scene): Promise<void> {
       return formatOutcome(outcome)
     })
   }
-  await rows.try('a worker is evicted from its node under traffic', async () => {
+  await rows.try('one worker at a time is evicted from its node under traffic', async () => {
     const traffic = startTraffic(url)
     await cluster.until('traffic', async () => traffic.answered() > 50)
-    const name = await oneOf(cluster, 'worker')
-    const eviction = {
-      apiVersion: 'policy/v1',
-      kind: 'Eviction',
-      metadata: { name, namespace: cluster.namespace },
-    }
-    const path = `/api/v1/namespaces/${cluster.namespace}/pods/${name}/eviction`
-    await cluster.kubectl(['create', '--raw', path, '-f', '-'], { input: JSON.stringify(eviction) })
+    const [name, other] = await namesOf(cluster, 'worker')
+    must(name !== undefined && other !== undefined, 'there are no two workers')
+    const first = await evict(cluster, name)
+    must(first.code === 0, first.errors)
+    const second = await evict(cluster, other)
+    must(
+      /disruption budget/.test(second.errors),
+      `the other one was evicted, too: ${second.errors}`,
+    )
     await cluster.kubectl(['wait', '--for=delete', `pod/${name}`, '--timeout=170s'])
     await cluster.untilRolledOut(deployments.worker)
-    return mustLoseNothing(await traffic.end(0))
+    return `${mustLoseNothing(await traffic.end(0))}; the other one stays until then`
   })
 }
 
+function evict(cluster: Cluster, name: string) {
+  const metadata = { name, namespace: cluster.namespace }
+  const input = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata })
+  const path = `/api/v1/namespaces/${cluster.namespace}/pods/${name}/eviction`
+  return cluster.tryKubectl(['create', '--raw', path, '-f', '-'], { input })
+}
+
 async function oneOf(cluster: Cluster, part: string): Promise<string> {
-  const pods = await cluster.pods(selectorOf(part))
-  const [first] = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  const [first] = await namesOf(cluster, part)
   must(first !== undefined, `there is no ${part}`)
-  return first.metadata.name
+  return first
+}
+
+async function namesOf(cluster: Cluster, part: string): Promise<string[]> {
+  const pods = await cluster.pods(selectorOf(part))
+  const there = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  return there.map(({ metadata }) => metadata.name)
 }

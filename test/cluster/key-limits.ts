@@ -10,7 +10,8 @@ const limit = 40
 const asked = 120
 
 export async function tryKeyLimits({ cluster, rows, page }: Scene): Promise<void> {
-  await rows.try('a limit per key is exact over two gateways and two workers', async () => {
+  await rows.try('a limit per key is exact over two gateways and four workers', async () => {
+    await scale(cluster, 4)
     const gateways = await cluster.pods('app.kubernetes.io/component=gateway')
     must(gateways.length === 2, `there are ${gateways.length} gateways`)
     const { id } = JSON.parse(readFileSync(join(page.folder, 'cluster/key.json'), 'utf8'))
@@ -28,8 +29,14 @@ export async function tryKeyLimits({ cluster, rows, page }: Scene): Promise<void
       return `limit ${limit}: ${seen}`
     } finally {
       await setLimits(cluster, id, [])
+      await scale(cluster, 2)
     }
   })
+}
+
+async function scale(cluster: Cluster, workers: number): Promise<void> {
+  await cluster.kubectl(['scale', `deployment/${deployments.worker}`, `--replicas=${workers}`])
+  await cluster.untilRolledOut(deployments.worker)
 }
 
 async function ask(url: string): Promise<number> {

@@ -1,6 +1,6 @@
 /** What running pods may do and read, as the node enforces it. */
 import { must } from '../confined/rows.ts'
-import type { Cluster, Pod } from './cluster.ts'
+import type { Cluster, Json, Pod } from './cluster.ts'
 import type { Scene } from './scene.ts'
 
 export async function trySecurity({ cluster, rows }: Scene): Promise<void> {
@@ -26,6 +26,36 @@ export async function trySecurity({ cluster, rows }: Scene): Promise<void> {
       must(seen === '65532 100440 0 65532', `user, mode and owner: ${seen}`)
       return `${file}: 0440, root and group 65532; read by user 65532`
     })
+  }
+  await rows.try(
+    'a worker whose pod has no `fsGroup` names the secret that it cannot read',
+    async () => {
+      const said = await withoutGroup(cluster)
+      const [line] = /.*registerToken.*cannot be read.*/.exec(said) ?? []
+      must(line !== undefined, `it said: ${said.slice(-500)}`)
+      return line.trim().slice(0, 160)
+    },
+  )
+}
+
+/** The worker's own pod, less the group to which its secrets are given. */
+async function withoutGroup(cluster: Cluster): Promise<string> {
+  const { spec } = (await cluster.get<Json>('deployment/privatemode-worker-chat-main')).spec
+    .template
+  const { fsGroup: _, ...securityContext } = spec.securityContext
+  const name = 'without-group'
+  const containers = spec.containers.filter((one: Json) => one.name === 'worker')
+  const pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+    spec: { ...spec, containers, securityContext, restartPolicy: 'Never' },
+  }
+  await cluster.kubectl(['create', '-f', '-'], { input: JSON.stringify(pod) })
+  try {
+    const over = ['wait', '--for=jsonpath={.status.phase}=Failed', `pod/${name}`, '--timeout=120s']
+    await cluster.kubectl(over)
+    return await cluster.kubectl(['logs', name, '-c', 'worker'])
+  } finally {
+    await cluster.kubectl(['delete', 'pod', name, '--wait=false'])
   }
 }
 
