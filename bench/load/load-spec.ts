@@ -37,7 +37,8 @@ export type SealedSpec = {
 
 /** What is asked for; `bodyBytes` is the size of the request's body. */
 export type Work =
-  | { readonly kind: 'chat'; readonly bodyBytes: number }
+  /** With tools, our worker requests the answer as a whole. */
+  | { readonly kind: 'chat'; readonly bodyBytes: number; readonly hasTools?: boolean }
   | { readonly kind: 'stream' }
   | { readonly kind: 'paced-stream' }
   /** As fast as it goes, in the same pieces at any load. */
@@ -95,7 +96,7 @@ export function requestBody(work: Work, modelPrefix = ''): string {
   const model = modelPrefix + modelOf(work)
   switch (work.kind) {
     case 'chat':
-      return chatBody(model, false, work.bodyBytes)
+      return chatBody(model, false, work.bodyBytes, work.hasTools)
     case 'stream':
     case 'paced-stream':
     case 'steady-stream':
@@ -107,8 +108,10 @@ export function requestBody(work: Work, modelPrefix = ''): string {
   }
 }
 
-function chatBody(model: string, stream: boolean, bytes: number): string {
+function chatBody(model: string, stream: boolean, bytes: number, hasTools = false): string {
+  const look = { name: 'look', parameters: { type: 'object', properties: {} } }
+  const tools = hasTools ? { tools: [{ type: 'function', function: look }] } : {}
   const body = (content: string) =>
-    JSON.stringify({ model, stream, messages: [{ role: 'user', content }] })
+    JSON.stringify({ model, stream, messages: [{ role: 'user', content }], ...tools })
   return body('x'.repeat(Math.max(1, bytes - body('').length)))
 }

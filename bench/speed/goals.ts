@@ -168,6 +168,7 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
       { kind: 'stream-growth' },
     ),
     rate('worker, small chat, 32 at once', 4000, 'chat-32', 'worker'),
+    rate('worker, small chat with tools, 32 at once', 8000, 'tools-32', 'worker'),
     rate('worker, streams, 32 at once', 1200, 'stream-32', 'worker'),
     rate('worker, prompts of 10 MB', 45, 'prompt-10m', 'worker'),
     rate('whole path, small chat, 32 at once', 3000, 'chat-32', 'whole path'),

@@ -32,6 +32,7 @@ export type WorkloadId =
   | 'chat-1'
   | 'chat-32'
   | 'chat-256'
+  | 'tools-32'
   | 'stream-1'
   | 'stream-32'
   | 'stream-256'
@@ -91,6 +92,13 @@ export const workloads: readonly Workload[] = [
     connections: 32,
     targets: oneShape,
     quick: true,
+  },
+  {
+    id: 'tools-32',
+    title: 'small chat with tools, 32 at once',
+    work: { ...chat, hasTools: true },
+    connections: 32,
+    targets: ['direct', 'nginx', 'portkey', 'worker', 'whole path'],
   },
   {
     id: 'chat-1',
