@@ -73,7 +73,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
   const build = `${program.name} ${program.version}`
   const facts = { workerId, receiptKey: signer.publicKey, models: models.map(listing), build }
   const keys = new SealKeys({ ...facts, engine: engine.name }, now)
-  const reporter = new UsageReporter((records) => registration.postUsage(records), log)
+  const reporter = new UsageReporter((all) => registration.postUsage(signer.signReport(all)), log)
   const guard = new ReplayGuard()
   const metrics = createWorkerMetrics(models.map(({ id }) => id))
   const watched = new MeteredEngine(

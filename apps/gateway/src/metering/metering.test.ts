@@ -1,5 +1,7 @@
 /** Metering against the embedded database, with real signatures. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { sign } from 'node:crypto'
+import { type SignedUsage, usageReportText } from '@privatemode/protocol/fleet'
 import { createKey } from '../keys/key-store.ts'
 import { noLimits } from '../keys/limits.ts'
 import type { Database } from '../state/database.ts'
@@ -60,6 +62,49 @@ test('a record is refused if one bit of it, of the digest or of the signature ch
     rejected: 1,
   })
   expect(await report({ ...signed, rest_digest: otherDigest })).toMatchObject({ rejected: 1 })
+})
+
+test('a report that its worker signed as a whole is accepted, however its records are signed', async () => {
+  const records = [signUsage(key, await admitted()), signUsage(key, await admitted())]
+  const [first, second] = records as [SignedUsage, SignedUsage]
+  const unsigned = { ...second, signature: first.signature }
+  const counts = async (body: object) =>
+    (await gateway.operate('POST', 'registry/usage', body)).json()
+  const signed = (of: readonly SignedUsage[], by = key) => ({
+    ...{ records: of, signature: sign(null, Buffer.from(usageReportText(of)), by.privateKey) },
+  })
+  const wire = ({ records, signature }: ReturnType<typeof signed>) => ({
+    ...{ records, signature: signature.toString('base64') },
+  })
+  // Without a valid signature over exactly these records, each is judged by its own.
+  const whole = wire(signed([first, unsigned]))
+  for (const body of [
+    { records: [first, unsigned] },
+    { ...whole, records: [unsigned, first] },
+    { ...whole, records: [first, { ...unsigned, rest_digest: '0'.repeat(64) }] },
+    { ...whole, signature: wire(signed([first])).signature },
+    { ...whole, signature: first.signature },
+    { ...whole, signature: 1 },
+    wire(signed([first, unsigned], receiptKeyPair())),
+  ]) {
+    expect(await counts(body)).toEqual({ accepted: 1, rejected: 1 })
+  }
+  expect(await counts({ ...whole, records: [first, unsigned, {}] })).toEqual({
+    ...{ accepted: 1, rejected: 2 },
+  })
+  expect(await counts(whole)).toEqual({ accepted: 2, rejected: 0 })
+})
+
+test('the signature of a report does not cover records of another worker', async () => {
+  const other = scriptedWorker('w_three', receiptKeyPair().publicKey)
+  await gateway.register(other)
+  const foreign = signUsage(key, await admittedRecord(gateway, other, apiKey))
+  await other.stop()
+  const records = [signUsage(key, await admitted()), foreign]
+  const message = Buffer.from(usageReportText(records))
+  const signature = sign(null, message, key.privateKey).toString('base64')
+  const response = await gateway.operate('POST', 'registry/usage', { records, signature })
+  expect(await response.json()).toEqual({ accepted: 1, rejected: 1 })
 })
 
 test("another worker's key cannot sign for this worker", async () => {

@@ -1,6 +1,5 @@
 /** Workers' receipt keys, imported for verification. */
 import type { Queries, Row } from '../state/database.ts'
-import { type SignedUsage, signedMessage } from './usage-record.ts'
 
 const maxCached = 1_000
 const maxKeysPerWorker = 16
@@ -15,9 +14,11 @@ export class ReceiptKeys {
   }
 
   /** Whether one of the worker's keys made the signature. */
-  async verify(workerId: string, usage: SignedUsage): Promise<boolean> {
-    const message = signedMessage(usage)
-    const signature = new Uint8Array(usage.signature)
+  async verify(
+    workerId: string,
+    message: Uint8Array<ArrayBuffer>,
+    signature: Uint8Array<ArrayBuffer>,
+  ): Promise<boolean> {
     for (const key of this.#keys.get(workerId) ?? []) {
       if (await crypto.subtle.verify('Ed25519', key, signature, message)) return true
     }

@@ -6,6 +6,7 @@ import {
   modelShape,
   receiptLabel,
   requestIdShape,
+  usageReportText,
   type UsageRecord as WireRecord,
   type SignedUsage as WireUsage,
 } from '@privatemode/protocol/fleet'
@@ -38,7 +39,7 @@ export type ReportedUsage = Omit<UsageRecord, 'admissionId'> & { readonly admiss
 export type SignedUsage = {
   readonly recordBytes: Uint8Array
   readonly restDigest: Uint8Array
-  readonly signature: Uint8Array
+  readonly signature: Uint8Array<ArrayBuffer>
 }
 
 const maxTokens = 1_000_000_000
@@ -50,12 +51,24 @@ export function parseSignedUsage(value: unknown): SignedUsage | undefined {
   const { record, rest_digest, signature } = value as { [field in keyof WireUsage]?: unknown }
   if (typeof record !== 'string' || record.length > 8192) return undefined
   if (typeof rest_digest !== 'string' || !/^[0-9a-f]{64}$/.test(rest_digest)) return undefined
-  if (typeof signature !== 'string' || !/^[A-Za-z0-9+/]{86}==$/.test(signature)) return undefined
+  const signatureBytes = parseSignature(signature)
+  if (signatureBytes === undefined) return undefined
   return {
     recordBytes: Buffer.from(record, 'base64'),
     restDigest: Buffer.from(rest_digest, 'hex'),
-    signature: Buffer.from(signature, 'base64'),
+    signature: signatureBytes,
   }
+}
+
+/** An Ed25519 signature in base64; undefined if it is not one. */
+export function parseSignature(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+  if (typeof value !== 'string' || !/^[A-Za-z0-9+/]{86}==$/.test(value)) return undefined
+  return new Uint8Array(Buffer.from(value, 'base64'))
+}
+
+/** The message that a worker signs about a whole report; only for records that were parsed. */
+export function reportMessage(records: readonly unknown[]): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(usageReportText(records as readonly WireUsage[]))
 }
 
 /** The message signed by the worker's receipt key: the same bytes as in the client's receipt. */

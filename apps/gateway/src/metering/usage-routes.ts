@@ -7,7 +7,15 @@ import type { GatewayMetrics } from '../metrics/gateway-metrics.ts'
 import type { Database } from '../state/database.ts'
 import type { Admissions } from './admissions.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
-import { parseSignedUsage, parseUsageRecord, type UsageRecord } from './usage-record.ts'
+import {
+  parseSignature,
+  parseSignedUsage,
+  parseUsageRecord,
+  reportMessage,
+  type SignedUsage,
+  signedMessage,
+  type UsageRecord,
+} from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
 
 export type UsageParts = {
@@ -33,7 +41,9 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
       param: 'records',
     })
   }
-  const checked = await Promise.all(wire.map((entry: unknown) => check(entry, parts)))
+  const admitted = wire.map((entry: unknown) => findAdmitted(entry, parts))
+  const signer = await signerOf(body as object, wire, admitted, parts)
+  const checked = await Promise.all(admitted.map((entry) => check(entry, signer, parts)))
   const good = checked.filter((record) => record !== undefined)
   const { unknown } = await storeUsage(parts.database, good)
   const rejected = wire.length - good.length + unknown
@@ -43,10 +53,43 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   return Response.json({ accepted: wire.length - rejected, rejected })
 }
 
-async function check(entry: unknown, parts: UsageParts): Promise<UsageRecord | undefined> {
+type Admitted = { readonly signed: SignedUsage; readonly record: UsageRecord }
+
+/** A record in the right form of a request that a gateway admitted. */
+function findAdmitted(entry: unknown, parts: UsageParts): Admitted | undefined {
   const signed = parseSignedUsage(entry)
   const reported = signed && parseUsageRecord(signed.recordBytes)
   const record = reported && parts.admissions.settle(reported)
-  if (signed === undefined || record === undefined) return undefined
-  return (await parts.receiptKeys.verify(record.workerId, signed)) ? record : undefined
+  return signed && record && { signed, record }
+}
+
+/** The worker that signed the whole report: its records need no check of their own. */
+async function signerOf(
+  body: { readonly signature?: unknown },
+  wire: readonly unknown[],
+  admitted: readonly (Admitted | undefined)[],
+  { receiptKeys }: UsageParts,
+): Promise<string | undefined> {
+  const signature = parseSignature(body.signature)
+  const [first] = admitted
+  if (signature === undefined || first === undefined || admitted.includes(undefined))
+    return undefined
+  const { workerId } = first.record
+  return (await receiptKeys.verify(workerId, reportMessage(wire), signature)) ? workerId : undefined
+}
+
+async function check(
+  entry: Admitted | undefined,
+  signer: string | undefined,
+  { receiptKeys }: UsageParts,
+): Promise<UsageRecord | undefined> {
+  if (entry === undefined) return undefined
+  const { signed, record } = entry
+  if (record.workerId === signer) return record
+  const isSigned = await receiptKeys.verify(
+    record.workerId,
+    signedMessage(signed),
+    signed.signature,
+  )
+  return isSigned ? record : undefined
 }

@@ -7,7 +7,6 @@ import {
   type RegistrationAnswer,
   type RegistrationBody,
   renewAfterMs,
-  type SignedUsage,
   type UsageReport,
 } from '@privatemode/protocol/fleet'
 import { type Log, type OutboundFetch, type Secret, ServiceError } from '@privatemode/service'
@@ -93,8 +92,7 @@ export class Registration {
     }
   }
 
-  postUsage = async (records: readonly SignedUsage[]): Promise<void> => {
-    const report: UsageReport = { records }
+  postUsage = async (report: UsageReport): Promise<void> => {
     await this.#call('POST', fleetPaths.usage, report)
   }
 

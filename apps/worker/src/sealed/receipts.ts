@@ -7,7 +7,7 @@ import {
   receiptMessage,
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
-import type { SignedUsage } from '@privatemode/protocol/fleet'
+import { type SignedUsage, type UsageReport, usageReportText } from '@privatemode/protocol/fleet'
 
 export type SignedReceipt = { readonly receipt: Bytes; readonly usage: SignedUsage }
 
@@ -45,6 +45,11 @@ export class ReceiptSigner {
         signature,
       },
     }
+  }
+
+  signReport(records: readonly SignedUsage[]): UsageReport {
+    const message = encodeText(usageReportText(records))
+    return { records, signature: sign(null, message, this.#privateKey).toString('base64') }
   }
 }
 

@@ -53,4 +53,5 @@ export {
   type SignedUsage,
   type UsageRecord,
   type UsageReport,
+  usageReportText,
 } from './usage-report.ts'
