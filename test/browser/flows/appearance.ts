@@ -1,7 +1,7 @@
 /** How pages look and feel: light, dark, phone; keyboard; accessibility by axe. */
 import { expect, test } from 'bun:test'
 import AxeBuilder from '@axe-core/playwright'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import {
   cutTables,
   focused,
@@ -61,6 +61,21 @@ export function appearanceFlow({ world, admin }: Flow): void {
       await page.getByRole('button', { name: /^Drain/ }).click()
       await page.getByText('No machine remains in service').waitFor()
       await judge(page, `${look} drain dialog`)
+      await page.keyboard.press('Escape')
+      await goTo(page, '/usage')
+      await page.getByRole('button', { name: 'Set prices' }).click()
+      await page.getByRole('dialog').waitFor()
+      await judge(page, `${look} prices dialog`)
+      await page.keyboard.press('Escape')
+      await goTo(page, '/playground')
+      await page.getByLabel('Message').fill('hello')
+      await page.keyboard.press('Enter')
+      await page.locator('.turn.assistant[aria-busy=false]').waitFor()
+      await judge(page, `${look} conversation`)
+      // What the gateway saw is on the screen without a click or scrolling.
+      const seen = page.getByText('None of your text.')
+      if (look !== 'phone') expect(await isOnScreen(seen)).toBe(true)
+      else expect(await seen.isVisible()).toBe(true)
       await context.close()
       const stranger = await world().visitor(looks[look])
       await stranger.page.goto('/')
@@ -69,6 +84,20 @@ export function appearanceFlow({ world, admin }: Flow): void {
       await stranger.context.close()
     },
     240_000,
+  )
+
+  test.each(Object.keys(looks))(
+    "the proxy's own page is accessible and fits: %s",
+    async (look) => {
+      const context = await world().browser.newContext(looks[look])
+      const page = await context.newPage()
+      await page.goto(world().stack.proxyUrl)
+      await page.getByRole('heading', { name: 'The chain of trust' }).waitFor()
+      await page.getByText('Use this proxy').click()
+      await judge(page, `${look} proxy`)
+      await context.close()
+    },
+    150_000,
   )
 
   test('the colour scheme can be chosen, and the choice is kept', async () => {
@@ -141,6 +170,13 @@ export function appearanceFlow({ world, admin }: Flow): void {
     expect(new Set(await motions(page))).toEqual(new Set(['0s none']))
     await context.close()
   }, 150_000)
+}
+
+async function isOnScreen(element: Locator): Promise<boolean> {
+  const box = await element.boundingBox()
+  const screen = element.page().viewportSize()
+  if (box === null || screen === null) return false
+  return box.y >= 0 && box.y + box.height <= screen.height
 }
 
 const untilGround = (page: Page, colour: string) => untilIs(() => ground(page), colour)

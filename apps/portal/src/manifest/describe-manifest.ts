@@ -32,7 +32,7 @@ export function describeManifest(text: string): ReadableManifest | undefined {
     })),
     ...(session_minutes === undefined
       ? []
-      : [{ name: 'A verification counts for', value: `${textOf(session_minutes)} minutes` }]),
+      : [{ name: 'Verification valid for', value: `${textOf(session_minutes)} minutes` }]),
     { name: 'Expires', value: expires_at === undefined ? 'not specified' : textOf(expires_at) },
   ]
   return {

@@ -1,7 +1,7 @@
 /** Describes an audit log entry in words. */
 import type { AuditEntry } from '@privatemode/protocol/fleet'
 import { moneyText } from '../usage/money.ts'
-import { formatMoment } from './format-time.ts'
+import { formatCount, formatMoment } from './format-time.ts'
 
 const actions: Readonly<Record<string, string>> = {
   'sign_in.succeeded': 'Signed in',
@@ -36,7 +36,7 @@ export const isWarning = (action: string): boolean =>
 /** What changed, such as `role: admin, disabled: yes`; ids are left to the export. */
 export function describeDetails(details: AuditEntry['details']): string {
   return Object.entries(details)
-    .filter(([name]) => !name.endsWith('_id') && name !== 'invited_by')
+    .filter(([name]) => !name.endsWith('_id') && name !== 'invited_by' && name !== 'of')
     .flatMap(([name, value]) =>
       name === 'budget_micros' && typeof value === 'number'
         ? [`budget: ${moneyText(value)} a month`]
@@ -46,7 +46,9 @@ export function describeDetails(details: AuditEntry['details']): string {
 }
 
 function describeValue(name: string, value: unknown): string[] {
-  if (value === null || value === undefined) return [`${name}: none`]
+  if (value === null || value === undefined) {
+    return [name === 'expires at' ? 'never expires' : `${name}: none`]
+  }
   if (Array.isArray(value)) return value.length === 0 ? [] : [`${name}: ${value.join(' ')}`]
   if (typeof value === 'object') {
     const set = Object.entries(value).filter(([, each]) => each !== null)
@@ -56,5 +58,5 @@ function describeValue(name: string, value: unknown): string[] {
     return [`${name}: ${formatMoment(value)}`]
   }
   if (typeof value === 'boolean') return [`${name}: ${value ? 'yes' : 'no'}`]
-  return [`${name}: ${value}`]
+  return [`${name}: ${typeof value === 'number' ? formatCount(value) : value}`]
 }

@@ -88,7 +88,7 @@ test('an audit log entry is described in words, and an unknown action by its nam
       ...{ role: 'admin', disabled: true, expires_at: null, invitation_id: 'inv_x' },
       limits: { requests_per_minute: 60, tokens_per_minute: null },
     }),
-  ).toBe('role: admin, disabled: yes, expires at: none, requests per minute: 60')
+  ).toBe('role: admin, disabled: yes, never expires, requests per minute: 60')
 })
 
 test('evidence is told by its kind and by what it measures, never by a check that failed', () => {

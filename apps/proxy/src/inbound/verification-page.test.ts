@@ -61,7 +61,7 @@ test('the page shows which manifest is enforced since when, which checks passed 
     '2026-04-01 00:00:00 UTC',
     'snp/report-signature',
     'debug_enabled',
-    'revocation not checked',
+    '<dt>Revocation</dt><dd>not checked</dd>',
     '<code>c1</code> (listed in the manifest)',
     '<code>g1</code> (any genuine one is accepted)',
   ]) {

@@ -81,7 +81,7 @@ ${facts.cacheChecks === undefined ? '' : formatCacheChecks(facts.cacheChecks)}
 </main>
 <footer><p>Keys, usage and a playground: <a href="${escapeHtml(facts.portalUrl)}" rel="noreferrer">the portal of this backend</a>.
 The same for programs: <a href="/privatemode/v1/verification">/privatemode/v1/verification</a>.
-Version ${escapeHtml(facts.version)}. State of ${escapeHtml(facts.now.toISOString())}; refreshes every ${renewSeconds} seconds.</p></footer>
+Version ${escapeHtml(facts.version)}. State of ${formatTime(facts.now.toISOString())}; refreshes every ${renewSeconds} seconds.</p></footer>
 </body>
 </html>
 `
@@ -187,15 +187,15 @@ function formatManifest({ manifest }: Verification, backend: string, now: Date):
 function formatLogAge(signedAt: string | null, now: Date): string {
   if (signedAt === null) return 'no log: the manifest is managed manually'
   const hours = Math.max(0, Math.floor((now.getTime() - Date.parse(signedAt)) / 3_600_000))
-  return `${formatTime(signedAt)} (${hours} h ago)`
+  return `${formatTime(signedAt)} (${hours === 0 ? 'less than an hour' : `${hours} h`} ago)`
 }
 
 function formatWorker(worker: WorkerVerification, now: Date): string {
   const minutes = Math.max(0, Math.round((Date.parse(worker.valid_until) - now.getTime()) / 60_000))
   const rows: [string, string][] = [
-    ['Models', worker.models.map((id) => `<code>${escapeHtml(id)}</code>`).join(' ')],
+    ['Models', worker.models.map((id) => `<code>${escapeHtml(id)}</code>`).join(', ')],
     ['Hardware', worker.hardware ? 'yes' : 'no, software attestation'],
-    ['Revocation', escapeHtml(revocationWords[worker.revocation])],
+    ['Revocation', escapeHtml(revocationWords[worker.revocation].replace(/^revocation /, ''))],
     ...worker.machine.map(formatIdentity),
     ['Verified', formatTime(worker.verified_at)],
     ['Session ends', `${formatTime(worker.valid_until)} (${minutes} min)`],

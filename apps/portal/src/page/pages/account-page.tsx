@@ -61,7 +61,7 @@ function PasswordForm({ email }: { readonly email: string }) {
       {/* Tells password managers whose password this is. */}
       <input type="text" autocomplete="username" value={email} readOnly hidden />
       <Field
-        label="Present password"
+        label="Current password"
         type="password"
         autocomplete="current-password"
         required

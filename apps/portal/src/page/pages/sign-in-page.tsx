@@ -65,8 +65,8 @@ export function SignInPage({ ended, failure }: SignInProps) {
           </a>
         )}
         <p class="hint">
-          No account yet? An admin can send you an invitation. The very first account is made with
-          the link that the gateway's operator has; <code>npm start</code> prints it.
+          No account yet? An admin can send you an invitation. The first account is created with a
+          link from the gateway's operator; <code>npm start</code> prints it.
         </p>
       </form>
       <ThemeButton />

@@ -163,7 +163,7 @@ function ProxyHelp({ config }: { readonly config: PortalConfig }) {
   if (config.proxyUrl !== undefined) {
     return (
       <p>
-        A proxy runs already, at <code>{config.proxyUrl}</code>. It has a key of its own, so clients
+        A proxy is already running at <code>{config.proxyUrl}</code>. It has its own key, so clients
         need none.
       </p>
     )

@@ -37,7 +37,7 @@ export function KeyTable({ keys, members, member, onAction }: KeyTableProps) {
   }
   return (
     <section class="card" aria-label="Keys">
-      <FoldTable columns={['Name', 'Made by', 'Last use', 'Expires']} withActions>
+      <FoldTable columns={['Name', 'Created by', 'Last use', 'Expires']} withActions>
         {shown.map((key) => (
           <KeyRow
             key={key.id}
@@ -86,8 +86,8 @@ function KeyRow({ subject: key, maker, mayChange, onAction }: KeyRowProps) {
         </p>
         {limits.length > 0 && <p class="soft limits">At most {limits.join(', ')}</p>}
       </th>
-      <td data-label="Made by">
-        <div>
+      <td data-label="Created by">
+        <div class="named">
           {maker}
           <div class="soft">
             <Moment iso={key.created_at} ago />
@@ -123,6 +123,6 @@ function KeyState({ subject: key }: { readonly subject: Key }) {
   if (key.revoked_at !== null) return <Badge kind="bad">revoked</Badge>
   const expired = key.expires_at !== null && Date.parse(key.expires_at) <= Date.now()
   if (expired) return <Badge kind="warn">expired</Badge>
-  if (isPortalKey(key)) return <Badge kind="plain">made by these pages</Badge>
+  if (isPortalKey(key)) return <Badge kind="plain">created by this portal</Badge>
   return null
 }

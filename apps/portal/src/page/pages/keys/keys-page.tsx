@@ -31,7 +31,7 @@ export function KeysPage({ member }: PageProps) {
     <>
       <PageHead
         title="API keys"
-        lead="A key lets a program call the API and says whose usage it is. It opens no prompt: the gateway that checks it cannot read any."
+        lead="A key lets a program call the API, and its usage is counted. It decrypts nothing: the gateway that checks it cannot read prompts."
       >
         <Button kind="primary" icon="key" onClick={() => setAction({ kind: 'create' })}>
           Create key

@@ -132,7 +132,7 @@ function Requests({ rows, keyNames, currency, audit }: RequestsProps) {
   const cost = currency === null ? [] : ['Cost']
   const columns = ['Time', 'Key', 'Model', 'Tokens', ...cost, 'Status', 'Duration', 'Receipt']
   return (
-    <>
+    <section class="card" aria-label="Billed requests">
       <FoldTable columns={columns} withActions={false}>
         {rows.slice(0, shownRequests).map((row) => (
           <tr key={row.admission_id}>
@@ -167,7 +167,7 @@ function Requests({ rows, keyNames, currency, audit }: RequestsProps) {
           all of them.
         </p>
       )}
-    </>
+    </section>
   )
 }
 
@@ -181,9 +181,9 @@ const outcomes = {
 function Status({ row }: { readonly row: BilledRequest }) {
   const [kind, word] = outcomes[row.outcome]
   return (
-    <>
+    <div class="together">
       <Badge kind={kind}>{word}</Badge> {row.status}
-    </>
+    </div>
   )
 }
 

@@ -61,7 +61,7 @@ export function UsagePlots({ rows, range, by, groupOf, currency }: UsagePlotsPro
         formatAxis={formatShort}
       />
       <PlotCard
-        title="Cached share of prompt tokens"
+        title="Cached share of input tokens"
         kind="line"
         top={1}
         labels={labels}

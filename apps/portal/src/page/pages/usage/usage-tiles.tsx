@@ -26,9 +26,9 @@ export function UsageTiles({ rows, currency }: UsageTilesProps) {
   const tiles: readonly (readonly [string, string])[] = [
     ...(currency === null ? [] : [['Cost', formatMoney(sums.cost_micros, currency)] as const]),
     ['Requests', formatCount(sums.requests)],
-    ['Prompt tokens', formatCount(sums.prompt_tokens)],
-    ['of them cached', cached === null ? '–' : formatShare(cached)],
-    ['Completion tokens', formatCount(sums.completion_tokens)],
+    ['Input tokens', formatCount(sums.prompt_tokens)],
+    ['Input from cache', cached === null ? '–' : formatShare(cached)],
+    ['Output tokens', formatCount(sums.completion_tokens)],
     ['Median duration', describeQuantile(durationQuantile(whole, 0.5))],
     ['95 % within', describeQuantile(durationQuantile(whole, 0.95))],
     [

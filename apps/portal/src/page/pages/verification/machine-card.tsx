@@ -52,7 +52,7 @@ export function MachineCard({ worker, source }: MachineCardProps) {
           <code>{worker.seal_key_id}</code>
         </dd>
         <dt>Revocation</dt>
-        <dd>{revocationWords[worker.revocation]}</dd>
+        <dd>{revocationWords[worker.revocation].replace(/^revocation /, '')}</dd>
         {worker.machine.map(({ kind, id, listed }) => (
           <Fragment key={id}>
             <dt>{identityNames[kind]}</dt>

@@ -75,9 +75,19 @@ const Age = ({ iso }: { readonly iso: string }) => (
 const Fact = ({ name, value }: { readonly name: string; readonly value: string }) => (
   <>
     <dt>{name}</dt>
-    <dd>{value}</dd>
+    <dd>
+      {/^\d{4}-\d\d-\d\dT[\d:]+Z$/.test(value) ? (
+        <Moment iso={value} />
+      ) : (
+        <WithDigests text={value} />
+      )}
+    </dd>
   </>
 )
+
+/** Digests in the typeface of code; a capturing group keeps them among the pieces. */
+const WithDigests = ({ text }: { readonly text: string }) =>
+  text.split(/([0-9a-f]{64,})/).map((piece, at) => (at % 2 === 0 ? piece : <code>{piece}</code>))
 
 /** The log as a timeline: newest first, with what each entry changed. */
 function History({ digest }: { readonly digest: string }) {
