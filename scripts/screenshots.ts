@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { launchChromium } from '../test/browser/chromium.ts'
-import { goTo } from '../test/browser/page-scripts.ts'
+import { callAdmin, goTo } from '../test/browser/page-scripts.ts'
 import {
   createFirstAccount,
   firstAccountLink,
@@ -75,12 +75,28 @@ try {
   await world.stop()
 }
 
-/** Content for every page: a key, an invitation, a conversation and its usage. */
+/** Content for every page: prices, a key with a budget, an invitation, a conversation and its usage. */
 async function fill(page: Page): Promise<void> {
+  const price = { input_micros: 150_000, cached_micros: 15_000, output_micros: 600_000 }
+  const models = ['scripted', 'scripted-large'].map((model) => ({ model, ...price }))
+  await admin(page, 'PUT', '/prices', { currency: 'EUR', models })
+  const { id } = await admin(page, 'POST', '/keys', {
+    name: 'Reports of the night shift',
+    expires_at: new Date(Date.now() + 90 * 24 * 3_600_000).toISOString(),
+    limits: { tokens_per_month: 2_000_000 },
+  })
+  await admin(page, 'PUT', `/budgets/${id}`, { budget_micros: 25_000_000 })
+  await admin(page, 'POST', '/invitations', { email: 'grace@example.com', role: 'member' })
   await open(page, 'Playground')
   await page.getByLabel('Message').fill(question)
   await page.keyboard.press('Enter')
   await page.getByText('Receipt verified').waitFor()
+}
+
+async function admin(page: Page, method: string, path: string, body: object) {
+  const answer = await callAdmin(page, method, path, { body })
+  if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}`)
+  return answer.body as { readonly id: string }
 }
 
 async function settle(page: Page, path: string): Promise<void> {
@@ -101,16 +117,20 @@ async function takeAlone(name: string, url: string, look: Look): Promise<void> {
   await context.close()
 }
 
-/** The whole page, as the browser's own WebP: a fifth of a PNG. */
+/** The whole page on a screen that is high enough, as the browser's own WebP: a fifth of a PNG. */
 async function take(context: BrowserContext, page: Page, name: string): Promise<void> {
   const session = await context.newCDPSession(page)
+  await page.mouse.move(0, 0)
+  const screen = page.viewportSize() ?? { width: 1440, height: 900 }
   const { cssContentSize } = await session.send('Page.getLayoutMetrics')
-  const height = Math.min(cssContentSize.height, 4000)
-  const width = page.viewportSize()?.width ?? cssContentSize.width
-  const { data } = await session.send('Page.captureScreenshot', {
-    ...{ format: 'webp', quality, captureBeyondViewport: true },
-    clip: { x: 0, y: 0, width, height, scale: 1 },
+  await session.send('Emulation.setDeviceMetricsOverride', {
+    width: screen.width,
+    height: Math.max(screen.height, Math.ceil(cssContentSize.height)),
+    deviceScaleFactor: 1,
+    mobile: screen.width < 500,
   })
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality })
+  await page.setViewportSize(screen)
   await session.detach()
   await Bun.write(join(folder, `${name}.webp`), Buffer.from(data, 'base64'))
 }
