@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { formatManifest } from '@privatemode/attestation'
 import { formatMachineRecord } from '@privatemode/attestation/measure'
@@ -128,6 +128,16 @@ test('a source that yields the listed values is confirmed', async () => {
   const { code, text } = await run(rebuildCommand, manifest, '--source', source)
   expect(text).toContain('all 2 values of the manifest come from this source')
   expect(text).toContain('EPYC-Milan, 2 vCPUs')
+  expect(code).toBe(0)
+})
+
+test('the source may be a relative path; its build runs in its own checkout', async () => {
+  const { source, revision } = commitSource('relative', 'initrd')
+  const manifest = writeManifest('relative', await measure('initrd', commandLine), { revision })
+  // Through a folder that exists here only: from elsewhere, the path leads nowhere.
+  const given = `apps/../${relative(process.cwd(), source)}`
+  const { code, text } = await run(rebuildCommand, manifest, '--source', given)
+  expect(text).toContain('all 2 values of the manifest come from this source')
   expect(code).toBe(0)
 })
 

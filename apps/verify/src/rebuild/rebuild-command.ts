@@ -110,8 +110,8 @@ async function buildSource(build: Build, { error }: Output): Promise<boolean> {
   for (const [what, command] of steps) {
     error(`${what} …`)
     // Everything a step prints is progress: standard output contains only the verdicts.
-    // Tasks are found relative to the checkout; before there is one, nothing depends on the folder.
-    const cwd = command[0] === 'node' ? checkout : work
+    // Tasks are found relative to the checkout, a source relative to where the command was given.
+    const cwd = command[0] === 'node' ? checkout : process.cwd()
     const child = Bun.spawn([...command], { cwd, stdin: 'ignore', stdout: 2, stderr: 2 })
     const code = await child.exited
     if (code === 0) continue
