@@ -94,6 +94,7 @@ export async function buildMachine({ variant, config, out, program }: BuildOptio
       debugCommandLine: formatCommandLine({ ...launch, variant: 'debug' }),
       artefacts: Object.fromEntries(artefacts.map((name) => [name, describe(join(out, name))])),
       root: verity,
+      ...(config.server !== undefined && { server: config.server.volume.root }),
       weights: Object.fromEntries(config.models.map(({ id, volume }) => [id, volume.root])),
       packages: readPackageList().packages.map(({ name, version, sha256 }) => ({
         name,

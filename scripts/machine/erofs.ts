@@ -4,10 +4,10 @@ import { closeSync, createReadStream, openSync, statSync, writeSync } from 'node
 import { volumePurpose } from '@privatemode/machine'
 import { withFolders } from '../deploy/oci/tar.ts'
 
-/** A file's content, or the path of a file that has it: weights are larger than memory. */
+/** A file's content, or a file or a part of one that has it: weights are larger than memory. */
 export type ErofsEntry = { readonly path: string; readonly mode: number } & (
   | { readonly kind: 'file'; readonly content: Uint8Array }
-  | { readonly kind: 'file'; readonly from: string }
+  | { readonly kind: 'file'; readonly from: string; readonly at?: number; readonly size?: number }
   | { readonly kind: 'folder' }
   | { readonly kind: 'link'; readonly to: string }
 )
@@ -73,11 +73,17 @@ class Writer {
     else if (entry.kind === 'link') await this.write(pad(Buffer.from(entry.to)))
     else if ('content' in entry) await this.write(pad(entry.content))
     else {
-      const start = this.written
-      for await (const chunk of createReadStream(entry.from, { highWaterMark: 1 << 20 })) {
-        await this.write(chunk as Uint8Array)
+      const before = this.written
+      const { at: start = 0, size } = entry
+      const range = size === undefined ? {} : { start, end: start + size - 1 }
+      if (node.size > 0) {
+        for await (const chunk of createReadStream(entry.from, {
+          highWaterMark: 1 << 20,
+          ...range,
+        }))
+          await this.write(chunk as Uint8Array)
       }
-      if (this.written - start !== node.size) throw new Error(`${entry.from} changed its size`)
+      if (this.written - before !== node.size) throw new Error(`${entry.from} changed its size`)
       await this.write(new Uint8Array(roundUp(node.size) - node.size))
     }
   }
@@ -107,7 +113,8 @@ function newNode(entry: ErofsEntry, number: number, parent: number): Node {
 function contentSize(entry: ErofsEntry): number {
   if (entry.kind === 'folder') return 0
   if (entry.kind === 'link') return Buffer.byteLength(entry.to)
-  return 'content' in entry ? entry.content.length : statSync(entry.from).size
+  if ('content' in entry) return entry.content.length
+  return entry.size ?? statSync(entry.from).size
 }
 
 const dataSize = (node: Node): number =>

@@ -3,8 +3,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DebianPackage, fetchPackage } from '../deploy/debian-root.ts'
 import { repository } from '../deploy/locked-package.ts'
+import { listTar } from './tar-list.ts'
 
-type PackageList = { readonly mirror: string; readonly packages: readonly DebianPackage[] }
+type PackageList = {
+  readonly mirror: string
+  readonly packages: readonly DebianPackage[]
+  /** Not part of the machine, only used to try it. */
+  readonly testing: readonly DebianPackage[]
+}
 
 export function readPackageList(): PackageList {
   const path = join(repository, 'deploy', 'machine', 'debian-packages.json')
@@ -24,8 +30,8 @@ export class Package {
   }
 
   static async open(name: string): Promise<Package> {
-    const { packages, mirror } = readPackageList()
-    const entry = packages.find((one) => one.name === name)
+    const { packages, testing, mirror } = readPackageList()
+    const entry = [...packages, ...testing].find((one) => one.name === name)
     if (entry === undefined) throw new Error(`debian-packages.json does not list ${name}`)
     const archive = await fetchPackage(entry, mirror)
     const { exitCode, stdout, stderr } = Bun.spawnSync(['dpkg-deb', '--fsys-tarfile', archive])
@@ -49,32 +55,13 @@ export class Package {
   }
 }
 
-/** ustar and the GNU names that dpkg writes. */
 function readTar(bytes: Uint8Array): [Map<string, Uint8Array>, Map<string, string>] {
   const files = new Map<string, Uint8Array>()
   const links = new Map<string, string>()
-  const text = (from: number, length: number) =>
-    Buffer.from(bytes.subarray(from, from + length))
-      .toString('utf8')
-      .replace(/\0.*$/s, '')
-  let longName: string | undefined
-  let longLink: string | undefined
-  for (let at = 0; at + 512 <= bytes.length && bytes[at] !== 0; ) {
-    const size = Number.parseInt(text(at + 124, 12), 8)
-    const type = String.fromCharCode(bytes[at + 156] ?? 0)
-    const content = bytes.subarray(at + 512, at + 512 + size)
-    const name = longName ?? [text(at + 345, 155), text(at, 100)].filter(Boolean).join('/')
-    const path = name.replace(/^\.\//, '')
-    const isLong = type === 'L' || type === 'K'
-    if (type === 'L') longName = text(at + 512, size)
-    else if (type === 'K') longLink = text(at + 512, size)
-    else if (type === '0' || type === '\0') files.set(path, content)
-    else if (type === '2') links.set(path, longLink ?? text(at + 157, 100))
-    if (!isLong) {
-      longName = undefined
-      longLink = undefined
-    }
-    at += 512 + Math.ceil(size / 512) * 512
+  const read = (at: number, length: number) => bytes.subarray(at, at + length)
+  for (const { path, kind, at, size, to } of listTar(read, 0, bytes.length)) {
+    if (kind === 'file') files.set(path, read(at, size))
+    else if (kind === 'link') links.set(path, to)
   }
   return [files, links]
 }

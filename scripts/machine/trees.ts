@@ -105,7 +105,7 @@ export async function rootTree(): Promise<Sourced<TarEntry>[]> {
     ours(file('etc/group', Buffer.from('root:x:0:\n'))),
     ours(file('etc/nsswitch.conf', Buffer.from('hosts: files\n'))),
     ours(file('etc/hosts', new Uint8Array(0))),
-    ...['proc', 'sys', 'dev', 'tmp', 'weights', 'run/privatemode'].map((path) =>
+    ...['proc', 'sys', 'dev', 'tmp', 'weights', 'run/privatemode', 'run/server'].map((path) =>
       ours(folder(path)),
     ),
   ]

@@ -1,18 +1,27 @@
 /**
- * Runs in the machine in place of the worker, as an attacker would who has taken it over: tries to get out, and to
- * get at what is not its own. Prints one line for each trial; `allowed` is what the test must not see. Alone in a file,
- * without imports from this repository: the machine has only this.
+ * Runs in the machine in place of the worker or the model server, as an attacker would who has taken it over: tries to
+ * get out, and to get at what is not its own. Prints one line for each trial, or with `--listen` answers every chat with
+ * them, since a model server's output goes nowhere; `allowed` is what the test must not see. Alone in a file, without
+ * imports from this repository: the machine has only this.
  */
 import { spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
 
-const argument = (name: string) => process.argv[process.argv.indexOf(`--${name}`) + 1] ?? ''
-const gateway = new URL(argument('gatewayUrl'))
+function argument(name: string): string | undefined {
+  const at = process.argv.indexOf(`--${name}`)
+  return at < 0 ? undefined : process.argv[at + 1]
+}
+const gateway = new URL(argument('gatewayUrl') ?? '')
+const socket = argument('listen')
 
-const tell = (trial: string, verdict: 'allowed' | 'refused', detail = '') =>
-  console.log(`trial: ${trial}: ${verdict} ${detail}`.trim())
+const lines: string[] = []
+function tell(trial: string, verdict: 'allowed' | 'refused', detail = '') {
+  lines.push(`trial: ${trial}: ${verdict} ${detail}`.trim())
+  console.log(lines.at(-1))
+}
 
 function reaches(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -103,5 +112,57 @@ attempt('see a disk or memory as a device', () => {
 })
 const capabilities = /CapEff:\s*(\w+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
 tell('capabilities', capabilities === '0000000000000000' ? 'refused' : 'allowed', capabilities)
+if (socket !== undefined) await tryServer()
 console.log('trial: end')
+if (socket !== undefined) Bun.serve({ unix: socket, fetch: answer })
 await new Promise(() => {})
+
+/** What a model server is refused in addition. */
+async function tryServer() {
+  // Servers talk to their own processes; a second positive control.
+  const own = createServer()
+  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve))
+  await tryOut('its own loopback', reaches('127.0.0.1', (own.address() as { port: number }).port))
+  own.close()
+  await tryOut('the worker on its port', reaches('127.0.0.1', 8095))
+  attempt('see an interface', () => {
+    const others = Object.keys(networkInterfaces()).filter((name) => name !== 'lo')
+    return found(others.length > 0) && others.join(' ')
+  })
+  tell('be root', process.getuid?.() === 0 ? 'allowed' : 'refused', `uid ${process.getuid?.()}`)
+  attempt('become root', () => process.setuid?.(0))
+  attempt("read the worker's settings", () => readdirSync('/run/privatemode').join(' '))
+  attempt('create a report', () => mkdirSync('/sys/kernel/config/tsm/report/own'))
+  attempt('see the worker', () => found(processes().some((line) => line.includes('/app/'))))
+}
+
+/** As llama-server does, so that the worker uses it. */
+async function answer(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  if (pathname === '/v1/models')
+    return Response.json({ data: [{ id: 'tiny', owned_by: 'llamacpp' }] })
+  if (pathname === '/props' || pathname === '/health') return Response.json({})
+  if (pathname !== '/v1/chat/completions') return new Response('', { status: 404 })
+  const { stream } = (await request.json()) as { stream?: boolean }
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+  const body = { id: 'x', created: 0, model: 'tiny' }
+  const message = { role: 'assistant', content: lines.join('\n') }
+  const choice = { index: 0, finish_reason: 'stop' }
+  if (stream !== true)
+    return Response.json({
+      ...body,
+      object: 'chat.completion',
+      choices: [{ ...choice, message }],
+      usage,
+    })
+  const chunk = (more: object) =>
+    `data: ${JSON.stringify({ ...body, object: 'chat.completion.chunk', ...more })}\n\n`
+  const text = [
+    chunk({ choices: [{ index: 0, delta: message, finish_reason: null }] }),
+    chunk({ choices: [{ ...choice, delta: {} }] }),
+    chunk({ choices: [], usage }),
+  ]
+  return new Response(`${text.join('')}data: [DONE]\n\n`, {
+    headers: { 'content-type': 'text/event-stream' },
+  })
+}

@@ -32,15 +32,19 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
-import type { MachineConfig } from '@privatemode/machine'
+import { type MachineConfig, serverSocket } from '@privatemode/machine'
 import { freePort } from '@privatemode/service/testing'
 import { measureSources } from '@privatemode/worker/measurement'
 import { ensureModel } from '../../apps/stack/src/models/index.ts'
 import { measureSnp } from '../../apps/verify/src/measure/measurements.ts'
 import { repository } from '../../scripts/deploy/locked-package.ts'
 import { buildMachine } from '../../scripts/machine/build.ts'
+import { Package } from '../../scripts/machine/packages.ts'
+import { buildServer } from '../../scripts/machine/server.ts'
 import { buildWeights } from '../../scripts/machine/weights.ts'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
+import { compareCalculators } from './calculators.ts'
+import { writeHostileImage, writeLlamaServerImage } from './server-images.ts'
 import { hostAddress, startMachine, type VirtualMachine } from './virtual-machine.ts'
 
 type Row = { readonly name: string; readonly result: 'yes' | 'NO'; readonly detail: string }
@@ -132,6 +136,11 @@ async function main(): Promise<void> {
     })
   }
   await check('firmware and kernel of Debian measure as recorded', () => compareRecorded(machine))
+  if (!isFast) {
+    await check('launch digests equal those of other calculators', () =>
+      compareCalculators(machine),
+    )
+  }
   await check('another command line is another measurement', async () => {
     const line = readFileSync(join(machine, 'cmdline'), 'utf8')
     const digests = await Promise.all(
@@ -153,8 +162,11 @@ async function main(): Promise<void> {
   ])
   const inside = freePort()
   const closed = [22, 80, 443, 8096].map((port) => [port, freePort()] as const)
+  const firmware = join(work, 'firmware.fd')
+  writeFileSync(firmware, (await Package.open('ovmf-generic')).file('usr/share/ovmf/OVMF.fd'))
   const launch: VirtualMachine = {
     machine,
+    firmware,
     work: join(work, 'disks'),
     disks: [
       { serial: 'root', file: join(machine, 'root.img') },
@@ -169,9 +181,8 @@ async function main(): Promise<void> {
   }
   const guest = startMachine(launch)
   running.push(guest)
-  await check('it boots and the worker waits for its register token', async () => {
-    await guest.until(/waiting for a register token|machine: stopped/, bootMs)
-    must(!guest.output().includes('machine: stopped'), guest.output())
+  await check('it boots with firmware, and the worker waits for its register token', async () => {
+    await untilWaiting(guest)
     return guest.output().match(/machine: volumes are open.*/)?.[0] ?? ''
   })
   const fingerprint = await softwareRootFingerprint(root)
@@ -180,18 +191,25 @@ async function main(): Promise<void> {
   await check(
     'the token is sealed to it after its evidence was verified, and it registers',
     async () => {
-      const tokenFile = join(work, 'register-token')
-      writeFileSync(tokenFile, registerToken)
-      const provisioned = Bun.spawnSync([
-        ...[...program('apps/verify/src/main.ts'), 'provision', `http://127.0.0.1:${inside}`],
-        ...['--manifest', manifest, '--token', `@${tokenFile}`, '--software-root', fingerprint],
-      ])
-      must(provisioned.exitCode === 0, provisioned.stderr.toString())
-      await guest.until(/worker is ready|machine: stopped/, bootMs)
+      const said = await provision(guest)
       must(!guest.output().includes(registerToken), 'the token is in the output')
-      return provisioned.stdout.toString().trim()
+      return said
     },
   )
+
+  async function provision(guest: RunningProgram): Promise<string> {
+    const tokenFile = join(work, 'register-token')
+    writeFileSync(tokenFile, registerToken)
+    const provisioned = Bun.spawnSync([
+      ...[...program('apps/verify/src/main.ts'), 'provision', `http://127.0.0.1:${inside}`],
+      ...['--manifest', manifest, '--token', `@${tokenFile}`, '--software-root', fingerprint],
+    ])
+    must(provisioned.exitCode === 0, provisioned.stderr.toString())
+    await guest.until(/worker is ready|machine: stopped/, bootMs)
+    must(!guest.output().includes('machine: stopped'), guest.output())
+    return provisioned.stdout.toString().trim()
+  }
+
   const proxyPort = freePort()
   const ask = () =>
     fetch(`http://127.0.0.1:${proxyPort}/v1/chat/completions`, {
@@ -252,23 +270,82 @@ async function main(): Promise<void> {
     running.push(guest)
     await guest.until(/trial: end|machine: stopped/, bootMs)
     await guest.stop()
-    const trials = [...guest.output().matchAll(/^trial: (.*): (allowed|refused)(.*)$/gm)]
-    const allowed = trials.flatMap(([, trial = '', verdict]) =>
-      verdict === 'allowed' ? [trial] : [],
-    )
-    must(
-      allowed.join() === 'the gateway on its port',
-      `allowed: ${allowed.join(', ') || 'nothing'}`,
-    )
-    must(trials.length >= 19, guest.output())
-    return `${trials.length - 1} trials refused; it reaches the gateway on its port alone`
+    return judgeTrials(guest.output(), ['the gateway on its port'], 20)
   })
+
+  /** A machine with a model server, whose models are the same as before. */
+  async function startWithServer(name: string, archive: string, args: readonly string[]) {
+    const volumeFile = join(work, `${name}.img`)
+    const built = await buildServer({ layout: archive, out: volumeFile })
+    const server = { ...built, command: [...built.command, ...args] }
+    const out = join(work, name)
+    await buildMachine({ variant: 'software', config: { ...config, server }, out })
+    const disks = [
+      { serial: 'root', file: join(out, 'root.img') },
+      { serial: 'server', file: volumeFile },
+      { serial: 'weights-tiny', file: weights },
+    ]
+    const served = { ...launch, machine: out, disks, work: join(work, `${name}-disks`) }
+    const guest = startMachine(served)
+    running.push(guest)
+    await untilWaiting(guest)
+    await provision(guest)
+    // The gateway may still know the machine before it.
+    for (const endsAt = performance.now() + bootMs; ; ) {
+      const response = await ask()
+      const text = await response.text()
+      if (response.status === 200) {
+        const content: string = JSON.parse(text).choices[0].message.content
+        return { guest, server, served, content }
+      }
+      must(performance.now() < endsAt, text)
+      await Bun.sleep(1000)
+    }
+  }
+
+  let withServer: { readonly served: VirtualMachine; readonly program: string } | undefined
+  await check('a model server on its own verity volume answers a sealed chat', async () => {
+    const archive = join(work, 'llama-server.tar')
+    const program = await writeLlamaServerImage(archive)
+    const { guest, server, served, content } = await startWithServer('llama-server', archive, [
+      ...['--model', '/weights/weights-tiny/model.gguf', '--alias', 'tiny'],
+      ...['--host', serverSocket, '--ctx-size', '512', '--threads', '1', '--parallel', '1'],
+    ])
+    withServer = { served, program }
+    const using = /http llama-server [^;"]*/.exec(guest.output())?.[0]
+    must(using !== undefined, guest.output())
+    must(
+      !/upon a time|llama_server|srv /i.test(guest.output()),
+      "the server's output is not hidden",
+    )
+    await guest.stop()
+    return `${using}, volume ${server.volume.root.slice(0, 16)}…: ${JSON.stringify(content)}`
+  })
+  await check('a hostile model server gets nowhere', async () => {
+    const archive = join(work, 'hostile-server.tar')
+    await writeHostileImage(archive, join(import.meta.dir, 'hostile-program.ts'))
+    const { guest, content } = await startWithServer('hostile-server', archive, [
+      ...['--gatewayUrl', config.gateway.url, '--listen', serverSocket],
+    ])
+    await guest.stop()
+    return judgeTrials(content, ['its own loopback'], 27)
+  })
+  if (withServer !== undefined) {
+    const { served, program } = withServer
+    await refused("a flipped bit in the model server's volume", served, async (changed) => {
+      const disks = changed.disks.map(({ serial, file }) => {
+        if (serial !== 'server') return { serial, file }
+        return { serial, file: flipBit(file, `${file}-flipped`, blockOf(file, program)) }
+      })
+      return { ...changed, disks }
+    })
+  }
 
   await refused('a flipped bit in the root', launch, async (changed) => {
     const file = flipBit(
       join(machine, 'root.img'),
       join(work, 'root-flipped.img'),
-      blockOfBun(machine),
+      blockOf(join(machine, 'root.img'), process.execPath),
     )
     return { ...changed, disks: [{ serial: 'root', file }, changed.disks[1] ?? fail()] }
   })
@@ -288,6 +365,21 @@ async function main(): Promise<void> {
     ...changed,
     commandLine: `${readFileSync(join(machine, 'cmdline'), 'utf8')} pm.root=${'0'.repeat(64)}`,
   }))
+}
+
+async function untilWaiting(guest: RunningProgram): Promise<void> {
+  await guest.until(/waiting for a register token|machine: stopped/, bootMs)
+  must(!guest.output().includes('machine: stopped'), guest.output())
+}
+
+function judgeTrials(output: string, expected: readonly string[], count: number): string {
+  const trials = [...output.matchAll(/^trial: (.*): (allowed|refused)(.*)$/gm)]
+  const allowed = trials.flatMap(([, trial = '', verdict]) =>
+    verdict === 'allowed' ? [trial] : [],
+  )
+  must(allowed.join() === expected.join(), `allowed: ${allowed.join(', ') || 'nothing'}`)
+  must(trials.length >= count, output)
+  return `${trials.length - allowed.length} trials refused, allowed only: ${allowed.join(', ')}`
 }
 
 /** A free port whose successor answers: what must not be reached from inside has to be there. */
@@ -365,10 +457,9 @@ function flipBit(from: string, to: string, offset: number): string {
   return to
 }
 
-/** The first block of the runtime, which every start reads. */
-function blockOfBun(machine: string): number {
-  const image = readFileSync(join(machine, 'root.img'))
-  return image.indexOf(readFileSync(process.execPath).subarray(0, 4096))
+/** The first block of a program, which every start reads. */
+function blockOf(image: string, program: string): number {
+  return readFileSync(image).indexOf(readFileSync(program).subarray(0, 4096))
 }
 
 function readIndex(machine: string): { artefacts: Record<string, { sha256: string }> } {

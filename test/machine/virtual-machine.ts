@@ -8,6 +8,8 @@ export type Disk = { readonly serial: string; readonly file: string }
 export type VirtualMachine = {
   /** A folder of build:machine. */
   readonly machine: string
+  /** The firmware to start with. */
+  readonly firmware: string
   readonly work: string
   readonly disks: readonly Disk[]
   /** Ports of this system by port of the machine. */
@@ -35,6 +37,7 @@ export function startMachine(options: VirtualMachine): RunningProgram {
     'qemu-system-x86_64',
     ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'max', '-smp', '1', '-m', '2048'],
     ...['-nodefaults', '-display', 'none', '-no-reboot', '-serial', 'stdio'],
+    ...['-bios', options.firmware],
     ...['-kernel', join(machine, 'kernel'), '-initrd', join(machine, 'initrd')],
     ...['-append', options.commandLine ?? readFileSync(join(machine, 'cmdline'), 'utf8')],
     ...disks.flatMap(({ serial, file }) => [

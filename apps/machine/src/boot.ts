@@ -5,6 +5,8 @@
 
 import { createHash } from 'node:crypto'
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   mkdirSync,
   openSync,
@@ -20,6 +22,7 @@ import { hardenKernel } from './hardening.ts'
 import {
   type HostFacts,
   type MachineConfig,
+  type MachineServer,
   maxDocumentBytes,
   parseHostFacts,
   parseMachineConfig,
@@ -35,14 +38,15 @@ import {
   loadRules,
   resolveOutbound,
 } from './network.ts'
-import { chroot, loadModule, mount, mountFlags } from './syscalls.ts'
+import { formatServerBundle, serverUser } from './server-bundle.ts'
+import { chroot, drain, loadModule, mount, mountFlags } from './syscalls.ts'
 import { volumeLabels } from './volumes.ts'
 import { formatBundle, formatModels, formatWorkerArgs } from './worker-bundle.ts'
 
 const { readOnly, noSuid, noDev, noExec, bind, move, recursive } = mountFlags
 const quiet = noSuid | noDev | noExec
 
-/** Returns when the worker has exited, which ends the machine. */
+/** Throws when the worker or the model server has exited, which ends the machine. */
 export async function boot(): Promise<never> {
   mountSystem()
   loadModules()
@@ -57,9 +61,14 @@ export async function boot(): Promise<never> {
     blocks: launch.root.blocks,
   }
   mountVolume(disks, root, '/run/root', 'panic')
-  mkdirSync('/run/weights', { recursive: true })
+  mkdirSync(weightsPath, { recursive: true })
   for (const { volume } of config.models) {
-    mountVolume(disks, volume, `/run/weights/${volume.label}`, 'error')
+    mountVolume(disks, volume, `${weightsPath}/${volume.label}`, 'error')
+  }
+  const { server } = config
+  if (server !== undefined) {
+    mountVolume(disks, server.volume, serverRoot, 'panic')
+    makeSocketFolder()
   }
   say(`volumes are open: root ${root.root}`)
   configureInterface(facts)
@@ -67,10 +76,14 @@ export async function boot(): Promise<never> {
   const reachable = await resolveOutbound(config, facts)
   loadRules(formatMachineRules(config.port, reachable))
   hardenKernel()
-  prepareWorker(config, facts, formatHosts(reachable))
-  say('the kernel is closed; the worker starts')
-  const code = await runWorker()
-  throw new MachineError('program_ended', `the worker exited with ${code}`)
+  const programs = [prepareWorker(config, facts, formatHosts(reachable))]
+  if (server !== undefined) programs.push(prepareServer(server))
+  say(`the kernel is closed; starting ${programs.join(' and ')}`)
+  // In the debug variant alone: a model server may log prompts.
+  const { ended, code } = await Promise.race(
+    programs.map((name) => runProgram(name, name === 'worker' || launch.variant === 'debug')),
+  )
+  throw new MachineError('program_ended', `the ${ended} exited with ${code}`)
 }
 
 /**
@@ -160,11 +173,16 @@ function mountVolume(
   mount({ source: device, target, type: 'erofs', flags: readOnly | noSuid | noDev })
 }
 
-const bundlePath = '/run/bundle'
+const bundles = '/run/bundles'
 const settingsPath = '/run/settings'
+const weightsPath = '/run/weights'
+const serverRoot = '/run/server-root'
+/** Apart from the server, only a program in root's group can enter it: the worker. */
+const socketPath = '/run/socket'
 
-function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): void {
-  mkdirSync(bundlePath, { mode: 0o700 })
+type ProgramName = 'worker' | 'server'
+
+function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): ProgramName {
   mkdirSync(settingsPath, { mode: 0o700 })
   const put = (name: string, content: string) =>
     writeFileSync(`${settingsPath}/${name}`, content, { mode: 0o400 })
@@ -174,34 +192,50 @@ function prepareWorker(config: MachineConfig, facts: HostFacts, hosts: string): 
   if (config.softwareIdentity !== undefined) {
     put('identity.json', JSON.stringify(config.softwareIdentity))
   }
-  const bundle = formatBundle({
-    root: '/run/root',
-    settings: settingsPath,
-    weights: '/run/weights',
-    reports: config.softwareIdentity === undefined ? '/sys/kernel/config/tsm/report' : undefined,
-    args: formatWorkerArgs(config, facts),
-  })
-  writeFileSync(`${bundlePath}/config.json`, JSON.stringify(bundle))
+  return putBundle(
+    'worker',
+    formatBundle({
+      root: '/run/root',
+      settings: settingsPath,
+      weights: weightsPath,
+      socket: config.server === undefined ? undefined : socketPath,
+      reports: config.softwareIdentity === undefined ? '/sys/kernel/config/tsm/report' : undefined,
+      args: formatWorkerArgs(config, facts),
+    }),
+  )
+}
+
+function prepareServer(server: MachineServer): ProgramName {
+  const paths = { root: serverRoot, weights: weightsPath, socket: socketPath }
+  return putBundle('server', formatServerBundle({ server, ...paths }))
+}
+
+function makeSocketFolder(): void {
+  mkdirSync(socketPath)
+  chownSync(socketPath, serverUser.uid, 0)
+  chmodSync(socketPath, 0o770)
+}
+
+function putBundle(name: ProgramName, bundle: object): ProgramName {
+  mkdirSync(`${bundles}/${name}`, { recursive: true, mode: 0o700 })
+  writeFileSync(`${bundles}/${name}/config.json`, JSON.stringify(bundle))
+  return name
 }
 
 /** The worker's output goes to the serial line: events with listed fields, as its log allows. */
-async function runWorker(): Promise<number> {
-  const line = serialLine()
+async function runProgram(
+  name: ProgramName,
+  isHeard: boolean,
+): Promise<{ readonly ended: ProgramName; readonly code: number }> {
+  const line = (isHeard ? serialLine() : undefined) ?? 'ignore'
   const child = Bun.spawn(
     [
-      '/usr/bin/crun',
-      '--root',
-      '/run/crun',
-      '--cgroup-manager',
-      'cgroupfs',
-      'run',
-      '--bundle',
-      bundlePath,
-      'worker',
+      ...['/usr/bin/crun', '--root', '/run/crun', '--cgroup-manager', 'cgroupfs'],
+      ...['run', '--bundle', `${bundles}/${name}`, name],
     ],
-    { stdin: 'ignore', stdout: line ?? 'ignore', stderr: line ?? 'ignore', env: {} },
+    { stdin: 'ignore', stdout: line, stderr: line, env: {} },
   )
-  return child.exited
+  return { ended: name, code: await child.exited }
 }
 
 let serial: number | undefined | null = null
@@ -216,8 +250,13 @@ function serialLine(): number | undefined {
   return serial
 }
 
-/** Reports on the machine, before it has seen anything private. */
+/**
+ * Reports on the machine, before it has seen anything private. Returns when the line has sent it:
+ * the kernel discards the rest when PID 1 exits.
+ */
 export function say(message: string): void {
   const line = serialLine()
-  if (line !== undefined) writeSync(line, `machine: ${message}\n`)
+  if (line === undefined) return
+  writeSync(line, `machine: ${message}\n`)
+  drain(line)
 }

@@ -9,8 +9,10 @@ export {
 export {
   formatMachineConfig,
   type MachineConfig,
+  type MachineServer,
   parseMachineConfig,
   type Volume,
 } from './machine-config.ts'
+export { serverMounts, serverSocket } from './server-bundle.ts'
 export { veritySalt, volumePurpose } from './verity-salt.ts'
 export { volumeLabels } from './volumes.ts'

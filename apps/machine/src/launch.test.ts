@@ -17,6 +17,7 @@ import {
   formatResolverRules,
   netmask,
 } from './network.ts'
+import { formatServerBundle } from './server-bundle.ts'
 import { formatBundle, formatModels, formatWorkerArgs } from './worker-bundle.ts'
 
 const launch: Launch = {
@@ -163,6 +164,7 @@ test('the worker runs without capabilities, new privileges or a writable root', 
       root: '/run/root',
       settings: '/run/settings',
       weights: '/run/weights',
+      socket: undefined,
       reports: undefined,
       args: formatWorkerArgs(config, facts),
     }),
@@ -180,5 +182,62 @@ test('the worker runs without capabilities, new privileges or a writable root', 
       path: '/weights/weights-tiny/model.gguf',
       verity_root: volume.root,
     },
+  ])
+})
+
+const server = {
+  image: `sha256:${'12'.repeat(32)}`,
+  volume: { label: 'server', root: '34'.repeat(32), blocks: 9 },
+  command: ['/usr/bin/vllm', 'serve', '/weights/weights-tiny'],
+  environment: ['PATH=/usr/bin', 'HOME=/cache'],
+  directory: '/',
+}
+const { file: _, ...wholeVolume } = config.models[0] ?? { file: '' }
+const served = { ...config, models: [wholeVolume], server } as MachineConfig
+
+test('a model server is part of the configuration, whose models may be whole volumes then', () => {
+  const text = Buffer.from(formatMachineConfig(served))
+  expect(parseMachineConfig(text, 'production')).toEqual(served)
+  expect(formatModels(served)).toMatchObject([{ path: '/weights/weights-tiny' }])
+  const facts = parseHostFacts(bytes(host))
+  expect(formatWorkerArgs(served, facts)).toContain('unix:/run/server/server.sock')
+  expect(formatWorkerArgs(config, facts).join()).not.toContain('unix:')
+  for (const wrong of [
+    { models: [wholeVolume], server: undefined },
+    { server: { ...server, image: 'vllm:latest' } },
+    { server: { ...server, volume } },
+    { server: { ...server, volume: { ...server.volume, root: 'x' } } },
+    { server: { ...server, command: [] } },
+    { server: { ...server, command: ['vllm'] } },
+    { server: { ...server, command: ['/usr/bin/vllm', 1] } },
+    { server: { ...server, command: ['/usr/bin/vllm', 'a\0b'] } },
+    { server: { ...server, environment: ['PATH'] } },
+    { server: { ...server, directory: 'tmp' } },
+    { server: { ...server, user: 'root' } },
+    { server: null },
+    { server: 'vllm' },
+  ]) {
+    const document = bytes({ version: 1, ...served, ...wrong })
+    expect(() => parseMachineConfig(document, 'production')).toThrow()
+  }
+})
+
+test('the model server is not root, has no network of the machine and no settings of the worker', () => {
+  const paths = { root: '/run/server-root', weights: '/run/weights', socket: '/run/socket' }
+  const bundle = JSON.parse(JSON.stringify(formatServerBundle({ server, ...paths })))
+  expect(bundle).toMatchObject({
+    root: { path: '/run/server-root', readonly: true },
+    process: {
+      user: { uid: 1000, gid: 1000 },
+      noNewPrivileges: true,
+      capabilities: { bounding: [], effective: [] },
+      env: ['PATH=/usr/bin', 'HOME=/cache', 'USER=server', 'LOGNAME=server'],
+    },
+  })
+  expect(bundle.linux.namespaces).toContainEqual({ type: 'network' })
+  const sources = bundle.mounts.map(({ source }: { source: string }) => source)
+  expect(sources.filter((one: string) => one.startsWith('/'))).toEqual([
+    '/run/weights',
+    '/run/socket',
   ])
 })

@@ -9,11 +9,22 @@ export type Volume = { readonly label: string; readonly root: string; readonly b
 export type MachineModel = {
   readonly id: string
   readonly task: 'generate' | 'embed'
-  /** Path of the GGUF file on its volume. */
-  readonly file: string
+  /** Path of the GGUF file on its volume; a model server may use the whole volume instead. */
+  readonly file?: string
   readonly volume: Volume
   readonly displayName?: string
   readonly contextLength?: number
+}
+
+/** A model server of its own, in place of the embedded engine. */
+export type MachineServer = {
+  /** Digest of the OCI image that the volume was built from, for those who want to rebuild it. */
+  readonly image: string
+  readonly volume: Volume
+  readonly command: readonly string[]
+  /** `NAME=value` */
+  readonly environment: readonly string[]
+  readonly directory: string
 }
 
 export type MachineConfig = {
@@ -22,6 +33,7 @@ export type MachineConfig = {
   /** Vendor hosts that serve collateral, as URLs; apart from the gateway, nothing else can be reached. */
   readonly outbound: readonly string[]
   readonly models: readonly MachineModel[]
+  readonly server?: MachineServer
   /** Software variant only: the identity that signs evidence. It is not a secret there. */
   readonly softwareIdentity?: object
 }
@@ -60,6 +72,7 @@ export function parseMachineConfig(bytes: Uint8Array, variant: Variant): Machine
     refuse(`config: an identity to attest in software, in variant ${variant}`)
   }
   const ca = gateway.optional('ca')
+  const server = fields.optional('server')
   const config: MachineConfig = {
     gateway: {
       url: readUrl(gateway.text('url', 500), variant === 'software'),
@@ -67,7 +80,10 @@ export function parseMachineConfig(bytes: Uint8Array, variant: Variant): Machine
     },
     port: fields.number('port', 1, 65_535),
     outbound: fields.list('outbound', 16).map((item) => readUrl(String(item), false)),
-    models: fields.list('models', 64).map((item, at) => readModel(item, `config.models[${at}]`)),
+    models: fields
+      .list('models', 64)
+      .map((item, at) => readModel(item, `config.models[${at}]`, server !== undefined)),
+    ...(server !== undefined && { server: readServer(server) }),
     ...(identity !== undefined && { softwareIdentity: Object(identity) as object }),
   }
   gateway.end()
@@ -96,32 +112,65 @@ export function parseHostFacts(bytes: Uint8Array): HostFacts {
   return facts
 }
 
-function readModel(value: unknown, path: string): MachineModel {
+function readModel(value: unknown, path: string, hasServer: boolean): MachineModel {
   const fields = new Members(value, path)
   const volume = fields.object('volume')
   const task = fields.text('task', 8)
   if (task !== 'generate' && task !== 'embed') refuse(`${path}: task`)
-  const file = fields.text('file', 200)
-  if (!/^[A-Za-z0-9][A-Za-z0-9._/-]*$/.test(file) || file.includes('..')) refuse(`${path}: file`)
+  const isWhole = hasServer && fields.optional('file') === undefined
+  const file = isWhole ? undefined : readFilePath(fields.text('file', 200), `${path}: file`)
   const displayName = fields.optional('displayName')
   const contextLength = fields.optional('contextLength')
   const model: MachineModel = {
     id: fields.text('id', 200),
     task,
-    file,
-    volume: {
-      label: matching(volume.text('label', 20), /^weights-[a-z0-9]{1,11}$/, `${path}: label`),
-      root: matching(volume.text('root', 64), /^[0-9a-f]{64}$/, `${path}: root`),
-      blocks: volume.number('blocks', 1, 2 ** 32 - 1),
-    },
+    ...(file !== undefined && { file }),
+    volume: readVolume(volume, /^weights-[a-z0-9]{1,11}$/, path),
     ...(displayName !== undefined && { displayName: fields.text('displayName', 200) }),
     ...(contextLength !== undefined && {
       contextLength: fields.number('contextLength', 1, 10 ** 8),
     }),
   }
-  volume.end()
   fields.end()
   return model
+}
+
+function readFilePath(file: string, path: string): string {
+  const isPlain = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/.test(file) && !file.includes('..')
+  return isPlain ? file : refuse(path)
+}
+
+function readVolume(fields: Members, label: RegExp, path: string): Volume {
+  const volume = {
+    label: matching(fields.text('label', 20), label, `${path}: label`),
+    root: matching(fields.text('root', 64), /^[0-9a-f]{64}$/, `${path}: root`),
+    blocks: fields.number('blocks', 1, 2 ** 32 - 1),
+  }
+  fields.end()
+  return volume
+}
+
+function readServer(value: unknown): MachineServer {
+  const path = 'config.server'
+  const fields = new Members(value, path)
+  const texts = (name: string, max: number) =>
+    fields.list(name, max).map((item) => {
+      // A NUL would end the argument for the program that receives it.
+      const isText = typeof item === 'string' && item.length <= 4096 && !item.includes('\0')
+      return isText ? item : refuse(`${path}.${name}: not a list of texts`)
+    })
+  const server: MachineServer = {
+    image: matching(fields.text('image', 71), /^sha256:[0-9a-f]{64}$/, `${path}: image`),
+    volume: readVolume(fields.object('volume'), /^server$/, path),
+    command: texts('command', 256),
+    environment: texts('environment', 256),
+    directory: matching(fields.text('directory', 200), /^\/[^\0]*$/, `${path}: directory`),
+  }
+  if (!server.command[0]?.startsWith('/')) refuse(`${path}.command starts with no absolute path`)
+  if (server.environment.some((one) => !/^[A-Za-z_][A-Za-z0-9_]*=/.test(one)))
+    refuse(`${path}.environment: not NAME=value`)
+  fields.end()
+  return server
 }
 
 /** The members of one object: each is read once, and none may be left over. */

@@ -1,5 +1,5 @@
 /** System calls missing from the runtime. In one file: outside it, their arguments would have no types. */
-import { dlopen, FFIType, ptr, read } from 'bun:ffi'
+import { dlopen, FFIType, type Pointer, ptr, read } from 'bun:ffi'
 import { MachineError } from './machine-error.ts'
 
 const { i32, u64, ptr: pointer, i64 } = FFIType
@@ -64,6 +64,13 @@ export function ioctl(
   what: string,
 ): void {
   check(calls().ioctl(descriptor, request, ptr(structure)), what)
+}
+
+const waitUntilSent = 0x5409n // TCSBRK
+
+/** Waits until a serial line has sent what was written to it. */
+export function drain(descriptor: number): void {
+  check(calls().ioctl(descriptor, waitUntilSent, 1 as Pointer), 'drain the serial line')
 }
 
 /** For requests about network interfaces; no datagrams are sent through it. */

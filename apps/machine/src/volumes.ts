@@ -2,6 +2,8 @@
 
 export const volumeLabels = {
   root: 'root',
+  /** The model server's files, if the configuration names one. */
+  server: 'server',
   /** `config.json`, bound by its hash. */
   config: 'config',
   /** `host.json`: facts only the host knows. Not bound to anything. */
