@@ -37,6 +37,15 @@ import { keepResults, readResults } from './results.ts'
 import { vllmPlan } from './vllm.ts'
 import { installVllm } from './vllm-install.ts'
 
+/** A server outlives us unless it is stopped. */
+let running: RealServer | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    await running?.dispose()
+    process.exit(1)
+  })
+}
+
 const { values } = parseArgs({
   options: {
     servers: { type: 'string', default: 'vllm,llama-server' },
@@ -86,6 +95,7 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
     const [port = 0] = freePorts(1)
     const processors = values.cost ? processorHalves().servers : undefined
     const server = new RealServer(plan, variant, values.url ?? port, processors)
+    running = server
     try {
       console.log(`starting ${plan.name} for ${variant} …`)
       await server.start()
