@@ -23,6 +23,7 @@ export type Settings = {
   /** Files that define the kinds of other projects. */
   readonly definitions: readonly string[]
   readonly requests: number
+  readonly rollouts: number
   readonly only: readonly string[]
   readonly results: string
   readonly keep: boolean
@@ -86,8 +87,8 @@ async function prepare(): Promise<void> {
 
 async function runGroups(): Promise<void> {
   const page = new Page(join(work, 'checkout'), join(work, 'bin'))
-  const { requests } = settings
-  const scene = { cluster, rows, page, requests, isPart: settings.only.length > 0 }
+  const { requests, rollouts } = settings
+  const scene = { cluster, rows, page, requests, rollouts, isPart: settings.only.length > 0 }
   for (const [name, run] of Object.entries(groups)) {
     if (neededGroups.includes(name) || isWanted(name)) await run(scene)
   }

@@ -4,6 +4,7 @@
  *   --only LIST   groups of rows: objects,dialects,…; all unless given. `objects` alone needs the API server only, else
  *                 the page is followed from its start to its end
  *   --requests N  requests under which each part is rolled out; 1000 unless given
+ *   --rollouts N  how often at least; once unless given
  *   --fast        takes the images in dist/images as they are
  *   --write       writes the table into docs/operations.md
  *   --keep        waits for Ctrl-C at the end, with the cluster running
@@ -32,6 +33,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     requests: { type: 'string', default: '1000' },
+    rollouts: { type: 'string', default: '1' },
     fast: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
@@ -41,10 +43,13 @@ const { values } = parseArgs({
 const only = values.only === '' ? [] : values.only.split(',')
 const known = ['objects', ...Object.keys(groups)]
 const unknown = only.filter((name) => !known.includes(name))
-if (unknown.length > 0 || !/^[1-9]\d*$/.test(values.requests)) {
+if (
+  unknown.length > 0 ||
+  ![values.requests, values.rollouts].every((one) => /^[1-9]\d*$/.test(one))
+) {
   if (unknown.length > 0)
     console.error(`--only knows no ${unknown.join(', ')}; it takes ${known.join(', ')}`)
-  else console.error('--requests takes a whole number above 0')
+  else console.error('--requests and --rollouts take whole numbers above 0')
   process.exit(2)
 }
 
@@ -71,7 +76,8 @@ async function main({ folder: work, confine }: Work): Promise<number> {
   mkdirSync(join(work, 'bin'))
   symlinkSync(helm.path, join(work, 'bin/helm'))
   const images = isServerOnly ? undefined : await makeImages(join(work, 'images'), programs.pause)
-  const settings = { work, programs, images, definitions, requests: Number(values.requests), only }
+  const amounts = { requests: Number(values.requests), rollouts: Number(values.rollouts) }
+  const settings = { work, programs, images, definitions, ...amounts, only }
   const results = join(work, 'rows.json')
   const home = join(work, 'home')
   mkdirSync(home)

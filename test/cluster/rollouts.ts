@@ -8,18 +8,18 @@ export const deployments = {
   proxy: 'privatemode-proxy-demo',
 } as const
 
-export async function tryRollouts({ cluster, rows, requests }: Scene): Promise<void> {
+export async function tryRollouts({ cluster, rows, requests, rollouts }: Scene): Promise<void> {
   const url = `http://${await cluster.addressOf(deployments.proxy)}:8080`
   for (const [part, deployment] of Object.entries(deployments)) {
     await rows.try(`every ${part} is replaced under traffic`, async () => {
       const traffic = startTraffic(url)
       let times = 0
       try {
-        // Again until there were enough requests.
+        // Again until there were enough requests and rollouts.
         do {
           await cluster.restart(deployment)
           times++
-        } while (traffic.answered() < requests)
+        } while (times < rollouts || traffic.answered() < requests)
       } finally {
         await traffic.end(0)
       }

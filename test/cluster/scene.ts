@@ -9,6 +9,7 @@ export type Scene = {
   readonly page: Page
   /** Requests under which each part is rolled out. */
   readonly requests: number
+  readonly rollouts: number
   /** Some groups were left out. */
   readonly isPart: boolean
 }
