@@ -141,8 +141,8 @@ export function workerCapacity(maxRequests: number, choice: EngineChoice): numbe
 }
 
 /**
- * Places at the engine for callers who each get a share. The gateway cannot keep them: it does not
- * know which of the open requests are at the engine.
+ * Limits each caller's share of the engine. The gateway cannot do this: it does not know which open
+ * requests are still at the engine and which only send padding.
  */
 export function engineShares(choice: EngineChoice, percent: number): CallShares {
   const shares = new FairShare()

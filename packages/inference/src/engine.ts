@@ -35,7 +35,7 @@ export type EngineCall = {
   /** Whether chunks of a stream that arrive together may be returned as one; see `RepeatedFormat`. */
   readonly isJoined?: boolean | undefined
   readonly signal: AbortSignal
-  /** Whose call it is, by a name that reveals nothing: no caller gets all places. */
+  /** An opaque name for whoever makes the call; each gets only a share of the engine. */
   readonly caller?: string | undefined
   /** False if `cache_salt` was generated for this request alone: nothing is kept afterwards. */
   readonly keepPrefix?: boolean

@@ -1,6 +1,6 @@
 /**
- * Wraps an engine, measures its calls (how many run, how many have no output yet, durations), and
- * keeps places for every caller.
+ * Wraps an engine: measures its calls (how many run, how many have no output yet, durations), and
+ * keeps one caller from occupying all of it.
  */
 import {
   type Chunks,
@@ -22,7 +22,7 @@ export type EngineMetrics = {
   gauge(name: 'engine_calls' | 'engine_waiting', read: () => number): void
 }
 
-/** Places for calls: a caller that has its share gets no more while others could come. */
+/** Limits how many calls each caller may have at once, so that there is always room for others. */
 export type CallShares = {
   take(caller: string): boolean
   putBack(caller: string): void

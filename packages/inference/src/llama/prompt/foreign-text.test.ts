@@ -1,6 +1,5 @@
 /** Control token names in messages stay text. */
 import { expect, test } from 'bun:test'
-import { leastMs } from '../../../../../test/least-ms.ts'
 import { ForeignText, foreignPattern } from './foreign-text.ts'
 
 const pattern = foreignPattern(['<|im_end|>', '</s>'])
@@ -39,27 +38,6 @@ test('a message cannot forge a placeholder', () => {
 test('property names are protected as well', () => {
   const foreign = new ForeignText(pattern, 1000)
   expect(JSON.stringify(foreign.protect({ '</s>': 1 }))).not.toContain('</s>')
-})
-
-test('of names that begin alike the longest is found, special characters and all', () => {
-  const names = ['<a>', '<a>b', '<', '[INST]', '$^.*', '😀x', '😀']
-  const foreign = new ForeignText(foreignPattern(names), 1000)
-  const text = 'x <a>b <a> < [INST] $^.* 😀x 😀 [INS] 😁'
-  const pieces = foreign.split(foreign.protect(text))
-  expect(pieces.filter(({ isForeign }) => isForeign).map((piece) => piece.text)).toEqual([
-    ...['<a>b', '<a>', '<', '[INST]', '$^.*', '😀x', '😀'],
-  ])
-  expect(pieces.map((piece) => piece.text).join('')).toBe(text)
-})
-
-test('thousands of names cost no more time than one', async () => {
-  const names = Array.from({ length: 6000 }, (_, at) => `<unused${at}>`)
-  const many = foreignPattern(names)
-  const text = '<unused'.repeat(1_000_000)
-  const searchedMs = await leastMs(2000, async () => {
-    expect(new ForeignText(many, 10).protect(text)).toBe(text)
-  })
-  expect(searchedMs).toBeLessThan(2000)
 })
 
 test('more names than tokens are refused', () => {

@@ -14,38 +14,11 @@ const placeholder = /\uE000(\d+)\uE001/
 
 export type TextPiece = { readonly text: string; readonly isForeign: boolean }
 
-/**
- * Matches control token names, and our own placeholders if a message contains them. Names share
- * their beginnings in the pattern: a vocabulary can have thousands, and trying them one after the
- * other at every character of a long prompt would keep everyone else waiting.
- */
+/** Matches control token names, and our own placeholders if a message contains them. */
 export function foreignPattern(controlNames: readonly string[]): RegExp {
-  return new RegExp(patternOf([...controlNames, open]), 'g')
+  const names = [...controlNames, open].map((name) => RegExp.escape(name))
+  return new RegExp(names.join('|'), 'g')
 }
-
-/** The longest name wins where one is the beginning of another. */
-function patternOf(names: readonly string[]): string {
-  const rests = new Map<string, string[]>()
-  let hasEnd = false
-  for (const name of names) {
-    const [first] = name
-    if (first === undefined) {
-      hasEnd = true
-      continue
-    }
-    const others = rests.get(first)
-    if (others === undefined) rests.set(first, [name.slice(first.length)])
-    else others.push(name.slice(first.length))
-  }
-  if (rests.size === 0) return ''
-  const branches = [...rests].map(([first, others]) => escaped(first) + patternOf(others))
-  const [only] = branches
-  return branches.length === 1 && !hasEnd
-    ? (only ?? '')
-    : `(?:${branches.join('|')})${hasEnd ? '?' : ''}`
-}
-
-const escaped = (char: string) => char.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')
 
 export class ForeignText {
   readonly #names: RegExp
