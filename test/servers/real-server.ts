@@ -65,13 +65,16 @@ export class RealServer {
     if (!this.isOwn) return await this.#warmUp()
     const log = openSync(this.logFile, 'a')
     const { command, environment, directory, healthPath, name } = this.plan
-    this.#child = Bun.spawn([...this.#prefix, ...command(this.#variant, this.#port)], {
+    const child = Bun.spawn([...this.#prefix, ...command(this.#variant, this.#port)], {
       env: { ...process.env, ...environment(this.#port), HOME: this.#folder },
       ...{ stdout: log, stderr: log, stdin: 'ignore' },
       ...(directory === undefined ? {} : { cwd: directory }),
     })
+    this.#child = child
     for (const end = Date.now() + startLimitMs; Date.now() < end; await Bun.sleep(500)) {
-      if (this.#child.exitCode !== null) break
+      // Stopped by a signal, which also ends this program.
+      if (this.#child !== child) return await new Promise(() => {})
+      if (child.exitCode !== null) break
       const health = await fetch(`${this.url}${healthPath}`).catch(() => undefined)
       if (health?.ok) return await this.#warmUp()
     }
