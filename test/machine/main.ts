@@ -1,6 +1,7 @@
 /**
- * `npm run task -- test:machine [--fast]`: builds the machine twice, compares, measures, boots it in QEMU, chats with it
- * and attacks it; prints a table. Needs Linux on x86-64, QEMU, dpkg-deb and xz, and no rights. --fast builds once.
+ * `npm run task -- test:machine [--fast] [--qemu PROGRAM]`: builds the machine twice, compares, measures, boots it in
+ * QEMU, chats with it and attacks it; prints a table. Needs Linux on x86-64, dpkg-deb, xz and apt-get, and no rights.
+ * --fast builds once and asks no other calculators; --qemu names an emulator other than the pinned one.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -18,6 +19,7 @@ import {
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { formatManifest } from '@privatemode/attestation'
 import {
   authenticodeSha384,
@@ -44,6 +46,7 @@ import { buildServer } from '../../scripts/machine/server.ts'
 import { buildWeights } from '../../scripts/machine/weights.ts'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
 import { compareCalculators } from './calculators.ts'
+import { obtainQemu } from './qemu.ts'
 import { writeHostileImage, writeLlamaServerImage } from './server-images.ts'
 import { hostAddress, startMachine, type VirtualMachine } from './virtual-machine.ts'
 
@@ -51,7 +54,9 @@ type Row = { readonly name: string; readonly result: 'yes' | 'NO'; readonly deta
 /** How a read of a block that was changed ends. */
 const unreadable = /EIO|I\/O error|input\/output error/i
 const rows: Row[] = []
-const isFast = process.argv.includes('--fast')
+const { fast: isFast, qemu: ownQemu } = parseArgs({
+  options: { fast: { type: 'boolean' }, qemu: { type: 'string' } },
+}).values
 const work = mkdtempSync(join(tmpdir(), 'privatemode-machine-'))
 const running: RunningProgram[] = []
 const registerToken = 'register-token-for-tests-0123456789abcdef'
@@ -166,7 +171,9 @@ async function main(): Promise<void> {
   const closed = [22, 80, 443, 8096].map((port) => [port, freePort()] as const)
   const firmware = join(work, 'firmware.fd')
   writeFileSync(firmware, (await Package.open('ovmf-generic')).file('usr/share/ovmf/OVMF.fd'))
+  const qemu = await obtainQemu(ownQemu)
   const launch: VirtualMachine = {
+    qemu,
     machine,
     firmware,
     work: join(work, 'disks'),
@@ -185,7 +192,7 @@ async function main(): Promise<void> {
   running.push(guest)
   await check('it boots with firmware, and the worker waits for its register token', async () => {
     await untilWaiting(guest)
-    return guest.output().match(/machine: volumes are open.*/)?.[0] ?? ''
+    return `QEMU ${qemu.version}; ${guest.output().match(/machine: volumes are open.*/)?.[0]}`
   })
   const fingerprint = await softwareRootFingerprint(root)
   const manifest = join(work, 'manifest.json')

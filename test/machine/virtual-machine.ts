@@ -2,10 +2,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
+import type { Qemu } from './qemu.ts'
 
 export type Disk = { readonly serial: string; readonly file: string }
 
 export type VirtualMachine = {
+  readonly qemu: Qemu
   /** A folder of build:machine. */
   readonly machine: string
   /** The firmware to start with. */
@@ -34,7 +36,7 @@ export function startMachine(options: VirtualMachine): RunningProgram {
     ([inside, outside]) => `,hostfwd=tcp:127.0.0.1:${outside}-${machineAddress}:${inside}`,
   )
   return startProgram([
-    'qemu-system-x86_64',
+    ...options.qemu.command,
     ...['-machine', 'q35', '-accel', 'tcg', '-cpu', 'max', '-smp', '1', '-m', '2048'],
     ...['-nodefaults', '-display', 'none', '-no-reboot', '-serial', 'stdio'],
     ...['-bios', options.firmware],
