@@ -1,9 +1,11 @@
 /** A route of the admin API: its parameters, who may call it, and its answer. */
+import type { ModelObject } from '@privatemode/protocol/api'
+import type { Schema, SchemaOf } from '@privatemode/protocol/fleet'
 import type { OidcSignIn } from '../members/oidc.ts'
 import type { Database } from '../state/database.ts'
 import type { Actor } from './actor.ts'
 import type { CallsAtOnce } from './calls-at-once.ts'
-import type { FieldTable, Parsed, Schema } from './fields.ts'
+import type { FieldTable, Parsed } from './fields.ts'
 
 /** Dependencies shared by all routes. */
 export type AdminParts = {
@@ -21,7 +23,7 @@ export type AdminParts = {
 export type AdminWorker = {
   readonly id: string
   readonly url: string
-  readonly models: readonly { readonly id: string }[]
+  readonly models: readonly ModelObject[]
   readonly capacity: number
   readonly active: number
   readonly draining: boolean
@@ -56,29 +58,31 @@ export type AdminRoute = Described &
   (
     | {
         readonly access: 'anyone'
-        readonly handle: (call: AdminCall<never, never, undefined>) => Promise<Response>
+        readonly handle: (call: AdminCall<never, never, undefined>) => Promise<unknown>
       }
     | {
         readonly access: 'signed_in'
-        readonly handle: (call: AdminCall<never, never, Actor>) => Promise<Response>
+        readonly handle: (call: AdminCall<never, never, Actor>) => Promise<unknown>
       }
   )
 
-type RouteWish<Query extends FieldTable, Body extends FieldTable, Who> = {
+type RouteWish<Query extends FieldTable, Body extends FieldTable, Answer, Who> = {
   readonly summary: string
   readonly query?: Query
   readonly body?: Body
   readonly status?: number
-  readonly answer?: Schema
+  readonly answer?: SchemaOf<Answer>
   readonly answerType?: string
-  readonly handle: (call: AdminCall<Parsed<Query>, Parsed<Body>, Who>) => Promise<Response>
+  /** Returns what `answer` describes, or a whole response if it has headers of its own. */
+  readonly handle: (call: AdminCall<Parsed<Query>, Parsed<Body>, Who>) => Promise<Answer | Response>
 }
 
 /** A route for signed-in members and for the admin token. */
 export function route<
   const Query extends FieldTable = Record<never, never>,
   const Body extends FieldTable = Record<never, never>,
->(line: string, wish: RouteWish<Query, Body, Actor>): AdminRoute {
+  Answer = Response,
+>(line: string, wish: RouteWish<Query, Body, Answer, Actor>): AdminRoute {
   return { ...describe(line, wish), access: 'signed_in', handle: wish.handle as never }
 }
 
@@ -86,13 +90,14 @@ export function route<
 export function openRoute<
   const Query extends FieldTable = Record<never, never>,
   const Body extends FieldTable = Record<never, never>,
->(line: string, wish: RouteWish<Query, Body, undefined>): AdminRoute {
+  Answer = Response,
+>(line: string, wish: RouteWish<Query, Body, Answer, undefined>): AdminRoute {
   return { ...describe(line, wish), access: 'anyone', handle: wish.handle as never }
 }
 
 function describe(
   line: string,
-  wish: Omit<RouteWish<FieldTable, FieldTable, never>, 'handle'>,
+  wish: Omit<RouteWish<FieldTable, FieldTable, unknown, never>, 'handle'>,
 ): Described {
   const [method, path] = line.split(' ')
   return {
@@ -102,7 +107,7 @@ function describe(
     query: wish.query ?? {},
     body: wish.body,
     status: wish.status ?? 200,
-    answer: wish.answer ?? { type: 'object' },
+    answer: wish.answer ?? { type: wish.answerType === undefined ? 'object' : 'string' },
     answerType: wish.answerType ?? 'application/json',
   }
 }

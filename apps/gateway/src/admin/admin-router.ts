@@ -34,18 +34,22 @@ export async function answerAdmin(
   switch (route.access) {
     case 'anyone':
       checkOrigin(request, parts.publicUrl)
-      return route.handle({ ...call, actor: undefined })
+      return respond(route, await route.handle({ ...call, actor: undefined }))
     case 'signed_in': {
       const actor = await findActor(request, parts, checkAdmin)
       const handle = () => route.handle({ ...call, actor })
       // The operator's token is trusted with the whole deployment.
-      const response = await (actor.kind === 'operator'
+      const answer = await (actor.kind === 'operator'
         ? handle()
         : parts.atOnce.run(actor.session.member.id, handle))
       if (request.method !== 'GET') parts.forgetKeys()
-      return response
+      return respond(route, answer)
     }
   }
+}
+
+function respond({ status }: AdminRoute, answer: unknown): Response {
+  return answer instanceof Response ? answer : Response.json(answer, { status })
 }
 
 type Found = { readonly route: AdminRoute; readonly params: Record<string, string> }

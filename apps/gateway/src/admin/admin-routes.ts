@@ -1,6 +1,6 @@
 /** The table of all admin routes, from which the router and the OpenAPI document are built. */
+import type { Schema } from '@privatemode/protocol/fleet'
 import { type AdminRoute, openRoute } from './admin-route.ts'
-import type { Schema } from './fields.ts'
 import { formatOpenApi } from './openapi.ts'
 import { accountRoutes } from './routes/account-routes.ts'
 import { auditRoutes } from './routes/audit-routes.ts'

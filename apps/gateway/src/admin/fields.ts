@@ -1,10 +1,8 @@
 /** Fields of admin requests: each validates a value and describes itself for the OpenAPI document. */
 import { ApiError } from '@privatemode/protocol/api'
-import { type ModelPrice, modelShape } from '@privatemode/protocol/fleet'
+import { type ModelPrice, modelShape, type Schema } from '@privatemode/protocol/fleet'
 import { looksLikeAnother } from '../accounts/email-domains.ts'
 import { type Limits, parseLimits } from '../keys/limits.ts'
-
-export type Schema = { readonly [keyword: string]: unknown }
 
 export type Field<T> = {
   readonly schema: Schema
@@ -184,7 +182,7 @@ const maxPriceMicros = 1e12
 const price = { type: 'integer', minimum: 0, maximum: maxPriceMicros }
 
 /** Amounts are for a million tokens, in millionths of the currency. */
-export const modelPriceSchema: Schema = {
+const modelPriceSchema: Schema = {
   type: 'object',
   properties: {
     model: { type: 'string' },

@@ -1,7 +1,7 @@
 /** Changes recorded in the audit log. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { AuditAction } from '@privatemode/protocol/fleet'
 import {
-  type AuditAction,
   type AuditActor,
   type AuditSubject,
   countToday,

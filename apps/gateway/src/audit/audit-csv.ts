@@ -1,12 +1,10 @@
 /** Exports the audit log as CSV or JSON, page by page. */
+import type { AuditEntry } from '@privatemode/protocol/fleet'
 import { formatCell, streamPages } from '../http/export-stream.ts'
 import type { Queries } from '../state/database.ts'
 import { type AuditEvent, type AuditRange, listEvents } from './audit-log.ts'
 
-/** An entry in wire form. */
-export type AuditWire = Readonly<Record<(typeof auditColumns)[number], unknown>>
-
-export const auditColumns = [
+const auditColumns = [
   'id',
   'at',
   'action',
@@ -23,7 +21,7 @@ export const auditColumns = [
 
 const pageRows = 500
 
-type Format = (event: AuditEvent) => AuditWire
+type Format = (event: AuditEvent) => AuditEntry
 
 export function streamEvents(
   database: Queries,

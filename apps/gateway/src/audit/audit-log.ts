@@ -1,30 +1,6 @@
 /** The audit log: actions of admins and members, and failed sign-ins. */
+import type { AuditAction } from '@privatemode/protocol/fleet'
 import type { Database, Queries, Row } from '../state/database.ts'
-
-export const auditActions = [
-  'sign_in.succeeded',
-  'sign_in.failed',
-  'password.changed',
-  'password.reset',
-  'password.reset_requested',
-  'invitation.created',
-  'invitation.revoked',
-  'invitation.accepted',
-  'invitation.refused',
-  'member.changed',
-  'key.created',
-  'key.changed',
-  'key.rotated',
-  'key.revoked',
-  'account.created',
-  'account.changed',
-  'worker.drained',
-  'worker.undrained',
-  'prices.changed',
-  'budget.changed',
-] as const
-
-export type AuditAction = (typeof auditActions)[number]
 
 /** The subject of an action. */
 export type AuditSubject = {

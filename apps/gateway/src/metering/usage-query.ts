@@ -1,5 +1,6 @@
 /** Reads usage: sums from the hourly table, single requests from the rows. */
 import { ApiError } from '@privatemode/protocol/api'
+import type { BilledRequest, UsageSum } from '@privatemode/protocol/fleet'
 import type { Queries, Row } from '../state/database.ts'
 
 export type UsageRange = {
@@ -25,18 +26,20 @@ const groupColumns = {
 
 const maxRows = 20_000
 
+export type UsageSumRow = Row & Omit<UsageSum, 'time'> & { readonly time: Date | null }
+
 /** One row per step and group, or an error if there are too many; `from` and `to` are rounded to hours. */
 export async function sumUsage(
   database: Queries,
   range: UsageRange,
   step: UsageStep,
   groups: readonly UsageGroup[],
-): Promise<Row[]> {
+): Promise<UsageSumRow[]> {
   // Column names come from the tables above, never from a caller.
   const names = groups.map((group) => groupColumns[group])
   const time = step === 'all' ? 'null::timestamptz' : `date_trunc('${step}', hour, 'UTC')`
   const keys = [time, ...names].map((_, index) => index + 1).join(', ')
-  const rows = await database.query(
+  const rows = await database.query<UsageSumRow>(
     `select ${[`${time} as time`, ...names].join(', ')},
        sum(requests) as requests, sum(prompt_tokens) as prompt_tokens,
        sum(cached_tokens) as cached_tokens, sum(completion_tokens) as completion_tokens,
@@ -57,24 +60,8 @@ export async function sumUsage(
   return rows
 }
 
-export type UsageRow = Row & {
-  request_id: string
-  admission_id: string
-  started_at: Date
-  account_id: string
-  key_id: string
-  worker_id: string
-  model: string
-  path: string
-  outcome: string
-  status: number
-  prompt_tokens: number
-  cached_tokens: number
-  completion_tokens: number
-  duration_ms: number
-  /** In millionths of the currency. */
-  cost_micros: number
-}
+/** A billed request as the database has it. */
+export type UsageRow = Row & Omit<BilledRequest, 'started_at'> & { readonly started_at: Date }
 
 /** Where the next page begins: after the last row of this one. */
 export type UsageCursor = { readonly startedAt: Date; readonly admissionId: string }

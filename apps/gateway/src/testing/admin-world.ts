@@ -1,5 +1,6 @@
 /** A gateway with an admin, a member and the admin of another account, each in a browser. */
 import { type Browser, openBrowser } from './browser.ts'
+import { checkDocumented } from './documented-answer.ts'
 import { startTestGateway, type TestGateway } from './test-gateway.ts'
 
 export type AdminWorld = {
@@ -24,8 +25,14 @@ export const tokenIn = (url: unknown) => String(url).split('#invitation=')[1]
 export async function startAdminWorld(): Promise<AdminWorld> {
   const gateway = await startTestGateway({ args: ['--leaseSeconds', '600'] })
   const newBrowser = () => openBrowser(gateway.gateway.url)
-  const operate: AdminWorld['operate'] = async (method, path, body) =>
-    (await (await gateway.operate(method, path, body)).json()) as Record<string, unknown>
+  const operate: AdminWorld['operate'] = async (method, path, body) => {
+    const response = await gateway.operate(method, path, body)
+    const answer = (await response.json()) as Record<string, unknown>
+    if (path.startsWith('admin/')) {
+      checkDocumented(method, path.slice('admin/'.length), response.status, answer)
+    }
+    return answer
+  }
   const join = async (wish: object, email: string) => {
     const { url } = await operate('POST', 'admin/invitations', wish)
     const browser = newBrowser()

@@ -1,4 +1,6 @@
 /** A minimal browser for the admin API: cookies, origin, CSRF token. */
+import { checkDocumented } from './documented-answer.ts'
+
 export type Browser = {
   request(
     method: string,
@@ -46,6 +48,7 @@ export function openBrowser(gatewayUrl: string): Browser {
     async json(method, path, body, status = 200) {
       const response = await browser.request(method, path, body)
       const answer = (await response.json()) as Answer
+      checkDocumented(method, path, response.status, answer)
       if (response.status !== status) {
         throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`)
       }

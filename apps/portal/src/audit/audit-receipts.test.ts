@@ -1,10 +1,17 @@
 import { expect, test } from 'bun:test'
-import { auditReceipts, type BilledRequest } from './audit-receipts.ts'
+import type { BilledRequest } from '@privatemode/protocol/fleet'
+import { auditReceipts } from './audit-receipts.ts'
 
 const admission = 'ab'.repeat(16)
 const billed: BilledRequest = {
   ...{ request_id: 'r', admission_id: admission, started_at: '2026-01-01T00:00:00Z' },
-  ...{ key_id: 'key_1', worker_id: 'w', model: 'm', path: '/v1/chat/completions' },
+  ...{
+    account_id: 'account_1',
+    key_id: 'key_1',
+    worker_id: 'w',
+    model: 'm',
+    path: '/v1/chat/completions',
+  },
   ...{ outcome: 'complete', status: 200, duration_ms: 9, cost_micros: 0 },
   ...{ prompt_tokens: 5, cached_tokens: 0, completion_tokens: 7 },
 }

@@ -1,22 +1,5 @@
 /** Compares a client's receipts with what the gateway has billed, in the visitor's browser. */
-
-/** One billed request, as listed by the admin API. */
-export type BilledRequest = {
-  readonly request_id: string
-  readonly admission_id: string
-  readonly started_at: string
-  readonly key_id: string
-  readonly worker_id: string
-  readonly model: string
-  readonly path: string
-  readonly outcome: 'complete' | 'aborted' | 'failed' | 'lost'
-  readonly status: number
-  readonly prompt_tokens: number
-  readonly cached_tokens: number
-  readonly completion_tokens: number
-  readonly duration_ms: number
-  readonly cost_micros: number
-}
+import type { BilledRequest } from '@privatemode/protocol/fleet'
 
 export type ReceiptAudit = {
   /** Differences by the gateway's number of a request; absent if everything is as signed. */

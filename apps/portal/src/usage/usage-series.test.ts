@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { UsageSum } from '@privatemode/protocol/fleet'
 import { describeQuantile } from './describe-quantile.ts'
 import { timeRange } from './time-range.ts'
 import {
@@ -11,7 +12,6 @@ import {
   seriesByGroup,
   seriesOfTotals,
   total,
-  type UsageSum,
 } from './usage-series.ts'
 
 const noon = new Date('2030-03-15T12:34:56Z')

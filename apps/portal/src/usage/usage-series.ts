@@ -1,28 +1,5 @@
 /** Turns usage sums into series for plots and tables. */
-
-/** One row of the admin API: sums for one slot and one group. */
-export type UsageSum = {
-  readonly time: string | null
-  readonly model?: string
-  readonly key_id?: string
-  /** Null for keys that the operator made. */
-  readonly member_id?: string | null
-  readonly outcome?: string
-  readonly requests: number
-  readonly prompt_tokens: number
-  readonly cached_tokens: number
-  readonly completion_tokens: number
-  readonly duration_ms: number
-  /** Requests that took at most this long: each includes those before it. */
-  readonly up_to_300_ms: number
-  readonly up_to_1_s: number
-  readonly up_to_3_s: number
-  readonly up_to_10_s: number
-  readonly up_to_30_s: number
-  readonly up_to_100_s: number
-  /** In millionths of the currency. */
-  readonly cost_micros: number
-}
+import type { UsageSum } from '@privatemode/protocol/fleet'
 
 /** `null` is a slot without a value. */
 export type Series = { readonly name: string; readonly values: readonly (number | null)[] }
@@ -74,10 +51,13 @@ function slotIndex(slots: readonly Date[]): (row: UsageSum) => number | undefine
   return ({ time }) => (time === null ? undefined : byTime.get(new Date(time).getTime()))
 }
 
+type Summed = Extract<
+  keyof UsageSum,
+  'requests' | 'duration_ms' | 'cost_micros' | `${string}_tokens` | `up_to_${string}`
+>
+
 export function total(rows: readonly UsageSum[]): UsageSum {
-  const sum = (
-    field: Exclude<keyof UsageSum, 'time' | 'model' | 'key_id' | 'member_id' | 'outcome'>,
-  ) => rows.reduce((count, row) => count + row[field], 0)
+  const sum = (field: Summed) => rows.reduce((count, row) => count + row[field], 0)
   return {
     time: null,
     requests: sum('requests'),

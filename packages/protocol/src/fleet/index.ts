@@ -2,23 +2,28 @@
  * The contract between the machines of a deployment and its clients: every path, header and shape,
  * once.
  */
-export type {
-  Account,
-  AuditEntry,
-  Budget,
-  DrainEffect,
-  Invitation,
-  IssuedInvitation,
-  IssuedKey,
-  Key,
-  Limits,
-  Member,
-  ModelPrice,
-  Prices,
-  Role,
-  ServedModel,
-  SessionAnswer,
-  Worker,
+export {
+  type Account,
+  type AuditAction,
+  type AuditEntry,
+  adminSchemas,
+  auditActions,
+  type BilledRequest,
+  type Budget,
+  type DrainEffect,
+  type Invitation,
+  type IssuedInvitation,
+  type IssuedKey,
+  type Key,
+  type Limits,
+  type Member,
+  type ModelPrice,
+  type Prices,
+  type Role,
+  type ServedModel,
+  type SessionAnswer,
+  type UsageSum,
+  type Worker,
 } from './admin.ts'
 export type { Directory, DirectoryWorker } from './directory.ts'
 export { fleetBase, fleetPaths } from './paths.ts'
@@ -38,6 +43,7 @@ export {
   relayMaxAheadMs,
   relayText,
 } from './relayed-request.ts'
+export type { Schema, SchemaOf } from './schema.ts'
 export {
   endpointShape,
   isWorkerId,

@@ -1,9 +1,10 @@
 /** Accounts and their limits, and the deployment's workers and models. */
 import { ApiError } from '@privatemode/protocol/api'
-import type {
-  Account as WireAccount,
-  DrainEffect as WireDrainEffect,
-  Worker as WireWorker,
+import {
+  adminSchemas,
+  type Account as WireAccount,
+  type DrainEffect as WireDrainEffect,
+  type Worker as WireWorker,
 } from '@privatemode/protocol/fleet'
 import {
   type Account,
@@ -19,18 +20,16 @@ import { type AdminRoute, type AdminWorker, route } from '../admin-route.ts'
 import { domainList, flag, limitsField, nullable, optional, text, wholeNumber } from '../fields.ts'
 import { given, recorded } from '../recorded.ts'
 
-const account = { $ref: '#/components/schemas/Account' }
-const worker = { $ref: '#/components/schemas/Worker' }
-const drainEffect = { $ref: '#/components/schemas/DrainEffect' }
+const { Account: account, DrainEffect: drainEffect } = adminSchemas
 
 export const accountRoutes: readonly AdminRoute[] = [
   route('GET /accounts', {
     summary: 'List accounts: all of them for operators, their own for others',
-    answer: { type: 'object', properties: { accounts: { type: 'array', items: account } } },
+    answer: adminSchemas.AccountList,
     async handle({ parts, actor }) {
       const only = mayOperate(actor) ? undefined : accountOf(actor, undefined)
       const accounts = await listAccounts(parts.database, only)
-      return Response.json({ accounts: accounts.map(formatAccount) })
+      return { accounts: accounts.map(formatAccount) }
     },
   }),
   route('POST /accounts', {
@@ -45,7 +44,7 @@ export const accountRoutes: readonly AdminRoute[] = [
         const value = await createAccount(queries, body.name, body.limits ?? noLimits)
         return { value, about: aboutAccount(value, { limits: formatLimits(value.limits) }) }
       })
-      return Response.json(formatAccount(made), { status: 201 })
+      return formatAccount(made)
     },
   }),
   route('PATCH /accounts/{id}', {
@@ -96,15 +95,15 @@ export const accountRoutes: readonly AdminRoute[] = [
           ),
         }
       })
-      return Response.json(formatAccount(changed))
+      return formatAccount(changed)
     },
   }),
   route('GET /workers', {
     summary: 'List the workers that are alive',
-    answer: { type: 'object', properties: { workers: { type: 'array', items: worker } } },
+    answer: adminSchemas.WorkerList,
     async handle({ parts, actor }) {
       insist(mayOperate(actor))
-      return Response.json({ workers: parts.workers().map(formatWorker) })
+      return { workers: parts.workers().map(formatWorker) }
     },
   }),
   route('GET /workers/{id}/drain', {
@@ -112,7 +111,7 @@ export const accountRoutes: readonly AdminRoute[] = [
     answer: drainEffect,
     async handle({ parts, actor, params }) {
       insist(mayOperate(actor))
-      return Response.json(formatEffect(await judgeDrain(parts.database, params.id ?? '')))
+      return formatEffect(await judgeDrain(parts.database, params.id ?? ''))
     },
   }),
   route('POST /workers/{id}/drain', {
@@ -132,11 +131,12 @@ export const accountRoutes: readonly AdminRoute[] = [
         return { value, about }
       })
       await parts.refreshWorkers()
-      return Response.json(formatEffect(effect))
+      return formatEffect(effect)
     },
   }),
   route('DELETE /workers/{id}/drain', {
     summary: 'Resume sending requests to a worker',
+    answer: adminSchemas.DrainState,
     async handle(call) {
       const { parts, actor, params } = call
       insist(mayOperate(actor))
@@ -147,24 +147,21 @@ export const accountRoutes: readonly AdminRoute[] = [
         return { value: undefined, about: { accountId: null, id, name: id } }
       })
       await parts.refreshWorkers()
-      return Response.json({ draining: false })
+      return { draining: false }
     },
   }),
   route('GET /models', {
     summary: 'List the models that workers serve',
-    answer: {
-      type: 'object',
-      properties: { models: { type: 'array', items: { type: 'object' } } },
-    },
+    answer: adminSchemas.ModelList,
     async handle({ parts }) {
       const models = new Map(
         parts.workers().flatMap((each) => each.models.map((model) => [model.id, model] as const)),
       )
       const count = (id: string) =>
         parts.workers().filter((each) => each.models.some((model) => model.id === id)).length
-      return Response.json({
+      return {
         models: [...models.values()].map((model) => ({ ...model, workers: count(model.id) })),
-      })
+      }
     },
   }),
 ]

@@ -1,6 +1,6 @@
 /** Prices of models, and budgets of accounts and keys. */
 import { ApiError } from '@privatemode/protocol/api'
-import type { Budget } from '@privatemode/protocol/fleet'
+import { adminSchemas, type Budget } from '@privatemode/protocol/fleet'
 import { findBudget, listBudgets, setBudget } from '../../billing/budget-store.ts'
 import { readPrices, setPrices } from '../../billing/price-store.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
@@ -8,14 +8,13 @@ import { type AdminCall, type AdminRoute, route } from '../admin-route.ts'
 import { currencyCode, optional, priceList, text, wholeNumber } from '../fields.ts'
 import { recorded } from '../recorded.ts'
 
-const prices = { $ref: '#/components/schemas/Prices' }
-const budget = { $ref: '#/components/schemas/Budget' }
+const { Prices: prices, Budget: budget } = adminSchemas
 
 export const billingRoutes: readonly AdminRoute[] = [
   route('GET /prices', {
     summary: 'Read the prices in force',
     answer: prices,
-    handle: async ({ parts }) => Response.json(await readPrices(parts.database)),
+    handle: ({ parts }) => readPrices(parts.database),
   }),
   route('PUT /prices', {
     summary:
@@ -25,22 +24,21 @@ export const billingRoutes: readonly AdminRoute[] = [
     async handle(call) {
       const { actor, body } = call
       insist(mayOperate(actor))
-      const value = await recorded(call, 'prices.changed', async (queries) => {
+      return recorded(call, 'prices.changed', async (queries) => {
         const { prices, changed } = await setPrices(queries, body.currency, body.models)
         const details = { currency: body.currency, micros_per_million_tokens: changed }
         return { value: prices, about: { accountId: null, id: null, name: 'prices', details } }
       })
-      return Response.json(value)
     },
   }),
   route('GET /budgets', {
     summary: "List an account's budgets and what this month (UTC) has cost",
     query: { account: optional(text(1, 64)) },
-    answer: { type: 'object', properties: { budgets: { type: 'array', items: budget } } },
+    answer: adminSchemas.BudgetList,
     async handle({ parts, actor, query }) {
       const accountId = accountOf(actor, query.account)
       insist(maySee(actor, accountId), false)
-      return Response.json({ budgets: await listBudgets(parts.database, accountId) })
+      return { budgets: await listBudgets(parts.database, accountId) }
     },
   }),
   route('PUT /budgets/{id}', {
@@ -59,17 +57,16 @@ export const billingRoutes: readonly AdminRoute[] = [
 async function change(
   call: AdminCall<unknown, unknown, Actor>,
   budgetMicros: number | null,
-): Promise<Response> {
+): Promise<Budget> {
   const { parts, actor, params } = call
   const found = await findBudget(parts.database, params.id ?? '')
   if (found === undefined) throw new ApiError('not_found', 'there is no such account or key')
   insist(mayAdminister(actor, found.account_id), maySee(actor, found.account_id))
-  const changed = await recorded(call, 'budget.changed', async (queries) => {
+  return recorded(call, 'budget.changed', async (queries) => {
     await setBudget(queries, found, budgetMicros)
     const value: Budget = { ...found, budget_micros: budgetMicros }
     const { account_id, subject_id, kind, name } = found
     const details = { of: kind, budget_micros: budgetMicros }
     return { value, about: { accountId: account_id, id: subject_id, name, details } }
   })
-  return Response.json(changed)
 }

@@ -1,5 +1,11 @@
 /** One-time links: created, listed and revoked by admins. */
-import type { AuditAction, AuditSubject } from '../../audit/audit-log.ts'
+import {
+  type AuditAction,
+  adminSchemas,
+  type IssuedInvitation,
+  type Invitation as WireInvitation,
+} from '@privatemode/protocol/fleet'
+import type { AuditSubject } from '../../audit/audit-log.ts'
 import {
   findInvitation,
   type Invitation,
@@ -13,16 +19,13 @@ import { type AdminCall, type AdminRoute, route } from '../admin-route.ts'
 import { email, nullable, oneOf, optional, text } from '../fields.ts'
 import { recorded } from '../recorded.ts'
 
-const invitation = { $ref: '#/components/schemas/Invitation' }
+const { Invitation: invitation, IssuedInvitation: issued } = adminSchemas
 
 export const invitationRoutes: readonly AdminRoute[] = [
   route('GET /invitations', {
     summary: 'List the valid invitations and password links, newest first',
     query: { account: optional(text(1, 64)) },
-    answer: {
-      type: 'object',
-      properties: { invitations: { type: 'array', items: invitation } },
-    },
+    answer: adminSchemas.InvitationList,
     async handle({ parts, actor, query }) {
       const everyone = mayOperate(actor) && query.account === undefined
       const accountId = everyone ? undefined : accountOf(actor, query.account)
@@ -30,7 +33,7 @@ export const invitationRoutes: readonly AdminRoute[] = [
         insist(mayAdminister(actor, accountId), maySee(actor, accountId))
       }
       const open = await listInvitations(parts.database, accountId)
-      return Response.json({ invitations: open.map(formatInvitation) })
+      return { invitations: open.map(formatInvitation) }
     },
   }),
   route('POST /invitations', {
@@ -41,7 +44,7 @@ export const invitationRoutes: readonly AdminRoute[] = [
       role: oneOf('admin', 'member'),
       email: nullable(email()),
     },
-    answer: { $ref: '#/components/schemas/IssuedInvitation' },
+    answer: issued,
     async handle(call) {
       const { actor, body } = call
       const accountId = accountOf(actor, body.account_id)
@@ -65,7 +68,7 @@ export const invitationRoutes: readonly AdminRoute[] = [
         await revokeInvitation(queries, found.id)
         return { value: undefined, about: aboutInvitation(found) }
       })
-      return Response.json(formatInvitation(found))
+      return formatInvitation(found)
     },
   }),
 ]
@@ -75,7 +78,7 @@ export async function answerInvitation(
   call: AdminCall<unknown, unknown, Actor>,
   action: AuditAction & ('invitation.created' | 'password.reset_requested'),
   wish: Omit<NewInvitation, 'createdBy'>,
-): Promise<Response> {
+): Promise<IssuedInvitation> {
   const { parts, actor } = call
   const createdBy = actor.kind === 'member' ? actor.session.member.id : null
   const { token, invitation: made } = await recorded(call, action, async (queries) => {
@@ -83,7 +86,7 @@ export async function answerInvitation(
     return { value, about: aboutInvitation(value.invitation) }
   })
   const url = `${parts.publicUrl}/#invitation=${token}`
-  return Response.json({ ...formatInvitation(made), url }, { status: 201 })
+  return { ...formatInvitation(made), url }
 }
 
 export function aboutInvitation(found: Invitation): AuditSubject {
@@ -92,7 +95,7 @@ export function aboutInvitation(found: Invitation): AuditSubject {
   return { accountId, id, name, details: memberId === null ? { role } : { member_id: memberId } }
 }
 
-function formatInvitation(found: Invitation): Record<string, unknown> {
+function formatInvitation(found: Invitation): WireInvitation {
   return {
     id: found.id,
     account_id: found.accountId,

@@ -1,6 +1,6 @@
 /** API keys. */
 import { ApiError } from '@privatemode/protocol/api'
-import type { Key as WireKey } from '@privatemode/protocol/fleet'
+import { adminSchemas, type Key as WireKey } from '@privatemode/protocol/fleet'
 import { listAccounts } from '../../accounts/account-store.ts'
 import type { AuditSubject } from '../../audit/audit-log.ts'
 import {
@@ -22,18 +22,17 @@ import { type AdminParts, type AdminRoute, route } from '../admin-route.ts'
 import { limitsField, nullable, optional, text, time, wholeNumber } from '../fields.ts'
 import { given, recorded } from '../recorded.ts'
 
-const key = { $ref: '#/components/schemas/Key' }
-const issued = { $ref: '#/components/schemas/IssuedKey' }
+const { Key: key, IssuedKey: issued } = adminSchemas
 
 export const keyRoutes: readonly AdminRoute[] = [
   route('GET /keys', {
     summary: 'List API keys, newest first',
     query: { account: optional(text(1, 64)) },
-    answer: { type: 'object', properties: { keys: { type: 'array', items: key } } },
+    answer: adminSchemas.KeyList,
     async handle({ parts, actor, query }) {
       const accountId = actor.kind === 'operator' ? query.account : accountOf(actor, query.account)
       if (accountId !== undefined) insist(maySee(actor, accountId), false)
-      return Response.json({ keys: (await listKeys(parts.database, accountId)).map(formatKey) })
+      return { keys: (await listKeys(parts.database, accountId)).map(formatKey) }
     },
   }),
   route('POST /keys', {
@@ -68,14 +67,14 @@ export const keyRoutes: readonly AdminRoute[] = [
         const { expires_at, limits: set } = formatKey(issued.key)
         return { value: issued, about: aboutKey(issued.key, { expires_at, limits: set }) }
       })
-      return Response.json(formatIssued(made), { status: 201 })
+      return formatIssued(made)
     },
   }),
   route('GET /keys/{id}', {
     summary: 'Read one API key',
     answer: key,
     handle: async ({ parts, actor, params }) =>
-      Response.json(formatKey(await findVisible(parts, actor, params.id))),
+      formatKey(await findVisible(parts, actor, params.id)),
   }),
   route('PATCH /keys/{id}', {
     summary: 'Change the name, expiry or limits of an API key',
@@ -109,7 +108,7 @@ export const keyRoutes: readonly AdminRoute[] = [
           ),
         }
       })
-      return Response.json(formatKey(changed))
+      return formatKey(changed)
     },
   }),
   route('POST /keys/{id}/rotate', {
@@ -124,7 +123,7 @@ export const keyRoutes: readonly AdminRoute[] = [
         value: await rotateKey(queries, found.id, overlapSeconds),
         about: aboutKey(found, { overlap_seconds: overlapSeconds }),
       }))
-      return Response.json(formatIssued(rotated))
+      return formatIssued(rotated)
     },
   }),
   route('DELETE /keys/{id}', {
@@ -137,7 +136,7 @@ export const keyRoutes: readonly AdminRoute[] = [
         value: await revokeKey(queries, found.id),
         about: aboutKey(found),
       }))
-      return Response.json(formatKey(revoked))
+      return formatKey(revoked)
     },
   }),
 ]

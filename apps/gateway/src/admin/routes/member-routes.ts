@@ -1,5 +1,5 @@
 /** Members of accounts. */
-import type { Member as WireMember } from '@privatemode/protocol/fleet'
+import { adminSchemas, type Member as WireMember } from '@privatemode/protocol/fleet'
 import type { AuditSubject } from '../../audit/audit-log.ts'
 import { changeMember, findMember, listMembers, type Member } from '../../members/member-store.ts'
 import { type Actor, accountOf, insist, mayAdminister, mayOperate, maySee } from '../actor.ts'
@@ -8,19 +8,19 @@ import { flag, oneOf, optional, text } from '../fields.ts'
 import { given, recorded } from '../recorded.ts'
 import { answerInvitation } from './invitation-routes.ts'
 
-const member = { $ref: '#/components/schemas/Member' }
+const { Member: member } = adminSchemas
 
 export const memberRoutes: readonly AdminRoute[] = [
   route('GET /members', {
     summary: 'List members of an account',
     query: { account: optional(text(1, 64)) },
-    answer: { type: 'object', properties: { members: { type: 'array', items: member } } },
+    answer: adminSchemas.MemberList,
     async handle({ parts, actor, query }) {
       const everyone = mayOperate(actor) && query.account === undefined
       const accountId = everyone ? undefined : accountOf(actor, query.account)
       if (accountId !== undefined) insist(maySee(actor, accountId), false)
       const members = await listMembers(parts.database, accountId)
-      return Response.json({ members: members.map(formatMember) })
+      return { members: members.map(formatMember) }
     },
   }),
   route('PATCH /members/{id}', {
@@ -42,13 +42,13 @@ export const memberRoutes: readonly AdminRoute[] = [
         })
         return { value, about: aboutMember(found, given(body)) }
       })
-      return Response.json(formatMember(changed))
+      return formatMember(changed)
     },
   }),
   route('POST /members/{id}/reset', {
     summary: 'Create a one-time link with which a member sets a new password',
     status: 201,
-    answer: { $ref: '#/components/schemas/IssuedInvitation' },
+    answer: adminSchemas.IssuedInvitation,
     async handle(call) {
       const found = await findAdministered(call.parts, call.actor, call.params.id)
       return answerInvitation(call, 'password.reset_requested', {

@@ -1,7 +1,10 @@
 /** Signing in and out. */
 import { ApiError } from '@privatemode/protocol/api'
-import type { SessionAnswer as WireSessionAnswer } from '@privatemode/protocol/fleet'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import {
+  adminSchemas,
+  fleetPaths,
+  type SessionAnswer as WireSessionAnswer,
+} from '@privatemode/protocol/fleet'
 import { recordEvent, recordStranger } from '../../audit/audit-log.ts'
 import { networkOf } from '../../http/client-address.ts'
 import { acceptInvitation } from '../../members/invitations.ts'
@@ -36,13 +39,13 @@ import {
 import { aboutInvitation } from './invitation-routes.ts'
 import { aboutMember, formatMember } from './member-routes.ts'
 
-const session = { $ref: '#/components/schemas/Session' }
+const { Session: session } = adminSchemas
 
 export const sessionRoutes: readonly AdminRoute[] = [
   openRoute('GET /sign-in', {
     summary: 'List the available ways to sign in',
-    answer: { type: 'object', properties: { oidc: { type: 'boolean' } } },
-    handle: async ({ parts }) => Response.json({ oidc: parts.oidc !== undefined }),
+    answer: adminSchemas.SignInWays,
+    handle: async ({ parts }) => ({ oidc: parts.oidc !== undefined }),
   }),
   openRoute('POST /session', {
     summary: 'Sign in with a password; the session is in a cookie',
@@ -86,10 +89,10 @@ export const sessionRoutes: readonly AdminRoute[] = [
   }),
   route('GET /session', {
     summary: 'Return the signed-in member and the CSRF token that changes need',
-    answer: session,
+    answer: adminSchemas.OwnSession,
     async handle({ actor }) {
-      if (actor.kind === 'operator') return Response.json({ operator: true })
-      return Response.json(formatSession(actor.session))
+      if (actor.kind === 'operator') return { operator: true }
+      return formatSession(actor.session)
     },
   }),
   route('DELETE /session', {

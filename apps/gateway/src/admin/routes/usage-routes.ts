@@ -1,11 +1,14 @@
 /** Usage: sums for charts, single requests, CSV. */
 import { ApiError } from '@privatemode/protocol/api'
+import { adminSchemas, type BilledRequest, type UsageSum } from '@privatemode/protocol/fleet'
 import { streamUsage } from '../../metering/usage-csv.ts'
 import {
   listRequests,
   sumUsage,
   type UsageGroup,
   type UsageRange,
+  type UsageRow,
+  type UsageSumRow,
 } from '../../metering/usage-query.ts'
 import { type Actor, accountOf, insist, mayOperate, maySee } from '../actor.ts'
 import { type AdminRoute, route } from '../admin-route.ts'
@@ -17,7 +20,6 @@ const range = {
   account: optional(text(1, 64)),
   key: optional(text(1, 64)),
 }
-const usageRow = { $ref: '#/components/schemas/UsageRow' }
 const groups: readonly UsageGroup[] = ['key', 'member', 'model', 'path', 'outcome', 'account']
 
 export const usageRoutes: readonly AdminRoute[] = [
@@ -28,10 +30,7 @@ export const usageRoutes: readonly AdminRoute[] = [
       step: optional(oneOf('hour', 'day', 'month', 'all')),
       by: optional(text(0, 64)),
     },
-    answer: {
-      type: 'object',
-      properties: { rows: { type: 'array', items: { $ref: '#/components/schemas/UsageSum' } } },
-    },
+    answer: adminSchemas.UsageSums,
     async handle({ parts, actor, query }) {
       const asked = (query.by ?? '').split(',').filter((name) => name !== '')
       const by = groups.filter((group) => asked.includes(group))
@@ -41,33 +40,26 @@ export const usageRoutes: readonly AdminRoute[] = [
       }
       const step = query.step ?? 'day'
       const rows = await sumUsage(parts.database, rangeFor(actor, query), step, by)
-      return Response.json({ rows })
+      return { rows: rows.map(formatSum) }
     },
   }),
   route('GET /usage/requests', {
     summary: 'List single requests in chronological order',
     query: { ...range, limit: optional(wholeNumber(1, 1000)), after: optional(text(1, 128)) },
-    answer: {
-      type: 'object',
-      properties: {
-        requests: { type: 'array', items: usageRow },
-        next: { type: ['string', 'null'] },
-      },
-    },
+    answer: adminSchemas.UsagePage,
     async handle({ parts, actor, query }) {
       const limit = query.limit ?? 100
       const cursor = query.after === undefined ? undefined : parseCursor(query.after)
       const requests = await listRequests(parts.database, rangeFor(actor, query), cursor, limit)
       const last = requests.length === limit ? requests.at(-1) : undefined
       const next = last && `${last.started_at.toISOString()}_${last.admission_id}`
-      return Response.json({ requests, next: next ?? null })
+      return { requests: requests.map(formatRequest), next: next ?? null }
     },
   }),
   route('GET /usage/export.csv', {
     summary: 'Export single requests as CSV',
     query: range,
     answerType: 'text/csv',
-    answer: { type: 'string' },
     async handle({ parts, actor, query }) {
       return new Response(streamUsage(parts.database, rangeFor(actor, query)), {
         headers: {
@@ -78,6 +70,14 @@ export const usageRoutes: readonly AdminRoute[] = [
     },
   }),
 ]
+
+function formatSum(row: UsageSumRow): UsageSum {
+  return { ...row, time: row.time?.toISOString() ?? null }
+}
+
+function formatRequest(row: UsageRow): BilledRequest {
+  return { ...row, started_at: row.started_at.toISOString() }
+}
 
 type RangeQuery = {
   readonly from: Date

@@ -1,11 +1,7 @@
 /** Single requests: when, by which key, at what cost. No content: the gateway never had any. */
-import type { Key, Prices } from '@privatemode/protocol/fleet'
+import type { BilledRequest, Key, Prices } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
-import {
-  auditReceipts,
-  type BilledRequest,
-  type ReceiptAudit,
-} from '../../../audit/audit-receipts.ts'
+import { auditReceipts, type ReceiptAudit } from '../../../audit/audit-receipts.ts'
 import { formatMoney } from '../../../usage/money.ts'
 import { formatCount, formatDuration } from '../../../words/format-time.ts'
 import { callApi } from '../../api/call-api.ts'

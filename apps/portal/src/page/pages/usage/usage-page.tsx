@@ -1,8 +1,14 @@
 /** Usage: how much, of what, by whom, how fast, and what it costs. */
-import type { Budget, Key, Member, Prices, ServedModel } from '@privatemode/protocol/fleet'
+import type {
+  Budget,
+  Key,
+  Member,
+  Prices,
+  ServedModel,
+  UsageSum,
+} from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { type RangeName, type TimeRange, timeRange } from '../../../usage/time-range.ts'
-import type { UsageSum } from '../../../usage/usage-series.ts'
 import { adminPath, callApi } from '../../api/call-api.ts'
 import { useLoad } from '../../load.ts'
 import type { PageProps } from '../../page-props.ts'

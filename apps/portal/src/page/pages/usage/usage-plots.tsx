@@ -1,5 +1,6 @@
 /** The plots of the usage page. */
 
+import type { UsageSum } from '@privatemode/protocol/fleet'
 import { describeQuantile } from '../../../usage/describe-quantile.ts'
 import { formatMoney } from '../../../usage/money.ts'
 import { formatSlot, type TimeRange } from '../../../usage/time-range.ts'
@@ -11,7 +12,6 @@ import {
   failed,
   seriesByGroup,
   seriesOfTotals,
-  type UsageSum,
 } from '../../../usage/usage-series.ts'
 import { formatCount, formatSeconds, formatShare, formatShort } from '../../../words/format-time.ts'
 import { PlotCard } from './plot-card.tsx'

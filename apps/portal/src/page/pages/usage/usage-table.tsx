@@ -1,13 +1,8 @@
 /** The same time once more as one row for each model, key or member. */
+import type { UsageSum } from '@privatemode/protocol/fleet'
 import { describeQuantile } from '../../../usage/describe-quantile.ts'
 import { formatMoney } from '../../../usage/money.ts'
-import {
-  completed,
-  durationQuantile,
-  failed,
-  total,
-  type UsageSum,
-} from '../../../usage/usage-series.ts'
+import { completed, durationQuantile, failed, total } from '../../../usage/usage-series.ts'
 import { formatCount } from '../../../words/format-time.ts'
 import { FoldTable } from '../../view/fold-table.tsx'
 

@@ -1,5 +1,6 @@
 /** The totals of a time range in large figures. */
 
+import type { UsageSum } from '@privatemode/protocol/fleet'
 import { describeQuantile } from '../../../usage/describe-quantile.ts'
 import { formatMoney } from '../../../usage/money.ts'
 import {
@@ -8,7 +9,6 @@ import {
   durationQuantile,
   failed,
   total,
-  type UsageSum,
 } from '../../../usage/usage-series.ts'
 import { formatCount, formatShare } from '../../../words/format-time.ts'
 
