@@ -58,8 +58,11 @@ export async function listBootEvents(boot: TdxBoot): Promise<BootEvent[]> {
   const isNew = boot.ovmf === 'from-202505'
   const known = (rtmr: MeasuredEvent['rtmr'], name: string, data: Bytes) =>
     measure(rtmr, name, 'compared', data)
-  const variable = (guid: Bytes, name: string, value = nothing) =>
-    known(0, name, variableEvent(guid, name, value))
+  // The machines that were compared had none of these variables.
+  const variable = (guid: Bytes, name: string, value = nothing) => {
+    const basis = value.length === 0 ? 'compared' : 'from source'
+    return measure(0, name, basis, variableEvent(guid, name, value))
+  }
   const given = (rtmr: MeasuredEvent['rtmr'], name: string, basis: Basis, digest: Bytes) =>
     Promise.resolve<BootEvent>({ rtmr, name, basis, digest })
   const options = bootOptions[boot.ovmf]

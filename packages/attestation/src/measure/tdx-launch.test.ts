@@ -120,7 +120,7 @@ async function predict(file: string) {
     CFV: emptyStore,
     'command line': two[0] ?? '',
   })
-  return { vector, logged, events }
+  return { vector, logged, boot, events }
 }
 
 test('the events of a direct boot match the logs of two machines, in order', async () => {
@@ -151,8 +151,11 @@ test('the events of a direct boot fold to the registers that two chips signed', 
 })
 
 test('values that were never compared with a quote are marked as such', async () => {
-  const { events } = await predict('dstack-ovmf-new-16g.json')
+  const { boot, events } = await predict('dstack-ovmf-new-16g.json')
   const basis = (name: string) => events.find((event) => event.name === name)?.basis
+  expect(basis('SecureBoot')).toBe('compared')
+  const withValue = await listBootEvents({ ...boot, secureBoot: new Uint8Array(1) })
+  expect(withValue.find(({ name }) => name === 'SecureBoot')?.basis).toBe('from source')
   expect(
     ['TD HOB', 'kernel', 'command line', 'initrd', 'etc/acpi/tables', 'SMBIOS'].map(basis),
   ).toEqual(['compared', 'from source', 'from source', 'from source', 'from source', 'captured'])
