@@ -300,6 +300,10 @@ async function main(): Promise<void> {
     const served = { ...launch, machine: out, disks, work: join(work, `${name}-disks`) }
     const guest = startMachine(served)
     running.push(guest)
+    let isGone = false
+    void guest.exited.then(() => {
+      isGone = true
+    })
     await untilWaiting(guest)
     await provision(guest)
     // The gateway may still know the machine before it.
@@ -310,6 +314,7 @@ async function main(): Promise<void> {
         const content: string = JSON.parse(text).choices[0].message.content
         return { guest, server, served, content }
       }
+      must(!isGone, `the machine ended: ${guest.output()}`)
       must(performance.now() < endsAt, text)
       await Bun.sleep(1000)
     }
@@ -465,6 +470,7 @@ async function refused(
     const timer = setTimeout(() => void guest.stop(), bootMs)
     const code = await guest.exited
     clearTimeout(timer)
+    await guest.stop() // its last words have arrived when this returns
     must(!guest.output().includes('worker is ready'), 'the worker started')
     const said = guest
       .output()
