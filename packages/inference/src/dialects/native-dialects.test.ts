@@ -4,9 +4,10 @@
  */
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../engine.ts'
+import type { ServerFetch } from '../servers/server-client.ts'
 import { serverSalt } from '../servers/server-salt.ts'
 import { ask, start } from '../testing/ask.ts'
-import { closeAfterEach } from '../testing/connected-engine.ts'
+import { closeAfterEach, connectTo, serve } from '../testing/connected-engine.ts'
 import { connect, dialects, longText, message, response } from '../testing/native-dialects.ts'
 import type { ScriptedServer, ScriptedServerOptions } from '../testing/scripted-server.ts'
 import { until } from '../testing/until.ts'
@@ -278,18 +279,38 @@ describe('what reaches the server', () => {
 
   test('a client that disconnects from an answer that is not streamed stops the server, and is billed for what was done', async () => {
     for (const [path, bodyOf] of dialects) {
-      const { server, engine } = await connect()
+      const server = serve({ native: ['messages', 'responses'] })
       const aborter = new AbortController()
-      const answering = ask(engine, path, bodyOf('[[words 900]] [[pace 20]]'), {
-        signal: aborter.signal,
-      })
-      await until(() => server.requests.length === 1)
-      await Bun.sleep(500) // a token takes 20 ms; all of them would take 18 s
-      aborter.abort()
-      const { answer } = await answering
+      // The engine pulls: when it is given this token, it has read the ones before.
+      const fetch = listeningFetch('word9"', () => aborter.abort())
+      const engine = await connectTo(server.url, {}, { fetch, now: () => new Date() })
+      server.requests.length = 0
+      const body = bodyOf('[[words 900]] [[pace 20]]')
+      const { answer } = await ask(engine, path, body, { signal: aborter.signal })
       expect(answer.outcome()).toBe('aborted')
       expect(answer.usage().completionTokens).toBeGreaterThan(0)
       await until(() => server.requests[0]?.wasAborted === true)
     }
   })
 })
+
+/** Calls back when the body of an answer has come to `text`. */
+const listeningFetch =
+  (text: string, onText: () => void): ServerFetch =>
+  async (url, asked) => {
+    const response = await fetch(url, asked)
+    const decoder = new TextDecoder()
+    let seen = ''
+    const listen = new TransformStream<Uint8Array, Uint8Array>(
+      {
+        transform(bytes, controller) {
+          controller.enqueue(bytes)
+          seen += decoder.decode(bytes, { stream: true })
+          if (seen.includes(text)) onText()
+        },
+      },
+      { highWaterMark: 1 },
+      { highWaterMark: 0 },
+    )
+    return new Response(response.body?.pipeThrough(listen) ?? null, response)
+  }
