@@ -1,4 +1,4 @@
-/** The Next.js route in the runtime that Next.js has for the edge: a realm with the web platform alone. */
+/** The examples for the edge: the Next.js route in the runtime of Next.js, and the worker in workerd. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type InstalledPackage, run } from './packed-package.ts'
@@ -6,15 +6,28 @@ import { type InstalledPackage, run } from './packed-package.ts'
 const route = fileURLToPath(
   new URL('../../examples/next-edge/app/api/chat/route.js', import.meta.url),
 )
+const worker = fileURLToPath(new URL('../../examples/edge/worker.js', import.meta.url))
 
 /** Bundles the route for a realm without modules, and gives the script. */
 export async function bundleRoute(installed: InstalledPackage): Promise<string> {
   const entry = join(installed.project, 'edge-entry.js')
   await Bun.write(entry, `import { POST } from ${JSON.stringify(route)}\nglobalThis.POST = POST\n`)
+  return bundleExample(installed, entry, 'iife')
+}
+
+/** Bundles the worker into one module. */
+export const bundleWorker = (installed: InstalledPackage): Promise<string> =>
+  bundleExample(installed, worker, 'esm')
+
+async function bundleExample(
+  installed: InstalledPackage,
+  entry: string,
+  format: 'iife' | 'esm',
+): Promise<string> {
   const built = await Bun.build({
     entrypoints: [entry],
     target: 'browser',
-    format: 'iife',
+    format,
     plugins: [
       {
         name: 'installed package',

@@ -5,11 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { unlessMissing } from '@privatemode/service/testing'
 import type { Browser, Page } from 'playwright-core'
 import { launchChromium } from '../browser/chromium.ts'
-import { askRoute, bundleRoute } from './edge-example.ts'
+import { askRoute, bundleRoute, bundleWorker } from './edge-example.ts'
 import { type InstalledPackage, installPackage, run } from './packed-package.ts'
 import { findInstalled } from './runtimes.ts'
 import { type SuiteStack, startSuiteStack } from './stack-config.ts'
 import { buildReactExample, copyExample, scriptsIn, serveFolder } from './vite-example.ts'
+import { startWorkerd } from './workerd.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = join(root, 'examples')
@@ -17,6 +18,7 @@ const browser: Browser | undefined = await launchChromium()
 const vite = await findInstalled('vite/bin/vite.js')
 const deno = await findInstalled('@deno/linux-x64-glibc/deno')
 const edgeVm = await findInstalled('@edge-runtime/vm/dist/index.js')
+const workerd = await findInstalled('@cloudflare/workerd-linux-64/bin/workerd')
 const noBrowser = browser === undefined ? 'no Chromium starts here' : undefined
 const noVite = vite === undefined ? 'Vite is not installed' : undefined
 const noEdge = edgeVm === undefined ? 'the edge runtime is not installed' : undefined
@@ -239,3 +241,45 @@ unlessMissing(noEdge).test(
   },
   120_000,
 )
+
+unlessMissing(workerd === undefined ? 'workerd is not installed' : undefined).test(
+  'the worker answers in workerd, several requests with one client, and trusts no software by itself',
+  async () => {
+    const { endpoint, apiKey, logKey, softwareRoot, model } = suite.config
+    const env = {
+      PRIVATEMODE_API_KEY: apiKey,
+      PRIVATEMODE_ENDPOINT: endpoint,
+      PRIVATEMODE_LOG_KEY: logKey,
+      PRIVATEMODE_MODEL: model,
+    }
+    const script = await bundleWorker(installed)
+    const asked = suite.server.requests.length
+    const trial = { ...env, PRIVATEMODE_SOFTWARE_ROOT: softwareRoot }
+    await withWorker(script, trial, async (ask) => {
+      const texts = await Promise.all([ask('[[words 20]]'), ask('hello edge')])
+      expect(texts[0]).toContain('word19')
+      expect(texts[1]).toContain('hello')
+      expect(await ask('hello again')).toContain('again')
+      expect(suite.server.requests.length).toBe(asked + 3)
+    })
+    await withWorker(script, env, async (ask) => {
+      expect(await ask('hello')).toBe('{"error":{"code":"attestation_refused"}}')
+    })
+  },
+  120_000,
+)
+
+type Ask = (question: string) => Promise<string>
+
+async function withWorker(
+  script: string,
+  env: Readonly<Record<string, string>>,
+  work: (ask: Ask) => Promise<void>,
+): Promise<void> {
+  const worker = await startWorkerd(workerd ?? '', script, env)
+  try {
+    await work(async (body) => (await fetch(worker.url, { method: 'POST', body })).text())
+  } finally {
+    await worker.stop()
+  }
+}

@@ -10,9 +10,10 @@ import type { Outcome } from './case.ts'
 import { libraryClientCases } from './library-clients.ts'
 import { officialClientCases } from './official-clients.ts'
 import { type InstalledPackage, installPackage, run } from './packed-package.ts'
-import { findRuntimes } from './runtimes.ts'
+import { findInstalled, findRuntimes } from './runtimes.ts'
 import { type SuiteStack, startSuiteStack } from './stack-config.ts'
 import { cases } from './suite.ts'
+import { startWorkerd } from './workerd.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const here = fileURLToPath(new URL('.', import.meta.url))
@@ -22,6 +23,7 @@ const clients = [
   ...['@langchain/openai', '@langchain/core'],
 ]
 const runtimes = await findRuntimes()
+const workerd = await findInstalled('@cloudflare/workerd-linux-64/bin/workerd')
 let installed: InstalledPackage
 let suite: SuiteStack
 /** The runtimes run beside one another, each in its own process. */
@@ -35,6 +37,7 @@ beforeAll(async () => {
   for (const { name, command } of runtimes) {
     if (command !== undefined) running.set(name, runSuite(command))
   }
+  if (workerd !== undefined) running.set('workerd', runInWorkerd(workerd))
 }, 180_000)
 
 afterAll(async () => {
@@ -45,7 +48,7 @@ afterAll(async () => {
 const missing = (name: string, found: unknown) =>
   found === undefined ? `${name} is not installed` : undefined
 
-for (const { name, command } of runtimes) {
+for (const { name, command } of [...runtimes, { name: 'workerd', command: workerd }]) {
   unlessMissing(missing(name, command)).describe(`in ${name} the package`, () => {
     let outcomes: readonly Outcome[] = []
     beforeAll(async () => {
@@ -81,6 +84,19 @@ async function runSuite(command: readonly string[]): Promise<readonly Outcome[]>
   const { output } = await run([...command, 'suite.mjs'], installed.project, env)
   const line = output.split('\n').find((text) => text.startsWith('{"outcomes"'))
   return line === undefined ? [{ name: 'the suite', failure: output }] : JSON.parse(line).outcomes
+}
+
+/** All cases in one request: workers at the edge do nothing outside of one. */
+async function runInWorkerd(program: string): Promise<readonly Outcome[]> {
+  const script = await Bun.file(await bundle('run-suite-worker.ts', 'worker.js', [])).text()
+  const env = { SUITE_CONFIG: JSON.stringify(suite.config) }
+  const worker = await startWorkerd(program, script, env)
+  try {
+    const text = await (await fetch(worker.url)).text()
+    return text.startsWith('[') ? JSON.parse(text) : [{ name: 'the suite', failure: text }]
+  } finally {
+    await worker.stop()
+  }
 }
 
 function linkPackage(name: string): void {

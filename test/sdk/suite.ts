@@ -1,4 +1,4 @@
-/** What every runtime must be able to do; the same cases run in Node, Bun, Deno and browsers. */
+/** What every runtime must be able to do; the same cases run in Node, Bun, Deno, workerd and browsers. */
 import { type ConnectOptions, memoryStorage, Privatemode, PrivatemodeError } from '@privatemode/sdk'
 import { acceptSoftware } from '@privatemode/sdk/software'
 import { type Case, equal, expect, fails, type SuiteConfig } from './case.ts'

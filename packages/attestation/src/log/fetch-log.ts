@@ -14,8 +14,8 @@ export function fetchLog(prefix: string, fetch: FetchLike): ReadLog {
   return async (path, maxBytes) => {
     const response = await fetch(`${base}/${path}`, {
       signal: AbortSignal.timeout(timeoutMs),
-      // All files but the checkpoint are immutable.
-      cache: path === checkpointPath ? 'no-cache' : 'default',
+      // All files but the checkpoint are immutable. Workers at the edge refuse the mode `default`.
+      ...(path === checkpointPath && { cache: 'no-cache' as const }),
     }).catch((cause: unknown) => {
       throw new AttestationError('log_unreachable', `no response from ${base}`, { cause })
     })
