@@ -4,14 +4,20 @@ import type { Bytes } from '@privatemode/protocol/envelope'
 const blockLength = 64
 
 // Sections 4.2.2 and 5.3.3: the first 32 bits after the point of the square and cube roots of the
-// first primes. None is near a rounding: a root may be off by 2 ** -42.
-const primes: number[] = []
-for (let number = 2; primes.length < 64; number++) {
-  if (primes.every((prime) => number % prime !== 0)) primes.push(number)
+// first primes, in integers: engines may round roots of fractions differently.
+const primes: bigint[] = []
+for (let number = 2n; primes.length < 64; number++) {
+  if (primes.every((prime) => number % prime !== 0n)) primes.push(number)
 }
-const fraction = (root: number) => (root - Math.floor(root)) * 2 ** 32
-const initial = Int32Array.from(primes.slice(0, 8), (prime) => fraction(Math.sqrt(prime)))
-const rounds = Int32Array.from(primes, (prime) => fraction(Math.cbrt(prime)))
+function fractionOfRoot(number: bigint, degree: bigint): number {
+  let root = 0n
+  for (let bit = 1n << 36n; bit > 0n; bit >>= 1n) {
+    if ((root + bit) ** degree <= number << (32n * degree)) root += bit
+  }
+  return Number(BigInt.asIntN(32, root))
+}
+const initial = Int32Array.from(primes.slice(0, 8), (prime) => fractionOfRoot(prime, 2n))
+const rounds = Int32Array.from(primes, (prime) => fractionOfRoot(prime, 3n))
 
 export const sha256 = (data: Uint8Array): Bytes => new Sha256().update(data).digest()
 
