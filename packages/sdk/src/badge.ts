@@ -74,6 +74,9 @@ export class PrivatemodeBadge extends Element {
       case 'log-unreachable':
         this.#warnings.set(event.kind, 'The manifest log is unreachable')
         return
+      case 'log-recovered':
+        this.#warnings.delete(event.warning === 'log-unreachable' ? event.warning : 'log')
+        return
       case 'manifest-aging':
         this.#warnings.set(
           event.what,

@@ -154,6 +154,44 @@ test('an unreachable log keeps the manifest until its last signature is too old,
   expect(await rejection(keeper.get())).toMatchObject({ code: 'log_unreachable' })
 })
 
+test('a log that can be read again is announced once', async () => {
+  signNow()
+  await keeper.get()
+  const { load } = source
+  source.load = unreachable
+  for (const _ of [1, 2]) {
+    backend.advance(5 * minuteMs)
+    await keeper.getCurrent()
+  }
+  source.load = load
+  for (const _ of [1, 2]) {
+    backend.advance(5 * minuteMs)
+    await keeper.getCurrent()
+  }
+  expect(events.slice(1).map(({ kind }) => kind)).toEqual([
+    'log-unreachable',
+    'log-unreachable',
+    'log-recovered',
+  ])
+  expect(events.at(-1)).toEqual({ kind: 'log-recovered', warning: 'log-unreachable' })
+})
+
+test('a log that is signed again after a warning is announced once', async () => {
+  signNow()
+  await keeper.get()
+  backend.advance(40 * hourMs)
+  await keeper.getCurrent()
+  signNow()
+  for (const _ of [1, 2]) {
+    backend.advance(5 * minuteMs)
+    await keeper.getCurrent()
+  }
+  expect(events.slice(1)).toEqual([
+    expect.objectContaining({ kind: 'manifest-aging', what: 'log' }),
+    { kind: 'log-recovered', warning: 'manifest-aging' },
+  ])
+})
+
 test('a log that is signed again continues without a gap', async () => {
   signNow()
   const { load } = source

@@ -26,7 +26,8 @@ export class ManifestKeeper {
   #current: Manifest | undefined
   #loadedAtMs = 0
   #loading: Promise<Manifest> | undefined
-  readonly #warnedAtMs: { log?: number; manifest?: number } = {}
+  #wasUnreachable = false
+  readonly #warnedAtMs: { log?: number | undefined; manifest?: number | undefined } = {}
   #enforced:
     | { readonly digest: string; readonly at: Date; readonly done: Promise<void> }
     | undefined
@@ -95,6 +96,7 @@ export class ManifestKeeper {
     } catch (error) {
       if (!(error instanceof AttestationError) || error.code !== 'log_unreachable') throw error
       const { usableUntil: until, freshness } = this
+      this.#wasUnreachable = true
       this.#onEvent({
         kind: 'log-unreachable',
         reason: error.message,
@@ -135,6 +137,8 @@ export class ManifestKeeper {
           this.#onEvent({ kind: 'manifest-changed', digest, serial, from: before?.digest })
         }
         this.#loadedAtMs = this.#now().getTime()
+        if (this.#wasUnreachable) this.#recover('log-unreachable')
+        this.#wasUnreachable = false
         if (!this.usable) throw endedError(manifest, this.freshness)
         this.#warnWhereOld(manifest)
         return manifest
@@ -151,7 +155,12 @@ export class ManifestKeeper {
     const { freshness } = this
     /** At most once an hour for each: neither expiry hides the other. */
     const warnIfOld = (what: 'log' | 'manifest', from: Date, until: Date) => {
-      if (nowMs - from.getTime() < (until.getTime() - from.getTime()) * warnAfter) return
+      if (nowMs - from.getTime() < (until.getTime() - from.getTime()) * warnAfter) {
+        // A manifest cannot become younger, and a new one is an event of its own.
+        if (what === 'log' && this.#warnedAtMs.log !== undefined) this.#recover('manifest-aging')
+        this.#warnedAtMs[what] = undefined
+        return
+      }
       const sinceMs = nowMs - (this.#warnedAtMs[what] ?? Number.NEGATIVE_INFINITY)
       if (sinceMs >= 0 && sinceMs < warnEveryMs) return
       this.#warnedAtMs[what] = nowMs
@@ -160,6 +169,10 @@ export class ManifestKeeper {
     if (freshness !== undefined) warnIfOld('log', freshness.asOf, freshness.staleAt)
     if (expiresAt !== undefined && expiresAt.getTime() - nowMs < expiryWarningMs)
       warnIfOld('manifest', issuedAt, expiresAt)
+  }
+
+  #recover(warning: 'log-unreachable' | 'manifest-aging'): void {
+    this.#onEvent({ kind: 'log-recovered', warning })
   }
 
   /** The c2sp.org/tlog-proof of the manifest that was loaded last, if it came from a log. */

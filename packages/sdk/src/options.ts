@@ -41,6 +41,8 @@ export type ClientEvent =
       readonly asOf: Date | undefined
       readonly until: Date
     }
+  /** An earlier warning about the log no longer applies: it was read, or signed, again. */
+  | { readonly kind: 'log-recovered'; readonly warning: 'log-unreachable' | 'manifest-aging' }
   | {
       readonly kind: 'verified'
       readonly workerId: string

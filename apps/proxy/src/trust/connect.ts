@@ -75,6 +75,9 @@ function logEvent(log: Log, event: ClientEvent): void {
       else log.warn(expiryWarning, times)
       break
     }
+    case 'log-recovered':
+      log.info('manifest log is up to date again', { code: event.warning })
+      break
     case 'verified':
       if (event.hardware) {
         const detail = revocationWords[event.revocation]
