@@ -48,9 +48,10 @@ export function costFlow({ world, admin }: Flow): void {
     await page.getByRole('columnheader', { name: 'Cost' }).waitFor()
     await page.getByRole('row', { name: new RegExp(`${name}.*€`) }).waitFor()
     await open(page, 'Audit log')
-    await page.getByText('budget: 0.000001 a month').waitFor()
+    await page.getByText('budget: €0.000001 a month').waitFor()
     // Prices apply to all accounts.
     await page.getByLabel('Show').selectOption('Whole deployment')
     await page.getByText('Changed prices').first().waitFor()
+    await page.getByText('€2,000.50 output per million tokens').first().waitFor()
   }, 240_000)
 }

@@ -17,10 +17,12 @@ export function verificationFlow({ world, admin }: Flow): void {
 
   test('the running stack is verified, and reported as lacking protected hardware', async () => {
     const page = await openVerified()
-    expect(await page.locator('[data-verdict=verified]').textContent()).toContain('hardware: false')
+    expect(await page.locator('[data-verdict=verified]').textContent()).toContain(
+      'without confidential hardware',
+    )
     await page
       .getByRole('region', { name: /^Machine/ })
-      .getByText('hardware: false')
+      .getByText('software (trial)', { exact: true })
       .waitFor()
     await page
       .getByRole('region', { name: /^Machine/ })
@@ -31,6 +33,8 @@ export function verificationFlow({ world, admin }: Flow): void {
     expect(await checks.count()).toBeGreaterThan(15)
     expect(await page.locator('.checks li.bad').count()).toBe(0)
     await page.getByText('came from this gateway').waitFor()
+    const proxy = page.getByRole('link', { name: 'Its own page' })
+    expect(await proxy.getAttribute('href')).toBe(new URL(world().stack.proxyUrl).origin)
   }, 150_000)
 
   test('the evidence that the browser got passes the verify command', async () => {

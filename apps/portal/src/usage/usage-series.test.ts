@@ -76,6 +76,15 @@ test('durations are read from the counts, between their bounds', () => {
   expect(durationQuantile(row({}), 0.5)).toBeNull()
 })
 
+test('durations that the counts do not tell apart are around their mean', () => {
+  const bounds = { up_to_30_s: 1, up_to_100_s: 1 }
+  const one = row({ requests: 1, duration_ms: 16_100, ...bounds })
+  expect([0.5, 0.95].map((share) => durationQuantile(one, share))).toEqual([16_100, 16_100])
+  const ten = total(Array.from({ length: 10 }, () => one))
+  expect(durationQuantile(ten, 0.5)).toBe(16_100)
+  expect(durationQuantile(ten, 0.95)).toBeCloseTo(21_590)
+})
+
 test('durations beyond the last bound are reported as at least that', () => {
   expect(durationQuantile(row({ requests: 4 }), 0.5)).toBe(100_000)
 })
@@ -83,7 +92,7 @@ test('durations beyond the last bound are reported as at least that', () => {
 test('failed and stopped requests do not count towards speed', () => {
   const row = (outcome: string, up_to_300_ms: number): UsageSum => ({
     ...{ time: null, outcome, requests: 100, prompt_tokens: 0, cached_tokens: 0 },
-    ...{ completion_tokens: 0, duration_ms: 0, up_to_300_ms, up_to_1_s: 100, up_to_3_s: 100 },
+    ...{ completion_tokens: 0, duration_ms: 60_000, up_to_300_ms, up_to_1_s: 100, up_to_3_s: 100 },
     ...{ up_to_10_s: 100, up_to_30_s: 100, up_to_100_s: 100, cost_micros: 0 },
   })
   const rows = [row('complete', 0), row('failed', 100), row('aborted', 100), row('lost', 100)]

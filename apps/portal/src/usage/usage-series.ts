@@ -92,7 +92,10 @@ export const failed = (rows: readonly UsageSum[]): readonly UsageSum[] =>
 /** Beyond it, the counts only say "longer". */
 export const longestBoundMs = 100_000
 
-/** The duration within which a share of the requests completed, read from the counts; null for none. */
+/**
+ * The duration within which a share of the requests completed, read from the counts and, if they
+ * do not tell requests apart, from the mean; null for none.
+ */
 export function durationQuantile(row: UsageSum, share: number): number | null {
   if (row.requests === 0) return null
   const bounds: readonly (readonly [number, number])[] = [
@@ -107,6 +110,7 @@ export function durationQuantile(row: UsageSum, share: number): number | null {
   let [lowMs, lowCount] = [0, 0]
   for (const [ms, count] of bounds) {
     if (count >= wanted) {
+      if (lowCount === 0 && count === row.requests) return aroundMean(row, share, lowMs, ms)
       // Interpolated evenly between the bounds: the counts have no more detail.
       return lowMs + ((wanted - lowCount) / (count - lowCount)) * (ms - lowMs)
     }
@@ -114,4 +118,11 @@ export function durationQuantile(row: UsageSum, share: number): number | null {
     lowCount = count
   }
   return longestBoundMs // shown as "longer than" by `describeQuantile`
+}
+
+/** All requests are between the same two bounds: as evenly around their mean as these allow. */
+function aroundMean(row: UsageSum, share: number, lowMs: number, highMs: number): number {
+  const mean = Math.min(Math.max(row.duration_ms / row.requests, lowMs), highMs)
+  const spread = row.requests === 1 ? 0 : Math.min(mean - lowMs, highMs - mean)
+  return mean + (2 * share - 1) * spread
 }

@@ -1,6 +1,6 @@
 /** Describes an audit log entry in words. */
 import type { AuditEntry } from '@privatemode/protocol/fleet'
-import { moneyText } from '../usage/money.ts'
+import { formatMoney, moneyText } from '../usage/money.ts'
 import { formatCount, formatMoment } from './format-time.ts'
 
 const actions: Readonly<Record<string, string>> = {
@@ -33,16 +33,33 @@ export const describeAction = (action: string): string => actions[action] ?? act
 export const isWarning = (action: string): boolean =>
   action === 'sign_in.failed' || action === 'invitation.refused'
 
-/** What changed, such as `role: admin, disabled: yes`; ids are left to the export. */
-export function describeDetails(details: AuditEntry['details']): string {
-  return Object.entries(details)
-    .filter(([name]) => !name.endsWith('_id') && name !== 'invited_by' && name !== 'of')
-    .flatMap(([name, value]) =>
-      name === 'budget_micros' && typeof value === 'number'
-        ? [`budget: ${moneyText(value)} a month`]
-        : describeValue(name.replaceAll('_', ' '), value),
-    )
-    .join(', ')
+const hidden = new Set(['invited_by', 'of'])
+
+/**
+ * What changed, such as `role: admin, disabled: yes`; ids are left to the export. Budgets are in
+ * `currency`, if it is known; prices say their own.
+ */
+export function describeDetails(details: AuditEntry['details'], currency?: string | null): string {
+  const { micros_per_million_tokens: prices, currency: priced, ...others } = details
+  const money = (micros: number) => (currency ? formatMoney(micros, currency) : moneyText(micros))
+  return [
+    ...(Array.isArray(prices) ? prices.map((price) => describePrice(String(price), priced)) : []),
+    ...Object.entries(others)
+      .filter(([name]) => !name.endsWith('_id') && !hidden.has(name))
+      .flatMap(([name, value]) =>
+        name === 'budget_micros' && typeof value === 'number'
+          ? [`budget: ${money(value)} a month`]
+          : describeValue(name.replace(/_micros$/, '').replaceAll('_', ' '), value),
+      ),
+  ].join(', ')
+}
+
+/** From `MODEL INPUT/CACHED/OUTPUT` in millionths, or `MODEL removed`. */
+function describePrice(price: string, currency: unknown): string {
+  const [, model, ...amounts] = /^(.+) (\d+)\/(\d+)\/(\d+)$/.exec(price) ?? []
+  if (model === undefined || typeof currency !== 'string') return price
+  const [input, cached, output] = amounts.map((micros) => formatMoney(Number(micros), currency))
+  return `${model}: ${input} input, ${cached} cached input, ${output} output per million tokens`
 }
 
 function describeValue(name: string, value: unknown): string[] {

@@ -91,6 +91,18 @@ test('an audit log entry is described in words, and an unknown action by its nam
   ).toBe('role: admin, disabled: yes, never expires, requests per minute: 60')
 })
 
+test('prices and budgets in the audit log are amounts that people read', () => {
+  const prices = ['large-2 150000/15000/600000', 'old removed']
+  expect(describeDetails({ currency: 'EUR', micros_per_million_tokens: prices })).toBe(
+    'large-2: €0.15 input, €0.015 cached input, €0.60 output per million tokens, old removed',
+  )
+  expect(describeDetails({ of: 'key', budget_micros: 25_000_000 }, 'EUR')).toBe(
+    'budget: €25.00 a month',
+  )
+  expect(describeDetails({ of: 'key', budget_micros: 2_500_000 })).toBe('budget: 2.5 a month')
+  expect(describeDetails({ of: 'key', budget_micros: null }, 'EUR')).toBe('budget: none')
+})
+
 test('evidence is told by its kind and by what it measures, never by a check that failed', () => {
   const measurement = 'ab'.repeat(48)
   const check = (id: string, detail = '', result = 'passed') => ({ id, detail, result })

@@ -192,6 +192,8 @@ function formatLogAge(signedAt: string | null, now: Date): string {
 
 function formatWorker(worker: WorkerVerification, now: Date): string {
   const minutes = Math.max(0, Math.round((Date.parse(worker.valid_until) - now.getTime()) / 60_000))
+  // Workers put `http` in front of the name of a model server that runs beside them.
+  const engine = escapeHtml(worker.engine.replace(/^http /, ''))
   const rows: [string, string][] = [
     ['Models', worker.models.map((id) => `<code>${escapeHtml(id)}</code>`).join(', ')],
     ['Hardware', worker.hardware ? 'yes' : 'no, software attestation'],
@@ -199,7 +201,7 @@ function formatWorker(worker: WorkerVerification, now: Date): string {
     ...worker.machine.map(formatIdentity),
     ['Verified', formatTime(worker.verified_at)],
     ['Session ends', `${formatTime(worker.valid_until)} (${minutes} min)`],
-    ['Software', `${escapeHtml(worker.engine)}, build <code>${escapeHtml(worker.build)}</code>`],
+    ['Software', `${engine}, build <code>${escapeHtml(worker.build)}</code>`],
     ['Key', `<code>${escapeHtml(worker.seal_key_id)}</code>`],
   ]
   const body = rows.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')

@@ -15,7 +15,7 @@ export function AccountPage({ member }: PageProps) {
   return (
     <>
       <PageHead title="Your account" lead="Who you are here, and your password." />
-      <section class="card" aria-labelledby="who">
+      <section class="card narrow" aria-labelledby="who">
         <h2 id="who">You</h2>
         <dl class="facts">
           <dt>Name</dt>

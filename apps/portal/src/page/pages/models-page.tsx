@@ -61,7 +61,7 @@ function isVerified(current: Connection, id: string): Verified {
   return workers.some(({ models }) => models.includes(id)) ? 'yes' : 'no'
 }
 
-const tasks: Readonly<Record<string, string>> = { generate: 'Chat and text', embed: 'Embeddings' }
+const tasks: Readonly<Record<string, string>> = { generate: 'chat and text', embed: 'embeddings' }
 
 function Model({ model, verified }: { readonly model: ServedModel; readonly verified: Verified }) {
   return (
@@ -82,7 +82,9 @@ function Model({ model, verified }: { readonly model: ServedModel; readonly veri
       </p>
       <dl class="facts">
         <dt>For</dt>
-        <dd>{(model.tasks ?? []).map((task) => tasks[task] ?? task).join(', ')}</dd>
+        <dd class="sentence">
+          {(model.tasks ?? []).map((task) => tasks[task] ?? task).join(', ')}
+        </dd>
         {model.input_modalities !== undefined && (
           <>
             <dt>Input</dt>

@@ -1,5 +1,5 @@
 /** The audit log, for admins: who did what, to whom, when and from where. */
-import type { AuditEntry } from '@privatemode/protocol/fleet'
+import type { AuditEntry, Prices } from '@privatemode/protocol/fleet'
 import { useState } from 'preact/hooks'
 import { describeAction, describeDetails, isWarning } from '../../../words/describe-audit.ts'
 import { adminPath, callApi } from '../../api/call-api.ts'
@@ -21,10 +21,10 @@ type AuditAnswer = { readonly events: readonly AuditEntry[]; readonly next: numb
 export function AuditPage({ member }: PageProps) {
   const [scope, setScope] = useState<Scope>('own')
   const account = scope === 'own' ? member.account_id : undefined
-  const [first, reload] = useLoad(
-    async () => ({ account, page: await loadPage(account, undefined) }),
-    [account],
-  )
+  const [first, reload] = useLoad(async () => {
+    const [page, currency] = await Promise.all([loadPage(account, undefined), loadCurrency()])
+    return { account, page, currency }
+  }, [account])
   return (
     <>
       <PageHead
@@ -65,15 +65,20 @@ export function AuditPage({ member }: PageProps) {
           key={`${first.value.account} ${first.value.page.events[0]?.id}`}
           first={first.value.page}
           account={first.value.account}
+          currency={first.value.currency}
         />
       )}
     </>
   )
 }
 
-type EntriesProps = { readonly first: AuditAnswer; readonly account: string | undefined }
+type EntriesProps = {
+  readonly first: AuditAnswer
+  readonly account: string | undefined
+  readonly currency: string | null
+}
 
-function Entries({ first, account }: EntriesProps) {
+function Entries({ first, account, currency }: EntriesProps) {
   const [entries, setEntries] = useState(first.events)
   const [next, setNext] = useState(first.next)
   const more = useSubmit(async () => {
@@ -93,7 +98,7 @@ function Entries({ first, account }: EntriesProps) {
     <section class="card" aria-label="Entries">
       <FoldTable columns={['Action', 'By', 'When', 'From']} withActions={false}>
         {entries.map((entry) => (
-          <Entry key={entry.id} entry={entry} />
+          <Entry key={entry.id} entry={entry} currency={currency} />
         ))}
       </FoldTable>
       {more.error !== undefined && (
@@ -108,8 +113,10 @@ function Entries({ first, account }: EntriesProps) {
   )
 }
 
-function Entry({ entry }: { readonly entry: AuditEntry }) {
-  const details = describeDetails(entry.details)
+type EntryProps = { readonly entry: AuditEntry; readonly currency: string | null }
+
+function Entry({ entry, currency }: EntryProps) {
+  const details = describeDetails(entry.details, currency)
   const isSelf = entry.subject_id !== null && entry.subject_id === entry.actor_id
   return (
     <tr data-entry={entry.action}>
@@ -138,6 +145,9 @@ function loadPage(account: string | undefined, before: number | undefined): Prom
   if (before !== undefined) query.set('before', String(before))
   return callApi<AuditAnswer>('GET', `/audit?${query}`)
 }
+
+/** Of all budgets: a deployment has one. */
+const loadCurrency = async () => (await callApi<Prices>('GET', '/prices')).currency
 
 const exportUrl = (account: string | undefined, format: string) =>
   `${adminPath}/audit/export?${new URLSearchParams({ ...accountQuery(account), format })}`

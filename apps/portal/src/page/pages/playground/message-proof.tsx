@@ -3,6 +3,7 @@
  * and its receipt.
  */
 import { sealedHeaders } from '@privatemode/protocol/fleet'
+import { describeEngine } from '../../../words/describe-engine.ts'
 import { formatCount, formatDuration } from '../../../words/format-time.ts'
 import { saveFile } from '../../save-file.ts'
 import type { SealedView } from '../../trust/sealed-view.ts'
@@ -92,7 +93,7 @@ function AnswerProof({ turn, proof }: AnswerProofProps) {
               <Badge kind={machine.hardware ? 'good' : 'warn'}>
                 {machine.hardware ? 'protected hardware' : 'software (trial)'}
               </Badge>
-              <span class="soft"> {machine.engine}</span>
+              <span class="soft"> {describeEngine(machine.engine)}</span>
             </>
           )}
         </dd>

@@ -39,7 +39,7 @@ export function SettingsForm({ settings, onSettings }: SettingsFormProps) {
           {number('seed', 'Seed', 'any whole number')}
         </div>
         <Text
-          label="Stop sequences, one a line"
+          label="Stop sequences, one per line"
           rows={1}
           value={settings.stop}
           onValue={set('stop')}

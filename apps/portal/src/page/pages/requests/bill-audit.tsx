@@ -32,7 +32,7 @@ export function BillAudit({ audit, onReceipts }: BillAuditProps) {
         the list above, here, and sent nowhere.
       </p>
       <div class="field">
-        <label for="receipts">Receipts, one a line</label>
+        <label for="receipts">Receipts, one per line</label>
         <input
           id="receipts"
           type="file"

@@ -1,11 +1,15 @@
 /** What this page cannot prove, and how to check without it. */
 import { shellWord } from '../../../snippets/shell-word.ts'
+import { useLoad } from '../../load.ts'
 import { saveFile } from '../../save-file.ts'
 import type { Connection, Verified } from '../../trust/connection.ts'
+import { loadConfig } from '../../trust/load-config.ts'
 import { Button } from '../../view/button.tsx'
 import { CodeBlock } from '../../view/code-block.tsx'
 
 export function IndependentCard({ current }: { readonly current: Connection }) {
+  const [config] = useLoad(loadConfig, [])
+  const proxyUrl = config.kind === 'ready' ? config.value.proxyUrl : undefined
   return (
     <section class="card" aria-labelledby="independent">
       <h2 id="independent">What this page cannot prove</h2>
@@ -17,8 +21,16 @@ export function IndependentCard({ current }: { readonly current: Connection }) {
       <ul>
         <li>
           <strong>The proxy</strong> verifies the same before it sends anything, and refuses what
-          this page would refuse. Its own page at <code>http://localhost:8080</code> shows the
-          checks.
+          this page would refuse.{' '}
+          {proxyUrl === undefined ? (
+            <>
+              Its own page, by default at <code>http://localhost:8080</code>, shows the checks.
+            </>
+          ) : (
+            <>
+              <a href={proxyUrl}>Its own page</a> shows the checks.
+            </>
+          )}
         </li>
         <li>
           <strong>The SDK</strong> in a program of yours: <code>Privatemode.connect</code> rejects

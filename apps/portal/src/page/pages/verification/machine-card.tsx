@@ -2,6 +2,7 @@
 import { revocationWords, type WorkerRefusal, type WorkerVerification } from '@privatemode/sdk'
 import { Fragment } from 'preact'
 import type { MachineSource } from '../../../manifest/machine-source.ts'
+import { describeEngine } from '../../../words/describe-engine.ts'
 import { describeEvidence } from '../../../words/describe-evidence.ts'
 import { explainRefusal } from '../../../words/explain-refusal.ts'
 import { Badge } from '../../view/badge.tsx'
@@ -23,7 +24,7 @@ export function MachineCard({ worker, source }: MachineCardProps) {
           Machine <code>{worker.worker_id}</code>
         </h2>
         <Badge kind={worker.hardware ? 'good' : 'warn'}>
-          hardware: {worker.hardware ? 'true' : 'false'}
+          {worker.hardware ? 'protected hardware' : 'software (trial)'}
         </Badge>
       </div>
       <dl class="facts">
@@ -45,7 +46,7 @@ export function MachineCard({ worker, source }: MachineCardProps) {
         <dd>{worker.models.join(', ')}</dd>
         <dt>Software</dt>
         <dd>
-          {worker.engine}, build <code>{worker.build}</code>
+          {describeEngine(worker.engine)}, build <code>{worker.build}</code>
         </dd>
         <dt>Encryption key</dt>
         <dd>

@@ -127,7 +127,7 @@ function TimeLine({ entries, digest }: TimeLineProps) {
                 <>
                   , issued <Moment iso={document.issuedAt} />
                 </>
-              )}
+              )}{' '}
               {digest.endsWith(entry.digest) && <span class="badge good">in force</span>}
             </p>
             {before === undefined ? (

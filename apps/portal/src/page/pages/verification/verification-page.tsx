@@ -82,9 +82,8 @@ function VerifiedView({ current }: { readonly current: Verified }) {
         <p>
           {trial ? (
             <>
-              Every check passed, with <code>hardware: false</code>: this is a trial backend. Its
-              machines vouch for themselves in software, so whoever runs them can read prompts. Use
-              it to try things out.
+              Every check passed, but this is a trial backend: its machines vouch for themselves in
+              software, so whoever runs them can read prompts. Use it to try things out.
             </>
           ) : (
             'Every check passed. Prompts are encrypted for the machines below, and nobody in between can read them.'
