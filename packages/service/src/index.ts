@@ -56,3 +56,4 @@ export { onShutdown, type ShutdownOptions, type ShutdownSignal } from './shutdow
 export { formatTraceparent, parseTraceparent, type TraceContext } from './tracing/trace-context.ts'
 export { readTraceSettings, type TraceSettings } from './tracing/trace-settings.ts'
 export { type OpenSpan, type SpanEnd, Tracer } from './tracing/tracer.ts'
+export { giveTurn } from './turns.ts'

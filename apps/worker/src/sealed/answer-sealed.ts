@@ -18,6 +18,7 @@ import {
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
 import { type SignedUsage, sealedMediaType } from '@privatemode/protocol/fleet'
+import { giveTurn } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import { type EnginePace, timedPieces } from './engine-pace.ts'
@@ -209,9 +210,6 @@ async function open(
     throw error
   }
 }
-
-/** Lets timers, sockets and other requests run first. */
-const giveTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 const codes: { [code in EnvelopeErrorCode]: ApiErrorCode } = {
   malformed: 'malformed',
