@@ -109,7 +109,7 @@ export type Usage = {
   readonly seconds: number
   /** Of that, in the kernel. */
   readonly kernelSeconds: number
-  /** Of that, by threads of the runtime other than the main thread. */
+  /** Of that, by threads of the runtime: neither the main thread nor one that runs our code. */
   readonly besideSeconds: number
   /** How often the first threads went to sleep. */
   readonly sleeps: number
@@ -123,13 +123,32 @@ export function usageOf(pid: number): Usage {
     if (all === undefined || first === undefined) continue
     ticks += all.ticks
     kernel += all.kernelTicks
-    beside += all.ticks - first.ticks
+    beside += all.ticks - first.ticks - ticksOfOurThreads(one)
     sleeps += sleepsOf(one)
   }
   const [seconds, kernelSeconds, besideSeconds] = [ticks, kernel, beside].map(
     (count) => count / ticksPerSecond,
   ) as [number, number, number]
   return { seconds, kernelSeconds, besideSeconds, sleeps }
+}
+
+/** The gateway's embedded database has a thread of its own. */
+function ticksOfOurThreads(pid: number): number {
+  let ticks = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const path = `task/${thread}/`
+    if (nameOf(pid, path) === 'Worker') ticks += statOf(pid, path)?.ticks ?? 0
+  }
+  return ticks
+}
+
+/** As the runtime named it. */
+function nameOf(pid: number, thread: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${thread}comm`, 'utf8').trim()
+  } catch {
+    return undefined // it ended in the meantime
+  }
 }
 
 /** The same of each process by itself. */

@@ -29,7 +29,7 @@ export type Sample = {
 export type PartCost = {
   readonly name: string
   readonly cpuUs: number
-  /** Of that, in the kernel, and by threads other than the main thread. */
+  /** Of that, in the kernel, and by threads of the runtime. */
   readonly kernelUs: number
   readonly besideUs: number
   /** How often it went to sleep, for each request. */

@@ -83,7 +83,7 @@ function introduce(results: Results): string[] {
     '  chat on the whole path it reads 256 chunks with counts and joins them, where all others read one answer of 1 KB. With tools it',
     '  requests one answer, too.',
     '- The gateway alone meters nothing, since the backend behind it reports no usage. On the whole path it checks the signature of each',
-    '  report and books it in the embedded database, which runs in its process; PostgreSQL would do that work in its own.',
+    '  report and books it in the embedded database, which runs on a thread of its process and counts; PostgreSQL would do that work in its own.',
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
     '',
   ]

@@ -2,6 +2,7 @@
 export type GatewayErrorCode =
   | 'data_dir_in_use'
   | 'data_dir_unsafe'
+  | 'database_failed'
   | 'database_unreachable'
   | 'database_newer'
   | 'settings_contradict'

@@ -44,7 +44,7 @@ export type Surroundings = {
 /** How often the database is polled for changes by others, and after what time all have polled. */
 const paces = {
   server: { keyAnswerMs: 1_000, viewRefreshMs: 500, lingerSeconds: 3 },
-  // It has a single gateway, which knows every change it makes; and each query blocks this thread.
+  // It has a single gateway, which knows every change it makes.
   embedded: { keyAnswerMs: 1_500, viewRefreshMs: 2_000, lingerSeconds: 0 },
 } as const
 
@@ -57,7 +57,12 @@ export async function startGateway(
 ): Promise<Gateway> {
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
-  const database = await openDatabase(settings.database)
+  const database = await openDatabase(settings.database, (error) => {
+    // Without its state a gateway can only refuse; whoever started it knows how to start it again.
+    log.error('the database is lost; ending', describeError(error))
+    log.flush()
+    process.exit(1)
+  })
   try {
     return await assemble(settings, surroundings, database, log)
   } catch (error) {

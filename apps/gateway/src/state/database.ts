@@ -1,4 +1,5 @@
-/** One SQL dialect for two backends: PGlite inside this process, or a PostgreSQL server. */
+/** One SQL dialect for two backends: PGlite on a thread of this process, or a PostgreSQL server. */
+import type { GatewayError } from '../gateway-error.ts'
 
 /** Column types: text string, int8 and numeric number, timestamptz Date, bytea bytes, jsonb parsed. */
 export type Row = Record<string, unknown>
@@ -18,6 +19,9 @@ export interface Database extends Queries {
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
+
+/** Called once if the database is lost for good: every query fails from then on. */
+export type OnLost = (error: GatewayError) => void
 
 /** Where the state is stored; `directory` is created if missing. */
 export type DatabaseHome =

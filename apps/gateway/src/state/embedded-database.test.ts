@@ -12,6 +12,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { rejection, thrown } from '../../../../test/rejection.ts'
 import { freshDataDir } from '../testing/test-data-dir.ts'
+import { openTestDatabase } from '../testing/test-database.ts'
+import { openEmbeddedDatabase } from './embedded-database.ts'
 import { openDatabase } from './open-database.ts'
 
 test('acknowledged writes survive kill -9', async () => {
@@ -62,6 +64,90 @@ test('a transaction that fails leaves nothing behind', async () => {
   // A database of a newer program is refused.
   const later = openDatabase({ kind: 'embedded', directory })
   expect(await rejection(later)).toMatchObject({ code: 'database_newer' })
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test('an error of the database keeps its code, and the database goes on', async () => {
+  const database = await openTestDatabase()
+  const insert = () => database.query(`insert into accounts (id, name) values ('acct_x', 'x')`)
+  await insert()
+  expect(await rejection(insert())).toMatchObject({ code: '23505' })
+  expect(await database.query(`select name from accounts where id = 'acct_x'`)).toEqual([
+    { name: 'x' },
+  ])
+  await database.close()
+  expect(await rejection(insert())).toMatchObject({ code: 'database_failed' })
+})
+
+test('values keep their types on the way to the database and back', async () => {
+  const database = await openTestDatabase()
+  const bytes = Buffer.from('a short buffer is a part of a larger one')
+  const at = new Date('2026-11-17T00:00:00Z')
+  const [row] = await database.query(
+    `select $1::bytea as bytes, $2::timestamptz as at, $3::int8 as count, $4::jsonb as json, $5::text as missing`,
+    [bytes, at, 2 ** 40, JSON.stringify({ a: [1] }), null],
+  )
+  expect(row).toEqual({
+    ...{ bytes: new Uint8Array(bytes), at, count: 2 ** 40, json: { a: [1] }, missing: null },
+  })
+  await database.close()
+})
+
+test('queries wait for a transaction in progress, and this thread for neither', async () => {
+  const database = await openTestDatabase()
+  const order: string[] = []
+  let turns = 0
+  const timer = setInterval(() => turns++, 1)
+  const adding = database.transaction(async ({ query }) => {
+    await query(`insert into accounts (id, name) values ('acct_x', 'x')`)
+    await query('select count(*) from generate_series(1, 2000000)')
+    order.push('transaction')
+  })
+  const counting = database.query<{ count: number }>(
+    `select count(*) from accounts where id = 'acct_x'`,
+  )
+  const [row] = await counting
+  order.push('query')
+  await adding
+  clearInterval(timer)
+  expect(row?.count).toBe(1)
+  expect(order).toEqual(['transaction', 'query'])
+  expect(turns).toBeGreaterThan(5)
+  await database.close()
+})
+
+test('a thread that fails fails all queries, and says so once', async () => {
+  const directory = await freshDataDir()
+  const lost: string[] = []
+  const failing = new URL('./testing/failing-thread.ts', import.meta.url)
+  const { promise: told, resolve } = Promise.withResolvers<void>()
+  const onLost = ({ message }: Error) => {
+    lost.push(message)
+    resolve()
+  }
+  const database = await openEmbeddedDatabase(directory, onLost, failing)
+  const queries = [database.query('select 1'), database.query('select 2')]
+  for (const query of queries) {
+    expect(await rejection(query)).toMatchObject({ code: 'database_failed' })
+  }
+  await told
+  const after = await rejection(database.query('select 3'))
+  expect(after).toMatchObject({ code: 'database_failed' })
+  await database.close()
+  expect(lost).toEqual([expect.stringContaining('the memory of the thread is exhausted')])
+  // The lock was released, and the thread touched nothing.
+  const again = await openDatabase({ kind: 'embedded', directory })
+  await again.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test('a directory that cannot be opened is reported, and not locked', async () => {
+  const directory = await freshDataDir()
+  writeFileSync(join(directory, 'pglite/global/pg_control'), 'nonsense')
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    const opening = openDatabase({ kind: 'embedded', directory })
+    expect(await rejection(opening)).toMatchObject({ code: 'database_failed' })
+  }
   rmSync(directory, { recursive: true, force: true })
 })
 
