@@ -151,7 +151,7 @@ async function assemble(
       limits: settings.limits,
     },
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds, lingerSeconds },
-    usage: { database, receiptKeys: new ReceiptKeys(database), admissions, log, metrics },
+    usage: { database, receiptKeys: new ReceiptKeys(database), admissions, expected, log, metrics },
     fetch: toWorkers.fetch,
     tokens: {
       admin: tokenCheck('admin', settings.adminToken),

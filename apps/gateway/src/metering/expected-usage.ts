@@ -1,6 +1,7 @@
 /** Remembers relayed requests until their worker should have reported them. */
 import { describeError, type Log } from '@privatemode/service'
 import type { Database, Row } from '../state/database.ts'
+import { RecentIds } from './recent-ids.ts'
 import type { UsageRecord } from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
 
@@ -30,6 +31,8 @@ const everyMs = 1_000
 // Small enough that an embedded database does not delay requests for long.
 const batchSize = 100
 const maxWaiting = 500_000
+/** A request falls due up to this long after its grace time: its group must be full or a second old. */
+const storedSlackMs = 10_000
 /** A request takes at most 700 bytes of it: the length of all its parts was checked. */
 const groupBytes = 64 * 1024
 
@@ -48,12 +51,16 @@ export class ExpectedUsage {
   #gatheredBytes = 0
   #gatheredCount = 0
   #groups: Group[] = []
+  /** Admissions whose usage this gateway has stored. */
+  readonly #stored: RecentIds
   #waiting = 0
   readonly #timer: ReturnType<typeof setInterval>
   #writing: Promise<void> | undefined
 
   constructor(options: ExpectedUsageOptions) {
     this.#options = options
+    const { clock, graceMs } = options
+    this.#stored = new RecentIds({ clock, leastMs: graceMs + storedSlackMs, most: maxWaiting })
     this.#timer = setInterval(() => void this.#write(false), everyMs)
   }
 
@@ -71,6 +78,11 @@ export class ExpectedUsage {
     this.#gatheredBytes += this.#gathered.write(text, this.#gatheredBytes, 'latin1')
     this.#gatheredCount++
     this.#waiting++
+  }
+
+  /** Usage that was stored: the database need not be asked about it when the request falls due. */
+  stored(records: readonly UsageRecord[]): void {
+    for (const { admissionId } of records) this.#stored.add(admissionId)
   }
 
   /** Writes all that is still pending: the worker's report will replace it. */
@@ -114,7 +126,9 @@ export class ExpectedUsage {
   }
 
   async #store(group: Group): Promise<void> {
-    const requests = parseRequests(group.bytes.toString('latin1'))
+    const requests = parseRequests(group.bytes.toString('latin1')).filter(
+      ({ admissionId }) => !this.#stored.has(admissionId),
+    )
     for (let at = 0; at < requests.length; at += batchSize) {
       const batch = requests.slice(at, at + batchSize)
       const lost = await findUnreported(this.#options.database, batch)
@@ -123,7 +137,7 @@ export class ExpectedUsage {
   }
 }
 
-/** Most have been reported by now: those are found by an index lookup and skipped. */
+/** Other gateways have stored most of these by now: found by an index lookup and skipped. */
 async function findUnreported(
   database: Database,
   requests: readonly UsageRecord[],

@@ -6,6 +6,7 @@ import { readJson } from '../http/read-json.ts'
 import type { GatewayMetrics } from '../metrics/gateway-metrics.ts'
 import type { Database } from '../state/database.ts'
 import type { Admissions } from './admissions.ts'
+import type { ExpectedUsage } from './expected-usage.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
 import {
   parseSignature,
@@ -22,6 +23,7 @@ export type UsageParts = {
   readonly database: Database
   readonly receiptKeys: ReceiptKeys
   readonly admissions: Admissions
+  readonly expected: Pick<ExpectedUsage, 'stored'>
   readonly log: Log
   readonly metrics: GatewayMetrics
 }
@@ -46,6 +48,7 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   const checked = await Promise.all(admitted.map((entry) => check(entry, signer, parts)))
   const good = checked.filter((record) => record !== undefined)
   const { unknown } = await storeUsage(parts.database, good)
+  parts.expected.stored(good)
   const rejected = wire.length - good.length + unknown
   if (rejected > 0) parts.log.warn('rejected usage records', { count: rejected })
   parts.metrics.usageRecords.add(wire.length - rejected, { verdict: 'accepted' })
