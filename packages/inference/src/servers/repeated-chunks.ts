@@ -16,6 +16,8 @@ type WrittenForm = ChunkForm & {
   readonly after: string
   /** What follows the usage object; undefined if the event has none. */
   readonly tail: string | undefined
+  /** Matches a usage object that differs only in its numbers, and the tail. */
+  readonly counts: RegExp
 }
 
 export type RepeatedRun = {
@@ -28,6 +30,8 @@ export type RepeatedRun = {
 const maxLearned = 8
 /** So that a long run does not hold up other requests. */
 const maxJoined = 64
+/** A usage object that is longer has more than counts. */
+const maxUsageLength = 1024
 const eventEnd = '\n\n'
 
 export class RepeatedChunks {
@@ -71,14 +75,14 @@ const textEnd = /[^ !#-[\]-\uffff]/g
 
 /** Adds the texts of all events that repeat the form. Only the last counts are needed: they only grow. */
 function readRun(
-  { before, after, tail }: WrittenForm,
+  { before, after, tail, counts }: WrittenForm,
   source: string,
   start: number,
   most: number,
   texts: string[],
 ): { readonly usage: JsonObject | undefined; readonly end: number } {
   let at = start
-  let usage: JsonObject | undefined
+  let countsAt = start
   while (texts.length < most && source.startsWith(before, at)) {
     const textStart = at + before.length
     textEnd.lastIndex = textStart
@@ -87,16 +91,17 @@ function readRun(
     if (!source.startsWith(after, quote)) break
     let end = quote + after.length
     if (tail !== undefined) {
-      const tailAt = source.indexOf(tail, end)
-      const counts = tailAt < 0 ? undefined : parseObject(source.slice(end, tailAt))
-      if (counts === undefined) break
-      usage = counts
-      end = tailAt + tail.length
+      // Matching the counts costs a fraction of parsing them.
+      counts.lastIndex = end
+      if (!counts.test(source)) break
+      countsAt = end
+      end = counts.lastIndex
     }
     texts.push(source.slice(textStart, quote))
     at = end
   }
-  return { usage, end: at }
+  if (tail === undefined || texts.length === 0) return { usage: undefined, end: at }
+  return { usage: parseObject(source.slice(countsAt, at - tail.length)), end: at }
 }
 
 /** Undefined if a chunk says more than text and counts, or its event is not cut with certainty. */
@@ -112,7 +117,8 @@ function writtenForm(data: string, chunk: JsonObject): WrittenForm | undefined {
   const rest = data.slice(textEnd.lastIndex - 1)
   const hasUsage = isObject(chunk.usage)
   const [after, usage, tail] = hasUsage ? cutUsage(rest) : [rest + eventEnd, '', undefined]
-  const written = { ...form, before, after, tail }
+  const counts = new RegExp(`${withAnyNumbers(usage ?? '')}${escaped(tail ?? '')}`, 'y')
+  const written = { ...form, before, after, tail, counts }
   return usage === undefined || !isCutRight(written) ? undefined : written
 }
 
@@ -136,9 +142,22 @@ function cutUsage(rest: string): readonly [string, string | undefined, string | 
   const found = /"usage": ?(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/.exec(rest)
   if (found === null) return ['', undefined, undefined]
   const object = found[1] ?? ''
+  if (object.length > maxUsageLength) return ['', undefined, undefined]
   const start = found.index + found[0].length - object.length
   return [rest.slice(0, start), object, rest.slice(start + object.length) + eventEnd]
 }
+
+/** A number that JSON allows, without a sign or a fraction: counts have neither. */
+const anyNumber = '(?:0|[1-9]\\d{0,14})'
+
+function withAnyNumbers(object: string): string {
+  return object
+    .split(/(?<=: ?)\d+/)
+    .map(escaped)
+    .join(anyNumber)
+}
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 
 /** Whether an event written in this form is parsed into what is returned for it. */
 function isCutRight(form: WrittenForm): boolean {
