@@ -53,6 +53,8 @@ import { hostAddress, startMachine, type VirtualMachine } from './virtual-machin
 type Row = { readonly name: string; readonly result: 'yes' | 'NO'; readonly detail: string }
 /** How a read of a block that was changed ends. */
 const unreadable = /EIO|I\/O error|input\/output error/i
+/** The same, on a volume whose programs run. */
+const corrupted = /dm-verity device corrupted/
 const rows: Row[] = []
 const { fast: isFast, qemu: ownQemu } = parseArgs({
   options: { fast: { type: 'boolean' }, qemu: { type: 'string' } },
@@ -352,24 +354,25 @@ async function main(): Promise<void> {
     await refused(
       "a flipped bit in the model server's volume",
       served,
-      unreadable,
+      corrupted,
       async (changed) => {
         const disks = changed.disks.map(({ serial, file }) => {
           if (serial !== 'server') return { serial, file }
           return { serial, file: flipBit(file, `${file}-flipped`, blockOf(file, program)) }
         })
-        return { ...changed, disks }
+        return { ...changed, disks, commandLine: heardKernel(changed.machine) }
       },
     )
   }
 
-  await refused('a flipped bit in the root', launch, 'the kernel stops it', async (changed) => {
+  await refused('a flipped bit in the root', launch, corrupted, async (changed) => {
     const file = flipBit(
       join(machine, 'root.img'),
       join(work, 'root-flipped.img'),
       blockOf(join(machine, 'root.img'), process.execPath),
     )
-    return { ...changed, disks: [{ serial: 'root', file }, changed.disks[1] ?? fail()] }
+    const disks = [{ serial: 'root', file }, changed.disks[1] ?? fail()]
+    return { ...changed, disks, commandLine: heardKernel(machine) }
   })
   await refused('a flipped bit in the weights', launch, unreadable, async (changed) => {
     const file = flipBit(weights, join(work, 'weights-flipped.img'), 4 * 4096 + 10)
@@ -449,14 +452,11 @@ function fail(): never {
   throw new Error('no such disk')
 }
 
-/**
- * The machine must be gone without its worker ever being ready, and say why: otherwise, one that crashed would pass.
- * Only a changed root says nothing, for the kernel stops the machine before init could.
- */
+/** The machine must be gone without its worker ever being ready, and say why: otherwise, one that crashed would pass. */
 async function refused(
   name: string,
   launch: VirtualMachine,
-  because: RegExp | 'the kernel stops it',
+  because: RegExp,
   change: (launch: VirtualMachine) => Promise<VirtualMachine>,
 ): Promise<void> {
   await check(`${name} is refused`, async () => {
@@ -474,12 +474,19 @@ async function refused(
     must(!guest.output().includes('worker is ready'), 'the worker started')
     const said = guest
       .output()
-      .match(/(machine: stopped|error):.*/g)
+      .match(/(machine: stopped|error|Kernel panic[^:]*):.*/g)
       ?.join('; ')
-    if (because !== 'the kernel stops it')
-      must(said !== undefined && because.test(said), `ended with ${code}: ${said ?? 'no word'}`)
-    return `the machine ended with ${code}: ${said ?? 'the kernel stopped it'}`
+    must(said !== undefined && because.test(said), `ended with ${code}: ${said ?? 'no word'}`)
+    return `the machine ended with ${code}: ${said}`
   })
+}
+
+/** The kernel stops the machine before init could say a word, and is silent itself unless told otherwise. */
+function heardKernel(machine: string): string {
+  const line = readFileSync(join(machine, 'cmdline'), 'utf8')
+  const heard = line.replace('quiet loglevel=0 console=null', 'loglevel=1 console=ttyS0')
+  must(heard !== line, 'the kernel is not silent')
+  return heard
 }
 
 function flipBit(from: string, to: string, offset: number): string {
