@@ -1,12 +1,14 @@
 /**
- * What encryption costs, side by side: `npm run task -- bench [--quick] [--report] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
+ * What encryption costs, side by side: `npm run task -- bench [--quick] [--report] [--parts] [--only IDS] [--targets NAMES] [--rounds N] [--minutes N]`.
  *
  * Starts peers and our programs on this machine, sends all of them the same requests in turn, and writes
  * docs/performance/results.json, plots beside it, and docs/performance.md. `--quick` takes three
  * minutes and writes to bench/quick-results.json only; `--report` writes the document again from
- * the results that are there; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and the tables say so.
+ * the results that are there; `--parts` adds a new measurement of the stages of worker and gateway to
+ * them; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and
+ * the tables say so.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,6 +16,7 @@ import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
 import { measureClients } from './speed/clients.ts'
 import { peerVersions } from './speed/gateways.ts'
 import { measure, type PartCost, type Sample } from './speed/measure.ts'
+import { measureParts } from './speed/part-stages.ts'
 import { recordRatios } from './speed/recorded-ratios.ts'
 import { writeReport } from './speed/report.ts'
 import type { Results } from './speed/results.ts'
@@ -33,6 +36,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string' },
     minutes: { type: 'string' },
     record: { type: 'boolean', default: false },
+    parts: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(options.seconds ?? 1.5)
@@ -59,7 +63,16 @@ const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'prox
 
 if (options.report) writeReport()
 else if (options.record) console.log(await recordRatios())
+else if (options.parts) await addParts()
 else await run()
+
+async function addParts(): Promise<void> {
+  const path = join(root, 'docs/performance/results.json')
+  const results = JSON.parse(readFileSync(path, 'utf8')) as Results
+  const parts = await measureParts(stageEffort)
+  writeFileSync(path, `${JSON.stringify({ ...results, parts }, null, 1)}\n`)
+  writeReport()
+}
 
 async function run(): Promise<void> {
   if (!canMeasure) {
@@ -86,7 +99,7 @@ async function run(): Promise<void> {
     const clients = wantsClients ? await measureClients(targets, backend, seconds) : undefined
     const stages = wantsMore ? await measureStages(stageEffort) : undefined
     finish(samples, skipped, {
-      ...(stages === undefined ? {} : { stages }),
+      ...(stages === undefined ? {} : { stages, parts: await measureParts(stageEffort) }),
       ...(twoCores === undefined ? {} : { twoCores }),
       ...(clients === undefined ? {} : { clients }),
     })
@@ -178,7 +191,7 @@ async function attempt(
 function finish(
   samples: readonly Sample[],
   skipped: readonly Skipped[],
-  more: Pick<Results, 'stages' | 'twoCores' | 'clients'>,
+  more: Pick<Results, 'stages' | 'parts' | 'twoCores' | 'clients'>,
 ): void {
   const results: Results = {
     at: new Date().toISOString().slice(0, 10),

@@ -16,6 +16,21 @@ export function leastUs({ tries, calls }: Effort, work: () => unknown): number {
   return least
 }
 
+/** The same for work that waits, one call after the other. */
+export async function leastUsLater(
+  { tries, calls }: Effort,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0; round <= tries; round++) {
+    const before = process.cpuUsage()
+    for (let call = 0; call < calls; call++) await work()
+    const { user, system } = process.cpuUsage(before)
+    least = Math.min(least, (user + system) / calls)
+  }
+  return least
+}
+
 /** The native provider's results are available synchronously. */
 export function settled<T>(value: T | Promise<T>): T {
   if (value instanceof Promise) throw new TypeError('the native provider answers at once')

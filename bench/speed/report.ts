@@ -5,6 +5,7 @@ import { drawBars, short } from '../charts.ts'
 import { root } from './child.ts'
 import { formatClients } from './clients.ts'
 import { addedMs, type Goal, judgeGoals } from './goals.ts'
+import { formatParts } from './part-stages.ts'
 import { cpuUsOf, type Figure, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
 import { formatRig } from './rig-table.ts'
 import { formatStages } from './stages.ts'
@@ -32,7 +33,10 @@ export function writeReport(given?: Results, isWhole = true): void {
   ]
   console.log(['', ...goals, ...tables].join('\n'))
   if (!isWhole) return
-  const stages = results.stages === undefined ? [] : formatStages(results.stages)
+  const stages = [
+    ...(results.stages === undefined ? [] : formatStages(results.stages)),
+    ...(results.parts === undefined ? [] : formatParts(results.parts)),
+  ]
   for (const [name, text] of Object.entries(drawPlots(figures))) {
     writeFileSync(join(folder, name), text)
   }

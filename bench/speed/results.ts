@@ -1,6 +1,7 @@
 /** The results of a whole run, and the figures that tables and goals take from them. */
 import type { ClientRow } from './clients.ts'
 import type { Sample } from './measure.ts'
+import type { PartStages } from './part-stages.ts'
 import type { Stages } from './stage-costs.ts'
 import type { Skipped, TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'
@@ -15,6 +16,7 @@ export type Results = {
   readonly skipped: readonly Skipped[]
   readonly samples: readonly Sample[]
   readonly stages?: Stages
+  readonly parts?: PartStages
   readonly twoCores?: TwoCores
   readonly clients?: readonly ClientRow[]
 }
