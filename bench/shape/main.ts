@@ -14,7 +14,7 @@ import { preparePython } from './python-environment.ts'
 import { type RecordOptions, recordAll } from './record-all.ts'
 import { recordWire } from './record-wire.ts'
 import { writeReport } from './report.ts'
-import type { Recording, Results } from './results.ts'
+import type { Recording, Results, WireCell, WireResult } from './results.ts'
 import { topics } from './topics.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -38,6 +38,8 @@ const { values: options } = parseArgs({
     wire: { type: 'string' },
     /** For it: answers of each of 7 topics in each row of the main table. */
     perTopic: { type: 'string', default: '45' },
+    /** For it: only rows whose set, leg, kind and shape match this pattern; they replace those of the last results. */
+    rows: { type: 'string' },
     /** For it: no call is begun that would be over later; the next time goes on where this one stopped. */
     minutes: { type: 'string', default: '600' },
     /** For it: first measure what a processor has to do for an answer, while nothing else is asked. */
@@ -99,7 +101,10 @@ async function studyWire(folder: string): Promise<boolean> {
   if (!options.judge) {
     const minutes = Number(options.minutes)
     const paths = { path: at('wire.jsonl'), costPath: at('cost.json') }
-    const left = await recordWire({ ...facts, ...paths, minutes, measuresCost: options.cost })
+    const rows = new RegExp(options.rows ?? '')
+    const left = await recordWire({
+      ...{ ...facts, ...paths, rows, minutes, measuresCost: options.cost },
+    })
     if (left > 0) {
       console.log('run it again to record the rest, or with --judge to judge what there is')
       return false
@@ -107,13 +112,29 @@ async function studyWire(folder: string): Promise<boolean> {
   }
   await attack('wire_attack.py', [at('wire.jsonl'), at('wire-judged.json')])
   const read = (name: string) => JSON.parse(readFileSync(at(name), 'utf8'))
-  const wire = {
+  const results = readResults()
+  const recorded = {
     ...{ ...facts, at: statSync(at('wire.jsonl')).mtime.toISOString() },
     ...(existsSync(at('cost.json')) ? { costs: read('cost.json') } : {}),
     ...read('wire-judged.json'),
   }
-  writeFileSync(resultsPath, `${JSON.stringify({ ...readResults(), wire }, null, 2)}\n`)
+  const wire =
+    options.rows === undefined || results.wire === undefined
+      ? recorded
+      : withRows(results.wire, recorded)
+  writeFileSync(resultsPath, `${JSON.stringify({ ...results, wire }, null, 2)}\n`)
   return true
+}
+
+/** Rows that were recorded again, in place of those before. */
+function withRows(wire: WireResult, again: WireResult): WireResult {
+  const name = ({ set, leg, kind, shape }: WireCell) => `${set} ${leg} ${kind} ${shape}`
+  const newer = new Map(again.cells.map((cell) => [name(cell), cell]))
+  return {
+    ...wire,
+    again: { at: again.at, perTopic: again.perTopic, load: again.load, rows: [...newer.keys()] },
+    cells: wire.cells.map((cell) => newer.get(name(cell)) ?? cell),
+  }
 }
 
 /** What is not in the folder keeps no result: figures of two recordings would not belong together. */

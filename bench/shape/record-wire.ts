@@ -37,6 +37,8 @@ export type WireOptions = {
   /** What a processor had to do for an answer in each shape is written here, if it is asked for. */
   readonly costPath: string
   readonly measuresCost: boolean
+  /** Calls of other rows are left out: it is compared with their set, leg, kind and shape. */
+  readonly rows: RegExp
   /** Calls that would take longer are left for the next time. */
   readonly minutes: number
   readonly perTopic: number
@@ -64,6 +66,7 @@ export async function recordWire(options: WireOptions): Promise<number> {
   // The longest first: they would not be over in time later.
   const calls = planCalls(options)
     .filter(({ index }) => !known.has(index))
+    .filter(({ set, leg, kind, shape }) => options.rows.test(`${set} ${leg} ${kind} ${shape}`))
     .sort((a, b) => Number(isLong(b)) - Number(isLong(a)))
   const replies = new Map<string, ScriptedReply>()
   const server = startScriptedServer({

@@ -57,7 +57,8 @@ length. "Cut" counts answers whose connection was closed before their end.
 strict answers that was really the load.
 `
 
-export const wireFigures = `Blind guesses on so few answers reach more than the base rate, see the second column of figures below; the goals count from the base rate.
+export const wireFigures = `Blind guesses on so few answers reach more than the base rate, see the second column of figures below; the goals count from the base
+rate. "At chance" means that the best of three blind guesses reaches as much in at least one of 40 tries.
 
 All figures. "Application waits" is the median time until the client returns its answer, or the end of its stream.
 `

@@ -82,12 +82,20 @@ export function formatReport({ note, recording, scripted = {}, embedded, wire }:
   return parts.join('\n')
 }
 
-function wireLine({ at, note, load, perTopic, concurrency, slowdown, cells }: WireResult): string {
+function wireLine(wire: WireResult): string {
+  const { at, note, load, perTopic, concurrency, slowdown, cells, again } = wire
   const calls = cells.reduce((sum, { samples }) => sum + samples, 0)
   return (
     `Recorded on ${at.slice(0, 10)}: ${calls} calls in random order, ${concurrency} at a time; up to ${perTopic} answers of each topic in a ` +
     `row of the first table. The machine (two cores) also had other work: its load was ${load.mean.toFixed(0)} ` +
-    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.${note === undefined ? '' : ` ${note}`}\n`
+    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.${again === undefined ? '' : ` ${againLine(again)}`}${note === undefined ? '' : ` ${note}`}\n`
+  )
+}
+
+function againLine({ perTopic, load, rows }: NonNullable<WireResult['again']>): string {
+  return (
+    `${rows.length} rows were recorded again with ${perTopic} as this number (load ${load.mean.toFixed(0)}): ` +
+    `${rows.join(', ')}.`
   )
 }
 
@@ -99,7 +107,7 @@ function goalTable({ cells }: WireResult): string {
       const { trees, forest, logistic } = cell.topics
       const best = [trees, forest, logistic].reduce((a, b) => (b.mean > a.mean ? b : a))
       const above = best.mean - cell.baseRate
-      const isAtChance = best.low <= cell.blind
+      const isAtChance = best.mean <= cell.chance
       const areTopicsHidden = shape === 'default' ? above <= 0.1 : isAtChance
       const limit = shape === 'default' ? 0.5 : 0.1
       return [

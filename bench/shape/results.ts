@@ -88,6 +88,13 @@ export type WireResult = {
   readonly concurrency: number
   /** How much longer unshaped answers took than they were scripted to. */
   readonly slowdown: number
+  /** Rows that were recorded later, with another number of answers. */
+  readonly again?: {
+    readonly at: string
+    readonly perTopic: number
+    readonly load: Interval
+    readonly rows: readonly string[]
+  }
   readonly cells: readonly WireCell[]
 }
 
@@ -100,6 +107,8 @@ export type WireCell = {
   readonly baseRate: number
   /** What guesses that know nothing reach on as many samples. */
   readonly blind: number
+  /** What the best of three such guesses exceeds once in 40 times. */
+  readonly chance: number
   readonly topics: { readonly [classifier in 'trees' | 'forest' | 'logistic']: Interval }
   /** R² of the logarithm of the number of tokens. */
   readonly tokens: Interval

@@ -9,6 +9,7 @@ import OpenAI from 'openai'
 import type { EngineCall } from '../../packages/inference/src/engine.ts'
 import { ScriptedEngine } from '../../packages/inference/src/testing/scripted-engine.ts'
 import { findPython } from '../clients/python-clients.ts'
+import { untilReady } from '../confined/parts.ts'
 import { startSystem } from '../e2e/system.ts'
 import { startProxy } from '../proxy/proxy-process.ts'
 import { rejection } from '../rejection.ts'
@@ -29,10 +30,13 @@ const deltas = ['a', 'bb'.repeat(40), 'c', 'd'.repeat(150), '\n', 'end'].map((co
   content,
 }))
 const said = deltas.map(({ content }) => content).join('')
+/** Opened by tests that look at the wire before the engine has said anything. */
+let gate = Promise.withResolvers<void>()
 const wantsLong = ({ body }: EngineCall) => JSON.stringify(body).includes('long')
 const engine = new ScriptedEngine({
   deltas,
   before: async (call) => {
+    if (JSON.stringify(call.body).includes('at the gate')) await gate.promise
     if (JSON.stringify(call.body).includes('refused')) throw new Error('refused')
     // Longer than an answer may take to be sent as it is: the clock of streams hides when it was ready.
     if (wantsLong(call) && call.body.stream !== true) await Bun.sleep(60)
@@ -178,6 +182,37 @@ for (const shape of ['default', 'strict'] as const) {
       await asked.catch(() => {})
       expect(performance.now() - startMs).toBeGreaterThan(leastMs)
     }
+  }, 240_000)
+
+  test(`${shape}: a stream begins before the engine says anything, and an error after that is an event`, async () => {
+    const tap = taps[shape]
+    // In the strict shape each takes its time.
+    const names = [
+      'openai, chat',
+      ...(shape === 'strict' ? [] : ['openai, responses', 'anthropic']),
+    ]
+    const beganMs: number[] = []
+    for (const ask of names.map((name) => streams[name] as Ask)) {
+      for (const ending of ['answered', 'refused']) {
+        const startMs = performance.now()
+        gate = Promise.withResolvers()
+        tap.forget()
+        const before = tap.answerBytes()
+        const asked = ask(url, `${ending} at the gate`).catch((error: unknown) => error)
+        try {
+          // More than a handshake.
+          await untilReady('it', () => tap.answerBytes() - before > 40 * 1024, 60_000)
+          beganMs.push(performance.now() - startMs)
+        } finally {
+          gate.resolve()
+        }
+        const answer = await asked
+        if (ending === 'answered') expect(answer).toBe(said)
+        else expect(answer).toBeInstanceOf(Error)
+      }
+    }
+    // Workers themselves begin a stream after ten seconds of silence.
+    expect(Math.min(...beganMs)).toBeLessThan(9_000)
   }, 240_000)
 
   test(`${shape}: an error in place of a stream is read as an error`, async () => {

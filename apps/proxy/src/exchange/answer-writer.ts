@@ -25,6 +25,8 @@ export type AnswerWriter = {
   mayEnd(): boolean
   /** The authenticated end arrived, after these pieces, which had `openedBytes` bytes with padding. */
   end(pieces: readonly Uint8Array[], openedBytes: number): void
+  /** What follows is the body of an error: the stream had begun before that was known. */
+  turnToError?(): void
   /** There will be no authenticated end. True if the client could be notified mid-answer. */
   lose(error: ApiError): boolean
   /** The client has disconnected. */
@@ -163,6 +165,12 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
 export function errorEvent(dialect: Dialect, error: ApiError, requestId: string): Uint8Array {
   const body = JSON.stringify(formatErrorBody(dialect, error, requestId))
   return encodeEvent(body, dialect === 'anthropic' ? 'error' : undefined)
+}
+
+/** An error's body, in the words of its dialect, as an event. */
+export function refusalEvent(dialect: Dialect, body: readonly Uint8Array[]): Uint8Array {
+  const text = Buffer.concat(body).toString().trim()
+  return encodeEvent(text, dialect === 'anthropic' ? 'error' : undefined)
 }
 
 function keepAlive(dialect: Dialect): Uint8Array {

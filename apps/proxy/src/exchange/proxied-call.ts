@@ -54,6 +54,8 @@ export class ProxiedCall implements AnswerSink {
   #authenticBytes = 0
   #passedBytes = 0
   #isWhole = false
+  #hasHead = false
+  #beginning: Timer | undefined
   #over = false
   #lingering: Timer | undefined
   #drain: Drain | undefined
@@ -63,12 +65,18 @@ export class ProxiedCall implements AnswerSink {
     this.#parts = parts
     this.#sealing = parts.app.client.begin(parts.call, true)
     parts.exchange.onGone = () => this.#clientGone()
+    const { app, call, record } = parts
+    if (app.leg === undefined || !call.stream) return
+    const dueMs = record.startedMs + app.leg.beginAfterMs - performance.now()
+    // Timers may be a moment early.
+    this.#beginning = setTimeout(() => this.#beginUnknown(), Math.max(0, Math.ceil(dueMs) + 1))
   }
 
   start(): void {
     if (this.#over) return
     this.#refusal = undefined
     this.#authenticBytes = 0
+    this.#passedBytes = 0
     whenReady(
       this.#prepare(),
       (sealed) => this.#send(sealed),
@@ -170,7 +178,7 @@ export class ProxiedCall implements AnswerSink {
     if (parts instanceof Promise) throw new TypeError('the native provider answers at once')
     for (const part of parts) {
       if (part.kind === 'data') this.#opened.push(part.bytes)
-      else if (part.kind === 'head') this.#begin(part.head.status, part.head.headers)
+      else if (part.kind === 'head') this.#takeHead(part.head.status, part.head.headers)
       else if (part.kind === 'whole') this.#isWhole = true
       else this.#parts.app.receipts?.add(part.receipt)
     }
@@ -188,7 +196,24 @@ export class ProxiedCall implements AnswerSink {
     }
   }
 
+  #takeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#hasHead = true
+    if (this.#writer === undefined) this.#begin(status, headers)
+    else if (status !== 200) {
+      this.#parts.record.status = status
+      this.#writer.turnToError?.()
+    }
+  }
+
+  /** A shaped stream does not wait for its head longer than others do: the wait would show. */
+  #beginUnknown(): void {
+    if (this.#over || this.#writer !== undefined || this.#lingering !== undefined) return
+    this.#begin(200, eventHeaders)
+    this.#passOn(false)
+  }
+
   #begin(status: number, given: Readonly<Record<string, string>>): void {
+    clearTimeout(this.#beginning)
     const { app, record, call, exchange, dialect } = this.#parts
     record.status = status
     record.model = call.model
@@ -284,7 +309,7 @@ export class ProxiedCall implements AnswerSink {
       return
     }
     const shown = toApiError(error)
-    const pauseMs = this.#writer === undefined ? this.#sealing.pauseAfter(shown) : undefined
+    const pauseMs = this.#hasHead ? undefined : this.#sealing.pauseAfter(shown)
     if (pauseMs !== undefined) {
       this.#timeout?.end()
       setTimeout(() => this.start(), pauseMs)
@@ -303,6 +328,7 @@ export class ProxiedCall implements AnswerSink {
   /** Nothing is sent or retried from here on, so the prompt is no longer needed. */
   #leave(): void {
     this.#over = true
+    clearTimeout(this.#beginning)
     this.#timeout?.end()
     releaseBytes(this.#parts.call.body)
   }
@@ -339,6 +365,8 @@ export class ProxiedCall implements AnswerSink {
     record.close('aborted', 'client_gone', app.log, app.metrics)
   }
 }
+
+const eventHeaders = { 'content-type': 'text/event-stream; charset=utf-8' }
 
 /** Releases the memory read from the socket; ranges of one read share it. */
 function release(body: readonly ByteRange[]): void {

@@ -10,8 +10,14 @@ import type { TrafficShape } from '../settings.ts'
 export type ShapedLeg = {
   /** What else in a stream is held back with the last event. */
   readonly held: Held
-  /** The first bytes of a stream are sent this long after the request, or this times a power of two; 0: at once. */
+  /** The first bytes of a stream are sent this long after the request; 0: with its first frame. */
   readonly firstByteAfterMs: number
+  /**
+   * A stream begins this long after the request even if the worker does not know its status yet: silence would tell
+   * when the first piece was ready, which for a tool call in one piece is its length. An error that comes later is an
+   * event of the stream.
+   */
+  readonly beginAfterMs: number
   /** Lengths for the last events of a stream, and for answers that are not streamed. */
   readonly leastTailBytes: number
   readonly leastWholeBytes: number
@@ -27,6 +33,8 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
       return {
         held: 'last event',
         firstByteAfterMs: 0,
+        // Longer than engines take to refuse a request, which keeps its status.
+        beginAfterMs: 500,
         leastTailBytes: 16 * 1024,
         // Most answers of 4,000 tokens.
         leastWholeBytes: 32 * 1024,
@@ -37,6 +45,7 @@ export function shapedLeg(shape: TrafficShape): ShapedLeg | undefined {
         held: 'from finish reason',
         // Longer than it takes to process most prompts, which hides whether one was cached.
         firstByteAfterMs: 4_000,
+        beginAfterMs: 4_000,
         leastTailBytes: 64 * 1024,
         leastWholeBytes: 256 * 1024,
         wholeGrowth: 4,

@@ -6,7 +6,7 @@
 
 import { releaseOwnBytes } from '@privatemode/http'
 import { HeldEnding } from '@privatemode/protocol/api'
-import { type AnswerParts, type AnswerWriter, errorEvent } from './answer-writer.ts'
+import { type AnswerParts, type AnswerWriter, errorEvent, refusalEvent } from './answer-writer.ts'
 import { formatResponseHead } from './response-head.ts'
 import { classOf, type ShapedLeg } from './shaped-leg.ts'
 
@@ -20,10 +20,8 @@ export function createShapedWriter(
   const ending = new HeldEnding(leg.held)
   let ready: Uint8Array[] = []
   let owedBytes = 0
-  const { startedMs } = record
-  const waitedMs = now() - startedMs
-  const { firstByteAfterMs: leastMs } = leg
-  const beginAtMs = leastMs === 0 ? 0 : startedMs + classOf(waitedMs, leastMs, timeGrowth)
+  const beginAtMs = record.startedMs + leg.firstByteAfterMs
+  let refusal: Uint8Array[] | undefined
 
   function send(pieces: readonly Uint8Array[], size: number): boolean {
     record.sent(size)
@@ -32,6 +30,10 @@ export function createShapedWriter(
   }
 
   function queue(pieces: readonly Uint8Array[]): void {
+    if (refusal !== undefined) {
+      for (const piece of pieces) refusal.push(piece.slice())
+      return
+    }
     // White space within a JSON body could be inside a string: all of it waits for the end.
     for (const piece of pieces) ready.push(...(isEvents ? ending.push(piece) : [piece.slice()]))
   }
@@ -89,7 +91,11 @@ export function createShapedWriter(
       // On a busy machine, many frames arrive in one piece with the end: they count like all others.
       owedBytes += openedBytes
       if (owedBytes > 0) fill()
-      close(isEvents ? ending.rest() : [])
+      const last = isEvents ? ending.rest() : []
+      close(refusal === undefined ? last : [...last, refusalEvent(dialect, refusal)])
+    },
+    turnToError() {
+      refusal = []
     },
     lose(error) {
       // Mid-answer, the status cannot change: send an error event, or a body that is not valid JSON.
@@ -105,7 +111,6 @@ export function createShapedWriter(
 }
 
 const tailGrowth = 4
-const timeGrowth = 2
 const nothing = { taken: [], size: 0 } as const
 const longestFiller = 256 * 1024
 const spaces = new Uint8Array(longestFiller).fill(0x20)
