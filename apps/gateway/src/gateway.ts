@@ -26,6 +26,7 @@ import { WorkerView } from './registry/worker-view.ts'
 import { BodyBudget } from './relay/body-budget.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './state/database.ts'
+import { endWhenLost } from './state/end-when-lost.ts'
 import { openDatabase } from './state/open-database.ts'
 import { tokenCheck } from './tokens/token-check.ts'
 
@@ -57,12 +58,7 @@ export async function startGateway(
 ): Promise<Gateway> {
   const log =
     surroundings.log ?? createLog({ format: settings.logFormat, level: settings.logLevel })
-  const database = await openDatabase(settings.database, (error) => {
-    // Without its state a gateway can only refuse; whoever started it knows how to start it again.
-    log.error('the database is lost; ending', describeError(error))
-    log.flush()
-    process.exit(1)
-  })
+  const database = await openDatabase(settings.database, endWhenLost(log))
   try {
     return await assemble(settings, surroundings, database, log)
   } catch (error) {
