@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { adminOpenApi } from '@privatemode/gateway'
 import { withFlagTables } from '../apps/proxy/src/flag-documentation.ts'
+import { formatBadges } from './badges.ts'
 import { findNamedTests, formatTable } from './compatibility/table.ts'
 import { formatFlags } from './flags-document.ts'
 import { formatMetrics } from './metrics-document.ts'
@@ -17,6 +18,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const readJson = (path: string) => JSON.parse(readFileSync(root + path, 'utf8'))
 const isCheck = process.argv.includes('--check')
 const documents = {
+  'docs/badges.svg': formatBadges(root),
   'docs/admin-openapi.json': `${JSON.stringify(adminOpenApi(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(), null, 2)}\n`,
   'docs/compatibility.md': formatTable(await findNamedTests(root)),

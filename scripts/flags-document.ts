@@ -6,8 +6,8 @@ import { program as worker } from '@privatemode/worker'
 export function formatFlags(): string {
   return `# Flags of the gateway and the worker
 
-\`npm run docs\` generates this page from the programs' flag tables. [Proxy](proxy.md#flags) lists the flags of the proxy. The command
-line wins over the environment, and \`--help\` prints the same.
+Every flag of the two programs that a backend consists of. The command line wins over the environment, and \`--help\` prints the same.
+[Proxy](proxy.md#flags) lists the flags of the proxy. \`npm run docs\` generates this page from the flag tables.
 
 ${formatProgram('Gateway', gateway)}
 ${formatProgram('Worker', worker)}`

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatBadges } from './badges.ts'
 import { formatFlags } from './flags-document.ts'
 import { formatMetrics } from './metrics-document.ts'
 
@@ -10,6 +11,13 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 test('the lists of flags and metrics are up to date (npm run docs writes them)', () => {
   expect(read('docs/flags.md')).toBe(formatFlags())
   expect(read('docs/metrics.md')).toBe(formatMetrics())
+})
+
+test('the badges say what the changelog says, and are up to date', () => {
+  expect(read('docs/badges.svg')).toBe(formatBadges(root))
+  const [, newest] = /^## (\S+ \(.+\))$/m.exec(read('CHANGELOG.md')) ?? []
+  const [version, state] = (newest ?? '').replace(')', '').split(' (')
+  expect(read('docs/badges.svg')).toContain(`release: ${version}, ${state}`)
 })
 
 test('every metric that an alert or a dashboard uses is one that a program serves', () => {

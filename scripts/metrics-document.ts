@@ -16,9 +16,9 @@ export function formatMetrics(): string {
   })
   return `# Metrics
 
-\`npm run docs\` generates this page from the help texts that the programs serve at \`/metrics\`, in Prometheus' format. Labels come from
-closed sets: no metric contains a key, a prompt, or a name chosen by a client. [Operations](operations.md#metrics-and-alerts) says how
-to scrape them and lists the alerts.
+Every metric that the programs serve at \`/metrics\`, in Prometheus' format. Labels come from closed sets: no metric contains a key, a
+prompt, or a name chosen by a client. [Operations](operations.md#metrics-and-alerts) says how to scrape them and lists the alerts.
+\`npm run docs\` generates this page from the help texts.
 
 ## Gateway
 

@@ -23,8 +23,8 @@ export async function formatReference(): Promise<string> {
     const dist = await buildPackage(join(folder, 'dist'))
     const parts = entries.map(([name, file]) => formatEntry(name, join(dist, file)))
     const head =
-      '# SDK API reference\n\nGenerated from the declarations by `npm run docs`; do not edit. ' +
-      'The guide is [sdk.md](sdk.md).\n'
+      '# SDK API reference\n\nEvery public name of the SDK, with its declaration; the guide is [sdk.md](sdk.md). ' +
+      '`npm run docs` generates this page; do not edit.\n'
     return [head, ...parts].join('\n')
   } finally {
     rmSync(folder, { recursive: true, force: true })

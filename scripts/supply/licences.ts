@@ -8,8 +8,8 @@ export function formatLicences(main: Lock, tools: readonly Lock[]): string {
   return [
     '# Licences',
     '',
-    'Made by `npm run docs` from the lock files. A test refuses a package whose licence is not on the short list in',
-    '`scripts/supply/check-lock.ts`. Privatemode itself is under the [Apache License 2.0](../LICENSE).',
+    'The licence of every package that is installed here. A test refuses a package whose licence is not on the short list in',
+    '`scripts/supply/check-lock.ts`. Privatemode itself is under the [Apache License 2.0](../LICENSE). `npm run docs` generates this page.',
     '',
     `## Run time: ${runTime.length} packages`,
     '',
