@@ -5,6 +5,7 @@ import { encodingsOf, findSecrets } from '../../blindness/find-secret.ts'
 import { memoryHolds } from '../../blindness/process-memory.ts'
 import { settled } from '../page-scripts.ts'
 import { type Flow, open, admin as owner, signIn } from '../portal-world.ts'
+import { untilShown } from './keys.ts'
 
 const prompt = 'Zimtmuschel-Orgelwind-8264 has a secret'
 /** One white pixel. */
@@ -50,6 +51,39 @@ export function playgroundFlow({ world, admin }: Flow): void {
     expect(machine).toMatch(/^w_/)
     await answered.getByText('What was signed and checked').click()
     await answered.getByText('receipt/signature').waitFor()
+  }, 150_000)
+
+  test('receipts dropped on the page audit the bill, in this browser', async () => {
+    const { page } = admin()
+    await open(page, 'Playground')
+    const answered = page.getByRole('complementary', { name: 'Who answered' }).first()
+    const signed = answered.getByRole('button', { name: 'Download the receipt' })
+    if (!(await signed.isVisible())) await answered.getByText('What was signed').click()
+    const [download] = await Promise.all([page.waitForEvent('download'), signed.click()])
+    const receipt = await Bun.file(await download.path()).text()
+    await open(page, 'Requests')
+    await untilShown(page, async () => {
+      await page.reload()
+      await page.getByLabel('Receipts, one per line').setInputFiles(await download.path())
+      await page.getByText('1 of 1 receipts match the bill.').waitFor({ timeout: 5_000 })
+    })
+    const listed = page.getByRole('region', { name: 'Billed requests' })
+    await listed.getByText('as signed').waitFor()
+    const { record } = JSON.parse(receipt) as { record: string }
+    const facts = JSON.parse(Buffer.from(record, 'base64').toString())
+    const other = { ...facts, completion_tokens: facts.completion_tokens + 5 }
+    const text = JSON.stringify({ record: Buffer.from(JSON.stringify(other)).toString('base64') })
+    const dataTransfer = await page.evaluateHandle(`{
+      const files = new DataTransfer()
+      files.items.add(new File([${JSON.stringify(text)}], 'receipts.jsonl'))
+      files
+    }`)
+    const card = page.getByRole('region', { name: 'Audit my bill' })
+    await card.dispatchEvent('drop', { dataTransfer })
+    await card.getByText('1 of 1 are billed differently than signed.').waitFor()
+    await listed.getByText(/^completion_tokens: signed \d+, billed \d+$/).waitFor()
+    await page.getByLabel('Outcome').selectOption('Lost')
+    await page.getByText('Nothing was billed that fits these filters.').waitFor()
   }, 150_000)
 
   test('the gateway neither saw nor stores any of it', () => {
