@@ -1,6 +1,6 @@
 /**
  * `npm run task -- test:agents [NAME… | proxy | proxyless]`: coding agents from npm finish a task through
- * the real proxy and through the proxyless endpoint.
+ * the real proxy and through the proxyless endpoint, set up by hand, by the launcher and by the portal.
  */
 import { join } from 'node:path'
 import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
@@ -10,6 +10,7 @@ import { type Agent, task } from './agent.ts'
 import { agents, prefixTitle } from './agents.checks.ts'
 import { startClosedNetwork } from './closed-network.ts'
 import { installAgent } from './install-agent.ts'
+import { launchedAgents } from './launched-agents.ts'
 import { pastedAgents } from './pasted-agents.ts'
 import { runAgent } from './run-agent.ts'
 import { agentReply } from './scripted-worker-model.ts'
@@ -56,7 +57,10 @@ const entrances: Record<(typeof ways)[number], Entrance> = {
 try {
   for (const way of chosenWays.length === 0 ? ways : chosenWays)
     for (const agent of chosen) await tryAgent(agent, entrances[way])
-  if (chosenWays.length === 0) await tryPortalSnippets()
+  if (chosenWays.length === 0) {
+    for (const agent of launchedAgents(chosen)) await tryAgent(agent, entrances.proxy)
+    await tryPortalSnippets()
+  }
 } finally {
   await proxy.stop()
   await stack.stop()
