@@ -1,6 +1,7 @@
 /** Commands and programs of the pages for newcomers, run as they are there; only address and model are replaced. */
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unlessMissing } from '@privatemode/service/testing'
 import { type CodeBlock, codeBlocks, commandsOf } from '../../documents/code-blocks.ts'
@@ -12,11 +13,28 @@ const pages = ['README.md', 'docs/quick-start.md', 'docs/integrations.md']
 /** Commands that other tests run, and programs that the page itself says were not run. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/^npm (start|test)$/, 'test/e2e/npm-start.test.ts'],
-  [/^npm run privatemode -- /, 'apps/proxy/src/agents/run-agent.test.ts'],
+  [/^npm run privatemode -- /, 'test/agents/launched-agents.ts'],
   [/^(claude$|cline )/, 'test/agents/agents.checks.ts'],
   [/^(OPENAI_API_BASE=\S+ OPENAI_API_KEY=unused aider|GOOSE_)/, 'test/integrations/main.ts'],
-  [/^docker run /, 'docs/integrations.md'],
+  [/^docker run --network host /, 'docs/integrations.md'],
+  [/^npm run proxy -- --apiEndpoint HOST:443 /, 'test/clients/areas/documents.checks.ts'],
+  [/^npx privatemode-proxy /, 'test/npm/npx.slow.ts'],
+  [/^npm run task -- build:binaries$/, 'test/deploy/binaries.slow.ts'],
+  [/^npm run task -- build:images$/, 'test/deploy/proxy-image.slow.ts'],
+  [/^docker run -p /, 'test/containers/images.ts'],
+  [/^helm install demo deploy\/chart /, 'test/cluster/main.ts'],
+  [/^npm start -- --help$/, 'apps/stack/src/settings.test.ts'],
+  [/^npm start -- --chatModel hf:/, 'apps/stack/src/models/hugging-face.test.ts'],
+  [/^npm start -- --chatModel ollama:/, 'apps/stack/src/models/ollama-store.test.ts'],
+  [/^npm start -- --engineUrl /, 'test/e2e/stop.test.ts'],
+  [/^npm run task -- build:site$/, 'scripts/build-site.ts'],
+  [/^npm run task -- docs:recording$/, 'scripts/record-terminal.ts'],
+  [/^npm run task -- test:agents$/, 'test/agents/main.ts'],
+  [/^npm run task -- test:integrations$/, 'test/integrations/main.ts'],
+  [/^curl \S+\/v1\/models$/, 'test/clients/areas/documents.checks.ts'],
 ]
+/** In the text and in tables. */
+const inline = /`((?:npm|npx|helm|docker|curl) [^`]+)`/g
 /** Installed by test/integrations, which runs their programs. */
 const notInstalled = /langchain_openai|llama_index|pydantic_ai|instructor/
 const limitMs = 120_000
@@ -26,6 +44,12 @@ export function documentChecks(place: ClientStack, python: Python): void {
     text
       .replaceAll('http://127.0.0.1:8080', place.stack.proxyUrl)
       .replaceAll(/\bMODEL\b|tinyllama-1\.1b-chat/g, model)
+
+  test(
+    "README.md: the table's command starts the proxy from this checkout",
+    () => proxyOfReadme(place),
+    limitMs,
+  )
 
   describe.each(pages)('%s', (page) => {
     const blocks = codeBlocks(readFileSync(join(repository, page), 'utf8'))
@@ -41,6 +65,15 @@ export function documentChecks(place: ClientStack, python: Python): void {
           !command.startsWith('curl ') && !elsewhere.some(([known]) => known.test(command)),
       )
       expect(unknown).toEqual([])
+    })
+
+    test('every command in the text and in tables is run by the test that is named', () => {
+      const text = withoutBlocks(readFileSync(join(repository, page), 'utf8'))
+      const unknown = [...text.matchAll(inline)]
+        .map(([, command = '']) => command)
+        .filter((command) => !elsewhere.some(([known]) => known.test(command)))
+      expect(unknown).toEqual([])
+      expect(elsewhere.filter(([, file]) => !existsSync(join(repository, file)))).toEqual([])
     })
 
     const curls = commands.filter((command) => command.startsWith('curl '))
@@ -77,6 +110,43 @@ export function documentChecks(place: ClientStack, python: Python): void {
         limitMs,
       )
   })
+}
+
+const withoutBlocks = (markdown: string) => markdown.replaceAll(/^```[\s\S]*?^```$/gm, '')
+
+/** The row of the README that starts the proxy from a checkout. */
+async function proxyOfReadme({ stack }: ClientStack): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'privatemode-readme-'))
+  const readme = readFileSync(join(repository, 'README.md'), 'utf8')
+  const row = /`(npm run proxy -- [^`]+)`/.exec(readme)?.[1] ?? ''
+  const { logKey, softwareRoot } = JSON.parse(readFileSync(join(stack.home, 'client.json'), 'utf8'))
+  writeFileSync(join(folder, 'key.txt'), stack.apiKey)
+  const command = row
+    .replace('HOST:443', stack.gatewayUrl)
+    .replace('KEY', logKey)
+    .replace('@key.txt', `@${join(folder, 'key.txt')}`)
+  const trial = `--allowSoftwareAttestation --softwareRootFingerprint ${softwareRoot}`
+  const child = Bun.spawn(
+    ['bash', '-c', `exec ${command} ${trial} --port 0 --workspace ${folder}`],
+    { cwd: repository, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', timeout: limitMs },
+  )
+  try {
+    let said = ''
+    const read = async (stream: ReadableStream<Uint8Array>) => {
+      for await (const bytes of stream) {
+        said += new TextDecoder().decode(bytes)
+        if (said.includes('msg=ready')) return
+      }
+    }
+    await Promise.race([read(child.stdout), read(child.stderr)])
+    expect(said).toContain('msg=ready')
+    const url = /msg=listening url=(\S+)/.exec(said)?.[1]
+    expect(await (await fetch(`${url}/v1/models`)).text()).toContain(model)
+  } finally {
+    child.kill('SIGTERM')
+    await child.exited
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
 async function run(command: readonly string[]): Promise<string> {
