@@ -180,7 +180,7 @@ function TrustLine({ current }: ChatProps) {
   return (
     <Link to="/verification" class={`trust-line ${trial ? 'warn' : 'good'}`}>
       <Icon name={trial ? 'warning' : 'shield'} />
-      <span>{trial ? `${count}, without confidential hardware (trial)` : count}</span>
+      <span>{trial ? `${count}, software (trial)` : count}</span>
     </Link>
   )
 }
