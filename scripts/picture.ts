@@ -22,7 +22,7 @@ const stack = await runStack([], home)
 try {
   const context = await browser.newContext({
     baseURL: stack.gatewayUrl,
-    viewport: { width: 1200, height: 1000 },
+    viewport: { width: 1280, height: 800 },
     deviceScaleFactor: 1.5,
   })
   context.setDefaultTimeout(limitMs)
@@ -32,6 +32,8 @@ try {
   await page.getByLabel('Message').fill('Write one sentence about the sea.')
   await page.keyboard.press('Enter')
   await page.getByText('Receipt verified').waitFor()
+  await page.mouse.move(0, 0)
+  await page.evaluate('scrollTo(0, 0)')
   await page.screenshot({ path: join(import.meta.dir, '../docs/playground.png') })
 } finally {
   await browser.close()

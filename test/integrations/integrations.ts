@@ -43,6 +43,8 @@ const toolWasUsed = /The tool said: .*14 degrees/s
 export const fileTask = 'Make the file proof.txt with one word in it.'
 
 const here = (...names: string[]) => join(import.meta.dir, ...names)
+/** `privatemode-proxy`, as run from a checkout. */
+const launcher = `${process.execPath} ${here('../../apps/proxy/src/main.ts')}`
 const bin = (place: Place, name: string) => join(place.installed, 'bin', name)
 
 /** The page's own program, then one of ours that covers more. */
@@ -129,7 +131,7 @@ export const integrations: readonly Integration[] = [
     heading: 'aider',
     ecosystem: 'python',
     packages: ['aider-chat==0.86.2'],
-    covers: 'writes a file in a git repository',
+    covers: 'writes a file in a git repository, set up by hand and by the launcher',
     steps: (place) => {
       const quiet = '--yes-always --no-check-update --analytics-disable --no-show-model-warnings'
       const message = `--edit-format whole --message "${fileTask}"`
@@ -144,6 +146,16 @@ export const integrations: readonly Integration[] = [
             '-c',
             `git init -q && ${command} ${quiet} --no-auto-commits ${message} && cat proof.txt`,
           ],
+          prints: /^made$/m,
+        },
+        {
+          // Again, started by the launcher alone, where aider remembers nothing.
+          command: [
+            'sh',
+            '-c',
+            `mkdir launched && cd launched && git init -q && ${launcher} aider --port ${new URL(place.url).port} -- ${quiet} --no-auto-commits ${message} && cat proof.txt`,
+          ],
+          env: { PATH: `${join(place.installed, 'bin')}:${process.env.PATH}` },
           prints: /^made$/m,
         },
       ]
