@@ -11,7 +11,7 @@ import {
 import { listProcesses } from '../process-table.ts'
 
 const repository = resolve(import.meta.dir, '../..')
-const limitMs = 100_000
+const limitMs = 200_000
 let server: ScriptedServer
 /** Until a test has one: no process has this among its arguments. */
 let home = '/nowhere/privatemode-stop'
@@ -123,7 +123,7 @@ test('Ctrl-C lets a running stream finish, stops every process, and reports it',
   await stack.says('Stopped. Nothing is left running.')
   await stack.child.exited
   await nothingRuns()
-}, 180_000)
+}, 420_000)
 
 test('Ctrl-C pressed twice cuts a running stream and still leaves nothing', async () => {
   const stack = await readyStack()
@@ -135,7 +135,7 @@ test('Ctrl-C pressed twice cuts a running stream and still leaves nothing', asyn
   await stack.says('Nothing is left running.')
   await stack.child.exited
   await nothingRuns()
-}, 180_000)
+}, 420_000)
 
 test('a second start with the same home touches nothing; SIGTERM to the group stops the first', async () => {
   const stack = await readyStack()
@@ -147,13 +147,13 @@ test('a second start with the same home touches nothing; SIGTERM to the group st
   process.kill(-stack.child.pid, 'SIGTERM')
   await stack.says('Stopped. Nothing is left running.')
   await nothingRuns()
-}, 180_000)
+}, 420_000)
 
 test('closing the terminal stops the stack', async () => {
   const stack = await readyStack()
   stack.child.terminal?.close()
   await nothingRuns()
-}, 180_000)
+}, 420_000)
 
 test.each(['npm', 'scripts/start.mjs', 'apps/stack/src/main.ts'])(
   'kill -9 of %s stops the rest, and the next start with that home works',
@@ -167,5 +167,5 @@ test.each(['npm', 'scripts/start.mjs', 'apps/stack/src/main.ts'])(
     await next.says('Stopped. Nothing is left running.')
     await nothingRuns()
   },
-  240_000,
+  600_000,
 )

@@ -18,7 +18,7 @@ for (const version of built === 0 ? (chosen.length === 0 ? pinned : chosen) : []
   const bin = await installNpm(version)
   const PATH = `${bin}:${process.env.PATH}`
   console.log(`\nnpm ${version}`)
-  if ((await run([process.execPath, 'test', '--timeout', '240000', ...tests], { PATH })) !== 0) {
+  if ((await run([process.execPath, 'test', '--timeout', '600000', ...tests], { PATH })) !== 0) {
     failed.push(version)
   }
 }
