@@ -375,7 +375,7 @@ async function main(): Promise<void> {
     return { ...changed, disks, commandLine: heardKernel(machine) }
   })
   await refused('a flipped bit in the weights', launch, unreadable, async (changed) => {
-    const file = flipBit(weights, join(work, 'weights-flipped.img'), 4 * 4096 + 10)
+    const file = flipBit(weights, join(work, 'weights-flipped.img'), blockOf(weights, model.path))
     return { ...changed, disks: [changed.disks[0] ?? fail(), { serial: 'weights-tiny', file }] }
   })
   await refused('another configuration', launch, /config/, async (changed) => {
@@ -498,9 +498,9 @@ function flipBit(from: string, to: string, offset: number): string {
   return to
 }
 
-/** The first block of a program, which every start reads. */
-function blockOf(image: string, program: string): number {
-  return readFileSync(image).indexOf(readFileSync(program).subarray(0, 4096))
+/** The first block of a program or a model, which every start reads. */
+function blockOf(image: string, file: string): number {
+  return readFileSync(image).indexOf(readFileSync(file).subarray(0, 4096))
 }
 
 function readIndex(machine: string): { artefacts: Record<string, { sha256: string }> } {
