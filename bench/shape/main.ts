@@ -132,6 +132,7 @@ function withRows(wire: WireResult, again: WireResult): WireResult {
   const newer = new Map(again.cells.map((cell) => [name(cell), cell]))
   return {
     ...wire,
+    ...(again.costs === undefined ? {} : { costs: again.costs }),
     again: { at: again.at, perTopic: again.perTopic, load: again.load, rows: [...newer.keys()] },
     cells: wire.cells.map((cell) => newer.get(name(cell)) ?? cell),
   }
