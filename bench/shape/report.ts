@@ -88,14 +88,15 @@ function wireLine(wire: WireResult): string {
   return (
     `Recorded on ${at.slice(0, 10)}: ${calls} calls in random order, ${concurrency} at a time; up to ${perTopic} answers of each topic in a ` +
     `row of the first table. The machine (two cores) also had other work: its load was ${load.mean.toFixed(0)} ` +
-    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.${again === undefined ? '' : ` ${againLine(again)}`}${note === undefined ? '' : ` ${note}`}\n`
+    `(${load.low.toFixed(0)}–${load.high.toFixed(0)}), unshaped answers took ${slowdown.toFixed(2)} × as long as scripted.${again === undefined ? '' : `\n${againLine(again)}`}${note === undefined ? '' : ` ${note}`}\n`
   )
 }
 
 function againLine({ perTopic, load, rows }: NonNullable<WireResult['again']>): string {
+  const sets = new Set(rows.map((row) => row.replace(/ (sealed|proxyless) .*/, '')))
   return (
-    `${rows.length} rows were recorded again with ${perTopic} as this number (load ${load.mean.toFixed(0)}): ` +
-    `${rows.join(', ')}.`
+    `\n${rows.length} rows (${[...sets].join(', ')}) were recorded again with up to ${perTopic} answers of each topic, ` +
+    `at a load of ${load.mean.toFixed(0)}.`
   )
 }
 
