@@ -53,6 +53,17 @@ number of tokens (R² of its logarithm; below zero is worse than always guessing
 resamples. Next to them is what the class of the answer's length alone tells an ideal attacker, who knows how often each topic has each
 length. "Cut" counts answers whose connection was closed before their end.
 
+An independent attack on the shapes of before is the measure of what changed (315 streams of 12 to 2,563 tokens for each shape, base rate
+0.143):
+
+| Leg, shape | Client | Topics | R² of tokens |
+|---|---|---|---|
+| proxy to gateway, default | reads to the end | 0.312 | 0.825 |
+| proxy to gateway, strict | reads to the end | 0.200 | 0.005 |
+| proxy to gateway, strict | closes at \`[DONE]\`, as the OpenAI clients do | 0.465 | 0.973 |
+| proxy to gateway, default and strict, not streamed | | 0.470, 0.457 | 0.988, 0.984 |
+| client to proxyless | reads to the end | 0.560 | 0.996 |
+
 \`--minutes N\` stops in time, and the next run goes on where it stopped. All calls are made in random order. An earlier recording went topic by topic on a machine whose load grew: it showed a leak in the times of
 strict answers that was really the load.
 `
@@ -123,8 +134,9 @@ export const remains = `## What stays visible
 - The class of a request's length: 4, 16, 64, 256 KiB and multiples of 256 KiB by default; 64 KiB, 256 KiB and multiples of 1 MiB if
   strict. It includes the conversation so far, but it takes many turns from one class to the next.
 - By default, the time to the first frame up to 250 ms; from then on padding is sent, so that a longer prompt, or a tool call that arrives
-  in one piece, does not show. If strict, frames begin with the request. On the leg to a proxyless client the first byte comes with the
-  first frame of the answer; if strict, 4 s × 2ⁿ after the request.
+  in one piece, does not show. If strict, frames begin with the request. On the leg to a proxyless client a stream begins with its first
+  piece, at the latest 500 ms after the request; if strict, always 4 s after it.
+- By default, that an answer is an error: it comes sooner than the first piece of most answers.
 - The class of an answer's length: the time of 750 × 2ⁿ tokens by default, 3,000 × 4ⁿ if strict, which tells the engine's pace as well.
 - The pace class: an engine with more than about 100 tokens a second (160 if strict) gets twice the bytes. Until a worker knows that speed,
   and on an overloaded machine, long answers double the pace and short ones do not: lengths show.
