@@ -42,11 +42,14 @@ export const workerEffects: { readonly [name: string]: WorkerEffect } = {
     value: 4,
     holds: (all) =>
       vllmHas('--tensor-parallel-size=4')(all) &&
-      vllm(all).resources.limits['nvidia.com/gpu'] === 4,
+      Number(vllm(all).resources.limits['nvidia.com/gpu']) === 4,
   },
   gpuResource: {
     value: 'amd.com/gpu',
-    holds: (all) => same(vllm(all).resources.limits, { 'amd.com/gpu': 1 }),
+    holds: (all) => {
+      const { 'amd.com/gpu': own, ...others } = vllm(all).resources.limits
+      return Number(own) === 1 && same(others, {})
+    },
   },
   nodes: {
     and: { acceptUnattestedNodes: true },

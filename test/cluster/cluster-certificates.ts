@@ -18,6 +18,7 @@ const subjects: Readonly<Record<string, { subject: string; names?: string }>> = 
   controllers: { subject: '/CN=system:kube-controller-manager' },
   scheduler: { subject: '/CN=system:kube-scheduler' },
   proxy: { subject: '/CN=system:kube-proxy' },
+  registry: { subject: '/CN=registry', names: 'DNS:registry.internal' },
   kubelet: {
     subject: `/O=system:nodes/CN=system:node:${nodeName}`,
     names: `DNS:${nodeName},IP:${nodeAddress}`,

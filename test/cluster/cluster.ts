@@ -3,7 +3,7 @@
 import { type Parts, untilReady } from '../confined/parts.ts'
 import { type CommandResult, type RunOptions, runCommand } from '../confined/run-command.ts'
 import { kubeconfigOf } from './api-server.ts'
-import { containerdSocket } from './node.ts'
+import { registryEnv } from './registry.ts'
 
 export class Cluster {
   readonly #parts: Parts
@@ -17,7 +17,7 @@ export class Cluster {
   }
 
   get env(): Record<string, string> {
-    return { KUBECONFIG: kubeconfigOf(this.#parts, 'admin') }
+    return { KUBECONFIG: kubeconfigOf(this.#parts, 'admin'), ...registryEnv(this.#parts) }
   }
 
   logOf(part: string): string {
@@ -96,6 +96,7 @@ export type Pod = {
     readonly name: string
     readonly deletionTimestamp?: string
     readonly uid: string
+    readonly labels?: Readonly<Record<string, string>>
   }
   readonly spec: Json
   readonly status: { readonly podIP: string; readonly phase: string } & Json
@@ -103,16 +104,4 @@ export type Pod = {
 
 export function listOf(objects: readonly object[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects })
-}
-
-export function loadImage(path: string, name: string, tag: string): void {
-  const ctr = ['ctr', '--address', containerdSocket, '--namespace', 'k8s.io', 'images']
-  const loaded = `docker.io/library/${name}:${tag}`
-  must([...ctr, 'import', path])
-  must([...ctr, 'tag', '--force', loaded, `registry.internal/${name}:${tag}`])
-}
-
-function must(command: readonly string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync([...command])
-  if (exitCode !== 0) throw new Error(`${command.join(' ')}: ${stderr.toString().trim()}`)
 }

@@ -2,7 +2,14 @@
 import { must } from '../confined/rows.ts'
 import type { Scene } from './scene.ts'
 
-const steps = ['Namespace, keys and certificates', 'Backend', 'Manifest', 'Key and proxy', 'Ask']
+const steps = [
+  'Push the images',
+  'Namespace, keys and certificates',
+  'Backend',
+  'Manifest',
+  'Key and proxy',
+  'Ask',
+]
 
 export async function install({ cluster, rows, page }: Scene): Promise<void> {
   for (const step of steps) {
@@ -39,9 +46,9 @@ export async function uninstall({ cluster, rows, page, isPart }: Scene): Promise
   })
   if (isPart) return
   await rows.try('every command of the page was run', async () => {
-    // There is no registry: the same archives are loaded from their files.
+    // Built by this command before it began.
     const left = page.left().filter((heading) => heading !== 'Images')
     must(left.length === 0, `not run: ${left.join(', ')}`)
-    return 'all but the push of the images'
+    return `${page.count} commands`
   })
 }

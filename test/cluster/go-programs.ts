@@ -1,9 +1,14 @@
-/** Kubernetes and its name server as programs, built from Go's module proxy into the user's cache: pinned, and built once. */
+/** Kubernetes, its name server, an engine of network policies and a registry as programs, built from Go's module proxy into the user's cache: pinned, and built once. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toolCache } from '../../scripts/deploy/go-tools.ts'
 
-export const goVersions = { kubernetes: '1.35.4', coredns: '1.13.1' } as const
+export const goVersions = {
+  kubernetes: '1.35.4',
+  coredns: '1.13.1',
+  router: '2.1.0',
+  registry: '3.0.0',
+} as const
 
 const kubernetesPrograms = [
   'kube-apiserver',
@@ -14,7 +19,10 @@ const kubernetesPrograms = [
 ] as const
 
 export type Programs = Readonly<
-  Record<(typeof kubernetesPrograms)[number] | 'coredns' | 'pause', string>
+  Record<
+    (typeof kubernetesPrograms)[number] | 'coredns' | 'kube-router' | 'registry' | 'pause',
+    string
+  >
 >
 
 const cache = () => join(toolCache(), '..', 'cluster')
@@ -28,6 +36,8 @@ export async function obtainPrograms(
   const folder = join(cache(), `kubernetes-v${goVersions.kubernetes}`)
   for (const name of kubernetesPrograms) found.set(name, join(folder, name))
   found.set('coredns', join(cache(), `coredns-v${goVersions.coredns}`))
+  found.set('kube-router', join(cache(), `kube-router-v${goVersions.router}`))
+  found.set('registry', join(cache(), `registry-v${goVersions.registry}`))
   found.set('pause', join(cache(), 'pause-v1'))
   const missing = (name: string) => isWanted(name) && !existsSync(found.get(name) ?? '')
   if (kubernetesPrograms.some(missing)) {
@@ -39,6 +49,16 @@ export async function obtainPrograms(
   if (missing('coredns')) {
     const source = writeProgram('coredns', coreDnsModule, coreDnsMain)
     await build(source, '.', found.get('coredns') ?? '', tell)
+    rmSync(source, { recursive: true, force: true })
+  }
+  if (missing('kube-router')) {
+    const source = writeProgram('kube-router', routerModule, undefined, routerSums)
+    await build(source, `${router}/cmd/kube-router`, found.get('kube-router') ?? '', tell)
+    rmSync(source, { recursive: true, force: true })
+  }
+  if (missing('registry')) {
+    const source = writeProgram('registry', registryModule)
+    await build(source, `${registry}/cmd/registry`, found.get('registry') ?? '', tell)
     rmSync(source, { recursive: true, force: true })
   }
   if (missing('pause')) {
@@ -104,11 +124,12 @@ async function build(
   tell(`built ${what} in ${Math.round((performance.now() - started) / 1000)} s`)
 }
 
-function writeProgram(name: string, module: string, main: string): string {
+function writeProgram(name: string, module: string, main?: string, sums?: string): string {
   const source = join(cache(), `${name}.source`)
   mkdirSync(source, { recursive: true })
   writeFileSync(join(source, 'go.mod'), module)
-  writeFileSync(join(source, 'main.go'), main)
+  if (main !== undefined) writeFileSync(join(source, 'main.go'), main)
+  if (sums !== undefined) writeFileSync(join(source, 'go.sum'), sums)
   return source
 }
 
@@ -133,6 +154,26 @@ import (
 func init() { dnsserver.Directives = []string{"errors", "kubernetes"} }
 
 func main() { coremain.Run() }
+`
+
+const router = 'github.com/cloudnativelabs/kube-router/v2'
+const routerModule = `module policies
+
+go 1.25.0
+
+require ${router} v${goVersions.router}
+`
+/** Not every mirror of the checksum database knows this module: what was downloaded first is pinned here. */
+const routerSums = `${router} v${goVersions.router} h1:xWsptKtmZ44L+NjwFKoFAFlVdxCz8fka9A/eYJe95Ok=
+${router} v${goVersions.router}/go.mod h1:JU/k2Qqcph0myF1cRDLidz1SZdoSrPczuYcGxYRSP0A=
+`
+
+const registry = 'github.com/distribution/distribution/v3'
+const registryModule = `module registry
+
+go 1.25.0
+
+require ${registry} v${goVersions.registry}
 `
 
 /** Holds a pod's namespaces open until it is told to go. */
@@ -171,7 +212,14 @@ async function run(
 ): Promise<string> {
   const child = Bun.spawn([...command], {
     cwd,
-    env: { ...process.env, GOFLAGS: '', CGO_ENABLED: '0', GOTOOLCHAIN: 'local', ...env },
+    env: {
+      ...process.env,
+      GOFLAGS: '',
+      CGO_ENABLED: '0',
+      GOTOOLCHAIN: 'local',
+      GONOSUMDB: router,
+      ...env,
+    },
     stdout: 'pipe',
     stderr: 'pipe',
   })

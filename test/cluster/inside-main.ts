@@ -1,19 +1,19 @@
 /** The part of `test:cluster` that runs inside the namespaces: starts the cluster, then tries one row after the other. */
-import { chownSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { repository } from '../../scripts/deploy/locked-package.ts'
 import { Parts } from '../confined/parts.ts'
 import { furnish, nodeName } from '../confined/prepare-namespaces.ts'
 import type { TestImage } from '../confined/program-image.ts'
 import { formatRows, Rows } from '../confined/rows.ts'
 import { kubeconfigOf, startApiServer } from './api-server.ts'
-import { Cluster, loadImage } from './cluster.ts'
+import { Cluster } from './cluster.ts'
 import type { Programs } from './go-programs.ts'
 import { groups, neededGroups } from './groups.ts'
-import { startContainerd, startNode } from './node.ts'
-import { tryObjects } from './objects.ts'
+import { startContainerd, startNode, startPolicies } from './node.ts'
+import { defineKinds, tryObjects } from './objects.ts'
 import { Page } from './page.ts'
 import { installPostgres, localVolume } from './postgres-in-cluster.ts'
+import { pushImage, startRegistry } from './registry.ts'
 
 export type Settings = {
   readonly work: string
@@ -32,7 +32,6 @@ export type Settings = {
 const settings = JSON.parse(process.env.PRIVATEMODE_CLUSTER ?? '') as Settings
 const { work, programs, images } = settings
 const namespace = 'privatemode'
-const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
 const isWanted = (group: string) => settings.only.length === 0 || settings.only.includes(group)
 
 furnish(work)
@@ -42,11 +41,15 @@ const rows = new Rows(() => cluster.describe())
 try {
   console.log('starting the API server')
   await startApiServer(parts, programs)
-  if (isWanted('objects')) await tryObjects(cluster, rows, settings.definitions)
+  await rows.try('KEDA, LeaderWorkerSet and the Prometheus operator define their kinds', () =>
+    defineKinds(cluster, settings.definitions),
+  )
+  if (isWanted('objects')) await tryObjects(cluster, rows)
   if (images !== undefined) {
-    console.log('starting containerd and loading images')
+    console.log('starting containerd and a registry')
     await startContainerd(parts)
-    loadImages(images)
+    await startRegistry(parts, programs.registry, process.env.HOME ?? '')
+    for (const image of images) pushImage(parts, image)
     console.log('starting a node')
     startNode(parts, programs)
     await prepare()
@@ -65,17 +68,10 @@ if (settings.keep) {
 }
 process.exit(rows.all.length > 0 && rows.all.every(({ result }) => result === 'yes') ? 0 : 1)
 
-function loadImages(testImages: readonly TestImage[]): void {
-  for (const { path, name, tag } of testImages) loadImage(path, name, tag)
-  for (const part of ['proxy', 'gateway', 'worker', 'verify']) {
-    const name = `privatemode-${part}`
-    loadImage(join(repository, `dist/images/${name}-${version}.oci.tar`), name, version)
-  }
-}
-
 async function prepare(): Promise<void> {
   const wait = ['wait', '--for=condition=Ready', `node/${nodeName}`, '--timeout=5s']
   await cluster.until('the node', async () => (await cluster.tryKubectl(wait)).code === 0, 300_000)
+  startPolicies(parts, programs)
   await installPostgres(cluster, parts.folder('database'))
   for (const name of ['manifest-log', 'models']) {
     const folder = parts.folder(`volumes/${name}`)

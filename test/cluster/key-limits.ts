@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { must } from '../confined/rows.ts'
 import type { Cluster } from './cluster.ts'
+import { askGateway } from './gateway-command.ts'
 import { deployments } from './rollouts.ts'
 import type { Scene } from './scene.ts'
 
@@ -52,11 +53,5 @@ async function ask(url: string): Promise<number> {
 }
 
 async function setLimits(cluster: Cluster, id: string, limits: string[]): Promise<void> {
-  await cluster.kubectl([
-    ...['exec', `deployment/${deployments.gateway}`, '--', '/usr/bin/bun'],
-    ...['/app/apps/gateway/src/main.ts', 'keys', 'limit', '--id', id, ...limits],
-    ...['--gateway', 'https://localhost:8090'],
-    ...['--adminToken', '@/etc/privatemode/operator/adminToken'],
-    ...['--gatewayCaPath', '/etc/privatemode/gateway-ca/ca.crt'],
-  ])
+  await askGateway(cluster, 'keys', 'limit', '--id', id, ...limits)
 }

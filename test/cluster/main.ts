@@ -12,7 +12,8 @@
  * Control plane, node and pods run in namespaces and control groups of their own, in one folder, and end with this
  * command. Kubernetes and its name server are built from Go's module proxy the first time (minutes) and kept in the
  * user's cache. Needs Linux on x86-64, root, Go, and what Debian calls etcd-server, containerd, runc,
- * containernetworking-plugins, kubernetes-client, nftables and conntrack; where something is missing it says what.
+ * containernetworking-plugins, kubernetes-client, skopeo, nftables,
+ * iptables, ipset and conntrack; where something is missing it says what.
  */
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -77,7 +78,14 @@ async function main({ folder: work, confine }: Work): Promise<number> {
   symlinkSync(helm.path, join(work, 'bin/helm'))
   const images = isServerOnly ? undefined : await makeImages(join(work, 'images'), programs.pause)
   const amounts = { requests: Number(values.requests), rollouts: Number(values.rollouts) }
-  const settings = { work, programs, images, definitions, ...amounts, only }
+  const settings = {
+    work,
+    programs,
+    images,
+    definitions,
+    ...amounts,
+    only,
+  }
   const results = join(work, 'rows.json')
   const home = join(work, 'home')
   mkdirSync(home)

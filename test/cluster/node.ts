@@ -1,8 +1,8 @@
-/** Controllers, scheduler, and one real node: containerd, kubelet, kube-proxy and CoreDNS. */
+/** Controllers, scheduler, and one real node: containerd, kubelet, kube-proxy, kube-router for policies, and CoreDNS. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Parts, untilReady } from '../confined/parts.ts'
-import { nodeAddress, nodeName, podRange } from '../confined/prepare-namespaces.ts'
+import { nodeAddress, nodeName, podRange, serviceRange } from '../confined/prepare-namespaces.ts'
 import { kubeconfigOf } from './api-server.ts'
 import type { Programs } from './go-programs.ts'
 import { cniFolder } from './requirements.ts'
@@ -51,6 +51,16 @@ export function startNode(parts: Parts, programs: Programs): void {
   parts.start('coredns', [programs.coredns, '-conf', names])
 }
 
+/** What enforces network policies; it gives up where its node is not registered yet. */
+export function startPolicies(parts: Parts, programs: Programs): void {
+  parts.start('kube-router', [
+    ...[programs['kube-router'], '--kubeconfig', kubeconfigOf(parts, 'admin')],
+    ...['--run-firewall=true', '--run-router=false', '--run-service-proxy=false'],
+    ...['--enable-cni=false', '--hostname-override', nodeName],
+    ...['--service-cluster-ip-range', serviceRange],
+  ])
+}
+
 /** Routed, not bridged: translated addresses of services then work between pods of one node without further settings. */
 const podNetwork = {
   cniVersion: '1.0.0',
@@ -77,6 +87,8 @@ state = "/run/containerd/state"
   sandbox_image = "registry.internal/pause:1"
   restrict_oom_score_adj = true
   disable_hugetlb_controller = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${work}/config/certs.d"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${cniFolder}"
     conf_dir = "${work}/config/cni"
@@ -114,7 +126,6 @@ function kubeletConfig(config: string, pki: string, flex: string): object {
       'imagefs.available': '1%',
     },
     imageGCHighThresholdPercent: 100,
-    // The images are loaded by hand, so none of them can be pulled again.
     volumePluginDir: flex,
     // Secrets that change reach their pods soon.
     configMapAndSecretChangeDetectionStrategy: 'Watch',

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { repository } from '../../scripts/deploy/locked-package.ts'
 import { runCommand } from '../confined/run-command.ts'
-import { codeBlocks } from '../documents/code-blocks.ts'
+import { codeBlocks, commandsOf } from '../documents/code-blocks.ts'
 import type { Cluster } from './cluster.ts'
 
 export class Page {
@@ -39,6 +39,12 @@ export class Page {
     })
     if (code === 0) return out
     throw new Error(`"${heading}" ended with ${code}: ${`${out}${errors}`.trim().slice(-1500)}`)
+  }
+
+  /** How many commands the page has. */
+  get count(): number {
+    const blocks = this.#blocks.filter(({ language }) => language === 'sh')
+    return blocks.flatMap(({ text }) => commandsOf(text)).length
   }
 
   /** Headings with commands that nothing has run yet. */

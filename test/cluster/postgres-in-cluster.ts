@@ -17,7 +17,7 @@ export async function installPostgres(cluster: Cluster, folder: string): Promise
 }
 
 /** A folder of the node as the volume of one claim. */
-export function localVolume(name: string, path: string, namespace: string): object {
+export function localVolume(name: string, path: string, namespace: string, claim = name): object {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
@@ -25,7 +25,7 @@ export function localVolume(name: string, path: string, namespace: string): obje
     spec: {
       capacity: { storage: '1Gi' },
       accessModes: ['ReadWriteMany', 'ReadWriteOnce', 'ReadOnlyMany'],
-      claimRef: { namespace, name },
+      claimRef: { namespace, name: claim },
       local: { path },
       nodeAffinity: {
         required: {

@@ -13,9 +13,12 @@ const wanted: Readonly<Record<string, string>> = {
   nft: 'nftables',
   conntrack: 'conntrack',
   ip: 'iproute2',
+  ipset: 'ipset',
+  iptables: 'iptables',
   openssl: 'openssl',
   unshare: 'util-linux',
   setpriv: 'util-linux',
+  skopeo: 'skopeo',
 }
 
 export const cniFolder = '/usr/lib/cni'
