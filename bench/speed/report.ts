@@ -55,7 +55,7 @@ const plotsShown = [
 ]
 
 function introduce(results: Results): string[] {
-  const { machine, versions, skipped, seconds, rounds, minutes, at } = results
+  const { machine, versions, skipped, seconds, rounds, minutes, at, note } = results
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   return [
     '# Performance',
@@ -70,6 +70,7 @@ function introduce(results: Results): string[] {
         : 'Nothing was pinned to a core.'
     }`,
     '',
+    ...(note === undefined ? [] : [`**${note}**`, '']),
     '- **Per CPU second** is requests divided by the CPU time of the programs under test (all threads, from `/proc`). It shows what a core',
     '  can do, hardly changes when the machine is busy, and is the basis of all ratios here. Requests per second of wall-clock time are shown',
     '  next to it; where the rig or a shape sets the pace, they mean less.',

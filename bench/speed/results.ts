@@ -8,6 +8,8 @@ import type { WorkloadId } from './workloads.ts'
 
 export type Results = {
   readonly at: string
+  /** What else a reader must know about this run; written by hand. */
+  readonly note?: string
   readonly machine: { readonly cpu: string; readonly cores: number; readonly pinned: boolean }
   readonly versions: Readonly<Record<string, string>>
   readonly seconds: number
