@@ -48,7 +48,7 @@ try {
   if (images !== undefined) {
     console.log('starting containerd and a registry')
     await startContainerd(parts)
-    await startRegistry(parts, programs.registry, process.env.HOME ?? '')
+    await startRegistry(parts, programs.registry)
     for (const image of images) pushImage(parts, image)
     console.log('starting a node')
     startNode(parts, programs)

@@ -12,14 +12,13 @@ export const registryEnv = (parts: Parts): Record<string, string> => ({
   SSL_CERT_FILE: join(parts.work, 'pki/ca.crt'),
 })
 
-export async function startRegistry(parts: Parts, program: string, home: string): Promise<void> {
+export async function startRegistry(parts: Parts, program: string): Promise<void> {
   const pki = join(parts.work, 'pki')
   nameRegistry(parts)
   parts.write('config/certs.d/registry.internal/hosts.toml', hosts(pki))
   // As distributions install it with skopeo: whose signatures are wanted.
-  const policy = join(home, '.config/containers/policy.json')
   parts.write(
-    policy.slice(parts.work.length + 1),
+    'home/.config/containers/policy.json',
     '{"default":[{"type":"insecureAcceptAnything"}]}',
   )
   const config = parts.write('config/registry.json', JSON.stringify(registryConfig(parts, pki)))

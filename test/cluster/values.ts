@@ -152,17 +152,19 @@ async function prepare(cluster: Cluster): Promise<void> {
   // What values ask of a node and of a cluster.
   await cluster.kubectl(['label', 'node', nodeName, 'a=b', 'gpu=h200', 'zone=a'])
   const capacity = ['nvidia.com~1gpu', 'amd.com~1gpu'].map((name) => ({
-    ...{ op: 'add', path: `/status/capacity/${name}`, value: '8' },
+    op: 'add',
+    path: `/status/capacity/${name}`,
+    value: '8',
   }))
   await cluster.kubectl([
     ...['patch', 'node', nodeName, '--subresource=status', '--type=json'],
     ...['-p', JSON.stringify(capacity)],
   ])
   await cluster.apply(
-    ...[{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', value: 1 }].map((one) => ({
-      ...one,
+    {
+      ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', value: 1 },
       metadata: { name: 'high' },
-    })),
+    },
     {
       ...{ apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', handler: 'runc' },
       metadata: { name: 'kata-qemu-tdx' },
