@@ -48,7 +48,12 @@ test.each<[string, Field<unknown>, readonly unknown[], readonly unknown[]]>([
   ['oneOf', oneOf('up', 'down'), ['up'], ['UP', 'toString', '', 7]],
   ['flag', flag(), [true, 'true', false, 'false'], ['yes', 1, 0, '']],
   ['wholeNumber', wholeNumber(1, 9), [1, 9, '5'], [0, 10, '10', 1.5, '-1', '', Number.NaN]],
-  ['time', time(), [day, '2030-01-31'], ['2030-13-01', 'tomorrow', '5', 5, '0000-01-01']],
+  [
+    'time',
+    time(),
+    [day, '2030-01-31'],
+    ['2030-13-01', 'tomorrow', '5', 5, '0000-01-01', '9999-12-31T23:59:59-01:00'],
+  ],
   ['limits', limitsField(), [{ tokens_per_month: 5 }, {}], [[], 'none', { tokens: 5 }]],
 ])('%s', (_, field, good, bad) => {
   for (const value of good)

@@ -2,8 +2,10 @@ import { expect, test } from 'bun:test'
 import {
   chmodSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
+  rmdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -141,12 +143,39 @@ test('a thread that fails fails all queries, and says so once', async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
+test('a log that cannot be written ends the database, and nothing acknowledged is lost', async () => {
+  const directory = await freshDataDir()
+  const { promise: lost, resolve: onLost } = Promise.withResolvers<Error>()
+  const database = await openEmbeddedDatabase(directory, onLost)
+  const insert = (id: string) =>
+    database.query(`insert into accounts (id, name) values ($1, 'written')`, [id])
+  await insert('acct_before')
+  // The next segment of the log is written to this name first.
+  const nextSegment = join(directory, 'pglite/pg_wal/xlogtemp.42')
+  mkdirSync(nextSegment)
+  await database.query('select pg_switch_wal()')
+  const failing = ['acct_a', 'acct_b', 'acct_c'].map((id) => rejection(insert(id)))
+  const transaction = rejection(database.transaction(({ query }) => query('select 1')))
+  for (const failure of [...failing, transaction]) {
+    expect(await failure).toMatchObject({ code: 'database_failed' })
+  }
+  expect((await lost).message).toContain('could not create file "pg_wal/xlogtemp.42"')
+  await database.close()
+  rmdirSync(nextSegment)
+  const again = await openDatabase({ kind: 'embedded', directory })
+  const kept = await again.query(`select id from accounts where name = 'written'`)
+  expect(kept).toEqual([{ id: 'acct_before' }])
+  await again.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
 test('a directory that cannot be opened is reported, and not locked', async () => {
   const directory = await freshDataDir()
   writeFileSync(join(directory, 'pglite/global/pg_control'), 'nonsense')
   for (let attempt = 1; attempt <= 2; attempt++) {
     const opening = openDatabase({ kind: 'embedded', directory })
-    expect(await rejection(opening)).toMatchObject({ code: 'database_failed' })
+    const message = expect.stringMatching(/embedded database failed: .+ \(\d+ MiB free in .+\)$/)
+    expect(await rejection(opening)).toMatchObject({ code: 'database_failed', message })
   }
   rmSync(directory, { recursive: true, force: true })
 })

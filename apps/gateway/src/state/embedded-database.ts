@@ -9,6 +9,7 @@
  * PGlite cannot flush a disk's cache, so a power failure may lose the last writes; operators who
  * need more run PostgreSQL.
  */
+import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { GatewayError } from '../gateway-error.ts'
@@ -55,8 +56,18 @@ export async function openEmbeddedDatabase(
     }
   } catch (error) {
     lock.release()
-    throw error
+    throw new GatewayError('database_failed', `${reasonOf(error)} (${roomIn(directory)})`, {
+      cause: error,
+    })
   }
+}
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : 'unknown failure')
+
+/** PGlite does not say why it cannot open; a full disk is the usual reason. */
+function roomIn(directory: string): string {
+  const { bavail, bsize } = statfsSync(directory)
+  return `${Math.floor((bavail * bsize) / 1024 ** 2)} MiB free in ${directory}`
 }
 
 async function startThread(

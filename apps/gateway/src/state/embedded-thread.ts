@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, type Transaction, types } from '@electric-sql/pglite'
 import type { Row } from './database.ts'
 import { type Asked, describeFailure, type Reply, type ThreadData } from './embedded-messages.ts'
+import { stopWhenBroken } from './stop-when-broken.ts'
 
 type Open = {
   readonly statements: Transaction
@@ -16,6 +17,7 @@ const pglite = await PGlite.create(directory, {
   relaxedDurability: false,
   parsers: { [types.INT8]: Number, [types.NUMERIC]: Number },
 })
+stopWhenBroken(pglite, (error) => reply({ kind: 'broken', failure: describeFailure(error) }))
 parentPort?.on('message', (asked: Asked) => void answer(asked))
 reply({ kind: 'opened' })
 
@@ -28,8 +30,7 @@ async function answer(asked: Asked): Promise<void> {
   try {
     reply({ kind: 'done', id, rows: await run(asked) })
   } catch (error) {
-    const failure = describeFailure(error)
-    reply(isBroken(error) ? { kind: 'broken', failure } : { kind: 'failed', id, failure })
+    reply({ kind: 'failed', id, failure: describeFailure(error) })
   }
 }
 
@@ -79,9 +80,4 @@ function begin(): Promise<Open> {
     })
     over.catch(refused)
   })
-}
-
-/** Errors of the database leave PGlite intact; a trap or an exit of its WebAssembly does not. */
-function isBroken(error: unknown): boolean {
-  return error instanceof WebAssembly.RuntimeError || describeFailure(error).name === 'ExitStatus'
 }
