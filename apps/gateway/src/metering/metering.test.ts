@@ -256,6 +256,23 @@ test('sums agree with rows over many hours, models and batches that overlap', as
   })
 })
 
+test('tokens reported after a long padding count against limits per minute, those of long ago do not', async () => {
+  await withKey(async (database, record) => {
+    await database.query('update api_keys set tokens_per_minute = 1000')
+    const minuteMs = 60_000
+    const booked = async (ageMs: number, durationMs: number) => {
+      const usage = record('complete', { startedAtMs: Date.now() - ageMs, durationMs })
+      await storeUsage(database, [usage])
+      const sql = `select (select sum(slot) from unnest(slots) as slot)::int as tokens
+        from allowances where kind = 'tokens'`
+      return ((await database.query(sql))[0] as { tokens: number } | undefined)?.tokens ?? 0
+    }
+    expect(await booked(12 * minuteMs, 100)).toBe(0)
+    expect(await booked(9 * minuteMs, 100)).toBe(15)
+    expect(await booked(45 * minuteMs, 11 * minuteMs)).toBe(30)
+  })
+})
+
 test('usage of the messages endpoint is booked as uncached', async () => {
   const path = '/v1/messages'
   const record = await admitted({ path }, { headers: { 'privatemode-path': path } })

@@ -45,7 +45,7 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
     'counted_total',
     'answers, by how their tokens were counted: engine, tokenizer or estimate',
   )
-  const whole = seconds('request_seconds', 'time until the end of an answer')
+  const whole = seconds('request_seconds', 'time until the end of an answer, without padding')
   const first = seconds(
     'engine_first_seconds',
     'time until the engine produced the first part of an answer',

@@ -248,6 +248,8 @@ class SealedAnswer {
   #delivered = false
   /** How long the engine took for its tokens; NaN until it has produced all of them. */
   #engineMs = Number.NaN
+  /** When the engine had produced all of it; padding comes later and does not count. */
+  #endedAtMs: number | undefined
 
   constructor(facts: ExchangeFacts, sealer: AnswerSealer) {
     this.#facts = facts
@@ -319,6 +321,7 @@ class SealedAnswer {
     const pieces = body instanceof Uint8Array ? [body as Bytes] : (body as AsyncIterable<Bytes>)
     const ended = (ms: number) => {
       this.#engineMs = ms
+      this.#endedAtMs = this.#facts.service.now().getTime()
     }
     for await (const piece of timedPieces(pieces, this.#facts.startMs, ended)) {
       this.#responseHash.update(piece)
@@ -358,7 +361,7 @@ class SealedAnswer {
     if (outcome === 'complete') {
       service.pace.note(context.model, usage.completionTokens, this.#engineMs)
     }
-    const now = service.now().getTime()
+    const endedAtMs = this.#endedAtMs ?? service.now().getTime()
     const record: UsageRecord = {
       version: 2,
       admission: view.admission,
@@ -373,7 +376,7 @@ class SealedAnswer {
       cached_tokens: usage.cachedTokens,
       completion_tokens: usage.completionTokens,
       started_at: startedAtMs,
-      duration_ms: Math.max(0, now - startedAtMs),
+      duration_ms: Math.max(0, endedAtMs - startedAtMs),
     }
     const signed = service.signer.sign(record, {
       request_digest: requestDigest ?? createHash('sha256').update(body).digest('hex'),

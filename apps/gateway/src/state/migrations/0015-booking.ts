@@ -62,22 +62,8 @@ monthly as (
     tokens = m.tokens + excluded.tokens, largest = greatest(m.largest, excluded.largest),
     cost_micros = m.cost_micros + excluded.cost_micros)`
 
-export const booking: Migration = {
-  name: 'booking',
-  sql: `
--- Removes rows, with their sums, that a better report in the batch will replace; false if there are none.
-create function remove_lesser_usage(p_batch jsonb) returns boolean ${planned} as $$
-declare
-  removed bigint;
-begin
-  with changed as (
-    delete from usage u using ${incoming}
-    where u.admission_id = r.admission_id and ${isLess}
-    returning u.*), ${addSums(-1)}
-  select count(*) into removed from changed;
-  return removed > 0;
-end $$;
-
+/** The function that stores reports; those that match the condition count against limits per minute. */
+export const insertUsage = (isNews: string) => `
 -- Stores the reports of known keys that are not stored yet, with their sums. The argument's rows have
 -- one admission each, in ascending order, so that two gateways lock them in the same order.
 create function insert_usage(p_batch jsonb, out stored bigint, out known bigint) ${planned} as $$
@@ -116,7 +102,7 @@ begin
           c.tokens
         from (
           select key_id, account_id, sum(prompt_tokens::bigint + completion_tokens) as tokens from changed
-          where started_at + duration_ms * interval '1 millisecond' > now() - interval '2 minutes'
+          where ${isNews}
           group by 1, 2) as c
         join api_keys k on k.id = c.key_id join accounts a on a.id = c.account_id
       ) as each_subject
@@ -124,7 +110,24 @@ begin
   select (select count(*) from changed), (select count(*) from known), (select count(*) from charged)
   into stored, known, charges;
 end $$;
+`
 
+export const booking: Migration = {
+  name: 'booking',
+  sql: `
+-- Removes rows, with their sums, that a better report in the batch will replace; false if there are none.
+create function remove_lesser_usage(p_batch jsonb) returns boolean ${planned} as $$
+declare
+  removed bigint;
+begin
+  with changed as (
+    delete from usage u using ${incoming}
+    where u.admission_id = r.admission_id and ${isLess}
+    returning u.*), ${addSums(-1)}
+  select count(*) into removed from changed;
+  return removed > 0;
+end $$;
+${insertUsage(`started_at + duration_ms * interval '1 millisecond' > now() - interval '2 minutes'`)}
 -- The tokens reserved for these requests are used now. If a second worker took over, the first one's
 -- report does not end the reservation.
 create function settle_reservations(p_reported jsonb) returns void ${planned} as $$

@@ -15,6 +15,7 @@ import { emailDomains } from './0012-email-domains.ts'
 import { movedReservations } from './0013-moved-reservations.ts'
 import { costs } from './0014-costs.ts'
 import { booking } from './0015-booking.ts'
+import { paddedAnswers } from './0016-padded-answers.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   movedReservations,
   costs,
   booking,
+  paddedAnswers,
 ]
