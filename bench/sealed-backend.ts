@@ -29,10 +29,11 @@ import {
   openRequest,
 } from '@privatemode/protocol/envelope'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
+import { EnginePace, timedPieces } from '../apps/worker/src/sealed/engine-pace.ts'
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
 import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
 import { type Outgoing, sealPieces, sealWhole } from '../apps/worker/src/sealed/seal-stream.ts'
-import { shapeOf } from '../apps/worker/src/sealed/traffic-shape.ts'
+import { fitToPace, shapeOf } from '../apps/worker/src/sealed/traffic-shape.ts'
 import { clockUs, models, stampDigits, stampMark } from './load/load-spec.ts'
 
 const { values: options } = parseArgs({
@@ -176,7 +177,9 @@ async function answer(bytes: Bytes): Promise<Response> {
   return new Response(sealStream(opened, out, events(between)), { headers: sealedType })
 }
 
-/** Cut and padded by the worker's own code, in the shape that the client asks for. */
+const pace = new EnginePace()
+
+/** Cut and padded by the worker's own code, in the shape that the client asks for, fitted to the pace of earlier streams. */
 function sealStream(
   opened: OpenedRequest,
   out: Outgoing,
@@ -190,8 +193,11 @@ function sealStream(
         await controller.flush()
       }
       const shape = shapeOf(opened.head.shape).stream
-      if (shape === undefined) await sealPieces(out, pieces, sink)
-      else await sealShaped(out, pieces, shape, sink)
+      const { model } = opened.context
+      const noted = (ms: number) => pace.note(model, chunks, ms)
+      const timed = timedPieces(pieces, performance.now(), noted)
+      if (shape === undefined) await sealPieces(out, timed, sink)
+      else await sealShaped(out, timed, fitToPace(shape, pace.msPerToken(model)), sink)
       controller.close()
     },
   })
