@@ -125,7 +125,9 @@ class Client {
       this.fail(`status ${status}`)
       return
     }
-    if (Math.abs(this.#reader.payloadBytes - payloadBytes) > payloadSlack) {
+    // A worker sends a late answer on the clock of streams, with more padding than a prompt one.
+    const isPadded = spec.sealed?.shape === 'default'
+    if (!isPadded && Math.abs(this.#reader.payloadBytes - payloadBytes) > payloadSlack) {
       this.fail(`${this.#reader.payloadBytes} bytes instead of ${payloadBytes}`)
       return
     }
