@@ -13,6 +13,7 @@ import { startContainerd, startNode, startPolicies } from './node.ts'
 import { defineKinds, tryObjects } from './objects.ts'
 import { Page } from './page.ts'
 import { installPostgres, localVolume } from './postgres-in-cluster.ts'
+import { mountModels, type RealVllm } from './real-vllm.ts'
 import { pushImage, startRegistry } from './registry.ts'
 
 export type Settings = {
@@ -22,6 +23,8 @@ export type Settings = {
   readonly images: readonly TestImage[] | undefined
   /** Files that define the kinds of other projects. */
   readonly definitions: readonly string[]
+  /** None: a stand-in answers. */
+  readonly vllm: RealVllm | undefined
   readonly requests: number
   readonly rollouts: number
   readonly only: readonly string[]
@@ -77,6 +80,7 @@ async function prepare(): Promise<void> {
     const folder = parts.folder(`volumes/${name}`)
     // A kubelet gives a local volume to a pod's group only where that pod is the first one to mount it, and writes.
     chownSync(folder, 65532, 65532)
+    if (name === 'models' && settings.vllm !== undefined) mountModels(parts, settings.vllm, folder)
     await cluster.apply(localVolume(name, folder, namespace))
   }
 }
@@ -84,8 +88,11 @@ async function prepare(): Promise<void> {
 async function runGroups(): Promise<void> {
   const page = new Page(join(work, 'checkout'), join(work, 'bin'))
   const { requests, rollouts } = settings
-  const scene = { cluster, rows, page, requests, rollouts, isPart: settings.only.length > 0 }
+  const amounts = { requests, rollouts, isPart: settings.only.length > 0 }
+  const scene = { cluster, rows, page, ...amounts, vllmVersion: settings.vllm?.version }
   for (const [name, run] of Object.entries(groups)) {
+    // One real vLLM is enough for this machine.
+    if (name === 'grow' && settings.vllm !== undefined) continue
     if (neededGroups.includes(name) || isWanted(name)) await run(scene)
   }
 }

@@ -5,6 +5,9 @@
  *                 the page is followed from its start to its end
  *   --requests N  requests under which each part is rolled out; 1000 unless given
  *   --rollouts N  how often at least; once unless given
+ *   --vllm FILE   a vllm program of an environment as test:servers installs it (.servers/vllm-VERSION/bin/vllm), to answer
+ *                 instead of the stand-in. It cannot be told what to answer, so only the page is followed, to an answer
+ *                 in every dialect
  *   --fast        takes the images in dist/images as they are
  *   --write       writes the table into docs/operations.md
  *   --keep        waits for Ctrl-C at the end, with the cluster running
@@ -26,6 +29,7 @@ import { runInWorkFolder, type Work } from '../confined/work-folder.ts'
 import { goVersions, obtainPrograms } from './go-programs.ts'
 import { groups } from './groups.ts'
 import { obtainDefinitions } from './kind-definitions.ts'
+import { findVllm, type RealVllm } from './real-vllm.ts'
 import { writeIntoOperations } from './report.ts'
 import { missingForCluster } from './requirements.ts'
 import { makeTestImages } from './test-images.ts'
@@ -35,15 +39,21 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     requests: { type: 'string', default: '1000' },
     rollouts: { type: 'string', default: '1' },
+    vllm: { type: 'string' },
     fast: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
   },
 })
 
-const only = values.only === '' ? [] : values.only.split(',')
+const given = values.only === '' ? [] : values.only.split(',')
+const only = values.vllm === undefined ? given : ['dialects']
 const known = ['objects', ...Object.keys(groups)]
 const unknown = only.filter((name) => !known.includes(name))
+if (values.vllm !== undefined && (given.length > 0 || !existsSync(values.vllm))) {
+  console.error('--vllm takes the path of a vllm program, and no --only')
+  process.exit(2)
+}
 if (
   unknown.length > 0 ||
   ![values.requests, values.rollouts].every((one) => /^[1-9]\d*$/.test(one))
@@ -76,13 +86,17 @@ async function main({ folder: work, confine }: Work): Promise<number> {
   const definitions = obtainDefinitions()
   mkdirSync(join(work, 'bin'))
   symlinkSync(helm.path, join(work, 'bin/helm'))
-  const images = isServerOnly ? undefined : await makeImages(join(work, 'images'), programs.pause)
+  const vllm = values.vllm === undefined ? undefined : findVllm(values.vllm)
+  const images = isServerOnly
+    ? undefined
+    : await makeImages(join(work, 'images'), programs.pause, vllm)
   const amounts = { requests: Number(values.requests), rollouts: Number(values.rollouts) }
   const settings = {
     work,
     programs,
     images,
     definitions,
+    vllm,
     ...amounts,
     only,
   }
@@ -95,15 +109,28 @@ async function main({ folder: work, confine }: Work): Promise<number> {
     PATH: `${join(work, 'bin')}:${process.env.PATH}`,
   })
   const rows = existsSync(results) ? (JSON.parse(readFileSync(results, 'utf8')) as Row[]) : []
-  if (values.write && rows.length > 0) writeIntoOperations(rows, goVersions.kubernetes)
+  if (values.write && rows.length > 0)
+    writeIntoOperations(rows, goVersions.kubernetes, vllm?.version)
+  if (!isServerOnly) console.log(whoAnswered(vllm))
   return ended
 }
 
+function whoAnswered(vllm: RealVllm | undefined): string {
+  return vllm === undefined
+    ? 'A stand-in for vLLM answered; --vllm runs a real one.'
+    : `vLLM ${vllm.version} answered, with a tiny model on the processor.`
+}
+
 /** Ours as documented, by a command of its own, and what a cluster needs beside them. */
-async function makeImages(folder: string, pause: string): Promise<TestImage[]> {
+async function makeImages(
+  folder: string,
+  pause: string,
+  vllm: RealVllm | undefined,
+): Promise<TestImage[]> {
   if (!values.fast || !existsSync(join(repository, 'dist/images'))) await buildImages()
-  tell('making images of PostgreSQL, of a stand-in for vLLM and of the pause program')
-  return makeTestImages(folder, pause)
+  const server = vllm === undefined ? 'a stand-in for vLLM' : `vLLM ${vllm.version}`
+  tell(`making images of PostgreSQL, of ${server} and of the pause program`)
+  return makeTestImages(folder, pause, vllm)
 }
 
 async function buildImages(): Promise<void> {

@@ -2,7 +2,11 @@
 import { formatRows, type Row } from '../confined/rows.ts'
 import { writeBetween } from '../confined/write-between.ts'
 
-export function writeIntoOperations(rows: readonly Row[], kubernetes: string): void {
+export function writeIntoOperations(
+  rows: readonly Row[],
+  kubernetes: string,
+  vllm: string | undefined,
+): void {
   const said = (...command: string[]) => Bun.spawnSync(command).stdout.toString()
   const version = (text: string) => /v?(\d+\.\d+[\d.]*)/.exec(text)?.[1] ?? 'unknown'
   const versions = [
@@ -11,7 +15,9 @@ export function writeIntoOperations(rows: readonly Row[], kubernetes: string): v
     `runc ${version(said('runc', '--version'))}`,
     `etcd ${version(said('etcd', '--version'))}`,
     `Linux ${version(said('uname', '-r'))}`,
+    ...(vllm === undefined ? [] : [`vLLM ${vllm}`]),
   ].join(', ')
   const date = new Date().toISOString().slice(0, 10)
-  writeBetween('cluster', `${date}, ${versions}:\n\n${formatRows(rows)}`)
+  const mark = vllm === undefined ? 'cluster' : 'cluster with vllm'
+  writeBetween(mark, `${date}, ${versions}:\n\n${formatRows(rows)}`)
 }

@@ -10,6 +10,8 @@ export type Scene = {
   /** Requests under which each part is rolled out. */
   readonly requests: number
   readonly rollouts: number
+  /** None: a stand-in answers what it is told to. */
+  readonly vllmVersion: string | undefined
   /** Some groups were left out. */
   readonly isPart: boolean
 }

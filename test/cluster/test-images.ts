@@ -1,4 +1,4 @@
-/** Images that a cluster needs beside ours, out of programs of this machine: pause, PostgreSQL, a stand-in for vLLM. */
+/** Images that a cluster needs beside ours, out of programs of this machine: pause, PostgreSQL, vLLM or a stand-in for it. */
 import { join } from 'node:path'
 import { repository, run } from '../../scripts/deploy/locked-package.ts'
 import {
@@ -10,14 +10,22 @@ import {
   type TestImage,
 } from '../confined/program-image.ts'
 import { makePostgresImage } from '../containers/postgres-image.ts'
+import { type RealVllm, vllmImage } from './real-vllm.ts'
 
-export const standInName = 'vllm-openai'
-
-export function makeTestImages(folder: string, pause: string): TestImage[] {
+export function makeTestImages(
+  folder: string,
+  pause: string,
+  vllm: RealVllm | undefined,
+): TestImage[] {
   return [
     makePostgresImage(folder, 'test'),
     packImage(folder, 'pause', '1', { entries: [file('pause', pause)], entrypoint: ['/pause'] }),
-    packImage(folder, standInName, 'v0.32.0', standIn(folder)),
+    packImage(
+      folder,
+      'vllm-openai',
+      'v0.32.0',
+      vllm === undefined ? standIn(folder) : vllmImage(vllm),
+    ),
   ]
 }
 

@@ -50,7 +50,7 @@ export function filesBelow(folder: string): string[] {
 
 /** What the loader says that programs need, where it finds it here. */
 export function librariesOf(programs: readonly string[]): TarEntry[] {
-  const said = programs.map((path) => run(['ldd', path])).join('\n')
+  const said = run(['ldd', ...programs])
   const paths = new Set([...said.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path ?? ''))
   return [...paths].map((path) => file(path.slice(1), path))
 }

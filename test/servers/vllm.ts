@@ -5,7 +5,7 @@ import { modelName, type ServerPlan, type Variant } from './real-server.ts'
 export const modelFolder = fileURLToPath(new URL('./model/tiny', import.meta.url))
 
 /** One thread and one gigabyte of cache: it runs beside other work. */
-const environment = {
+export const cpuEnvironment = {
   VLLM_CPU_KVCACHE_SPACE: '1',
   VLLM_CPU_OMP_THREADS_BIND: 'nobind',
   OMP_NUM_THREADS: '1',
@@ -34,7 +34,7 @@ export function vllmPlan(program: string): ServerPlan {
       ...(variant === 'embed' ? [] : ['--enable-prefix-caching', '--enable-prompt-tokens-details']),
       ...['--enforce-eager', ...flags[variant]],
     ],
-    environment: () => environment,
+    environment: () => cpuEnvironment,
     healthPath: '/health',
     version: async (url) => {
       const answer = (await (await fetch(`${url}/version`)).json()) as { version: string }
