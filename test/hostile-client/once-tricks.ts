@@ -86,6 +86,13 @@ const chatWith = (field: string) =>
 const megabytes = (count: number) => count * 1024 * 1024
 const keys = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":0`).join()
 const empty = '0\r\n\r\n'
+const askWith = (auth: string, lines: string) =>
+  `GET /v1/chat/completions HTTP/1.1\r\n${host}${auth}${lines}\r\n`
+const websocket =
+  'connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+const h2c =
+  'connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n'
+const traces = `traceparent: ${'0'.repeat(4096)}\r\ntracestate: ${'a'.repeat(4096)}\r\nbaggage: ${'b'.repeat(4096)}\r\n`
 
 export const onceTricks: readonly OnceTrick[] = [
   head(
@@ -113,6 +120,9 @@ export const onceTricks: readonly OnceTrick[] = [
   head('the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 505),
   head('a request line of words', 'hello there, how are you\r\n\r\n', 400),
   head('an unknown expectation', `POST /health HTTP/1.1\r\n${host}expect: magic\r\n\r\n`, 417),
+  head('an upgrade to a websocket', ({ auth }) => askWith(auth, websocket), 404, 405),
+  head('an upgrade to HTTP/2', ({ auth }) => askWith(auth, h2c), 404, 405),
+  head('traces of 12 KiB', ({ auth }) => askWith(auth, traces), 404, 405),
 
   smuggle('a length and chunks', 'content-length: 4\r\ntransfer-encoding: chunked\r\n', empty, 400),
   smuggle('chunks and a length', `transfer-encoding: chunked\r\ncontent-length: 4\r\n`, empty, 400),

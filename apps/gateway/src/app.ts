@@ -144,11 +144,12 @@ async function route(
   }
   const attested = /^workers\/([^/]+)\/attestation$/.exec(rest)?.[1]
   if (attested !== undefined) {
-    await parts.relay.keys.check(bearer)
-    const response = await relayAttestation(onlyPost(request), attested, {
+    const { keyId } = await parts.relay.keys.check(bearer)
+    const response = await relayAttestation(onlyPost(request), attested, keyId, {
       view: parts.relay.view,
       fetch: parts.fetch,
       timeoutMs: parts.attestationTimeoutMs,
+      keySharePercent: parts.relay.limits.keySharePercent,
     })
     return openToBrowsers(response)
   }

@@ -51,6 +51,21 @@ test('concurrent attestations are bounded; excess callers are asked to retry', a
   expect(third.headers.get('retry-after')).toBe('1')
 })
 
+test('callers that never finish sending their nonce do not count', async () => {
+  let produced = 0
+  const handle = handlerWith(() => {
+    produced++
+    return Promise.reject(new Error('produced'))
+  })
+  const url = 'http://worker/privatemode/v1/attestation'
+  for (let count = 0; count < 3; count++) {
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('{')) })
+    void handle(new Request(url, { method: 'POST', body }))
+  }
+  await handle(attest(nonce))
+  expect(produced).toBe(1)
+})
+
 test('a nonce that is not 32 bytes in hex is refused', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('not asked')))
   for (const body of [

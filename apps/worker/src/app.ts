@@ -32,12 +32,13 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
   let attesting = 0
 
   async function attest(request: Request): Promise<Response> {
+    // Read first: a caller that sends its nonce slowly must not keep others waiting.
+    const nonce = parseNonce(await readBody(request, 1024))
     if (attesting >= app.attestAtOnce) {
       throw new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
     }
     attesting++
     try {
-      const nonce = parseNonce(await readBody(request, 1024))
       const { statement } = await app.service.keys.current()
       const evidence = await app.evidence.produce(nonce, statement)
       const headers = { 'content-type': 'application/json' }

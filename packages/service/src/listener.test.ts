@@ -84,6 +84,29 @@ test('requests above the concurrency limit are asked to retry', async () => {
   await server.stop()
 })
 
+test('a request to upgrade is answered like any other, and its frames are not read', async () => {
+  const handler = () => new Response('no such route', { status: 404 })
+  const server = listen({ hostname, port: 0, handler })
+  const ended = Promise.withResolvers<void>()
+  let text = ''
+  const socket = await Bun.connect({
+    hostname,
+    port: server.port,
+    socket: {
+      data: (_socket, bytes) => {
+        text += bytes.toString('latin1')
+      },
+      close: () => ended.resolve(),
+    },
+  })
+  const lines = ['connection: Upgrade', 'upgrade: websocket', 'sec-websocket-version: 13']
+  const head = `GET / HTTP/1.1\r\nhost: x\r\n${lines.join('\r\n')}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
+  socket.write(Buffer.from(`${head}\x82\xfe\xff\xff${'\xff'.repeat(20_000)}`, 'latin1'))
+  await ended.promise
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 400'])
+  await server.stop()
+})
+
 test('an uncaught handler error is reported to the owner and reveals nothing to the client', async () => {
   const seen: unknown[] = []
   const server = listen({

@@ -35,8 +35,12 @@ type Answer = { readonly caller: Caller | undefined; readonly askedAtMs: number 
 
 export class KeyCheck {
   readonly #options: KeyCheckOptions
-  readonly #answers = new Map<string, Answer>()
+  /** Valid and unknown keys are cached separately: no flood of guesses pushes out a valid one. */
+  readonly #valid = new Map<string, Answer>()
+  readonly #unknown = new Map<string, Answer>()
   readonly #asking = new Map<string, Promise<Answer>>()
+  /** Answers asked for by then are not used any more. */
+  #staleUntilMs = Number.NEGATIVE_INFINITY
   #usedSince = new Set<string>()
 
   constructor(options: KeyCheckOptions) {
@@ -48,8 +52,9 @@ export class KeyCheck {
     if (secret === undefined) throw refuse('no API key: send it as "Authorization: Bearer <key>"')
     if (!looksLikeApiKey(secret)) throw refuse('this is not an API key of this service')
     const id = hashApiKey(secret)
-    const known = this.#answers.get(id)
-    const ageMs = known === undefined ? Infinity : this.#options.clock() - known.askedAtMs
+    const known = this.#valid.get(id) ?? this.#unknown.get(id)
+    const isStale = known === undefined || known.askedAtMs <= this.#staleUntilMs
+    const ageMs = isStale ? Infinity : this.#options.clock() - known.askedAtMs
     if (known !== undefined && ageMs < this.#options.maxAgeMs) {
       if (ageMs > this.#options.maxAgeMs / 2) this.#refresh(id)
       return this.#accept(known)
@@ -64,9 +69,9 @@ export class KeyCheck {
     return used
   }
 
-  /** Drops all cached answers: the next request of every key queries the database. */
+  /** Uses no cached answer any more: the next request of every key queries the database. */
   forget(): void {
-    this.#answers.clear()
+    this.#staleUntilMs = this.#options.clock()
   }
 
   #accept(answer: Answer): Caller {
@@ -86,7 +91,8 @@ export class KeyCheck {
   #ask(id: string): Promise<Answer> {
     const running = this.#asking.get(id)
     if (running !== undefined) return running
-    if (this.#asking.size >= this.#options.maxLookups) {
+    // A key that was valid is looked up again, however many others are being guessed.
+    if (this.#asking.size >= this.#options.maxLookups && !this.#valid.has(id)) {
       throw new ApiError('overloaded', 'too many unknown keys are being checked', {
         retryAfterSeconds: 1,
       })
@@ -108,17 +114,18 @@ export class KeyCheck {
       })
     }
     const answer = { caller: rows[0] && readCaller(rows[0]), askedAtMs }
-    this.#answers.delete(id)
-    this.#answers.set(id, answer)
-    this.#shrink()
+    this.#valid.delete(id)
+    this.#unknown.delete(id)
+    this.#keep(answer.caller === undefined ? this.#unknown : this.#valid, id, answer)
     return answer
   }
 
   /** Evicts the oldest answers first: a Map keeps insertion order. */
-  #shrink(): void {
-    for (const id of this.#answers.keys()) {
-      if (this.#answers.size <= this.#options.maxCached) return
-      this.#answers.delete(id)
+  #keep(answers: Map<string, Answer>, id: string, answer: Answer): void {
+    answers.set(id, answer)
+    for (const oldest of answers.keys()) {
+      if (answers.size <= this.#options.maxCached) return
+      answers.delete(oldest)
     }
   }
 }

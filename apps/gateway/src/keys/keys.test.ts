@@ -195,3 +195,35 @@ test('a flood of unknown keys exhausts neither memory nor database', async () =>
   expect(asked).toBe(3)
   expect(verdicts.filter((each) => each === 'overloaded')).toHaveLength(7)
 })
+
+test('guesses neither push out nor delay a key that was valid', async () => {
+  const { secret } = await createKey(database, wish)
+  let isSlow = false
+  const query: Database['query'] = (...given) =>
+    isSlow ? new Promise<never>(() => undefined) : database.query(...given)
+  const check = newCheck({ database: { ...database, query }, maxCached: 2, maxLookups: 3 })
+  expect(await verdict(check, secret)).toBe('good')
+  for (let count = 0; count < 5; count++) await verdict(check, issueApiKey().secret)
+  isSlow = true
+  expect(await verdict(check, secret)).toBe('good') // from memory
+  for (let count = 0; count < 3; count++) void verdict(check, issueApiKey().secret)
+  expect(await verdict(check, issueApiKey().secret)).toBe('overloaded')
+  isSlow = false
+  nowMs += 2000 // the cached answer has aged
+  expect(await verdict(check, secret)).toBe('good')
+})
+
+test('memory holds a bounded number of answers', async () => {
+  let asked = 0
+  const query: Database['query'] = (...given) => {
+    asked++
+    return database.query(...given)
+  }
+  const check = newCheck({ database: { ...database, query }, maxCached: 2 })
+  const guesses = Array.from({ length: 3 }, () => issueApiKey().secret)
+  for (const guess of guesses) await verdict(check, guess)
+  expect(await verdict(check, guesses[0])).toBe('invalid_api_key')
+  expect(asked).toBe(4) // the first was forgotten
+  expect(await verdict(check, guesses[2])).toBe('invalid_api_key')
+  expect(asked).toBe(4)
+})

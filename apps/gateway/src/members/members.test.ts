@@ -64,6 +64,20 @@ test('a session in use stays valid', async () => {
   expect(row?.fresh).toBe(true)
 })
 
+test('a member has a bounded number of sessions: the one unused for longest ends', async () => {
+  const first = await beginSession(database, member)
+  await database.query(`update sessions set seen_at = now() - interval '1 minute'
+    where member_id = '${member.id}'`)
+  await database.query(
+    `insert into sessions (token_hash, member_id)
+     select sha256(convert_to($1 || n, 'UTF8')), $1 from generate_series(1, 99) n`,
+    [member.id],
+  )
+  const last = await beginSession(database, member)
+  expect(await findSession(database, first.token)).toBeUndefined()
+  expect(await findSession(database, last.token)).toBeDefined()
+})
+
 test('the session of a disabled member or account is invalid', async () => {
   const { token } = await beginSession(database, member)
   const disable = (table: string, id: string, at: string) =>

@@ -8,6 +8,7 @@ import { hashToken, newToken } from './token.ts'
 
 const idleHours = 12
 const maxDays = 7
+const maxPerMember = 100
 
 export type Session = { readonly member: Member; readonly token: string }
 
@@ -28,6 +29,12 @@ export async function beginSession(
     hashToken(token),
     member.id,
   ])
+  await database.query(
+    `delete from sessions where member_id = $1 and token_hash not in (
+       select token_hash from sessions where member_id = $1
+       order by seen_at desc, token_hash limit ${maxPerMember})`,
+    [member.id],
+  )
   if (browserToken !== undefined && (await isKnownBrowser(database, browserToken, member.id))) {
     await seeBrowserAgain(database, browserToken)
     return { member, token, browserToken }

@@ -63,7 +63,8 @@ async function holdOne(): Promise<{ entry: ViewedWorker; failed: () => string | 
   const [worker] = await listLive(database)
   const shares = new FairShare()
   shares.take('key_one', 4, 75)
-  const entry = { worker: worker!, shares, inFlightAtReport: 0, suspectUntilMs: 0 }
+  const attestations = new FairShare()
+  const entry = { worker: worker!, shares, attestations, inFlightAtReport: 0, suspectUntilMs: 0 }
   return { entry, failed: await ask() }
 }
 

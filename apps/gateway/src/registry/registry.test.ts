@@ -139,6 +139,7 @@ const viewed = (id: string, active: number, changes: Partial<ViewedWorker['worke
     worker: { ...registration(id, { active }), ...changes },
     inFlightAtReport: 0,
     shares: new FairShare(),
+    attestations: new FairShare(),
     suspectUntilMs: 0,
   }) as ViewedWorker
 const order = (candidates: ViewedWorker[], random = 0) =>

@@ -6,6 +6,8 @@ import { type LiveWorker, listLive } from './worker-store.ts'
 /** A worker with this gateway's own load on it. */
 export type ViewedWorker = {
   readonly worker: LiveWorker
+  /** Requests for its evidence in progress. */
+  readonly attestations: FairShare
   /** Requests of this gateway that the worker currently holds, counted by the relay. */
   readonly shares: FairShare
   /** Their number when the worker's own count was last read. */
@@ -104,7 +106,8 @@ export class WorkerView {
 /** Requests in progress hold the old entry, so the object is kept to share its counters. */
 function merge(old: ViewedWorker | undefined, worker: LiveWorker): ViewedWorker {
   if (old === undefined) {
-    return { worker, shares: new FairShare(), inFlightAtReport: 0, suspectUntilMs: 0 }
+    const [shares, attestations] = [new FairShare(), new FairShare()]
+    return { worker, shares, attestations, inFlightAtReport: 0, suspectUntilMs: 0 }
   }
   // The same lease read again is the same report: requests we sent since still add to its count.
   const sameReport = old.worker.leaseUntil.getTime() === worker.leaseUntil.getTime()

@@ -11,7 +11,12 @@ const viewed = (id: string, draining = false): ViewedWorker => ({
     ...parseRegistration(id, registrationFields('http://10.0.0.7:8095')),
     ...{ draining, registeredAt: new Date(0), leaseUntil: new Date(0) },
   },
-  ...{ inFlightAtReport: 0, shares: new FairShare(), suspectUntilMs: 0 },
+  ...{
+    inFlightAtReport: 0,
+    shares: new FairShare(),
+    attestations: new FairShare(),
+    suspectUntilMs: 0,
+  },
 })
 
 const entries = new Map([viewed('w_one'), viewed('w_old', true)].map((one) => [one.worker.id, one]))

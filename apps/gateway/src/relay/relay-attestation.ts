@@ -6,13 +6,18 @@ import { ApiError } from '@privatemode/protocol/api'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { OutboundFetch } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
+import { refuseShare } from '../limits/limit-error.ts'
 import type { WorkerView } from '../registry/worker-view.ts'
 
 export type AttestationParts = {
   readonly view: WorkerView
   readonly fetch: OutboundFetch
   readonly timeoutMs: number
+  readonly keySharePercent: number
 }
+
+/** A worker refuses more. */
+const attestationsAtOnce = 32
 
 const maxRequestBytes = 1024
 const maxEvidenceBytes = 4 * 1024 * 1024
@@ -20,15 +25,17 @@ const maxEvidenceBytes = 4 * 1024 * 1024
 export async function relayAttestation(
   request: Request,
   workerId: string,
+  keyId: string,
   parts: AttestationParts,
 ): Promise<Response> {
   const entry = parts.view.find(workerId)
   if (entry === undefined) throw new ApiError('worker_unknown', 'there is no such worker')
   const nonce = parseNonce(await readJson(request, maxRequestBytes))
+  const left = attestationsAtOnce - entry.attestations.total
+  if (!entry.attestations.take(keyId, left, parts.keySharePercent)) throw refuseShare()
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(parts.timeoutMs)])
-  let response: Response
   try {
-    response = await parts.fetch(entry.worker.url + fleetPaths.attestation, {
+    const response = await parts.fetch(entry.worker.url + fleetPaths.attestation, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ nonce }),
@@ -48,6 +55,8 @@ export async function relayAttestation(
     if (cause instanceof ApiError) throw cause
     parts.view.suspect(entry)
     throw new ApiError('worker_unreachable', `worker ${workerId} cannot be reached`, { cause })
+  } finally {
+    entry.attestations.putBack(keyId)
   }
 }
 

@@ -265,11 +265,25 @@ test('evidence is requested from live workers only, with a nonce and a size limi
   expect(await refusal('w_one', { nonce })).toBe('upstream_error')
 })
 
+test('one key cannot take all requests for evidence that a worker allows at once', async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  one.attest = () => held.then(() => Response.json({}))
+  const greedy = Array.from({ length: 32 }, () => askEvidence('w_one', { nonce }))
+  const refused = await Promise.race(greedy)
+  expect(refused.status).toBe(429)
+  const other = askEvidence('w_one', { nonce }, (await gateway.createKey()).secret)
+  release()
+  expect((await other).status).toBe(200)
+  const statuses = (await Promise.all(greedy)).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(26)
+  expect((await askEvidence('w_one', { nonce })).status).toBe(200)
+})
+
 const nonce = '0f'.repeat(32)
-const askEvidence = (id: string, body: unknown) =>
+const askEvidence = (id: string, body: unknown, key = secret) =>
   fetch(`${gateway.gateway.url}/privatemode/v1/workers/${id}/attestation`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${secret}` },
+    headers: { authorization: `Bearer ${key}` },
     body: JSON.stringify(body),
   })
 

@@ -13,7 +13,7 @@ export type ScriptedWorker = {
   /** Answers the next sealed requests. */
   answer: (request: Request, body: Uint8Array) => Response | Promise<Response>
   /** Answers requests for evidence. */
-  attest: (body: string) => Response
+  attest: (body: string) => Response | Promise<Response>
   stop(): Promise<void>
 }
 
