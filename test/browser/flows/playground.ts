@@ -178,8 +178,16 @@ export function playgroundFlow({ world, admin }: Flow): void {
     const second = await stored(first)
     await page.getByText('Receipt verified').waitFor()
     await stored(second)
+    await leaveBytes(page, 'mem_other', 'left by somebody who did not sign out')
+    expect(await storedBytes(page)).toContain('left by somebody')
     await page.reload()
     await page.getByText('Receipt verified').waitFor()
+    const own = await settled(
+      () => storedBytes(page),
+      (bytes) => !bytes.includes('left by somebody'),
+    )
+    expect(own).not.toContain('left by somebody')
+    expect(own).not.toBe('')
     await page.getByRole('button', { name: 'New conversation' }).click()
     await page.getByText('Say something').waitFor()
     await page
@@ -299,6 +307,22 @@ const storedBytes = (page: Page): Promise<string> =>
       database.close()
     }
   })()`)
+
+/** Stores bytes as another member's page would have. */
+const leaveBytes = (page: Page, memberId: string, text: string): Promise<void> =>
+  page.evaluate(`new Promise((resolve, reject) => {
+    const request = indexedDB.open('privatemode-conversations')
+    request.onerror = () => reject(request.error)
+    request.onsuccess = () => {
+      const transaction = request.result.transaction('sealed', 'readwrite')
+      const bytes = new TextEncoder().encode(${JSON.stringify(text)}).buffer
+      transaction.objectStore('sealed').put({ iv: new Uint8Array(12), bytes }, ${JSON.stringify(memberId)})
+      transaction.oncomplete = () => {
+        request.result.close()
+        resolve()
+      }
+    }
+  })`)
 
 /** The worker looks at a model server that was away before it uses it again. */
 async function untilAnswered(proxyUrl: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { buildRequest, defaultSettings, formatExample, toolExample } from './build-request.ts'
+import { keptConversations, maxKept } from './kept-conversations.ts'
 import { wholeSentences } from './sentences.ts'
 
 const said = [{ role: 'user' as const, text: 'hello' }]
@@ -63,4 +64,12 @@ test('earlier sentences never change while an answer grows', () => {
     const now = wholeSentences(whole.slice(0, length), false)
     expect(wholeSentences(whole, true).slice(0, now.length)).toEqual([...now])
   }
+})
+
+test('what a browser saves of conversations is bounded, and the current one comes first', () => {
+  const all = Array.from({ length: 40 }, (_, index) => ({ id: `c${index}`, text: 'x'.repeat(100) }))
+  const ids = (most?: number) => keptConversations(all, 'c39', most).map(({ id }) => id)
+  expect(ids()).toEqual([...all.slice(0, maxKept - 1).map(({ id }) => id), 'c39'])
+  expect(ids(400)).toEqual(['c0', 'c1', 'c39'])
+  expect(ids(10)).toEqual([])
 })

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { findSession } from './api/session.ts'
 import { session } from './api/session-store.ts'
-import { forgetVisitor } from './forget-visitor.ts'
+import { forgetOtherVisitors, forgetVisitor } from './forget-visitor.ts'
 import { takeInvitation } from './invitation.ts'
 import { AcceptPage } from './pages/accept-page.tsx'
 import { SignInPage } from './pages/sign-in-page.tsx'
@@ -30,6 +30,7 @@ export function App() {
   useEffect(() => {
     if (memberId === undefined || memberId === lastMemberId.current) return
     if (lastMemberId.current !== undefined) void forgetVisitor()
+    else void forgetOtherVisitors(memberId)
     lastMemberId.current = memberId
   }, [memberId])
   useEffect(() => {

@@ -35,6 +35,16 @@ export async function saveToVault(memberId: string, value: unknown): Promise<voi
   }
 }
 
+/** Deletes what others saved in this browser: someone may have left it without signing out. */
+export async function keepOnly(memberId: string): Promise<void> {
+  const database = await openDatabase()
+  try {
+    await deleteOthers(database, memberId)
+  } finally {
+    database.close()
+  }
+}
+
 /** Deletes all keys and the data encrypted with them, of every member. */
 export function forgetVault(): Promise<void> {
   return new Promise((resolve) => {
@@ -66,6 +76,18 @@ function get<T>(database: IDBDatabase, store: string, id: string): Promise<T | u
     const request = database.transaction(store).objectStore(store).get(id)
     request.onerror = () => reject(request.error)
     request.onsuccess = () => resolve(request.result)
+  })
+}
+
+function deleteOthers(database: IDBDatabase, id: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const transaction = database.transaction(Object.values(stores), 'readwrite')
+    const others = [IDBKeyRange.upperBound(id, true), IDBKeyRange.lowerBound(id, true)]
+    for (const store of Object.values(stores)) {
+      for (const range of others) transaction.objectStore(store).delete(range)
+    }
+    transaction.onerror = transaction.onabort = () => reject(transaction.error)
+    transaction.oncomplete = () => resolve()
   })
 }
 

@@ -1,6 +1,7 @@
 /** Conversations: sealed and kept in this browser, encrypted at rest until the visitor signs out. */
 import type { ApiStream, ChatChunk, Privatemode, Receipt } from '@privatemode/sdk'
 import { buildRequest, type ChatSettings } from '../../../chat/build-request.ts'
+import { keptConversations, maxKept } from '../../../chat/kept-conversations.ts'
 import { describeFailure } from '../../../words/describe-failure.ts'
 import { createStore } from '../../store.ts'
 import { callVerified, type Verified } from '../../trust/connection.ts'
@@ -69,9 +70,6 @@ export type Conversations = {
   readonly currentId: string
   readonly running: boolean
 }
-
-/** More would make every save slow; the oldest are dropped first. */
-const maxKept = 30
 
 const fresh = (): Conversation => ({
   id: crypto.randomUUID?.() ?? String(Math.random()),
@@ -329,7 +327,8 @@ function save(): void {
     .then(async () => {
       if (owner !== memberId) return
       const { all, currentId } = conversations.get()
-      await saveToVault(memberId, { all: all.slice(0, maxKept), currentId, running: false })
+      const kept = keptConversations(all, currentId)
+      await saveToVault(memberId, { all: kept, currentId, running: false })
     })
     .catch(() => {})
 }
