@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
 import { measureClients } from './speed/clients.ts'
+import { measureFootprint } from './speed/footprint.ts'
 import { peerVersions } from './speed/gateways.ts'
 import { measure, type PartCost, type Sample } from './speed/measure.ts'
 import { measureParts } from './speed/part-stages.ts'
@@ -97,11 +98,14 @@ async function run(): Promise<void> {
         : undefined
     const wantsClients = wantsMore || options.only === 'clients'
     const clients = wantsClients ? await measureClients(targets, backend, seconds) : undefined
+    const wantsFootprint = wantsMore || options.only === 'footprint'
+    const footprint = wantsFootprint ? await measureFootprint(place, backend) : undefined
     const stages = wantsMore ? await measureStages(stageEffort) : undefined
     finish(samples, skipped, {
       ...(stages === undefined ? {} : { stages, parts: await measureParts(stageEffort) }),
       ...(twoCores === undefined ? {} : { twoCores }),
       ...(clients === undefined ? {} : { clients }),
+      ...(footprint === undefined ? {} : { footprint }),
     })
   } finally {
     await stopAll()
@@ -191,7 +195,7 @@ async function attempt(
 function finish(
   samples: readonly Sample[],
   skipped: readonly Skipped[],
-  more: Pick<Results, 'stages' | 'parts' | 'twoCores' | 'clients'>,
+  more: Pick<Results, 'stages' | 'parts' | 'twoCores' | 'clients' | 'footprint'>,
 ): void {
   const results: Results = {
     at: new Date().toISOString().slice(0, 10),

@@ -1,12 +1,5 @@
 /** The goals, and whether a run reached them. */
-import {
-  cpuUsOf,
-  type Figure,
-  type Figures,
-  figureOf,
-  peakMiBOf,
-  type TwoCores,
-} from './results.ts'
+import { cpuUsOf, type Figure, type Figures, figureOf, peakMiBOf, type Results } from './results.ts'
 import type { TargetName } from './target.ts'
 import type { WorkloadId } from './workloads.ts'
 
@@ -31,7 +24,10 @@ export type Goal = {
   readonly isAlwaysReached: boolean | undefined
 }
 
-export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
+type MoreResults = Pick<Results, 'twoCores' | 'clients' | 'footprint'>
+
+export function judgeGoals(figures: Figures, more: MoreResults): Goal[] {
+  const { twoCores, clients, footprint } = more
   const perCpu = (sample: { perCpuSecond: number }) => sample.perCpuSecond
   const other: GoalTopic = { kind: 'other' }
   const atLeast = (
@@ -167,6 +163,29 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
       streamGrowth(figures),
       { kind: 'stream-growth' },
     ),
+    against('small chat, 32 at once, against nginx, next', 0.4, 'chat-32', 'proxy', 'nginx'),
+    against('streams, 32 at once, against nginx, next', 0.35, 'stream-32', 'proxy', 'nginx'),
+    against('prompts of 10 MB against nginx, next', 0.65, 'prompt-10m', 'proxy', 'nginx'),
+    atMost(
+      'added latency, 1 at a time, p99, proxy alone, next',
+      0.6,
+      'ms',
+      added('chat-1', 'proxy', (sample) => sample.latencyUs.p99),
+      { kind: 'tail' },
+    ),
+    atMost(
+      'CPU per stream, 1000 at once against the cheaper of 1 and 32, next',
+      1.15,
+      '×',
+      streamGrowth(figures),
+      { kind: 'stream-growth' },
+    ),
+    atMost('SDK, small chat, 32 at once, CPU of the client', 200, 'µs', sdkCpuUs(clients)),
+    atMost(
+      ...(['start of the proxy to its first verified answer', 120, 'ms'] as const),
+      footprint && figureOf(footprint.firstAnswerMs),
+    ),
+    atMost('memory of an idle proxy', 45, 'MiB', footprint && figureOf(footprint.idleMiB)),
     rate('worker, small chat, 32 at once', 4000, 'chat-32', 'worker'),
     rate('worker, small chat with tools, 32 at once', 8000, 'tools-32', 'worker'),
     rate('worker, streams, 32 at once', 1200, 'stream-32', 'worker'),
@@ -192,6 +211,14 @@ export function judgeGoals(figures: Figures, twoCores?: TwoCores): Goal[] {
       { kind: 'parts', workload: 'chat-1', target: 'whole path' },
     ),
   ]
+}
+
+/** Of an application with OpenAI's SDK and our `fetch`, both counted. */
+function sdkCpuUs(clients: Results['clients']): Figure | undefined {
+  const row = clients?.find(
+    ({ client, stream, atOnce }) => client === 'with our fetch' && !stream && atOnce === 32,
+  )
+  return row && figureOf([(row.cpuSeconds * 1e6) / Math.max(1, row.requests)])
 }
 
 /** Beyond what the same request takes without anything in between; a gateway alone has its worker behind it. */

@@ -58,7 +58,7 @@ export async function startProxy(
   return { name, port, tlsPort, headers: jsonType, parts }
 }
 
-function startProxyProcess(
+export function startProxyProcess(
   place: Place,
   backend: Backend,
   shape: Shape,

@@ -23,7 +23,7 @@ export function writeReport(given?: Results, isWhole = true): void {
     throw new Error('there are no results: npm run task -- bench')
   const results = given ?? (JSON.parse(readFileSync(path, 'utf8')) as Results)
   const figures = new Figures(results)
-  const goals = [...formatGoals(figures, results.twoCores), '', ...explainMissed(results)]
+  const goals = [...formatGoals(figures, results), '', ...explainMissed(results)]
   const rows = workloads.flatMap((workload) => formatTable(figures, workload))
   const tables = [
     ...formatRig(figures),
@@ -76,6 +76,7 @@ function introduce(results: Results): string[] {
     '  next to it; where the rig or a shape sets the pace, they mean less.',
     '- Figures are the median of the rounds; a range is the minimum and the maximum. Ratios are taken within a round. With an even number',
     '  of rounds, goals are judged by the worse of the two medians. Goals without a unit are requests per CPU second of our programs.',
+    '  A goal called next follows one that was reached before.',
     '- The long run is measured: runtimes that compile get load before the first round until they hardly compile any more, and every round',
     '  of 32 fast streams starts with one second, for every target, that does not count.',
     '- **Added** latency is what a request takes beyond the same request sent directly to the model server; for the gateway alone, beyond the',
@@ -94,8 +95,8 @@ function introduce(results: Results): string[] {
   ]
 }
 
-function formatGoals(figures: Figures, twoCores: Results['twoCores']): string[] {
-  const rows = judgeGoals(figures, twoCores).map((goal) => {
+function formatGoals(figures: Figures, results: Results): string[] {
+  const rows = judgeGoals(figures, results).map((goal) => {
     const { measure, figure, unit } = goal
     return `| ${measure} | ${goal.goal} | ${range(figure, unit)} | ${verdictOn(goal)} |`
   })

@@ -1,5 +1,6 @@
 /** The results of a whole run, and the figures that tables and goals take from them. */
 import type { ClientRow } from './clients.ts'
+import type { Footprint } from './footprint.ts'
 import type { Sample } from './measure.ts'
 import type { PartStages } from './part-stages.ts'
 import type { Stages } from './stage-costs.ts'
@@ -21,6 +22,7 @@ export type Results = {
   readonly parts?: PartStages
   readonly twoCores?: TwoCores
   readonly clients?: readonly ClientRow[]
+  readonly footprint?: Footprint
 }
 
 /** One worker process of the proxy against two, at the same load. */

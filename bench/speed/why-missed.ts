@@ -10,9 +10,7 @@ import type { WorkloadId } from './workloads.ts'
 
 export function explainMissed(results: Results): string[] {
   const figures = new Figures(results)
-  const missed = judgeGoals(figures, results.twoCores).filter(
-    ({ isReached }) => isReached === false,
-  )
+  const missed = judgeGoals(figures, results).filter(({ isReached }) => isReached === false)
   if (missed.length === 0) return []
   return [
     '### Why goals were missed',
