@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'bun:test'
 import {
   AnswerOpener,
+  type AnswerPart,
   AnswerSealer,
   type Bytes,
   dataRecord,
@@ -236,4 +237,26 @@ test('truncation or tampering after a complete body loses only the receipt', asy
     await answer.settled()
     expect(answer.receipt).toBeUndefined()
   }
+})
+
+test('padding that never ends is read up to a limit only', async () => {
+  const { facts } = await answered()
+  const head = { status: 200, headers: {} }
+  const begun: AnswerPart[] = [{ kind: 'head', head }, { kind: 'whole' }]
+  // Stands in for one that finds every frame authentic, for speed.
+  const opener = { push: () => begun.splice(0), finish: () => {} } as unknown as AnswerOpener
+  const megabyte = new Uint8Array(1024 * 1024)
+  let read = 0
+  let isStopped = false
+  const source: ByteSource = {
+    read: async () => (++read > 100 ? undefined : megabyte),
+    cancel: async () => {
+      isStopped = true
+    },
+  }
+  const answer = await Answer.start({ ...facts, opener }, source)
+  expect(await answer.next()).toBeUndefined()
+  await answer.settled()
+  expect(isStopped).toBe(true)
+  expect(read).toBe(66) // one with the answer, 64 of padding, one too many
 })
