@@ -53,3 +53,11 @@ test('duplicate models and duplicate tasks are refused', async () => {
     models: [model, { ...model, digest: `sha256:${'0'.repeat(64)}` }],
   })
 })
+
+test('a statement over 64 KiB is refused', async () => {
+  const text = JSON.stringify(document())
+  const padded = (length: number) => utf8(text + ' '.repeat(length - text.length))
+  expect(await parseStatement(padded(64 * 1024))).toEqual(statement)
+  const error = await rejection(parseStatement(padded(64 * 1024 + 1)))
+  expect(error).toMatchObject({ code: 'statement_malformed' })
+})

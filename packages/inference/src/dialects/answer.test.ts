@@ -144,8 +144,8 @@ describe('models', () => {
 })
 
 describe('cache salts', () => {
-  test('check 59: an empty or short salt is 400 and is not echoed', async () => {
-    for (const cache_salt of ['', 'too-short-to-be-a-salt', 5]) {
+  test('check 59: an empty, short or overlong salt is 400 and is not echoed', async () => {
+    for (const cache_salt of ['', 'too-short-to-be-a-salt', 's'.repeat(1025), 5]) {
       const { status, json, text } = await ask(hello(), chatPath, { ...chat, cache_salt })
       expect([status, json.error.param]).toEqual([400, 'cache_salt'])
       expect(text).not.toContain('too-short')
