@@ -18,6 +18,7 @@ import { startLastUse } from './keys/last-use.ts'
 import { Limiter } from './limits/limiter.ts'
 import { oidcSignIn } from './members/oidc.ts'
 import { openAdmissions } from './metering/admissions.ts'
+import { BookingQueue } from './metering/booking-queue.ts'
 import { ExpectedUsage } from './metering/expected-usage.ts'
 import { ReceiptKeys } from './metering/receipt-keys.ts'
 import { createGatewayMetrics } from './metrics/gateway-metrics.ts'
@@ -147,7 +148,10 @@ async function assemble(
       limits: settings.limits,
     },
     registry: { database, view, leaseSeconds: settings.limits.leaseSeconds, lingerSeconds },
-    usage: { database, receiptKeys: new ReceiptKeys(database), admissions, expected, log, metrics },
+    usage: {
+      ...{ booking: new BookingQueue(database), receiptKeys: new ReceiptKeys(database) },
+      ...{ admissions, expected, log, metrics },
+    },
     fetch: toWorkers.fetch,
     tokens: {
       admin: tokenCheck('admin', settings.adminToken),

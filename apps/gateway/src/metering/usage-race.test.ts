@@ -55,18 +55,13 @@ unlessMissing(noPostgres).test(
   async () => {
     const inserted = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()
-    const slow: Database = {
-      ...database,
-      transaction: (work) =>
-        database.transaction(async (queries) => {
-          const result = await work(queries)
-          inserted.resolve()
-          await release.promise
-          return result
-        }),
-    }
     const lost: UsageRecord = { ...record, outcome: 'lost', promptTokens: 0, completionTokens: 0 }
-    const first = storeUsage(slow, [lost])
+    const first = database.transaction(async (queries) => {
+      const result = await storeUsage({ ...database, ...queries }, [lost])
+      inserted.resolve()
+      await release.promise
+      return result
+    })
     await inserted.promise
     const second = storeUsage(database, [record])
     await untilBlocked()

@@ -43,7 +43,8 @@ export type SignedUsage = {
 }
 
 const maxTokens = 1_000_000_000
-const maxDurationMs = 30 * 86_400_000
+/** About the most milliseconds that fit the column. */
+const maxDurationMs = 24 * 86_400_000
 
 /** Parses the wire form; undefined if malformed. */
 export function parseSignedUsage(value: unknown): SignedUsage | undefined {

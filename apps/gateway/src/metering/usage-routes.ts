@@ -4,8 +4,8 @@ import { maxUsageRecords } from '@privatemode/protocol/fleet'
 import type { Log } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
 import type { GatewayMetrics } from '../metrics/gateway-metrics.ts'
-import type { Database } from '../state/database.ts'
 import type { Admissions } from './admissions.ts'
+import type { BookingQueue } from './booking-queue.ts'
 import type { ExpectedUsage } from './expected-usage.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
 import {
@@ -17,10 +17,9 @@ import {
   signedMessage,
   type UsageRecord,
 } from './usage-record.ts'
-import { storeUsage } from './usage-store.ts'
 
 export type UsageParts = {
-  readonly database: Database
+  readonly booking: Pick<BookingQueue, 'book'>
   readonly receiptKeys: ReceiptKeys
   readonly admissions: Admissions
   readonly expected: Pick<ExpectedUsage, 'stored'>
@@ -47,7 +46,7 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   const signer = await signerOf(body as object, wire, admitted, parts)
   const checked = await Promise.all(admitted.map((entry) => check(entry, signer, parts)))
   const good = checked.filter((record) => record !== undefined)
-  const { unknown } = await storeUsage(parts.database, good)
+  const unknown = good.length === 0 ? 0 : await parts.booking.book(good)
   parts.expected.stored(good)
   const rejected = wire.length - good.length + unknown
   if (rejected > 0) parts.log.warn('rejected usage records', { count: rejected })

@@ -1,4 +1,11 @@
-/** Writes metered requests: each exactly once, with all sums, in one transaction. */
+/** Writes metered requests: each exactly once, together with all sums. */
+import {
+  integerArray,
+  smallintArray,
+  textArray,
+  timeArray,
+  uuidArray,
+} from '../state/binary-array.ts'
 import type { Database, Queries, Row } from '../state/database.ts'
 import type { UsageRecord } from './usage-record.ts'
 
@@ -9,10 +16,15 @@ export type Stored = {
   readonly unknown: number
 }
 
+type Booked = { readonly stored: number; readonly known: number }
+
 /**
  * Stores a batch, one row per admission. An existing row is kept, unless the new report has more
  * tokens, or as many and a better outcome: a worker's report replaces `lost`, a complete answer an
  * aborted attempt elsewhere. So no later report ever lowers a bill.
+ *
+ * Nearly always, no row exists yet and one statement does it all. It is a transaction, and so is
+ * what follows if rows exist: a batch that is cut off between the two is reported again.
  */
 export async function storeUsage(
   database: Database,
@@ -20,16 +32,50 @@ export async function storeUsage(
 ): Promise<Stored> {
   if (records.length === 0) return { stored: 0, unknown: 0 }
   const best = bestOfEach(records)
+  const { stored, known } = await book(database, best)
+  const unknown = best.length - known
+  if (stored === known && best.length === records.length) return { stored, unknown }
+  return { stored: stored + (await replace(database, records, best)), unknown }
+}
+
+/** Reports about admissions that are not stored yet; no other row changes. */
+async function book(queries: Queries, best: readonly UsageRecord[]): Promise<Booked> {
+  const [row] = await queries.query<Booked & Row>(
+    `select stored, known from book_usage($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[],
+       $6::text[], $7::text[], $8::text[], $9::smallint[], $10::integer[], $11::integer[], $12::integer[], $13::integer[])`,
+    [
+      uuidArray(best.map(({ admissionId }) => admissionId)),
+      uuidArray(best.map(({ requestId }) => requestId)),
+      timeArray(best.map(({ startedAtMs }) => startedAtMs)),
+      textArray(best.map(({ keyId }) => keyId)),
+      textArray(best.map(({ workerId }) => workerId)),
+      textArray(best.map(({ model }) => model)),
+      textArray(best.map(({ path }) => path)),
+      textArray(best.map(({ outcome }) => outcome)),
+      smallintArray(best.map(({ status }) => status)),
+      integerArray(best.map(({ promptTokens }) => promptTokens)),
+      integerArray(best.map(({ cachedTokens }) => cachedTokens)),
+      integerArray(best.map(({ completionTokens }) => completionTokens)),
+      integerArray(best.map(({ durationMs }) => durationMs)),
+    ],
+  )
+  return row ?? { stored: 0, known: 0 }
+}
+
+/**
+ * Replaces lesser rows; returns how many. A row that another gateway was just writing is visible by
+ * now: booking waited for it.
+ */
+async function replace(
+  database: Database,
+  records: readonly UsageRecord[],
+  best: readonly UsageRecord[],
+): Promise<number> {
   const batch = JSON.stringify(best.map(toWire))
   return database.transaction(async (queries) => {
-    const { stored, known } = await insert(queries, batch)
-    const unknown = best.length - known
-    // Rows that exist are rare. One that another gateway was just writing is visible by now: the
-    // insert waited for it.
-    const beaten = stored < known && (await removeLesser(queries, batch))
-    const again = beaten ? (await insert(queries, batch)).stored : 0
+    const stored = (await removeLesser(queries, batch)) ? await insert(queries, batch) : 0
     await settle(queries, records)
-    return { stored: stored + again, unknown }
+    return stored
   })
 }
 
@@ -44,12 +90,12 @@ async function settle(queries: Queries, records: readonly UsageRecord[]): Promis
   await queries.query('select settle_reservations($1::jsonb)', [JSON.stringify(reported)])
 }
 
-async function insert(queries: Queries, batch: string): Promise<{ stored: number; known: number }> {
-  const [row] = await queries.query<{ stored: number; known: number } & Row>(
-    'select stored, known from insert_usage($1::jsonb)',
+async function insert(queries: Queries, batch: string): Promise<number> {
+  const [row] = await queries.query<{ stored: number } & Row>(
+    'select stored from insert_usage($1::jsonb)',
     [batch],
   )
-  return row ?? { stored: 0, known: 0 }
+  return row?.stored ?? 0
 }
 
 /** Keeps the greater of two reports about one admission in a batch; rows are locked in one order. */

@@ -1,6 +1,7 @@
 /** The thread of the embedded database: it runs PGlite, whose queries block a thread until they end. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, type Transaction, types } from '@electric-sql/pglite'
+import { arrayTypes } from './binary-array.ts'
 import type { Row } from './database.ts'
 import { type Asked, describeFailure, type Reply, type ThreadData } from './embedded-messages.ts'
 import { stopWhenBroken } from './stop-when-broken.ts'
@@ -18,6 +19,16 @@ const pglite = await PGlite.create(directory, {
   parsers: { [types.INT8]: Number, [types.NUMERIC]: Number },
 })
 stopWhenBroken(pglite, (error) => reply({ kind: 'broken', failure: describeFailure(error) }))
+/** The bytes of an array are its binary form, and sent as such, although PGlite's types only know text. */
+const serializers = Object.fromEntries(
+  arrayTypes.map((type) => {
+    const format = pglite.serializers[type] ?? String
+    return [
+      type,
+      (value: unknown) => (value instanceof Uint8Array ? value : format(value)) as string,
+    ]
+  }),
+)
 parentPort?.on('message', (asked: Asked) => void answer(asked))
 reply({ kind: 'opened' })
 
@@ -38,7 +49,7 @@ async function run(asked: Asked): Promise<readonly Row[]> {
   switch (asked.kind) {
     case 'query': {
       const { sql, values, transaction } = asked
-      return (await statementsOf(transaction).query<Row>(sql, [...values])).rows
+      return (await statementsOf(transaction).query<Row>(sql, [...values], { serializers })).rows
     }
     case 'script':
       await statementsOf(asked.transaction).exec(asked.sql)

@@ -35,6 +35,7 @@ export async function openServerDatabase(
   }
   return {
     ...queriesOf(pool),
+    query: (sql, values) => retried(() => queriesOf(pool).query(sql, values)),
     transaction: (work) => inTransaction(pool, work),
     close: () => pool.end(),
   }
@@ -58,6 +59,17 @@ async function inTransaction<T>(pool: Pool, work: (queries: Queries) => Promise<
     } finally {
       client.off('error', ignore)
       client.release(broken)
+    }
+  }
+}
+
+/** A statement outside of a transaction is one by itself. */
+async function retried<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (attempt === attempts || !isTransient(error)) throw error
     }
   }
 }

@@ -8,7 +8,7 @@ import type { Migration } from '../database.ts'
  * A kept plan must suit tables of any size: found by index, never scanned. The embedded database
  * collects no statistics by itself, so a plan made for an empty table would stay.
  */
-const planned = `language plpgsql
+export const planned = `language plpgsql
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off`
 
@@ -23,7 +23,7 @@ const isLess = `
     (r.prompt_tokens::bigint + r.completion_tokens, outcome_rank(r.outcome))`
 
 /** Sums of rows in the CTE `changed`, added to the hourly and monthly tables with a sign. */
-const addSums = (sign: 1 | -1) => `
+export const addSums = (sign: 1 | -1) => `
 hourly as (
   insert into usage_hourly as h
   select account_id, date_trunc('hour', started_at, 'UTC'), key_id, model, path, outcome,

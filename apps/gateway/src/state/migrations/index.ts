@@ -16,6 +16,7 @@ import { movedReservations } from './0013-moved-reservations.ts'
 import { costs } from './0014-costs.ts'
 import { booking } from './0015-booking.ts'
 import { paddedAnswers } from './0016-padded-answers.ts'
+import { bookAtOnce } from './0017-book-at-once.ts'
 
 export const migrations: readonly Migration[] = [
   accountsAndKeys,
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   costs,
   booking,
   paddedAnswers,
+  bookAtOnce,
 ]
