@@ -1,5 +1,8 @@
-/** How soon a proxy that is started answers its first verified request, and how much memory it holds when idle. */
+/** How soon the proxy's binary answers its first verified request, and how much memory it holds when idle. */
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { compileProxy } from '../../scripts/deploy/compile-proxy.ts'
+import { findTarget } from '../../scripts/deploy/targets.ts'
 import { requestBody } from '../load/load-spec.ts'
 import { freePort } from './child.ts'
 import { type Backend, startProxyProcess } from './ours.ts'
@@ -16,12 +19,14 @@ const pollMs = 1
 const startWithinMs = 30_000
 
 export async function measureFootprint(place: Place, backend: Backend): Promise<Footprint> {
+  const binary = join(place.folder, 'privatemode-proxy')
+  compileProxy(findTarget(`linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}`), binary)
   const firstAnswerMs: number[] = []
   const idleMiB: number[] = []
   for (let round = 0; round < rounds; round++) {
     const port = freePort()
     const startedMs = performance.now()
-    const child = startProxyProcess(place, backend, 'default', port, [])
+    const child = startProxyProcess(place, backend, 'default', port, [], [binary])
     while (!(await answers(port))) {
       if (performance.now() - startedMs > startWithinMs) throw new Error('the proxy did not start')
       await Bun.sleep(pollMs)

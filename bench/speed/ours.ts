@@ -64,11 +64,12 @@ export function startProxyProcess(
   shape: Shape,
   port: number,
   more: readonly string[],
+  command: readonly string[] = program('proxy'),
 ): Child {
   const workspace = join(place.folder, `workspace-${port}`)
   mkdirSync(workspace, { recursive: true })
   return startChild('proxy', 'measured', [
-    ...[...program('proxy'), '--port', String(port), '--workspace', workspace],
+    ...[...command, '--port', String(port), '--workspace', workspace],
     ...['--apiEndpoint', backend.url, '--apiKey', backend.apiKey],
     ...['--manifestPath', backend.manifestPath, '--allowSoftwareAttestation'],
     ...['--softwareRootFingerprint', backend.rootFingerprint],

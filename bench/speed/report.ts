@@ -88,6 +88,7 @@ function introduce(results: Results): string[] {
     '- The worker requests whole answers from the model server as streams too, so that an aborted one bills what was generated: for a small',
     '  chat on the whole path it reads 256 chunks with counts and joins them, where all others read one answer of 1 KB. With tools it',
     '  requests one answer, too.',
+    '- Start and idle memory are those of the released binary, the mapped part of its 100 MB included. Programs under load run from source.',
     '- The gateway alone meters nothing, since the backend behind it reports no usage. On the whole path it checks the signature of each',
     '  report and books it in the embedded database, which runs on a thread of its process and counts; PostgreSQL would do that work in its own.',
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),

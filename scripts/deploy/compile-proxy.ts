@@ -18,6 +18,8 @@ export function compileProxy(target: Target, outPath: string, root = repository)
       [
         process.execPath,
         ...['build', '--compile'],
+        // Parsed and compiled to bytecode here, it starts in less than half the time.
+        ...['--bytecode', '--format=esm'],
         // A program that holds keys must not read settings from the folder it happens to be started in.
         ...['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
         `--target=${target.bunTarget}`,
