@@ -1,6 +1,6 @@
 /**
- * `npm run task -- bench:stages`: whether a small chat, a chunk and a long prompt cost more relative to bare ciphers than
- * recorded. It needs a mostly idle machine, so it is not a unit test; `npm run task -- bench --record` records.
+ * `npm run task -- bench:stages`: whether a small chat, a chunk and a long prompt cost the proxy more than recorded, relative
+ * to bare ciphers, and a small chat the worker, the gateway and all three. It needs a mostly idle machine, so it is not a unit test; `npm run task -- bench --record` records.
  *
  * On two busy cores a single measurement was off by a factor of up to two, upwards if one of our stages was
  * disturbed and downwards if the bare cipher was; the minimum of several is repeatable. What this must detect, a copy
