@@ -22,3 +22,18 @@ test('short requests are accepted even when the memory is full', () => {
   expect(() => memory.take(64 * 1024)).not.toThrow()
   expect(() => memory.take(64 * 1024 + 1)).toThrow(overloaded)
 })
+
+test('memory of earlier requests is freed after every 128 MiB of long ones', () => {
+  let collected = 0
+  const memory = new RequestMemory(512 * mebibyte, () => collected++)
+  const serve = (count: number, bytes: number) => {
+    for (let i = 0; i < count; i++) memory.take(bytes)()
+  }
+  serve(10_000, 64 * 1024) // short ones do not count
+  serve(4, 32 * mebibyte)
+  expect(collected).toBe(0)
+  serve(1, mebibyte)
+  expect(collected).toBe(1)
+  serve(8, 32 * mebibyte)
+  expect(collected).toBe(2)
+})

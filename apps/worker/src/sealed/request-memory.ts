@@ -7,13 +7,19 @@ import { ApiError } from '@privatemode/protocol/api'
  * Shorter requests need no reservation: the limit on concurrent requests bounds them well enough.
  */
 const shortBytes = 64 * 1024
+/** Reading, opening and parsing a long request leaves several times its length behind. */
+const collectedEveryBytes = 128 * 1024 * 1024
 
 export class RequestMemory {
   readonly #limitBytes: number
+  readonly #collect: () => void
   #takenBytes = 0
+  #sinceCollectedBytes = 0
 
-  constructor(limitBytes: number) {
+  /** `collect` frees the memory of earlier requests: the runtime by itself would let it pile up. */
+  constructor(limitBytes: number, collect = () => Bun.gc(true)) {
     this.#limitBytes = limitBytes
+    this.#collect = collect
   }
 
   get takenBytes(): number {
@@ -27,6 +33,11 @@ export class RequestMemory {
       throw new ApiError('overloaded', 'too many large requests at once', { retryAfterSeconds: 1 })
     }
     this.#takenBytes += bytes
+    this.#sinceCollectedBytes += bytes
+    if (this.#sinceCollectedBytes > collectedEveryBytes) {
+      this.#sinceCollectedBytes = 0
+      this.#collect()
+    }
     let isTaken = true
     return () => {
       if (isTaken) this.#takenBytes -= bytes
