@@ -102,3 +102,10 @@ test('a manifest must expire after it was issued, and one without an expiry is a
   await refused({ ...document(), expires_at: document().issued_at }, 'manifest_malformed')
   await refused({ ...document(), expires_at: 'never' }, 'manifest_malformed')
 })
+
+test('a manifest over 65,535 bytes is refused', async () => {
+  const text = JSON.stringify(document())
+  const padded = (length: number) => text + ' '.repeat(length - text.length)
+  expect(await parseManifest(utf8(padded(65_535)))).toMatchObject({ serial: 1 })
+  expect(await refused(padded(65_536), 'manifest_malformed')).toContain('at most 65535')
+})
