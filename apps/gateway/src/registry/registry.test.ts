@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { FairShare } from '@privatemode/service'
+import { rejection } from '../../../../test/rejection.ts'
 import type { Database } from '../state/database.ts'
 import { registrationFields } from '../testing/scripted-worker.ts'
 import { openTestDatabase } from '../testing/test-database.ts'
 import { loadOf, orderCandidates } from './choose-worker.ts'
 import { parseRegistration } from './registration.ts'
+import { answerRegistry } from './registry-routes.ts'
 import { endLease, listLive, refuseTooMany, renewLease, requestDrain } from './worker-store.ts'
 import { type ViewedWorker, WorkerView } from './worker-view.ts'
 
@@ -19,6 +21,17 @@ afterEach(() => database.query('delete from workers'))
 
 const wire = { ...registrationFields('http://10.0.0.7:8095', Buffer.alloc(32, 1)), active: 1 }
 const registration = (id: string, changes = {}) => parseRegistration(id, { ...wire, ...changes })
+
+test('a registration over 256 KiB is refused before it is parsed', async () => {
+  const put = (length: number) => {
+    const body = JSON.stringify(wire).padEnd(length)
+    const request = new Request('http://gateway', { method: 'PUT', body })
+    const view = { find: () => undefined, refresh: async () => {} } as unknown as WorkerView
+    return answerRegistry(request, 'w_long', { database, view, leaseSeconds: 9, lingerSeconds: 0 })
+  }
+  expect((await put(256 * 1024)).status).toBe(200)
+  expect(await rejection(put(256 * 1024 + 1))).toMatchObject({ code: 'request_too_large' })
+})
 
 test('an invalid registration is refused', () => {
   for (const body of [null, 'text', undefined]) {

@@ -30,6 +30,7 @@ test('anything that is not a receipt is dropped', () => {
   const file = openReceiptFile(path, fail)
   const odd = ['', '{}', 'null', '{"record":1,"rest":"","signature":""}', 'x'.repeat(20_000)]
   for (const text of odd) file.add(new TextEncoder().encode(text))
+  file.add(receipt('x'.repeat(16 * 1024)))
   const more = { record: 'a', rest: 'r', signature: 's', prompt: 'secret' }
   file.add(new TextEncoder().encode(JSON.stringify(more)))
   file.stop()
