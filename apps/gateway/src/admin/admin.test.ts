@@ -146,6 +146,8 @@ test('odd bodies and paths get clear refusals', async () => {
   expect(await code('POST', 'admin/keys', {})).toBe('missing_parameter')
   expect(await code('POST', 'admin/keys', { name: 'x', admin: true })).toBe('invalid_value')
   expect(await code('POST', 'admin/keys', [])).toBe('invalid_value')
+  const long = { name: 'x'.repeat(64 * 1024) }
+  expect(await code('POST', 'admin/keys', long)).toBe('request_too_large')
   expect(await code('POST', 'admin/keys', { name: 'x', account_id: 'acct_none' })).toBe('not_found')
   expect(await code('POST', 'admin/keys', { name: 'x', expires_at: 'tomorrow' })).toBe(
     'invalid_value',

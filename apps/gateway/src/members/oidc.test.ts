@@ -178,3 +178,15 @@ test("a network's pending sign-ins are bounded: the oldest is dropped", async ()
   expect(await count()).toBe(50)
   await database.query(`delete from oidc_requests where network = '192.0.2.9'`)
 })
+
+test('pending sign-ins of all networks together are bounded', async () => {
+  await database.query(
+    `insert into oidc_requests (state_hash, nonce, code_verifier, network, expires_at)
+     select decode(lpad(to_hex(n), 64, '0'), 'hex'), '', '', 'n' || n, now() + interval '1 hour'
+     from generate_series(1, 5000) as n`,
+  )
+  const refused = await rejection(oidc.begin(database, '192.0.2.10'))
+  expect(refused).toMatchObject({ code: 'overloaded', retryAfterSeconds: 5 })
+  await database.query(`delete from oidc_requests where network like 'n%'`)
+  await oidc.begin(database, '192.0.2.10')
+})
