@@ -188,6 +188,11 @@ describe('a chat answer', () => {
     expect(await rejection(chat(body))).toMatchObject({ status: 400, param })
   })
 
+  test('to a stop string over 1,024 characters is 400', async () => {
+    const error = await rejection(chat({ stop: 'x'.repeat(1025) }))
+    expect(error).toMatchObject({ status: 400, param: 'stop' })
+  })
+
   test('of an unknown model is 404, of a model that cannot chat 400', async () => {
     expect(await rejection(chat({ model: 'x' }))).toMatchObject({ code: 'model_not_found' })
     expect(await rejection(ask(engine, 'embeddings', { input: 'x' }))).toMatchObject({
