@@ -4,21 +4,26 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { hasPackages } from './installed-packages.mjs'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Installs what is needed (`runtime` or `all`), unless the last install was for the same lock file. */
+/** Installs what is needed (`runtime` or `all`), unless they are there, by us or by the caller's own `npm ci`. */
 export function install(needed) {
   requireNode()
   // A checkout that has the test tools keeps them.
   const hasTools = existsSync(join(root, 'node_modules', '@biomejs'))
   const mode = hasTools ? 'all' : needed
-  const lock = createHash('sha256')
-    .update(readFileSync(join(root, 'package-lock.json')))
-    .digest('hex')
+  const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8')
+  const lock = createHash('sha256').update(lockText).digest('hex')
   const stampPath = join(root, 'node_modules', '.privatemode-install')
   const stamp = existsSync(stampPath) ? readFileSync(stampPath, 'utf8').split(' ') : []
   if (stamp[0] === lock && (stamp[1] === 'all' || stamp[1] === mode)) return
+  const recordPath = join(root, 'node_modules', '.package-lock.json')
+  if (existsSync(recordPath) && hasPackages(lockText, readFileSync(recordPath, 'utf8'), mode)) {
+    writeFileSync(stampPath, `${lock} ${mode}`)
+    return
+  }
   // Standard output belongs to the program that runs next.
   console.error(
     `Installing packages (${mode === 'all' ? 'with test tools, about 740 MB' : 'about 330 MB'}), once …`,

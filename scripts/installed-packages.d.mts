@@ -1,0 +1,1 @@
+export function hasPackages(lockText: string, recordText: string, mode: 'runtime' | 'all'): boolean
