@@ -80,6 +80,17 @@ test('unknown flags, stray arguments, missing values and bad values are refused 
   expect(() => parse(['--verbose=perhaps'])).toThrow('expected true or false')
 })
 
+test('a mistyped flag is refused with the one that was probably meant', () => {
+  const typed = ['--apikey', '--prot', '--por', '--ports', '--pört', '--nvidiaOcspAllowUnknow']
+  const meant = ['--apiKey', '--port', '--port', '--port', '--port', '--nvidiaOCSPAllowUnknown']
+  for (const [at, flag] of typed.entries())
+    expect(() => parse([flag, 'x'])).toThrow(
+      `unknown flag ${flag} (did you mean ${meant[at]}?); see demo --help`,
+    )
+  for (const flag of ['--nope', '--p', '--portable'])
+    expect(() => parse([flag])).toThrow(`unknown flag ${flag}; see demo --help`)
+})
+
 test('a stray argument is not repeated in the message, since it may be a secret', () => {
   expect(() => parse(['hunter2'])).not.toThrow('hunter2')
 })

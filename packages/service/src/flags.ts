@@ -141,7 +141,25 @@ function spellings(flags: FlagTable) {
 }
 
 function unknownFlag(program: Program<FlagTable>, spelled: string): ServiceError {
-  return invalid(`unknown flag ${spelled}; see ${program.name} --help`)
+  const known = [...spellings(program.flags).names.keys()].map((name) => `--${name}`)
+  const meant = known.find((flag) => isSlip(flag.toLowerCase(), spelled.toLowerCase()))
+  const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`
+  return invalid(`unknown flag ${spelled}${hint}; see ${program.name} --help`)
+}
+
+/** Equal but for one letter that is missing, added or wrong, or two that are swapped. */
+function isSlip(flag: string, typed: string): boolean {
+  let at = 0
+  while (at < flag.length && flag[at] === typed[at]) at++
+  const [rest, other] = [flag.slice(at), typed.slice(at)]
+  const swapped = `${other[1] ?? ''}${other[0] ?? ''}${other.slice(2)}`
+  return (
+    rest === other ||
+    rest === other.slice(1) ||
+    rest.slice(1) === other ||
+    rest.slice(1) === other.slice(1) ||
+    rest === swapped
+  )
 }
 
 function convert(
