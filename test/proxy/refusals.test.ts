@@ -2,7 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { leastMs } from '../least-ms.ts'
 import { thrown } from '../rejection.ts'
-import { type ProxyProcess, startProxy } from './proxy-process.ts'
+import {
+  type ProxyProcess,
+  spawnProxy,
+  startProxy,
+  systemArgs,
+  withoutFlags,
+} from './proxy-process.ts'
 import {
   chat,
   chatPath,
@@ -27,6 +33,23 @@ afterAll(async () => {
   await Promise.all([keyed.stop(), open.stop()])
   await scripted.system.stop()
 }, 240_000)
+
+test('a trial backend is refused with the names of the flags that it needs', async () => {
+  const trial = ['--allowSoftwareAttestation', '--softwareRootFingerprint']
+  const { system } = scripted
+  const args = [...withoutFlags(systemArgs(system), trial.slice(1)), '--apiKey', system.apiKey]
+  const proxy = await spawnProxy(
+    args.filter((arg) => arg !== trial[0]),
+    { cold: true },
+  )
+  try {
+    await proxy.logged('the backend is not verified', ...trial)
+    const { cause } = (await (await fetch(`${proxy.url}/ready`)).json()) as { cause: string }
+    for (const flag of trial) expect(cause).toContain(flag)
+  } finally {
+    await proxy.stop()
+  }
+}, 60_000)
 
 describe('bad requests', () => {
   const cases: [string, RequestInit['body'], Record<string, string>, number, string][] = [

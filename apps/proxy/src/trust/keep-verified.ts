@@ -39,7 +39,7 @@ export function keepVerified(
       again(freshenMs)
     } catch (error) {
       wasReady = false
-      cause = describeError(error)
+      cause = withTrialFlags(describeError(error), client.verification().manifest?.evidence)
       log.error('the backend is not verified', cause)
       again(pauseMs)
       pauseMs = Math.min(pauseMs * 2, longestPauseMs)
@@ -58,6 +58,22 @@ export function keepVerified(
       clearTimeout(timer)
     },
   }
+}
+
+const trialFlags =
+  'this is a trial backend; to use it, set --allowSoftwareAttestation and --softwareRootFingerprint'
+
+/**
+ * Names the flags that a trial needs only if the manifest says that it is one: a backend that fails
+ * to prove its hardware must not be able to talk anyone into accepting software evidence.
+ */
+function withTrialFlags(
+  cause: ReturnType<typeof describeError>,
+  evidence: 'hardware' | 'software' | undefined,
+): ReturnType<typeof describeError> {
+  const unverifiable = cause.detail?.startsWith('software/verifier') === true
+  if (evidence !== 'software' || !unverifiable) return cause
+  return { ...cause, detail: `${cause.detail}: ${trialFlags}` }
 }
 
 /** Seals an unsent call for each model, so that the first real one finds its session established. */
