@@ -53,6 +53,7 @@ import { formatRows, must, Rows } from '../confined/rows.ts'
 import { writeBetween } from '../confined/write-between.ts'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
 import { compareCalculators } from './calculators.ts'
+import { elsewhereLater } from './elsewhere-later.ts'
 import { obtainQemu } from './qemu.ts'
 import { writeHostileImage, writeLlamaServerImage } from './server-images.ts'
 import { hostAddress, startMachine, type VirtualMachine } from './virtual-machine.ts'
@@ -139,13 +140,12 @@ async function main(): Promise<void> {
   if (!values.fast) {
     await rows.try('two builds in two folders are the same bytes', async () => {
       const other = join(work, 'a-folder-with-a-longer-name', 'two')
-      process.env.TZ = 'Pacific/Auckland'
-      await buildMachine({ variant: 'software', config, out: other })
+      await elsewhereLater(() => buildMachine({ variant: 'software', config, out: other }))
       const names = ['machine.json', ...Object.keys(readIndex(machine).artefacts)]
       for (const name of names) {
         must(sha256(join(machine, name)) === sha256(join(other, name)), `${name} differs`)
       }
-      return `${names.length} files equal`
+      return `${names.length} files equal, by clocks two days apart`
     })
   }
   await rows.try('firmware and kernel of Debian measure as recorded', () =>
