@@ -14,7 +14,7 @@ afterEach(() => {
 })
 
 /** A scripted server that counts connections and requests. */
-function serve(answer: Answer) {
+function serve(answer: Answer, wholeBytes?: number) {
   const seen = { connections: 0, requests: [] as string[], closed: 0 }
   const listener = Bun.listen<{ asked: number }>({
     hostname: '127.0.0.1',
@@ -32,7 +32,7 @@ function serve(answer: Answer) {
       close: () => void seen.closed++,
     },
   })
-  const sockets = createSocketFetch()
+  const sockets = createSocketFetch(undefined, wholeBytes)
   closing.push(() => sockets.close())
   closing.push(() => listener.stop(true))
   const ask = (body: string | null, more: Partial<ServerAsk> = {}) =>
@@ -45,6 +45,14 @@ function serve(answer: Answer) {
 
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 const whole = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+
+test('an answer that is read whole has a limit', async () => {
+  let length = 10_000
+  const { ask } = serve((socket) => void socket.write(whole('x'.repeat(length))), 10_000)
+  expect(await (await ask('ask')).text()).toHaveLength(10_000)
+  length++
+  expect(await thrown((await ask('ask')).text())).toThrow('the answer is too long')
+})
 
 test('a request is complete, and the connection is reused', async () => {
   const { seen, ask } = serve((socket) => void socket.write(whole('{"a":1}')))

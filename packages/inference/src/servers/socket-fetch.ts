@@ -33,14 +33,17 @@ const maxWholeBytes = 256 * 1024 * 1024
 
 export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
 
-/** For plain http only; `via`, such as `unix:/path`, is connected to instead of the address's host. */
-export function createSocketFetch(via?: string): SocketFetch {
+/**
+ * For plain http only; `via`, such as `unix:/path`, is connected to instead of the address's host.
+ * An answer that is read whole has at most `wholeBytes`.
+ */
+export function createSocketFetch(via?: string, wholeBytes = maxWholeBytes): SocketFetch {
   const pool = new UpstreamPool({ limits, clock: () => performance.now(), caPem: undefined })
   return {
     async fetch(address, init) {
       const url = new URL(address)
       const message = formatRequest(url, init)
-      const answer = new SocketAnswer(init.signal)
+      const answer = new SocketAnswer(init.signal, wholeBytes)
       pool.send(via ?? url.origin, message, answer, Number.POSITIVE_INFINITY)
       await answer.begun
       return answer
@@ -82,6 +85,7 @@ class BrokenOff extends Error {
 class SocketAnswer implements PooledSink, ServerAnswer {
   readonly body = { getReader: () => this, cancel: () => this.cancel() }
   readonly #signal: AbortSignal
+  readonly #wholeBytes: number
   readonly #begun = Promise.withResolvers<void>()
   readonly #giveUp = () => {
     this.#pieces = []
@@ -100,8 +104,9 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   #failure: unknown
   #wake: (() => void) | undefined
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: AbortSignal, wholeBytes: number) {
     this.#signal = signal
+    this.#wholeBytes = wholeBytes
     signal.throwIfAborted()
     signal.addEventListener('abort', this.#giveUp)
     this.#begun.promise.catch(() => {}) // the caller may already know
@@ -204,7 +209,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     let size = 0
     for (let next = await this.read(); !next.done; next = await this.read()) {
       size += next.value.length
-      if (size > maxWholeBytes) {
+      if (size > this.#wholeBytes) {
         await this.cancel()
         throw new RangeError('the answer is too long')
       }
