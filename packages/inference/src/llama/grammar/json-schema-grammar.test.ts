@@ -213,6 +213,17 @@ test.each<[string, unknown]>([
   },
 )
 
+test('a schema that a text could match in more than 1,024 ways is refused', () => {
+  const doubled = (levels: number) => {
+    const level = (below: unknown) => ({ anyOf: [array(below), array(below, { minItems: 1 })] })
+    const $defs: Record<string, unknown> = { l0: { type: 'integer' } }
+    for (let at = 1; at <= levels; at++) $defs[`l${at}`] = level({ $ref: `#/$defs/l${at - 1}` })
+    return { $defs, $ref: `#/$defs/l${levels}` }
+  }
+  expect(grammarOf(doubled(9)).accepts('[[[[[[[[[1]]]]]]]]]')).toBe(true)
+  expect(() => grammarOf(doubled(12))).toThrow('too much alike')
+})
+
 test.each<[string, unknown, unknown]>([
   [
     'objects told apart by their first property',

@@ -103,6 +103,7 @@ test.each([
 })
 
 test.each([
+  ['more than 1,500 characters', 'a{800}b{800}'],
   ['counts of counts', '((a{900}){900}){900}'],
   ['far too many ways to read one text', '(a?){1000}'],
   ['a choice that is remembered for long', '(a|b)*a(a|b){40}'],
