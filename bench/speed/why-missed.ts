@@ -86,7 +86,7 @@ function explainShape(figures: Figures, stages: Results['stages']): string {
     `${perSecond(figures, 'stream-32', 'proxy')} streams a second the process goes to sleep ${count(sleeps)} times for each: of what it uses, ` +
     `${us(of('proxy', ({ kernelUs }) => kernelUs))} are the kernel's, for sockets and waking up, and ${us(of('proxy', ({ besideUs }) => besideUs))} ` +
     "those of the runtime's other threads, which compile and look after memory. With 256 at once a stream costs " +
-    `${us(cpuOf(figures, 'stream-256', 'proxy', 'proxy'))}. Fewer ticks would be another shape.`
+    `${us(cpuOf(figures, 'stream-256', 'proxy', 'proxy'))}.`
   )
 }
 
