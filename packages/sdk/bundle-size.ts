@@ -22,12 +22,12 @@ export type Imported = keyof typeof imports
 
 /** Compressed bytes: the budget, and the size at the last deliberate change. */
 export const limits: Readonly<Record<Imported, { budget: number; recorded: number }>> = {
-  core: { budget: 38_000, recorded: 37_802 },
-  'core and software': { budget: 44_000, recorded: 42_345 },
-  'core and SEV-SNP': { budget: 50_000, recorded: 47_983 },
-  'core and TDX': { budget: 52_000, recorded: 49_787 },
-  'all hardware': { budget: 70_000, recorded: 66_642 },
-  'all hardware and software': { budget: 71_000, recorded: 67_457 },
+  core: { budget: 38_000, recorded: 37_957 },
+  'core and software': { budget: 44_000, recorded: 42_468 },
+  'core and SEV-SNP': { budget: 50_000, recorded: 48_116 },
+  'core and TDX': { budget: 52_000, recorded: 49_898 },
+  'all hardware': { budget: 70_000, recorded: 66_789 },
+  'all hardware and software': { budget: 71_000, recorded: 67_601 },
 }
 
 /** Why a size is refused: it exceeds the budget, or grew by 3 % unnoticed. */
