@@ -46,6 +46,18 @@ describe('verify evidence', () => {
     expect(text).toContain(formatVectorTable())
   })
 
+  test('the example of the documentation is authentic evidence, with every check run', async () => {
+    const text = readFileSync(new URL('docs/attestation.md', repository), 'utf8')
+    const [, example = ''] =
+      /^npm run -s verify -- evidence (--type snp --file[^`]+)/m.exec(text) ?? []
+    const words = example.replaceAll('\\\n', ' ').trim().split(/\s+/)
+    const args = words.map((word) => word.replace(/^test\/vectors/, vectors))
+    const { exitCode, verdict } = await run(args)
+    expect(exitCode).toBe(0)
+    const skipped = verdict.checks.filter(({ result }: Check) => result === 'skipped')
+    expect(skipped.map(({ id }: Check) => id)).toEqual(['snp/nonce'])
+  })
+
   const phala = vectorCases.find(
     ({ file, code }) => file === 'tdx/phala/tdx_quote' && code === null,
   )!
