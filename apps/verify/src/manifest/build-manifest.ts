@@ -16,7 +16,7 @@ const options = {
   days: { value: 'N', help: 'how long the manifest is valid; 90 days if unset' },
   'tcb-info': {
     value: 'FILE',
-    help: "TCB info of Intel's: TDX rules demand its TCB recovery or a later one",
+    help: 'TCB info from Intel: TDX rules require its TCB recovery or a later one',
     repeatable: true,
   },
   ...machineOptions,
@@ -28,13 +28,13 @@ export const buildManifest: Command = {
   summary: 'creates a manifest from reference values',
   help: `manifest build REFERENCE [options]
 
-REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules), and where
-wanted "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A model
-has either "digest" or "file", the path of its weights beside REFERENCE, whose digest is then
-computed. With --machine, rules without "measurements" and models without "digest" get those of the
-machine, and the manifest says how to build it again ("verify rebuild"); only a production machine
-that was built from a commit is taken. TDX rules without "min_tcb_evaluation_data_number" get the highest number that is known:
-${knownTcbEvaluation}, that of the manifest before, or that of --tcb-info.
+REFERENCE is JSON: "evidence" ("hardware" or "software"), "worker" (a list of rules) and,
+optionally, "proxyless" (a list of rules), "models", "session_minutes", "log_key", "revocation". A
+model has either "digest" or "file", the path of its weights relative to REFERENCE, whose digest is
+then computed. With --machine, rules without "measurements" and models without "digest" get those of
+the machine, and the manifest records how to rebuild it ("verify rebuild"); the machine must be a
+production build of a commit. TDX rules without "min_tcb_evaluation_data_number" get the highest
+known number: ${knownTcbEvaluation}, the previous manifest's, or that of --tcb-info.
 
 ${formatOptions(options)}`,
   run: async (args, { out }) => {

@@ -35,24 +35,24 @@ function explainDocument(manifest: Manifest): string[] {
       ? 'does not say when it expires'
       : `expires at ${manifest.expiresAt.toISOString()}`,
     nature,
-    `lets a verification count for ${manifest.sessionMinutes} minutes`,
+    `makes clients verify a worker again after ${manifest.sessionMinutes} minutes`,
     explainRevocation(manifest.revocation),
     manifest.logKey === undefined
-      ? 'names no log: it may be shown in any'
+      ? 'names no log, so any log may contain it'
       : `belongs to the log ${manifest.logKey}`,
   ]
 }
 
 function explainRevocation(rule: Manifest['revocation']): string {
   if (rule === undefined) {
-    return 'demands no OCSP answers about GPUs: a client may accept one without asking whether it is revoked'
+    return 'requires no OCSP answers for GPUs: a client may accept a GPU whose revocation was not checked'
   }
   const age = rule.maxAgeHours === undefined ? '' : `, at most ${rule.maxAgeHours} hours old`
   const grace =
     rule.revokedGraceHours === undefined
       ? ''
-      : `, and tolerates a revoked certificate for ${rule.revokedGraceHours} hours at most`
-  return `demands an OCSP answer for every certificate of a GPU${age}${grace}, whatever a client's flags say`
+      : `, and tolerates a revoked certificate for at most ${rule.revokedGraceHours} hours`
+  return `requires an OCSP answer for every certificate of a GPU${age}${grace}, whatever a client's flags say`
 }
 
 function explainRole(title: string, policy: RolePolicy): Section[] {
@@ -85,14 +85,14 @@ function explainRule(rule: Rule): string[] {
       return [
         ...rule.rule.measurements.map((value) => `may run the software measured as ${value}`),
         `must be certified by the software root ${rule.rule.root}`,
-        `must have a TCB number of ${rule.rule.minimumTcb} at least`,
+        `must have a TCB number of at least ${rule.rule.minimumTcb}`,
       ]
     case 'unread':
       return unread
   }
 }
 
-const unread = ['is not read by this program, which accepts nothing by it']
+const unread = ['is unknown to this program, which accepts nothing under it']
 
 function explainSnp(rule: SnpRule): string[] {
   const tcbs = Object.entries(rule.minimumTcb).map(([product, levels]) => {
@@ -132,14 +132,16 @@ function explainCrl(what: string, rule: SnpRule['crl']): string[] {
     ...(minNumber === undefined ? [] : [`must come with ${what} number ${minNumber} or later`]),
     ...(maxAgeHours === undefined
       ? []
-      : [`must come with ${what} of the last ${maxAgeHours} hours`]),
+      : [`must come with ${what} issued in the last ${maxAgeHours} hours`]),
   ]
 }
 
 function explainFlags(what: string, flags: SnpRule['platform'] | SnpRule['guestPolicy']): string[] {
   return [
     ...flags.allow.map((flag) => `may have ${flag} in its ${what}`),
-    ...flags.allowBits.map((bit) => `may have bit ${bit} in its ${what}, which has no name here`),
+    ...flags.allowBits.map(
+      (bit) => `may have bit ${bit} in its ${what}, which this program has no name for`,
+    ),
     ...flags.require.map((flag) => `must have ${flag} in its ${what}`),
   ]
 }
@@ -154,8 +156,8 @@ function explainTdx(rule: TdxRule): string[] {
     ),
     ...rule.acceptedTcbStatuses.map((status) => `may have a TCB that Intel calls ${status}`),
     rule.minTcbEvaluationDataNumber === undefined
-      ? 'may be judged by ANY TCB recovery of Intel: the machine picks it'
-      : `must be judged by TCB recovery ${rule.minTcbEvaluationDataNumber} of Intel or a later one`,
+      ? "may be checked against ANY of Intel's TCB recoveries: the machine chooses"
+      : `must be checked against Intel's TCB recovery ${rule.minTcbEvaluationDataNumber} or a later one`,
     `must have TD attributes ${rule.tdAttributes} and XFAM ${rule.xfam}`,
     ...(rule.mrSeam ?? ['any that Intel signed']).map((value) => `may use the TDX module ${value}`),
     pinned('MRCONFIGID', rule.mrConfigId),
@@ -173,7 +175,7 @@ function explainTdx(rule: TdxRule): string[] {
 type NvidiaDevices = Extract<Rule, { kind: 'snp' }>['devices']['nvidiaGpu']
 
 function explainDevices(devices: NvidiaDevices): string[] {
-  if (devices === undefined) return ['must have no attested device beside the processor']
+  if (devices === undefined) return ['must have no attested device besides the processor']
   if (devices === 'unread') return unread
   const { count, switches, rule } = devices
   return [

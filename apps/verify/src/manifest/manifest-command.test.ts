@@ -165,7 +165,7 @@ test('every change of a value shows between two manifests', async () => {
   expect(await run('diff', path('first'), path('second'))).toBe(1)
   expect(printed).toContain(`no longer: may run the guest measured as ${'ab'.repeat(48)}`)
   expect(printed).toContain(`new:       may run the guest measured as ${measurement}`)
-  expect(printed).toContain('no longer: lets a verification count for 55 minutes')
+  expect(printed).toContain('no longer: makes clients verify a worker again after 55 minutes')
   expect(printed).not.toContain('Intel TDX')
 })
 

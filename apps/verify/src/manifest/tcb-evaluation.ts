@@ -48,6 +48,6 @@ async function readTcbEvaluation(path: string): Promise<number> {
       ? [parseTcbInfo(new TextEncoder().encode(piece.document.text)).evaluationDataNumber]
       : [],
   )
-  if (numbers.length === 0) throw new UsageError(`${path} holds no TCB info of Intel's`)
+  if (numbers.length === 0) throw new UsageError(`${path} contains no TCB info from Intel`)
   return Math.max(...numbers)
 }

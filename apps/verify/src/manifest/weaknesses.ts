@@ -11,7 +11,7 @@ function tcbRecoveries({ roles }: Manifest): string[] {
     (policy?.accept ?? []).flatMap((one, index) =>
       one.kind === 'tdx' && one.rule.minTcbEvaluationDataNumber === undefined
         ? [
-            `rule ${index + 1} of role ${role} has no min_tcb_evaluation_data_number: the machine picks by which of Intel's TCB recoveries it is judged`,
+            `rule ${index + 1} of role ${role} has no min_tcb_evaluation_data_number: the machine chooses which of Intel's TCB recoveries it is checked against`,
           ]
         : [],
     ),
