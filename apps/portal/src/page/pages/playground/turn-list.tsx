@@ -27,9 +27,9 @@ export function TurnList({ turns, running, onEdit, onRetry }: TurnListProps) {
       <div class="empty">
         <h2>Say something</h2>
         <p>
-          Your message is encrypted here and opened on a verified machine. Beside it you see what
-          left your browser and what the gateway saw; beside the answer, who gave it and what they
-          signed.
+          Your message is encrypted here and opened on a verified machine. Next to it you see what
+          left your browser and what the gateway saw; next to the answer, which machine gave it and
+          what it signed.
         </p>
       </div>
     )
