@@ -67,6 +67,7 @@ describe('an impossible start fails with one sentence and the remedy', () => {
   const cases: [string, string[], string][] = [
     ['no endpoint', [], 'set --apiEndpoint'],
     ['an unknown flag', ['--nope'], 'unknown flag --nope'],
+    ['an unknown agent', ['curser', ...base], 'not one of the agents claude, codex, opencode'],
     [
       'a salt without sharing',
       [...base, '--promptCacheSalt', 'x'.repeat(32)],

@@ -29,6 +29,12 @@ if (args[0] === servingWord && process.send !== undefined) {
     (code) => process.exit(code),
     refuseStart,
   )
+} else if (agent !== undefined && !agent.startsWith('-')) {
+  const [{ unknownAgent }, { refuseStart }] = await Promise.all([
+    import('./agents/run-agent.ts'),
+    import('./refuse-start.ts'),
+  ])
+  refuseStart(unknownAgent())
 } else {
   const { run } = await import('./run.ts')
   await run(args)

@@ -91,6 +91,8 @@ test('a short context causes a warning, and an unknown model is refused', async 
   expect((await launch('codex', ['--model', 'large'])).said).not.toContain('warning')
   const error = await launch('codex', ['--model', 'none']).catch((e: Error) => e)
   expect(String(error)).toContain('available: small, large')
+  // Errors with a code are shown as one sentence, others with their stack.
+  expect(error).toMatchObject({ code: 'model_unknown' })
 })
 
 test('if an agent is not installed, the error names the command that installs it', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { childEnvironment } from '@privatemode/service/end-with-parent'
 import { readSettings } from '../settings.ts'
-import { type AgentName, shortestAgentContext, startOf } from './agent-settings.ts'
+import { type AgentName, agentNames, shortestAgentContext, startOf } from './agent-settings.ts'
 
 export type AgentRun = {
   readonly agent: AgentName
@@ -23,6 +23,24 @@ type Model = {
   readonly id: string
   readonly tasks?: readonly string[]
   readonly context_length?: number
+}
+
+/** Why an agent cannot be started; the message is all its user needs. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError'
+  readonly code: 'agent_unknown' | 'model_unknown' | 'proxy_unusable'
+
+  constructor(code: LaunchError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** Does not repeat the argument, which may be a secret that lost its flag. */
+export function unknownAgent(): LaunchError {
+  const names = agentNames.join(', ')
+  const text = `unexpected argument, not one of the agents ${names}; flags start with --, see --help`
+  return new LaunchError('agent_unknown', text)
 }
 
 /** Generous: a port nothing listens on refuses immediately. */
@@ -120,9 +138,9 @@ async function untilReady(url: string, proxy: Bun.Subprocess): Promise<void> {
       .then((response) => response.json() as Promise<{ ready: boolean; cause?: string }>)
       .catch(() => undefined)
     if (state?.ready) return
-    if (proxy.exitCode !== null) throw new Error('the proxy ended; its last lines are above')
+    if (proxy.exitCode !== null) throw unusable('the proxy ended; its last lines are above')
     if (Date.now() > deadline)
-      throw new Error(`the proxy is not ready: ${state?.cause ?? 'it does not answer'}`)
+      throw unusable(`the proxy is not ready: ${state?.cause ?? 'it does not answer'}`)
     await Bun.sleep(pollMs)
   }
 }
@@ -131,20 +149,23 @@ async function listModels(url: string): Promise<readonly Model[]> {
   const response = await fetch(`${url}/v1/models`)
   const answer = (await response.json()) as { data?: Model[]; error?: { message?: string } }
   if (answer.data === undefined)
-    throw new Error(answer.error?.message ?? `${url}/v1/models answered ${response.status}`)
+    throw unusable(answer.error?.message ?? `${url}/v1/models answered ${response.status}`)
   return answer.data.filter(({ tasks }) => tasks?.includes('generate') ?? true)
 }
+
+const unusable = (message: string) => new LaunchError('proxy_unusable', message)
 
 /** The requested model, or the one with the longest context. */
 function chooseModel(models: readonly Model[], wanted: string | undefined): Model {
   const names = models.map(({ id }) => id).join(', ')
   if (wanted !== undefined) {
     const found = models.find(({ id }) => id === wanted)
-    if (found === undefined) throw new Error(`there is no model ${wanted}; available: ${names}`)
+    if (found === undefined)
+      throw new LaunchError('model_unknown', `there is no model ${wanted}; available: ${names}`)
     return found
   }
   const [first] = models.toSorted((a, b) => (b.context_length ?? 0) - (a.context_length ?? 0))
-  if (first === undefined) throw new Error('the backend serves no text generation model')
+  if (first === undefined) throw unusable('the backend serves no text generation model')
   return first
 }
 
