@@ -1,12 +1,18 @@
 /** Where a server other than vLLM answers differently from ours, and which of our answers is intended. */
 import type { Ours } from './checks.ts'
 import type { Json } from './entrances.ts'
-import type { ServerName } from './real-server.ts'
+import { modelName, type ServerName } from './real-server.ts'
 
 /** Its own count of several choices, or of several prompts, is that of one of them. */
 const countsOne: Ours = {
   holds: ({ choices, usage }: Json) => choices?.length === 2 && usage?.[1] >= 10,
   why: 'the server counts one choice only',
+}
+
+/** Its engine gives up on such a prompt after a while, and the server answers with what there is. */
+const cutAnswer: Ours = {
+  holds: ({ status }: Json) => status >= 500,
+  why: 'an answer that the server cut is a failure',
 }
 
 export const differences: Partial<Record<ServerName, Readonly<Record<string, Ours>>>> = {
@@ -19,6 +25,22 @@ export const differences: Partial<Record<ServerName, Readonly<Record<string, Our
     'messages: stop_sequences': {
       holds: ({ content }: Json) => content?.[0]?.text === '1 2 3 4',
       why: 'the server does not tell in a chat which stop string was met',
+    },
+  },
+  Ollama: {
+    'models: one': {
+      holds: (names: Json) => names?.[0] === `${modelName}:latest`,
+      why: 'models have the names of the list',
+    },
+    'chat: a prompt beyond the context': cutAnswer,
+    'messages: a prompt beyond the context': cutAnswer,
+    'chat: a tool by its name': {
+      holds: ({ choices }: Json) => choices?.[0]?.calls?.length === 0,
+      why: 'the server ignores tool_choice',
+    },
+    'messages: count_tokens with tools': {
+      holds: (tokens: Json) => tokens > 0,
+      why: 'the server has no such path',
     },
   },
 }

@@ -3,10 +3,10 @@
  *
  * npm run test:servers -- [options]
  *
- *   --servers LIST     of vllm,llama-server; both unless given
+ *   --servers LIST     of vllm,llama-server,ollama; the first two unless given
  *   --vllm VERSION,…   versions of vLLM's CPU build to try; the newest unless given
  *   --url URL          a server that runs already, with the model under the name tiny
- *   --program PATH     a vllm program to use instead of installing one
+ *   --program PATH     a vllm or ollama program to use instead of installing one
  *   --python PATH      Python 3.10 to 3.13 for what is installed; python3 unless given
  *   --only TEXT        checks whose name has this text
  *   --skip TEXT        not those whose name has this one
@@ -30,6 +30,7 @@ import { differences } from './differences.ts'
 import { type Entrance, straight, throughProxy, throughProxyless } from './entrances.ts'
 import { cacheFolder } from './install.ts'
 import { installLlamaServer, llamaServerPlan } from './llama-server.ts'
+import { installOllama, ollamaPlan } from './ollama.ts'
 import { RealServer, type ServerPlan, type Variant } from './real-server.ts'
 import { keepRecordings, type Recording, record } from './recordings.ts'
 import { formatCost, formatDocument, formatRun, isGood, type Row, type Run } from './report.ts'
@@ -37,10 +38,12 @@ import { keepResults, readResults } from './results.ts'
 import { vllmPlan } from './vllm.ts'
 import { installVllm } from './vllm-install.ts'
 
-/** A server outlives us unless it is stopped. */
+/** Servers and stacks outlive us unless they are stopped. */
 let running: RealServer | undefined
+let runningStack: RunningStack | undefined
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, async () => {
+    await runningStack?.stop()
     await running?.dispose()
     process.exit(1)
   })
@@ -80,6 +83,7 @@ async function* plansOf(server: string): AsyncGenerator<ServerPlan> {
     for (const version of values.vllm.split(','))
       yield vllmPlan(given ?? (await installVllm(version, values.python)))
   else if (server === 'llama-server') yield llamaServerPlan(await installLlamaServer())
+  else if (server === 'ollama') yield ollamaPlan(given ?? (await installOllama(values.python)))
   else throw new Error(`no such server: ${server}`)
 }
 
@@ -114,8 +118,10 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
       if (variant === 'chat') for (const row of await tryStarts(server)) keep(row)
       const shape = ['--trafficShape', values.shape]
       const stack = await runStack(['--engineUrl', server.url, ...shape, ...plan.stackFlags])
+      runningStack = stack
       try {
-        const ways = [throughProxy(stack), throughProxyless(stack)]
+        const { listedName } = plan
+        const ways = [throughProxy(stack, listedName), throughProxyless(stack, listedName)]
         for (const check of wanted) keep(await compare(check, server, ways, recordings))
         if (variant === 'chat') for await (const row of behave(server, stack, ways)) keep(row)
       } finally {

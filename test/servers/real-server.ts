@@ -8,7 +8,7 @@ export const modelName = 'tiny'
 
 /** What a server is started for: its flags differ. */
 export type Variant = 'chat' | 'reasoning' | 'embed'
-export type ServerName = 'vLLM' | 'llama-server'
+export type ServerName = 'vLLM' | 'llama-server' | 'Ollama'
 
 /** How a server is run and where it tells its own counts. */
 export type ServerPlan = {
@@ -21,6 +21,10 @@ export type ServerPlan = {
   readonly directory?: string
   readonly healthPath: string
   readonly version: (url: string) => Promise<string>
+  /** The model's name in its list, if it differs from the one that it is asked by. */
+  readonly listedName?: string
+  /** Loads the model where the command does not. */
+  readonly prepare?: (url: string) => Promise<void>
   /** Names of its counters, without what its tools add; undefined where it has none. */
   readonly counters: Readonly<Record<Counter, string>> | undefined
   /** Flags of the stack for this server. */
@@ -85,6 +89,7 @@ export class RealServer {
 
   /** The first answer loads what later ones have; a normal one, for a single token has ended engines. */
   async #warmUp(): Promise<void> {
+    if (this.isOwn) await this.plan.prepare?.(this.url)
     const messages = [{ role: 'user', content: 'Say hello.' }]
     const body = JSON.stringify({ model: modelName, messages, max_tokens: 8 })
     const headers = { 'content-type': 'application/json' }

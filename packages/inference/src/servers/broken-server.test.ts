@@ -91,6 +91,17 @@ describe('counting', () => {
     expect(await rejection(engine.countTokens(body))).toMatchObject(failed(message))
   })
 
+  test('an answer without a reason for its end and without counts is a failure', async () => {
+    const choices = [{ index: 0, message: { content: 'Hello' }, finish_reason: null }]
+    const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+    const engine = await connect({
+      '/v1/chat/completions': () => Response.json({ choices, usage }),
+    })
+    const tools = [{ type: 'function', function: { name: 'f' } }] // requested as a whole
+    const error = await rejection(engine.call(callWith({ ...body, tools })))
+    expect(error).toMatchObject(failed('the model server ended before its answer did'))
+  })
+
   test('an answer that breaks off means that the server is unavailable', async () => {
     const cut = () => new Response(new ReadableStream({ pull: (answer) => answer.error('cut') }))
     const engine = await connect({ '/tokenize': cut })

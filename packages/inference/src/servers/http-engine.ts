@@ -120,6 +120,12 @@ async function inspect(
   return { ...found, isolation }
 }
 
+/** Ollama answers 200 if its engine gives up: with what there is, no reason for the end and no count. */
+function isCut({ choices }: JsonObject, usage: EngineUsage | undefined): boolean {
+  if (usage?.completionTokens !== 0 || !Array.isArray(choices)) return false
+  return choices.some((choice: JsonObject | null) => choice?.finish_reason === null)
+}
+
 /** Both forms of a request: either may be sent to the server. */
 function withServerSalts(call: EngineCall): EngineCall {
   const body = withServerSalt(call.body)
@@ -242,6 +248,8 @@ class HttpEngine implements Engine {
     try {
       const answer = renameFields((await request.response.json()) as JsonObject)
       const usage = isNative(endpoint) ? readNativeUsage(endpoint, answer) : readUsage(answer.usage)
+      if (isCut(answer, usage))
+        throw new EngineError('engine_failed', 'the model server ended before its answer did')
       if (usage !== undefined) call.onUsage?.(await this.#ofAllChoices(call, answer, usage))
       return isNative(endpoint) ? requireWhole(endpoint, answer) : answer
     } catch (error) {
