@@ -73,9 +73,11 @@ beforeAll(async () => {
     log: createLog({
       format: 'json',
       level: 0,
-      write: (line) => {
-        const { msg, url } = JSON.parse(line)
-        if (msg === 'waiting for a register token') waiting.resolve(url)
+      write: (lines) => {
+        for (const line of lines.trim().split('\n')) {
+          const { msg, url } = JSON.parse(line)
+          if (msg === 'waiting for a register token') waiting.resolve(url)
+        }
       },
     }),
   })

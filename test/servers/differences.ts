@@ -34,6 +34,7 @@ export const differences: Partial<Record<ServerName, Readonly<Record<string, Our
     },
     'chat: a prompt beyond the context': cutAnswer,
     'messages: a prompt beyond the context': cutAnswer,
+    'responses: a prompt beyond the context': cutAnswer,
     'chat: a tool by its name': {
       holds: ({ choices }: Json) => choices?.[0]?.calls?.length === 0,
       why: 'the server ignores tool_choice',
