@@ -91,7 +91,9 @@ function inProcess(body: Bytes, answer: () => Answer, effort: Effort): Stage[] {
     { name: 'derive keys, wrap, seal', us: leastUs(effort, () => seal(body)) },
     {
       name: 'write the sealed request',
-      us: leastUs(effort, () => format({ requestId: id, headers, request, workers: [] })),
+      us: leastUs(effort, () =>
+        format({ requestId: id, model: 'm', headers, request, workers: [] }),
+      ),
     },
     {
       name: "read the answer's head",

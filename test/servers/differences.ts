@@ -30,7 +30,7 @@ export const differences: Partial<Record<ServerName, Readonly<Record<string, Our
   Ollama: {
     'models: one': {
       holds: (names: Json) => names?.[0] === `${modelName}:latest`,
-      why: 'models have the names of the list',
+      why: 'the answer has the name of the list',
     },
     'chat: a prompt beyond the context': cutAnswer,
     'messages: a prompt beyond the context': cutAnswer,

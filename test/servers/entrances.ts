@@ -1,7 +1,6 @@
 /** The ways to reach a model: directly at its server, through the proxy, through the proxyless endpoint. */
 import { SseDecoder } from '@privatemode/protocol/api'
 import type { RunningStack } from '../e2e/running-stack.ts'
-import { modelName } from './real-server.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: wire bodies are what the checks are about
 export type Json = any
@@ -25,35 +24,31 @@ export function straight(url: string): Entrance {
   return entrance('straight', url, {})
 }
 
-/** `listedName` is the model's name in the server's list, by which the stack knows it. */
-export function throughProxy({ proxyUrl }: RunningStack, listedName = modelName): Entrance {
-  return entrance('proxy', proxyUrl, { listedName })
+export function throughProxy({ proxyUrl }: RunningStack): Entrance {
+  return entrance('proxy', proxyUrl, {})
 }
 
-export function throughProxyless(stack: RunningStack, listedName = modelName): Entrance {
+export function throughProxyless(stack: RunningStack): Entrance {
   const { proxylessUrl, apiKey, ca } = stack
   const headers = { authorization: `Bearer ${apiKey.trim()}` }
-  return entrance('proxyless', proxylessUrl, { headers, tls: { ca }, listedName })
+  return entrance('proxyless', proxylessUrl, { headers, tls: { ca } })
 }
 
 type EntranceSettings = {
   readonly headers?: Record<string, string>
   readonly tls?: { ca: string }
-  readonly listedName?: string
 }
 
 function entrance(
   name: Entrance['name'],
   url: string,
-  { headers, tls, listedName = modelName }: EntranceSettings,
+  { headers, tls }: EntranceSettings,
 ): Entrance {
-  const named = (body: unknown) =>
-    (body as Json).model === modelName ? { ...(body as object), model: listedName } : body
   const open = (path: string, body: unknown, signal?: AbortSignal) =>
-    fetch(url + path.replace(`/models/${modelName}`, `/models/${listedName}`), {
+    fetch(url + path, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { 'content-type': 'application/json', ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(named(body)) }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(tls === undefined ? {} : { tls }),
       ...(signal === undefined ? {} : { signal }),
     })

@@ -10,7 +10,7 @@
  *   --python PATH      Python 3.10 to 3.13 for what is installed; python3 unless given
  *   --only TEXT        checks whose name has this text
  *   --skip TEXT        not those whose name has this one
- *   --variants LIST    of chat,reasoning,embed; all unless given
+ *   --variants LIST    of chat,reasoning,embed; all unless given, chat alone for the cost
  *   --chats N          chats with hostile salts; 1000 unless given
  *   --starts N         how often the stack is started against a running server; 20 unless given
  *   --shape NAME       traffic shape of the stack; off unless given, since others make every answer longer
@@ -91,9 +91,8 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
   const rows: Row[] = []
   const recordings: Recording[] = []
   let version = ''
-  const variants = (values.variants.split(',') as Variant[]).filter((one) =>
-    plan.variants.includes(one),
-  )
+  const asked = (values.cost ? ['chat'] : values.variants.split(',')) as Variant[]
+  const variants = asked.filter((one) => plan.variants.includes(one))
   for (const variant of variants) {
     const wanted = checks.filter((check) => check.variant === variant && isWanted(check))
     const [port = 0] = freePorts(1)
@@ -120,8 +119,7 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
       const stack = await runStack(['--engineUrl', server.url, ...shape, ...plan.stackFlags])
       runningStack = stack
       try {
-        const { listedName } = plan
-        const ways = [throughProxy(stack, listedName), throughProxyless(stack, listedName)]
+        const ways = [throughProxy(stack), throughProxyless(stack)]
         for (const check of wanted) keep(await compare(check, server, ways, recordings))
         if (variant === 'chat') for await (const row of behave(server, stack, ways)) keep(row)
       } finally {

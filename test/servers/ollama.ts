@@ -53,7 +53,6 @@ export function ollamaPlan(program: string): ServerPlan {
     healthPath: '/api/version',
     // A program that Go installs says 0.0.0.
     version: async () => version.slice(1),
-    listedName: `${modelName}:latest`,
     prepare: async (url) => {
       const list = (await (await fetch(`${url}/v1/models`)).json()) as { data: unknown[] | null }
       if (list.data?.length) return // from an earlier start

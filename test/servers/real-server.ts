@@ -21,8 +21,6 @@ export type ServerPlan = {
   readonly directory?: string
   readonly healthPath: string
   readonly version: (url: string) => Promise<string>
-  /** The model's name in its list, if it differs from the one that it is asked by. */
-  readonly listedName?: string
   /** Loads the model where the command does not. */
   readonly prepare?: (url: string) => Promise<void>
   /** Names of its counters, without what its tools add; undefined where it has none. */

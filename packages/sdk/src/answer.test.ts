@@ -181,7 +181,7 @@ async function markedEarly() {
   const last = await sealer.seal(endRecord(encodeText('{}')), true, 256)
   const workers = [{ workerId: 'w', sealKeyId: sealKeyId! }]
   const opener = new AnswerOpener(webCryptoProvider, key!, digest!, workers)
-  const facts = { requestId: 'id', opener, workers: [], maxBytes: 1000 }
+  const facts = { requestId: 'id', model: 'm', opener, workers: [], maxBytes: 1000 }
   return { facts, first, padding, last }
 }
 

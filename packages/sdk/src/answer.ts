@@ -15,6 +15,8 @@ import { finishParts, notAuthentic, openParts } from './sealed-exchange.ts'
 /** What is known about an answer when its first byte arrives. */
 export type AnswerFacts = {
   readonly requestId: string
+  /** The model that the call was sealed for. */
+  readonly model: string
   readonly opener: AnswerOpener
   /** The candidates the call was sealed to: one of them answers. */
   readonly workers: readonly AttestedWorker[]
@@ -70,6 +72,10 @@ export class Answer {
 
   get requestId(): string {
     return this.#facts.requestId
+  }
+
+  get model(): string {
+    return this.#facts.model
   }
 
   /** The id of the worker that answered. */

@@ -1,5 +1,5 @@
 /** The small typed clients behind `pm.chat`, `pm.messages`, `pm.embeddings` and `pm.models`. */
-import { formatModel, type ModelObject, unknownModel } from '@privatemode/protocol/api'
+import { formatModel, type ModelObject, requireModel } from '@privatemode/protocol/api'
 import type { Message, MessageEvent, MessageRequest } from './anthropic-types.ts'
 import type { ApiCalls, ApiResult, CallOptions } from './api-calls.ts'
 import type { ApiStream } from './api-stream.ts'
@@ -88,13 +88,10 @@ export class ModelsClient {
 
   async get(id: string): Promise<ModelObject> {
     const models = await this.list()
-    const model = models.find((one) => one.id === id)
-    if (model !== undefined) return model
-    throw toPrivatemodeError(
-      unknownModel(
-        id,
-        models.map((one) => one.id),
-      ),
-    )
+    try {
+      return requireModel(models, id)
+    } catch (error) {
+      throw toPrivatemodeError(error)
+    }
   }
 }

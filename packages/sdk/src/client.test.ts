@@ -117,6 +117,30 @@ describe('a call', () => {
     expect(backend.attestations.length).toBe(1)
   })
 
+  test('by a name without a tag is sealed for the tag latest, unless that name is listed', async () => {
+    const models = ['tiny:latest', 'both', 'both:latest', 'away', 'away:latest']
+    const listed = models.map((id) => ({ ...chatModel, id }))
+    backend.draft = { ...backend.draft, models: listed }
+    await backend.addWorker('w_2', ['tiny:latest', 'both', 'both:latest', 'away:latest'])
+    const { client } = testClient(backend)
+    const names = ['tiny', 'tiny', 'tiny:latest', 'both', 'both:latest']
+    for (const model of names) await ask(client, { model })
+    const sealed = backend.sealed.map(({ model }) => model)
+    expect(sealed).toEqual(['tiny:latest', 'tiny:latest', 'tiny:latest', 'both', 'both:latest'])
+    expect(backend.directoryCalls).toBe(1)
+    // Receipts are compared with the name that the call was sealed for.
+    for (const [model, full] of [
+      ['tiny', 'tiny:latest'],
+      ['latest', 'away:latest'],
+    ] as const)
+      expect((await client.exchange(call({ model }))).model).toBe(full)
+    // The model of that very name has no worker: nothing else is asked instead.
+    expect(await rejection(ask(client, { model: 'away' }))).toMatchObject({ code: 'no_worker' })
+    for (const model of ['tin', 'tiny:7b'])
+      expect(await rejection(ask(client, { model }))).toMatchObject({ code: 'model_not_found' })
+    expect(backend.sealed.length).toBe(names.length + 2)
+  })
+
   test('is never sent to a refused worker', async () => {
     worker.measurement = new Uint8Array(48)
     const { client } = testClient(backend)

@@ -76,9 +76,10 @@ export class PrivateClient {
     return this.#routeLatest(call).then((routed) => this.#prepareNamed(routed))
   }
 
-  #prepareNamed(call: Call): Eventually<SealedCall> {
+  #prepareNamed(asked: Call): Eventually<SealedCall> {
+    const call = this.#named(asked)
     const workers = this.#workers.serving(call.model)
-    if (workers.length === 0) return this.#prepareCold(call)
+    if (workers.length === 0) return this.#prepareCold(asked)
     this.#workers.touch(call.apiKey)
     return this.#seal(call, this.#workers.preferred(workers))
   }
@@ -171,8 +172,15 @@ export class PrivateClient {
     return answer
   }
 
-  async #prepareCold(call: Call): Promise<SealedCall> {
-    await this.#workers.require(call.apiKey, call.model)
+  /** The call is bound to the model's full name; the body keeps what the application wrote. */
+  #named(call: Call): Call {
+    const model = this.#workers.nameOf(call.model)
+    return model === call.model ? call : { ...call, model }
+  }
+
+  async #prepareCold(asked: Call): Promise<SealedCall> {
+    await this.#workers.require(asked.apiKey, asked.model)
+    const call = this.#named(asked)
     return this.#seal(call, this.#workers.preferred(this.#workers.serving(call.model)))
   }
 
@@ -218,6 +226,7 @@ export class PrivateClient {
     const id = formatHex(requestId)
     return andThen(beginRequest(crypto, sessions, context, head, call.body), (request) => ({
       requestId: id,
+      model: call.model,
       workers,
       request,
       headers: {

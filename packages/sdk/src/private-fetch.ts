@@ -7,7 +7,7 @@ import {
   formatError,
   formatModel,
   formatModelList,
-  unknownModel,
+  requireModel,
 } from '@privatemode/protocol/api'
 import { type Bytes, decodeText, encodeText, formatHex } from '@privatemode/protocol/envelope'
 import type { PrivateClient } from './client.ts'
@@ -168,12 +168,7 @@ async function answerModels(
 ): Promise<Response> {
   const models = (await client.models(apiKey)).map((facts) => formatModel(facts))
   if (modelId === undefined) return Response.json(formatModelList(models))
-  const model = models.find(({ id }) => id === modelId)
-  if (model !== undefined) return Response.json(model)
-  throw unknownModel(
-    modelId,
-    models.map(({ id }) => id),
-  )
+  return Response.json(requireModel(models, modelId))
 }
 
 /** The API key of a request: a bearer token, or `x-api-key`. */

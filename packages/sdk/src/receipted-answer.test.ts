@@ -13,7 +13,7 @@ import type { Answer } from './answer.ts'
 import { ReceiptedAnswer } from './receipted-answer.ts'
 
 const text = (value: string): Bytes => new TextEncoder().encode(value)
-const call = { path: '/v1/chat/completions', model: chatModel.id, body: text('request') }
+const call = { path: '/v1/chat/completions', body: text('request') }
 const good = { request_id: 'ab'.repeat(16) }
 let bundle: SoftwareBundle
 let worker: AttestedWorker
@@ -44,6 +44,7 @@ function answerWith(receipt: SignedReceipt | undefined, over: object = {}, model
   const pieces = [[text('resp')], [text('onse')]]
   const answer = {
     requestId: good.request_id,
+    model,
     head: { status: 200, headers: {} },
     worker,
     receipt: receipt === undefined ? undefined : formatted(receipt),
@@ -53,7 +54,7 @@ function answerWith(receipt: SignedReceipt | undefined, over: object = {}, model
     settled: async () => {},
     ...over,
   }
-  return new ReceiptedAnswer(answer as unknown as Answer, { ...call, model })
+  return new ReceiptedAnswer(answer as unknown as Answer, call)
 }
 
 function formatted({ record, rest, signature }: SignedReceipt): Bytes {
@@ -145,6 +146,7 @@ test('bodies too long to be kept are hashed immediately', async () => {
   const answer = new ReceiptedAnswer(
     {
       requestId: good.request_id,
+      model: chatModel.id,
       head: { status: 200, headers: {} },
       worker,
       receipt: formatted(await bundle.sign(good, digests)),

@@ -25,7 +25,7 @@ export type Receipt = ReceiptClaims & {
 /** An answer whose receipt can be verified once it has been read to its end. */
 export class ReceiptedAnswer {
   readonly #answer: Answer
-  readonly #call: Pick<Call, 'path' | 'model'>
+  readonly #path: string
   readonly #requestDigest: () => Promise<string>
   #responseDigest: () => Promise<string>
   // WebCrypto can only hash whole messages, and a stream is not buffered just to be hashed at its
@@ -36,9 +36,9 @@ export class ReceiptedAnswer {
   #fail: (reason: PrivatemodeError) => void = () => {}
   #receipt: Promise<Receipt> | undefined
 
-  constructor(answer: Answer, call: Pick<Call, 'path' | 'model' | 'body'>) {
+  constructor(answer: Answer, call: Pick<Call, 'path' | 'body'>) {
     this.#answer = answer
-    this.#call = { path: call.path, model: call.model }
+    this.#path = call.path
     this.#requestDigest = digestLater(call.body)
     this.#responseDigest = async () => formatHex(this.#streamHash.digest())
     this.#ended = new Promise((resolve, reject) => {
@@ -119,8 +119,8 @@ export class ReceiptedAnswer {
   ): Promise<void> {
     const expected = {
       requestId: this.requestId,
-      path: this.#call.path,
-      model: this.#call.model,
+      path: this.#path,
+      model: this.#answer.model,
       status: this.head.status,
       requestDigest: await this.#requestDigest(),
       responseDigest: await this.#responseDigest(),

@@ -36,6 +36,8 @@ export type Call = {
 /** A call sealed to its candidates, ready to be sent. */
 export type SealedCall = {
   readonly requestId: string
+  /** The model that the call is bound to, by its name in the manifest. */
+  readonly model: string
   readonly headers: Record<string, string>
   readonly request: SealingRequest
   /** The candidates: one of them will answer. */

@@ -7,7 +7,7 @@ import {
   type ModelListing,
   verifyWorkerWith,
 } from '@privatemode/attestation'
-import { ApiError, unknownModel } from '@privatemode/protocol/api'
+import { ApiError, findModel, requireModel } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import type { Backend, ListedWorker } from './backend.ts'
 import type { ManifestKeeper } from './manifest-keeper.ts'
@@ -48,7 +48,12 @@ export class VerifiedWorkers {
     this.#manifest = manifest
   }
 
-  /** Verified and listed workers of a model, as of now; never waits. */
+  /** A model's name in the manifest, which callers may shorten; the name itself if there is none. */
+  nameOf(model: string): string {
+    return findModel(this.#manifest.current?.models ?? [], model)?.id ?? model
+  }
+
+  /** Verified and listed workers of a model by its name in the manifest, as of now; never waits. */
   serving(model: string): AttestedWorker[] {
     const serving: AttestedWorker[] = []
     if (!this.#manifest.usable) return serving // what is valid is no longer known
@@ -116,21 +121,19 @@ export class VerifiedWorkers {
     const joined = this.#refreshing !== undefined
     await this.#refreshUntil(apiKey, model)
     // The refresh in progress may have started before a key was forgotten.
-    if (joined && this.serving(model).length === 0) await this.#refreshUntil(apiKey, model)
-    if (this.serving(model).length > 0) return
-    const manifest = await this.#manifest.get()
-    if (!manifest.models.some(({ id }) => id === model)) {
-      throw unknownModel(
-        model,
-        manifest.models.map(({ id }) => id),
-      )
-    }
-    const offers = (id: string) => this.#listed.get(id)?.models.includes(model) === true
+    if (joined && !this.#isServed(model)) await this.#refreshUntil(apiKey, model)
+    if (this.#isServed(model)) return
+    const { id: name } = requireModel((await this.#manifest.get()).models, model)
+    const offers = (id: string) => this.#listed.get(id)?.models.includes(name) === true
     const reasons = this.refused.filter(({ workerId }) => offers(workerId))
     const refusal = reasons.find(({ error }) => error instanceof AttestationError)
     if (refusal !== undefined) throw refusedError(refusal.error)
     if (reasons[0] !== undefined) throw reasons[0].error
-    throw new ApiError('no_worker', `no worker currently serves ${JSON.stringify(model)}`)
+    throw new ApiError('no_worker', `no worker currently serves ${JSON.stringify(name)}`)
+  }
+
+  #isServed(model: string): boolean {
+    return this.serving(this.nameOf(model)).length > 0
   }
 
   /** Forgets workers whose keys the backend no longer knows; the next refresh verifies them again. */
@@ -162,7 +165,7 @@ export class VerifiedWorkers {
     let look = () => {}
     const found = new Promise<void>((resolve) => {
       look = () => {
-        if (this.serving(model).length > 0) resolve()
+        if (this.#isServed(model)) resolve()
       }
     })
     this.#waiting.add(look)

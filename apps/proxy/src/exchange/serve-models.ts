@@ -1,6 +1,6 @@
 /** Serves the model list: models in the manifest that the backend serves. */
 import type { HeaderLookup } from '@privatemode/http'
-import { formatModel, formatModelList, unknownModel } from '@privatemode/protocol/api'
+import { formatModel, formatModelList, requireModel } from '@privatemode/protocol/api'
 import { requestIdHeaders } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { chooseApiKey } from '../inbound/credentials.ts'
@@ -14,7 +14,7 @@ export async function serveModels(
 ): Promise<Response> {
   const apiKey = chooseApiKey(headers, app.apiKey)
   const models = (await app.client.models(apiKey)).map((facts) => formatModel(facts))
-  const body = modelId === undefined ? formatModelList(models) : findModel(models, modelId)
+  const body = modelId === undefined ? formatModelList(models) : requireModel(models, modelId)
   const text = JSON.stringify(body)
   record.status = 200
   record.sent(text.length)
@@ -26,13 +26,4 @@ export async function serveModels(
       ...requestIdHeaders(record.requestId),
     },
   })
-}
-
-function findModel<M extends { readonly id: string }>(models: readonly M[], id: string): M {
-  const model = models.find((one) => one.id === id)
-  if (model !== undefined) return model
-  throw unknownModel(
-    id,
-    models.map((one) => one.id),
-  )
 }

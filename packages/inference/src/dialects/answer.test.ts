@@ -141,6 +141,22 @@ describe('models', () => {
     await ask(engine, chatPath, { ...chat, model: 'latest' }, { boundModel: 'eyes' })
     expect(engine.calls[0]?.body.model).toBe('eyes')
   })
+
+  test('a name without a tag is the tag latest, if the envelope is bound to that', async () => {
+    const models = ['tiny:latest', 'both', 'both:latest'].map((id) => ({ ...chatModel, id }))
+    const asked = async (model: string, boundModel?: string) => {
+      const engine = new ScriptedEngine({ models, deltas: [{ content: 'Hi' }] })
+      const { status, json } = await ask(engine, chatPath, { ...chat, model }, { boundModel })
+      expect(json.model).toBe(engine.calls[0]?.body.model)
+      return engine.calls[0]?.body.model ?? status
+    }
+    expect(await asked('tiny')).toBe('tiny:latest')
+    expect(await asked('tiny', 'tiny:latest')).toBe('tiny:latest')
+    expect(await asked('both', 'both')).toBe('both')
+    expect(await asked('tiny', 'tiny')).toBe(400)
+    expect(await asked('both', 'both:latest')).toBe(400)
+    expect(await asked('other')).toBe(404)
+  })
 })
 
 describe('cache salts', () => {

@@ -3,8 +3,8 @@ import {
   ApiError,
   latestModelName,
   type ModelTask,
+  requireModel,
   resolveLatest,
-  unknownModel,
 } from '@privatemode/protocol/api'
 import type { EngineModel, JsonObject } from '../engine.ts'
 import { wrongValue } from './json-value.ts'
@@ -22,16 +22,12 @@ export function resolveModel(
     throw wrongValue('model', 'the name of a model', name)
   const byDeprecatedName = name === latestModelName && !models.some((model) => model.id === name)
   // The client resolved `latest` for routing; the envelope is bound to its choice.
-  const wanted = byDeprecatedName
+  const newest = byDeprecatedName
     ? (models.find((model) => model.id === boundModel) ?? resolveLatest(models, task))
-    : models.find((model) => model.id === name)
-  if (wanted === undefined) {
-    throw unknownModel(
-      name,
-      models.map(({ id }) => id),
-    )
-  }
-  const isBound = boundModel === undefined || boundModel === name || boundModel === wanted.id
+    : undefined
+  const wanted = newest ?? requireModel(models, name)
+  // A client that shortens a name, or writes `latest`, has bound the full one.
+  const isBound = boundModel === undefined || boundModel === wanted.id
   if (!isBound) {
     const message = "'model' in the body differs from the model the request was sealed for"
     throw new ApiError('invalid_value', message, { param: 'model' })

@@ -9,6 +9,7 @@ import type {
 } from '../engine.ts'
 
 export type Script = {
+  readonly models?: readonly EngineModel[]
   /** The deltas of choice 0, in order; both a stream and a complete answer are built from them. */
   readonly deltas?: readonly JsonObject[]
   readonly finishReason?: string | null
@@ -56,7 +57,7 @@ export class ScriptedEngine implements Engine {
   }
 
   models(): readonly EngineModel[] {
-    return [chatModel, visionModel, embedModel]
+    return this.#script.models ?? [chatModel, visionModel, embedModel]
   }
 
   async call(call: EngineCall): Promise<EngineAnswer> {

@@ -12,6 +12,7 @@ export {
 } from './errors.ts'
 export { type Held, HeldEnding } from './held-ending.ts'
 export {
+  findModel,
   formatModel,
   formatModelList,
   type InputModality,
@@ -35,5 +36,5 @@ export {
 } from './routes.ts'
 export { type BodyScan, defaultScanLimits, type ScanLimits, scanBody } from './scan-body.ts'
 export { encodeComment, encodeEvent, SseDecoder, SseError, type SseEvent } from './sse.ts'
-export { unknownModel } from './unknown-model.ts'
+export { requireModel, unknownModel } from './unknown-model.ts'
 export { parseUnsealedError, type UnsealedErrorCode } from './unsealed-errors.ts'

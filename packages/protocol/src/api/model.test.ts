@@ -1,6 +1,6 @@
 /** Model objects serve both dialects, and untrusted ones are checked. */
 import { expect, test } from 'bun:test'
-import { formatModel, formatModelList, parseModel, resolveLatest } from './model.ts'
+import { findModel, formatModel, formatModelList, parseModel, resolveLatest } from './model.ts'
 
 const facts = {
   id: 'org/m',
@@ -42,6 +42,17 @@ test('a model object from a directory round-trips or is refused', () => {
     { ...model, tasks: ['fly'] },
   ])
     expect(parseModel(wrong)).toBeUndefined()
+})
+
+test('a name without a tag also finds the tag latest, and nothing else', () => {
+  const models = ['tiny:latest', 'tiny:7b', 'both', 'both:latest', 'other:7b'].map((id) => ({ id }))
+  const found = (name: string) => findModel(models, name)?.id
+  expect(found('tiny')).toBe('tiny:latest')
+  expect(found('tiny:latest')).toBe('tiny:latest')
+  expect(found('tiny:7b')).toBe('tiny:7b')
+  expect(found('both')).toBe('both')
+  for (const name of ['other', 'tin', 'tiny:', 'tiny:latest:latest', '', 'Tiny'])
+    expect(found(name)).toBeUndefined()
 })
 
 test('latest is the newest model of the task', () => {

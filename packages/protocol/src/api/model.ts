@@ -94,6 +94,19 @@ export function parseModel(value: unknown): ModelObject | undefined {
 }
 
 /**
+ * Finds a model by its name. As in Ollama, whose model lists have a tag on every name, a name without
+ * a tag also means its tag `latest`; a model of exactly that name takes precedence.
+ */
+export function findModel<M extends { readonly id: string }>(
+  models: readonly M[],
+  name: string,
+): M | undefined {
+  const exact = models.find(({ id }) => id === name)
+  if (exact !== undefined || name.includes(':')) return exact
+  return models.find(({ id }) => id === `${name}:latest`)
+}
+
+/**
  * Resolves `latest` to the newest model of the task; models of the same age are ordered by name.
  */
 export function resolveLatest<M extends Pick<ModelFacts, 'id' | 'created' | 'tasks'>>(

@@ -1,8 +1,21 @@
 /** The error for a model that no worker serves; it lists the available ones. */
 import { ApiError } from './errors.ts'
-import { maxModelNameLength } from './model.ts'
+import { findModel, maxModelNameLength } from './model.ts'
 
 const namedModels = 12
+
+/** Finds a model as `findModel` does, or throws that error. */
+export function requireModel<M extends { readonly id: string }>(
+  models: readonly M[],
+  name: string,
+): M {
+  const model = findModel(models, name)
+  if (model !== undefined) return model
+  throw unknownModel(
+    name,
+    models.map(({ id }) => id),
+  )
+}
 
 export function unknownModel(id: string, known: readonly string[]): ApiError {
   const named = known.slice(0, namedModels).map((one) => one.slice(0, maxModelNameLength))

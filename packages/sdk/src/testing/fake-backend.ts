@@ -51,7 +51,7 @@ export class FakeBackend {
   readonly workers = new Map<string, FakeWorker>()
   /** Nonces in the order of requests, with the worker and the API key. */
   readonly attestations: { id: string; nonce: string; apiKey: string }[] = []
-  readonly sealed: { workers: string[]; apiKey: string }[] = []
+  readonly sealed: { workers: string[]; apiKey: string; model: string }[] = []
   directoryCalls = 0
   /** Replaces the directory route. */
   directoryInstead: ((apiKey: string) => Promise<Response> | undefined) | undefined
@@ -175,8 +175,10 @@ export class FakeBackend {
   }
 
   async #serve(init: RequestInit, apiKey: string): Promise<Response> {
-    const candidates = new Headers(init.headers).get('privatemode-workers')?.split(',') ?? []
-    this.sealed.push({ workers: candidates, apiKey })
+    const headers = new Headers(init.headers)
+    const candidates = headers.get('privatemode-workers')?.split(',') ?? []
+    const model = headers.get('privatemode-model') ?? ''
+    this.sealed.push({ workers: candidates, apiKey, model })
     const worker = this.workers.get(candidates[0] ?? '')
     if (worker === undefined) return relayError(new ApiError('worker_unknown', 'no such worker'))
     const find = async (id: Bytes, encapsulation: Bytes) => {
