@@ -1,4 +1,5 @@
 /** What real model servers refuse, refused by the scripted one: held against recordings of real ones. */
+import { findModel } from '@privatemode/protocol/api'
 import type { JsonObject } from '../engine.ts'
 import type { ServerKind } from '../servers/http-settings.ts'
 
@@ -19,6 +20,7 @@ export function refusalOf(
 ): Refusal | undefined {
   if (body.temperature !== undefined && typeof body.temperature !== 'number')
     return { status: 400, message: 'temperature should be a number' }
+  if (kind === 'ollama') return refusalOfOllama(path, body, models)
   // The words quote the request, as real ones do.
   if (hasInvalidSchema(body))
     return { status: 400, message: 'Grammar error: Invalid type', isLate: kind !== 'llama-server' }
@@ -43,6 +45,26 @@ function refusalOfVllm(path: string, body: JsonObject): Refusal | undefined {
   if (path === '/v1/completions' && Number(body.logprobs) > maxLogprobs)
     return { status: 400, message: `Requested more than ${maxLogprobs} logprobs` }
   return undefined
+}
+
+/** As Ollama 0.17: salts and ids of earlier responses are ignored, schemas fail in its engine. */
+function refusalOfOllama(
+  path: string,
+  body: JsonObject,
+  models: readonly string[],
+): Refusal | undefined {
+  const cards = models.map((id) => ({ id }))
+  if (path.startsWith('/v1/') && findModel(cards, String(body.model)) === undefined)
+    return { status: 404, message: `model '${body.model}' not found` }
+  if (hasInvalidSchema(body)) return { status: 500, message: 'failed to load model vocabulary' }
+  const isEmpty = Array.isArray(body.messages) && body.messages.length === 0
+  if (isEmpty) return { status: 400, message: '[] is too short - "messages"' }
+  if (path === '/v1/messages' && body.max_tokens === undefined)
+    return { status: 400, message: 'max_tokens is required and must be positive' }
+  if (path !== '/v1/completions') return undefined
+  if (Array.isArray(body.prompt)) return { status: 400, message: 'prompt must be a string' }
+  const isBeyond = Number(body.logprobs) > maxLogprobs
+  return isBeyond ? { status: 400, message: 'top_logprobs must be between 0 and 20' } : undefined
 }
 
 const maxLogprobs = 20

@@ -178,6 +178,7 @@ function respond(
       return generate(record, signal, options, seen, refusal, endpoint)
     }
     case '/v1/messages/count_tokens': {
+      if (kind === 'ollama') return new Response('404 page not found', { status: 404 })
       if (!(options.native?.includes('messages') ?? false)) break
       const counted = promptTokens(asChat('messages', body)).length
       return Response.json({ input_tokens: counted + (options.miscountsBy ?? 0) })
@@ -224,8 +225,9 @@ function generate(
   const output = Number(body.max_completion_tokens ?? body.max_tokens ?? 0)
   const prompts = Array.isArray(body.prompt) ? body.prompt : [body.prompt]
   const longest = Math.max(...prompts.map((one) => promptTokens({ ...body, prompt: one }).length))
-  // llama-server generates until the context is full.
-  const isTooLong = longest + (options.kind === 'llama-server' ? 0 : output) > limit
+  // llama-server and Ollama generate until the context is full.
+  const isUnlimited = options.kind === 'llama-server' || options.kind === 'ollama'
+  const isTooLong = longest + (isUnlimited ? 0 : output) > limit
   if (isTooLong) return refuse(400, overflow(prompt.length, output, limit, native), path)
   const { cache = 'salted', reportsCache = true, prefillMsPerToken = 0 } = options
   const isDropped = options.dropsSaltOn?.includes(path) ?? false
