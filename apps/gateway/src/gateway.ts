@@ -110,6 +110,7 @@ async function assemble(
   const admissions = await openAdmissions(database)
   await view.start()
   const lastUse = startLastUse(database, keys, log)
+  const keyRefresh = setInterval(() => void keys.refresh(), keyAnswerMs / 2)
   const metrics = createGatewayMetrics()
   const { usageGraceMs, reserveTokens } = settings.limits
   const limiter = new Limiter({
@@ -182,6 +183,7 @@ async function assemble(
     await tracer?.close()
     outbound.close()
     toWorkers.close()
+    clearInterval(keyRefresh)
     await lastUse.stop()
     await view.close()
     await expected.close()

@@ -2,8 +2,8 @@
  * Checks a caller's key, from memory if the cached answer is recent enough.
  *
  * A revoked key must stop working everywhere within two seconds, so an answer is used for at most
- * `maxAgeMs`, counted from the moment of the query. Answers in use are refreshed before that in the
- * background, so that a busy key never waits.
+ * `maxAgeMs`, counted from the moment of the query. Keys used within the last minute are looked up
+ * again before that, all in one query, so that their requests never wait for the database.
  */
 import { ApiError } from '@privatemode/protocol/api'
 import type { Database, Row } from '../state/database.ts'
@@ -31,7 +31,12 @@ export type KeyCheckOptions = {
   readonly maxLookups: number
 }
 
-type Answer = { readonly caller: Caller | undefined; readonly askedAtMs: number }
+type Answer = { readonly caller: Caller | undefined; readonly askedAtMs: number; usedMs: number }
+
+/** How long after its last use a key is kept up to date. */
+const inUseMs = 60_000
+/** Keys in one query; beyond that, the requests of the others query for themselves. */
+const maxRefreshed = 1_000
 
 export class KeyCheck {
   readonly #options: KeyCheckOptions
@@ -42,6 +47,7 @@ export class KeyCheck {
   /** Answers asked for by then are not used any more. */
   #staleUntilMs = Number.NEGATIVE_INFINITY
   #usedSince = new Set<string>()
+  #refreshing = false
 
   constructor(options: KeyCheckOptions) {
     this.#options = options
@@ -55,10 +61,7 @@ export class KeyCheck {
     const known = this.#valid.get(id) ?? this.#unknown.get(id)
     const isStale = known === undefined || known.askedAtMs <= this.#staleUntilMs
     const ageMs = isStale ? Infinity : this.#options.clock() - known.askedAtMs
-    if (known !== undefined && ageMs < this.#options.maxAgeMs) {
-      if (ageMs > this.#options.maxAgeMs / 2) this.#refresh(id)
-      return this.#accept(known)
-    }
+    if (known !== undefined && ageMs < this.#options.maxAgeMs) return this.#accept(known)
     return this.#ask(id).then((answer) => this.#accept(answer))
   }
 
@@ -74,18 +77,33 @@ export class KeyCheck {
     this.#staleUntilMs = this.#options.clock()
   }
 
+  /** Looks up the keys in use; to be called at least twice in `maxAgeMs`. */
+  async refresh(): Promise<void> {
+    if (this.#refreshing) return
+    const inUseSince = this.#options.clock() - inUseMs
+    const ids: string[] = []
+    for (const [id, { usedMs }] of this.#valid) {
+      if (ids.length === maxRefreshed) break
+      if (usedMs > inUseSince) ids.push(id)
+    }
+    if (ids.length === 0) return
+    this.#refreshing = true
+    try {
+      await this.#lookUp(ids)
+    } catch {
+      // It surfaces when the answers have aged: then a request waits for the database itself.
+    } finally {
+      this.#refreshing = false
+    }
+  }
+
   #accept(answer: Answer): Caller {
     if (answer.caller === undefined) {
       throw refuse('this API key is unknown, expired or revoked')
     }
+    answer.usedMs = this.#options.clock()
     this.#usedSince.add(answer.caller.keyId)
     return answer.caller
-  }
-
-  #refresh(id: string): void {
-    if (this.#asking.has(id) || this.#asking.size >= this.#options.maxLookups) return
-    // A failure surfaces when the answer has aged: then a request waits for the database itself.
-    this.#ask(id).catch(() => undefined)
   }
 
   #ask(id: string): Promise<Answer> {
@@ -97,27 +115,37 @@ export class KeyCheck {
         retryAfterSeconds: 1,
       })
     }
-    const asked = this.#lookUp(id).finally(() => this.#asking.delete(id))
+    const asked = this.#lookUpOne(id).finally(() => this.#asking.delete(id))
     this.#asking.set(id, asked)
     return asked
   }
 
-  async #lookUp(id: string): Promise<Answer> {
-    const askedAtMs = this.#options.clock()
-    let rows: CallerRow[]
+  async #lookUpOne(id: string): Promise<Answer> {
+    let answers: Answer[]
     try {
-      rows = await this.#options.database.query<CallerRow>(lookUpSql, [Buffer.from(id, 'base64')])
+      answers = await this.#lookUp([id])
     } catch (cause) {
       throw new ApiError('overloaded', 'API keys cannot be checked at the moment', {
         retryAfterSeconds: 2,
         cause,
       })
     }
-    const answer = { caller: rows[0] && readCaller(rows[0]), askedAtMs }
-    this.#valid.delete(id)
-    this.#unknown.delete(id)
-    this.#keep(answer.caller === undefined ? this.#unknown : this.#valid, id, answer)
-    return answer
+    return answers[0] as Answer
+  }
+
+  async #lookUp(ids: readonly string[]): Promise<Answer[]> {
+    const { clock, database } = this.#options
+    const askedAtMs = clock()
+    const rows = await database.query<CallerRow>(lookUpSql, [JSON.stringify(ids)])
+    const callers = new Map(rows.map((row) => [row.asked, readCaller(row)]))
+    return ids.map((id) => {
+      const usedMs = this.#valid.get(id)?.usedMs ?? askedAtMs
+      const answer = { caller: callers.get(id), askedAtMs, usedMs }
+      this.#valid.delete(id)
+      this.#unknown.delete(id)
+      this.#keep(answer.caller === undefined ? this.#unknown : this.#valid, id, answer)
+      return answer
+    })
   }
 
   /** Evicts the oldest answers first: a Map keeps insertion order. */
@@ -132,21 +160,25 @@ export class KeyCheck {
 
 // The database's clock decides, so that gateways with wrong clocks agree.
 const lookUpSql = `
-select k.id, k.account_id,
+select asked, k.id, k.account_id,
   k.requests_per_minute, k.tokens_per_minute, k.tokens_per_month, k.concurrent_streams,
   a.requests_per_minute as account_rpm, a.tokens_per_minute as account_tpm,
   a.tokens_per_month as account_month, a.concurrent_streams as account_streams,
   m.id as member_id, a.member_requests_per_minute as member_rpm,
   a.member_tokens_per_minute as member_tpm, a.member_tokens_per_month as member_month,
   a.member_concurrent_streams as member_streams
-from api_keys k join accounts a on a.id = k.account_id
+from jsonb_array_elements_text($1::jsonb) as asked
+  join api_keys k on k.hash = decode(asked, 'base64')
+    or (k.previous_hash = decode(asked, 'base64') and k.previous_until > now())
+  join accounts a on a.id = k.account_id
   left join members m on m.id = k.created_by and m.role = 'member'
-where (k.hash = $1 or (k.previous_hash = $1 and k.previous_until > now()))
-  and k.revoked_at is null and a.disabled_at is null
+where k.revoked_at is null and a.disabled_at is null
   and (k.expires_at is null or k.expires_at > now())`
 
 type CallerRow = Row &
   LimitsWire & {
+    /** The hash that was looked up. */
+    asked: string
     id: string
     account_id: string
     account_rpm: number | null
