@@ -70,10 +70,11 @@ export async function sealPieces(
   sink: Sink,
 ): Promise<void> {
   const waiting = new WaitingBytes(maxData)
-  const reading = waiting.fill(pieces, momentMs)
+  const reading = waiting.fill(pieces, true)
   let frames = [out.sealer.prelude]
   // The engine has begun once there is an answer to seal, so the first piece is sent with the head.
   let head: Bytes[] = headRecord(out.head)
+  let sent = 0
   let soonUntilMs = Number.NEGATIVE_INFINITY
   try {
     for (;;) {
@@ -89,8 +90,8 @@ export async function sealPieces(
       // A failure of the source surfaces after everything before it was sent.
       if (frames.length > 0) await sink(joinBytes(frames))
       if (waiting.ended) break
-      // The first piece gets a head start; the window for those that came with it begins after that.
-      soonUntilMs = performance.now() + (soonUntilMs > 0 ? momentMs : 2 * momentMs)
+      // Servers send a first piece without text, the role, at once with the first token.
+      if (++sent > 1) soonUntilMs = performance.now() + momentMs
       frames = []
     }
     await sink(await out.sealer.seal(endRecord(out.finish()), true))

@@ -1,6 +1,5 @@
 /** A bounded buffer of bytes on their way from the engine to the next tick. */
 import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
-import { untilTick } from './shared-ticks.ts'
 
 export class WaitingBytes {
   readonly #limit: number
@@ -34,17 +33,17 @@ export class WaitingBytes {
 
   /**
    * Reads the source to its end, as fast as the buffer is emptied; a failure surfaces in `ended`.
-   * With a head start, the source is asked for more only once the first piece is on its way: later
-   * pieces may be a lot of work, and gateway and client may need the same processor.
+   * With a head start, the source is asked for more only once the first piece was sent: later
+   * pieces may be a lot of work.
    */
-  async fill(pieces: AsyncIterable<Bytes>, headStartMs = 0): Promise<void> {
-    let startMs = headStartMs
+  async fill(pieces: AsyncIterable<Bytes>, hasHeadStart = false): Promise<void> {
+    let isFirst = hasHeadStart
     try {
       for await (const piece of pieces) {
         await this.#add(piece)
         if (this.#abandoned) break
-        if (startMs > 0) await untilTick(performance.now() + startMs)
-        startMs = 0
+        if (isFirst) await new Promise((resolve) => setImmediate(resolve))
+        isFirst = false
       }
     } catch (error) {
       this.#failure = error
