@@ -157,6 +157,37 @@ test('a body is read whole, declared or in chunks', async () => {
   expect(await bodyOutcome({ body: chunked('hello') }, 5)).toBe('hello')
 })
 
+test('a long body is copied piece by piece as it arrives, and each piece is freed', async () => {
+  const long = Buffer.alloc(300_000, 'some words')
+  expect(await bodyOutcome({ body: long }, 300_000)).toBe(long.toString())
+  const pieces = [100_000, 150_000, 50_000].map((length) => new Uint8Array(length).fill(7))
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        // All earlier ones are gone before the next one is asked for.
+        const given = pieces.filter(({ length }) => length === 0).length
+        const next = pieces[given]
+        if (next === undefined) controller.close()
+        else controller.enqueue(next)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const request = new Request('http://worker', {
+    ...{ method: 'POST', body, headers: { 'content-length': '300000' } },
+  })
+  const read = await readBody(request, 300_000)
+  expect(read).toEqual(new Uint8Array(300_000).fill(7))
+  expect(pieces.map(({ length }) => length)).toEqual([0, 0, 0])
+})
+
+test('a long body that ends before its declared length is refused', async () => {
+  const body = new Response(new Uint8Array(100_000)).body
+  const headers = { 'content-length': '100001' }
+  const request = new Request('http://worker', { method: 'POST', body, headers })
+  expect(await rejection(readBody(request, 200_000))).toMatchObject({ code: 'body_interrupted' })
+})
+
 test('a body over the limit is refused, declared or in chunks', async () => {
   expect(await bodyOutcome({ body: 'hello!' }, 5)).toBe('body_too_large')
   expect(await bodyOutcome({ body: chunked('hello!') }, 5)).toBe('body_too_large')
