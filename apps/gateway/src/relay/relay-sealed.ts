@@ -8,7 +8,7 @@ import {
 } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { fleetPaths, relayHeaders as names, sealedMediaType } from '@privatemode/protocol/fleet'
-import type { OpenSpan } from '@privatemode/service'
+import { giveTurn, type OpenSpan } from '@privatemode/service'
 import { bearerOf } from '../http/bearer.ts'
 import type { Caller } from '../keys/key-check.ts'
 import { refuseShare } from '../limits/limit-error.ts'
@@ -21,6 +21,7 @@ import type { RelayDone, RelayParts } from './relay-parts.ts'
 import { reportRelayed, traceLine, traceRefused } from './report-relayed.ts'
 import { readSealedHead, type SealedHead } from './sealed-head.ts'
 import { signRelay } from './sign-relay.ts'
+import { streamBody } from './stream-body.ts'
 
 export function relaySealed(exchange: HttpExchange, parts: RelayParts, done: RelayDone): void {
   new Relay(exchange, parts, done).start()
@@ -181,18 +182,8 @@ class Relay implements AttemptOwner {
     pool.send(entry.worker.url, message, answer, clock() + limits.firstByteTimeoutMs)
   }
 
-  /** Sends the body as it arrives from the client, no faster than the worker reads it. */
-  readonly #streamBody = (connection: UpstreamConnection): void => {
-    const { body } = this.#exchange
-    body.stream({
-      data(bytes) {
-        if (connection.write(bytes)) return true
-        connection.whenDrained(() => body.resume())
-        return false
-      },
-      end: () => undefined,
-    })
-  }
+  readonly #streamBody = (connection: UpstreamConnection): void =>
+    streamBody(this.#exchange.body, connection, giveTurn)
 
   decided({ entry }: Attempt, outcome: Outcome): void {
     this.#decide(entry, outcome)
