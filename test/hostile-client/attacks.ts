@@ -255,6 +255,18 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
+    name: 'sealed JSON of escapes',
+    against: ['gateway'],
+    harms: 'worker',
+    run: (target, scale, note) => {
+      // No message may be of this role, so it does not reach a model server either.
+      const content = '\n"'.repeat(scaled(8_500_000, scale))
+      const messages = [{ role: 'nobody', content }]
+      const body = Buffer.from(JSON.stringify({ model: 'scripted', messages }))
+      return floodSealed(target, scale, () => bodyFrames(body), note)
+    },
+  },
+  {
     name: 'sealed requests of 34 MB',
     against: ['gateway'],
     harms: 'worker',

@@ -76,18 +76,19 @@ class TestService {
     signal = new AbortController().signal,
     session = this.session(),
     stream = true,
+    content = 'say it',
   ) {
     const requestId = new Uint8Array(16).fill(++this.#requests)
     const fixed = { method: 'POST', path, model: chatModel.id }
     const context: RequestContext = { ...fixed, requestId, issuedAtMs: this.nowMs }
-    const messages = [{ role: 'user', content: 'say it' }]
+    const messages = [{ role: 'user', content }]
     const body = encodeText(JSON.stringify({ model: chatModel.id, messages, stream }))
     const head = { headers: {}, shape }
     const sealed = await sealRequest(nativeCrypto, [await session], context, head, body)
     const ids = { requestId: formatHex(requestId), keyRef: 'k', admission: 'a'.repeat(64) }
     const view = { ...ids, model: chatModel.id, path }
     const response = await answerSealed(this.service, sealed.bytes, view, signal)
-    return { opener: sealed.opener, body: response.body! }
+    return { opener: sealed.opener, body: response.body!, sealed: sealed.bytes }
   }
 }
 
@@ -269,4 +270,25 @@ test('the lengths of answers follow the pace of those before them', async () => 
   const after = await lengthOf(await worker.ask('default'))
   const { unitBytes } = short('default').stream!
   expect(after - before).toBe((128 - 60) * (unitBytes + 21))
+})
+
+test('a long body is parsed in small parts, and the memory of the sealed one is freed', async () => {
+  const worker = new TestService()
+  const parse = JSON.parse
+  let mostLetters = 0
+  JSON.parse = (text: string) => {
+    mostLetters = Math.max(mostLetters, text.length)
+    return parse(text)
+  }
+  try {
+    const text = '\n"'.repeat(500_000)
+    const asked = await worker.ask('off', undefined, undefined, true, text)
+    expect(await readUntil(asked, 'end')).toContain('all of it')
+    expect(asked.sealed.length).toBe(0)
+  } finally {
+    JSON.parse = parse
+  }
+  // `parse-in-turns.test.ts` covers that others get a turn after each part.
+  expect(mostLetters).toBeGreaterThan(0)
+  expect(mostLetters).toBeLessThan(200_000)
 })

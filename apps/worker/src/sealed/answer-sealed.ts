@@ -1,8 +1,9 @@
 /** Answers one sealed request: opens it, calls the API core, seals the answer, signs the receipt. */
 import { createHash } from 'node:crypto'
+import { releaseBytes } from '@privatemode/http'
 import type { CountedBy, Engine } from '@privatemode/inference'
-import type { ApiAnswer, Usage } from '@privatemode/inference/dialects'
-import { answer } from '@privatemode/inference/dialects'
+import type { ApiAnswer, ParsedBody, Usage } from '@privatemode/inference/dialects'
+import { answer, parseLong } from '@privatemode/inference/dialects'
 import { ApiError, type ApiErrorCode, formatRelayError, scanBody } from '@privatemode/protocol/api'
 import {
   type AnswerSealer,
@@ -22,7 +23,7 @@ import { giveTurn } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import { type EnginePace, timedPieces } from './engine-pace.ts'
-import { hashedAtOnce, hashInTurns } from './hash-in-turns.ts'
+import { hashInTurns } from './hash-in-turns.ts'
 import type { ReceiptSigner } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealFromStart, sealShaped } from './seal-shaped.ts'
@@ -63,8 +64,6 @@ export type GatewayView = {
   readonly admission: string
 }
 
-export type Served = { readonly context: RequestContext; readonly response: Response }
-
 /**
  * Throws an `ApiError` if the request could not be opened; every other answer is sealed. `ended` is
  * called when the answer has ended, for whatever reason.
@@ -80,24 +79,24 @@ export async function answerSealed(
   const abort = new AbortController()
   const stop = () => abort.abort()
   signal.addEventListener('abort', stop, { once: true })
+  const startedAtMs = service.now().getTime()
+  const startMs = performance.now()
+  // Others get turns while a long body is parsed and hashed.
+  const parsing = parseLong(opened.context.path, opened.body, service.engine, giveTurn)
+  const body = parsing === undefined ? opened.body : await parsing
+  const requestDigest = parsing && (await hashInTurns(opened.body, giveTurn))
   const request = {
     path: opened.context.path,
-    body: opened.body,
+    body,
     headers: opened.head.headers,
     defaultCacheSalt: opened.head.cache_salt,
     requestId: view.requestId,
     boundModel: opened.context.model,
     caller: view.keyRef,
   }
-  const startedAtMs = service.now().getTime()
-  const startMs = performance.now()
   const shape = shapeFor(service, opened)
   const init = { headers: { 'content-type': sealedMediaType } }
-  const wantsStream = asksForStream(opened.body)
-  // A long body takes some time for each reading: others get a turn between them.
-  const isLong = opened.body.length > hashedAtOnce
-  const requestDigest = isLong ? await hashInTurns(opened.body, giveTurn) : undefined
-  if (isLong) await giveTurn()
+  const wantsStream = asksForStream(body)
   const facts = { service, opened, view, startedAtMs, ended, requestDigest }
   // Answer keys are derived while the engine works, so its first token does not wait for them.
   const asked = answer(request, service.engine, abort.signal)
@@ -153,9 +152,9 @@ async function untilLate(
 }
 
 /** An unreadable body is answered with an error, which no client expects to be a stream. */
-function asksForStream(body: Bytes): boolean {
+function asksForStream(body: Bytes | ParsedBody): boolean {
   try {
-    return scanBody(body).stream
+    return body instanceof Uint8Array ? scanBody(body).stream : body.json?.stream === true
   } catch {
     return false
   }
@@ -203,11 +202,15 @@ async function open(
     service.guard.accept(context)
   }
   renewAfterClockTurnedBack(service.keys, service.guard)
+  const isLong = bytes.length > 64 * 1024
   try {
+    if (isLong) await giveTurn()
     return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, giveTurn)
   } catch (error) {
     if (error instanceof EnvelopeError) throw relayError(error)
     throw error
+  } finally {
+    if (isLong) releaseBytes(bytes) // it would pile up until it is collected
   }
 }
 

@@ -8,7 +8,7 @@ import {
   formatError,
   type Route,
 } from '@privatemode/protocol/api'
-import type { Engine } from '../engine.ts'
+import type { Engine, JsonObject } from '../engine.ts'
 import {
   type ApiAnswer,
   type ApiRequest,
@@ -70,7 +70,7 @@ function openExchange(
   engine: Engine,
   circumstances: Circumstances,
 ): Exchange {
-  const body = parseBody(request.body, route.endpoint === 'chat' && engine.takesLongTexts === true)
+  const body = readBody(request.body)
   refuseForbiddenFields(body)
   const task = route.endpoint === 'embeddings' ? 'embed' : 'generate'
   const resolved = resolveModel(body, task, engine.models(), request.boundModel)
@@ -91,6 +91,12 @@ function openExchange(
       ...(resolved.byDeprecatedName ? latestDeprecation(resolved.model.id) : {}),
     },
   }
+}
+
+function readBody(body: ApiRequest['body']): JsonObject {
+  if (body instanceof Uint8Array) return parseBody(body)
+  if (body.json === undefined) throw body.error
+  return body.json
 }
 
 function dispatch(endpoint: Endpoint, exchange: Exchange): Promise<ApiAnswer> {

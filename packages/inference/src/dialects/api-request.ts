@@ -1,12 +1,13 @@
 /** The input and output of the API core; sealing and receipts are handled around it. */
 import type { Dialect } from '@privatemode/protocol/api'
 import type { Engine, EngineModel, JsonObject } from '../engine.ts'
+import type { ParsedBody } from './parse-body.ts'
 import type { Usage, UsageMeter } from './usage-meter.ts'
 
 export type ApiRequest = {
   /** The path, with or without its query, which is ignored. */
   readonly path: string
-  readonly body: Uint8Array
+  readonly body: Uint8Array | ParsedBody
   readonly headers: Readonly<Record<string, string>>
   /** The client's own default; a `cache_salt` in the body takes precedence. */
   readonly defaultCacheSalt: string | undefined

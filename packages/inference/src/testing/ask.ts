@@ -2,6 +2,7 @@
 import { SseDecoder } from '@privatemode/protocol/api'
 import { answer } from '../dialects/answer.ts'
 import type { ApiAnswer, ApiRequest, ApiTimes } from '../dialects/api-request.ts'
+import { parseLong } from '../dialects/parse-body.ts'
 import type { Engine, JsonObject } from '../engine.ts'
 
 export type Asked = {
@@ -35,7 +36,9 @@ export function start(
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(text)
   const request = { path, body: bytes, headers: {}, defaultCacheSalt: undefined, ...rest }
-  return answer(request, engine, signal, times)
+  const parsing = parseLong(path, bytes, engine, async () => {})
+  if (parsing === undefined) return answer(request, engine, signal, times)
+  return parsing.then((parsed) => answer({ ...request, body: parsed }, engine, signal, times))
 }
 
 export async function ask(
