@@ -297,7 +297,7 @@ const chatChecks: readonly Check[] = [
     'a tool that is required',
     paris,
     { tools, tool_choice: 'required', max_tokens: 120 },
-    (value) => value.choices[0].calls.length > 0,
+    (value) => value.choices?.[0]?.calls.length > 0,
   ),
   chat(
     'a tool by its name',

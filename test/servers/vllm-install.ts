@@ -50,17 +50,19 @@ async function newestVersion(python: string): Promise<string> {
 }
 
 /**
- * The CPU builds want a torch of their own index; the plain one of the same version runs as well. Sound and
- * Triton are not needed, and transformers 5 came after the versions that set no upper limit to it.
+ * The CPU builds want a torch of their own index; the plain one of the same version runs as well, with the
+ * torchvision that was built for it: torch 2.13 has 0.28. Sound and Triton are not needed, and
+ * transformers 5 came after the versions that set no upper limit to it.
  */
 function overridesFor(metadata: string): string {
-  const torch = /^Requires-Dist: torch==([\d.]+)/m.exec(metadata)?.[1]
+  const [, torch, minor] = /^Requires-Dist: torch==(2\.(\d+)[\d.]*)/m.exec(metadata) ?? []
   if (torch === undefined) throw new Error('the package does not say which torch it wants')
   const never = "; sys_platform == 'never'"
   const knowsNewer = /^Requires-Dist: transformers.*[<>]=?\s*5/m.test(metadata)
   const transformers = knowsNewer ? '' : 'transformers<5\n'
   const unwanted = ['torchaudio', 'torchcodec', 'triton'].map((name) => `${name}${never}\n`)
-  return `torch==${torch}\n${transformers}${unwanted.join('')}`
+  const vision = `torchvision==0.${Number(minor) + 15}.*\n`
+  return `torch==${torch}\n${vision}${transformers}${unwanted.join('')}`
 }
 
 /** The program looks for a distribution named vllm, and takes the platform from its version. */

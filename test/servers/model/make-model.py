@@ -119,6 +119,9 @@ def main():
             print(step, round(sum(losses) / len(losses), 4), flush=True)
     model.to(torch.bfloat16).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    # The name that transformers 4 and 5 know: older servers have the former.
+    path = Path(folder) / "tokenizer_config.json"
+    path.write_text(path.read_text().replace('"TokenizersBackend"', '"PreTrainedTokenizerFast"'))
 
 
 main()
