@@ -10,7 +10,7 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { workerPaths } from '@privatemode/protocol/fleet'
 import { createLog } from '@privatemode/service'
 import { parseSettings, startWorker, type Worker } from '@privatemode/worker'
 import { measureSources } from '@privatemode/worker/measurement'
@@ -136,7 +136,7 @@ test('a worker that the manifest does not list gets nothing', async () => {
 
 test('a message that is not a register token, or not sealed to the worker, is refused', async () => {
   const post = (body: string) =>
-    fetch(workerUrl + fleetPaths.provision, { method: 'POST', body }).then(({ status }) => status)
+    fetch(workerUrl + workerPaths.provision, { method: 'POST', body }).then(({ status }) => status)
   expect(await post(JSON.stringify({ register_token: token }))).toBe(400)
   expect(registered).toEqual([])
 }, 60_000)

@@ -2,7 +2,7 @@
 import { formatAttestation } from '@privatemode/attestation'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
-import { fleetPaths, relayHeaders, requestIdShape } from '@privatemode/protocol/fleet'
+import { fleetPaths, relayHeaders, requestIdShape, workerPaths } from '@privatemode/protocol/fleet'
 import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import type { WorkerMetrics } from './metrics/worker-metrics.ts'
@@ -76,8 +76,8 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
       if (pathname === '/health') return Response.json({ status: 'ok' })
       if (request.method !== 'POST') throw new ApiError('not_found', 'no such route')
       if (pathname === fleetPaths.sealed) return await sealed(request)
-      if (pathname === fleetPaths.attestation) return await attest(request)
-      if (pathname === fleetPaths.provision) return await provision(request)
+      if (pathname === workerPaths.attestation) return await attest(request)
+      if (pathname === workerPaths.provision) return await provision(request)
       throw new ApiError('not_found', 'no such route')
     } catch (error) {
       const shown = asApiError(error, app.log, requestId)

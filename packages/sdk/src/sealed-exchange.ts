@@ -161,8 +161,7 @@ export function finishParts(opener: AnswerOpener): void {
 /** The error for an answer that cannot be opened: it was truncated or modified. */
 export function notAuthentic(cause: unknown): ApiError {
   if (cause instanceof EnvelopeError && cause.code === 'truncated') {
-    const message = 'the answer stopped before its authenticated end'
-    return new ApiError('worker_unreachable', message, { cause })
+    return new ApiError('worker_unreachable', cause.message, { cause })
   }
   const reason = cause instanceof Error ? cause.message : 'unknown'
   return new ApiError('response_not_authentic', `the answer was modified in transit: ${reason}`, {

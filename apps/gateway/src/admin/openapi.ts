@@ -1,12 +1,12 @@
 /** Generates the OpenAPI document of the admin API from its routes. */
-import { adminSchemas, fleetPaths, type Schema } from '@privatemode/protocol/fleet'
+import { adminBase, adminSchemas, type Schema } from '@privatemode/protocol/fleet'
 import type { AdminRoute } from './admin-route.ts'
 import type { FieldTable } from './fields.ts'
 
 export function formatOpenApi(routes: readonly AdminRoute[]): Schema {
   const paths: Record<string, Record<string, Schema>> = {}
   for (const route of routes) {
-    const path = `${fleetPaths.admin}${route.path}`
+    const path = `${adminBase}${route.path}`
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: formatOperation(route) }
   }
   const schemas = Object.fromEntries(

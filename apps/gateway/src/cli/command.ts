@@ -1,6 +1,6 @@
 /** Runs one command: a call to the admin API of a running gateway, or an audit of a bill. */
 import { readFileSync } from 'node:fs'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { adminBase } from '@privatemode/protocol/fleet'
 import {
   createOutbound,
   type FlagTable,
@@ -137,7 +137,7 @@ function send(
   token: string,
   call: AdminRequest,
 ): Promise<Response> {
-  const url = new URL(`${fleetPaths.admin}/${call.path}`, gateway)
+  const url = new URL(`${adminBase}/${call.path}`, gateway)
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, value)
   }

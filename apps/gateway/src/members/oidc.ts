@@ -1,6 +1,6 @@
 /** Signs people in through an identity provider (OpenID Connect, code flow with PKCE). */
 import { ApiError } from '@privatemode/protocol/api'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { adminBase } from '@privatemode/protocol/fleet'
 import { describeError, type Log, type Secret } from '@privatemode/service'
 import {
   allowInsecureRequests,
@@ -64,7 +64,7 @@ export class OidcError extends ApiError {
 
 /** The provider's configuration is fetched at the first sign-in, and again after a failure. */
 export function oidcSignIn(settings: OidcSettings, log: Log): OidcSignIn {
-  const redirectUri = `${settings.publicUrl}${fleetPaths.admin}/oidc/callback`
+  const redirectUri = `${settings.publicUrl}${adminBase}/oidc/callback`
   let configuration: Promise<Configuration> | undefined
   const configured = () => {
     configuration ??= discover(settings).catch((cause: unknown) => {

@@ -3,7 +3,7 @@
  * evidence.
  */
 import { ApiError } from '@privatemode/protocol/api'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { workerPaths } from '@privatemode/protocol/fleet'
 import type { OutboundFetch } from '@privatemode/service'
 import { readJson } from '../http/read-json.ts'
 import { refuseShare } from '../limits/limit-error.ts'
@@ -35,7 +35,7 @@ export async function relayAttestation(
   if (!entry.attestations.take(keyId, left, parts.keySharePercent)) throw refuseShare()
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(parts.timeoutMs)])
   try {
-    const response = await parts.fetch(entry.worker.url + fleetPaths.attestation, {
+    const response = await parts.fetch(entry.worker.url + workerPaths.attestation, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ nonce }),

@@ -1,5 +1,5 @@
 /** Compares answers of the admin API with its OpenAPI document: every test that asks it is also a test of that. */
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { adminBase } from '@privatemode/protocol/fleet'
 import { findAdminRoute } from '../admin/admin-router.ts'
 import { adminOpenApi } from '../admin/admin-routes.ts'
 
@@ -28,9 +28,9 @@ export function checkDocumented(
   answer: unknown,
 ): void {
   const { route } = findAdminRoute(method, `/${path.split('?')[0]}`)
-  const { responses } = document.paths[`${fleetPaths.admin}${route.path}`]?.[
-    method.toLowerCase()
-  ] ?? { responses: {} }
+  const { responses } = document.paths[`${adminBase}${route.path}`]?.[method.toLowerCase()] ?? {
+    responses: {},
+  }
   const response = responses[String(status)] ?? responses.default
   const schema = response?.content?.['application/json']?.schema
   const problem = schema && findProblem(answer, schema, 'the answer')

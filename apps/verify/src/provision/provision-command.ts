@@ -11,7 +11,7 @@ import {
 } from '@privatemode/attestation'
 import { softwareVerifier } from '@privatemode/attestation/software'
 import { type Bytes, establishSession, sealRequest } from '@privatemode/protocol/envelope'
-import { fleetPaths, type ProvisionBody, sealedMediaType } from '@privatemode/protocol/fleet'
+import { type ProvisionBody, sealedMediaType, workerPaths } from '@privatemode/protocol/fleet'
 import { Secret } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { type Command, formatOptions, parseOptions, required, UsageError } from '../command.ts'
@@ -49,7 +49,7 @@ ${formatOptions(options)}`,
       const base = url.replace(/\/+$/, '')
       const worker = await verify(base, manifest, given['software-root']?.[0])
       const body = await sealToken(worker, token)
-      const response = await post(base + fleetPaths.provision, sealedMediaType, body)
+      const response = await post(base + workerPaths.provision, sealedMediaType, body)
       if (response.status !== 204) {
         error(`refused: worker ${worker.workerId} answered status ${response.status}`)
         return 1
@@ -90,7 +90,7 @@ async function verify(
 ): Promise<AttestedWorker> {
   const nonce = randomBytes(32)
   const asked = JSON.stringify({ nonce: nonce.toString('hex') })
-  const response = await post(base + fleetPaths.attestation, 'application/json', asked)
+  const response = await post(base + workerPaths.attestation, 'application/json', asked)
   if (!response.ok) throw new Unreachable(`the worker answered status ${response.status}`)
   const { statement, evidence } = parseAttestation(new Uint8Array(await response.arrayBuffer()))
   return verifyWorker({
@@ -108,7 +108,7 @@ async function sealToken(worker: AttestedWorker, token: Secret): Promise<Bytes> 
     requestId: new Uint8Array(randomBytes(16)),
     issuedAtMs: Date.now(),
     method: 'POST',
-    path: fleetPaths.provision,
+    path: workerPaths.provision,
     model: '',
   }
   const body: ProvisionBody = { register_token: token.reveal() }

@@ -6,7 +6,7 @@ import {
   ReplayGuard,
   sealRequest,
 } from '@privatemode/protocol/envelope'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { workerPaths } from '@privatemode/protocol/fleet'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { rejection } from '../../../../test/rejection.ts'
 import { SealKeys } from '../sealed/seal-keys.ts'
@@ -22,7 +22,7 @@ async function newWorker() {
   const worker = { workerId, sealKey, statementDigest } as unknown as AttestedWorker
   const session = await establishSession(worker)
   let requests = 0
-  const seal = async (body: string, path: string = fleetPaths.provision) => {
+  const seal = async (body: string, path: string = workerPaths.provision) => {
     const requestId = new Uint8Array(16).fill(++requests)
     const context = { requestId, issuedAtMs: Date.now(), method: 'POST', path, model: '' }
     const head = { headers: {}, shape: 'default' } as const

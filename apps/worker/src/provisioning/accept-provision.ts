@@ -7,7 +7,7 @@ import {
   type ReplayGuard,
   type RequestContext,
 } from '@privatemode/protocol/envelope'
-import { fleetPaths, type ProvisionBody } from '@privatemode/protocol/fleet'
+import { type ProvisionBody, workerPaths } from '@privatemode/protocol/fleet'
 import { Secret } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import type { SealKeys } from '../sealed/seal-keys.ts'
@@ -28,7 +28,7 @@ export async function acceptProvision(
 ): Promise<void> {
   const accept = (context: RequestContext) => {
     // A sealed prompt must never be mistaken for a token, nor a token for a prompt.
-    if (context.path !== fleetPaths.provision) {
+    if (context.path !== workerPaths.provision) {
       throw new ApiError('malformed', 'the sealed message is not a register token')
     }
     guard.accept(context)

@@ -2,10 +2,10 @@
 import type { EngineModel } from '@privatemode/inference'
 import { formatModel } from '@privatemode/protocol/api'
 import {
-  fleetPaths,
   type LeavingAnswer,
   type RegistrationAnswer,
   type RegistrationBody,
+  registryPaths,
   renewAfterMs,
   type UsageReport,
 } from '@privatemode/protocol/fleet'
@@ -93,11 +93,11 @@ export class Registration {
   }
 
   postUsage = async (report: UsageReport): Promise<void> => {
-    await this.#call('POST', fleetPaths.usage, report)
+    await this.#call('POST', registryPaths.usage, report)
   }
 
   #path(): string {
-    return fleetPaths.registeredWorker(this.#options.workerId)
+    return registryPaths.worker(this.#options.workerId)
   }
 
   async #body(): Promise<RegistrationBody> {

@@ -3,16 +3,14 @@ import type { Dialect } from './routes.ts'
 
 type Traits = { readonly status: number; readonly type: string; readonly retryable: boolean }
 
-const invalid = (status: number): Traits => ({
+const error = (status: number, type: string, retryable: boolean): Traits => ({
   status,
-  type: 'invalid_request_error',
-  retryable: false,
-})
-const server = (status: number, retryable: boolean): Traits => ({
-  status,
-  type: 'server_error',
+  type,
   retryable,
 })
+const invalid = (status: number, retryable = false) =>
+  error(status, 'invalid_request_error', retryable)
+const server = (status: number, retryable = true) => error(status, 'server_error', retryable)
 
 const traits = {
   invalid_json: invalid(400),
@@ -22,32 +20,32 @@ const traits = {
   unsupported_value: invalid(400),
   context_length_exceeded: invalid(400),
   malformed: invalid(400),
-  stale_request: { status: 400, type: 'invalid_request_error', retryable: true },
+  stale_request: invalid(400, true),
   invalid_api_key: invalid(401),
-  permission_denied: { status: 403, type: 'permission_error', retryable: false },
+  permission_denied: error(403, 'permission_error', false),
   not_found: invalid(404),
   model_not_found: invalid(404),
-  worker_unknown: { status: 404, type: 'invalid_request_error', retryable: true },
+  worker_unknown: invalid(404, true),
   method_not_allowed: invalid(405),
-  unknown_key: { status: 409, type: 'invalid_request_error', retryable: true },
+  unknown_key: invalid(409, true),
   replayed: invalid(409),
   request_too_large: invalid(413),
   unsupported_media_type: invalid(415),
-  rate_limit_exceeded: { status: 429, type: 'rate_limit_error', retryable: true },
-  insufficient_quota: { status: 429, type: 'insufficient_quota', retryable: false },
-  internal_error: server(500, true),
-  workspace_unwritable: server(500, true),
-  engine_failed: server(500, true),
+  rate_limit_exceeded: error(429, 'rate_limit_error', true),
+  insufficient_quota: error(429, 'insufficient_quota', false),
+  internal_error: server(500),
+  workspace_unwritable: server(500),
+  engine_failed: server(500),
   attestation_refused: server(502, false),
-  response_not_authentic: server(502, true),
-  worker_unreachable: server(502, true),
-  gateway_unreachable: server(502, true),
-  upstream_error: server(502, true),
+  response_not_authentic: server(502),
+  worker_unreachable: server(502),
+  gateway_unreachable: server(502),
+  upstream_error: server(502),
   answer_too_large: server(502, false),
-  overloaded: server(503, true),
-  engine_unavailable: server(503, true),
-  no_worker: server(503, true),
-  timeout: server(504, true),
+  overloaded: server(503),
+  engine_unavailable: server(503),
+  no_worker: server(503),
+  timeout: server(504),
 } as const satisfies Record<string, Traits>
 
 /** The closed set of API error codes. Act on these, never on messages. */

@@ -176,7 +176,7 @@ export class FrameOpener {
       throw new EnvelopeError('too_large', `a frame of ${length} bytes is over the limit`)
     }
     if (flags !== lastFlag && length - tagLength < this.#leastPlaintext) {
-      throw new EnvelopeError('malformed', 'a frame before the last is less than half full')
+      throw new EnvelopeError('malformed', 'a frame before the last is too short')
     }
     if (this.#counter >= this.#maxFrames) throw new EnvelopeError('too_large', 'too many frames')
     const end = headerLength + length

@@ -68,16 +68,20 @@ test('a record that is of an unknown kind, truncated or too long for its frame i
 
 test('padding that is not zero is refused', () => {
   refused({ parts: [record('head'), Uint8Array.of(0, 0, 1)], last: false })
-  // At any position, and however the rest of the frame is aligned.
-  for (const length of [1, 4, 5, 11, 16]) {
-    for (let at = 1; at < length; at++) {
-      const padding = new Uint8Array(length)
-      padding[at] = 0x80 >> (at % 8)
-      refused({ parts: [record('head', ...new Uint8Array(length % 4)), padding], last: false })
+  const head = record('head')
+  // At any position, wherever the frame begins in memory, and whatever surrounds it.
+  for (let start = 0; start < 4; start++) {
+    for (const length of [0, 1, 15, 16, 17, 36]) {
+      const memory = new Uint8Array(start + head.length + length + 3).fill(255)
+      const plaintext = memory.subarray(start, start + head.length + length)
+      plaintext.fill(0).set(head)
+      const readFrame = () => new RecordReader().read({ plaintext, last: false })
+      expect(readFrame()).toHaveLength(1)
+      for (let at = 1; at < length; at++) {
+        plaintext[head.length + at] = 0x80 >> (at % 8)
+        expect(readFrame).toThrow('padding is not zero')
+        plaintext[head.length + at] = 0
+      }
     }
-    read({
-      parts: [record('head', ...new Uint8Array(length % 4)), new Uint8Array(length)],
-      last: false,
-    })
   }
 })

@@ -96,13 +96,13 @@ function readRecord(plaintext: Bytes, offset: number): Record {
   return { kind, bytes: plaintext.subarray(start, end) }
 }
 
-/** Padding is most of a shaped stream, so it is checked a word at a time. */
+/** Padding is most of a shaped stream, so it is checked two words at a time. */
 function requireZeros(plaintext: Bytes, offset: number): void {
   const { buffer, byteOffset, length } = plaintext
-  const words = new DataView(buffer, byteOffset, length)
+  const view = new DataView(buffer, byteOffset, length)
   let at = offset
   let seen = 0
-  for (; at + 4 <= length; at += 4) seen |= words.getInt32(at)
+  for (; at + 8 <= length; at += 8) seen |= view.getInt32(at, true) | view.getInt32(at + 4, true)
   for (; at < length; at++) seen |= plaintext[at] ?? 0
   if (seen !== 0) throw new EnvelopeError('malformed', 'padding is not zero')
 }

@@ -26,7 +26,7 @@ export {
   type Worker,
 } from './admin.ts'
 export type { Directory, DirectoryWorker } from './directory.ts'
-export { fleetBase, fleetPaths } from './paths.ts'
+export { adminBase, fleetBase, fleetPaths, registryPaths, workerPaths } from './paths.ts'
 export {
   type LeavingAnswer,
   type ProvisionBody,

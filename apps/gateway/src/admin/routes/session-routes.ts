@@ -1,8 +1,8 @@
 /** Signing in and out. */
 import { ApiError } from '@privatemode/protocol/api'
 import {
+  adminBase,
   adminSchemas,
-  fleetPaths,
   type SessionAnswer as WireSessionAnswer,
 } from '@privatemode/protocol/fleet'
 import { recordEvent, recordStranger } from '../../audit/audit-log.ts'
@@ -151,7 +151,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
       orBackToSignIn(async () => {
         const { parts, request, address } = call
         const { search } = new URL(request.url)
-        const callback = new URL(`${fleetPaths.admin}/oidc/callback${search}`, parts.publicUrl)
+        const callback = new URL(`${adminBase}/oidc/callback${search}`, parts.publicUrl)
         const begunState = oidcStateOf(request, parts.publicUrl)
         const memberId = await oidcOf(parts)
           .finish(parts.database, callback, begunState)

@@ -1,9 +1,9 @@
 /** Calls the gateway's admin API under the session cookie. */
 import { ApiError, parseRelayError } from '@privatemode/protocol/api'
-import { fleetPaths } from '@privatemode/protocol/fleet'
+import { adminBase } from '@privatemode/protocol/fleet'
 import { session } from './session-store.ts'
 
-export const adminPath = fleetPaths.admin
+export const adminPath = adminBase
 
 /** Longer than any answer takes; then the request fails with a timeout. */
 const timeoutMs = 60_000
