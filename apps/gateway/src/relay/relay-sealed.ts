@@ -183,7 +183,7 @@ class Relay implements AttemptOwner {
   }
 
   readonly #streamBody = (connection: UpstreamConnection): void =>
-    streamBody(this.#exchange.body, connection, giveTurn)
+    streamBody(this.#exchange.body, connection, () => giveTurn(this.#keyId))
 
   decided({ entry }: Attempt, outcome: Outcome): void {
     this.#decide(entry, outcome)

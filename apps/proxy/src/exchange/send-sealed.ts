@@ -4,7 +4,7 @@
  */
 import { type HttpExchange, viewOf, whenReady } from '@privatemode/http'
 import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
-import { decodeBody } from '@privatemode/service'
+import { decodeBody, giveTurn } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { chooseApiKey } from '../inbound/credentials.ts'
 import { pickOutward } from '../inbound/outward-headers.ts'
@@ -30,7 +30,7 @@ export function sendSealed(
     (span) =>
       whenReady(
         decodeBody(viewOf(span) as Uint8Array<ArrayBuffer>, encoding, limitBytes),
-        (body) => sealAndSend(body),
+        (body) => whenReady(turnFor(body, apiKey), () => sealAndSend(body), answerError),
         answerError,
       ),
     answerError,
@@ -49,6 +49,11 @@ export function sendSealed(
     const call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }
     new ProxiedCall({ app, exchange, dialect, record, call, answerError }).start()
   }
+}
+
+/** Scanning a long body takes up to 60 ms: others are served before the next one. */
+function turnFor({ length }: Uint8Array, apiKey: string): Promise<void> | undefined {
+  return length > 64 * 1024 ? giveTurn(apiKey) : undefined
 }
 
 /** A body without a type is treated as JSON; any other declared type is refused. */

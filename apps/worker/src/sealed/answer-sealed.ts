@@ -82,9 +82,10 @@ export async function answerSealed(
   const startedAtMs = service.now().getTime()
   const startMs = performance.now()
   // Others get turns while a long body is parsed and hashed.
-  const parsing = parseLong(opened.context.path, opened.body, service.engine, giveTurn)
+  const turn = () => giveTurn(view.keyRef)
+  const parsing = parseLong(opened.context.path, opened.body, service.engine, turn)
   const body = parsing === undefined ? opened.body : await parsing
-  const requestDigest = parsing && (await hashInTurns(opened.body, giveTurn))
+  const requestDigest = parsing && (await hashInTurns(opened.body, turn))
   const request = {
     path: opened.context.path,
     body,
@@ -203,9 +204,10 @@ async function open(
   }
   renewAfterClockTurnedBack(service.keys, service.guard)
   const isLong = bytes.length > 64 * 1024
+  const turn = () => giveTurn(view.keyRef)
   try {
-    if (isLong) await giveTurn()
-    return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, giveTurn)
+    if (isLong) await turn()
+    return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, turn)
   } catch (error) {
     if (error instanceof EnvelopeError) throw relayError(error)
     throw error
