@@ -48,6 +48,7 @@ const untried = [
   '  kernels has. The registry has none: `sgl-kernel` and `sglang-kernel` are for CUDA (`libnvrtc.so.12`) and have no source package;',
   '  `sglang-cpu`, `sgl-kernel-cpu` and `sglang-kernel-cpu` do not exist. A build from its repository was not tried.',
   '- **vLLM 0.20.0** does not start with `VLLM_CPU_OMP_THREADS_BIND=nobind`, which these tests set: its own parser of it fails.',
+  '- **vLLM 0.12.0** starts and chats, but its engine ends at the first structured output: `logits must be of type float32`.',
   '- **vLLM 0.10.2**: its compiled part requires `GLIBCXX_3.4.32` (GCC 13), which Debian 12 does not have; its `datasets` requires an older',
   '  `pyarrow` than the newest.',
   '- **Other packages of llama.cpp** in the registries: `llama-server` 0.2.2 is a Python program from 2023 without a server of its own,',
