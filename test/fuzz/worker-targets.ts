@@ -14,6 +14,10 @@ import { normalizeChat } from '../../packages/inference/src/dialects/openai/chat
 import { ChatChunks } from '../../packages/inference/src/dialects/openai/chat-chunks.ts'
 import { checkChat } from '../../packages/inference/src/dialects/openai/check-chat.ts'
 import { parseBody } from '../../packages/inference/src/dialects/parse-body.ts'
+import {
+  defaultTurnLimits,
+  parseInTurns,
+} from '../../packages/inference/src/dialects/parse-in-turns.ts'
 import { ResponsesStream } from '../../packages/inference/src/dialects/responses/responses-stream.ts'
 import { responsesToChat } from '../../packages/inference/src/dialects/responses/responses-to-chat.ts'
 import type { StreamWriter } from '../../packages/inference/src/dialects/stream-answer.ts'
@@ -22,7 +26,7 @@ import type { JsonObject } from '../../packages/inference/src/engine.ts'
 import { renameFields } from '../../packages/inference/src/servers/read-stream.ts'
 import { toEngineError } from '../../packages/inference/src/servers/server-error.ts'
 import { message, model, response } from './samples.ts'
-import { Disagreement, type FuzzTarget, json, text } from './target.ts'
+import { Disagreement, type FuzzTarget, json, requireSame, text } from './target.ts'
 
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } }
 const chat = {
@@ -98,7 +102,25 @@ function parseObject(data: string): JsonObject | undefined {
   }
 }
 
+/** So short that a sample is parsed in many turns. */
+const shortTurns = {
+  ...{ ...defaultTurnLimits, turnBytes: 9, turnValues: 3, shortBytes: 40, windowBytes: 8 },
+}
+
 export const workerTargets: readonly FuzzTarget[] = [
+  {
+    name: 'long body',
+    seeds: [
+      json(chat),
+      json(message),
+      text('{"a":[{"b":["\\ud83d\\ude00 and \\"more\\" text, longer than others"]}]}'),
+    ],
+    async read(bytes) {
+      const parsed = await parseInTurns(bytes, false, async () => {}, shortTurns)
+      const decoded = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+      requireSame('body', parsed, JSON.parse(decoded))
+    },
+  },
   {
     name: 'chat request',
     seeds: [json(chat)],
