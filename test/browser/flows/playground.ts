@@ -206,7 +206,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
   test('screen readers announce whole sentences, each once', async () => {
     const { page } = admin()
     await open(page, 'Playground')
-    await page.getByRole('button', { name: 'New conversation' }).click()
+    await startConversation(page)
     await page.getByLabel('Message').fill('One thing. Another thing! And a rest')
     await page.keyboard.press('Enter')
     await untilWhole(page)
@@ -240,6 +240,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
   test('pictures are offered for a model that takes them, and sent to no other', async () => {
     const { page } = admin()
     await open(page, 'Playground')
+    await startConversation(page)
     await page.getByText('This model takes text only').waitFor()
     expect(await page.getByRole('button', { name: 'Attach a picture' }).count()).toBe(0)
     const models = page.getByLabel('Model', { exact: true })
@@ -280,6 +281,12 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByText('are you there?').waitFor({ state: 'detached' })
   }, 150_000)
+}
+
+/** Earlier answers are gone then: `untilWhole` would take one of them for the next. */
+async function startConversation(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.locator('.turn').first().waitFor({ state: 'detached' })
 }
 
 /** Until the last answer has all of its text; the receipt comes later. */
