@@ -90,7 +90,7 @@ export async function sealPieces(
       // A failure of the source surfaces after everything before it was sent.
       if (frames.length > 0) await sink(joinBytes(frames))
       if (waiting.ended) break
-      // Servers send a first piece without text, the role, at once with the first token.
+      // Servers send the role, a piece without text, together with the first token: neither waits.
       if (++sent > 1) soonUntilMs = performance.now() + momentMs
       frames = []
     }
