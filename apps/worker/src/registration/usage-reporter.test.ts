@@ -22,3 +22,19 @@ test('a gateway too slow for large batches gets smaller ones, and every record e
     Array.from({ length: 600 }, (_, id) => `${id}`),
   )
 })
+
+test('under load, records are gathered for longer', async () => {
+  const postedMs: number[] = []
+  const { promise: third, resolve } = Promise.withResolvers<void>()
+  const post = async () => {
+    postedMs.push(performance.now())
+    if (postedMs.length === 3) resolve()
+    else queueMicrotask(() => reporter.add(usage(100)))
+  }
+  const reporter = new UsageReporter(post, log)
+  for (let id = 0; id < 30; id++) reporter.add(usage(id))
+  await third
+  const [first = 0, second = 0, last = 0] = postedMs
+  expect(second - first).toBeGreaterThan(390)
+  expect(last - second).toBeLessThan(second - first)
+})
