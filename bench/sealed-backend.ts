@@ -168,9 +168,8 @@ async function answer(bytes: Bytes): Promise<Response> {
   }
   if (!stream) {
     const body = opened.context.path.endsWith('/embeddings') ? embeddings : completion
-    return new Response(await sealWhole(out, body, shapeOf(opened.head.shape).whole), {
-      headers: sealedType,
-    })
+    const whole = joinBytes(await sealWhole(out, body, shapeOf(opened.head.shape).whole))
+    return new Response(whole, { headers: sealedType })
   }
   if (model === models.steady) return new Response(sealInSteps(out), { headers: sealedType })
   const between = paceMs > 0 || model === models.paced ? paceMs || 20 : 0
@@ -188,8 +187,8 @@ function sealStream(
   return new ReadableStream<Bytes>({
     type: 'direct',
     async pull(controller) {
-      const sink = async (bytes: Bytes) => {
-        controller.write(bytes)
+      const sink = async (sealed: readonly Bytes[]) => {
+        controller.write(joinBytes(sealed))
         await controller.flush()
       }
       const shape = shapeOf(opened.head.shape).stream

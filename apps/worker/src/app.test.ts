@@ -1,6 +1,8 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
+import { serveHttp } from '@privatemode/http'
 import { createLog, type Log } from '@privatemode/service'
-import { type WorkerApp, workerHandler } from './app.ts'
+import { rawClient } from '../../../packages/http/src/testing/raw-client.ts'
+import { createWorkerServer, type WorkerApp } from './app.ts'
 import { RelayGuard } from './relay/accept-relay.ts'
 import { RelayKeys } from './relay/relay-keys.ts'
 import type { GatewayView } from './sealed/answer-sealed.ts'
@@ -16,36 +18,57 @@ const ownRelays = () => new RelayGuard('w_1', new RelayKeys(), () => new Date())
 /** Accepts every request as if the worker's gateway had relayed it, for tests of later stages. */
 const anyRelay = { accept: () => ({}) as GatewayView }
 
+const stops: (() => unknown)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+})
+
+type Answered = { readonly port: number } & ((request: Asked) => Promise<Response>)
+type Asked = { readonly path: string; readonly method?: string; readonly body?: Bun.BodyInit }
+
+/** A worker's listener, and a client that asks it. */
 function handlerWith(
   produce: () => Promise<never>,
   log: Log = silent,
   relays: WorkerApp['relays'] = ownRelays(),
-) {
+  maxRequests = 100,
+): Answered {
   const service = { keys: { current: async () => ({ statement }) } }
   const evidence = { description: 'none', produce }
   const metrics = { refused: () => {} }
   const requestMemory = new RequestMemory(maxBodyBytes)
-  const app = {
-    service,
-    evidence,
-    relays,
-    log,
-    metrics,
-    maxBodyBytes,
-    requestMemory,
-    attestAtOnce: 2,
-  }
-  return workerHandler(app as unknown as WorkerApp)
+  const parts = { service, evidence, relays, log, metrics, requestMemory }
+  const app = { ...parts, maxBodyBytes, maxRequests, attestAtOnce: 2 }
+  const limits = { connections: 100, idleSeconds: 10, headSeconds: 10, stallSeconds: 10 }
+  const { begin, refuse } = createWorkerServer(app as unknown as WorkerApp)
+  const address = { hostname: '127.0.0.1', port: 0, tls: undefined }
+  const server = serveHttp({ ...address, limits, begin, refuse })
+  stops.push(() => server.stop(0))
+  const ask = ({ path, method = 'POST', body }: Asked) =>
+    fetch(server.url + path, { method, ...(body === undefined ? {} : { body }) })
+  return Object.assign(ask, { port: server.port })
 }
 
-const attest = (body: string) =>
-  new Request('http://worker/privatemode/v1/attestation', { method: 'POST', body })
+/** Sends a head whose body never comes, and returns the beginning of the answer, if there is one. */
+async function begin(port: number, path: string, fields: readonly string[]) {
+  const client = await rawClient(port)
+  stops.push(() => client.close())
+  client.send(`POST ${path} HTTP/1.1\r\nhost: worker\r\n${fields.join('\r\n')}\r\n\r\n`)
+  return client
+}
+
+const sealedPath = '/privatemode/v1/sealed'
+const attestPath = '/privatemode/v1/attestation'
+const attest = (body: string): Asked => ({ path: attestPath, body })
 const nonce = JSON.stringify({ nonce: 'ab'.repeat(32) })
 
 test('concurrent attestations are bounded; excess callers are asked to retry', async () => {
   const handle = handlerWith(() => new Promise<never>(() => {}))
-  void handle(attest(nonce))
-  void handle(attest(nonce))
+  for (let count = 0; count < 2; count++) {
+    const client = await begin(handle.port, attestPath, [`content-length: ${nonce.length}`])
+    client.send(nonce)
+  }
+  await Bun.sleep(20) // both were read
   const third = await handle(attest(nonce))
   expect(third.status).toBe(503)
   expect(third.headers.get('retry-after')).toBe('1')
@@ -57,10 +80,9 @@ test('callers that never finish sending their nonce do not count', async () => {
     produced++
     return Promise.reject(new Error('produced'))
   })
-  const url = 'http://worker/privatemode/v1/attestation'
   for (let count = 0; count < 3; count++) {
-    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('{')) })
-    void handle(new Request(url, { method: 'POST', body }))
+    const client = await begin(handle.port, attestPath, ['content-length: 80'])
+    client.send('{')
   }
   await handle(attest(nonce))
   expect(produced).toBe(1)
@@ -109,53 +131,67 @@ test('an unexpected failure does not reveal its cause', async () => {
 })
 
 test('a sealed request that no gateway relayed is refused before its body is read', async () => {
-  const handle = handlerWith(() => Promise.reject(new Error('not asked')))
-  const body = new ReadableStream({
-    pull: () => Promise.reject(new Error('the body was read')),
-  })
-  const headers = { 'privatemode-request-id': 'f0'.repeat(16), 'privatemode-key-ref': 'key_1' }
-  const sealed = new Request('http://worker/privatemode/v1/sealed', {
-    ...{ method: 'POST', headers, body },
-  })
-  const response = await handle(sealed)
-  expect(response.status).toBe(403)
-  expect(await response.json()).toMatchObject({ error: { code: 'permission_denied' } })
+  const { port } = handlerWith(() => Promise.reject(new Error('not asked')))
+  const ids = [`privatemode-request-id: ${'f0'.repeat(16)}`, 'privatemode-key-ref: key_1']
+  const client = await begin(port, sealedPath, [...ids, 'content-length: 1000'])
+  const answer = await client.until((text) => text.endsWith('}'))
+  expect(answer).toStartWith('HTTP/1.1 403')
+  expect(answer).toContain('permission_denied')
 })
 
 test('other paths, methods and oversize bodies are refused', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('not asked')))
-  expect((await handle(new Request('http://worker/elsewhere', { method: 'POST' }))).status).toBe(
-    404,
-  )
-  expect((await handle(new Request('http://worker/privatemode/v1/sealed'))).status).toBe(404)
+  expect((await handle({ path: '/elsewhere' })).status).toBe(404)
+  expect((await handle({ path: sealedPath, method: 'GET' })).status).toBe(404)
   expect((await handle(attest('x'.repeat(2000)))).status).toBe(413)
-  expect((await handle(new Request('http://worker/health'))).status).toBe(200)
+  expect((await handle({ path: '/health', method: 'GET' })).status).toBe(200)
 })
 
-/** A sealed request whose first byte never arrives. */
-const endless = (headers: Record<string, string>) =>
-  new Request('http://worker/privatemode/v1/sealed', {
-    method: 'POST',
-    headers,
-    body: new ReadableStream({}),
-  })
+test('a message that is not HTTP is refused in the form of all errors', async () => {
+  const { port } = handlerWith(() => Promise.reject(new Error('not asked')))
+  const client = await rawClient(port)
+  client.send('POST / HTTP/1.1\r\n\r\n')
+  const answer = await client.rest()
+  expect(answer).toStartWith('HTTP/1.1 400')
+  expect(answer).toContain('"code":"malformed"')
+})
+
+test('requests above the concurrency limit are asked to retry', async () => {
+  const never = () => new Promise<never>(() => {})
+  const handle = handlerWith(never, silent, ownRelays(), 1)
+  const client = await begin(handle.port, attestPath, [`content-length: ${nonce.length}`])
+  client.send(nonce)
+  await Bun.sleep(20) // it was read
+  const second = await handle({ path: '/health', method: 'GET' })
+  expect(second.status).toBe(503)
+  expect(second.headers.get('retry-after')).toBe('1')
+})
 
 test('memory for a request is reserved before it is read, even without a declared length', async () => {
-  for (const first of [{ 'content-length': String(maxBodyBytes) }, {}]) {
-    const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
-    void handle(endless(first))
-    const second = await handle(endless({ 'content-length': String(100_000) }))
-    expect(second.status).toBe(503)
-    expect(await second.json()).toMatchObject({ error: { code: 'overloaded', retryable: true } })
+  for (const first of [`content-length: ${maxBodyBytes}`, 'transfer-encoding: chunked']) {
+    const { port } = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
+    await begin(port, sealedPath, [first])
+    const second = await begin(port, sealedPath, ['content-length: 100000'])
+    const answer = await second.until((text) => text.endsWith('}'))
+    expect(answer).toStartWith('HTTP/1.1 503')
+    expect(answer).toContain('"code":"overloaded"')
+    expect(answer).toContain('"retryable":true')
   }
 })
 
 test('a refused request releases its memory', async () => {
   const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
-  const sealed = () =>
-    new Request('http://worker/privatemode/v1/sealed', {
-      method: 'POST',
-      body: new Uint8Array(maxBodyBytes + 1),
-    })
-  for (let i = 0; i < 3; i++) expect((await handle(sealed())).status).toBe(413)
+  const body = new Uint8Array(maxBodyBytes + 1)
+  for (let i = 0; i < 3; i++) expect((await handle({ path: sealedPath, body })).status).toBe(413)
+})
+
+test('a client that disconnects within its body releases its memory', async () => {
+  const handle = handlerWith(() => Promise.reject(new Error('not asked')), silent, anyRelay)
+  const client = await begin(handle.port, sealedPath, [`content-length: ${maxBodyBytes}`])
+  client.send('a part')
+  await Bun.sleep(20) // it was read
+  client.close()
+  await Bun.sleep(20) // so was its end
+  const body = new Uint8Array(maxBodyBytes)
+  expect((await handle({ path: sealedPath, body })).status).not.toBe(503)
 })

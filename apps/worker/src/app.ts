@@ -1,16 +1,32 @@
 /** The worker's HTTP interface, used only by the gateway: attestation, sealed requests, health. */
 import { formatAttestation } from '@privatemode/attestation'
+import {
+  type HttpExchange,
+  MessageError,
+  type RequestHandler,
+  type RequestHead,
+  serveRequest,
+  viewOf,
+} from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { fleetPaths, relayHeaders, requestIdShape, workerPaths } from '@privatemode/protocol/fleet'
-import { describeError, type Log, newRequestId, readBody, ServiceError } from '@privatemode/service'
+import {
+  decodeBody,
+  describeError,
+  type Log,
+  newRequestId,
+  readBody,
+  ServiceError,
+} from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
 import type { WorkerMetrics } from './metrics/worker-metrics.ts'
 import { acceptProvision, maxProvisionBytes } from './provisioning/accept-provision.ts'
 import type { RegisterToken } from './provisioning/register-token.ts'
 import type { RelayGuard } from './relay/accept-relay.ts'
-import { answerSealed, clearError, type SealedService } from './sealed/answer-sealed.ts'
+import { answerSealed, type SealedService } from './sealed/answer-sealed.ts'
 import type { RequestMemory } from './sealed/request-memory.ts'
+import { sendClearError, sendSealed } from './sealed/send-sealed.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type WorkerApp = {
@@ -20,6 +36,8 @@ export type WorkerApp = {
   readonly log: Log
   readonly metrics: Pick<WorkerMetrics, 'refused'>
   readonly maxBodyBytes: number
+  /** Concurrent requests; more are asked to retry. */
+  readonly maxRequests: number
   readonly requestMemory: RequestMemory
   readonly registerToken: RegisterToken
   /** Bounds concurrent attestations, each of which costs a hypercall and signatures. */
@@ -28,12 +46,19 @@ export type WorkerApp = {
 
 const nonceShape = /^[0-9a-f]{64}$/
 
-export function workerHandler(app: WorkerApp): (request: Request) => Promise<Response> {
-  let attesting = 0
+/** Serves the exchanges of a listener. */
+export type WorkerServer = {
+  begin(exchange: HttpExchange): void
+  refuse(exchange: HttpExchange, error: MessageError): void
+  /** Requests in progress. */
+  running(): number
+}
 
-  async function attest(request: Request): Promise<Response> {
-    // Read first: a caller that sends its nonce slowly must not keep others waiting.
-    const nonce = parseNonce(await readBody(request, 1024))
+export function createWorkerServer(app: WorkerApp): WorkerServer {
+  let [running, attesting] = [0, 0]
+
+  const attest: RequestHandler = async (request) => {
+    const nonce = parseNonce(await readBody(request, maxNonceBytes))
     if (attesting >= app.attestAtOnce) {
       throw new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
     }
@@ -48,53 +73,92 @@ export function workerHandler(app: WorkerApp): (request: Request) => Promise<Res
     }
   }
 
-  async function sealed(request: Request): Promise<Response> {
-    const { headers } = request
-    const view = app.relays.accept(headers)
-    const leave = app.requestMemory.take(bytesToRead(headers, app.maxBodyBytes))
-    try {
-      const bytes = await readBody(request, app.maxBodyBytes)
-      return await answerSealed(app.service, bytes, view, request.signal, leave)
-    } catch (error) {
-      leave()
-      throw error
-    }
-  }
-
-  async function provision(request: Request): Promise<Response> {
+  const provision: RequestHandler = async (request) => {
     const { keys, guard } = app.service
     const bytes = await readBody(request, maxProvisionBytes)
     await acceptProvision({ keys, guard, token: app.registerToken }, bytes)
     return new Response(null, { status: 204 })
   }
 
-  return async (request) => {
-    const { pathname } = new URL(request.url)
-    const given = request.headers.get(relayHeaders.requestId) ?? ''
-    const requestId = requestIdShape.test(given) ? given : newRequestId()
+  async function sealed(exchange: HttpExchange): Promise<void> {
+    const view = app.relays.accept(exchange.head.fields)
+    const leave = app.requestMemory.take(bytesToRead(exchange.head, app.maxBodyBytes))
     try {
-      if (pathname === '/health') return Response.json({ status: 'ok' })
-      if (request.method !== 'POST') throw new ApiError('not_found', 'no such route')
-      if (pathname === fleetPaths.sealed) return await sealed(request)
-      if (pathname === workerPaths.attestation) return await attest(request)
-      if (pathname === workerPaths.provision) return await provision(request)
-      throw new ApiError('not_found', 'no such route')
+      const bytes = await readSealed(exchange, app.maxBodyBytes)
+      const abort = new AbortController()
+      exchange.onGone = () => abort.abort()
+      await sendSealed(exchange, await answerSealed(app.service, bytes, view, abort, leave))
     } catch (error) {
-      const shown = asApiError(error, app.log, requestId)
-      app.metrics.refused(shown.code)
-      return clearError(shown, requestId)
+      leave()
+      throw error
     }
   }
+
+  function route(exchange: HttpExchange): Promise<void> {
+    const { target, method } = exchange.head
+    const path = target.split('?', 1)[0]
+    if (path === '/health') return serveRequest(exchange, health, maxNonceBytes)
+    if (method !== 'POST') throw new ApiError('not_found', 'no such route')
+    if (path === fleetPaths.sealed) return sealed(exchange)
+    // The body is read first: a caller that sends its nonce slowly must not keep others waiting.
+    if (path === workerPaths.attestation) return serveRequest(exchange, attest, maxNonceBytes)
+    if (path === workerPaths.provision) return serveRequest(exchange, provision, maxProvisionBytes)
+    throw new ApiError('not_found', 'no such route')
+  }
+
+  function fail(exchange: HttpExchange, error: unknown): void {
+    if (exchange.begun) exchange.cut()
+    if (exchange.over) return
+    const given = exchange.head.fields.get(relayHeaders.requestId) ?? ''
+    const requestId = requestIdShape.test(given) ? given : newRequestId()
+    const shown = asApiError(error, app.log, requestId)
+    app.metrics.refused(shown.code)
+    sendClearError(exchange, shown, requestId)
+  }
+
+  async function serve(exchange: HttpExchange): Promise<void> {
+    running++
+    try {
+      if (running > app.maxRequests) {
+        throw new ApiError('overloaded', 'too many requests at once', { retryAfterSeconds: 1 })
+      }
+      await route(exchange)
+    } catch (error) {
+      fail(exchange, error)
+    } finally {
+      running--
+    }
+  }
+
+  return { begin: (exchange) => void serve(exchange), refuse: fail, running: () => running }
+}
+
+/** Bodies of clear requests are short. */
+const maxNonceBytes = 1024
+
+const health: RequestHandler = async () => Response.json({ status: 'ok' })
+
+async function readSealed(exchange: HttpExchange, limitBytes: number): Promise<Bytes> {
+  exchange.invite()
+  const whole = exchange.body.whole(limitBytes)
+  const range = whole instanceof Promise ? await whole.catch(interrupted) : whole
+  const encoding = exchange.head.fields.get('content-encoding')
+  return decodeBody(viewOf(range) as Bytes, encoding, limitBytes)
+}
+
+function interrupted(cause: unknown): never {
+  if (cause instanceof MessageError) throw cause
+  const message = 'the request body ended before it was complete'
+  throw new ServiceError('body_interrupted', message, { cause })
 }
 
 /**
  * The longest the body can be according to its headers. A body over the limit is refused while
  * reading.
  */
-function bytesToRead(headers: Headers, maxBytes: number): number {
-  const declared = headers.get('content-length')
-  const isPlain = declared !== null && headers.get('content-encoding') === null
-  return isPlain ? Math.min(Number(declared), maxBytes) : maxBytes
+function bytesToRead({ framing, fields }: RequestHead, maxBytes: number): number {
+  const isPlain = framing !== 'chunked' && fields.get('content-encoding') === undefined
+  return isPlain ? Math.min(framing, maxBytes) : maxBytes
 }
 
 function parseNonce(body: Bytes): Uint8Array {
@@ -115,6 +179,10 @@ function parseNonce(body: Bytes): Uint8Array {
  */
 function asApiError(error: unknown, log: Log, requestId: string): ApiError {
   if (error instanceof ApiError) return error
+  if (error instanceof MessageError) {
+    const code = error.status === 413 ? 'request_too_large' : 'malformed'
+    return new ApiError(code, error.message, { status: error.status })
+  }
   if (error instanceof ServiceError && error.code === 'body_too_large') {
     return new ApiError('request_too_large', error.message)
   }

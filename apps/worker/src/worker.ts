@@ -1,18 +1,12 @@
 /** One worker: an engine, keys and evidence behind an HTTP interface, registered at a gateway. */
 import { randomBytes } from 'node:crypto'
 import type { ModelListing } from '@privatemode/attestation'
+import { type HttpServer, serveHttp } from '@privatemode/http'
 import type { Engine, EngineModel } from '@privatemode/inference'
 import { MeteredEngine } from '@privatemode/inference/metered-engine'
 import { ReplayGuard } from '@privatemode/protocol/envelope'
-import {
-  type CaBundle,
-  createLog,
-  createOutbound,
-  type Listener,
-  type Log,
-  listen,
-} from '@privatemode/service'
-import { workerHandler } from './app.ts'
+import { type CaBundle, createLog, createOutbound, type Log } from '@privatemode/service'
+import { createWorkerServer } from './app.ts'
 import { type EngineChoice, engineShares, workerCapacity } from './engine-settings.ts'
 import { chooseEvidence, type EvidenceSurroundings } from './evidence/choose-evidence.ts'
 import { measureSources } from './evidence/software-measurement.ts'
@@ -29,6 +23,12 @@ import { ReceiptSigner } from './sealed/receipts.ts'
 import { RequestMemory } from './sealed/request-memory.ts'
 import { SealKeys } from './sealed/seal-keys.ts'
 import { contradiction, program, type Settings } from './settings.ts'
+
+const connectionLimits = {
+  ...{ connections: 8192, idleSeconds: 255, headSeconds: 60, stallSeconds: 255 },
+  // A request reserves its memory before its body is read.
+  heldBodyBytes: Number.POSITIVE_INFINITY,
+}
 
 export type Worker = {
   readonly workerId: string
@@ -95,20 +95,19 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
       void record.finally(() => unsigned.delete(record))
     },
   }
-  const { maxBodyBytes } = settings
+  const { maxBodyBytes, maxRequests } = settings
   const requestMemory = new RequestMemory(settings.maxBodyBytesTotal)
   const relayKeys = surroundings.relayKeys ?? new RelayKeys()
   const relays = new RelayGuard(workerId, relayKeys, now)
-  const listener = listen({
-    hostname: settings.host,
-    port: settings.port,
-    handler: workerHandler({
-      ...{ service, evidence, relays, log, metrics, maxBodyBytes, requestMemory, registerToken },
-      attestAtOnce: 32,
-    }),
-    limits: { bodyBytes: maxBodyBytes, requests: settings.maxRequests, idleSeconds: 255 },
+  const { begin, refuse, running } = createWorkerServer({
+    ...{ service, evidence, relays, log, metrics, maxBodyBytes, maxRequests, requestMemory },
+    ...{ registerToken, attestAtOnce: 32 },
   })
-  metrics.gauge('active_requests', () => listener.pendingRequests())
+  const listener = serveHttp({
+    ...{ hostname: settings.host, port: settings.port, tls: undefined, begin, refuse },
+    limits: connectionLimits,
+  })
+  metrics.gauge('active_requests', running)
   const { nativeLines } = surroundings
   if (nativeLines !== undefined) metrics.gauge('native_lines', nativeLines)
   metrics.gauge('request_bytes', () => requestMemory.takenBytes)
@@ -129,7 +128,7 @@ export async function startWorker(settings: Settings, surroundings: Surroundings
     state: async () => ({
       sealKeyId: (await keys.current()).id,
       models,
-      active: listener.pendingRequests(),
+      active: running(),
       draining,
     }),
   })
@@ -170,14 +169,14 @@ function gatewayCa({ gatewayCaPath: path }: Settings): CaBundle | undefined {
 }
 
 async function stopParts(
-  listener: Listener,
+  listener: HttpServer,
   unsigned: ReadonlySet<Promise<void>>,
   reporter: UsageReporter,
   engine: Engine,
   graceMs: number,
   log: Log,
 ): Promise<void> {
-  const { cut } = await listener.stop({ graceMs })
+  const { cut } = await listener.stop(graceMs)
   await Promise.allSettled(unsigned) // the engine bounds how long counts may take
   await reporter.flush(5_000)
   await engine.close()

@@ -67,6 +67,13 @@ export class HttpExchange {
     return host.writer.writeMessage(this.#startHead(host, head), first)
   }
 
+  /** Like `begin`, with a body in pieces: they can be reused when it returns. */
+  beginPieces(head: string, pieces: readonly Uint8Array[]): boolean {
+    const host = this.#host
+    if (host === undefined || this.#begun) return true
+    return host.writer.writePieces(this.#startHead(host, head), pieces, '')
+  }
+
   /** Starts an answer without a length, with its first chunk in the same write. */
   beginChunks(head: string, pieces: readonly Uint8Array[]): boolean {
     const host = this.#host

@@ -9,8 +9,10 @@ type Bytes = Uint8Array<ArrayBuffer>
 const algorithm = 'aes-256-gcm'
 const tagLength = 16
 const cipherOptions = { authTagLength: tagLength }
-// Below this size one copy costs less than another call into the cipher.
-const joinBelow = 16 * 1024
+// Up to this size one copy costs less than another call into the cipher.
+const joinedBytes = 64 * 1024
+/** Where parts are put together: a new buffer for each message would be memory that is never warm. */
+const scratch = Buffer.allocUnsafeSlow(joinedBytes)
 const firstBlock = Uint8Array.of(1)
 
 export const nativeCrypto = {
@@ -54,5 +56,11 @@ function gather(parts: readonly Bytes[]): readonly Bytes[] {
   if (parts.length < 2) return parts
   let length = 0
   for (const part of parts) length += part.length
-  return length > joinBelow ? parts : [Buffer.concat(parts, length) as Bytes]
+  if (length > joinedBytes) return parts
+  let at = 0
+  for (const part of parts) {
+    scratch.set(part, at)
+    at += part.length
+  }
+  return [scratch.subarray(0, length) as Bytes]
 }

@@ -2,6 +2,7 @@
  * Accepts requests relayed by gateways that know this worker's relay key: fresh, and each only
  * once.
  */
+import type { HeaderLookup } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { EnvelopeError, ReplayGuard } from '@privatemode/protocol/envelope'
 import {
@@ -31,7 +32,7 @@ export class RelayGuard {
   }
 
   /** Throws an `ApiError` before any byte of the body is read; otherwise returns the gateway's view. */
-  accept(headers: Headers): GatewayView {
+  accept(headers: HeaderLookup): GatewayView {
     const read = (name: keyof typeof relayHeaders) => headers.get(relayHeaders[name]) ?? ''
     const length = headers.get('content-length') ?? ''
     const sentAt = read('sentAt')

@@ -6,6 +6,7 @@ import {
   encodeText,
   establishSession,
   formatHex,
+  joinBytes,
   ReplayGuard,
   type RequestContext,
   sealRequest,
@@ -20,7 +21,7 @@ import {
 import { until } from '../../../../packages/inference/src/testing/until.ts'
 import { rejection } from '../../../../test/rejection.ts'
 import { statementFacts } from '../testing/statement-facts.ts'
-import { answerSealed, type SealedService } from './answer-sealed.ts'
+import { answerSealed, type SealedReply, type SealedService } from './answer-sealed.ts'
 import { EnginePace } from './engine-pace.ts'
 import { ReceiptSigner } from './receipts.ts'
 import { SealKeys } from './seal-keys.ts'
@@ -87,9 +88,27 @@ class TestService {
     const sealed = await sealRequest(nativeCrypto, [await session], context, head, body)
     const ids = { requestId: formatHex(requestId), keyRef: 'k', admission: 'a'.repeat(64) }
     const view = { ...ids, model: chatModel.id, path }
-    const response = await answerSealed(this.service, sealed.bytes, view, signal)
-    return { opener: sealed.opener, body: response.body!, sealed: sealed.bytes }
+    const abort = new AbortController()
+    signal.addEventListener('abort', () => abort.abort())
+    const reply = await answerSealed(this.service, sealed.bytes, view, abort)
+    return { opener: sealed.opener, body: bodyOf(reply, abort.signal), sealed: sealed.bytes }
   }
+}
+
+/** What a client would read; it disconnects with the signal. */
+function bodyOf(reply: SealedReply, signal: AbortSignal): ReadableStream<Bytes> {
+  if (reply.kind === 'whole') return new Response(joinBytes(reply.pieces)).body!
+  return new ReadableStream<Bytes>({
+    start(controller) {
+      const sink = (sealed: readonly Bytes[]) => {
+        signal.throwIfAborted()
+        controller.enqueue(joinBytes(sealed))
+      }
+      const ended = () => controller.close()
+      reply.seal(sink).then(ended, (error: unknown) => controller.error(error))
+    },
+    cancel: () => reply.cancel(),
+  })
 }
 
 /** Reads an answer up to a part of this kind and returns the text so far; the rest is not read. */

@@ -4,7 +4,7 @@ import { releaseBytes } from '@privatemode/http'
 import type { CountedBy, Engine } from '@privatemode/inference'
 import type { ApiAnswer, ParsedBody, Usage } from '@privatemode/inference/dialects'
 import { answer, parseLong } from '@privatemode/inference/dialects'
-import { ApiError, type ApiErrorCode, formatRelayError, scanBody } from '@privatemode/protocol/api'
+import { ApiError, type ApiErrorCode, scanBody } from '@privatemode/protocol/api'
 import {
   type AnswerSealer,
   type Bytes,
@@ -18,7 +18,7 @@ import {
   type TrafficShape,
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
-import { type SignedUsage, sealedMediaType } from '@privatemode/protocol/fleet'
+import type { SignedUsage } from '@privatemode/protocol/fleet'
 import { giveTurn } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
@@ -28,7 +28,6 @@ import type { ReceiptSigner } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealFromStart, sealShaped } from './seal-shaped.ts'
 import { type Outgoing, type Sink, sealPieces, sealWhole } from './seal-stream.ts'
-import { sealedBody } from './sealed-body.ts'
 import {
   classOf,
   fitToPace,
@@ -64,6 +63,17 @@ export type GatewayView = {
   readonly admission: string
 }
 
+/** An answer on its way: as a whole, or as its pieces are sealed. */
+export type SealedReply =
+  | { readonly kind: 'whole'; readonly pieces: readonly Bytes[] }
+  | {
+      readonly kind: 'stream'
+      /** Rejects if the answer cannot be completed: it must be cut off where it is. */
+      seal(sink: Sink): Promise<void>
+      /** The reader is gone. */
+      cancel(): void
+    }
+
 /**
  * Throws an `ApiError` if the request could not be opened; every other answer is sealed. `ended` is
  * called when the answer has ended, for whatever reason.
@@ -72,13 +82,10 @@ export async function answerSealed(
   service: SealedService,
   bytes: Bytes,
   view: GatewayView,
-  signal: AbortSignal,
+  abort: AbortController,
   ended: () => void = () => {},
-): Promise<Response> {
+): Promise<SealedReply> {
   const opened = await open(service, bytes, view)
-  const abort = new AbortController()
-  const stop = () => abort.abort()
-  signal.addEventListener('abort', stop, { once: true })
   const startedAtMs = service.now().getTime()
   const startMs = performance.now()
   // Others get turns while a long body is parsed and hashed.
@@ -96,7 +103,6 @@ export async function answerSealed(
     caller: view.keyRef,
   }
   const shape = shapeFor(service, opened)
-  const init = { headers: { 'content-type': sealedMediaType } }
   const wantsStream = asksForStream(body)
   const facts = { service, opened, view, startedAtMs, ended, requestDigest }
   // Answer keys are derived while the engine works, so its first token does not wait for them.
@@ -107,16 +113,17 @@ export async function answerSealed(
   ])
   const sealed = new SealedAnswer({ ...facts, startMs }, sealer)
   if (soon === undefined && shape.stream !== undefined) {
-    return new Response(await sealed.streamFromStart(asked, shape.stream, abort), init)
+    return sealed.streamFromStart(asked, shape.stream, abort)
   }
   const given = soon ?? (await asked)
   // An error looks like the shortest answer.
   const isStream =
     !(given.body instanceof Uint8Array) ||
     (shape.stream !== undefined && (wantsStream || isErrorForText(given, opened)))
-  if (isStream) return new Response(await sealed.stream(given, shape.stream, abort), init)
+  if (isStream) return sealed.stream(given, shape.stream, abort)
   await untilRelease(shape.whole, request.path, startMs, abort.signal)
-  return new Response(await sealed.sealWhole(given, shape.whole, abort.signal.aborted), init)
+  const pieces = await sealed.sealWhole(given, shape.whole, abort.signal.aborted)
+  return { kind: 'whole', pieces }
 }
 
 /** Stream lengths follow the engine's pace in earlier answers. */
@@ -265,7 +272,7 @@ class SealedAnswer {
     given: ApiAnswer,
     shape: WholeShape | undefined,
     aborted: boolean,
-  ): Promise<Bytes> {
+  ): Promise<readonly Bytes[]> {
     const body = given.body as Bytes
     this.#responseHash.update(body)
     this.#engineMs = performance.now() - this.#facts.startMs
@@ -273,11 +280,7 @@ class SealedAnswer {
   }
 
   /** The sealed stream. Its end is authenticated only if the answer ended by itself. */
-  stream(
-    given: ApiAnswer,
-    shape: StreamShape | undefined,
-    abort: AbortController,
-  ): Promise<ReadableStream<Bytes>> {
+  stream(given: ApiAnswer, shape: StreamShape | undefined, abort: AbortController): SealedReply {
     const [out, pieces] = [this.#outgoing(given, false), this.#hashed(given.body)]
     const seal = (sink: Sink) =>
       shape === undefined ? sealPieces(out, pieces, sink) : sealShaped(out, pieces, shape, sink)
@@ -289,7 +292,7 @@ class SealedAnswer {
     given: Promise<ApiAnswer>,
     shape: StreamShape,
     abort: AbortController,
-  ): Promise<ReadableStream<Bytes>> {
+  ): SealedReply {
     const begun = given.then((known) => ({
       out: this.#outgoing(known, false),
       pieces: this.#hashed(known.body),
@@ -305,21 +308,24 @@ class SealedAnswer {
     seal: (sink: Sink) => Promise<void>,
     abort: AbortController,
     signCut: (outcome: UsageRecord['outcome']) => void,
-  ): Promise<ReadableStream<Bytes>> {
-    const sealing = async (sink: Sink) => {
-      try {
-        await seal(sink)
-      } catch (error) {
-        const outcome = abort.signal.aborted ? 'aborted' : 'failed'
+  ): SealedReply {
+    return {
+      kind: 'stream',
+      async seal(sink) {
+        try {
+          await seal(sink)
+        } catch (error) {
+          const outcome = abort.signal.aborted ? 'aborted' : 'failed'
+          abort.abort()
+          signCut(outcome)
+          throw error
+        }
+      },
+      cancel() {
         abort.abort()
-        signCut(outcome)
-        throw error
-      }
+        signCut('aborted')
+      },
     }
-    return sealedBody(sealing, abort.signal, () => {
-      abort.abort()
-      signCut('aborted')
-    })
   }
 
   async *#hashed(body: ApiAnswer['body']): AsyncGenerator<Bytes> {
@@ -398,10 +404,4 @@ class SealedAnswer {
     const digest = service.keys.statementDigestOf(opened.sealKeyId)
     return digest ?? new Uint8Array()
   }
-}
-
-/** An unsealed error from the worker, for requests that could not be opened. */
-export function clearError(error: ApiError, requestId: string): Response {
-  const { status, headers, body } = formatRelayError(error, requestId)
-  return new Response(body, { status, headers })
 }

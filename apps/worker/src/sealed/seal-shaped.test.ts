@@ -17,7 +17,7 @@ async function shaped(
   failure?: Error,
 ): Promise<Bytes[]> {
   const sent: Bytes[] = []
-  const sink = (bytes: Bytes) => void sent.push(bytes)
+  const sink = (sealed: readonly Bytes[]) => void sent.push(joinBytes(sealed))
   await sealShaped(await outgoing(), pieces(texts, failure), { ...shape, ...over }, sink)
   return sent
 }
@@ -80,8 +80,8 @@ test('frames keep their pace while the engine is silent', async () => {
     yield encodeText('two')
   }
   const sent: Bytes[] = []
-  const sink = (bytes: Bytes) => {
-    sent.push(bytes)
+  const sink = (sealed: readonly Bytes[]) => {
+    sent.push(joinBytes(sealed))
     if (sent.length === 6) released.resolve() // reached only because empty frames were sent
   }
   await sealShaped(await outgoing(), silent(), shape, sink)
@@ -118,8 +118,8 @@ test('an engine faster than the clock doubles the pace', async () => {
 
 test('a clock that was late sends the frames it owes', async () => {
   const sent: Bytes[] = []
-  const sink = async (bytes: Bytes) => {
-    sent.push(bytes)
+  const sink = async (sealed: readonly Bytes[]) => {
+    sent.push(joinBytes(sealed))
     if (sent.length === 2) await Bun.sleep(60) // a slow reader or machine
   }
   const slow = { ...shape, tickMs: 10, leastUnits: 16 }
@@ -131,8 +131,8 @@ test('a clock that was late sends the frames it owes', async () => {
 
 test('neither a fast engine nor a late clock makes a tick longer than a full frame', async () => {
   const sent: Bytes[] = []
-  const sink = async (bytes: Bytes) => {
-    sent.push(bytes)
+  const sink = async (sealed: readonly Bytes[]) => {
+    sent.push(joinBytes(sealed))
     if (sent.length > 20) await Bun.sleep(20) // ten ticks late, each time
   }
   const text = 'z'.repeat(300_000)
@@ -224,7 +224,7 @@ test('a large chunk is spread over ticks instead of ending the stream early', as
   const seen: number[][] = []
   for (const size of [300, 17_000]) {
     const sent: Bytes[] = []
-    const sink = (bytes: Bytes) => void sent.push(bytes)
+    const sink = (sealed: readonly Bytes[]) => void sent.push(joinBytes(sealed))
     await sealShaped(await outgoing(), pieces(['x'.repeat(size)]), patient, sink)
     const bytes = joinBytes(sent)
     expect(textOf(await open(bytes)).length).toBe(size)
@@ -238,8 +238,8 @@ test('an answer that has not begun is padding, and its start time does not show'
   const begun = Promise.withResolvers<Begun>()
   const out = await outgoing()
   const sent: Bytes[] = []
-  const sink = (bytes: Bytes) => {
-    sent.push(bytes)
+  const sink = (sealed: readonly Bytes[]) => {
+    sent.push(joinBytes(sealed))
     // Reached only because frames were sent before there was an answer.
     if (sent.length === 4) begun.resolve({ out, pieces: pieces(['all of it']) })
   }

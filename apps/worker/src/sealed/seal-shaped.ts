@@ -5,7 +5,6 @@ import {
   dataRecord,
   endRecord,
   headRecord,
-  joinBytes,
   recordOverhead,
   wholeRecord,
 } from '@privatemode/protocol/envelope'
@@ -88,7 +87,7 @@ class ShapedSealing {
       const late = untilTick(Math.ceil(performance.now() + startsAfterMs))
       await Promise.race([this.#waiting.untilAny(), late])
     }
-    await this.#send([this.#sealer.prelude, await this.#sealFrame(1)])
+    await this.#send([this.#sealer.prelude, ...(await this.#sealFrame(1))])
     for (let due = alignTick(performance.now() + tickMs, tickMs); !this.#isOver(); ) {
       await untilTick(due)
       // On a busy machine ticks are late; sending the owed frames keeps the pace the same for all streams.
@@ -99,7 +98,7 @@ class ShapedSealing {
     }
     await this.#reading
     const receipt = this.#out?.finish() ?? new Uint8Array()
-    await this.#sink(await this.#sealer.seal(endRecord(receipt), true, lastFrameBytes))
+    await this.#sink(await this.#sealer.sealPieces(endRecord(receipt), true, lastFrameBytes), true)
   }
 
   #begin({ out, pieces }: Begun): void {
@@ -119,7 +118,7 @@ class ShapedSealing {
     for (let owed = Math.min(ticks * this.#unitsPerTick, maxUnits); owed > 0 && !this.#isOver(); ) {
       // Frames sent together are sealed together: an observer sees only the sum in either case.
       const count = this.#withinEnd(Math.min(owed, this.#unitsPerTick))
-      sealed.push(await this.#sealFrame(count))
+      sealed.push(...(await this.#sealFrame(count)))
       owed -= count
     }
     return sealed
@@ -133,24 +132,24 @@ class ShapedSealing {
     return Math.min(count, shapedUnits(this.#units + needed, this.#shape) - this.#units)
   }
 
-  async #sealFrame(count: number): Promise<Bytes> {
+  async #sealFrame(count: number): Promise<readonly Bytes[]> {
     const { unitBytes, marksWhole } = this.#shape
     const head = this.#isHeadSealed || this.#out === undefined ? [] : headRecord(this.#out.head)
     if (head.length > 0) this.#isHeadSealed = true
     const used = head.reduce((sum, part) => sum + part.length, frameRoom)
     const data = this.#waiting.take(Math.max(0, count * unitBytes - used))
-    const records = [...head, ...(data.length === 0 ? [] : dataRecord(data))]
+    const records = [...head, ...(data.length === 0 ? [] : dataRecord(...data))]
     if (marksWhole && !this.#isMarked && this.#isHeadSealed && this.#waiting.ended) {
       this.#isMarked = true
       records.push(...wholeRecord())
     }
     this.#units += count
-    return await this.#sealer.seal(records, false, count * unitBytes)
+    return await this.#sealer.sealPieces(records, false, count * unitBytes)
   }
 
   /** Reports the complete body once the marked frame is on its way, not when it was sealed. */
   async #send(sealed: readonly Bytes[]): Promise<void> {
-    await this.#sink(joinBytes(sealed))
+    await this.#sink(sealed)
     if (this.#isMarked) this.#out?.whole?.()
   }
 

@@ -6,7 +6,7 @@ import { sealPieces, sealWhole } from './seal-stream.ts'
 
 test('an engine that fails mid-stream produces no authenticated end without a shape', async () => {
   const sent: Bytes[] = []
-  const sink = (bytes: Bytes) => void sent.push(bytes)
+  const sink = (sealed: readonly Bytes[]) => void sent.push(joinBytes(sealed))
   const failing = sealPieces(await outgoing(), pieces(['one'], new Error('engine')), sink)
   expect(await thrown(failing)).toThrow('engine')
   expect(await rejection(open(joinBytes(sent)))).toMatchObject({ code: 'truncated' })
@@ -15,13 +15,13 @@ test('an engine that fails mid-stream produces no authenticated end without a sh
 test('short answers that are not streamed all have the same length, long ones full frames', async () => {
   const lengths = new Set<number>()
   for (const size of [0, 10, 200, 700]) {
-    const bytes = await sealWhole(await outgoing(), encodeText('x'.repeat(size)))
+    const bytes = joinBytes(await sealWhole(await outgoing(), encodeText('x'.repeat(size))))
     lengths.add(bytes.length)
     expect(textOf(await open(bytes))).toBe('x'.repeat(size))
   }
   expect(lengths.size).toBe(1)
   const long = encodeText('y'.repeat(600_000))
-  const bytes = await sealWhole(await outgoing(), long)
+  const bytes = joinBytes(await sealWhole(await outgoing(), long))
   expect(textOf(await open(bytes)).length).toBe(600_000)
   expect(new Set(frameLengths(bytes).slice(1, -1)).size).toBe(1)
 })
@@ -31,7 +31,7 @@ test('without a shape, the first piece is sent with the head, and pieces that ar
   const together = async function* () {
     for (const text of ['one', 'two', 'three', 'four']) yield encodeText(text)
   }
-  await sealPieces(await outgoing(), together(), (bytes) => void sent.push(bytes))
+  await sealPieces(await outgoing(), together(), (sealed) => void sent.push(joinBytes(sealed)))
   expect(textOf(await open(joinBytes(sent)))).toBe('onetwothreefour')
   expect(frameLengths(sent[0]!)).toHaveLength(1)
   // The first piece, those after it, the end; on a busy machine one of them may miss the moment.
@@ -61,7 +61,11 @@ test('without a shape, the first token does not wait for a moment after the role
     await ended
   }
   const timers = spyOn(globalThis, 'setTimeout')
-  const sealing = sealPieces(await outgoing(), roleFirst(), (bytes) => void sent.push(bytes))
+  const sealing = sealPieces(
+    await outgoing(),
+    roleFirst(),
+    (sealed) => void sent.push(joinBytes(sealed)),
+  )
   while (sent.length < 2) await new Promise(setImmediate)
   const waits = timers.mock.calls.length
   timers.mockRestore()
@@ -73,7 +77,7 @@ test('without a shape, the first token does not wait for a moment after the role
 test('a head and first piece larger than a frame are split in two', async () => {
   const sent: Bytes[] = []
   const long = 'x'.repeat(256 * 1024)
-  await sealPieces(await outgoing(), pieces([long]), (bytes) => void sent.push(bytes))
+  await sealPieces(await outgoing(), pieces([long]), (sealed) => void sent.push(joinBytes(sealed)))
   expect(textOf(await open(joinBytes(sent)))).toBe(long)
   expect(frameLengths(sent[0]!)).toHaveLength(2)
 })

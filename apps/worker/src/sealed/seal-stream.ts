@@ -6,7 +6,6 @@ import {
   dataRecord,
   endRecord,
   headRecord,
-  joinBytes,
   maxFramePlaintext,
   padmeLength,
   recordOverhead,
@@ -15,8 +14,11 @@ import { untilTick } from './shared-ticks.ts'
 import { classOf, type WholeShape } from './traffic-shape.ts'
 import { WaitingBytes } from './waiting-bytes.ts'
 
-/** Writes sealed bytes; resolves when the reader can accept more. */
-export type Sink = (bytes: Bytes) => void | Promise<void>
+/**
+ * Writes sealed bytes, which must not be used any more once it returns; resolves when the reader can
+ * accept more.
+ */
+export type Sink = (pieces: readonly Bytes[], isLast?: boolean) => void | Promise<void>
 
 export type Outgoing = {
   readonly sealer: AnswerSealer
@@ -32,26 +34,30 @@ const maxData = maxFramePlaintext - recordOverhead
 const momentMs = 1
 
 /** Seals a complete answer: in one frame if it fits, padded to a length that hides its own. */
-export async function sealWhole(out: Outgoing, body: Bytes, shape?: WholeShape): Promise<Bytes> {
+export async function sealWhole(
+  out: Outgoing,
+  body: Bytes,
+  shape?: WholeShape,
+): Promise<readonly Bytes[]> {
   const head = headRecord(out.head)
   const end = endRecord(out.finish())
   const small = [...head, ...dataRecord(body), ...end]
   const length = sizeOf(small)
   if (length <= maxFramePlaintext) {
     const padTo = Math.min(paddedLength(length, shape), maxFramePlaintext)
-    return joinBytes([out.sealer.prelude, await out.sealer.seal(small, true, padTo)])
+    return [out.sealer.prelude, ...(await out.sealer.sealPieces(small, true, padTo))]
   }
-  const frames = [out.sealer.prelude, await out.sealer.seal(head, false)]
+  const frames = [out.sealer.prelude, ...(await out.sealer.sealPieces(head, false))]
   const needed = Math.ceil(body.length / maxData)
   const count = shape === undefined ? needed : classOf(needed, 1, shape.growth)
   for (let offset = 0; offset < count * maxData; offset += maxData) {
     const piece = body.subarray(offset, offset + maxData)
     // Every frame of a long answer is full: its length shows only in steps of a frame.
     const records = piece.length === 0 ? [] : dataRecord(piece)
-    frames.push(await out.sealer.seal(records, false, maxFramePlaintext))
+    frames.push(...(await out.sealer.sealPieces(records, false, maxFramePlaintext)))
   }
-  frames.push(await out.sealer.seal(end, true, minimumWhole))
-  return joinBytes(frames)
+  frames.push(...(await out.sealer.sealPieces(end, true, minimumWhole)))
+  return frames
 }
 
 function paddedLength(length: number, shape: WholeShape | undefined): number {
@@ -83,18 +89,18 @@ export async function sealPieces(
       if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))
       while (head.length > 0 || waiting.length > 0) {
         const data = waiting.take(maxData - sizeOf(head))
-        const records = [...head, ...(data.length === 0 ? [] : dataRecord(data))]
-        frames.push(await out.sealer.seal(records, false))
+        const records = [...head, ...(data.length === 0 ? [] : dataRecord(...data))]
+        frames.push(...(await out.sealer.sealPieces(records, false)))
         head = []
       }
       // A failure of the source surfaces after everything before it was sent.
-      if (frames.length > 0) await sink(joinBytes(frames))
+      if (frames.length > 0) await sink(frames)
       if (waiting.ended) break
       // Servers send the role, a piece without text, together with the first token: neither waits.
       if (++sent > 1) soonUntilMs = performance.now() + momentMs
       frames = []
     }
-    await sink(await out.sealer.seal(endRecord(out.finish()), true))
+    await sink(await out.sealer.sealPieces(endRecord(out.finish()), true), true)
   } finally {
     waiting.abandon()
   }

@@ -1,5 +1,5 @@
 /** A bounded buffer of bytes on their way from the engine to the next tick. */
-import { type Bytes, joinBytes } from '@privatemode/protocol/envelope'
+import type { Bytes } from '@privatemode/protocol/envelope'
 
 export class WaitingBytes {
   readonly #limit: number
@@ -80,11 +80,18 @@ export class WaitingBytes {
     })
   }
 
-  take(most: number): Bytes {
-    const all = joinBytes(this.#parts)
-    const taken = all.subarray(0, most)
-    this.#parts = taken.length < all.length ? [all.subarray(most)] : []
-    this.#length = all.length - taken.length
+  /** At most this many bytes, in the parts in which they came. */
+  take(most: number): readonly Bytes[] {
+    const taken: Bytes[] = []
+    let left = most
+    for (let part = this.#parts[0]; part !== undefined && left > 0; part = this.#parts[0]) {
+      if (part.length > left) this.#parts[0] = part.subarray(left)
+      else this.#parts.shift()
+      const piece = part.length > left ? part.subarray(0, left) : part
+      taken.push(piece)
+      left -= piece.length
+    }
+    this.#length -= most - left
     this.#room?.()
     return taken
   }

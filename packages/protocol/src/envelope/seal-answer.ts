@@ -4,7 +4,7 @@
  */
 import { encodeText, joinBytes } from './byte-strings.ts'
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
-import { FrameSealer } from './frames.ts'
+import { FrameSealer, maxFramePlaintext } from './frames.ts'
 import { answerFrameKey, answerSaltLength } from './key-schedule.ts'
 import { type AnswerHead, answerMagic } from './open-answer.ts'
 import { recordHeader } from './records.ts'
@@ -33,22 +33,25 @@ export class AnswerSealer {
 
   /** Seals records (see `headRecord`, `dataRecord`, `endRecord`), zero-padded to `padTo`. */
   seal(records: readonly Bytes[], last: boolean, padTo = 0): Eventually<Bytes> {
-    return andThen(this.#frames.seal(padded(records, padTo), last), joinBytes)
+    return andThen(this.sealPieces(records, last, padTo), joinBytes)
+  }
+
+  /** Like `seal`: the pieces of the frame, for a writer that joins them anyway. */
+  sealPieces(records: readonly Bytes[], last: boolean, padTo = 0): Eventually<readonly Bytes[]> {
+    return this.#frames.seal(padded(records, padTo), last)
   }
 }
 
-/** One buffer that starts out as zeros: padding is never copied. */
+/** Never written to. */
+let zeros: Bytes | undefined
+
+/** Followed by zeros that all answers share. */
 function padded(records: readonly Bytes[], padTo: number): readonly Bytes[] {
   let length = 0
   for (const part of records) length += part.length
   if (length >= padTo) return records
-  const plaintext = new Uint8Array(padTo)
-  let offset = 0
-  for (const part of records) {
-    plaintext.set(part, offset)
-    offset += part.length
-  }
-  return [plaintext]
+  zeros ??= new Uint8Array(maxFramePlaintext)
+  return [...records, zeros.subarray(0, padTo - length)]
 }
 
 export function headRecord(head: AnswerHead): Bytes[] {
@@ -56,8 +59,10 @@ export function headRecord(head: AnswerHead): Bytes[] {
   return [recordHeader('head', bytes.length), bytes]
 }
 
-export function dataRecord(bytes: Bytes): Bytes[] {
-  return [recordHeader('data', bytes.length), bytes]
+export function dataRecord(...parts: readonly Bytes[]): Bytes[] {
+  let length = 0
+  for (const part of parts) length += part.length
+  return [recordHeader('data', length), ...parts]
 }
 
 /** Marks the body as complete with an empty data record. Only padding and the end may follow. */
