@@ -36,10 +36,9 @@ export class AnswerTimeout {
 }
 
 export function within<T>(coming: Promise<T>, ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
+  return new Promise((resolve, reject) => {
     const giveUp = () => reject(new ApiError('timeout', 'the backend did not answer in time'))
-    timer = setTimeout(giveUp, ms)
+    const timer = setTimeout(giveUp, ms)
+    coming.then(resolve, reject).finally(() => clearTimeout(timer))
   })
-  return Promise.race([coming, late]).finally(() => clearTimeout(timer))
 }

@@ -111,7 +111,7 @@ export class Answer {
         return this.#heldBack()
       }
       if (this.#abortWatch === undefined) await this.#pull()
-      else await Promise.race([this.#pull(), this.#abortWatch.happened])
+      else await this.#abortWatch.during(this.#pull())
     }
   }
 
@@ -239,24 +239,26 @@ export class Answer {
 class AbortWatch {
   readonly #signal: AbortSignal
   readonly #listener: () => void
-  /** Rejects with the caller's reason. */
-  readonly happened: Promise<never>
+  #fail: (reason: unknown) => void = () => {}
   reason: unknown
 
   constructor(signal: AbortSignal, stop: () => void) {
     this.#signal = signal
-    let fail: (reason: unknown) => void = () => {}
-    this.happened = new Promise((_, reject) => {
-      fail = reject
-    })
-    this.happened.catch(() => {})
     this.#listener = () => {
       this.reason = signal.reason
-      fail(signal.reason)
+      this.#fail(signal.reason)
       stop()
     }
     if (signal.aborted) this.#listener()
     else signal.addEventListener('abort', this.#listener, { once: true })
+  }
+
+  /** Rejects with the caller's reason if the abort comes first. */
+  during(coming: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject
+      coming.then(resolve, reject)
+    })
   }
 
   forget(): void {

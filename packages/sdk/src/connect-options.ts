@@ -9,7 +9,7 @@ import {
   type RevocationPolicy,
   type Roots,
 } from '@privatemode/attestation'
-import type { Bytes, TrafficShape } from '@privatemode/protocol/envelope'
+import type { Bytes, CryptoProvider, TrafficShape } from '@privatemode/protocol/envelope'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { CacheSaltPolicy } from './cache-salt.ts'
 import { clientCrypto } from './client-crypto.ts'
@@ -82,7 +82,11 @@ export type ConnectOptions = {
 }
 
 /** Options of `connect` from `@privatemode/sdk/core`, which contains no verifier unless it is passed in. */
-export type CoreConnectOptions = ConnectOptions & { readonly hardware: HardwareVerifiers }
+export type CoreConnectOptions = ConnectOptions & {
+  readonly hardware: HardwareVerifiers
+  /** What seals and opens; defaults to WebCrypto. */
+  readonly crypto?: CryptoProvider | undefined
+}
 
 /** How many verified workers a call is sealed to: enough for the gateway to choose from and to fail over. */
 const candidates = 3
@@ -93,7 +97,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
   const { software } = options
   const fetch = options.fetch ?? platformFetch
   const endpoint = requirePrivate(requireUrl(options.endpoint, 'endpoint'))
-  const { random = clientCrypto.random } = options
+  const { crypto = clientCrypto, random = crypto.random } = options
   return {
     endpoint,
     manifestSource: manifestSource(options, endpoint, fetch),
@@ -104,7 +108,7 @@ export function clientOptions(options: CoreConnectOptions): ClientOptions {
     revocation: options.revocation ?? defaultRevocation,
     hardware: options.hardware,
     ...(software === undefined ? {} : { software: software.verifier }),
-    crypto: { ...clientCrypto, random },
+    crypto: { ...crypto, random },
     fetch,
     shape: options.shape ?? 'default',
     now: options.now ?? (() => new Date()),

@@ -63,6 +63,8 @@ type Taken = {
   readonly headers: Headers
   readonly signal: AbortSignal | undefined
   bytes(): Promise<Bytes>
+  /** The body's text, where it need not be decoded first. */
+  readonly text?: string
 }
 
 /**
@@ -80,6 +82,7 @@ function takeRequest(input: string | URL | Request, init: RequestInit | undefine
       headers: new Headers(headers),
       signal: signal ?? undefined,
       bytes: async () => encodeText(body),
+      text: body,
     }
   }
   const request =
@@ -107,10 +110,10 @@ function pathOf(url: string, basePath: string): string {
  * What a request says about how to send it. Whatever else is wrong with it is for the worker to
  * refuse, which scans the same bytes strictly.
  */
-function readBody(bytes: Bytes): Pick<Call, 'model' | 'stream' | 'cacheSalt'> {
+function readBody(bytes: Bytes, text?: string): Pick<Call, 'model' | 'stream' | 'cacheSalt'> {
   let body: Partial<Record<'model' | 'stream' | 'cache_salt', unknown>> | null
   try {
-    body = JSON.parse(decodeText(bytes))
+    body = JSON.parse(text ?? decodeText(bytes))
   } catch {
     throw new ApiError('invalid_json', 'body is not valid JSON')
   }
@@ -128,7 +131,7 @@ async function callSealed(
   apiKey: string,
 ): Promise<Response> {
   const body = await request.bytes()
-  const { model, stream, cacheSalt } = readBody(body)
+  const { model, stream, cacheSalt } = readBody(body, request.text)
   const { defaultSalt } = options
   const headers = readForwarded(request.headers)
   const call: Call = { path, model, body, stream, apiKey, cacheSalt, defaultSalt, headers }

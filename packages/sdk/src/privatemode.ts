@@ -5,6 +5,7 @@ import { ChatClient, EmbeddingsClient, MessagesClient, ModelsClient } from './ap
 import type { PrivateClient } from './client.ts'
 import type { ConnectOptions } from './connect-options.ts'
 import { CorePrivatemode } from './core-privatemode.ts'
+import { nodeCryptoProvider } from './node-crypto.ts'
 import type { VerificationRecord } from './verification-record.ts'
 
 /** A connection to a verified backend, with verifiers for all supported hardware. */
@@ -30,7 +31,8 @@ export class Privatemode extends CorePrivatemode {
 
   /** Resolves once a worker is verified; rejects with the reason if none could be. */
   static override connect(options: ConnectOptions): Promise<Privatemode> {
+    const given = { ...options, hardware: hardwareVerifiers, crypto: nodeCryptoProvider() }
     // biome-ignore lint/complexity/noThisInStatic: `super` creates an instance of this class
-    return super.connect({ ...options, hardware: hardwareVerifiers }) as Promise<Privatemode>
+    return super.connect(given) as Promise<Privatemode>
   }
 }
