@@ -42,6 +42,14 @@ describe('a sealed call', () => {
     expect(record).toMatchObject({ request_id: answer.requestId, outcome: 'complete', status: 200 })
   })
 
+  test('of a megabyte is answered like a short one', async () => {
+    const messages = [{ role: 'user', content: 'word '.repeat(200_000) }]
+    const answer = await system.client().exchange(call({ body: body({ messages }) }))
+    const json = JSON.parse(new TextDecoder().decode(await answer.whole()))
+    expect(answer.head.status).toBe(200)
+    expect(json.object).toBe('chat.completion')
+  })
+
   test('is answered as a stream with traffic shape strict, whose end comes late', async () => {
     const client = system.client({ shape: 'strict' })
     const answer = await client.exchange(call({ stream: true, body: body({ stream: true }) }))

@@ -142,8 +142,10 @@ async function readSealed(exchange: HttpExchange, limitBytes: number): Promise<B
   exchange.invite()
   const whole = exchange.body.whole(limitBytes)
   const range = whole instanceof Promise ? await whole.catch(interrupted) : whole
-  const encoding = exchange.head.fields.get('content-encoding')
-  return decodeBody(viewOf(range) as Bytes, encoding, limitBytes)
+  const { buffer, byteOffset, length } = viewOf(range) as Buffer<ArrayBuffer>
+  // Not a `Buffer`, whose slices would share the memory that is freed once the request is open.
+  const bytes = new Uint8Array(buffer, byteOffset, length)
+  return decodeBody(bytes, exchange.head.fields.get('content-encoding'), limitBytes)
 }
 
 function interrupted(cause: unknown): never {
