@@ -17,8 +17,9 @@ export class ReceiptKeys {
   async verify(
     workerId: string,
     message: Uint8Array<ArrayBuffer>,
-    signature: Uint8Array<ArrayBuffer>,
+    signatureBase64: string,
   ): Promise<boolean> {
+    const signature = new Uint8Array(Buffer.from(signatureBase64, 'base64'))
     for (const key of this.#keys.get(workerId) ?? []) {
       if (await crypto.subtle.verify('Ed25519', key, signature, message)) return true
     }

@@ -35,13 +35,17 @@ export type UsageRecord = {
 /** A worker's report before it is known whether the request was admitted. */
 export type ReportedUsage = Omit<UsageRecord, 'admissionId'> & { readonly admission: string }
 
-/** The wire form: the record's exact bytes, and a signature over them and the digest of the rest. */
+/**
+ * The wire form: the record's exact bytes, and a signature over them and the digest of the rest.
+ * Both stay text until they are used, which is rare: one signature covers a whole report.
+ */
 export type SignedUsage = {
   readonly recordBytes: Uint8Array
-  readonly restDigest: Uint8Array
-  readonly signature: Uint8Array<ArrayBuffer>
+  readonly restDigestHex: string
+  readonly signatureBase64: string
 }
 
+const strictDecoder = new TextDecoder('utf-8', { fatal: true })
 const maxTokens = 1_000_000_000
 /** About the most milliseconds that fit the column. */
 const maxDurationMs = 24 * 86_400_000
@@ -52,19 +56,17 @@ export function parseSignedUsage(value: unknown): SignedUsage | undefined {
   const { record, rest_digest, signature } = value as { [field in keyof WireUsage]?: unknown }
   if (typeof record !== 'string' || record.length > 8192) return undefined
   if (typeof rest_digest !== 'string' || !/^[0-9a-f]{64}$/.test(rest_digest)) return undefined
-  const signatureBytes = parseSignature(signature)
-  if (signatureBytes === undefined) return undefined
+  if (!isSignature(signature)) return undefined
   return {
     recordBytes: Buffer.from(record, 'base64'),
-    restDigest: Buffer.from(rest_digest, 'hex'),
-    signature: signatureBytes,
+    restDigestHex: rest_digest,
+    signatureBase64: signature,
   }
 }
 
-/** An Ed25519 signature in base64; undefined if it is not one. */
-export function parseSignature(value: unknown): Uint8Array<ArrayBuffer> | undefined {
-  if (typeof value !== 'string' || !/^[A-Za-z0-9+/]{86}==$/.test(value)) return undefined
-  return new Uint8Array(Buffer.from(value, 'base64'))
+/** Whether it is an Ed25519 signature in base64. */
+export function isSignature(value: unknown): value is string {
+  return typeof value === 'string' && /^[A-Za-z0-9+/]{86}==$/.test(value)
 }
 
 /** The message that a worker signs about a whole report; only for records that were parsed. */
@@ -73,8 +75,9 @@ export function reportMessage(records: readonly unknown[]): Uint8Array<ArrayBuff
 }
 
 /** The message signed by the worker's receipt key: the same bytes as in the client's receipt. */
-export function signedMessage({ recordBytes, restDigest }: SignedUsage): Uint8Array<ArrayBuffer> {
-  const digest = createHash('sha256').update(recordBytes).digest()
+export function signedMessage(signed: SignedUsage): Uint8Array<ArrayBuffer> {
+  const digest = createHash('sha256').update(signed.recordBytes).digest()
+  const restDigest = Buffer.from(signed.restDigestHex, 'hex')
   return new Uint8Array(Buffer.concat([Buffer.from(receiptLabel), digest, restDigest]))
 }
 
@@ -82,7 +85,7 @@ export function signedMessage({ recordBytes, restDigest }: SignedUsage): Uint8Ar
 export function parseUsageRecord(bytes: Uint8Array): ReportedUsage | undefined {
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    value = JSON.parse(strictDecoder.decode(bytes))
   } catch {
     return undefined
   }

@@ -9,7 +9,7 @@ import type { BookingQueue } from './booking-queue.ts'
 import type { ExpectedUsage } from './expected-usage.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
 import {
-  parseSignature,
+  isSignature,
   parseSignedUsage,
   parseUsageRecord,
   reportMessage,
@@ -72,9 +72,9 @@ async function signerOf(
   admitted: readonly (Admitted | undefined)[],
   { receiptKeys }: UsageParts,
 ): Promise<string | undefined> {
-  const signature = parseSignature(body.signature)
+  const { signature } = body
   const [first] = admitted
-  if (signature === undefined || first === undefined || admitted.includes(undefined))
+  if (!isSignature(signature) || first === undefined || admitted.includes(undefined))
     return undefined
   const { workerId } = first.record
   return (await receiptKeys.verify(workerId, reportMessage(wire), signature)) ? workerId : undefined
@@ -91,7 +91,7 @@ async function check(
   const isSigned = await receiptKeys.verify(
     record.workerId,
     signedMessage(signed),
-    signed.signature,
+    signed.signatureBase64,
   )
   return isSigned ? record : undefined
 }

@@ -33,7 +33,12 @@ export const uuidArray = (values: readonly string[]): Buffer =>
   })
 
 export function textArray(values: readonly string[]): Buffer {
-  const encoded = values.map((value) => Buffer.from(value))
+  // Most columns of a batch repeat one value.
+  let [previous, previousBytes] = ['', Buffer.alloc(0)]
+  const encoded = values.map((value) => {
+    if (value !== previous) [previous, previousBytes] = [value, Buffer.from(value)]
+    return previousBytes
+  })
   const size = encoded.reduce((sum, { length }) => sum + 4 + length, 0)
   const bytes = newArray('text', values.length, size)
   let at = headBytes
