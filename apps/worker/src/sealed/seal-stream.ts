@@ -12,7 +12,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { untilTick } from './shared-ticks.ts'
 import { classOf, type WholeShape } from './traffic-shape.ts'
-import { WaitingBytes } from './waiting-bytes.ts'
+import { nextTurn, WaitingBytes } from './waiting-bytes.ts'
 
 /**
  * Writes sealed bytes, which must not be used any more once it returns; resolves when the reader can
@@ -76,7 +76,7 @@ export async function sealPieces(
   sink: Sink,
 ): Promise<void> {
   const waiting = new WaitingBytes(maxData)
-  const reading = waiting.fill(pieces, true)
+  const reading = waiting.fill(pieces, 2)
   let frames = [out.sealer.prelude]
   // The engine has begun once there is an answer to seal, so the first piece is sent with the head.
   let head: Bytes[] = headRecord(out.head)
@@ -85,6 +85,8 @@ export async function sealPieces(
   try {
     for (;;) {
       await waiting.untilAny()
+      // Servers send the role, a piece without text, together with the first token: so do we.
+      if (sent === 0) await nextTurn()
       const isSoon = performance.now() < soonUntilMs
       if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))
       while (head.length > 0 || waiting.length > 0) {
@@ -96,7 +98,7 @@ export async function sealPieces(
       // A failure of the source surfaces after everything before it was sent.
       if (frames.length > 0) await sink(frames)
       if (waiting.ended) break
-      // Servers send the role, a piece without text, together with the first token: neither waits.
+      // If the first token did not come with the role, it does not wait, either.
       if (++sent > 1) soonUntilMs = performance.now() + momentMs
       frames = []
     }

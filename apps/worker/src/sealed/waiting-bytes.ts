@@ -33,17 +33,16 @@ export class WaitingBytes {
 
   /**
    * Reads the source to its end, as fast as the buffer is emptied; a failure surfaces in `ended`.
-   * With a head start, the source is asked for more only once the first piece was sent: later
-   * pieces may be a lot of work.
+   * With a head start, the source is asked for more only once this many pieces were sent: later
+   * ones may be a lot of work.
    */
-  async fill(pieces: AsyncIterable<Bytes>, hasHeadStart = false): Promise<void> {
-    let isFirst = hasHeadStart
+  async fill(pieces: AsyncIterable<Bytes>, headStart = 0): Promise<void> {
+    let count = 0
     try {
       for await (const piece of pieces) {
         await this.#add(piece)
         if (this.#abandoned) break
-        if (isFirst) await new Promise((resolve) => setImmediate(resolve))
-        isFirst = false
+        if (++count === headStart) await nextTurn()
       }
     } catch (error) {
       this.#failure = error
@@ -102,3 +101,6 @@ export class WaitingBytes {
     this.#room?.()
   }
 }
+
+/** Everything that can be done with what is here was done by then. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
