@@ -1,22 +1,24 @@
 /** The worker's HTTP interface, used only by the gateway: attestation, sealed requests, health. */
 import { formatAttestation } from '@privatemode/attestation'
 import {
+  type ExchangeServer,
   type HttpExchange,
   MessageError,
   type RequestHandler,
   type RequestHead,
+  sendResponse,
+  serveExchanges,
   serveRequest,
-  viewOf,
 } from '@privatemode/http'
-import { ApiError } from '@privatemode/protocol/api'
+import { ApiError, formatRelayError } from '@privatemode/protocol/api'
 import type { Bytes } from '@privatemode/protocol/envelope'
 import { fleetPaths, relayHeaders, requestIdShape, workerPaths } from '@privatemode/protocol/fleet'
 import {
-  decodeBody,
   describeError,
   type Log,
   newRequestId,
   readBody,
+  readExchange,
   ServiceError,
 } from '@privatemode/service'
 import type { EvidenceSource } from './evidence/evidence-source.ts'
@@ -26,7 +28,7 @@ import type { RegisterToken } from './provisioning/register-token.ts'
 import type { RelayGuard } from './relay/accept-relay.ts'
 import { answerSealed, type SealedService } from './sealed/answer-sealed.ts'
 import type { RequestMemory } from './sealed/request-memory.ts'
-import { sendClearError, sendSealed } from './sealed/send-sealed.ts'
+import { sendSealed } from './sealed/send-sealed.ts'
 import { WorkerError } from './worker-error.ts'
 
 export type WorkerApp = {
@@ -46,22 +48,15 @@ export type WorkerApp = {
 
 const nonceShape = /^[0-9a-f]{64}$/
 
-/** Serves the exchanges of a listener. */
-export type WorkerServer = {
-  begin(exchange: HttpExchange): void
-  refuse(exchange: HttpExchange, error: MessageError): void
-  /** Requests in progress. */
-  running(): number
-}
+/** Bodies of clear requests are short. */
+const maxNonceBytes = 1024
 
-export function createWorkerServer(app: WorkerApp): WorkerServer {
-  let [running, attesting] = [0, 0]
+export function createWorkerServer(app: WorkerApp): ExchangeServer {
+  let attesting = 0
 
   const attest: RequestHandler = async (request) => {
     const nonce = parseNonce(await readBody(request, maxNonceBytes))
-    if (attesting >= app.attestAtOnce) {
-      throw new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
-    }
+    if (attesting >= app.attestAtOnce) throw overloaded('too many attestations at once')
     attesting++
     try {
       const { statement } = await app.service.keys.current()
@@ -84,7 +79,7 @@ export function createWorkerServer(app: WorkerApp): WorkerServer {
     const view = app.relays.accept(exchange.head.fields)
     const leave = app.requestMemory.take(bytesToRead(exchange.head, app.maxBodyBytes))
     try {
-      const bytes = await readSealed(exchange, app.maxBodyBytes)
+      const bytes = await readExchange(exchange, app.maxBodyBytes)
       const abort = new AbortController()
       exchange.onGone = () => abort.abort()
       await sendSealed(exchange, await answerSealed(app.service, bytes, view, abort, leave))
@@ -94,65 +89,35 @@ export function createWorkerServer(app: WorkerApp): WorkerServer {
     }
   }
 
-  function route(exchange: HttpExchange): Promise<void> {
+  async function answer(exchange: HttpExchange, running: number): Promise<void> {
+    if (running > app.maxRequests) throw overloaded('too many requests at once')
     const { target, method } = exchange.head
     const path = target.split('?', 1)[0]
     if (path === '/health') return serveRequest(exchange, health, maxNonceBytes)
-    if (method !== 'POST') throw new ApiError('not_found', 'no such route')
-    if (path === fleetPaths.sealed) return sealed(exchange)
+    if (method === 'POST' && path === fleetPaths.sealed) return sealed(exchange)
     // The body is read first: a caller that sends its nonce slowly must not keep others waiting.
-    if (path === workerPaths.attestation) return serveRequest(exchange, attest, maxNonceBytes)
-    if (path === workerPaths.provision) return serveRequest(exchange, provision, maxProvisionBytes)
+    if (method === 'POST' && path === workerPaths.attestation)
+      return serveRequest(exchange, attest, maxNonceBytes)
+    if (method === 'POST' && path === workerPaths.provision)
+      return serveRequest(exchange, provision, maxProvisionBytes)
     throw new ApiError('not_found', 'no such route')
   }
 
-  function fail(exchange: HttpExchange, error: unknown): void {
-    if (exchange.begun) exchange.cut()
-    if (exchange.over) return
+  /** An unsealed error, for requests that could not be opened. */
+  return serveExchanges(answer, (exchange, error) => {
     const given = exchange.head.fields.get(relayHeaders.requestId) ?? ''
     const requestId = requestIdShape.test(given) ? given : newRequestId()
     const shown = asApiError(error, app.log, requestId)
     app.metrics.refused(shown.code)
-    sendClearError(exchange, shown, requestId)
-  }
-
-  async function serve(exchange: HttpExchange): Promise<void> {
-    running++
-    try {
-      if (running > app.maxRequests) {
-        throw new ApiError('overloaded', 'too many requests at once', { retryAfterSeconds: 1 })
-      }
-      await route(exchange)
-    } catch (error) {
-      fail(exchange, error)
-    } finally {
-      running--
-    }
-  }
-
-  return { begin: (exchange) => void serve(exchange), refuse: fail, running: () => running }
+    const { body, ...init } = formatRelayError(shown, requestId)
+    void sendResponse(exchange, new Response(body, init))
+  })
 }
-
-/** Bodies of clear requests are short. */
-const maxNonceBytes = 1024
 
 const health: RequestHandler = async () => Response.json({ status: 'ok' })
 
-async function readSealed(exchange: HttpExchange, limitBytes: number): Promise<Bytes> {
-  exchange.invite()
-  const whole = exchange.body.whole(limitBytes)
-  const range = whole instanceof Promise ? await whole.catch(interrupted) : whole
-  const { buffer, byteOffset, length } = viewOf(range) as Buffer<ArrayBuffer>
-  // Not a `Buffer`, whose slices would share the memory that is freed once the request is open.
-  const bytes = new Uint8Array(buffer, byteOffset, length)
-  return decodeBody(bytes, exchange.head.fields.get('content-encoding'), limitBytes)
-}
-
-function interrupted(cause: unknown): never {
-  if (cause instanceof MessageError) throw cause
-  const message = 'the request body ended before it was complete'
-  throw new ServiceError('body_interrupted', message, { cause })
-}
+const overloaded = (message: string) =>
+  new ApiError('overloaded', message, { retryAfterSeconds: 1 })
 
 /**
  * The longest the body can be according to its headers. A body over the limit is refused while
@@ -190,7 +155,7 @@ function asApiError(error: unknown, log: Log, requestId: string): ApiError {
   }
   if (error instanceof ServiceError) return new ApiError('malformed', error.message)
   if (error instanceof WorkerError && error.code === 'evidence_overloaded') {
-    return new ApiError('overloaded', 'too many attestations at once', { retryAfterSeconds: 1 })
+    return overloaded('too many attestations at once')
   }
   // Only evidence errors are logged in detail: others may contain parts of a request.
   const detail = error instanceof WorkerError ? describeError(error) : { code: nameOf(error) }

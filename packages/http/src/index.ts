@@ -16,6 +16,8 @@ export { releaseBytes, releaseOwnBytes } from './release-bytes.ts'
 export { type BodySink, RequestBody } from './request-body.ts'
 export type { RequestHead } from './request-head.ts'
 export type { ResponseHead } from './response-head.ts'
+export { chunkSink, sendPieces } from './send-pieces.ts'
+export { type ExchangeServer, serveExchanges } from './serve-exchanges.ts'
 export { type RequestHandler, reasonOf, sendResponse, serveRequest } from './serve-request.ts'
 export {
   type AnswerSink,

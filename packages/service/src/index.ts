@@ -10,6 +10,7 @@ export {
   type ParsedSettings,
   parseFlags,
 } from './flags.ts'
+export { hashInTurns } from './hash-in-turns.ts'
 export { ipBytes, ipVersion } from './ip-address.ts'
 export {
   defaultListenLimits,
@@ -48,6 +49,7 @@ export { explainOutboundError } from './outbound-error.ts'
 export { envName, type Flag, type FlagTable, type FlagValues, type Program } from './program.ts'
 export { isLoopback } from './proxy-choice.ts'
 export { readBody } from './read-body.ts'
+export { readExchange } from './read-exchange.ts'
 export { readNamedFile } from './read-named-file.ts'
 export { newRequestId, requestIdHeaders } from './request-id.ts'
 export { Secret } from './secret.ts'

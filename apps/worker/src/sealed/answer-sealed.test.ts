@@ -291,7 +291,7 @@ test('the lengths of answers follow the pace of those before them', async () => 
   expect(after - before).toBe((128 - 60) * (unitBytes + 21))
 })
 
-test('a long body is parsed in small parts, and the memory of the sealed one is freed', async () => {
+test('a long body is parsed in small parts, and its memory is freed with the end of its answer', async () => {
   const worker = new TestService()
   const parse = JSON.parse
   let mostLetters = 0

@@ -1,6 +1,6 @@
 /** Answers one sealed request: opens it, calls the API core, seals the answer, signs the receipt. */
 import { createHash } from 'node:crypto'
-import { releaseBytes } from '@privatemode/http'
+import { releaseBytes, releaseOwnBytes } from '@privatemode/http'
 import type { CountedBy, Engine } from '@privatemode/inference'
 import type { ApiAnswer, ParsedBody, Usage } from '@privatemode/inference/dialects'
 import { answer, parseLong } from '@privatemode/inference/dialects'
@@ -19,11 +19,10 @@ import {
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
 import type { SignedUsage } from '@privatemode/protocol/fleet'
-import { giveTurn } from '@privatemode/service'
+import { giveTurn, hashInTurns } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { renewAfterClockTurnedBack } from './clock-turned-back.ts'
 import { type EnginePace, timedPieces } from './engine-pace.ts'
-import { hashInTurns } from './hash-in-turns.ts'
 import type { ReceiptSigner } from './receipts.ts'
 import type { SealKeys } from './seal-keys.ts'
 import { sealFromStart, sealShaped } from './seal-shaped.ts'
@@ -212,14 +211,18 @@ async function open(
   renewAfterClockTurnedBack(service.keys, service.guard)
   const isLong = bytes.length > 64 * 1024
   const turn = () => giveTurn(view.keyRef)
+  let opened: OpenedRequest | undefined
   try {
     if (isLong) await turn()
-    return await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, turn)
+    // What was opened takes the place of what was sealed.
+    opened = await openRequest(nativeCrypto, service.keys.findSecret, accept, bytes, turn, bytes)
+    return opened
   } catch (error) {
     if (error instanceof EnvelopeError) throw relayError(error)
     throw error
   } finally {
-    if (isLong) releaseBytes(bytes) // it would pile up until it is collected
+    // It would pile up until it is collected.
+    if (isLong && opened?.body.buffer !== bytes.buffer) releaseBytes(bytes)
   }
 }
 
@@ -396,6 +399,8 @@ class SealedAnswer {
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
     })
     service.meter(signed.usage, record, usage.countedBy)
+    // Only an answer that was cut may still need the request, to count its tokens.
+    if (outcome === 'complete' && requestDigest !== undefined) releaseOwnBytes(body)
     return signed.receipt
   }
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { type HttpExchange, serveHttp } from '@privatemode/http'
+import { type HttpExchange, serveExchanges, serveHttp } from '@privatemode/http'
 import { encodeText } from '@privatemode/protocol/envelope'
 import { rawClient } from '../../../../packages/http/src/testing/raw-client.ts'
 import type { SealedReply } from './answer-sealed.ts'
@@ -13,11 +13,15 @@ afterEach(async () => {
 
 /** A client of a listener that answers every request with this reply. */
 async function ask(reply: SealedReply, ended: (error?: unknown) => void = () => {}) {
+  const answer = async (exchange: HttpExchange) => {
+    const sending = sendSealed(exchange, reply)
+    sending.then(() => ended(), ended)
+    await sending
+  }
   const server = serveHttp({
     ...{ hostname: '127.0.0.1', port: 0, tls: undefined },
     limits: { connections: 10, idleSeconds: 10, headSeconds: 10, stallSeconds: 10 },
-    begin: (exchange: HttpExchange) => void sendSealed(exchange, reply).then(() => ended(), ended),
-    refuse: (exchange) => exchange.cut(),
+    ...serveExchanges(answer, () => {}),
   })
   stops.push(() => server.stop(0))
   const client = await rawClient(server.port)
@@ -66,7 +70,7 @@ test('a reader that disconnects cancels the answer, and nothing more is sealed',
   const client = await ask(stream(seal, cancelled.resolve), failed.resolve)
   await client.until((text) => text.includes('first'))
   client.close()
-  expect(await failed.promise).toMatchObject({ message: 'the reader disconnected' })
+  expect(await failed.promise).toMatchObject({ message: 'the client disconnected' })
 })
 
 test('sealing waits for a reader that does not read', async () => {

@@ -53,7 +53,7 @@ export class WaitingBytes {
   }
 
   async #add(bytes: Bytes): Promise<void> {
-    this.#parts.push(bytes)
+    if (bytes.length > 0) this.#parts.push(bytes)
     this.#length += bytes.length
     this.#wake?.()
     while (this.#length > this.#limit && !this.#abandoned) {
@@ -79,18 +79,17 @@ export class WaitingBytes {
     })
   }
 
-  /** At most this many bytes, in the parts in which they came. */
+  /** At most this many bytes, in the parts in which they came; none of them is empty. */
   take(most: number): readonly Bytes[] {
     const taken: Bytes[] = []
-    let left = most
-    for (let part = this.#parts[0]; part !== undefined && left > 0; part = this.#parts[0]) {
-      if (part.length > left) this.#parts[0] = part.subarray(left)
-      else this.#parts.shift()
-      const piece = part.length > left ? part.subarray(0, left) : part
+    const leftLength = Math.max(0, this.#length - most)
+    while (this.#length > leftLength) {
+      const part = this.#parts.shift() ?? new Uint8Array()
+      const piece = part.subarray(0, this.#length - leftLength)
+      if (piece.length < part.length) this.#parts.unshift(part.subarray(piece.length))
       taken.push(piece)
-      left -= piece.length
+      this.#length -= piece.length
     }
-    this.#length -= most - left
     this.#room?.()
     return taken
   }

@@ -44,7 +44,9 @@ const turnBytes = 1024 * 1024
 /**
  * Opens an entire sealed request. `accept` is called once the request key is authenticated and
  * before any frame is opened; it refuses old and replayed requests. `giveTurn` is awaited after
- * every megabyte of a long request, so that opening it does not block other requests.
+ * every megabyte of a long request, so that opening it does not block other requests. A body of
+ * several frames is put together in `room`: `bytes` itself if no one else needs them, since what was
+ * opened is shorter than what was read.
  */
 export function openRequest(
   provider: CryptoProvider,
@@ -52,6 +54,7 @@ export function openRequest(
   accept: (context: RequestContext) => void,
   bytes: Bytes,
   giveTurn?: () => Promise<void>,
+  room?: Bytes,
 ): Eventually<OpenedRequest> {
   // A copy: the context lives until the answer ends and must not keep the whole request alive.
   const prelude = parsePrelude(bytes.slice(0, maxPreludeLength))
@@ -64,7 +67,7 @@ export function openRequest(
         accept(prelude.context)
         return andThen(preludeDigest(provider, binding, wrappedKeys), (digest) =>
           andThen(requestFrameKey(provider, requestKey, digest), (key) =>
-            andThen(openFrames(key, bytes.subarray(prelude.length), giveTurn), (opened) => ({
+            andThen(openFrames(key, bytes.subarray(prelude.length), giveTurn, room), (opened) => ({
               ...opened,
               context: prelude.context,
               sealKeyId,
@@ -103,9 +106,10 @@ function openFrames(
   key: AeadKey,
   bytes: Bytes,
   giveTurn: (() => Promise<void>) | undefined,
+  room: Bytes | undefined,
 ): Eventually<HeadAndBody> {
   const frames = new FrameOpener(key, { leastPlaintext: leastRequestFrame })
-  const contents = new RequestContents(bytes.length)
+  const contents = new RequestContents(bytes.length, bytes.length > turnBytes ? room : undefined)
   if (bytes.length <= turnBytes) {
     return andThen(frames.push(bytes), (opened) => {
       frames.finish()
@@ -137,21 +141,26 @@ async function openInTurns(
 class RequestContents {
   readonly #reader = new RecordReader()
   readonly #mostBytes: number
+  readonly #room: Bytes | undefined
   #head: Bytes = noBytes
   #body: Bytes = noBytes
   #gathered: Bytes | undefined
   #length = 0
 
-  constructor(mostBytes: number) {
+  constructor(mostBytes: number, room: Bytes | undefined) {
     this.#mostBytes = mostBytes
+    this.#room = room
   }
 
   add(opened: readonly OpenedFrame[]): void {
     for (const frame of opened) {
+      let isNeeded = false
       for (const { kind, bytes } of this.#reader.read(frame)) {
+        if (kind === 'data') isNeeded = this.#append(bytes) || isNeeded
+        else isNeeded = true
         if (kind === 'head') this.#head = bytes
-        else if (kind === 'data') this.#append(bytes)
       }
+      if (!isNeeded) free(frame.plaintext)
     }
   }
 
@@ -162,20 +171,31 @@ class RequestContents {
 
   /**
    * Most requests have one data record, which is used in place; several are copied into one buffer.
+   * Returns whether it is used in place.
    */
-  #append(bytes: Bytes): void {
-    if (bytes.length === 0) return
-    if (this.#length === 0) this.#body = bytes
+  #append(bytes: Bytes): boolean {
+    if (bytes.length === 0) return false
+    const isFirst = this.#length === 0
+    if (isFirst) this.#body = bytes
     else {
       if (this.#gathered === undefined) {
-        this.#gathered = new Uint8Array(this.#mostBytes)
+        this.#gathered = this.#room ?? new Uint8Array(this.#mostBytes)
         this.#gathered.set(this.#body)
         this.#body = noBytes
       }
       this.#gathered.set(bytes, this.#length)
     }
     this.#length += bytes.length
+    return isFirst
   }
+}
+
+/** Not in every runtime (ECMAScript 2024). */
+type Transferable = { readonly transfer?: (length: number) => unknown }
+
+/** A frame that waits for the collector is memory that the next one cannot use. */
+function free({ buffer, length }: Bytes): void {
+  if (length >= leastRequestFrame) (buffer as Transferable).transfer?.(0)
 }
 
 const noBytes = new Uint8Array(0)

@@ -70,6 +70,15 @@ test('every frame before the last is at least half full, for any lengths', () =>
   )
 })
 
+test('a long body can take the place of what was sealed', async () => {
+  const body = new Uint8Array(5_000_000).map((_, at) => at % 251)
+  const { bytes } = await seal(body)
+  const secret = () => session.secret
+  const opened = await openRequest(provider, secret, () => {}, bytes, undefined, bytes)
+  expect(Buffer.compare(opened.body, body)).toBe(0)
+  expect(opened.body.buffer).toBe(bytes.buffer)
+})
+
 test('opening a long request yields after every megabyte', async () => {
   const body = new Uint8Array(5_000_000).map((_, at) => at % 251)
   const { bytes } = await seal(body)
