@@ -13,8 +13,8 @@ const loads = [
   [8, 9],
   [32, 5],
 ] as const
-/** Code that has run a few times only is slower than the same code an hour later. */
-const warmUps = 400
+/** Code that has run a few times only is slower than the same code an hour later, at one request a second. */
+const [firstWarmUps, hourOfWarmUps] = [400, 3600]
 
 type Measure = { readonly firstMs: number; readonly perSecond: number }
 
@@ -44,17 +44,14 @@ async function measureShape(server: RealServer, shape: string): Promise<CostRow[
       [bareWay, straight(server.url)],
       [`proxy, shape ${shape}`, throughProxy(stack)],
     ]
-    for (const [, way] of ways) await warmUp(way)
+    for (const [, way] of ways) await warmUp(way, firstWarmUps)
     const rows: CostRow[] = []
+    if (shape === 'off') {
+      rows.push(...(await measureLoad(ways, 1, 21, `, after ${firstWarmUps} chats`)))
+      for (const [, way] of ways.slice(1)) await warmUp(way, hourOfWarmUps - firstWarmUps)
+    }
     for (const [streams, rounds] of loads) {
-      const found = new Map<string, Measure[]>(ways.map(([name]) => [name, []]))
-      for (let round = 0; round < rounds; round++)
-        for (const [name, way] of ways) found.get(name)?.push(await measure(way, streams))
-      for (const [way, measures] of found) {
-        const firstMs = middle(measures, 'firstMs')
-        const perSecond = middle(measures, 'perSecond')
-        rows.push({ streams, way, rounds, tokens: tokensEach, firstMs, perSecond })
-      }
+      rows.push(...(await measureLoad(ways, streams, rounds)))
       console.log(`${streams} streams at once, shape ${shape}: measured`)
     }
     return rows
@@ -63,10 +60,29 @@ async function measureShape(server: RealServer, shape: string): Promise<CostRow[
   }
 }
 
-async function warmUp(way: Entrance): Promise<void> {
+async function measureLoad(
+  ways: readonly (readonly [string, Entrance])[],
+  streams: number,
+  rounds: number,
+  age = '',
+): Promise<CostRow[]> {
+  const found = ways.map(([name, way]) => ({ name, way, measures: [] as Measure[] }))
+  for (let round = 0; round < rounds; round++)
+    for (const { way, measures } of found) measures.push(await measure(way, streams))
+  return found.map(({ name, measures }) => ({
+    streams,
+    way: name === bareWay ? name : `${name}${age}`,
+    rounds,
+    tokens: tokensEach,
+    firstMs: middle(measures, 'firstMs'),
+    perSecond: middle(measures, 'perSecond'),
+  }))
+}
+
+async function warmUp(way: Entrance, chats: number): Promise<void> {
   const messages = [{ role: 'user', content: 'Say hello.' }]
   const body = { model, messages, stream: true, max_tokens: 4 }
-  for (let done = 0; done < warmUps; done += 16)
+  for (let done = 0; done < chats; done += 16)
     await Promise.all(Array.from({ length: 16 }, () => way.ask('/v1/chat/completions', body)))
 }
 
