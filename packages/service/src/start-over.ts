@@ -21,6 +21,15 @@ export const manyRequests = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' } as const
 export const keptCode = { BUN_JSC_forceCodeBlockLiveness: '1' } as const
 
 /**
+ * Keeps freed memory for half a second before it goes back to the kernel.
+ *
+ * After 10 ms, as the allocator has it, every burst of requests gets pages that the kernel must
+ * clear first, and a thread does nothing but return them: a small chat in the worker costs 930 µs
+ * that way and 820 µs with this, for 8 MiB at the peak.
+ */
+export const keptPages = { MIMALLOC_PURGE_DELAY: '500' } as const
+
+/**
  * Restarts the program in the same process with these variables set; call it first in `main.ts`.
  *
  * Bun reads them once, before any of our code runs. Variables set by the operator are kept, and if
