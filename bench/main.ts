@@ -45,8 +45,8 @@ const rounds = Number(options.rounds ?? (options.quick ? 2 : 3))
 /** Until a program runs as it does in the long run: compiled, its pools filled. */
 const warmSeconds = options.quick ? 4 : 3
 const warmStreams = 256
-/** Streams are fewer in that time than chats are, shaped ones fewest: they are given more turns while they need them. */
-const mostStreamTurns = 8
+/** Slow programs answer fewer in that time, shaped streams fewest: they are given more turns while they need them. */
+const mostWarmTurns = 8
 const compilingPart = 0.03
 const stageEffort = { tries: 60, calls: 500 }
 const warmRequests = {
@@ -58,7 +58,7 @@ const warmRequests = {
 } as const
 
 /** No measurement is started after this. */
-const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 22)) * 60_000
+const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 32)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 
@@ -149,7 +149,7 @@ async function warm(target: Target, workload: Workload): Promise<void> {
   const isStream = workload.work.kind === 'stream' || workload.work.kind === 'steady-stream'
   const warmed = isStream ? { ...workload, connections: warmStreams } : workload
   const most = warmRequests[workload.work.kind]
-  for (let turn = 0; turn < (isStream ? mostStreamTurns : 1) && !isLate(); turn++) {
+  for (let turn = 0; turn < mostWarmTurns && !isLate(); turn++) {
     const sample = await measure(target, warmed, warmSeconds, -1, most).catch(() => undefined)
     if (!isCompiling(sample)) return
   }
