@@ -2,7 +2,7 @@
 import { type ConnectOptions, memoryStorage, Privatemode, PrivatemodeError } from '@privatemode/sdk'
 import { acceptSoftware } from '@privatemode/sdk/software'
 import { type Case, equal, expect, fails, type SuiteConfig } from './case.ts'
-import { cutAfter, flipLastByte, inTheOpen } from './hostile-fetch.ts'
+import { cutLastByte, flipLastByte, inTheOpen } from './hostile-fetch.ts'
 
 export const ask = (content: string) => [{ role: 'user' as const, content }]
 
@@ -164,7 +164,7 @@ export const cases: readonly Case[] = [
       const flipped = await connect(config, { fetch: flipLastByte })
       const changed = await fails(() => flipped.chat.create({ model, messages: ask('a') }))
       equal(codeOf(changed), 'response_not_authentic')
-      const cut = await connect(config, { fetch: cutAfter(2000), shape: 'off' })
+      const cut = await connect(config, { fetch: cutLastByte, shape: 'off' })
       const stream = await cut.chat.stream({ model, messages: ask('[[words 100]]') })
       const failure = await fails(async () => {
         for await (const _ of stream);
