@@ -1,4 +1,5 @@
 /** Turns the pieces of an answer into sealed bytes: as a whole, or piece by piece as they arrive. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type AnswerHead,
   type AnswerSealer,
@@ -12,7 +13,7 @@ import {
 } from '@privatemode/protocol/envelope'
 import { untilTick } from './shared-ticks.ts'
 import { classOf, type WholeShape } from './traffic-shape.ts'
-import { nextTurn, WaitingBytes } from './waiting-bytes.ts'
+import { WaitingBytes } from './waiting-bytes.ts'
 
 /**
  * Writes sealed bytes, which must not be used any more once it returns; resolves when the reader can
@@ -85,7 +86,8 @@ export async function sealPieces(
   try {
     for (;;) {
       await waiting.untilAny()
-      // Servers send the role, a piece without text, together with the first token: so do we.
+      // Servers send the role, a piece without text, together with the first token: so do we. By
+      // the next turn, everything that came with the first piece has been read.
       if (sent === 0) await nextTurn()
       const isSoon = performance.now() < soonUntilMs
       if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))

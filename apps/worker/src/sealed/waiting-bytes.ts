@@ -1,4 +1,5 @@
 /** A bounded buffer of bytes on their way from the engine to the next tick. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Bytes } from '@privatemode/protocol/envelope'
 
 export class WaitingBytes {
@@ -100,6 +101,3 @@ export class WaitingBytes {
     this.#room?.()
   }
 }
-
-/** Everything that can be done with what is here was done by then. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
