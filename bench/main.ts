@@ -158,7 +158,9 @@ async function warm(target: Target, workload: Workload): Promise<void> {
 /** Runtimes compile in background threads. */
 function isCompiling(sample: Sample | undefined): boolean {
   const sum = (read: (part: PartCost) => number) =>
-    (sample?.parts ?? []).reduce((all, part) => all + read(part), 0)
+    (sample?.parts ?? [])
+      .filter(({ apart }) => apart !== true)
+      .reduce((all, part) => all + read(part), 0)
   return sum(({ besideUs }) => besideUs) > compilingPart * sum(({ cpuUs }) => cpuUs)
 }
 

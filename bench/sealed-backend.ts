@@ -2,7 +2,8 @@
  * A backend for measuring clients: attests, opens and seals like a worker, and sends a fixed answer at once.
  *
  * Gateway and worker in one process, without keys, limits or an engine, so that what is measured is the client.
- * Prints one line of JSON with what a client needs, then serves until it is stopped.
+ * Prints one line of JSON with what a client needs, then serves until it is stopped. Behind a gateway, it can
+ * report signed usage as a worker does.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -35,6 +36,7 @@ import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
 import { type Outgoing, sealPieces, sealWhole } from '../apps/worker/src/sealed/seal-stream.ts'
 import { fitToPace, shapeOf } from '../apps/worker/src/sealed/traffic-shape.ts'
 import { clockUs, models, stampDigits, stampMark } from './load/load-spec.ts'
+import { SignedReports } from './signed-reports.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -44,6 +46,9 @@ const { values: options } = parseArgs({
     chunks: { type: 'string', default: '256' },
     /** Milliseconds between two events; 0 sends them as fast as they go. */
     paceMs: { type: 'string', default: '0' },
+    /** The gateway that usage is reported to, and its register token. */
+    reportTo: { type: 'string' },
+    registerToken: { type: 'string', default: '' },
   },
 })
 const chunks = Number(options.chunks)
@@ -51,6 +56,7 @@ const paceMs = Number(options.paceMs)
 /** A stream as fast as it goes lets others in after so many events. */
 const chunksPerTurn = 8
 const stepMsPerStream = 0.15
+const workerId = 'w_bench'
 const sealedType = { 'content-type': 'application/privatemode-sealed' }
 const encode = (text: string): Bytes => new TextEncoder().encode(text)
 
@@ -106,7 +112,7 @@ const rootFingerprint = await softwareRootFingerprint(root)
 const measurement = new Uint8Array(48)
 const keys = new SealKeys(
   {
-    workerId: 'w_bench',
+    workerId,
     receiptKey: new Uint8Array(32),
     models: listed,
     engine: 'none',
@@ -115,6 +121,10 @@ const keys = new SealKeys(
   () => new Date(),
 )
 const key = await keys.current()
+const reports =
+  options.reportTo === undefined
+    ? undefined
+    : new SignedReports(options.reportTo, options.registerToken)
 const rule = {
   kind: 'software',
   measurements: [Buffer.from(measurement).toString('hex')],
@@ -136,9 +146,12 @@ const server = Bun.serve({
   idleTimeout: 0,
   async fetch(request) {
     const { pathname } = new URL(request.url)
-    if (pathname.endsWith('/sealed')) return answer(new Uint8Array(await request.arrayBuffer()))
+    if (pathname.endsWith('/sealed')) {
+      return answer(new Uint8Array(await request.arrayBuffer()), request.headers)
+    }
+    if (pathname.endsWith('/reports')) return Response.json(reports?.state)
     if (pathname.endsWith('/directory')) {
-      const worker = { id: 'w_bench', models: Object.values(models), seal_key_id: key.id }
+      const worker = { id: workerId, models: Object.values(models), seal_key_id: key.id }
       return Response.json({ workers: [worker], models: [] })
     }
     if (pathname.endsWith('/attestation')) return attest(await request.json())
@@ -146,7 +159,12 @@ const server = Bun.serve({
   },
 })
 console.log(
-  JSON.stringify({ url: `http://127.0.0.1:${server.port}`, rootFingerprint, pid: process.pid }),
+  JSON.stringify({
+    url: `http://127.0.0.1:${server.port}`,
+    rootFingerprint,
+    receiptKey: reports?.receiptKeyBase64,
+    pid: process.pid,
+  }),
 )
 
 async function attest(asked: unknown): Promise<Response> {
@@ -157,14 +175,14 @@ async function attest(asked: unknown): Promise<Response> {
   return new Response(body, { headers: { 'content-type': 'application/json' } })
 }
 
-async function answer(bytes: Bytes): Promise<Response> {
+async function answer(bytes: Bytes, relayed: Headers): Promise<Response> {
   const opened = await openRequest(nativeCrypto, keys.findSecret, () => {}, bytes)
   const { stream, model } = scanBody(opened.body)
   const type = stream ? 'text/event-stream; charset=utf-8' : 'application/json'
   const out: Outgoing = {
     sealer: await opened.sealAnswer(),
     head: { status: 200, headers: { 'content-type': type } },
-    finish: () => receipt,
+    finish: () => reports?.issue(relayed, workerId) ?? receipt,
   }
   if (!stream) {
     const body = opened.context.path.endsWith('/embeddings') ? embeddings : completion

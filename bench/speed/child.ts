@@ -15,7 +15,7 @@ export type Child = {
 }
 
 export const root = join(import.meta.dir, '../..')
-const running = new Set<Child>()
+const running = new Set<Pick<Child, 'stop'>>()
 const stopWithinMs = 5_000
 const ticksPerSecond = 100
 
@@ -66,6 +66,11 @@ export function startChild(
   }
   running.add(child)
   return child
+}
+
+/** For a program that was started in another way. */
+export function stopLater(program: Pick<Child, 'stop'>): void {
+  running.add(program)
 }
 
 /** Stops all started programs, the last first: a worker reports its last usage to its gateway. */

@@ -190,6 +190,14 @@ export function judgeGoals(figures: Figures, more: MoreResults): Goal[] {
     rate('worker, small chat with tools, 32 at once', 8000, 'tools-32', 'worker'),
     rate('worker, streams, 32 at once', 1200, 'stream-32', 'worker'),
     rate('worker, prompts of 10 MB', 45, 'prompt-10m', 'worker'),
+    rate(
+      ...(['gateway, small chat, 32 at once, metered in PostgreSQL', 15_000] as const),
+      ...(['chat-32', 'gateway, PostgreSQL'] as const),
+    ),
+    rate(
+      ...(['gateway, small chat, 32 at once, metered in the embedded database', 5000] as const),
+      ...(['chat-32', 'gateway, metered'] as const),
+    ),
     rate('whole path, small chat, 32 at once', 3000, 'chat-32', 'whole path'),
     atLeast(
       'whole path, small chat, 32 at once, against Portkey',
@@ -228,7 +236,11 @@ export function addedMs(
   target: TargetName,
   read: Parameters<Figures['figure']>[2],
 ): Figure | undefined {
-  const direct = figures.figure(workload, target === 'gateway' ? 'direct, sealed' : 'direct', read)
+  const direct = figures.figure(
+    workload,
+    target.startsWith('gateway') ? 'direct, sealed' : 'direct',
+    read,
+  )
   const through = figures.figure(workload, target, read)
   if (direct === undefined || through === undefined) return undefined
   const ms = (us: number) => (us - direct.middle) / 1000

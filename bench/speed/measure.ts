@@ -35,6 +35,8 @@ export type PartCost = {
   /** How often it went to sleep, for each request. */
   readonly sleeps: number
   readonly peakMiB: number
+  /** Does not count towards the target's CPU time. */
+  readonly apart?: boolean
 }
 
 const graceMs = 45_000
@@ -58,9 +60,10 @@ export async function measure(
   const result = await load({ ...specFor(target, workload, seconds), ...limit }, () => {
     before = used()
   })
+  await target.settled?.()
   const requests = Math.max(1, result.requests)
   const after = used()
-  const costs = parts.map(({ name, pid }, at) => {
+  const costs = parts.map(({ name, pid, apart }, at) => {
     const each = (read: (usage: Usage) => number) =>
       (read(after[at] ?? nothingUsed) - read(before[at] ?? nothingUsed)) / requests
     return {
@@ -70,9 +73,10 @@ export async function measure(
       besideUs: each(({ besideSeconds }) => besideSeconds * 1e6),
       sleeps: each(({ sleeps }) => sleeps),
       peakMiB: peakMiB(pid),
+      ...(apart === true ? { apart } : {}),
     }
   })
-  const cpuUs = costs.reduce((sum, cost) => sum + cost.cpuUs, 0)
+  const cpuUs = countedUs(costs)
   return {
     workload: workload.id,
     target: target.name,
@@ -90,6 +94,10 @@ export async function measure(
     loadCpuUs: (result.cpuSeconds * 1e6) / requests,
   }
 }
+
+/** CPU time for one request, of all programs that count. */
+export const countedUs = (parts: readonly PartCost[]): number =>
+  parts.reduce((sum, { cpuUs, apart }) => sum + (apart === true ? 0 : cpuUs), 0)
 
 /** The proxy's second process is only for TLS. */
 const isSecond = (target: Target, workload: Workload): boolean =>

@@ -28,15 +28,23 @@ export type Backend = {
   readonly rootFingerprint: string
 }
 
-export type SealedBackend = Backend & { readonly pid: number }
+export type SealedBackend = Backend & {
+  readonly pid: number
+  /** Base64: what its usage reports are signed with, if it reports any. */
+  readonly receiptKey?: string
+}
 
-export async function startSealedBackend(place: Place): Promise<SealedBackend> {
-  const manifestPath = join(place.folder, 'sealed-manifest.json')
+/** Reports usage to the gateway at `reportTo`, if given. */
+export async function startSealedBackend(place: Place, reportTo?: string): Promise<SealedBackend> {
+  const suffix = reportTo === undefined ? '' : `-${new URL(reportTo).port}`
+  const manifestPath = join(place.folder, `sealed-manifest${suffix}.json`)
+  const reporting =
+    reportTo === undefined ? [] : ['--reportTo', reportTo, '--registerToken', registerToken]
   const command = [process.execPath, 'bench/sealed-backend.ts', '--manifest', manifestPath]
   const many = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' }
-  const child = startChild('sealed backend', 'around', command, many)
-  const { url, rootFingerprint } = JSON.parse(await child.firstLine)
-  return { url, apiKey: 'bench', manifestPath, rootFingerprint, pid: child.pid }
+  const child = startChild('sealed backend', 'around', [...command, ...reporting], many)
+  const { url, rootFingerprint, receiptKey } = JSON.parse(await child.firstLine)
+  return { url, apiKey: 'bench', manifestPath, rootFingerprint, receiptKey, pid: child.pid }
 }
 
 export async function startProxy(
@@ -92,7 +100,7 @@ export async function startPath(place: Place): Promise<Path> {
   const leaf = await issueSoftwareLeaf(root, { name: 'worker', at, days: 1 })
   const identityPath = join(place.folder, 'worker-identity.json')
   writeFileSync(identityPath, await formatSoftwareIdentity(leaf))
-  const { url, child: gateway } = await startGateway(join(place.folder, 'gateway'))
+  const { url, child: gateway } = await startGateway({ dataDir: join(place.folder, 'gateway') })
   const modelUrl = `http://127.0.0.1:${place.modelPort}`
   const engine = ['--engineUrl', modelUrl, '--softwareIdentity', identityPath]
   const describing = startChild('describe', 'around', [...program('worker'), 'describe', ...engine])
@@ -142,8 +150,11 @@ function manifestFor(
   })
 }
 
+/** The state of a gateway: a folder, or a PostgreSQL server. */
+export type GatewayState = { readonly dataDir: string } | { readonly databaseUrl: string }
+
 export async function startGateway(
-  dataDir: string,
+  state: GatewayState,
   more: readonly string[] = [],
 ): Promise<{ readonly url: string; readonly child: Child }> {
   const port = String(freePort())
@@ -151,7 +162,8 @@ export async function startGateway(
     ...[...program('gateway'), '--port', port, '--adminToken', adminToken],
     ...['--registerToken', registerToken],
     // There is only one key, and the worker accepts at most 256 concurrent requests.
-    ...['--dataDir', dataDir, '--keySharePercent', '100', ...more],
+    ...('dataDir' in state ? ['--dataDir', state.dataDir] : ['--databaseUrl', state.databaseUrl]),
+    ...['--keySharePercent', '100', ...more],
   ])
   const url = `http://127.0.0.1:${port}`
   await untilAnswers(`${url}/health`, startWithinMs, 200)
@@ -168,13 +180,13 @@ export async function askGateway(
   url: string,
   method: string,
   path: string,
-  body: unknown,
+  body?: unknown,
 ): Promise<Record<string, unknown>> {
   const headers = {
     authorization: `Bearer ${path.startsWith('registry/') ? registerToken : adminToken}`,
     'content-type': 'application/json',
   }
-  const init = { method, headers, body: JSON.stringify(body) }
+  const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
   const response = await fetch(`${url}/privatemode/v1/${path}`, init)
   if (!response.ok) throw new Error(`the gateway refused ${path}: ${response.status}`)
   return (await response.json()) as Record<string, unknown>

@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import { createTestAuthority } from '../../packages/service/src/testing/certificates.ts'
 import { startChild } from './child.ts'
 import { installGateways, startLitellm, startLlms, startPortkey } from './gateways.ts'
-import { sealedDirect, startGatewayAlone, workerAlone } from './our-parts.ts'
+import {
+  sealedDirect,
+  startGatewayAlone,
+  startMeteredGateway,
+  startPostgresGateway,
+  workerAlone,
+} from './our-parts.ts'
 import {
   type SealedBackend,
   startPath,
@@ -41,6 +47,8 @@ export async function bringUp(folder: string, wanted: ReadonlySet<TargetName>): 
     },
     'direct, sealed': async () => sealedDirect(backend),
     gateway: () => startGatewayAlone(place, backend),
+    'gateway, metered': () => startMeteredGateway(place),
+    'gateway, PostgreSQL': () => startPostgresGateway(place),
     worker: path && (async () => workerAlone(path)),
     litellm: () => startLitellm(place),
     nginx: () => startNginx(place),

@@ -13,7 +13,16 @@ export type Target = {
   /** Accepts sealed requests only: the load generator seals them. */
   readonly sealed?: SealedSpec
   /** The programs measured, each separately. */
-  readonly parts: readonly { readonly name: string; readonly pid: number }[]
+  readonly parts: readonly Part[]
+  /** Resolves when the work that answers left behind is done: it counts, too. */
+  readonly settled?: () => Promise<void>
+}
+
+export type Part = {
+  readonly name: string
+  readonly pid: number
+  /** Shown, but not part of the target's CPU time. */
+  readonly apart?: boolean
 }
 
 export type Skipped = { readonly name: TargetName; readonly why: string }
@@ -30,6 +39,8 @@ export const targetNames = [
   'proxy',
   'proxy, shape off',
   'gateway',
+  'gateway, metered',
+  'gateway, PostgreSQL',
   'worker',
   'whole path',
   'whole path, shape off',
@@ -49,6 +60,9 @@ export const describeTarget: Readonly<Record<TargetName, string>> = {
   proxy: 'our proxy: sealed, attested, padded (shape default)',
   'proxy, shape off': 'our proxy: sealed and attested, streams unshaped',
   gateway: 'our gateway alone, between a load generator that seals and that backend',
+  'gateway, metered':
+    'the same, with usage reported by the backend and booked in the embedded database',
+  'gateway, PostgreSQL': 'the same, with usage booked in PostgreSQL, whose CPU time counts apart',
   worker: 'our worker alone, between a load generator that seals and the model server',
   'whole path': 'our proxy, gateway and worker (shape default)',
   'whole path, shape off': 'our proxy, gateway and worker, streams unshaped',

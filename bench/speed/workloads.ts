@@ -57,6 +57,9 @@ const steady = { kind: 'steady-stream' } as const
 const prompt = (bodyBytes: number): Work => ({ kind: 'chat', bodyBytes })
 
 const parts: readonly TargetName[] = ['direct, sealed', 'gateway', 'worker']
+/** Metering costs the same whatever was asked for: small chats show it best. */
+const metered: readonly TargetName[] = ['gateway, metered', 'gateway, PostgreSQL']
+const unmetered = targetNames.filter((name) => !metered.includes(name))
 /** Third-party gateways take many seconds for these two. */
 const strong: readonly TargetName[] = [
   'direct',
@@ -90,7 +93,7 @@ export const workloads: readonly Workload[] = [
     title: 'small chat, 32 at once',
     work: chat,
     connections: 32,
-    targets: oneShape,
+    targets: [...oneShape, ...metered],
     quick: true,
   },
   {
@@ -113,6 +116,7 @@ export const workloads: readonly Workload[] = [
     title: 'fast streams, 32 at once',
     work: stream,
     connections: 32,
+    targets: unmetered,
     quick: true,
     stretch: 2,
     leadSeconds: 1,
@@ -213,6 +217,7 @@ export const workloads: readonly Workload[] = [
     title: 'fast streams, 256 at once',
     work: stream,
     connections: 256,
+    targets: unmetered,
     isWarm: true,
   },
   {
@@ -245,7 +250,7 @@ export const workloads: readonly Workload[] = [
     connections: 32,
     once: true,
     rounds: 1,
-    targets: targetNames.filter(paceable),
+    targets: unmetered.filter(paceable),
   },
 ]
 

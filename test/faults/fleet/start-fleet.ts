@@ -49,7 +49,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const reached = wire?.farHost ?? '127.0.0.1'
   const trust = await createTrust(folder)
   const disks = options.withDisks === true ? mountDisks(folder) : undefined
-  const postgres = await startPostgres(disks?.database.path)
+  const postgres = await startPostgres(disks && { parent: disks.database.path })
   const started: { end(): unknown }[] = [{ end: () => postgres.stop() }]
   const link = async (name: string, targets: readonly Address[], heard = true) => {
     const made = new Link({

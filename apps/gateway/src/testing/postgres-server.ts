@@ -20,6 +20,8 @@ import { freePort } from '@privatemode/service/testing'
 
 export type PostgresServer = {
   readonly url: string
+  /** Of its first process, which starts all others. */
+  readonly pid: number
   /** Contains everything it writes. */
   readonly directory: string
   /** Like a power cut, as far as the processes are concerned. */
@@ -59,8 +61,15 @@ const prefix = asRoot
   ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--']
   : []
 
-/** Writes below `parent`, which the PostgreSQL user must be able to reach. */
-export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> {
+export type PostgresPlace = {
+  /** It writes below this, which the PostgreSQL user must be able to reach. */
+  readonly parent?: string
+  /** Changes the command that runs it, for example to pin it to a core. */
+  readonly wrap?: (command: string[]) => string[]
+}
+
+export async function startPostgres(place: PostgresPlace = {}): Promise<PostgresServer> {
+  const { parent = tmpdir(), wrap = (command) => command } = place
   const found = findPostgres()
   if (found === undefined) throw new Error('there is no PostgreSQL here')
   const directory = mkdtempSync(join(parent, 'postgres-test-'))
@@ -70,10 +79,14 @@ export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> 
   await run([join(bin, 'initdb'), '-D', data, '-U', 'test', '--auth=trust', '--no-sync'])
   const port = freePort()
   const args = ['-D', data, '-p', String(port), '-k', directory, '-h', '127.0.0.1', '-F']
-  let child = spawn([join(bin, 'postgres'), ...args])
+  const command = wrap([join(bin, 'postgres'), ...args])
+  let child = spawn(command)
   const url = `postgres://test@127.0.0.1:${port}/postgres`
   const server: PostgresServer = {
     url,
+    get pid() {
+      return child.pid
+    },
     directory,
     async kill() {
       process.kill(-child.pid, 'SIGKILL')
@@ -85,7 +98,7 @@ export async function startPostgres(parent = tmpdir()): Promise<PostgresServer> 
     async start() {
       // Sessions outlive a killed server for a moment, and a new one refuses to start alongside them.
       for (let attempt = 1; ; attempt++) {
-        child = spawn([join(bin, 'postgres'), ...args])
+        child = spawn(command)
         const ended = child.exited.then((code) => ({ code }))
         const failed = await Promise.race([untilReady(port), ended])
         if (failed === undefined) return
