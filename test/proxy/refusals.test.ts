@@ -57,6 +57,7 @@ describe('bad requests', () => {
     ['an array', '[]', {}, 400, 'invalid_json'],
     ['a key twice', '{"model":"a","mod\\u0065l":"b"}', {}, 400, 'invalid_json'],
     ['no model', '{}', {}, 400, 'missing_parameter'],
+    ['an array of many pieces', `["${'x'.repeat(900_000)}"]`, {}, 400, 'invalid_json'],
     ['an unknown model', '{"model":"none"}', {}, 404, 'model_not_found'],
     ['plain text', 'hello', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
     ['another encoding', 'x', { 'content-encoding': 'br' }, 415, 'unsupported_media_type'],
@@ -99,6 +100,18 @@ describe('bad requests', () => {
     const body = Bun.gzipSync(Buffer.from(chat()))
     const response = await post(keyed, chatPath, body, { 'content-encoding': 'gzip' })
     expect(response.status).toBe(200)
+  })
+
+  test('a long gzip body is not scanned before it is decoded', async () => {
+    const content = crypto.getRandomValues(Buffer.alloc(120_000)).toString('hex')
+    const body = Bun.gzipSync(Buffer.from(chat({ messages: [{ role: 'user', content }] })))
+    const answer = await rawExchange(
+      keyed.port,
+      `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
+        `content-encoding: gzip\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+      (text) => (text.includes('100 Continue') ? body : undefined),
+    )
+    expect(answer).toContain('HTTP/1.1 200 OK')
   })
 
   test('Expect: 100-continue is answered at once', async () => {

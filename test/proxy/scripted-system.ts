@@ -64,7 +64,7 @@ export function startKeyedProxy({ system }: ScriptedSystem): Promise<ProxyProces
 export function rawExchange(
   port: number,
   request: string,
-  reply?: (text: string) => string | undefined,
+  reply?: (text: string) => string | Uint8Array | undefined,
 ): Promise<string> {
   const done = Promise.withResolvers<string>()
   let text = ''

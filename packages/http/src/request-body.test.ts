@@ -32,6 +32,24 @@ test('a body that failed before it was requested does not complete later', () =>
   expect(() => void body.whole(10)).toThrow('gone')
 })
 
+test('what has been received of a long body is shown while it arrives', async () => {
+  const whole = Buffer.alloc(300_000, 'abcdefg')
+  const body = new RequestBody(whole.length, () => {})
+  body.feed(Buffer.from(whole.subarray(0, 10)), 0)
+  const seen: string[] = []
+  const received = body.whole(whole.length, (bytes) => {
+    seen.push(`${bytes.length} ${whole.subarray(0, bytes.length).equals(bytes)}`)
+  })
+  for (const [start, end] of [
+    [10, 100_000],
+    [100_000, 100_001],
+    [100_001, 300_000],
+  ] as const)
+    body.feed(Buffer.from(whole.subarray(start, end)), 0)
+  expect(seen).toEqual(['100000 true', '100001 true', '300000 true'])
+  expect((await received).bytes.equals(whole)).toBe(true)
+})
+
 /** A connection with a chunked request in progress. */
 function begin(handle: (exchange: HttpExchange) => void) {
   const refuse = () => expect.unreachable('the request is known to its handler')

@@ -21,6 +21,7 @@ type Taker =
       readonly limitBytes: number
       /** The buffer in which a long body is assembled as it arrives. */
       readonly into: Buffer | undefined
+      readonly watch: ((received: Uint8Array) => void) | undefined
       readonly done: (error?: Error) => void
     }
   | { readonly kind: 'stream'; readonly sink: BodySink }
@@ -83,15 +84,21 @@ export class RequestBody {
     return end
   }
 
-  /** The complete body, synchronously if it is already here. */
-  whole(limitBytes: number): ByteRange | Promise<ByteRange> {
+  /**
+   * The complete body, synchronously if it is already here. While a long one arrives, `watch` gets
+   * what has been received of it so far, again and again.
+   */
+  whole(
+    limitBytes: number,
+    watch?: (received: Uint8Array) => void,
+  ): ByteRange | Promise<ByteRange> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#size + this.#left > limitBytes) throw tooLarge(limitBytes)
     if (this.ended) return this.#take()
     return new Promise((resolve, reject) => {
       const done = (error?: Error) => (error === undefined ? resolve(this.#take()) : reject(error))
       const into = this.#left > worthFillingBytes ? this.#gather(this.#left) : undefined
-      this.#taker = { kind: 'whole', limitBytes, into, done }
+      this.#taker = { kind: 'whole', limitBytes, into, watch, done }
       this.#hold(this.#size)
       if (this.#failure === undefined) this.#read(true)
     })
@@ -197,6 +204,7 @@ export class RequestBody {
     }
     if (taker.kind === 'whole' && taker.into !== undefined) {
       part.bytes.copy(taker.into, this.#size, part.start, part.end)
+      taker.watch?.(taker.into.subarray(0, this.#size + part.end - part.start))
     } else this.#parts.push(part)
     this.#size += part.end - part.start
     if (taker.kind === 'whole') this.#hold(part.end - part.start)

@@ -3,7 +3,7 @@
  * for sealing.
  */
 import { type HttpExchange, viewOf, whenReady } from '@privatemode/http'
-import { ApiError, type Route, scanBody } from '@privatemode/protocol/api'
+import { ApiError, BodyScanner, type Route } from '@privatemode/protocol/api'
 import { decodeBody, giveTurn } from '@privatemode/service'
 import type { App } from '../app-state.ts'
 import { chooseApiKey } from '../inbound/credentials.ts'
@@ -23,7 +23,12 @@ export function sendSealed(
   checkMediaType(fields.get('content-type'))
   const encoding = fields.get('content-encoding')
   const limitBytes = app.bodyLimitBytes
-  const wholeBody = exchange.body.whole(limitBytes)
+  const scanner = new BodyScanner()
+  const isEncoded = encoding !== undefined
+  const wholeBody = exchange.body.whole(
+    limitBytes,
+    isEncoded ? undefined : (received) => scanner.push(received),
+  )
   exchange.invite()
   whenReady(
     wholeBody,
@@ -39,7 +44,7 @@ export function sendSealed(
   function sealAndSend(body: Uint8Array<ArrayBuffer>): void {
     record.bytesIn = body.length
     record.dump = app.dump?.begin(route.method, route.path, fields, body)
-    const { model, stream, cacheSalt } = scanBody(body)
+    const { model, stream, cacheSalt } = scanner.finish(body)
     if (model === undefined) {
       throw new ApiError('missing_parameter', 'the request has no model', { param: 'model' })
     }
@@ -54,7 +59,7 @@ export function sendSealed(
 /** Shorter bodies are scanned at once. */
 const longBytes = 64 * 1024
 
-/** Scanning a body of 32 MB takes up to 60 ms: others are served before the next one. */
+/** Scanning 32 MB that came in chunks or compressed takes up to 60 ms: others are served before the next one. */
 function turnFor({ length }: Uint8Array, apiKey: string): Promise<void> | undefined {
   return length > longBytes ? giveTurn(apiKey) : undefined
 }

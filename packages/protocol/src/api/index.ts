@@ -34,7 +34,13 @@ export {
   type Route,
   routes,
 } from './routes.ts'
-export { type BodyScan, defaultScanLimits, type ScanLimits, scanBody } from './scan-body.ts'
+export {
+  type BodyScan,
+  BodyScanner,
+  defaultScanLimits,
+  type ScanLimits,
+  scanBody,
+} from './scan-body.ts'
 export { encodeComment, encodeEvent, SseDecoder, SseError, type SseEvent } from './sse.ts'
 export { requireModel, unknownModel } from './unknown-model.ts'
 export { parseUnsealedError, type UnsealedErrorCode } from './unsealed-errors.ts'

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { ApiError } from './errors.ts'
-import { scanBody } from './scan-body.ts'
+import { BodyScanner, scanBody } from './scan-body.ts'
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const scan = (text: string) => scanBody(bytesOf(text))
@@ -152,6 +152,23 @@ describe('against a full parser', () => {
     )
   })
 
+  test('a body that arrives in pieces is read or refused as the whole body is', () => {
+    const change = fc.option(fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }) }))
+    const cuts = fc.array(fc.nat(), { maxLength: 8 })
+    fc.assert(
+      fc.property(fields, change, cuts, (value, changed, places) => {
+        const bytes = bytesOf(JSON.stringify(value))
+        if (changed !== null) bytes[changed.at % bytes.length] = changed.byte
+        const scanner = new BodyScanner()
+        for (const end of places.map((at) => at % bytes.length).sort((a, b) => a - b))
+          scanner.push(bytes.subarray(0, end))
+        const whole = attempt(() => scanBody(bytes))
+        expect(attempt(() => scanner.finish(bytes))).toEqual(whole)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
   test('a body truncated anywhere is refused', () => {
     fc.assert(
       fc.property(fields, fc.nat(), (value, cut) => {
@@ -177,6 +194,16 @@ test('a body of more nested values than the limit is refused, however they are n
   for (const body of ['{"a":[1,2,3,4,5]}', '{"a":[[],[],[]]}', '{"a":[1,2],"b":[3,4,5]}']) {
     expect(values(body)).toMatchObject({ code: 'invalid_json' })
   }
+})
+
+test('a string is not searched again for each piece of it that arrives', () => {
+  const body = bytesOf(`{"model":"m","messages":["${'\\"'.repeat(200_000)}"]}`)
+  const scanner = new BodyScanner()
+  const started = performance.now()
+  for (let end = 1; end < body.length; end += 2) scanner.push(body.subarray(0, end))
+  expect(scanner.finish(body).model).toBe('m')
+  // It takes a tenth of a second, and over a minute if each piece starts over.
+  expect(performance.now() - started).toBeLessThan(5_000)
 })
 
 function attempt(run: () => unknown): unknown {

@@ -42,43 +42,176 @@ const closeBrace = 0x7d
 
 /** Scans a request body; throws an `ApiError` with the byte offset if it is not valid JSON. */
 export function scanBody(bytes: Uint8Array, limits: ScanLimits = defaultScanLimits): BodyScan {
-  const keys = new Set<string>()
-  let model: string | undefined
-  let cacheSalt: string | undefined
-  let stream = false
-  const nested = { maxDepth: limits.maxDepth, valuesLeft: limits.maxValues }
-
-  let at = skipSpace(bytes, 0)
-  if (bytes[at] !== openBrace) throw malformed('expected an object', at)
-  at = skipSpace(bytes, at + 1)
-  if (bytes[at] === closeBrace) return end(bytes, at, { model, stream, cacheSalt })
-  for (;;) {
-    if (bytes[at] !== quote) throw malformed('expected a key in double quotes', at)
-    const keyEnd = endOfString(bytes, at)
-    const key = decodeString(bytes, at, keyEnd)
-    if (keys.has(key)) throw duplicate(key, at)
-    if (keys.size >= limits.maxKeys) throw malformed(`more than ${limits.maxKeys} keys`, at)
-    keys.add(key)
-
-    at = skipSpace(bytes, keyEnd)
-    if (bytes[at] !== colon) throw malformed("expected ':'", at)
-    at = skipSpace(bytes, at + 1)
-    const valueEnd = endOfValue(bytes, at, nested)
-    if (key === 'model') model = readString(bytes, at, valueEnd, key)
-    else if (key === 'cache_salt') cacheSalt = readString(bytes, at, valueEnd, key)
-    else if (key === 'stream') stream = readBoolean(bytes, at, valueEnd)
-
-    at = skipSpace(bytes, valueEnd)
-    if (bytes[at] === closeBrace) return end(bytes, at, { model, stream, cacheSalt })
-    if (bytes[at] !== comma) throw malformed("expected ',' or '}'", at)
-    at = skipSpace(bytes, at + 1)
-  }
+  return new BodyScanner(limits).finish(bytes)
 }
 
-function end(bytes: Uint8Array, closing: number, scan: BodyScan): BodyScan {
-  const after = skipSpace(bytes, closing + 1)
-  if (after < bytes.length) throw malformed('unexpected bytes after the object', after)
-  return scan
+/** What must come next at the top level. */
+type Expected = 'object' | 'first key' | 'key' | 'colon' | 'value' | 'comma' | 'nothing'
+
+/**
+ * Scans a body while it arrives: its bytes are still in the processor's cache then, and a long one
+ * takes many short turns instead of one.
+ */
+export class BodyScanner {
+  readonly #limits: ScanLimits
+  readonly #keys = new Set<string>()
+  #model: string | undefined
+  #cacheSalt: string | undefined
+  #isStream = false
+  #expected: Expected = 'object'
+  #key = ''
+  /** Where what is expected begins, or white space before it. */
+  #at = 0
+  /** The string that is open has no end before this offset. */
+  #searched = 0
+  /** The nested value that is open: where to go on, and its closing brackets, the last one first. */
+  #nestedAt = 0
+  #closers: number[] = []
+  #valuesLeft: number
+  #failure: unknown
+
+  constructor(limits: ScanLimits = defaultScanLimits) {
+    this.#limits = limits
+    this.#valuesLeft = limits.maxValues
+  }
+
+  /** Scans further; `bytes` is the body as far as it has arrived. Errors wait for `finish`. */
+  push(bytes: Uint8Array): void {
+    if (this.#failure !== undefined) return
+    try {
+      this.#scan(bytes, false)
+    } catch (error) {
+      this.#failure = error
+    }
+  }
+
+  /** Scans the rest; `bytes` is the whole body. */
+  finish(bytes: Uint8Array): BodyScan {
+    if (this.#failure !== undefined) throw this.#failure
+    this.#scan(bytes, true)
+    return { model: this.#model, stream: this.#isStream, cacheSalt: this.#cacheSalt }
+  }
+
+  #scan(bytes: Uint8Array, isWhole: boolean): void {
+    for (;;) {
+      const at = skipSpace(bytes, this.#at)
+      const byte = bytes[at]
+      this.#at = at
+      if (byte === undefined && !isWhole) return
+      switch (this.#expected) {
+        case 'object':
+          if (byte !== openBrace) throw malformed('expected an object', at)
+          this.#expect('first key', at + 1)
+          break
+        case 'first key':
+          if (byte === closeBrace) this.#expect('nothing', at + 1)
+          else this.#expect('key', at)
+          break
+        case 'key':
+          if (byte !== quote) throw malformed('expected a key in double quotes', at)
+          if (!this.#readKey(bytes, at, isWhole)) return
+          break
+        case 'colon':
+          if (byte !== colon) throw malformed("expected ':'", at)
+          this.#expect('value', at + 1)
+          break
+        case 'value':
+          if (!this.#readValue(bytes, at, isWhole)) return
+          break
+        case 'comma':
+          if (byte === closeBrace) this.#expect('nothing', at + 1)
+          else if (byte === comma) this.#expect('key', at + 1)
+          else throw malformed("expected ',' or '}'", at)
+          break
+        case 'nothing':
+          if (byte === undefined) return
+          throw malformed('unexpected bytes after the object', at)
+      }
+    }
+  }
+
+  #expect(next: Expected, at: number): void {
+    this.#expected = next
+    this.#at = at
+  }
+
+  /** False if its end has not arrived. */
+  #readKey(bytes: Uint8Array, start: number, isWhole: boolean): boolean {
+    const end = this.#endOfString(bytes, start, isWhole)
+    if (end < 0) return false
+    const key = decodeString(bytes, start, end)
+    if (this.#keys.has(key)) throw duplicate(key, start)
+    const { maxKeys } = this.#limits
+    if (this.#keys.size >= maxKeys) throw malformed(`more than ${maxKeys} keys`, start)
+    this.#keys.add(key)
+    this.#key = key
+    this.#expect('colon', end)
+    return true
+  }
+
+  /** False if its end has not arrived. */
+  #readValue(bytes: Uint8Array, start: number, isWhole: boolean): boolean {
+    const end = this.#endOfValue(bytes, start, isWhole)
+    if (end < 0) return false
+    const key = this.#key
+    if (key === 'model') this.#model = readString(bytes, start, end, key)
+    else if (key === 'cache_salt') this.#cacheSalt = readString(bytes, start, end, key)
+    else if (key === 'stream') this.#isStream = readBoolean(bytes, start, end)
+    this.#expect('comma', end)
+    return true
+  }
+
+  // Each of these returns the offset after the value that starts at `start`, or -1 if it has not arrived.
+
+  #endOfValue(bytes: Uint8Array, start: number, isWhole: boolean): number {
+    const first = bytes[start]
+    if (first === quote) return this.#endOfString(bytes, start, isWhole)
+    if (first === openBrace || first === openBracket) {
+      return this.#endOfNested(bytes, start, isWhole)
+    }
+    return endOfScalar(bytes, start, isWhole)
+  }
+
+  #endOfString(bytes: Uint8Array, start: number, isWhole: boolean): number {
+    const end = endOfString(bytes, Math.max(start + 1, this.#searched))
+    if (end >= 0) return end
+    if (isWhole) throw malformed('the string never ends', start)
+    this.#searched = bytes.length
+    return -1
+  }
+
+  #endOfNested(bytes: Uint8Array, start: number, isWhole: boolean): number {
+    const { maxDepth } = this.#limits
+    const closers = this.#closers
+    let at = Math.max(start, this.#nestedAt)
+    let valuesLeft = this.#valuesLeft
+    while (at < bytes.length) {
+      const byte = bytes[at]
+      if (byte === quote) {
+        const end = this.#endOfString(bytes, at, isWhole)
+        if (end < 0) break
+        at = end
+        continue
+      }
+      if (byte === openBrace || byte === openBracket) {
+        // The body's own object is the first level.
+        if (closers.length + 1 >= maxDepth) throw malformed(`nested deeper than ${maxDepth}`, at)
+        if (--valuesLeft < 0) throw malformed('too many values', at)
+        closers.push(byte + 2) // in ASCII, both closers come two after their openers
+      } else if (byte === closeBrace || byte === closeBracket) {
+        if (closers.pop() !== byte) throw malformed('brackets do not match', at)
+        if (closers.length === 0) {
+          this.#valuesLeft = valuesLeft
+          return at + 1
+        }
+      } else if (byte === comma && --valuesLeft < 0) throw malformed('too many values', at)
+      at++
+    }
+    if (isWhole) throw malformed('the value never ends', start)
+    this.#nestedAt = at
+    this.#valuesLeft = valuesLeft
+    return -1
+  }
 }
 
 function skipSpace(bytes: Uint8Array, from: number): number {
@@ -90,15 +223,15 @@ function skipSpace(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** The offset after the closing quote of the string that starts at `start`. */
-function endOfString(bytes: Uint8Array, start: number): number {
-  let at = start + 1
+/** The offset after the closing quote of a string whose contents are searched from `from` on. */
+function endOfString(bytes: Uint8Array, from: number): number {
+  let at = from
   for (;;) {
     // Most strings are short, where a loop is cheaper than a call; long ones use indexOf.
-    const near = at + 16
+    const near = Math.min(at + 16, bytes.length)
     while (at < near && bytes[at] !== quote) at++
     const close = at < near ? at : bytes.indexOf(quote, at)
-    if (close < 0 || close >= bytes.length) throw malformed('the string never ends', start)
+    if (close < 0) return -1
     let before = close - 1
     while (bytes[before] === backslash) before--
     if ((close - before) % 2 === 1) return close + 1
@@ -106,49 +239,13 @@ function endOfString(bytes: Uint8Array, start: number): number {
   }
 }
 
-type NestedLimits = { readonly maxDepth: number; valuesLeft: number }
-
-function endOfValue(bytes: Uint8Array, start: number, nested: NestedLimits): number {
-  const first = bytes[start]
-  if (first === quote) return endOfString(bytes, start)
-  if (first === openBrace || first === openBracket) return endOfNested(bytes, start, nested)
-  return endOfScalar(bytes, start)
-}
-
-function endOfNested(bytes: Uint8Array, start: number, nested: NestedLimits): number {
-  const { maxDepth } = nested
-  const closers: number[] = []
-  let at = start
-  let { valuesLeft } = nested
-  while (at < bytes.length) {
-    const byte = bytes[at]
-    if (byte === quote) {
-      at = endOfString(bytes, at)
-      continue
-    }
-    if (byte === openBrace || byte === openBracket) {
-      // The body's own object is the first level.
-      if (closers.length + 1 >= maxDepth) throw malformed(`nested deeper than ${maxDepth}`, at)
-      if (--valuesLeft < 0) throw malformed('too many values', at)
-      closers.push(byte + 2) // in ASCII, both closers come two after their openers
-    } else if (byte === closeBrace || byte === closeBracket) {
-      if (closers.pop() !== byte) throw malformed('brackets do not match', at)
-      if (closers.length === 0) {
-        nested.valuesLeft = valuesLeft
-        return at + 1
-      }
-    } else if (byte === comma && --valuesLeft < 0) throw malformed('too many values', at)
-    at++
-  }
-  throw malformed('the value never ends', start)
-}
-
 const scalar = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 const maxScalarBytes = 1024
 
-function endOfScalar(bytes: Uint8Array, start: number): number {
+function endOfScalar(bytes: Uint8Array, start: number, isWhole: boolean): number {
   let at = start
   while (at < bytes.length && at - start <= maxScalarBytes && isScalarByte(bytes[at])) at++
+  if (at === bytes.length && !isWhole) return -1
   if (!scalar.test(asciiText(bytes, start, at))) throw malformed('expected a value', start)
   return at
 }
