@@ -6,8 +6,8 @@ import { hashApiKey } from '../../apps/gateway/src/keys/api-key.ts'
 import { Admissions, admittedAtMs } from '../../apps/gateway/src/metering/admissions.ts'
 import { ExpectedUsage } from '../../apps/gateway/src/metering/expected-usage.ts'
 import {
+  parseSignedRecord,
   parseSignedUsage,
-  parseUsageRecord,
   reportMessage,
   type UsageRecord,
 } from '../../apps/gateway/src/metering/usage-record.ts'
@@ -122,7 +122,7 @@ async function reportUs(effort: Effort, admissions: Admissions): Promise<number>
     const { records, signature } = JSON.parse(text) as { records: unknown[]; signature: string }
     for (const entry of records) {
       const signed = parseSignedUsage(entry)
-      const parsed = signed && parseUsageRecord(signed.recordBytes)
+      const parsed = signed && parseSignedRecord(signed)
       if (!parsed || admissions.settle(parsed) === undefined) throw new Error('refused a record')
     }
     const bytes = new Uint8Array(Buffer.from(signature, 'base64'))

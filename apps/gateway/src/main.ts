@@ -1,29 +1,14 @@
-/** Runs a gateway, or one command against a running one. */
-import { onShutdown } from '@privatemode/service'
+/** Entry point of the gateway and of its commands. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { endWithParent } from '@privatemode/service/end-with-parent'
-import { runCommand } from './cli/command.ts'
-import { runMigrate } from './cli/migrate-command.ts'
-import { startGateway } from './gateway.ts'
-import { parseSettings } from './settings.ts'
+import { keptCode, keptPages, startOverWith } from '@privatemode/service/start-over'
 
+const args = process.argv.slice(2)
+// A command ends before any of it would pay off.
+const isCommand = args[0] !== undefined && !args[0].startsWith('-')
+if (!isCommand) startOverWith({ ...keptCode, ...keptPages })
 forbidCoreDumps()
 endWithParent()
-const args = process.argv.slice(2)
-const print = (text: string) => process.stdout.write(text)
-try {
-  if (args[0] === 'migrate') process.exit(await runMigrate(args.slice(1), process.env, print))
-  if (args[0] !== undefined && !args[0].startsWith('-')) {
-    process.exit(await runCommand(args, process.env, print))
-  }
-  const parsed = parseSettings({ args, env: process.env })
-  if (parsed.kind === 'text') {
-    process.stdout.write(parsed.text)
-    process.exit(0)
-  }
-  const gateway = await startGateway(parsed.settings, { env: process.env })
-  onShutdown({ stop: () => gateway.stop(), limitMs: parsed.settings.limits.drainMs + 5_000 })
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : 'the gateway failed'}\n`)
-  process.exit(1)
-}
+// Loaded only now, because the program may have restarted itself.
+const { run } = await import('./run.ts')
+await run(args)

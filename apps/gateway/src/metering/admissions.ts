@@ -27,6 +27,8 @@ const timeDigits = 12
 export class Admissions {
   // Copied for each use: preparing a key costs as much as the MAC itself.
   readonly #keyed: Bun.CryptoHasher
+  readonly #given = Buffer.alloc(tagDigits)
+  readonly #expected = Buffer.alloc(tagDigits)
 
   constructor(key: Uint8Array) {
     this.#keyed = new Bun.CryptoHasher('sha256', key)
@@ -46,9 +48,10 @@ export class Admissions {
   settle(reported: ReportedUsage): UsageRecord | undefined {
     const { admission } = reported
     const admissionId = admission.slice(0, idDigits)
-    const tag = Buffer.from(admission.slice(idDigits))
-    const expected = Buffer.from(this.#tag(admissionId, reported))
-    if (tag.length !== tagDigits || !timingSafeEqual(tag, expected)) return undefined
+    if (admission.length !== idDigits + tagDigits) return undefined
+    this.#given.write(admission.slice(idDigits), 'latin1')
+    this.#expected.write(this.#tag(admissionId, reported), 'latin1')
+    if (!timingSafeEqual(this.#given, this.#expected)) return undefined
     // The billed month is that of its admission, whatever a worker's clock shows.
     const startedAtMs = admittedAtMs(admissionId)
     const mostMs = Math.max(0, Date.now() - startedAtMs)

@@ -37,14 +37,17 @@ export type ReportedUsage = Omit<UsageRecord, 'admissionId'> & { readonly admiss
 
 /**
  * The wire form: the record's exact bytes, and a signature over them and the digest of the rest.
- * Both stay text until they are used, which is rare: one signature covers a whole report.
+ * They stay text until they are used, which is rare: one signature covers a whole report.
  */
 export type SignedUsage = {
-  readonly recordBytes: Uint8Array
+  readonly recordBase64: string
   readonly restDigestHex: string
   readonly signatureBase64: string
 }
 
+const maxRecordDigits = 8192
+/** Records are decoded one at a time: a buffer for each would cost more than decoding them. */
+const decoded = Buffer.alloc(maxRecordDigits)
 const strictDecoder = new TextDecoder('utf-8', { fatal: true })
 const maxTokens = 1_000_000_000
 /** About the most milliseconds that fit the column. */
@@ -54,11 +57,11 @@ const maxDurationMs = 24 * 86_400_000
 export function parseSignedUsage(value: unknown): SignedUsage | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { record, rest_digest, signature } = value as { [field in keyof WireUsage]?: unknown }
-  if (typeof record !== 'string' || record.length > 8192) return undefined
+  if (typeof record !== 'string' || record.length > maxRecordDigits) return undefined
   if (typeof rest_digest !== 'string' || !/^[0-9a-f]{64}$/.test(rest_digest)) return undefined
   if (!isSignature(signature)) return undefined
   return {
-    recordBytes: Buffer.from(record, 'base64'),
+    recordBase64: record,
     restDigestHex: rest_digest,
     signatureBase64: signature,
   }
@@ -76,9 +79,14 @@ export function reportMessage(records: readonly unknown[]): Uint8Array<ArrayBuff
 
 /** The message signed by the worker's receipt key: the same bytes as in the client's receipt. */
 export function signedMessage(signed: SignedUsage): Uint8Array<ArrayBuffer> {
-  const digest = createHash('sha256').update(signed.recordBytes).digest()
+  const digest = createHash('sha256').update(signed.recordBase64, 'base64').digest()
   const restDigest = Buffer.from(signed.restDigestHex, 'hex')
   return new Uint8Array(Buffer.concat([Buffer.from(receiptLabel), digest, restDigest]))
+}
+
+/** Parses the record of a report in the right form. */
+export function parseSignedRecord({ recordBase64 }: SignedUsage): ReportedUsage | undefined {
+  return parseUsageRecord(decoded.subarray(0, decoded.write(recordBase64, 'base64')))
 }
 
 /** Parses the record; undefined if a field is missing or out of bounds. */

@@ -10,8 +10,8 @@ import type { ExpectedUsage } from './expected-usage.ts'
 import type { ReceiptKeys } from './receipt-keys.ts'
 import {
   isSignature,
+  parseSignedRecord,
   parseSignedUsage,
-  parseUsageRecord,
   reportMessage,
   type SignedUsage,
   signedMessage,
@@ -44,8 +44,7 @@ export async function answerUsage(request: Request, parts: UsageParts): Promise<
   }
   const admitted = wire.map((entry: unknown) => findAdmitted(entry, parts))
   const signer = await signerOf(body as object, wire, admitted, parts)
-  const checked = await Promise.all(admitted.map((entry) => check(entry, signer, parts)))
-  const good = checked.filter((record) => record !== undefined)
+  const good = await goodOf(admitted, signer, parts)
   const unknown = good.length === 0 ? 0 : await parts.booking.book(good)
   parts.expected.stored(good)
   const rejected = wire.length - good.length + unknown
@@ -60,7 +59,7 @@ type Admitted = { readonly signed: SignedUsage; readonly record: UsageRecord }
 /** A record in the right form of a request that a gateway admitted. */
 function findAdmitted(entry: unknown, parts: UsageParts): Admitted | undefined {
   const signed = parseSignedUsage(entry)
-  const reported = signed && parseUsageRecord(signed.recordBytes)
+  const reported = signed && parseSignedRecord(signed)
   const record = reported && parts.admissions.settle(reported)
   return signed && record && { signed, record }
 }
@@ -80,14 +79,28 @@ async function signerOf(
   return (await receiptKeys.verify(workerId, reportMessage(wire), signature)) ? workerId : undefined
 }
 
+/** The records that their worker signed, each by itself or the whole report. */
+async function goodOf(
+  admitted: readonly (Admitted | undefined)[],
+  signer: string | undefined,
+  parts: UsageParts,
+): Promise<UsageRecord[]> {
+  const isCovered = (entry: Admitted | undefined) =>
+    entry !== undefined && entry.record.workerId === signer
+  // Nearly always; a promise for each of hundreds of records would cost more than their checks.
+  if (admitted.every(isCovered)) return admitted.flatMap((entry) => entry?.record ?? [])
+  const checked = await Promise.all(
+    admitted.map((entry) => (isCovered(entry) ? entry?.record : check(entry, parts))),
+  )
+  return checked.filter((record) => record !== undefined)
+}
+
 async function check(
   entry: Admitted | undefined,
-  signer: string | undefined,
   { receiptKeys }: UsageParts,
 ): Promise<UsageRecord | undefined> {
   if (entry === undefined) return undefined
   const { signed, record } = entry
-  if (record.workerId === signer) return record
   const isSigned = await receiptKeys.verify(
     record.workerId,
     signedMessage(signed),
