@@ -63,6 +63,20 @@ describe('repeated chunks', () => {
     }
   })
 
+  test('streams whose counts are written differently do not affect each other', () => {
+    const other = (content: string, at: number): JsonObject => ({
+      ...spoken(content),
+      usage: { prompt_tokens: 9, completion_tokens: at, details: { cached_tokens: at } },
+    })
+    const texts = Array.from({ length: 5 }, (_, at) => `word ${at}`)
+    const streams = [texts.map(spoken), texts.map(other)]
+    for (const sent of [...streams, ...streams]) {
+      const { chunks, parsed } = read([bytesOf(sent)])
+      expect(plain(chunks)).toEqual(sent)
+      expect(parsed).toBe(1)
+    }
+  })
+
   test('chunks that arrive together are joined, with the last counts', () => {
     const sent = ['a', 'b', 'c', 'd'].map((text, at) => spoken(text, at))
     const { chunks } = read([bytesOf(sent)], true)

@@ -108,18 +108,26 @@ function readRun(
 function writtenForm(data: string, chunk: JsonObject): WrittenForm | undefined {
   const form = findForm(chunk)
   if (form === undefined) return undefined
-  const named = new RegExp(`"${form.field}": ?"`).exec(data)
-  if (named === null) return undefined
-  const textStart = named.index + named[0].length
+  const textStart = findText(data, form.field)
+  if (textStart < 0) return undefined
   textEnd.lastIndex = textStart
   if (!textEnd.test(data)) return undefined
   const before = `data: ${data.slice(0, textStart)}`
   const rest = data.slice(textEnd.lastIndex - 1)
   const hasUsage = isObject(chunk.usage)
   const [after, usage, tail] = hasUsage ? cutUsage(rest) : [rest + eventEnd, '', undefined]
-  const counts = new RegExp(`${withAnyNumbers(usage ?? '')}${escaped(tail ?? '')}`, 'y')
+  const counts = tail === undefined ? known : countsOf(usage ?? '', tail)
   const written = { ...form, before, after, tail, counts }
   return usage === undefined || !isCutRight(written) ? undefined : written
+}
+
+/** Where the text of a field starts, written with or without a space; `isCutRight` checks the guess. */
+function findText(data: string, field: string): number {
+  for (const key of [`"${field}":"`, `"${field}": "`]) {
+    const at = data.indexOf(key)
+    if (at >= 0) return at + key.length
+  }
+  return -1
 }
 
 function findForm(chunk: JsonObject): ChunkForm | undefined {
@@ -150,6 +158,18 @@ function cutUsage(rest: string): readonly [string, string | undefined, string | 
 /** A number that JSON allows, without a sign or a fraction: counts have neither. */
 const anyNumber = '(?:0|[1-9]\\d{0,14})'
 
+/** The last pattern: the streams of a server differ in their numbers, hardly ever in anything else. */
+let known = /(?!)/y
+
+/** Making a pattern costs more than trying one: what it matches to the end would make the same. */
+function countsOf(usage: string, tail: string): RegExp {
+  const text = usage + tail
+  known.lastIndex = 0
+  if (!known.test(text) || known.lastIndex !== text.length)
+    known = new RegExp(`${withAnyNumbers(usage)}${escaped(tail)}`, 'y')
+  return known
+}
+
 function withAnyNumbers(object: string): string {
   return object
     .split(/(?<=: ?)\d+/)
@@ -163,14 +183,12 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 function isCutRight(form: WrittenForm): boolean {
   const { before, after, tail } = form
   const text = 'a text that no server sends'
-  const usage = tail === undefined ? undefined : { prompt_tokens: 987_654_321 }
-  const written = `${before}${text}${after}${tail === undefined ? '' : JSON.stringify(usage) + tail}`
-  const parsed = parseObject(written.slice('data: '.length))
-  const { usage: _, ...repeated } = repeatChunk(form, [text], usage)
-  const { usage: parsedUsage, ...rest } = parsed ?? {}
+  const usage = tail === undefined ? undefined : '{"prompt_tokens":987654321}'
+  const written = `${before}${text}${after}${usage === undefined ? '' : usage + tail}`
+  const { usage: parsedUsage, ...rest } = parseObject(written.slice('data: '.length)) ?? {}
   return (
-    JSON.stringify(rest) === JSON.stringify(repeated) &&
-    JSON.stringify(parsedUsage ?? undefined) === JSON.stringify(usage)
+    JSON.stringify(rest) === JSON.stringify(repeatChunk(form, [text], undefined)) &&
+    JSON.stringify(parsedUsage ?? undefined) === usage
   )
 }
 

@@ -123,31 +123,31 @@ export class ServerClient {
       throw new EngineError('overloaded', message, { retryAfterSeconds: 1 })
     }
     this.#active++
-    const watch = new SilenceWatch(this.#settings.silenceMs)
-    const both = AbortSignal.any([signal, watch.signal])
-    const beginning = new AbortController()
-    const giveUp = () => beginning.abort(signal.reason)
-    const cutting = use === 'whole' ? both : AbortSignal.any([beginning.signal, watch.signal])
-    let isOpen = true
+    // One controller cuts the request for all reasons: signals that follow others cost more.
+    const cut = new AbortController()
+    const watch = new SilenceWatch(this.#settings.silenceMs, cut)
+    let state: 'beginning' | 'begun' | 'closed' = 'beginning'
     const close = () => {
-      if (!isOpen) return
-      isOpen = false
+      if (state === 'closed') return
+      state = 'closed'
       this.#active--
       watch.stop()
-      signal.removeEventListener('abort', close)
+      signal.removeEventListener('abort', abort)
     }
-    // Even if no one reads the answer any more.
-    signal.addEventListener('abort', close)
-    signal.addEventListener('abort', giveUp)
+    const abort = () => {
+      if (state === 'beginning' || use === 'whole') cut.abort(signal.reason)
+      close() // even if no one reads the answer any more
+    }
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort)
     try {
-      const response = await this.#send(path, body, cutting)
+      const response = await this.#send(path, body, cut.signal)
       if (!response.ok) throw await failureOf(response, body)
-      return { response, signal: both, heard: () => watch.heard(), close }
+      if (state === 'beginning') state = 'begun'
+      return { response, signal: eitherOf(cut.signal, signal), heard: () => watch.heard(), close }
     } catch (error) {
       close()
       throw error
-    } finally {
-      signal.removeEventListener('abort', giveUp)
     }
   }
 
@@ -179,16 +179,28 @@ export class ServerClient {
   }
 }
 
+/** Whether and why a request was aborted. */
+export type AbortState = Pick<AbortSignal, 'aborted' | 'reason'>
+
+const eitherOf = (first: AbortSignal, second: AbortSignal): AbortState => ({
+  get aborted() {
+    return first.aborted || second.aborted
+  },
+  get reason() {
+    return first.aborted ? first.reason : second.reason
+  },
+})
+
 export type OpenRequest = {
   readonly response: ServerAnswer
-  readonly signal: AbortSignal
+  readonly signal: AbortState
   /** Signals that something arrived, which resets the silence. */
   readonly heard: () => void
   readonly close: () => void
 }
 
 /** What a broken or cut connection means; never the error itself, which may contain addresses. */
-export function connectionFailure(error: unknown, signal: AbortSignal): EngineError {
+export function connectionFailure(error: unknown, signal: AbortState): EngineError {
   if (error instanceof EngineError) return error
   if (signal.aborted && signal.reason instanceof EngineError) return signal.reason
   if (signal.aborted) {
@@ -228,24 +240,19 @@ async function failureOf(response: ServerAnswer, asked: JsonObject): Promise<Eng
   return new EngineError(failure.code, failure.message, { isEarly: true })
 }
 
-/** One slow timer that aborts a request that has been silent for too long. */
+/** One slow timer that cuts a request that has been silent for too long. */
 class SilenceWatch {
-  readonly #controller = new AbortController()
   readonly #timer: ReturnType<typeof setInterval>
   #ticks = 0
 
-  constructor(silenceMs: number) {
+  constructor(silenceMs: number, cut: AbortController) {
     this.#timer = setInterval(() => {
       if (++this.#ticks < 4) return
       const seconds = Math.round(silenceMs / 1000)
       const message = `the model server was silent for ${seconds} seconds`
-      this.#controller.abort(new EngineError('engine_failed', message))
+      cut.abort(new EngineError('engine_failed', message))
       this.stop()
     }, silenceMs / 4)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   heard(): void {

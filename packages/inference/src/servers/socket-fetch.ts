@@ -8,8 +8,10 @@
 import {
   type ByteRange,
   type Failure,
+  joinRanges,
   type PooledSink,
   type ResponseHead,
+  releaseBytes,
   type UpstreamConnection,
   type UpstreamMessage,
   UpstreamPool,
@@ -95,7 +97,9 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   #takeRest: ((piece: Uint8Array) => void) | undefined
   #connection: UpstreamConnection | undefined
   #status = 0
-  #pieces: Buffer[] = []
+  #pieces: ByteRange[] = []
+  /** The memory of what the last read returned. */
+  #given: Buffer | undefined
   #heldBytes = 0
   #isRead = false
   #gatherMs = 0
@@ -143,7 +147,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
         this.#takeRest(viewOf(range))
         continue
       }
-      this.#pieces.push(viewOf(range))
+      this.#pieces.push(range)
       this.#heldBytes += range.end - range.start
     }
     if (ended) this.#settle()
@@ -162,7 +166,8 @@ class SocketAnswer implements PooledSink, ServerAnswer {
 
   /**
    * Everything that arrived since the last read, as one piece; the first time only the first piece,
-   * so that the first token does not wait for the processing of those that came with it.
+   * so that the first token does not wait for the processing of those that came with it. It is valid
+   * until the next call: its memory is used again.
    */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
     while (this.#pieces.length === 0 && this.#isOpen) await this.#untilWoken()
@@ -173,11 +178,11 @@ class SocketAnswer implements PooledSink, ServerAnswer {
       clearTimeout(timer)
       this.#isGathering = false
     }
+    this.#free()
     const pieces = this.#pieces.splice(0, this.#isRead ? this.#pieces.length : 1)
-    const [only] = pieces
-    if (only !== undefined) {
+    if (pieces.length > 0) {
       this.#isRead = true
-      const value = pieces.length === 1 ? only : Buffer.concat(pieces)
+      const value = this.#join(pieces)
       this.#heldBytes -= value.length
       if (!this.#hasEnded) this.#connection?.resume()
       return { done: false, value }
@@ -193,7 +198,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   hangUp(take: (piece: Uint8Array) => void): Promise<void> {
-    for (const piece of this.#pieces.splice(0)) take(piece)
+    for (const piece of this.#pieces.splice(0)) take(viewOf(piece))
     this.#takeRest = take
     if (!this.#hasEnded) this.#connection?.hangUp()
     this.#wake?.()
@@ -201,6 +206,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   async cancel(): Promise<void> {
+    this.#free()
     if (!this.#hasEnded) this.#fail(new BrokenOff('broken'))
   }
 
@@ -213,13 +219,30 @@ class SocketAnswer implements PooledSink, ServerAnswer {
         await this.cancel()
         throw new RangeError('the answer is too long')
       }
+      this.#given = undefined // needed until the end
       parts.push(next.value)
     }
-    return Buffer.concat(parts, size).toString('utf8')
+    const [only] = parts
+    const whole = parts.length === 1 ? (only as Buffer) : Buffer.concat(parts, size)
+    return whole.toString('utf8')
   }
 
   async json(): Promise<unknown> {
     return JSON.parse(await this.text())
+  }
+
+  /** A buffer that waits for the collector is memory that the next answer cannot use. */
+  #join(pieces: readonly ByteRange[]): Buffer {
+    const joined = joinRanges(pieces)
+    if (pieces.length > 1) for (const { bytes } of pieces) releaseBytes(bytes)
+    // The first piece may share its buffer with one that came with it.
+    if (this.#pieces[0]?.bytes !== joined.bytes) this.#given = joined.bytes
+    return viewOf(joined)
+  }
+
+  #free(): void {
+    if (this.#given !== undefined) releaseBytes(this.#given)
+    this.#given = undefined
   }
 
   #untilWoken(): Promise<void> {
