@@ -130,7 +130,7 @@ export class HttpExchange {
     if (host === undefined) return
     this.#host = undefined
     this.onGone = undefined
-    if (this.body.ended) this.body.release()
+    if (this.body.ended) this.body.reuse()
     else this.body.discard()
     host.completed(this.#close)
   }

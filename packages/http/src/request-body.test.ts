@@ -50,6 +50,44 @@ test('what has been received of a long body is shown while it arrives', async ()
   expect((await received).bytes.equals(whole)).toBe(true)
 })
 
+test('the memory of a long body serves the next one, and earlier views of it are empty', async () => {
+  const memory = new BodyMemory(10_000_000)
+  const content = Buffer.alloc(300_000, 'a')
+  const body = new RequestBody(content.length, () => {}, memory)
+  const received = Promise.resolve(body.whole(content.length))
+  body.feed(content, 0)
+  const { bytes } = await received
+  expect(memory.spareBytes).toBe(0)
+  body.reuse()
+  expect([bytes.length, memory.heldBytes]).toEqual([0, 0])
+  expect(memory.spareBytes).toBeGreaterThanOrEqual(300_000)
+  memory.allocate(299_000)
+  expect(memory.spareBytes).toBe(0)
+})
+
+test('memory for later bodies is bounded, and kept for half a second', async () => {
+  const memory = new BodyMemory(10_000_000)
+  const mib = 1024 * 1024
+  const many = [20 * mib, 10 * mib, 8 * mib].map((bytes) => memory.allocate(bytes))
+  for (const buffer of many) memory.reuse(buffer)
+  expect(many.map(({ detached }) => detached)).toEqual([true, true, true])
+  expect(memory.spareBytes).toBe(30 * mib)
+  memory.allocate(10 * mib)
+  expect(memory.spareBytes).toBe(20 * mib)
+  while (memory.spareBytes > 0) await Bun.sleep(20) // the time limit of the test ends it
+})
+
+test('a body that its client did not complete is freed, and not kept', async () => {
+  const memory = new BodyMemory(10_000_000)
+  const body = new RequestBody(300_000, () => {}, memory)
+  const received = Promise.resolve(body.whole(300_000))
+  body.feed(Buffer.alloc(100_000, 'a'), 0)
+  body.fail(new Error('gone'))
+  expect(await rejection(received)).toMatchObject({ message: 'gone' })
+  body.reuse()
+  expect([memory.heldBytes, memory.spareBytes]).toEqual([0, 0])
+})
+
 /** A connection with a chunked request in progress. */
 function begin(handle: (exchange: HttpExchange) => void) {
   const refuse = () => expect.unreachable('the request is known to its handler')

@@ -35,6 +35,8 @@ export class RequestBody {
   #parts: ByteRange[] = []
   #size = 0
   #heldBytes = 0
+  /** Where a long body is assembled. */
+  #own: ArrayBuffer | undefined
   #taker: Taker = { kind: 'nobody' }
   #failure: Error | undefined
 
@@ -109,7 +111,9 @@ export class RequestBody {
    * cost nothing. More is to come, so the received bytes contain nothing after this body.
    */
   #gather(leftBytes: number): Buffer {
-    const whole = Buffer.allocUnsafeSlow(this.#size + leftBytes)
+    const lengthBytes = this.#size + leftBytes
+    this.#own = this.#memory?.allocate(lengthBytes) ?? new ArrayBuffer(lengthBytes)
+    const whole = Buffer.from(this.#own, 0, lengthBytes)
     let at = 0
     for (const { bytes, start, end } of this.#parts) {
       at += bytes.copy(whole, at, start, end)
@@ -140,7 +144,14 @@ export class RequestBody {
     if (!this.ended) this.#read(true)
   }
 
-  /** Its bytes are no longer needed. */
+  /** Nobody needs it any more: its memory may serve another body. */
+  reuse(): void {
+    this.release()
+    if (this.#own !== undefined) this.#memory?.reuse(this.#own)
+    this.#own = undefined
+  }
+
+  /** It no longer counts; whoever has its bytes can still read them. */
   release(): void {
     if (this.#heldBytes > 0) this.#memory?.giveBack(this, this.#heldBytes)
     this.#heldBytes = 0
@@ -161,7 +172,11 @@ export class RequestBody {
    * collector.
    */
   #drop(): void {
-    if (!this.ended) for (const { bytes } of this.#parts) releaseBytes(bytes)
+    if (!this.ended) {
+      for (const { bytes } of this.#parts) releaseBytes(bytes)
+      if (this.#own?.detached === false) this.#own.transfer(0)
+      this.#own = undefined
+    }
     this.#parts = []
     this.release()
   }
