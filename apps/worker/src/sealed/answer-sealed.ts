@@ -331,16 +331,14 @@ class SealedAnswer {
     }
   }
 
-  async *#hashed(body: ApiAnswer['body']): AsyncGenerator<Bytes> {
+  #hashed(body: ApiAnswer['body']): AsyncIterable<Bytes> {
     const pieces = body instanceof Uint8Array ? [body as Bytes] : (body as AsyncIterable<Bytes>)
+    const seen = (piece: Bytes) => void this.#responseHash.update(piece)
     const ended = (ms: number) => {
       this.#engineMs = ms
       this.#endedAtMs = this.#facts.service.now().getTime()
     }
-    for await (const piece of timedPieces(pieces, this.#facts.startMs, ended)) {
-      this.#responseHash.update(piece)
-      yield piece
-    }
+    return timedPieces(pieces, this.#facts.startMs, { seen, ended })
   }
 
   /** The outcome is known only at the end: a stream may fail after its status was sent. */
