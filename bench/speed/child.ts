@@ -70,7 +70,12 @@ export function startChild(
 
 /** For a program that was started in another way. */
 export function stopLater(program: Pick<Child, 'stop'>): void {
-  running.add(program)
+  const once = {
+    async stop() {
+      if (running.delete(once)) await program.stop()
+    },
+  }
+  running.add(once)
 }
 
 /** Stops all started programs, the last first: a worker reports its last usage to its gateway. */
