@@ -6,16 +6,21 @@ import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
 import { bareWay, type CostRow } from './report.ts'
 
-const tokensEach = 100
-/** Streams at once, and how often each way has its turn. */
-const loads = [
-  [1, 21],
-  [8, 9],
-  [32, 5],
-] as const
+/**
+ * Streams at once, how often each way has its turn, and the tokens of each answer. Several streams are measured for
+ * their tokens per second, so their answers are as long as people get them: of one second, the first tick of the
+ * shape would be a tenth.
+ */
+const alone = { streams: 1, rounds: 21, tokens: 100 }
+const loads: readonly Load[] = [
+  alone,
+  { streams: 8, rounds: 7, tokens: 400 },
+  { streams: 32, rounds: 5, tokens: 400 },
+]
 /** Code that has run a few times only is slower than the same code an hour later, at one request a second. */
 const [firstWarmUps, hourOfWarmUps] = [400, 3600]
 
+type Load = { readonly streams: number; readonly rounds: number; readonly tokens: number }
 type Measure = { readonly firstMs: number; readonly perSecond: number }
 
 /** One half of the processors is the server's with all its processes, the other is the stack's and the client's. */
@@ -47,12 +52,12 @@ async function measureShape(server: RealServer, shape: string): Promise<CostRow[
     for (const [, way] of ways) await warmUp(way, firstWarmUps)
     const rows: CostRow[] = []
     if (shape === 'off') {
-      rows.push(...(await measureLoad(ways, 1, 21, `, after ${firstWarmUps} chats`)))
+      rows.push(...(await measureLoad(ways, alone, `, after ${firstWarmUps} chats`)))
       for (const [, way] of ways.slice(1)) await warmUp(way, hourOfWarmUps - firstWarmUps)
     }
-    for (const [streams, rounds] of loads) {
-      rows.push(...(await measureLoad(ways, streams, rounds)))
-      console.log(`${streams} streams at once, shape ${shape}: measured`)
+    for (const load of loads) {
+      rows.push(...(await measureLoad(ways, load)))
+      console.log(`${load.streams} streams at once, shape ${shape}: measured`)
     }
     return rows
   } finally {
@@ -62,18 +67,15 @@ async function measureShape(server: RealServer, shape: string): Promise<CostRow[
 
 async function measureLoad(
   ways: readonly (readonly [string, Entrance])[],
-  streams: number,
-  rounds: number,
+  load: Load,
   age = '',
 ): Promise<CostRow[]> {
   const found = ways.map(([name, way]) => ({ name, way, measures: [] as Measure[] }))
-  for (let round = 0; round < rounds; round++)
-    for (const { way, measures } of found) measures.push(await measure(way, streams))
+  for (let round = 0; round < load.rounds; round++)
+    for (const { way, measures } of found) measures.push(await measure(way, load))
   return found.map(({ name, measures }) => ({
-    streams,
+    ...load,
     way: name === bareWay ? name : `${name}${age}`,
-    rounds,
-    tokens: tokensEach,
     firstMs: middle(measures, 'firstMs'),
     perSecond: middle(measures, 'perSecond'),
   }))
@@ -86,11 +88,11 @@ async function warmUp(way: Entrance, chats: number): Promise<void> {
     await Promise.all(Array.from({ length: 16 }, () => way.ask('/v1/chat/completions', body)))
 }
 
-async function measure(way: Entrance, streams: number): Promise<Measure> {
+async function measure(way: Entrance, { streams, tokens }: Load): Promise<Measure> {
   const started = performance.now()
-  const firsts = await Promise.all(Array.from({ length: streams }, () => streamOnce(way)))
+  const firsts = await Promise.all(Array.from({ length: streams }, () => streamOnce(way, tokens)))
   const seconds = (performance.now() - started) / 1000
-  return { firstMs: median(firsts), perSecond: (streams * tokensEach) / seconds }
+  return { firstMs: median(firsts), perSecond: (streams * tokens) / seconds }
 }
 
 let asked = 0
@@ -99,10 +101,10 @@ let asked = 0
  * Milliseconds to the first piece of text. No two prompts begin alike: the bare server would find the second in its
  * cache, which callers of ours do not share.
  */
-async function streamOnce(way: Entrance): Promise<number> {
+async function streamOnce(way: Entrance, tokens: number): Promise<number> {
   const content = `${++asked} is where you start. Count to one hundred and twenty.`
   const messages = [{ role: 'user', content }]
-  const length = { max_tokens: tokensEach, ignore_eos: true, temperature: 0 }
+  const length = { max_tokens: tokens, ignore_eos: true, temperature: 0 }
   const started = performance.now()
   const response = await way.open('/v1/chat/completions', {
     model,
