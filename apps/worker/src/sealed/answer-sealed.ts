@@ -338,7 +338,7 @@ class SealedAnswer {
       this.#engineMs = ms
       this.#endedAtMs = this.#facts.service.now().getTime()
     }
-    return timedPieces(pieces, this.#facts.startMs, { seen, ended })
+    return timedPieces(pieces, this.#facts.startMs, seen, ended)
   }
 
   /** The outcome is known only at the end: a stream may fail after its status was sent. */

@@ -32,13 +32,16 @@ test('the engine is timed, not the reader of its pieces', async () => {
       }
     }
     const ended = (ms: number) => void took.push(ms)
-    for await (const _ of timedPieces(engine(), 1_000, { ended }, () => nowMs)) nowMs += 60_000
+    const timed = timedPieces(engine(), 1_000, () => {}, ended, () => nowMs)
+    for await (const _ of timed) nowMs += 60_000
   }
   expect(took).toEqual([540, 800])
 })
 
 test('an aborted answer is not timed', async () => {
   const took: number[] = []
-  for await (const _ of timedPieces(['a', 'b'], 0, { ended: (ms) => void took.push(ms) })) break
-  expect(took).toEqual([])
+  const seen: string[] = []
+  const ended = (ms: number) => void took.push(ms)
+  for await (const _ of timedPieces(['a', 'b'], 0, (piece) => void seen.push(piece), ended)) break
+  expect([seen, took]).toEqual([['a'], []])
 })

@@ -36,28 +36,23 @@ export class EnginePace {
 /** An answer in fewer pieces was generated before the first of them: a whole answer, a tool call. */
 const fewPieces = 16
 
-/** What `timedPieces` reports: each piece before it is forwarded, and the time at the end. */
-export type PieceWatch<T> = {
-  readonly seen?: (piece: T) => void
-  readonly ended: (ms: number) => void
-}
-
 /**
- * Forwards pieces, and at their end reports how long the engine took for them, excluding the time
- * taken by their reader: measured from the first piece, so that prompts do not count, or from the
- * request if there are few pieces.
+ * Forwards pieces once they are `seen`, and at their end reports how long the engine took for them,
+ * excluding the time taken by their reader: measured from the first piece, so that prompts do not
+ * count, or from the request if there are few pieces.
  */
 export async function* timedPieces<T>(
   pieces: AsyncIterable<T> | Iterable<T>,
   startMs: number,
-  { seen, ended }: PieceWatch<T>,
+  seen: (piece: T) => void,
+  ended: (ms: number) => void,
   now: () => number = () => performance.now(),
 ): AsyncGenerator<T> {
   let [count, firstMs, heldMs] = [0, startMs, 0]
   for await (const piece of pieces) {
     const givenMs = now()
     if (++count === 1) firstMs = givenMs
-    seen?.(piece)
+    seen(piece)
     yield piece
     heldMs += now() - givenMs
   }
