@@ -32,7 +32,13 @@ test('the engine is timed, not the reader of its pieces', async () => {
       }
     }
     const ended = (ms: number) => void took.push(ms)
-    const timed = timedPieces(engine(), 1_000, () => {}, ended, () => nowMs)
+    const timed = timedPieces(
+      engine(),
+      1_000,
+      () => {},
+      ended,
+      () => nowMs,
+    )
     for await (const _ of timed) nowMs += 60_000
   }
   expect(took).toEqual([540, 800])
