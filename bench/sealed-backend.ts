@@ -212,7 +212,7 @@ function sealStream(
       const shape = shapeOf(opened.head.shape).stream
       const { model } = opened.context
       const noted = (ms: number) => pace.note(model, chunks, ms)
-      const timed = timedPieces(pieces, performance.now(), { ended: noted })
+      const timed = timedPieces(pieces, performance.now(), () => {}, noted)
       if (shape === undefined) await sealPieces(out, timed, sink)
       else await sealShaped(out, timed, fitToPace(shape, pace.msPerToken(model)), sink)
       controller.close()
