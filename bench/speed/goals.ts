@@ -191,12 +191,16 @@ export function judgeGoals(figures: Figures, more: MoreResults): Goal[] {
     rate('worker, streams, 32 at once', 1200, 'stream-32', 'worker'),
     rate('worker, prompts of 10 MB', 45, 'prompt-10m', 'worker'),
     rate(
-      ...(['gateway, small chat, 32 at once, metered in PostgreSQL', 15_000] as const),
-      ...(['chat-32', 'gateway, PostgreSQL'] as const),
+      'gateway, small chat, 32 at once, metered in PostgreSQL',
+      15_000,
+      'chat-32',
+      'gateway, PostgreSQL',
     ),
     rate(
-      ...(['gateway, small chat, 32 at once, metered in the embedded database', 5000] as const),
-      ...(['chat-32', 'gateway, metered'] as const),
+      'gateway, small chat, 32 at once, metered in the embedded database',
+      5000,
+      'chat-32',
+      'gateway, metered',
     ),
     rate('whole path, small chat, 32 at once', 3000, 'chat-32', 'whole path'),
     atLeast(

@@ -57,7 +57,7 @@ describe('bad requests', () => {
     ['an array', '[]', {}, 400, 'invalid_json'],
     ['a key twice', '{"model":"a","mod\\u0065l":"b"}', {}, 400, 'invalid_json'],
     ['no model', '{}', {}, 400, 'missing_parameter'],
-    ['an array of many pieces', `["${'x'.repeat(900_000)}"]`, {}, 400, 'invalid_json'],
+    ['a long array', `["${'x'.repeat(900_000)}"]`, {}, 400, 'invalid_json'],
     ['an unknown model', '{"model":"none"}', {}, 404, 'model_not_found'],
     ['plain text', 'hello', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
     ['another encoding', 'x', { 'content-encoding': 'br' }, 415, 'unsupported_media_type'],

@@ -6,12 +6,11 @@ import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
 import { bareWay, type CostRow } from './report.ts'
 
-/**
- * Streams at once, how often each way has its turn, and the tokens of each answer. Several streams are measured for
- * their tokens per second, so their answers are as long as people get them: of one second, the first tick of the
- * shape would be a tenth.
- */
 const alone = { streams: 1, rounds: 21, tokens: 100 }
+/**
+ * Several streams show the throughput, so their answers are as long as usual ones: in an answer of 100 tokens, the
+ * wait for the shape's first tick would be a tenth of the time.
+ */
 const loads: readonly Load[] = [
   alone,
   { streams: 8, rounds: 7, tokens: 400 },
@@ -20,7 +19,14 @@ const loads: readonly Load[] = [
 /** Code that has run a few times only is slower than the same code an hour later, at one request a second. */
 const [firstWarmUps, hourOfWarmUps] = [400, 3600]
 
-type Load = { readonly streams: number; readonly rounds: number; readonly tokens: number }
+type Load = {
+  /** At once. */
+  readonly streams: number
+  /** How often each way has its turn. */
+  readonly rounds: number
+  /** Of each answer. */
+  readonly tokens: number
+}
 type Measure = { readonly firstMs: number; readonly perSecond: number }
 
 /** One half of the processors is the server's with all its processes, the other is the stack's and the client's. */

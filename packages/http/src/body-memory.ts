@@ -77,8 +77,8 @@ export class BodyMemory {
   }
 
   /**
-   * Takes memory back: for a short time it is there for the next body. It moves to a new buffer, so
-   * that views that someone still has are empty and never show the next body.
+   * Keeps memory for the next body, for half a second at most. It moves to a new buffer, so that views
+   * of the old one are empty and never show the next body.
    */
   reuse(memory: ArrayBuffer): void {
     if (memory.detached) return

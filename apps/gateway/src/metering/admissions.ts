@@ -20,7 +20,7 @@ export type AdmittedRequest = {
   readonly path: string
 }
 
-const idDigits = 32
+export const admissionIdDigits = 32
 const tagDigits = 32
 const timeDigits = 12
 
@@ -47,9 +47,9 @@ export class Admissions {
   /** The report as billed; undefined if no gateway admitted exactly this request. */
   settle(reported: ReportedUsage): UsageRecord | undefined {
     const { admission } = reported
-    const admissionId = admission.slice(0, idDigits)
-    if (admission.length !== idDigits + tagDigits) return undefined
-    this.#given.write(admission.slice(idDigits), 'latin1')
+    const admissionId = admission.slice(0, admissionIdDigits)
+    if (admission.length !== admissionIdDigits + tagDigits) return undefined
+    this.#given.write(admission.slice(admissionIdDigits), 'latin1')
     this.#expected.write(this.#tag(admissionId, reported), 'latin1')
     if (!timingSafeEqual(this.#given, this.#expected)) return undefined
     // The billed month is that of its admission, whatever a worker's clock shows.

@@ -1,6 +1,7 @@
 /** Remembers relayed requests until their worker should have reported them. */
 import { describeError, type Log } from '@privatemode/service'
 import type { Database, Row } from '../state/database.ts'
+import { admissionIdDigits } from './admissions.ts'
 import { RecentIds } from './recent-ids.ts'
 import type { UsageRecord } from './usage-record.ts'
 import { storeUsage } from './usage-store.ts'
@@ -35,9 +36,6 @@ const maxWaiting = 500_000
 const storedSlackMs = 10_000
 /** A request takes at most 700 bytes of it: the length of all its parts was checked. */
 const groupBytes = 64 * 1024
-
-/** The admission id, with which a line begins. */
-const idDigits = 32
 
 type Group = { readonly dueMs: number; readonly bytes: Buffer; readonly count: number }
 
@@ -129,9 +127,9 @@ export class ExpectedUsage {
   }
 
   async #store(group: Group): Promise<void> {
-    // Nearly all are stored by now: only their ids are read.
+    // Nearly all are stored by now: only their ids are read, with which lines begin.
     const requests = linesOf(group.bytes)
-      .filter((line) => !this.#stored.has(line.slice(0, idDigits)))
+      .filter((line) => !this.#stored.has(line.slice(0, admissionIdDigits)))
       .map(parseRequest)
     for (let at = 0; at < requests.length; at += batchSize) {
       const batch = requests.slice(at, at + batchSize)

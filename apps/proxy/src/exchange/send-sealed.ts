@@ -24,11 +24,9 @@ export function sendSealed(
   const encoding = fields.get('content-encoding')
   const limitBytes = app.bodyLimitBytes
   const scanner = new BodyScanner()
-  const isEncoded = encoding !== undefined
-  const wholeBody = exchange.body.whole(
-    limitBytes,
-    isEncoded ? undefined : (received) => scanner.push(received),
-  )
+  // A compressed body can be scanned only once it is decoded.
+  const scan = (received: Uint8Array) => scanner.push(received)
+  const wholeBody = exchange.body.whole(limitBytes, encoding === undefined ? scan : undefined)
   exchange.invite()
   whenReady(
     wholeBody,

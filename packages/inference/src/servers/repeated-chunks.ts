@@ -116,6 +116,7 @@ function writtenForm(data: string, chunk: JsonObject): WrittenForm | undefined {
   const rest = data.slice(textEnd.lastIndex - 1)
   const hasUsage = isObject(chunk.usage)
   const [after, usage, tail] = hasUsage ? cutUsage(rest) : [rest + eventEnd, '', undefined]
+  // Without a tail there are no counts to match.
   const counts = tail === undefined ? known : countsOf(usage ?? '', tail)
   const written = { ...form, before, after, tail, counts }
   return usage === undefined || !isCutRight(written) ? undefined : written
