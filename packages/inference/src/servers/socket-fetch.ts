@@ -31,6 +31,8 @@ const limits = {
 const maxHeldBytes = 256 * 1024
 /** A read that gathers pieces does not wait for more than this. */
 const maxGatheredBytes = 64 * 1024
+/** Copying a longer piece next to another one would cost more than reading it alone. */
+const worthJoiningBytes = 8 * 1024
 const maxWholeBytes = 256 * 1024 * 1024
 
 export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
@@ -104,6 +106,7 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   #isRead = false
   #gatherMs = 0
   #isGathering = false
+  #hasGathered = false
   #hasEnded = false
   #failure: unknown
   #wake: (() => void) | undefined
@@ -165,13 +168,15 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   }
 
   /**
-   * Everything that arrived since the last read, as one piece; the first time only the first piece,
-   * so that the first token does not wait for the processing of those that came with it. It is valid
+   * What arrived since the last read, short pieces as one; the first time only the first piece, so
+   * that the first token does not wait for the processing of those that came with it. It is valid
    * until the next call: its memory is used again.
    */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
     while (this.#pieces.length === 0 && this.#isOpen) await this.#untilWoken()
-    if (this.#gatherMs > 0 && this.#isOpen && this.#heldBytes <= maxGatheredBytes) {
+    // What is left of an earlier wait has waited long enough.
+    const gathers = this.#gatherMs > 0 && !this.#hasGathered && this.#isOpen
+    if (gathers && this.#heldBytes <= maxGatheredBytes) {
       this.#isGathering = true
       const timer = setTimeout(() => this.#wake?.(), this.#gatherMs)
       await this.#untilWoken()
@@ -179,7 +184,8 @@ class SocketAnswer implements PooledSink, ServerAnswer {
       this.#isGathering = false
     }
     this.#free()
-    const pieces = this.#pieces.splice(0, this.#isRead ? this.#pieces.length : 1)
+    const pieces = this.#pieces.splice(0, this.#isRead ? this.#countJoined() : 1)
+    this.#hasGathered = this.#pieces.length > 0
     if (pieces.length > 0) {
       this.#isRead = true
       const value = this.#join(pieces)
@@ -231,12 +237,21 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     return JSON.parse(await this.text())
   }
 
+  /** How many pieces the next read returns as one. */
+  #countJoined(): number {
+    const long = this.#pieces.findIndex(({ start, end }) => end - start > worthJoiningBytes)
+    return long < 0 ? this.#pieces.length : Math.max(1, long)
+  }
+
   /** A buffer that waits for the collector is memory that the next answer cannot use. */
   #join(pieces: readonly ByteRange[]): Buffer {
     const joined = joinRanges(pieces)
-    if (pieces.length > 1) for (const { bytes } of pieces) releaseBytes(bytes)
     // The first piece may share its buffer with one that came with it.
-    if (this.#pieces[0]?.bytes !== joined.bytes) this.#given = joined.bytes
+    const shared = this.#pieces[0]?.bytes
+    for (const { bytes } of pieces) {
+      if (bytes !== joined.bytes && bytes !== shared) releaseBytes(bytes)
+    }
+    if (shared !== joined.bytes) this.#given = joined.bytes
     return viewOf(joined)
   }
 
