@@ -126,6 +126,12 @@ function isCut({ choices }: JsonObject, usage: EngineUsage | undefined): boolean
   return choices.some((choice: JsonObject | null) => choice?.finish_reason === null)
 }
 
+/** In a stream few, so that the first of them are written before the last are read. */
+function mostJoined({ isJoined }: EngineCall, isWhole: boolean): number {
+  if (isWhole) return 1024
+  return isJoined === true ? 64 : 1
+}
+
 /** Both forms of a request: either may be sent to the server. */
 function withServerSalts(call: EngineCall): EngineCall {
   const body = withServerSalt(call.body)
@@ -222,7 +228,7 @@ class HttpEngine implements Engine {
     const request = await this.#client.open(paths[call.endpoint], body, call.signal, 'read')
     return new ServerStream(request, call, {
       isPerChoice: this.#countsAsItGoes,
-      isJoined: isWhole || call.isJoined === true,
+      mostJoined: mostJoined(call, isWhole),
       ...(isWhole ? { gatherMs } : {}),
       onFailure: async (failure) => void (await watched.failed(failure)),
       onEnd: () => watched.end(),

@@ -10,8 +10,8 @@ import { type Settle, type StreamCall, StreamCounts } from './stream-counts.ts'
 export type StreamReading = {
   /** Whether counts inside a stream belong to the choice they come with. */
   readonly isPerChoice: boolean
-  /** Whether chunks that arrive together may be returned as one, with all of their text. */
-  readonly isJoined?: boolean
+  /** How many chunks that arrive together may be returned as one, with all of their text. */
+  readonly mostJoined?: number
   /** How long chunks may wait for others, where no one sees when they arrived. */
   readonly gatherMs?: number
   /** Called with a failure before it is thrown, so that missing counts can be requested. */
@@ -46,7 +46,7 @@ export class ServerStream implements AsyncIterableIterator<JsonObject> {
     this.#reading = reading
     this.#reader = request.response.body?.getReader()
     if (reading.gatherMs !== undefined) this.#reader?.gather?.(reading.gatherMs)
-    this.#repeated = new RepeatedChunks(reading.isJoined === true)
+    this.#repeated = new RepeatedChunks(reading.mostJoined ?? 1)
     this.#counts = new StreamCounts(call, reading.isPerChoice, reading.settle)
     // The record of a call is signed the moment it is aborted, before a reader notices.
     if (call.signal.aborted) this.#onAbort()

@@ -11,7 +11,7 @@ type Read = { readonly chunks: JsonObject[]; readonly parsed: number }
 /** As a stream is read: repeated events first, everything else parsed and learned. */
 function read(pieces: readonly Uint8Array[], isJoined = false): Read {
   const decoder = new SseDecoder()
-  const repeated = new RepeatedChunks(isJoined)
+  const repeated = new RepeatedChunks(isJoined ? 64 : 1)
   const chunks: JsonObject[] = []
   let parsed = 0
   for (const piece of pieces) {

@@ -28,20 +28,18 @@ export type RepeatedRun = {
 
 /** A stream whose events alternate between more forms gains little from learning all of them. */
 const maxLearned = 8
-/** So that a long run does not hold up other requests. */
-const maxJoined = 64
 /** A usage object that is longer has more than counts. */
 const maxUsageLength = 1024
 const eventEnd = '\n\n'
 
 export class RepeatedChunks {
-  readonly #isJoined: boolean
+  readonly #mostJoined: number
   #form: WrittenForm | undefined
   #learned = 0
 
-  /** `isJoined` if chunks that arrived together may be returned as one, with all of their text. */
-  constructor(isJoined: boolean) {
-    this.#isJoined = isJoined
+  /** `mostJoined` chunks that arrived together are returned as one, with all of their text. */
+  constructor(mostJoined: number) {
+    this.#mostJoined = mostJoined
   }
 
   /** Remembers the form of an event that had to be parsed, if others may repeat it. */
@@ -57,11 +55,10 @@ export class RepeatedChunks {
   take(decoder: SseDecoder): RepeatedRun | undefined {
     const form = this.#form
     if (form === undefined) return undefined
-    const most = this.#isJoined ? maxJoined : 1
     const texts: string[] = []
     let usage: JsonObject | undefined
     decoder.readAhead((source, start) => {
-      const run = readRun(form, source, start, most, texts)
+      const run = readRun(form, source, start, this.#mostJoined, texts)
       usage = run.usage
       return run.end
     })
