@@ -5,7 +5,7 @@ test('counters, gauges and histograms are written in the text format', () => {
   const metrics = createMetrics()
   const requests = metrics.counter('requests_total', 'Requests.')
   requests.add(1, { status: '200' })
-  requests.add(2, { status: '200' })
+  requests.by('status')('200').add(2)
   metrics.gauge('open', 'Open streams.').set(3)
   metrics.gaugeOf('memory_bytes', 'Memory.', () => 7)
   metrics.gaugesOf('up', 'Up.', () => [
@@ -50,5 +50,8 @@ test('series above the limit are merged into one, so that clients cannot grow th
   const counter = metrics.counter('c', 'C.')
   for (let index = 0; index < 2000; index++) counter.add(1, { model: `m${index}` })
   expect(metrics.format().split('\n').length).toBeLessThan(510)
-  expect(metrics.format()).toContain('c{model="other"} 1500')
+  const byModel = counter.by('model')
+  for (let index = 0; index < 2000; index++) byModel(`m${index}`).add()
+  expect(metrics.format().split('\n').length).toBeLessThan(510)
+  expect(metrics.format()).toContain('c{model="other"} 3000')
 })

@@ -8,6 +8,8 @@ export type Counter = {
   add(amount?: number, labels?: Labels): void
   /** One series, looked up once: for counters updated with every request. */
   of(labels: Labels): CounterCell
+  /** The same for every value of one label; `rest` are the others. */
+  by(name: string, rest?: Labels): (value: string) => CounterCell
 }
 export type Gauge = {
   set(value: number, labels?: Labels): void
@@ -63,6 +65,14 @@ export function createMetrics(): Metrics {
       return {
         add: (amount, labels) => series.find(labels).add(amount),
         of: (labels) => series.find(labels),
+        by(label, rest) {
+          const known = new Map<string, NumberCell>()
+          return (value) => {
+            const cell = known.get(value) ?? series.find({ ...rest, [label]: value })
+            if (known.size < seriesLimit) known.set(value, cell)
+            return cell
+          }
+        },
       }
     },
     gauge(name, help) {

@@ -1,5 +1,4 @@
 /** The worker's Prometheus metrics: requests, tokens and durations, never content. */
-
 import type { CountedBy, PathIsolation } from '@privatemode/inference'
 import type { UsageRecord } from '@privatemode/protocol/envelope'
 import { createMetrics, durationBuckets } from '@privatemode/service'
@@ -44,20 +43,26 @@ export function createWorkerMetrics(models: readonly string[]): WorkerMetrics {
   const counted = counter(
     'counted_total',
     'answers, by how their tokens were counted: engine, tokenizer or estimate',
-  )
+  ).by('by')
   const whole = seconds('request_seconds', 'time until the end of an answer, without padding')
   const first = seconds(
     'engine_first_seconds',
     'time until the engine produced the first part of an answer',
   )
+  const seriesOf = (model: string) => ({
+    answers: requests.by('outcome', { model }),
+    tokens: tokens.by('kind', { model }),
+  })
+  const byModel = new Map(models.map((model) => [model, seriesOf(model)]))
+  const others = seriesOf('other')
   return {
     answered(record, countedBy) {
-      const model = models.includes(record.model) ? record.model : 'other'
-      requests.add(1, { model, outcome: record.outcome })
-      tokens.add(record.prompt_tokens, { model, kind: 'prompt' })
-      tokens.add(record.cached_tokens, { model, kind: 'cached' })
-      tokens.add(record.completion_tokens, { model, kind: 'completion' })
-      counted.add(1, { by: countedBy ?? 'engine' })
+      const series = byModel.get(record.model) ?? others
+      series.answers(record.outcome).add()
+      series.tokens('prompt').add(record.prompt_tokens)
+      series.tokens('cached').add(record.cached_tokens)
+      series.tokens('completion').add(record.completion_tokens)
+      counted(countedBy ?? 'engine').add()
       whole.observe(record.duration_ms / 1000)
     },
     refused: (code) => refusals.add(1, { code }),

@@ -101,11 +101,11 @@ export async function answerSealed(
     boundModel: opened.context.model,
     caller: view.keyRef,
   }
-  const shape = shapeFor(service, opened)
   const wantsStream = asksForStream(body)
-  const facts = { service, opened, view, startedAtMs, ended, requestDigest }
-  // Answer keys are derived while the engine works, so its first token does not wait for them.
   const asked = answer(request, service.engine, abort.signal)
+  // The rest happens while the engine works, so its first token does not wait for it.
+  const shape = shapeFor(service, opened)
+  const facts = { service, opened, view, startedAtMs, ended, requestDigest }
   const [soon, sealer] = await Promise.all([
     untilLate(asked, lateAfterMs(shape, opened.context.path, wantsStream)),
     opened.sealAnswer(),
@@ -391,7 +391,7 @@ class SealedAnswer {
       duration_ms: Math.max(0, endedAtMs - startedAtMs),
     }
     const signed = service.signer.sign(record, {
-      request_digest: requestDigest ?? createHash('sha256').update(body).digest('hex'),
+      request_digest: requestDigest ?? formatHex(nativeCrypto.sha256(body)),
       response_digest: this.#responseHash.digest('hex'),
       statement_digest: formatHex(this.#statementDigest()),
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),

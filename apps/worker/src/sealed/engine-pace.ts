@@ -29,7 +29,7 @@ export class EnginePace {
   msPerToken(model: string): number | undefined {
     const known = this.#paces.get(model)
     if (known === undefined || known.length < enough) return undefined
-    return known.toSorted((a, b) => a - b)[known.length >> 1]
+    return Float64Array.from(known).sort()[known.length >> 1]
   }
 }
 

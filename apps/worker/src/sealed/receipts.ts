@@ -1,5 +1,5 @@
 /** Signs receipts: one signature over the usage and over the part that only the client sees. */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import {
   type Bytes,
   encodeText,
@@ -8,6 +8,7 @@ import {
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
 import { type SignedUsage, type UsageReport, usageReportText } from '@privatemode/protocol/fleet'
+import { nativeCrypto } from '@privatemode/service/native-crypto'
 
 export type SignedReceipt = { readonly receipt: Bytes; readonly usage: SignedUsage }
 
@@ -28,8 +29,8 @@ export class ReceiptSigner {
     const recordBytes = encodeText(JSON.stringify(record))
     const salt = randomBytes(32).toString('base64')
     const restBytes = encodeText(JSON.stringify({ ...rest, salt }))
-    const restDigest = sha256(restBytes)
-    const message = receiptMessage(sha256(recordBytes), restDigest)
+    const restDigest = nativeCrypto.sha256(restBytes)
+    const message = receiptMessage(nativeCrypto.sha256(recordBytes), restDigest)
     const signature = sign(null, message, this.#privateKey).toString('base64')
     const recordBase64 = Buffer.from(recordBytes).toString('base64')
     const receipt = {
@@ -52,5 +53,3 @@ export class ReceiptSigner {
     return { records, signature: sign(null, message, this.#privateKey).toString('base64') }
   }
 }
-
-const sha256 = (bytes: Bytes): Bytes => new Uint8Array(createHash('sha256').update(bytes).digest())

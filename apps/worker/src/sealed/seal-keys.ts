@@ -77,7 +77,7 @@ export class SealKeys {
       role: 'worker',
       sealKey: { id, kem: 'X-Wing', publicKey: pair.publicKey, expiresAt },
     })
-    const statementDigest = sha256(statement)
+    const statementDigest = new Uint8Array(createHash('sha256').update(statement).digest())
     const replaceAt = new Date(now.getTime() + replaceAfterMs)
     const key = { id, pair, statement, statementDigest, expiresAt, replaceAt }
     this.#keys = [...this.#keys.filter((held) => held.expiresAt > now), key]
@@ -150,5 +150,3 @@ export class SealKeys {
     return this.#keys.find((key) => equalBytes(key.pair.id, sealKeyId) && key.expiresAt > now)
   }
 }
-
-const sha256 = (bytes: Bytes): Bytes => new Uint8Array(createHash('sha256').update(bytes).digest())
