@@ -101,8 +101,11 @@ class Relay implements AttemptOwner {
     this.#candidates = findCandidates(sealed, this.#startedMs, this.#parts)
     this.#admissionId = this.#parts.admissions.newId()
     const permit = limiter.admit({
-      ...{ caller, admissionId: this.#admissionId, path: sealed.path },
-      ...{ lengthBytes: sealed.lengthBytes, contextTokens: contextOf(this.#candidates, sealed) },
+      caller,
+      admissionId: this.#admissionId,
+      path: sealed.path,
+      lengthBytes: sealed.lengthBytes,
+      contextTokens: contextOf(this.#candidates, sealed),
     })
     if (permit instanceof Promise) this.#later(permit, (given) => this.#readBody(sealed, given))
     else this.#readBody(sealed, permit)
@@ -173,12 +176,12 @@ class Relay implements AttemptOwner {
     this.#reporting++
     const { pool, clock, limits } = this.#parts
     const { answer } = new Attempt(this, this.#exchange, entry)
-    const message = {
-      head: this.#workerHead(entry, sealed),
-      body: this.#body ?? emptyRange,
-      lengthBytes: sealed.lengthBytes,
-      ...(this.#body === undefined && { sendRest: this.#streamBody }),
-    }
+    const { lengthBytes } = sealed
+    const head = this.#workerHead(entry, sealed)
+    const message =
+      this.#body === undefined
+        ? { head, body: emptyRange, lengthBytes, sendRest: this.#streamBody }
+        : { head, body: this.#body, lengthBytes }
     pool.send(entry.worker.url, message, answer, clock() + limits.firstByteTimeoutMs)
   }
 
@@ -254,12 +257,20 @@ class Relay implements AttemptOwner {
   /** Only this is sent to a worker: it never sees the API key or any other header. */
   #workerHead({ worker }: ViewedWorker, sealed: SealedHead): string {
     const { requestId, model, path, lengthBytes } = sealed
-    const ids = { workerId: worker.id, requestId, model, path }
-    const admission = this.#parts.admissions.format({
-      ...{ ...ids, admissionId: this.#admissionId, keyId: this.#keyId },
-    })
+    const [workerId, keyId, admissionId] = [worker.id, this.#keyId, this.#admissionId]
+    const admitted = { admissionId, workerId, keyId, requestId, model, path }
+    const admission = this.#parts.admissions.format(admitted)
     const sentAtMs = Date.now()
-    const relayed = { ...ids, keyRef: this.#keyId, admission, sentAtMs, lengthBytes }
+    const relayed = {
+      workerId,
+      requestId,
+      model,
+      path,
+      keyRef: keyId,
+      admission,
+      sentAtMs,
+      lengthBytes,
+    }
     const mac = signRelay(worker.relayKey, relayed)
     return (
       `POST ${fleetPaths.sealed} HTTP/1.1\r\nhost: ${worker.url.slice(worker.url.indexOf('//') + 2)}\r\n` +
