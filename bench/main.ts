@@ -119,20 +119,23 @@ function wantedTargets(): Set<TargetName> {
   return new Set(wanted.filter((name) => listed === undefined || listed.includes(name)))
 }
 
-/** Rounds visit all targets in turn, so that a disturbance of the machine affects all of them. */
+/**
+ * A round takes every load once, and every load takes its targets in turn: a machine that is slow for
+ * a minute affects all targets, and one round of three.
+ */
 async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []
   const only = options.only?.split(',')
   const chosen = workloads
     .filter(({ quick }) => quick === true || !options.quick)
     .filter(({ id }) => only === undefined || only.includes(id))
-  for (const workload of chosen) {
-    const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
-    // A workload that is run by itself has none before it.
-    const isWarm = workload.isWarm === true && only === undefined
-    if (!workload.once && !isWarm) for (const target of taking) await warm(target, workload)
-    const most = workload.rounds ?? (workload.once ? 2 : rounds)
-    for (let round = 0; round < Math.min(most, rounds); round++) {
+  for (let round = 0; round < rounds; round++) {
+    for (const workload of chosen) {
+      if (round >= (workload.rounds ?? (workload.once ? 2 : rounds))) continue
+      const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
+      // A workload that is run by itself has none before it.
+      const isWarm = round > 0 || (workload.isWarm === true && only === undefined)
+      if (!workload.once && !isWarm) for (const target of taking) await warm(target, workload)
       for (const target of taking) {
         const sample = await attempt(target, workload, round)
         if (sample !== undefined) samples.push(sample)

@@ -95,6 +95,7 @@ export const workloads: readonly Workload[] = [
     connections: 32,
     targets: [...oneShape, ...metered],
     quick: true,
+    leadSeconds: 0.5,
   },
   {
     id: 'tools-32',
@@ -102,6 +103,7 @@ export const workloads: readonly Workload[] = [
     work: { ...chat, hasTools: true },
     connections: 32,
     targets: ['direct', 'nginx', 'portkey', 'worker', 'whole path'],
+    leadSeconds: 0.5,
   },
   {
     id: 'chat-1',
@@ -110,6 +112,7 @@ export const workloads: readonly Workload[] = [
     connections: 1,
     targets: oneShape,
     isWarm: true,
+    leadSeconds: 0.5,
   },
   {
     id: 'stream-32',
@@ -128,6 +131,7 @@ export const workloads: readonly Workload[] = [
     connections: 1,
     targets: strong,
     isWarm: true,
+    leadSeconds: 0.5,
   },
   {
     id: 'stream-1000',
@@ -178,6 +182,7 @@ export const workloads: readonly Workload[] = [
     connections: 2,
     targets: ['direct', 'nginx', 'haproxy', 'proxy', ...parts, 'whole path'],
     quick: true,
+    leadSeconds: 0.5,
   },
   {
     id: 'prompt-1m',
