@@ -8,6 +8,7 @@ import {
   issueSoftwareLeaf,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
+import { manyRequests, serverVariables } from '@privatemode/service/start-over'
 import { type Child, freePort, startChild, untilAnswers } from './child.ts'
 import type { Place } from './plain-proxies.ts'
 import { tapRegistration } from './registration-tap.ts'
@@ -41,8 +42,9 @@ export async function startSealedBackend(place: Place, reportTo?: string): Promi
   const reporting =
     reportTo === undefined ? [] : ['--reportTo', reportTo, '--registerToken', registerToken]
   const command = [process.execPath, 'bench/sealed-backend.ts', '--manifest', manifestPath]
-  const many = { BUN_CONFIG_MAX_HTTP_REQUESTS: '16384' }
-  const child = startChild('sealed backend', 'around', [...command, ...reporting], many)
+  // The settings of the worker that it stands for.
+  const variables = { ...manyRequests, ...serverVariables }
+  const child = startChild('sealed backend', 'around', [...command, ...reporting], variables)
   const { url, rootFingerprint, receiptKey } = JSON.parse(await child.firstLine)
   return { url, apiKey: 'bench', manifestPath, rootFingerprint, receiptKey, pid: child.pid }
 }

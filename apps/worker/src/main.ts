@@ -1,9 +1,9 @@
 /** Entry point of the worker. */
 import { forbidCoreDumps } from '@privatemode/service/core-dumps'
 import { endWithParent } from '@privatemode/service/end-with-parent'
-import { keptCode, keptPages, manyRequests, startOverWith } from '@privatemode/service/start-over'
+import { manyRequests, serverVariables, startOverWith } from '@privatemode/service/start-over'
 
-startOverWith({ ...manyRequests, ...keptCode, ...keptPages })
+startOverWith({ ...manyRequests, ...serverVariables })
 forbidCoreDumps()
 endWithParent()
 // Loaded only now, because the program may have restarted itself.

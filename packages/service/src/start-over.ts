@@ -29,7 +29,23 @@ export const keptCode = { BUN_JSC_forceCodeBlockLiveness: '1' } as const
  * that way and 820 µs with this, for 8 MiB at the peak. Returning gaps costs a stream of 256 chunks
  * another eighth, and saves 10 to 35 MiB.
  */
-export const keptPages = { MIMALLOC_PURGE_DELAY: '500', MIMALLOC_PURGE_HOLES: '0' } as const
+const keptPages = { MIMALLOC_PURGE_DELAY: '500', MIMALLOC_PURGE_HOLES: '0' } as const
+
+/**
+ * Collects garbage less often: after a collection the heap may grow to six times its size instead of
+ * three times, and a timer that collects earlier gets a two-hundredth of the processor instead of a
+ * twentieth.
+ *
+ * The worker needs 8% less processor time for small chats and streams this way, and holds 30 to 70
+ * MiB more under load.
+ */
+const roomyHeap = {
+  BUN_JSC_heapGrowthMaxIncrease: '6',
+  BUN_JSC_collectionTimerMaxPercentCPU: '0.005',
+} as const
+
+/** What gateway and worker run with: on a server, memory costs less than processor time. */
+export const serverVariables = { ...keptCode, ...keptPages, ...roomyHeap } as const
 
 /**
  * Restarts the program in the same process with these variables set; call it first in `main.ts`.

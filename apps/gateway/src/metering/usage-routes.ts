@@ -28,8 +28,8 @@ export type UsageParts = {
 }
 
 const maxBodyBytes = 1024 * 1024
-/** Requests wait for so many records of a long report, not for all of them: about half a millisecond. */
-const recordsPerTurn = 50
+/** Requests wait for so many records of a long report, not for all of them: up to half a millisecond. */
+const recordsPerTurn = 10
 
 /**
  * Acknowledges records that are stored or never can be. Records that a worker did not sign, or no
