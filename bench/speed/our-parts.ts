@@ -108,12 +108,13 @@ async function untilBooked({ url }: SealedBackend): Promise<void> {
 }
 
 /** The worker of the whole path, asked without its gateway, which only shows where it is. */
-export function workerAlone({ backend, workerPort, relayKey, parts }: Path): Target {
+export function workerAlone({ backend, workerPort, relayKey, parts, settled }: Path): Target {
   return {
     name: 'worker',
     port: workerPort,
     headers: sealedType,
     sealed: { ...backend, shape: 'default', relayKey },
     parts: parts.filter(({ name }) => name === 'worker'),
+    settled,
   }
 }

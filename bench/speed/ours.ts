@@ -93,6 +93,8 @@ export type Path = {
   /** Base64: what relays to the worker are signed with. */
   readonly relayKey: string
   readonly parts: Target['parts']
+  /** Resolves when all usage is booked. */
+  readonly settled: () => Promise<void>
 }
 
 /** Gateway and worker in front of the model server; a proxy is added in front of them. */
@@ -124,6 +126,7 @@ export async function startPath(place: Place): Promise<Path> {
     workerPort,
     relayKey: tap.relayKey() ?? '',
     parts: [partOf(gateway), partOf(worker)],
+    settled: tap.untilBooked,
   }
 }
 
@@ -134,7 +137,7 @@ export async function startWholePath(
   shape: Shape,
 ): Promise<Target> {
   const target = await startProxy(place, name, path.backend, shape)
-  return { ...target, parts: [...target.parts, ...path.parts] }
+  return { ...target, parts: [...target.parts, ...path.parts], settled: path.settled }
 }
 
 function manifestFor(

@@ -1,14 +1,23 @@
-/** Sits between a worker and its gateway during registration, to learn the key that relays are signed with. */
+/** Sits between a worker and its gateway, to learn the key that relays are signed with and when all usage is booked. */
+import { registryPaths } from '@privatemode/protocol/fleet'
 
 export type RegistrationTap = {
   readonly url: string
   /** Base64; undefined until the worker has registered. */
   relayKey(): string | undefined
+  /** Resolves when the gateway has acknowledged all usage of requests that are over. */
+  untilBooked(): Promise<void>
 }
 
+/** Longer than a worker gathers usage before it reports. */
+const usualQuietMs = 600
+const bookedWithinMs = 20_000
+
 /** It lives as long as the process: the worker renews its lease through it. */
-export function tapRegistration(gatewayUrl: string): RegistrationTap {
+export function tapRegistration(gatewayUrl: string, quietMs = usualQuietMs): RegistrationTap {
   let relayKey: string | undefined
+  let reports = 0
+  let bookedMs = 0
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -20,9 +29,27 @@ export function tapRegistration(gatewayUrl: string): RegistrationTap {
       }
       const { method, headers } = request
       const init = body === '' ? { method, headers } : { method, headers, body }
-      return fetch(gatewayUrl + pathname, init)
+      if (pathname !== registryPaths.usage) return fetch(gatewayUrl + pathname, init)
+      reports++
+      try {
+        return await fetch(gatewayUrl + pathname, init)
+      } finally {
+        reports--
+        bookedMs = performance.now()
+      }
     },
   })
   server.unref()
-  return { url: `http://127.0.0.1:${server.port}`, relayKey: () => relayKey }
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    relayKey: () => relayKey,
+    async untilBooked() {
+      const startMs = performance.now()
+      while (reports > 0 || performance.now() - Math.max(startMs, bookedMs) < quietMs) {
+        if (performance.now() - startMs > bookedWithinMs)
+          throw new Error(`usage was not booked within ${bookedWithinMs / 1000} s`)
+        await Bun.sleep(20)
+      }
+    },
+  }
 }

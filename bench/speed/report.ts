@@ -91,7 +91,7 @@ function introduce(results: Results): string[] {
     '- Start and idle memory are those of the released binary, the mapped part of its 100 MB included. Programs under load run from source.',
     '- The gateway alone meters nothing, since the backend behind it reports no usage. On the whole path it checks the signature of each',
     '  report and books it in the embedded database, which runs on a thread of its process and counts. The metered gateway does the same',
-    '  behind a backend that signs and reports usage as a worker does; the last report is booked before the CPU time is read. With',
+    '  behind a backend that signs and reports usage as a worker does. The last report is booked before the CPU time is read. With',
     "  PostgreSQL, the server's own CPU time is shown, but does not count; it runs on the second core and does not flush to disk (`fsync=off`).",
     ...skipped.map(({ name, why }) => `- **${name} was skipped**: ${why}.`),
     '',
