@@ -6,27 +6,20 @@ import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
 import { bareWay, type CostRow } from './report.ts'
 
-const alone = { streams: 1, rounds: 21, tokens: 100 }
+const alone: Load = { streams: 1, rounds: 21, answers: 1, tokens: [100, 100] }
 /**
- * Several streams show the throughput, so their answers are as long as usual ones: in an answer of 100 tokens, the
- * wait for the shape's first tick would be a tenth of the time.
+ * Several streams show the throughput under steady load: every client asks again when its answer is complete, and
+ * answers differ in length as usual ones do, so that they do not begin and end all at once.
  */
 const loads: readonly Load[] = [
   alone,
-  { streams: 8, rounds: 7, tokens: 400 },
-  { streams: 32, rounds: 5, tokens: 400 },
+  { streams: 8, rounds: 5, answers: 3, tokens: [200, 600] },
+  { streams: 32, rounds: 5, answers: 3, tokens: [200, 600] },
 ]
 /** Code that has run a few times only is slower than the same code an hour later, at one request a second. */
 const [firstWarmUps, hourOfWarmUps] = [400, 3600]
 
-type Load = {
-  /** At once. */
-  readonly streams: number
-  /** How often each way has its turn. */
-  readonly rounds: number
-  /** Of each answer. */
-  readonly tokens: number
-}
+type Load = Pick<CostRow, 'streams' | 'rounds' | 'answers' | 'tokens'>
 type Measure = { readonly firstMs: number; readonly perSecond: number }
 
 /** One half of the processors is the server's with all its processes, the other is the stack's and the client's. */
@@ -94,11 +87,31 @@ async function warmUp(way: Entrance, chats: number): Promise<void> {
     await Promise.all(Array.from({ length: 16 }, () => way.ask('/v1/chat/completions', body)))
 }
 
-async function measure(way: Entrance, { streams, tokens }: Load): Promise<Measure> {
+async function measure(way: Entrance, load: Load): Promise<Measure> {
   const started = performance.now()
-  const firsts = await Promise.all(Array.from({ length: streams }, () => streamOnce(way, tokens)))
+  const lengths = Array.from({ length: load.streams }, (_, stream) => lengthsOf(load, stream))
+  const firsts = await Promise.all(
+    lengths.map(async (ofStream) => {
+      const firstMs: number[] = []
+      for (const tokens of ofStream) firstMs.push(await streamOnce(way, tokens))
+      return firstMs
+    }),
+  )
   const seconds = (performance.now() - started) / 1000
-  return { firstMs: median(firsts), perSecond: (streams * tokens) / seconds }
+  const tokens = lengths.flat().reduce((sum, length) => sum + length, 0)
+  return { firstMs: median(firsts.flat()), perSecond: tokens / seconds }
+}
+
+/** The same lengths on every way and in every round, spread evenly from the shortest to the longest. */
+function lengthsOf({ streams, answers, tokens: [least, most] }: Load, stream: number): number[] {
+  const count = streams * answers
+  // No stream has only short answers, or all would wait for the one that has the long ones.
+  const places = Array.from({ length: answers }, (_, answer) =>
+    answer % 2 === 0 ? answer * streams + stream : (answer + 1) * streams - 1 - stream,
+  )
+  return places.map((place) =>
+    Math.round(least + ((most - least) * place) / Math.max(1, count - 1)),
+  )
 }
 
 let asked = 0

@@ -11,7 +11,10 @@ export type CostRow = {
   readonly streams: number
   readonly way: string
   readonly rounds: number
-  readonly tokens: number
+  /** One after the other, of each stream in a round. */
+  readonly answers: number
+  /** Of the shortest and the longest answer. */
+  readonly tokens: readonly [number, number]
   readonly firstMs: number
   readonly perSecond: number
 }
@@ -39,7 +42,7 @@ export function formatRun({ server, version, rows }: Run): string {
 }
 
 const costNote =
-  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has. Without a shape, the stack has answered as many chats before as an hour brings at one a second, unless a row says fewer: it compiles its code as it runs.'
+  'Cost of the stack: one half of the processors is reserved for the server, the other for the stack and the client; bare server and proxy take turns, with prompts that no cache has. Without a shape, the stack has answered as many chats before as an hour brings at one a second, unless a row says fewer: it compiles its code as it runs. Each of several streams is a client that asks again as soon as its answer is complete; the lengths of the answers are the same on both ways.'
 
 /** What could not be run, and why. */
 const untried = [
@@ -82,12 +85,14 @@ export const bareWay = 'bare server'
 /** Rows are compared with the bare server's before them. */
 export function formatCost(cost: readonly CostRow[]): string[] {
   let bare = { firstMs: 0, perSecond: 1 }
-  const lines = cost.map(({ streams, way, rounds, tokens, firstMs, perSecond }) => {
+  const lines = cost.map(({ streams, way, rounds, answers, tokens, firstMs, perSecond }) => {
     if (way === bareWay) bare = { firstMs, perSecond }
     const later = `${(firstMs - bare.firstMs).toFixed(1)} ms`
     const share = (perSecond / bare.perSecond).toFixed(2)
     const figures = [`${firstMs.toFixed(1)} ms`, later, perSecond.toFixed(0), share]
-    return `| ${[streams, way, ...figures, `${rounds} of ${tokens} tokens`].join(' | ')} |`
+    const each = answers === 1 ? '' : `${answers} × `
+    const lengths = `${rounds} of ${each}${[...new Set(tokens)].join(' to ')} tokens`
+    return `| ${[streams, way, ...figures, lengths].join(' | ')} |`
   })
   return [
     '| streams | way | first token | later | tokens/s | of bare | rounds |',
