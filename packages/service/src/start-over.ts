@@ -32,15 +32,15 @@ export const keptCode = { BUN_JSC_forceCodeBlockLiveness: '1' } as const
 const keptPages = { MIMALLOC_PURGE_DELAY: '500', MIMALLOC_PURGE_HOLES: '0' } as const
 
 /**
- * Collects garbage less often: after a collection the heap may grow to six times its size instead of
- * three times, and a timer that collects earlier gets a two-hundredth of the processor instead of a
- * twentieth.
+ * Collects garbage less often: a small heap may grow to 128 MiB first instead of three times its
+ * size, and the timer that collects sooner gets a two-hundredth of the processor instead of a
+ * twentieth. Larger heaps grow as before.
  *
- * The worker needs 8% less processor time for small chats and streams this way, and holds 30 to 70
- * MiB more under load.
+ * The worker needs 4 to 8% less processor time for small chats and streams this way, and holds 30
+ * to 50 MiB more under load.
  */
 const roomyHeap = {
-  BUN_JSC_heapGrowthMaxIncrease: '6',
+  BUN_JSC_largeHeapSize: String(128 * 1024 * 1024),
   BUN_JSC_collectionTimerMaxPercentCPU: '0.005',
 } as const
 
