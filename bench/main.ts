@@ -58,7 +58,7 @@ const warmRequests = {
 } as const
 
 /** No measurement is started after this. */
-const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 32)) * 60_000
+const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 40)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 
