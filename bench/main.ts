@@ -120,8 +120,8 @@ function wantedTargets(): Set<TargetName> {
 }
 
 /**
- * A round takes every load once, and every load takes its targets in turn: a machine that is slow for
- * a minute affects all targets, and one round of three.
+ * Each round runs every load once, and each load visits its targets in turn: a minute in which the
+ * machine is slow affects all targets alike, and only one round of three.
  */
 async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []

@@ -10,8 +10,8 @@ import {
 } from '@privatemode/attestation/software/producer'
 import { manyRequests, serverVariables } from '@privatemode/service/start-over'
 import { type Child, freePort, startChild, untilAnswers } from './child.ts'
+import { tapGateway } from './gateway-tap.ts'
 import type { Place } from './plain-proxies.ts'
-import { tapRegistration } from './registration-tap.ts'
 import { jsonType, partOf, type Target, type TargetName } from './target.ts'
 
 export type Shape = 'off' | 'default'
@@ -110,7 +110,7 @@ export async function startPath(place: Place): Promise<Path> {
   const describing = startChild('describe', 'around', [...program('worker'), 'describe', ...engine])
   const described = JSON.parse(await describing.firstLine)
   const workerPort = freePort()
-  const tap = tapRegistration(url)
+  const tap = tapGateway(url)
   const worker = startChild('worker', 'measured', [
     ...[...program('worker'), '--port', String(workerPort), '--gatewayUrl', tap.url],
     ...['--registerToken', registerToken, '--keySharePercent', '100', ...engine],

@@ -64,7 +64,7 @@ function introduce(results: Results): string[] {
     '[performance/results.json](performance/results.json); do not edit it.',
     '',
     `Run of ${at} on ${machine.cores} cores (${machine.cpu}), ${minutes} minutes. ${named.join(', ')}.`,
-    `${rounds} rounds of ${seconds} s for each load and target, a round of all loads after the other. ${
+    `${rounds} rounds of ${seconds} s for each load and target; each round runs all loads. ${
       machine.pinned
         ? 'The programs under test have the first core to themselves, load generator and model server the second.'
         : 'Nothing was pinned to a core.'
@@ -74,11 +74,12 @@ function introduce(results: Results): string[] {
     '- **Per CPU second** is requests divided by the CPU time of the programs under test (all threads, from `/proc`). It shows what a core',
     '  can do, hardly changes when the machine is busy, and is the basis of all ratios here. Requests per second of wall-clock time are shown',
     '  next to it; where the rig or a shape sets the pace, they mean less.',
-    '- Figures are the median of the rounds, which are minutes apart; a range is the minimum and the maximum. Ratios are taken within a round. With an even number',
-    '  of rounds, goals are judged by the worse of the two medians. Goals without a unit are requests per CPU second of our programs.',
+    '- Figures are the median of the rounds, which are minutes apart; a range is the minimum and the maximum. Ratios are taken within a round.',
+    '  With an even number of rounds, goals are judged by the worse of the two medians. Goals without a unit are requests per CPU second of our programs.',
     '  A goal called next follows one that was reached before.',
-    '- The long run is measured: runtimes that compile get load before the first round until they hardly compile any more, and',
-    '  rounds of the loads that have goals start with half a second, of 32 fast streams with a second, that does not count, for every target.',
+    '- The long run is measured: runtimes that compile get load before the first round until they hardly compile any more.',
+    '  Rounds of small chats, of single streams and of 10 MB prompts start with half a second of load that does not count, rounds of 32 fast',
+    '  streams with a second.',
     '- **Added** latency is what a request takes beyond the same request sent directly to the model server; for the gateway alone, beyond the',
     '  same sealed request sent directly to the backend behind it. Rows that begin with “direct” show their own latency, in parentheses.',
     '- The proxy alone talks to a backend that attests, opens and seals like gateway and worker in one.',

@@ -66,7 +66,7 @@ export class Limiter {
 
   /** Synchronous for callers without limits; throws a `LimitError` if a limit is reached. */
   admit(request: LimitedRequest): Permit | Promise<Permit> {
-    if (!isLimitedCaller(request.caller)) return unlimited
+    if (!subjectsOf(request.caller).some(([, limits]) => isLimited(limits))) return unlimited
     return this.#admitLimited(request).catch((cause: unknown) => {
       if (cause instanceof LimitError) throw cause
       const message = 'limits cannot be checked at the moment'
@@ -248,15 +248,6 @@ function subjectsOf(caller: Caller): readonly (readonly [string, Limits])[] {
     [caller.accountId, caller.accountLimits],
     ...(caller.member === undefined ? [] : [[caller.member.id, caller.member.limits] as const]),
   ]
-}
-
-/** Most callers have no limits: for them, no list of subjects is made. */
-function isLimitedCaller({ keyLimits, accountLimits, member }: Caller): boolean {
-  return (
-    isLimited(keyLimits) ||
-    isLimited(accountLimits) ||
-    (member !== undefined && isLimited(member.limits))
-  )
 }
 
 function isLimited(limits: Limits): boolean {

@@ -1,7 +1,7 @@
 /** Sits between a worker and its gateway, to learn the key that relays are signed with and when all usage is booked. */
 import { registryPaths } from '@privatemode/protocol/fleet'
 
-export type RegistrationTap = {
+export type GatewayTap = {
   readonly url: string
   /** Base64; undefined until the worker has registered. */
   relayKey(): string | undefined
@@ -14,7 +14,7 @@ const usualQuietMs = 600
 const bookedWithinMs = 20_000
 
 /** It lives as long as the process: the worker renews its lease through it. */
-export function tapRegistration(gatewayUrl: string, quietMs = usualQuietMs): RegistrationTap {
+export function tapGateway(gatewayUrl: string, quietMs = usualQuietMs): GatewayTap {
   let relayKey: string | undefined
   let reports = 0
   let bookedMs = 0

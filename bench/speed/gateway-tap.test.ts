@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { registryPaths } from '@privatemode/protocol/fleet'
-import { tapRegistration } from './registration-tap.ts'
+import { tapGateway } from './gateway-tap.ts'
 
 test('usage is booked once the gateway has acknowledged the report, not before', async () => {
   const arrived = Promise.withResolvers<void>()
@@ -14,7 +14,7 @@ test('usage is booked once the gateway has acknowledged the report, not before',
       return Response.json({ accepted: 1, rejected: 0 })
     },
   })
-  const tap = tapRegistration(gateway.url.origin, 0)
+  const tap = tapGateway(gateway.url.origin, 0)
   await tap.untilBooked()
   const report = fetch(tap.url + registryPaths.usage, { method: 'POST', body: '{}' })
   await arrived.promise
