@@ -61,6 +61,8 @@ const warmRequests = {
 const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 40)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
+const others = ['two-cores', 'clients', 'footprint']
+const onlyLoads = named(options.only, ',', [...workloads.map(({ id }) => id), ...others])
 
 if (options.report) writeReport()
 else if (options.record) console.log(await recordRatios())
@@ -113,8 +115,17 @@ async function run(): Promise<void> {
   }
 }
 
+/** Ends the program if a name is unknown: it would measure nothing. */
+function named(list: string | undefined, separator: string, known: readonly string[]) {
+  const names = list?.split(separator).map((name) => name.trim())
+  const unknown = names?.find((name) => !known.includes(name))
+  if (unknown === undefined) return names
+  console.error(`unknown: ${unknown}. Known, separated by “${separator}”: ${known.join(separator)}`)
+  process.exit(2)
+}
+
 function wantedTargets(): Set<TargetName> {
-  const listed = options.targets?.split(';').map((name) => name.trim())
+  const listed = named(options.targets, ';', targetNames)
   const wanted = options.quick ? quickTargets : targetNames
   return new Set(wanted.filter((name) => listed === undefined || listed.includes(name)))
 }
@@ -125,16 +136,15 @@ function wantedTargets(): Set<TargetName> {
  */
 async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []
-  const only = options.only?.split(',')
   const chosen = workloads
     .filter(({ quick }) => quick === true || !options.quick)
-    .filter(({ id }) => only === undefined || only.includes(id))
+    .filter(({ id }) => onlyLoads === undefined || onlyLoads.includes(id))
   for (let round = 0; round < rounds; round++) {
     for (const workload of chosen) {
       if (round >= (workload.rounds ?? (workload.once ? 2 : rounds))) continue
       const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
       // A workload that is run by itself has none before it.
-      const isWarm = round > 0 || (workload.isWarm === true && only === undefined)
+      const isWarm = round > 0 || (workload.isWarm === true && onlyLoads === undefined)
       if (!workload.once && !isWarm) for (const target of taking) await warm(target, workload)
       for (const target of taking) {
         const sample = await attempt(target, workload, round)

@@ -6,6 +6,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 import { allFaults } from './all-faults.ts'
 import { Campaign, type FaultResult } from './campaign.ts'
@@ -16,26 +17,36 @@ import { startWire, type Wire, wireObstacle } from './fleet/wire.ts'
 import { createChance } from './random.ts'
 import { formatLine, formatTable, type Report, summarise } from './report.ts'
 
-const option = (name: string) => {
-  const at = process.argv.indexOf(`--${name}`)
-  return at < 0 ? undefined : process.argv[at + 1]
-}
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '0' },
+    only: { type: 'string', default: '' },
+    clients: { type: 'string', default: '6' },
+    out: { type: 'string', default: 'dist/faults' },
+    /** A note for the report, such as what else the machine was doing. */
+    note: { type: 'string' },
+    list: { type: 'boolean', default: false },
+  },
+})
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-const seed = Number(option('seed') ?? 1)
-const minutes = Number(option('minutes') ?? 0)
-const only = option('only')?.toLowerCase()
-const clients = Number(option('clients') ?? 6)
-const out = option('out') ?? 'dist/faults'
-/** A note for the report, such as what else the machine was doing. */
-const note = option('note')
+const seed = Number(values.seed)
+const minutes = Number(values.minutes)
+const clients = Number(values.clients)
+const { out, note } = values
+const only = values.only.toLowerCase()
 /** A fault that does not end is a violation and ends the campaign, since its aftermath is unknown. */
 const perFaultMs = 300_000
 
-const wanted = allFaults.filter((fault) => {
-  return only === undefined || `${fault.family} ${fault.name}`.toLowerCase().includes(only)
-})
-if (process.argv.includes('--list')) {
+const wanted = allFaults.filter(({ family, name }) =>
+  `${family} ${name}`.toLowerCase().includes(only),
+)
+if (wanted.length === 0) {
+  console.error(`no fault has ${JSON.stringify(only)} in its name; --list shows all of them`)
+  process.exit(2)
+}
+if (values.list) {
   for (const fault of wanted) say(`${fault.family}: ${fault.name}`)
   process.exit(0)
 }

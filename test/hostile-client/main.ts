@@ -1,5 +1,6 @@
 /** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every endpoint, as a table. */
 import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { ClientStack } from '../clients/client-stack.ts'
 import { gatewayWords } from '../hostile/gateway-words.ts'
 import { startHostileWorld } from '../hostile/hostile-world.ts'
@@ -11,17 +12,27 @@ import { type Target, targetsOf } from './target.ts'
 import { tryOnce } from './try-once.ts'
 import { maxGrownMiB, ms, withstand } from './withstand.ts'
 
-const option = (name: string, otherwise: string) => {
-  const at = process.argv.indexOf(`--${name}`)
-  return at < 0 ? otherwise : (process.argv[at + 1] ?? otherwise)
-}
-const seconds = Number(option('seconds', '20'))
-const scale = Number(option('scale', '1'))
-const only = option('only', '')
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '20' },
+    scale: { type: 'string', default: '1' },
+    only: { type: 'string', default: '' },
+    /** Single messages only, no lasting attacks: results that do not depend on the machine. */
+    once: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+  },
+})
+const { only, once: isOnce } = values
+const seconds = Number(values.seconds)
+const scale = Number(values.scale)
 /** The variation of a p99 that the machine itself causes. */
 const floorMs = 50
-/** Single messages only, no lasting attacks: results that do not depend on the machine. */
-const isOnce = process.argv.includes('--once')
+const isWanted = ({ name }: { readonly name: string }) => name.includes(only)
+const single = [...onceTricks, ...billTricks, ...peopleTricks, ...gatewayWords]
+if (![...single, ...(isOnce ? [] : attacks)].some(isWanted)) {
+  console.error(`no trick has ${JSON.stringify(only)} in its name`)
+  process.exit(2)
+}
 const lines: string[] = []
 let failures = 0
 const say = (line: string) => {
@@ -35,7 +46,7 @@ try {
   const targets = targetsOf(place)
   say('| message | answered by proxy | proxyless | gateway |')
   say('|---|---|---|---|')
-  for (const trick of onceTricks.filter(({ name }) => name.includes(only))) {
+  for (const trick of onceTricks.filter(isWanted)) {
     const cells: string[] = []
     for (const target of targets) {
       const applies = trick.against?.includes(target.name) ?? true
@@ -57,7 +68,7 @@ try {
 } finally {
   await place.stop()
 }
-if (process.argv.includes('--write')) await writeTables()
+if (values.write) await writeTables()
 console.log(failures === 0 ? '\nall withstood' : `\n${failures} problems`)
 process.exit(failures === 0 ? 0 : 1)
 
@@ -65,7 +76,7 @@ async function tricksWithBills(): Promise<void> {
   say('')
   say('| trick with the bill | tokens used | billed |')
   say('|---|---|---|')
-  for (const trick of billTricks.filter(({ name }) => name.includes(only))) {
+  for (const trick of billTricks.filter(isWanted)) {
     const { used, billed, problems } = await trick.play()
     failures += problems.length
     const bad = problems.length === 0 ? '' : ` **${problems.join('; ')}**`
@@ -78,7 +89,7 @@ async function tricksOfPeople(): Promise<void> {
   say('| trick of people | the attacker got |')
   say('|---|---|')
   const people = new People(place)
-  for (const trick of peopleTricks.filter(({ name }) => name.includes(only))) {
+  for (const trick of peopleTricks.filter(isWanted)) {
     const { got, problems } = await trick.play(people)
     failures += problems.length
     say(`| ${trick.name} | ${problems.length === 0 ? got : `**${got}: ${problems.join('; ')}**`} |`)
@@ -91,7 +102,7 @@ async function wordsOfGateways(): Promise<void> {
   say('|---|---|')
   const world = await startHostileWorld()
   try {
-    for (const trick of gatewayWords.filter(({ name }) => name.includes(only))) {
+    for (const trick of gatewayWords.filter(isWanted)) {
       const { told, problems } = await trick.play(world)
       failures += problems.length
       const bad = problems.length === 0 ? '' : ` **${problems.join('; ')}**`
@@ -114,7 +125,7 @@ async function lastingTricks(targets: readonly Target[]): Promise<void> {
   say('| trick | against | the attacker got | memory | p99 of others before | during |')
   say('|---|---|---|---|---|---|')
   const limits = { scale, seconds, baselineAnswers: 200, floorMs, grownMiB: maxGrownMiB }
-  for (const attack of attacks.filter(({ name }) => name.includes(only))) {
+  for (const attack of attacks.filter(isWanted)) {
     for (const target of targets.filter(({ name }) => attack.against.includes(name))) {
       const seen = await withstand(place, attack, target, limits)
       failures += seen.problems.length

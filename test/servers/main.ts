@@ -73,6 +73,10 @@ const runs: Run[] = []
 for (const server of values.servers.split(','))
   for await (const plan of plansOf(server)) runs.push(await tryServer(plan))
 if (values.write) writeTo('../../docs/model-servers.md', formatDocument(readResults(cacheFolder)))
+if (!values.cost && runs.every(({ rows }) => rows.length === 0)) {
+  console.error('nothing was checked: --only, --skip and --variants leave no check')
+  process.exit(2)
+}
 const isAllGood = runs.every(({ rows }) =>
   rows.every(({ results }) => Object.values(results).every(isGood)),
 )
