@@ -168,6 +168,7 @@ export class ProxiedCall implements AnswerSink {
       else this.#discard()
     } catch (error) {
       if (!ended) this.#connection?.abandon() // longer than the proxy buffers
+      this.#isWhole = false // it cannot be passed on
       this.#fail(error)
     }
   }
@@ -304,8 +305,8 @@ export class ProxiedCall implements AnswerSink {
       return
     }
     if (this.#isWhole && this.#writer !== undefined) {
-      this.#writer.end([], 0) // only padding was lost
-      this.#leaveWhole(true)
+      // Only padding was lost. The last of the answer may have arrived with it, and waits here.
+      this.#passOn(true)
       return
     }
     const shown = toApiError(error)
