@@ -40,6 +40,8 @@ export const limitsText: readonly string[] = [
   '',
   "- A gateway that stops books what it still awaits; a worker's own report that another gateway stored at that very moment was overwritten",
   '  and lost.',
+  '- A whole answer lost its last bytes, and ended as if it were complete, if the padding behind it was changed or cut in transit and arrived',
+  '  in the same read: whoever controls the gateway could have emptied answers that way.',
   '- An answer whose padding was cut after the client had received all of it was booked as aborted.',
   '- A connection to PostgreSQL that died silently was waited for without end; a gateway has eight by default, and losing all of them would',
   '  have stopped it (found by reading the code, not observed).',
