@@ -22,7 +22,11 @@ type Attack = 'forged' | 'truncated'
  * and then either bytes that were changed in transit or an end that is not authentic. Returns what
  * the application got.
  */
-async function answerDespite(attack: Attack, stream: boolean): Promise<string> {
+async function answerDespite(
+  attack: Attack,
+  stream: boolean,
+  data: Uint8Array = Buffer.from('data: all of it\n\n'),
+): Promise<string> {
   const type = stream ? 'text/event-stream' : 'application/json'
   const said: string[] = []
   const hear = (pieces: readonly Uint8Array[]) => {
@@ -60,7 +64,6 @@ async function answerDespite(attack: Attack, stream: boolean): Promise<string> {
             throw new ApiError('response_not_authentic', 'the answer was modified in transit')
           }
           const headers = { 'content-type': type }
-          const data = Buffer.from('data: all of it\n\n')
           const head = { status: 200, headers }
           return [{ kind: 'head', head }, { kind: 'data', bytes: data }, { kind: 'whole' }]
         },
@@ -99,6 +102,11 @@ async function answerDespite(attack: Attack, stream: boolean): Promise<string> {
 describe.each(['forged', 'truncated'] as const)('padding that is %s in the same read', (attack) => {
   test('takes nothing from a whole answer', async () => {
     expect(await answerDespite(attack, false)).toBe('data: all of it\n\n(end)')
+  })
+
+  test('does not hide that a whole answer is too long', async () => {
+    const long = { length: 300 * 1024 * 1024 } as Uint8Array
+    expect(await answerDespite(attack, false, long)).toContain('the answer is longer than')
   })
 
   test('takes nothing from a stream', async () => {

@@ -162,10 +162,14 @@ export class ProxiedCall implements AnswerSink {
     }
     // The opened bytes have their own memory.
     if (this.#sealed?.request.opener.holdsBytes === false) release(body)
+    if (this.#lingering === undefined) this.#passOnOrFail(ended)
+    else if (ended || this.#isWhole) this.#leaveWhole(ended)
+    else this.#discard()
+  }
+
+  #passOnOrFail(ended: boolean): void {
     try {
-      if (this.#lingering === undefined) this.#passOn(ended)
-      else if (ended || this.#isWhole) this.#leaveWhole(ended)
-      else this.#discard()
+      this.#passOn(ended)
     } catch (error) {
       if (!ended) this.#connection?.abandon() // longer than the proxy buffers
       this.#isWhole = false // it cannot be passed on
@@ -306,7 +310,7 @@ export class ProxiedCall implements AnswerSink {
     }
     if (this.#isWhole && this.#writer !== undefined) {
       // Only padding was lost. The last of the answer may have arrived with it, and waits here.
-      this.#passOn(true)
+      this.#passOnOrFail(true)
       return
     }
     const shown = toApiError(error)
