@@ -61,8 +61,10 @@ const warmRequests = {
 const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 40)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
-const others = ['two-cores', 'clients', 'footprint']
-const onlyLoads = named(options.only, ',', [...workloads.map(({ id }) => id), ...others])
+const possibleTargets = options.quick ? quickTargets : targetNames
+const possibleLoads = workloads.filter(({ quick }) => quick === true || !options.quick)
+const besideLoads = ['two-cores', 'clients', 'footprint'] as const
+const only = knownNames(options.only, ',', [...possibleLoads.map(({ id }) => id), ...besideLoads])
 
 if (options.report) writeReport()
 else if (options.record) console.log(await recordRatios())
@@ -91,17 +93,15 @@ async function run(): Promise<void> {
     startedMs = performance.now() // what had to be installed is not part of it
     const samples = await measureAll(targets)
     const wantsMore = !options.quick && options.only === undefined && options.targets === undefined
-    const twoCores =
-      wantsMore || options.only === 'two-cores'
-        ? await measureTwoCores(place, backend, seconds).catch((error: unknown) => {
-            console.log(`two cores: ${error}`)
-            return undefined
-          })
-        : undefined
-    const wantsClients = wantsMore || options.only === 'clients'
-    const clients = wantsClients ? await measureClients(targets, backend, seconds) : undefined
-    const wantsFootprint = wantsMore || options.only === 'footprint'
-    const footprint = wantsFootprint ? await measureFootprint(place, backend) : undefined
+    const wants = (name: (typeof besideLoads)[number]) => wantsMore || only?.includes(name)
+    const twoCores = wants('two-cores')
+      ? await measureTwoCores(place, backend, seconds).catch((error: unknown) => {
+          console.log(`two cores: ${error}`)
+          return undefined
+        })
+      : undefined
+    const clients = wants('clients') ? await measureClients(targets, backend, seconds) : undefined
+    const footprint = wants('footprint') ? await measureFootprint(place, backend) : undefined
     const stages = wantsMore ? await measureStages(stageEffort) : undefined
     finish(samples, skipped, {
       ...(stages === undefined ? {} : { stages, parts: await measureParts(stageEffort) }),
@@ -116,7 +116,7 @@ async function run(): Promise<void> {
 }
 
 /** Ends the program if a name is unknown: it would measure nothing. */
-function named(list: string | undefined, separator: string, known: readonly string[]) {
+function knownNames(list: string | undefined, separator: string, known: readonly string[]) {
   const names = list?.split(separator).map((name) => name.trim())
   const unknown = names?.find((name) => !known.includes(name))
   if (unknown === undefined) return names
@@ -125,9 +125,8 @@ function named(list: string | undefined, separator: string, known: readonly stri
 }
 
 function wantedTargets(): Set<TargetName> {
-  const listed = named(options.targets, ';', targetNames)
-  const wanted = options.quick ? quickTargets : targetNames
-  return new Set(wanted.filter((name) => listed === undefined || listed.includes(name)))
+  const listed = knownNames(options.targets, ';', possibleTargets)
+  return new Set(possibleTargets.filter((name) => listed === undefined || listed.includes(name)))
 }
 
 /**
@@ -136,15 +135,13 @@ function wantedTargets(): Set<TargetName> {
  */
 async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []
-  const chosen = workloads
-    .filter(({ quick }) => quick === true || !options.quick)
-    .filter(({ id }) => onlyLoads === undefined || onlyLoads.includes(id))
+  const chosen = possibleLoads.filter(({ id }) => only === undefined || only.includes(id))
   for (let round = 0; round < rounds; round++) {
     for (const workload of chosen) {
       if (round >= (workload.rounds ?? (workload.once ? 2 : rounds))) continue
       const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
       // A workload that is run by itself has none before it.
-      const isWarm = round > 0 || (workload.isWarm === true && onlyLoads === undefined)
+      const isWarm = round > 0 || (workload.isWarm === true && only === undefined)
       if (!workload.once && !isWarm) for (const target of taking) await warm(target, workload)
       for (const target of taking) {
         const sample = await attempt(target, workload, round)

@@ -72,11 +72,11 @@ const given = values.program ?? values.url
 const runs: Run[] = []
 for (const server of values.servers.split(','))
   for await (const plan of plansOf(server)) runs.push(await tryServer(plan))
-if (values.write) writeTo('../../docs/model-servers.md', formatDocument(readResults(cacheFolder)))
 if (!values.cost && runs.every(({ rows }) => rows.length === 0)) {
   console.error('nothing was checked: --only, --skip and --variants leave no check')
   process.exit(2)
 }
+if (values.write) writeTo('../../docs/model-servers.md', formatDocument(readResults(cacheFolder)))
 const isAllGood = runs.every(({ rows }) =>
   rows.every(({ results }) => Object.values(results).every(isGood)),
 )

@@ -15,8 +15,9 @@ const memoryPace = {
 } as const
 
 /**
- * The timer that collects garbage before the heap has grown gets a fiftieth of the processor instead
- * of a twentieth: small chats take 4% less time this way, and the heap grows no larger.
+ * The timer that collects garbage before the heap has grown gets a fiftieth of the processor
+ * instead of a twentieth: small chats take 4% less processor time this way, for no more memory at
+ * the peak.
  */
 const fewerCollections = { BUN_JSC_collectionTimerMaxPercentCPU: '0.02' } as const
 
