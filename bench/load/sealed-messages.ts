@@ -54,7 +54,7 @@ export async function createSealedMessages(
     for (const name in headers) head += `${name}: ${headers[name]}\r\n`
     head += relayFields(sealed, headers, request.lengthBytes)
     if (spec.churn) head += 'connection: close\r\n'
-    const parts: Uint8Array[] = [Buffer.from(`${head}\r\n`, 'latin1'), request.first]
+    const parts: Uint8Array[] = [Buffer.from(`${head}\r\n`, 'latin1'), ...request.first]
     for (let frame = request.next(); frame !== undefined; frame = request.next()) {
       if (frame instanceof Promise) throw new TypeError('the native provider answers at once')
       for (const piece of frame) parts.push(piece)

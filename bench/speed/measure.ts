@@ -2,6 +2,7 @@
 
 import type { LoadResult, LoadSpec, Spread } from '../load/load-spec.ts'
 import { peakMiB, pinned, resetPeak, root, type Usage, usageOf } from './child.ts'
+import { watchStolen } from './stolen-time.ts'
 import type { Target, TargetName } from './target.ts'
 import type { Workload, WorkloadId } from './workloads.ts'
 
@@ -24,6 +25,8 @@ export type Sample = {
   readonly piecesPerAnswer: number
   /** Of the load generator, for each request. */
   readonly loadCpuUs: number
+  /** Part of the processor time that the machine's host gave to others. */
+  readonly stolenPart?: number
 }
 
 export type PartCost = {
@@ -56,10 +59,13 @@ export async function measure(
   for (const { pid } of parts) resetPeak(pid)
   const used = () => parts.map(({ pid }) => usageOf(pid))
   let before = used()
+  let stolen = watchStolen()
   const limit = most === undefined ? {} : { requests: most }
   const result = await load({ ...specFor(target, workload, seconds), ...limit }, () => {
     before = used()
+    stolen = watchStolen()
   })
+  const stolenPart = stolen()
   await target.settled?.()
   const requests = Math.max(1, result.requests)
   const after = used()
@@ -92,6 +98,7 @@ export async function measure(
     parts: costs,
     piecesPerAnswer: result.piecesPerAnswer,
     loadCpuUs: (result.cpuSeconds * 1e6) / requests,
+    stolenPart,
   }
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { drawBars, short } from '../charts.ts'
+import { median } from '../median.ts'
 import { root } from './child.ts'
 import { formatClients } from './clients.ts'
 import { addedMs, type Goal, judgeGoals } from './goals.ts'
@@ -54,6 +55,17 @@ const plotsShown = [
   '',
 ]
 
+/** On a virtual machine whose host is busy, times say more about the host than about programs. */
+function tellStolen({ repeats = 0, samples }: Results): string[] {
+  const parts = samples.flatMap(({ stolenPart }) => (stolenPart === undefined ? [] : [stolenPart]))
+  if (parts.length === 0) return []
+  const percent = (part: number) => `${(part * 100).toFixed(1)}%`
+  return [
+    `- The host of this machine may give the processor to others. Measurements that lost more than 2% of their time that way were repeated`,
+    `  (${repeats} times); of those shown, the median lost ${percent(median(parts))} and the worst ${percent(Math.max(...parts))}.`,
+  ]
+}
+
 function introduce(results: Results): string[] {
   const { machine, versions, skipped, seconds, rounds, minutes, at, note } = results
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
@@ -71,6 +83,7 @@ function introduce(results: Results): string[] {
     }`,
     '',
     ...(note === undefined ? [] : [`**${note}**`, '']),
+    ...tellStolen(results),
     '- **Per CPU second** is requests divided by the CPU time of the programs under test (all threads, from `/proc`). It shows what a core',
     '  can do, hardly changes when the machine is busy, and is the basis of all ratios here. Requests per second of wall-clock time are shown',
     '  next to it; where the rig or a shape sets the pace, they mean less.',

@@ -16,6 +16,8 @@ export type Results = {
   readonly seconds: number
   readonly rounds: number
   readonly minutes: number
+  /** Measurements that were repeated because the host took the processor. */
+  readonly repeats?: number
   readonly skipped: readonly Skipped[]
   readonly samples: readonly Sample[]
   readonly stages?: Stages

@@ -190,7 +190,7 @@ export async function checkStages(): Promise<void> {
     nativeCrypto,
     () => session.secret,
     () => {},
-    request.first,
+    joinBytes(request.first),
   )
   if (opened.body.length !== body.length) throw new Error('the sealed request does not open')
 }

@@ -5,6 +5,7 @@ import {
   dataRecord,
   endRecord,
   headRecord,
+  joinBytes,
   openRequest,
   type UsageRecord,
 } from '@privatemode/protocol/envelope'
@@ -44,7 +45,7 @@ const record: UsageRecord = {
 
 export async function measureWorker(effort: Effort, tripUs: number): Promise<readonly Stage[]> {
   const body = new TextEncoder().encode(requestBody({ kind: 'chat', bodyBytes: 1024 }))
-  const sealed = seal(body).first
+  const sealed = joinBytes(seal(body).first)
   const signer = new ReceiptSigner()
   const digest = 'ab'.repeat(32)
   const digests = { request_digest: digest, response_digest: digest, statement_digest: digest }
@@ -137,7 +138,7 @@ function sealAnswer(text: Bytes, receipt: Bytes): () => unknown {
       nativeCrypto,
       () => session.secret,
       () => {},
-      request.first,
+      joinBytes(request.first),
     ),
   )
   const head = { status: 200, headers: { 'content-type': 'application/json' } }

@@ -6,6 +6,7 @@ import { type ByteRange, viewOf } from './byte-range.ts'
 const scratch = Buffer.allocUnsafeSlow(320 * 1024)
 /** A head and a body longer than this are written separately. */
 const joinBytes = 32 * 1024
+const none: readonly Uint8Array[] = []
 
 export class SocketWriter {
   readonly #socket: Pick<Socket<unknown>, 'write'>
@@ -34,19 +35,25 @@ export class SocketWriter {
   }
 
   /** Writes a Latin-1 head and the bytes after it, in one write if they are small. */
-  writeMessage(head: string, body: ByteRange): boolean {
+  writeMessage(head: string, body: ByteRange, pieces: readonly Uint8Array[] = none): boolean {
     const bodyBytes = body.end - body.start
-    if (head.length + bodyBytes > joinBytes || this.#held.length > 0) {
+    let size = head.length + bodyBytes
+    for (const piece of pieces) size += piece.length
+    if (size > joinBytes || this.#held.length > 0) {
       this.write(Buffer.from(head, 'latin1'))
-      return bodyBytes === 0 ? !this.blocked : this.write(viewOf(body))
+      if (bodyBytes > 0) this.write(viewOf(body))
+      for (const piece of pieces) this.write(piece)
+      return !this.blocked
     }
     scratch.write(head, 0, 'latin1')
-    body.bytes.copy(scratch, head.length, body.start, body.end)
-    const size = head.length + bodyBytes
-    const taken = Math.max(0, this.#socket.write(scratch, 0, size))
-    if (taken === size) return true
-    this.#held.push(Buffer.from(scratch.subarray(taken, size)))
-    return false
+    let at = head.length
+    body.bytes.copy(scratch, at, body.start, body.end)
+    at += bodyBytes
+    for (const piece of pieces) {
+      scratch.set(piece, at)
+      at += piece.length
+    }
+    return this.#writeScratch(size)
   }
 
   /** Several pieces between a head and an end, in one write; they can be reused when it returns. */
@@ -62,6 +69,10 @@ export class SocketWriter {
       at += piece.length
     }
     scratch.write(end, at, 'latin1')
+    return this.#writeScratch(size)
+  }
+
+  #writeScratch(size: number): boolean {
     const taken = Math.max(0, this.#socket.write(scratch, 0, size))
     if (taken === size) return true
     this.#held.push(Buffer.from(scratch.subarray(taken, size)))

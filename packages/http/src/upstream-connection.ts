@@ -25,12 +25,12 @@ export type AnswerSink = {
 export type UpstreamMessage = {
   readonly head: string
   readonly body: ByteRange
+  /** More of the body, after that range. */
+  readonly pieces?: readonly Uint8Array[]
   /** Length of the whole body. */
   readonly lengthBytes: number
-  /** Sends the rest that is not in `body`, once the head is sent. */
+  /** Sends the rest that is not at hand, once the head is sent. */
   readonly sendRest?: (connection: UpstreamConnection) => void
-  /** Whether the rest can be sent a second time. */
-  readonly isRepeatable?: boolean
 }
 
 /** A request that the connection has not answered with a single byte. */
@@ -97,8 +97,8 @@ export class UpstreamConnection {
     this.#sink = sink
     this.#deadlineMs = deadlineMs
     this.#message = message
-    this.#bodyLeftBytes = message.lengthBytes - (message.body.end - message.body.start)
-    this.#writer.writeMessage(message.head, message.body)
+    this.#bodyLeftBytes = message.lengthBytes - sizeAtHand(message)
+    this.#writer.writeMessage(message.head, message.body, message.pieces)
     message.sendRest?.(this)
   }
 
@@ -199,8 +199,7 @@ export class UpstreamConnection {
     const sink = this.#sink
     if (message === undefined || sink === undefined || this.answers === 0) return false
     // Only a request whose whole body is here can be sent again.
-    const isHere = message.body.end - message.body.start === message.lengthBytes
-    if (!isHere && message.isRepeatable !== true) return false
+    if (sizeAtHand(message) !== message.lengthBytes) return false
     const unanswered = { message, sink, deadlineMs: this.#deadlineMs }
     if (!this.#owner.stale(this, unanswered)) return false
     this.#sink = undefined
@@ -290,6 +289,12 @@ export class UpstreamConnection {
     this.#dead = true
     this.#socket.terminate()
   }
+}
+
+function sizeAtHand({ body, pieces }: UpstreamMessage): number {
+  let size = body.end - body.start
+  if (pieces !== undefined) for (const piece of pieces) size += piece.length
+  return size
 }
 
 /** Like `scan`. Ranges are moved together in place: no one else reads the buffer. */

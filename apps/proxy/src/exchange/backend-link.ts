@@ -1,5 +1,5 @@
 /** The connections to the backend that carry sealed requests. */
-import type { UpstreamConnection, UpstreamMessage } from '@privatemode/http'
+import { emptyRange, type UpstreamConnection, type UpstreamMessage } from '@privatemode/http'
 import { fleetPaths } from '@privatemode/protocol/fleet'
 import type { SealedCall } from '@privatemode/sdk'
 import { explainOutboundError, type Outbound } from '@privatemode/service'
@@ -61,11 +61,6 @@ export function createMessageFormat(apiUrl: string): (sealed: SealedCall) => Ups
     }
     // Model names and keys were checked before; a line break here would be a second request.
     if (!/^[\x20-\x7e]*$/.test(values)) throw new Error('a header contains a forbidden character')
-    const bytes = Buffer.from(first.buffer, first.byteOffset, first.byteLength)
-    return {
-      head: `${head}\r\n`,
-      body: { bytes, start: 0, end: bytes.length },
-      lengthBytes,
-    }
+    return { head: `${head}\r\n`, body: emptyRange, pieces: first, lengthBytes }
   }
 }

@@ -7,6 +7,7 @@
  */
 import {
   type ByteRange,
+  emptyRange,
   type Failure,
   joinRanges,
   type PooledSink,
@@ -58,9 +59,8 @@ export function createSocketFetch(via?: string, wholeBytes = maxWholeBytes): Soc
 
 function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): UpstreamMessage {
   const { method, headers } = asked
-  const { pieces } = asked
-  const body = Buffer.from(asked.body ?? '')
-  const lengthBytes = pieces?.reduce((sum, { length }) => sum + length, 0) ?? body.length
+  const pieces = asked.pieces ?? [Buffer.from(asked.body ?? '')]
+  const lengthBytes = pieces.reduce((sum, { length }) => sum + length, 0)
   let head = `${method} ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`
   for (const [name, value] of Object.entries(headers)) {
     // A line break here would inject a second request.
@@ -69,12 +69,7 @@ function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): Upstr
     head += `${name}: ${value}\r\n`
   }
   head += method === 'GET' ? '\r\n' : `content-length: ${lengthBytes}\r\n\r\n`
-  const whole = { head, body: { bytes: body, start: 0, end: body.length }, lengthBytes }
-  if (pieces === undefined) return whole
-  const sendRest = (connection: UpstreamConnection) => {
-    for (const piece of pieces) connection.write(piece)
-  }
-  return { ...whole, sendRest, isRepeatable: true }
+  return { head, body: emptyRange, pieces, lengthBytes }
 }
 
 class BrokenOff extends Error {

@@ -27,9 +27,18 @@ const allowed: { readonly [state in State]: readonly Record['kind'][] } = {
 
 export function recordHeader(kind: Record['kind'], length: number): Bytes {
   const header = new Uint8Array(recordOverhead)
-  header[0] = codes[kind]
-  writeUint32(header, 1, length)
+  writeRecordHeader(header, 0, kind, length)
   return header
+}
+
+export function writeRecordHeader(
+  target: Bytes,
+  offset: number,
+  kind: Record['kind'],
+  length: number,
+): void {
+  target[offset] = codes[kind]
+  writeUint32(target, offset + 1, length)
 }
 
 /** Writes a record at an offset; returns the offset after it. */
@@ -39,8 +48,7 @@ export function writeRecord(
   kind: Record['kind'],
   bytes: Bytes,
 ): number {
-  target[offset] = codes[kind]
-  writeUint32(target, offset + 1, bytes.length)
+  writeRecordHeader(target, offset, kind, bytes.length)
   target.set(bytes, offset + recordOverhead)
   return offset + recordOverhead + bytes.length
 }

@@ -13,7 +13,7 @@ import {
   type RequestContext,
   requestBinding,
 } from './prelude.ts'
-import { recordHeader, recordOverhead, writeRecord } from './records.ts'
+import { recordHeader, recordOverhead, writeRecord, writeRecordHeader } from './records.ts'
 import type { Session } from './session.ts'
 
 /** What is sealed along with the body. */
@@ -39,8 +39,11 @@ export type SealedRequest = {
 export type SealingRequest = {
   /** Total length of the prelude and all frames. */
   readonly lengthBytes: number
-  /** The prelude, plus the frame if there is only one: for most requests this is everything. */
-  readonly first: Bytes
+  /**
+   * The prelude, plus the frame if there is only one: for most requests this is everything. In
+   * pieces, since joining them is a copy that a socket need not have.
+   */
+  readonly first: readonly Bytes[]
   /**
    * Seals the next frame, in pieces; `undefined` after the last. Each call must settle before the
    * next.
@@ -99,10 +102,9 @@ function sealFirst(
   }
   let lengthBytes = sizeOf(prelude)
   for (const frame of frames) lengthBytes += sizeOf(frame) + frameOverhead
-  // Joining would copy a full frame, a quarter of a megabyte, for nothing.
-  if (frames.length > 1) return { lengthBytes, first: joinBytes(prelude), next, opener }
+  if (frames.length > 1) return { lengthBytes, first: prelude, next, opener }
   return andThen(next() ?? [], (sealed) => {
-    return { lengthBytes, first: joinBytes(prelude.concat(sealed)), next, opener }
+    return { lengthBytes, first: prelude.concat(sealed), next, opener }
   })
 }
 
@@ -114,7 +116,7 @@ function sizeOf(parts: readonly Bytes[]): number {
 
 /** Seals the remaining frames and joins everything. */
 export function finishRequest(sealing: SealingRequest): Eventually<Bytes> {
-  const pieces = [sealing.first]
+  const pieces = [...sealing.first]
   const more = (): Eventually<Bytes> => {
     for (;;) {
       const sealed = sealing.next()
@@ -175,7 +177,7 @@ function isSettled<T>(values: Eventually<T>[]): values is T[] {
  * end record is in the last frame; frames of padding only may come before it.
  */
 export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[][] {
-  if (head.length + body.length <= longestSmall) return [[layOutSmall(head, body, shape)]]
+  if (head.length + body.length <= longestSmall) return [layOutSmall(head, body, shape)]
   const frames: Bytes[][] = []
   let frame: Bytes[] = [recordHeader('head', head.length), head]
   let used = recordOverhead + head.length
@@ -206,19 +208,20 @@ export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): By
   return frames
 }
 
-/**
- * Up to this size, which covers most requests, head, body and padding are written into one buffer.
- */
+/** Up to this size, which covers most requests, there is one frame, and its padding is shared. */
 const longestSmall = 12 * 1024
 
-function layOutSmall(head: Bytes, body: Bytes, shape: TrafficShape): Bytes {
+function layOutSmall(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[] {
   const dataLength = body.length === 0 ? 0 : recordOverhead + body.length
-  const length = recordOverhead + head.length + dataLength + recordOverhead
-  const plaintext = new Uint8Array(paddedRequestLength(length, shape))
-  let at = writeRecord(plaintext, 0, 'head', head)
-  if (body.length > 0) at = writeRecord(plaintext, at, 'data', body)
-  writeRecord(plaintext, at, 'end', noBytes)
-  return plaintext
+  const headLength = recordOverhead + head.length
+  const length = headLength + dataLength + recordOverhead
+  const start = new Uint8Array(headLength + (dataLength === 0 ? 0 : recordOverhead))
+  writeRecord(start, 0, 'head', head)
+  if (dataLength > 0) writeRecordHeader(start, headLength, 'data', body.length)
+  const end = ending.subarray(0, paddedRequestLength(length, shape) - length + recordOverhead)
+  return dataLength === 0 ? [start, end] : [start, body, end]
 }
 
-const noBytes = new Uint8Array(0)
+/** The end record and as many zeros as a small request may need. */
+const ending = new Uint8Array(64 * 1024)
+writeRecordHeader(ending, 0, 'end', 0)
