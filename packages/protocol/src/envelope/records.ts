@@ -27,30 +27,9 @@ const allowed: { readonly [state in State]: readonly Record['kind'][] } = {
 
 export function recordHeader(kind: Record['kind'], length: number): Bytes {
   const header = new Uint8Array(recordOverhead)
-  writeRecordHeader(header, 0, kind, length)
+  header[0] = codes[kind]
+  writeUint32(header, 1, length)
   return header
-}
-
-export function writeRecordHeader(
-  target: Bytes,
-  offset: number,
-  kind: Record['kind'],
-  length: number,
-): void {
-  target[offset] = codes[kind]
-  writeUint32(target, offset + 1, length)
-}
-
-/** Writes a record at an offset; returns the offset after it. */
-export function writeRecord(
-  target: Bytes,
-  offset: number,
-  kind: Record['kind'],
-  bytes: Bytes,
-): number {
-  writeRecordHeader(target, offset, kind, bytes.length)
-  target.set(bytes, offset + recordOverhead)
-  return offset + recordOverhead + bytes.length
 }
 
 /** Reads the records of frames in order and enforces their order across frames. */

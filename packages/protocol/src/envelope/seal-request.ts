@@ -13,7 +13,7 @@ import {
   type RequestContext,
   requestBinding,
 } from './prelude.ts'
-import { recordHeader, recordOverhead, writeRecord, writeRecordHeader } from './records.ts'
+import { recordHeader, recordOverhead } from './records.ts'
 import type { Session } from './session.ts'
 
 /** What is sealed along with the body. */
@@ -172,12 +172,14 @@ function isSettled<T>(values: Eventually<T>[]): values is T[] {
   return !values.some((value) => value instanceof Promise)
 }
 
+/** Never written to: new padding for every request would be memory that is never warm. */
+const zeros = new Uint8Array(maxFramePlaintext)
+
 /**
  * Splits head and body into the plaintexts of frames, padded in total as the shape requires. The
  * end record is in the last frame; frames of padding only may come before it.
  */
 export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[][] {
-  if (head.length + body.length <= longestSmall) return [layOutSmall(head, body, shape)]
   const frames: Bytes[][] = []
   let frame: Bytes[] = [recordHeader('head', head.length), head]
   let used = recordOverhead + head.length
@@ -198,30 +200,12 @@ export function layOutRequest(head: Bytes, body: Bytes, shape: TrafficShape): By
   const target = paddedRequestLength(total + used + recordOverhead, shape)
   // Add whole frames of padding until the end record and the remaining zeros fit into one.
   while (target - total > maxFramePlaintext) {
-    frame.push(new Uint8Array(maxFramePlaintext - used))
+    frame.push(zeros.subarray(used))
     used = maxFramePlaintext
     close()
   }
   frame.push(recordHeader('end', 0))
-  frame.push(new Uint8Array(Math.max(0, target - total - used - recordOverhead)))
+  frame.push(zeros.subarray(0, Math.max(0, target - total - used - recordOverhead)))
   frames.push(frame)
   return frames
 }
-
-/** Up to this size, which covers most requests, there is one frame, and its padding is shared. */
-const longestSmall = 12 * 1024
-
-function layOutSmall(head: Bytes, body: Bytes, shape: TrafficShape): Bytes[] {
-  const dataLength = body.length === 0 ? 0 : recordOverhead + body.length
-  const headLength = recordOverhead + head.length
-  const length = headLength + dataLength + recordOverhead
-  const start = new Uint8Array(headLength + (dataLength === 0 ? 0 : recordOverhead))
-  writeRecord(start, 0, 'head', head)
-  if (dataLength > 0) writeRecordHeader(start, headLength, 'data', body.length)
-  const end = ending.subarray(0, paddedRequestLength(length, shape) - length + recordOverhead)
-  return dataLength === 0 ? [start, end] : [start, body, end]
-}
-
-/** The end record and as many zeros as a small request may need. */
-const ending = new Uint8Array(64 * 1024)
-writeRecordHeader(ending, 0, 'end', 0)
