@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { encodingsOf, findSecrets } from '../../blindness/find-secret.ts'
 import { memoryHolds } from '../../blindness/process-memory.ts'
-import { settled } from '../page-scripts.ts'
+import { settled, untilIs } from '../page-scripts.ts'
 import { type Flow, open, admin as owner, signIn } from '../portal-world.ts'
 import { untilShown } from './keys.ts'
 
@@ -140,7 +140,7 @@ export function playgroundFlow({ world, admin }: Flow): void {
     await page.getByLabel('Message').fill('first words')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Edit' }).click()
-    expect(await page.getByLabel('Message').inputValue()).toBe('first words')
+    await untilIs(() => page.getByLabel('Message').inputValue(), 'first words')
     await page.getByLabel('Message').fill('other words')
     await page.keyboard.press('Enter')
     await page.locator('.turn.assistant').getByText('You said: other words').waitFor()

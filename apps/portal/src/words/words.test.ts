@@ -52,6 +52,24 @@ test('a failure says what to do next, and a limit when', () => {
   expect(describeFailure(new TypeError('x is not a function')).reason).not.toContain('function')
 })
 
+test('while a model server is away, the advice is to wait, whoever noticed it', () => {
+  for (const code of [
+    'engine_unavailable',
+    'overloaded',
+    'worker_unreachable',
+    'no_worker',
+  ] as const) {
+    expect(describeFailure(new ApiError(code, 'away')).next).toContain('Try again in a moment')
+  }
+})
+
+test('an unknown code, or one that is the name of a method, gets general advice', () => {
+  for (const code of ['of_another_version', 'toString']) {
+    const error = Object.assign(new Error('no'), { code })
+    expect(describeFailure(error).next).toContain('Reload the page')
+  }
+})
+
 test('a failed sign-in is described in our words, whatever the address contains', () => {
   expect(describeSignInFailure('not_member').next).toContain('invitation')
   expect(describeSignInFailure('unreachable').next).toContain('password')

@@ -1,6 +1,6 @@
 /** The head of a page: its title, one sentence, and actions. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 
 type PageHeadProps = {
   readonly title: string
@@ -13,7 +13,8 @@ let first = true
 /** Takes the focus when a page opens, so that keyboards and screen readers start at its top. */
 export function PageHead({ title, lead, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  // Not later: on a busy machine, that would be in the middle of what the visitor types.
+  useLayoutEffect(() => {
     document.title = `${title} · Privatemode`
     if (!first) heading.current?.focus({ preventScroll: true })
     first = false

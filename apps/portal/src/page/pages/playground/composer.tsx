@@ -1,5 +1,5 @@
 /** The message input; Enter sends, Shift+Enter inserts a new line. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../view/button.tsx'
 import { type Question, stop, type Turn } from './conversation.ts'
 
@@ -21,7 +21,8 @@ export function Composer(props: ComposerProps) {
   const [note, setNote] = useState('')
   const box = useRef<HTMLTextAreaElement>(null)
   const file = useRef<HTMLInputElement>(null)
-  useEffect(() => {
+  // Before the next key press, which would otherwise go elsewhere on a busy machine.
+  useLayoutEffect(() => {
     if (editing === undefined) return
     setText(editing.text)
     setImages(editing.images ?? [])
