@@ -64,7 +64,7 @@ const pauseMs = 5_000
 let repeats = 0
 
 /** No measurement is started after this. */
-const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 40)) * 60_000
+const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 60)) * 60_000
 let startedMs = performance.now()
 const quickTargets: readonly TargetName[] = ['direct', 'nginx', 'portkey', 'proxy']
 const possibleTargets = options.quick ? quickTargets : targetNames
