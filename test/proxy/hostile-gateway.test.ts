@@ -1,5 +1,6 @@
 /** A gateway under an attacker's control: changes are detected, inventions are never accepted as answers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { shortShapes } from '../shape/short-shapes.ts'
 import { type ProxyProcess, startProxy } from './proxy-process.ts'
 import {
   chat,
@@ -43,7 +44,7 @@ async function relay(request: Request): Promise<Response> {
 }
 
 beforeAll(async () => {
-  scripted = await startScriptedSystem()
+  scripted = await startScriptedSystem({ shapeOf: shortShapes })
   gateway = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: relay, development: false })
   const endpoint = ['--apiEndpoint', `http://127.0.0.1:${gateway.port}`]
   proxy = await startProxy(scripted.system, {
@@ -128,6 +129,88 @@ describe('an answer that was changed', () => {
     expect(text).toContain('response_not_authentic')
   })
 })
+
+describe('an answer whose end arrives together with forged padding', () => {
+  let changeLast = (frame: Buffer): Buffer => frame
+  let framed: Bun.TCPSocketListener<{ received: Buffer }>
+  let behind: ProxyProcess
+
+  /** Relays one request; a sealed answer comes as two chunks in one write, the last frame by itself. */
+  async function serve(socket: Bun.Socket<{ received: Buffer }>, bytes: Buffer): Promise<void> {
+    const received = Buffer.concat([socket.data.received, bytes])
+    socket.data.received = received
+    const headEnd = received.indexOf('\r\n\r\n')
+    const [start = '', ...lines] = received.toString('latin1', 0, headEnd).split('\r\n')
+    const headers = new Headers(lines.map((line) => line.split(': ', 2) as [string, string]))
+    const bodyStart = headEnd + 4
+    const bodyEnd = bodyStart + Number(headers.get('content-length') ?? 0)
+    if (headEnd < 0 || received.length < bodyEnd) return
+    const [method = '', path = ''] = start.split(' ')
+    const body = method === 'POST' ? received.subarray(bodyStart, bodyEnd) : null
+    const answer = await relay(new Request(`http://gateway${path}`, { method, headers, body }))
+    const whole = Buffer.from(await answer.arrayBuffer())
+    const cut = path.endsWith('/sealed') ? startOfLastFrame(whole) : whole.length
+    const parts = [whole.subarray(0, cut), changeLast(whole.subarray(cut))]
+    const head = `HTTP/1.1 ${answer.status} Relayed\r\ncontent-type: ${answer.headers.get('content-type')}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n`
+    socket.end(Buffer.concat([Buffer.from(head), ...parts.map(inChunk), Buffer.from('0\r\n\r\n')]))
+  }
+
+  const inChunk = (bytes: Buffer): Buffer =>
+    bytes.length === 0
+      ? bytes
+      : Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
+
+  /** After magic, key id and salt, frames start with the length of what follows their five bytes. */
+  function startOfLastFrame(sealed: Buffer): number {
+    let start = 4 + 16 + 32
+    for (let next = start; next < sealed.length; next += 5 + sealed.readUInt32BE(next)) start = next
+    return start
+  }
+
+  beforeAll(async () => {
+    framed = Bun.listen<{ received: Buffer }>({
+      ...{ hostname: '127.0.0.1', port: 0 },
+      socket: {
+        open(socket) {
+          socket.data = { received: Buffer.alloc(0) }
+        },
+        data: serve,
+      },
+    })
+    const endpoint = ['--apiEndpoint', `http://127.0.0.1:${framed.port}`]
+    behind = await startProxy(scripted.system, {
+      args: [...endpoint, '--apiKey', scripted.system.apiKey, '--trafficShape', 'default'],
+    })
+  }, 150_000)
+
+  afterAll(async () => {
+    await behind.stop()
+    framed.stop(true)
+  }, 240_000)
+
+  const stream = async () => (await post(behind, chatPath, chat({ stream: true }))).text()
+
+  test('is whole: only the receipt is lost', async () => {
+    const honestly = await stream()
+    expect(honestly).toEndWith('data: [DONE]\n\n')
+    for (const change of [
+      (frame: Buffer) => flipped(frame, frame.length - 20),
+      (frame: Buffer) => frame.subarray(0, 3),
+      (frame: Buffer) => Buffer.concat([frame, Buffer.alloc(40)]),
+    ]) {
+      changeLast = change
+      expect(textOf(await stream())).toBe(textOf(honestly))
+      changeLast = (frame) => frame
+    }
+  })
+})
+
+/** What a stream says, without ids and times. */
+const textOf = (stream: string): string =>
+  Array.from(
+    stream.matchAll(/"content":"([^"]*)"|\[DONE\]/g),
+    (found) => found[1] ?? found[0],
+  ).join('')
 
 describe('an answer that does not end', () => {
   const stopsShort: Tamper = (sealed) =>
