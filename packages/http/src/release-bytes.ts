@@ -1,6 +1,9 @@
 /** Frees memory immediately instead of at the next garbage collection. */
 
-/** Smaller buffers are not worth the call and are left to the garbage collector. */
+/**
+ * Smaller buffers are not worth the call and are left to the garbage collector. Their length is
+ * read first: asking for the buffer of short bytes makes the runtime create one.
+ */
 const worthBytes = 2 * 1024
 
 /**
@@ -8,15 +11,16 @@ const worthBytes = 2 * 1024
  * waiting for the collector are pages that the kernel must provide again for the next request,
  * which costs more than encrypting their contents. Bytes that share their memory are not touched.
  */
-export function releaseBytes({ buffer, byteLength }: Uint8Array): void {
-  if (byteLength < worthBytes || buffer.byteLength !== byteLength) return
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
+export function releaseBytes(bytes: Uint8Array): void {
+  if (bytes.byteLength < worthBytes || bytes.buffer.byteLength !== bytes.byteLength) return
+  if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0)
 }
 
 /**
  * Like `releaseBytes`, for bytes known by the caller to own their whole buffer, whatever its
  * length: a cipher's output uses a buffer one byte longer.
  */
-export function releaseOwnBytes({ buffer, byteLength }: Uint8Array): void {
-  if (byteLength >= worthBytes && buffer instanceof ArrayBuffer) buffer.transfer(0)
+export function releaseOwnBytes(bytes: Uint8Array): void {
+  if (bytes.byteLength < worthBytes) return
+  if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0)
 }
