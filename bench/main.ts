@@ -8,10 +8,11 @@
  * them; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and
  * the tables say so.
  */
+
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseTaskArguments } from '../scripts/task-arguments.ts'
 import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
 import { measureClients } from './speed/clients.ts'
 import { measureFootprint } from './speed/footprint.ts'
@@ -27,7 +28,7 @@ import { type Skipped, type Target, type TargetName, targetNames } from './speed
 import { measureTwoCores } from './speed/two-cores.ts'
 import { pacedSeconds, type Workload, workloads } from './speed/workloads.ts'
 
-const { values: options } = parseArgs({
+const { values: options } = parseTaskArguments({
   options: {
     quick: { type: 'boolean', default: false },
     report: { type: 'boolean', default: false },

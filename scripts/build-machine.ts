@@ -4,14 +4,15 @@
  * CONFIG is the measured configuration (docs/machine.md). DIR is dist/machine by default; it receives firmware,
  * kernel, initial disk, command line, root volume and machine.json, an index of every file with origin and hash.
  */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { parseMachineConfig, variants } from '@privatemode/machine'
 import { repository } from './deploy/locked-package.ts'
 import { buildMachine } from './machine/build.ts'
+import { parseTaskArguments } from './task-arguments.ts'
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: { variant: { type: 'string' }, out: { type: 'string' } },
 })

@@ -5,12 +5,13 @@
  * several images. Prints the member `server` of the machine's configuration; add the server's arguments to its
  * `command`. FILE is dist/server.img by default; the disk's serial number is `server`.
  */
+
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { repository } from './deploy/locked-package.ts'
 import { buildServer } from './machine/server.ts'
+import { parseTaskArguments } from './task-arguments.ts'
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: { image: { type: 'string' }, out: { type: 'string' } },
 })

@@ -1,9 +1,10 @@
 /** Fuzzes every parser of the attestation package: npm run task -- fuzz:attestation --inputs N --seed S. */
-import { parseArgs } from 'node:util'
+
 import { formatFuzzReport, fuzz } from '../packages/attestation/src/testing/fuzz.ts'
 import { fuzzTargets } from '../packages/attestation/src/testing/fuzz-targets.ts'
+import { parseTaskArguments } from './task-arguments.ts'
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     inputs: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: '1' },

@@ -1,9 +1,10 @@
 /** Fuzzes the HTTP server's reader against node:http: npm run task -- fuzz:http --inputs N --seed S [--record]. */
-import { parseArgs } from 'node:util'
+
 import { fuzzHttp } from '../packages/http/src/testing/http-fuzz/compare-with-node.ts'
 import { writeRecord } from '../test/fuzz/record.ts'
+import { parseTaskArguments } from './task-arguments.ts'
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     inputs: { type: 'string', default: '1000000' },
     seed: { type: 'string', default: '1' },

@@ -7,9 +7,10 @@
  * wants a quiet machine; `--train FOLDER` does the rest, whenever and wherever there is time.
  * `--wire FOLDER` is the study of both legs with the official clients: packets instead of frames.
  */
+
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { preparePython } from './python-environment.ts'
 import { type RecordOptions, recordAll } from './record-all.ts'
 import { recordWire } from './record-wire.ts'
@@ -21,7 +22,7 @@ const root = join(import.meta.dir, '../..')
 const cache = join(root, 'node_modules/.cache/privatemode-shape')
 const resultsPath = join(import.meta.dir, 'results.json')
 
-const { values: options } = parseArgs({
+const { values: options } = parseTaskArguments({
   options: {
     /** How many conversations are played in each mode. */
     conversations: { type: 'string', default: '1200' },

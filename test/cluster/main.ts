@@ -18,11 +18,12 @@
  * containernetworking-plugins, kubernetes-client, skopeo, nftables,
  * iptables, ipset and conntrack; where something is missing it says what.
  */
+
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { obtainTool } from '../../scripts/deploy/go-tools.ts'
 import { repository } from '../../scripts/deploy/locked-package.ts'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import type { TestImage } from '../confined/program-image.ts'
 import type { Row } from '../confined/rows.ts'
 import { runInWorkFolder, type Work } from '../confined/work-folder.ts'
@@ -34,7 +35,7 @@ import { writeIntoOperations } from './report.ts'
 import { missingForCluster } from './requirements.ts'
 import { makeTestImages } from './test-images.ts'
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     only: { type: 'string', default: '' },
     requests: { type: 'string', default: '1000' },

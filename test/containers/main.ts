@@ -8,11 +8,12 @@
  * Engines, networks and containers run in namespaces and control groups of their own, in one folder, and end with this
  * command. Needs Linux on x86-64, root, podman, docker.io and runc; where something is missing it says what.
  */
+
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { fetchPackage } from '../../scripts/deploy/debian-root.ts'
 import { repository, run } from '../../scripts/deploy/locked-package.ts'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { missingNamespaces } from '../confined/missing-namespaces.ts'
 import { formatRows, type Row } from '../confined/rows.ts'
 import { runInWorkFolder, type Work } from '../confined/work-folder.ts'
@@ -21,7 +22,7 @@ import { composePackage } from './compose-package.ts'
 import type { Settings } from './inside-main.ts'
 import { makePostgresImage, missingForPostgresImage } from './postgres-image.ts'
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     engines: { type: 'string', default: 'podman,docker' },
     fast: { type: 'boolean', default: false },

@@ -4,10 +4,11 @@
  * Without `--minutes` every fault is injected once, in an order determined by the seed; with it, faults are
  * drawn until the time is over. Exits with 1 if anything was violated.
  */
+
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { allFaults } from './all-faults.ts'
 import { Campaign, type FaultResult } from './campaign.ts'
 import type { Fault } from './fault.ts'
@@ -17,7 +18,7 @@ import { startWire, type Wire, wireObstacle } from './fleet/wire.ts'
 import { createChance } from './random.ts'
 import { formatLine, formatTable, type Report, summarise } from './report.ts'
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '0' },

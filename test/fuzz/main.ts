@@ -5,14 +5,15 @@
  * `--keep` adds inputs that reached new code to the corpus. `--record` writes figures into
  * docs/reliability/fuzz.json, target by target; `--missing` leaves out those that are there with as many inputs.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { readRecord, writeRecord } from './record.ts'
 import { attestationTargets, targets } from './targets.ts'
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: {
     inputs: { type: 'string', default: '1000000' },

@@ -1,6 +1,7 @@
 /** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every endpoint, as a table. */
+
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { ClientStack } from '../clients/client-stack.ts'
 import { gatewayWords } from '../hostile/gateway-words.ts'
 import { startHostileWorld } from '../hostile/hostile-world.ts'
@@ -12,7 +13,7 @@ import { type Target, targetsOf } from './target.ts'
 import { tryOnce } from './try-once.ts'
 import { maxGrownMiB, ms, withstand } from './withstand.ts'
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     seconds: { type: 'string', default: '20' },
     scale: { type: 'string', default: '1' },

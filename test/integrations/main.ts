@@ -5,11 +5,12 @@
  * Each is installed once into a cache of its own, at the version that is pinned here; during a run nothing but
  * loopback can be reached. `--write` puts versions, date and results into the page.
  */
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { startScriptedServer } from '../../packages/inference/src/testing/scripted-server.ts'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { startClosedNetwork } from '../agents/closed-network.ts'
 import { writeBetween } from '../confined/write-between.ts'
 import { codeBlocks } from '../documents/code-blocks.ts'
@@ -25,7 +26,7 @@ const model = 'scripted'
 /** Compiling the Go clients for the first time takes a while. */
 const stepLimitMs = 900_000
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = parseTaskArguments({
   allowPositionals: true,
   options: { write: { type: 'boolean', default: false } },
 })

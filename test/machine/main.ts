@@ -8,6 +8,7 @@
  *
  * Needs Linux on x86-64, dpkg-deb, xz and apt-get, and no rights.
  */
+
 import { createHash } from 'node:crypto'
 import {
   appendFileSync,
@@ -24,7 +25,6 @@ import {
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { formatManifest } from '@privatemode/attestation'
 import {
   authenticodeSha384,
@@ -49,6 +49,7 @@ import { buildMachine } from '../../scripts/machine/build.ts'
 import { Package } from '../../scripts/machine/packages.ts'
 import { buildServer } from '../../scripts/machine/server.ts'
 import { buildWeights } from '../../scripts/machine/weights.ts'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { formatRows, must, Rows } from '../confined/rows.ts'
 import { writeBetween } from '../confined/write-between.ts'
 import { type RunningProgram, startProgram } from '../deploy/running-program.ts'
@@ -62,7 +63,7 @@ import { hostAddress, startMachine, type VirtualMachine } from './virtual-machin
 const unreadable = /EIO|I\/O error|input\/output error/i
 /** The same, on a volume whose programs run. */
 const corrupted = /dm-verity device corrupted/
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     fast: { type: 'boolean', default: false },
     qemu: { type: 'string' },

@@ -18,10 +18,11 @@
  *   --record           writes test/servers/recordings
  *   --write            writes docs/model-servers.md from the last result of each check
  */
+
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { freePorts } from '@privatemode/service/testing'
+import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { type RunningStack, runStack } from '../e2e/running-stack.ts'
 import { type Behaviour, behaviours, deadlyBehaviours } from './behaviours.ts'
 import { type Check, checks } from './checks.ts'
@@ -49,7 +50,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-const { values } = parseArgs({
+const { values } = parseTaskArguments({
   options: {
     servers: { type: 'string', default: 'vllm,llama-server' },
     vllm: { type: 'string', default: 'newest' },
