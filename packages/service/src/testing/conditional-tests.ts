@@ -1,7 +1,7 @@
 /** Tests that need something a machine may lack: without it they are skipped under a name that says why. */
 import { describe, test } from 'bun:test'
 
-type Body = () => void | Promise<unknown>
+type Body = Parameters<typeof test>[1]
 
 /**
  * `test` and `describe` that run unless something is missing; `missing` is then the reason. `npm
