@@ -8,7 +8,6 @@
  * them; `--record` records the ratios that `bench:stages` compares. Unavailable peers are skipped, and
  * the tables say so.
  */
-
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,6 +23,7 @@ import { writeReport } from './speed/report.ts'
 import type { Results } from './speed/results.ts'
 import { bringUp } from './speed/rig.ts'
 import { measureStages } from './speed/stage-costs.ts'
+import { mostStolen } from './speed/stolen-time.ts'
 import { type Skipped, type Target, type TargetName, targetNames } from './speed/target.ts'
 import { measureTwoCores } from './speed/two-cores.ts'
 import { pacedSeconds, type Workload, workloads } from './speed/workloads.ts'
@@ -58,8 +58,7 @@ const warmRequests = {
   embeddings: 300,
 } as const
 
-/** Where the host took more of the processor, a measurement is repeated after a pause, if time permits. */
-const mostStolen = 0.02
+/** How often a measurement that lost too much time to others is repeated, and after which pause. */
 const mostRepeats = options.quick ? 1 : 6
 const pauseMs = 5_000
 let repeats = 0

@@ -4,7 +4,6 @@
  * CONFIG is the measured configuration (docs/machine.md). DIR is dist/machine by default; it receives firmware,
  * kernel, initial disk, command line, root volume and machine.json, an index of every file with origin and hash.
  */
-
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseMachineConfig, variants } from '@privatemode/machine'

@@ -5,7 +5,6 @@
  * several images. Prints the member `server` of the machine's configuration; add the server's arguments to its
  * `command`. FILE is dist/server.img by default; the disk's serial number is `server`.
  */
-
 import { join } from 'node:path'
 import { repository } from './deploy/locked-package.ts'
 import { buildServer } from './machine/server.ts'

@@ -4,7 +4,6 @@
  * Prints the volume as JSON: its root hash is the model's digest in manifest and statement, and belongs in
  * the machine's configuration. FILE is dist/weights/LABEL.img by default; the label is the disk's serial number.
  */
-
 import { basename, join } from 'node:path'
 import { repository } from './deploy/locked-package.ts'
 import { buildWeights } from './machine/weights.ts'

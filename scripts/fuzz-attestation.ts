@@ -1,5 +1,4 @@
 /** Fuzzes every parser of the attestation package: npm run task -- fuzz:attestation --inputs N --seed S. */
-
 import { formatFuzzReport, fuzz } from '../packages/attestation/src/testing/fuzz.ts'
 import { fuzzTargets } from '../packages/attestation/src/testing/fuzz-targets.ts'
 import { parseTaskArguments } from './task-arguments.ts'

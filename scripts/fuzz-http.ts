@@ -1,5 +1,4 @@
 /** Fuzzes the HTTP server's reader against node:http: npm run task -- fuzz:http --inputs N --seed S [--record]. */
-
 import { fuzzHttp } from '../packages/http/src/testing/http-fuzz/compare-with-node.ts'
 import { writeRecord } from '../test/fuzz/record.ts'
 import { parseTaskArguments } from './task-arguments.ts'

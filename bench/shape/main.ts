@@ -7,7 +7,6 @@
  * wants a quiet machine; `--train FOLDER` does the rest, whenever and wherever there is time.
  * `--wire FOLDER` is the study of both legs with the official clients: packets instead of frames.
  */
-
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseTaskArguments } from '../../scripts/task-arguments.ts'

@@ -10,6 +10,7 @@ import { formatParts } from './part-stages.ts'
 import { cpuUsOf, type Figure, Figures, figureOf, peakMiBOf, type Results } from './results.ts'
 import { formatRig } from './rig-table.ts'
 import { formatStages } from './stages.ts'
+import { mostStolen } from './stolen-time.ts'
 import { describeTarget, type TargetName, targetNames } from './target.ts'
 import { explainMissed } from './why-missed.ts'
 import { type Workload, workloads } from './workloads.ts'
@@ -61,8 +62,8 @@ function tellStolen({ repeats = 0, samples }: Results): string[] {
   if (parts.length === 0) return []
   const percent = (part: number) => `${(part * 100).toFixed(1)}%`
   return [
-    `- The host of this machine may give the processor to others. Measurements that lost more than 2% of their time that way were repeated`,
-    `  (${repeats} times); of those shown, the median lost ${percent(median(parts))} and the worst ${percent(Math.max(...parts))}.`,
+    `- The host of this machine may give the processor to others. Measurements that lost more than ${mostStolen * 100}% of their time that way were`,
+    `  repeated (${repeats} times); of those shown, the median lost ${percent(median(parts))} and the worst ${percent(Math.max(...parts))}.`,
   ]
 }
 

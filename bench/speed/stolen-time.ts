@@ -1,6 +1,9 @@
 /** The time that the host of a virtual machine gave to others while a program here wanted to run. */
 import { readFileSync } from 'node:fs'
 
+/** A measurement that lost more of its time is repeated. */
+export const mostStolen = 0.02
+
 /** Returns a function that tells which part of the time that was asked for since then was not given. */
 export function watchStolen(read: () => string = readStat): () => number {
   const before = parseCpuTicks(read())

@@ -18,7 +18,6 @@
  * containernetworking-plugins, kubernetes-client, skopeo, nftables,
  * iptables, ipset and conntrack; where something is missing it says what.
  */
-
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { obtainTool } from '../../scripts/deploy/go-tools.ts'

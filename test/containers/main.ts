@@ -8,7 +8,6 @@
  * Engines, networks and containers run in namespaces and control groups of their own, in one folder, and end with this
  * command. Needs Linux on x86-64, root, podman, docker.io and runc; where something is missing it says what.
  */
-
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fetchPackage } from '../../scripts/deploy/debian-root.ts'

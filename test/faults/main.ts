@@ -4,7 +4,6 @@
  * Without `--minutes` every fault is injected once, in an order determined by the seed; with it, faults are
  * drawn until the time is over. Exits with 1 if anything was violated.
  */
-
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'

@@ -5,7 +5,6 @@
  * `--keep` adds inputs that reached new code to the corpus. `--record` writes figures into
  * docs/reliability/fuzz.json, target by target; `--missing` leaves out those that are there with as many inputs.
  */
-
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
 /** `npm run task -- hostile [--seconds 20] [--scale 1] [--only WORD] [--once] [--write]`: hostile clients against every endpoint, as a table. */
-
 import { resolve } from 'node:path'
 import { parseTaskArguments } from '../../scripts/task-arguments.ts'
 import { ClientStack } from '../clients/client-stack.ts'

@@ -5,7 +5,6 @@
  * Each is installed once into a cache of its own, at the version that is pinned here; during a run nothing but
  * loopback can be reached. `--write` puts versions, date and results into the page.
  */
-
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -8,7 +8,6 @@
  *
  * Needs Linux on x86-64, dpkg-deb, xz and apt-get, and no rights.
  */
-
 import { createHash } from 'node:crypto'
 import {
   appendFileSync,

@@ -18,7 +18,6 @@
  *   --record           writes test/servers/recordings
  *   --write            writes docs/model-servers.md from the last result of each check
  */
-
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from '@privatemode/service/testing'
