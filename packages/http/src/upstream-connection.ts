@@ -19,7 +19,7 @@ export type AnswerSink = {
   /** Called before an answer's body is read: whether to deliver it with its framing, for forwarding. */
   passesThrough?(head: ResponseHead): boolean
   /** Whether the payload of chunks that arrive together is moved together in memory. */
-  readonly merges?: 'all' | 'after-first' | undefined
+  readonly merges?: boolean
 }
 
 export type UpstreamMessage = {
@@ -252,7 +252,7 @@ export class UpstreamConnection {
     }
     const end = isRaw
       ? this.#scanner.scan(bytes, from)
-      : collectPayload(this.#scanner, bytes, from, payload, this.#sink?.merges)
+      : collectPayload(this.#scanner, bytes, from, payload, this.#sink?.merges === true)
     if (end >= 0 && end !== bytes.length) throw new RangeError('bytes follow the answer')
     return end >= 0
   }
@@ -303,19 +303,13 @@ function collectPayload(
   bytes: Buffer,
   from: number,
   payload: ByteRange[],
-  merges: AnswerSink['merges'],
+  merges: boolean,
 ): number {
-  if (merges === undefined) {
+  if (!merges) {
     return scanner.scan(bytes, from, (start, end) => void payload.push({ bytes, start, end }))
   }
-  let isApart = merges === 'after-first'
   let [first, last] = [-1, -1]
   const end = scanner.scan(bytes, from, (start, after) => {
-    if (isApart) {
-      isApart = false
-      payload.push({ bytes, start, end: after })
-      return
-    }
     if (first < 0) [first, last] = [start, start]
     else bytes.copyWithin(last, start, after)
     last += after - start

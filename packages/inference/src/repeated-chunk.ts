@@ -41,7 +41,8 @@ const mark = '[text of a repeated chunk]'
 
 /**
  * Formats each form once, and only puts in the texts of the chunks that repeat it. `format` must
- * depend on nothing but the chunk once an earlier chunk of the same choice was formatted.
+ * depend on nothing but the chunk once an earlier chunk of the same choice was formatted: the first
+ * of all is formatted by itself.
  */
 export class RepeatedFormat {
   readonly #format: (chunk: JsonObject) => string
@@ -55,14 +56,21 @@ export class RepeatedFormat {
   write(chunk: JsonObject): string {
     const run = (chunk as FormedChunk)[runKey]
     if (run === undefined) return this.#format(chunk)
-    const { form, texts } = run
+    const { form } = run
+    let { texts } = run
+    let first = ''
+    if (this.#form === undefined) {
+      first = this.#format(repeatChunk(form, texts.slice(0, 1), undefined))
+      texts = texts.slice(1)
+    }
     if (form !== this.#form) {
       this.#form = form
       this.#parts = this.#format(repeatChunk(form, [mark], undefined)).split(mark)
     }
     const [before = '', after = ''] = this.#parts
-    if (this.#parts.length === 2) return before + texts.join(after + before) + after
-    return texts.map((text) => this.#write(form, text)).join('')
+    if (texts.length === 0) return first
+    if (this.#parts.length === 2) return first + before + texts.join(after + before) + after
+    return first + texts.map((text) => this.#write(form, text)).join('')
   }
 
   /** A text that is written more than once, or not at all. */

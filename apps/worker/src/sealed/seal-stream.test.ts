@@ -43,11 +43,23 @@ test('without a shape, role and first token are sent together, before the engine
   const working = async function* () {
     for (const text of ['role', 'token', 'more']) {
       seen.push(`made ${text}`)
-      yield encodeText(text)
+      yield encodeText(text.padEnd(300))
     }
   }
   await sealPieces(await outgoing(), working(), () => void seen.push('sent'))
   expect(seen.slice(0, 4)).toEqual(['made role', 'made token', 'sent', 'made more'])
+})
+
+test('without a shape, what comes with the role is sent before anyone else gets a turn', async () => {
+  const seen: string[] = []
+  const together = async function* () {
+    yield encodeText('role and token'.padEnd(600))
+  }
+  const out = await outgoing()
+  const turn = new Promise(setImmediate).then(() => void seen.push('turn'))
+  await sealPieces(out, together(), () => void seen.push('sent'))
+  await turn
+  expect(seen.slice(0, 2)).toEqual(['sent', 'turn'])
 })
 
 test('without a shape, a role that comes alone is sent at once, and so is the first token', async () => {

@@ -33,6 +33,8 @@ export type Outgoing = {
 const minimumWhole = 1024
 const maxData = maxFramePlaintext - recordOverhead
 const momentMs = 1
+/** A single event, such as the role, is shorter. */
+const twoEvents = 512
 
 /** Seals a complete answer: in one frame if it fits, padded to a length that hides its own. */
 export async function sealWhole(
@@ -77,7 +79,7 @@ export async function sealPieces(
   sink: Sink,
 ): Promise<void> {
   const waiting = new WaitingBytes(maxData)
-  const reading = waiting.fill(pieces, 2)
+  const reading = waiting.fill(pieces, twoEvents)
   let frames = [out.sealer.prelude]
   // The engine has begun once there is an answer to seal, so the first piece is sent with the head.
   let head: Bytes[] = headRecord(out.head)
@@ -86,9 +88,9 @@ export async function sealPieces(
   try {
     for (;;) {
       await waiting.untilAny()
-      // Servers send the role, a piece without text, together with the first token: so do we. By
-      // the next turn, everything that came with the first piece has been read.
-      if (sent === 0) await nextTurn()
+      // Servers send the role, an event without text, together with the first token: so do we, if
+      // it has arrived by the next turn.
+      if (sent === 0 && waiting.length < twoEvents) await nextTurn()
       const isSoon = performance.now() < soonUntilMs
       if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))
       while (head.length > 0 || waiting.length > 0) {

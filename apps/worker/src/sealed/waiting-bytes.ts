@@ -34,16 +34,18 @@ export class WaitingBytes {
 
   /**
    * Reads the source to its end, as fast as the buffer is emptied; a failure surfaces in `ended`.
-   * With a head start, the source is asked for more only once this many pieces were sent: later
+   * With a head start, the source is asked for more only once this many bytes were sent: later
    * ones may be a lot of work.
    */
   async fill(pieces: AsyncIterable<Bytes>, headStart = 0): Promise<void> {
-    let count = 0
+    let isAhead = headStart === 0
     try {
       for await (const piece of pieces) {
         await this.#add(piece)
         if (this.#abandoned) break
-        if (++count === headStart) await nextTurn()
+        if (isAhead || this.#length < headStart) continue
+        isAhead = true
+        await nextTurn()
       }
     } catch (error) {
       this.#failure = error

@@ -51,6 +51,11 @@ const spoken = (content: string, completion = 1): JsonObject => ({
   choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }],
   usage: { prompt_tokens: 9, total_tokens: 9 + completion, completion_tokens: completion },
 })
+/** As vLLM writes it: id and time before the text. */
+const timeFirst = ({ id, object, created, ...rest }: JsonObject): JsonObject => ({
+  ...{ id, object, created },
+  ...rest,
+})
 const plain = (chunks: readonly JsonObject[]) => JSON.parse(JSON.stringify(chunks))
 
 describe('repeated chunks', () => {
@@ -74,6 +79,48 @@ describe('repeated chunks', () => {
       const { chunks, parsed } = read([bytesOf(sent)])
       expect(plain(chunks)).toEqual(sent)
       expect(parsed).toBe(1)
+    }
+  })
+
+  test('streams that differ in id and time from the one before are not parsed at all', () => {
+    const stream = (id: string, created: number): JsonObject[] =>
+      Array.from({ length: 5 }, (_, at) => ({ ...spoken(`word ${at}`, at), id, created }))
+    const streams = [
+      stream('chatcmpl-1', 1),
+      stream('chatcmpl-c0ffee', 1_763_000_000),
+      stream('gen:2.b', 0),
+      stream('an id with spaces', 2),
+      stream('an id that "escapes"', 3),
+      stream('chatcmpl-2', -4),
+      stream('chatcmpl-3', 5),
+    ]
+    for (const space of ['', ' ']) {
+      const reads = streams.map((sent) => read([bytesOf(sent.map(timeFirst), space)]))
+      expect(reads.map(({ chunks }) => plain(chunks))).toEqual(streams)
+      expect(reads.map(({ parsed }) => parsed)).toEqual([1, 0, 0, 1, 1, 1, 0])
+    }
+  })
+
+  test('a form that is used again has nothing of the stream it was learned from', () => {
+    const sent = ['secret', 'second'].map((text) => timeFirst({ ...spoken(text), created: 1 }))
+    read([bytesOf(sent.slice(0, 1))])
+    const { chunks, parsed } = read([bytesOf(sent.slice(1))])
+    expect(parsed).toBe(0)
+    expect(Bun.inspect(chunks, { depth: 9 })).toContain('second')
+    expect(Bun.inspect(chunks, { depth: 9 })).not.toContain('secret')
+  })
+
+  test('an event that differs in any other character from the stream before is parsed', () => {
+    const first = timeFirst({ ...spoken('a'), created: 1 })
+    for (const other of [
+      { ...first, model: 'b' },
+      { ...first, object: 'text_completion' },
+      { ...first, usage: undefined },
+      { ...first, choices: [{ ...(first.choices as JsonObject[])[0], index: 1 }] },
+      { ...first, error: { message: 'overloaded' } },
+    ]) {
+      read([bytesOf([first])])
+      expect(read([bytesOf([other])]).parsed).toBe(1)
     }
   })
 
@@ -165,6 +212,24 @@ test('a repeated chunk is formatted like any other', () => {
     const { chunks } = read([bytesOf(sent)])
     const repeated = new RepeatedFormat(format)
     expect(chunks.map((chunk) => repeated.write(chunk))).toEqual(sent.map(format))
+  }
+})
+
+test('the first chunk of all is formatted by itself, whether it was parsed or not', () => {
+  for (const stream of [1, 2]) {
+    const sent = ['a', 'b', 'c'].map((text) =>
+      timeFirst({ ...spoken(text), object: 'x', created: stream }),
+    )
+    let isFirst = true
+    const repeated = new RepeatedFormat((chunk) => {
+      const text = JSON.stringify([isFirst, chunk.choices])
+      isFirst = false
+      return text
+    })
+    const { chunks, parsed } = read([bytesOf(sent)], true)
+    expect(parsed).toBe(2 - stream)
+    const expected = sent.map(({ choices }, at) => JSON.stringify([at === 0, choices])).join('')
+    expect(chunks.map((chunk) => repeated.write(chunk)).join('')).toBe(expected)
   }
 })
 

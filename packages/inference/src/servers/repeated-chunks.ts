@@ -49,22 +49,60 @@ export class RepeatedChunks {
     if (form === undefined) return
     this.#form = form
     this.#learned++
+    if (this.#learned === 1) lastOpening = openingOf(form) ?? lastOpening
   }
 
-  /** The next chunk, if it repeats the form that was learned. */
+  /** The next chunk, if it repeats the form that was learned, here or in the stream before. */
   take(decoder: SseDecoder): RepeatedRun | undefined {
-    const form = this.#form
-    if (form === undefined) return undefined
     const texts: string[] = []
     let usage: JsonObject | undefined
     decoder.readAhead((source, start) => {
-      const run = readRun(form, source, start, this.#mostJoined, texts)
+      this.#form ??= formOf(lastOpening, source, start)
+      if (this.#form === undefined) return start
+      const run = readRun(this.#form, source, start, this.#mostJoined, texts)
       usage = run.usage
       return run.end
     })
-    const events = texts.length
-    return events === 0 ? undefined : { chunk: repeatChunk(form, texts, usage), events }
+    const form = this.#form
+    if (form === undefined || texts.length === 0) return undefined
+    return { chunk: repeatChunk(form, texts, usage), events: texts.length }
   }
+}
+
+/** A form that streams of a server have in common: they differ in their id and their time. */
+type Opening = {
+  readonly form: WrittenForm
+  /** Matches `before` with any id and time. */
+  readonly before: RegExp
+}
+
+/** That of the last stream that had to be parsed; it has nothing of the texts. */
+let lastOpening: Opening | undefined
+
+/** Undefined if a server does not write both before the text. */
+function openingOf(form: WrittenForm): Opening | undefined {
+  const { id, created } = form.chunk
+  const [start, middle, ...more] = form.before.split(`"${id}"`)
+  const parts = middle?.split(/(?<="created": ?)\d+(?=[,}])/) ?? []
+  const isKnown = typeof id === 'string' && Number.isSafeInteger(created)
+  if (!isKnown || start === undefined || more.length > 0 || parts.length !== 2) return undefined
+  const [between = '', end = ''] = parts
+  const source = `${escaped(start)}"([\\w.:-]+)"${escaped(between)}(${anyNumber})${escaped(end)}`
+  return { form, before: new RegExp(source, 'y') }
+}
+
+/** The form of a stream that starts like the last one. */
+function formOf(
+  opening: Opening | undefined,
+  source: string,
+  start: number,
+): WrittenForm | undefined {
+  if (opening === undefined) return undefined
+  opening.before.lastIndex = start
+  const [before, id, created] = opening.before.exec(source) ?? []
+  if (before === undefined) return undefined
+  const { form } = opening
+  return { ...form, chunk: { ...form.chunk, id, created: Number(created) }, before }
 }
 
 /** Escapes, and characters that a JSON string must not contain, are left to the parser. */
@@ -140,7 +178,8 @@ function findForm(chunk: JsonObject): ChunkForm | undefined {
   if (field === 'role' || ![...Object.values(rest), ...Object.values(ofChoice)].every(isSimple))
     return undefined
   const isDelta = isObject(delta)
-  const own = isDelta ? { ...choice, delta: { ...delta } } : { ...choice }
+  // Readers modify the chunk, and a form outlives its stream: it keeps no text.
+  const own = isDelta ? { ...choice, delta: { ...delta, [field]: '' } } : { ...choice, [field]: '' }
   return { chunk: rest, choice: own, field, isDelta }
 }
 

@@ -66,7 +66,7 @@ test('a request is complete, and the connection is reused', async () => {
   expect(seen.requests[1]).toMatch(/^GET .*\r\naccept: \*\/\*\r\n\r\n$/s)
 })
 
-test('pieces are read as they arrive: the first alone, then all buffered ones together', async () => {
+test('what arrived together is read together', async () => {
   const { ask } = serve((socket) => void socket.write(`${chunked}3\r\none\r\n`))
   const other = serve((socket) => {
     socket.write(`${chunked}3\r\none\r\n3\r\ntwo\r\n5\r\nthree\r\n`)
@@ -79,7 +79,7 @@ test('pieces are read as they arrive: the first alone, then all buffered ones to
   const texts: string[] = []
   for (let next = await pieces.read(); next.value; next = await pieces.read())
     texts.push(new TextDecoder().decode(next.value))
-  expect(texts).toEqual(['one', 'twothree', 'four'])
+  expect(texts).toEqual(['onetwothree', 'four'])
 })
 
 test('a reader that gathers gets everything at the end, without waiting longer', async () => {

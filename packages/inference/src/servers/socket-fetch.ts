@@ -98,7 +98,6 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   /** The memory of what the last read returned. */
   #given: Buffer | undefined
   #heldBytes = 0
-  #isRead = false
   #gatherMs = 0
   #isGathering = false
   #hasGathered = false
@@ -153,19 +152,15 @@ class SocketAnswer implements PooledSink, ServerAnswer {
     if (ended || !this.#isGathering || this.#heldBytes > maxGatheredBytes) this.#wake?.()
   }
 
-  /** The first piece of an answer stays alone; see `read`. */
-  get merges(): 'all' | 'after-first' {
-    return this.#isRead || this.#pieces.length > 0 ? 'all' : 'after-first'
-  }
+  readonly merges = true
 
   fail(failure: Failure, cause?: unknown): void {
     this.#fail(cause ?? new BrokenOff(failure))
   }
 
   /**
-   * What arrived since the last read, short pieces as one; the first time only the first piece, so
-   * that the first token does not wait for the processing of those that came with it. It is valid
-   * until the next call: its memory is used again.
+   * What arrived since the last read, short pieces as one. It is valid until the next call: its
+   * memory is used again.
    */
   async read(): Promise<{ done: false; value: Uint8Array } | { done: true; value: undefined }> {
     while (this.#pieces.length === 0 && this.#isOpen) await this.#untilWoken()
@@ -179,10 +174,9 @@ class SocketAnswer implements PooledSink, ServerAnswer {
       this.#isGathering = false
     }
     this.#free()
-    const pieces = this.#pieces.splice(0, this.#isRead ? this.#countJoined() : 1)
+    const pieces = this.#pieces.splice(0, this.#countJoined())
     this.#hasGathered = this.#pieces.length > 0
     if (pieces.length > 0) {
-      this.#isRead = true
       const value = this.#join(pieces)
       this.#heldBytes -= value.length
       if (!this.#hasEnded) this.#connection?.resume()
@@ -195,7 +189,6 @@ class SocketAnswer implements PooledSink, ServerAnswer {
 
   gather(ms: number): void {
     this.#gatherMs = ms
-    this.#isRead = true
   }
 
   hangUp(take: (piece: Uint8Array) => void): Promise<void> {
@@ -241,12 +234,8 @@ class SocketAnswer implements PooledSink, ServerAnswer {
   /** A buffer that waits for the collector is memory that the next answer cannot use. */
   #join(pieces: readonly ByteRange[]): Buffer {
     const joined = joinRanges(pieces)
-    // The first piece may share its buffer with one that came with it.
-    const shared = this.#pieces[0]?.bytes
-    for (const { bytes } of pieces) {
-      if (bytes !== joined.bytes && bytes !== shared) releaseBytes(bytes)
-    }
-    if (shared !== joined.bytes) this.#given = joined.bytes
+    for (const { bytes } of pieces) if (bytes !== joined.bytes) releaseBytes(bytes)
+    this.#given = joined.bytes
     return viewOf(joined)
   }
 

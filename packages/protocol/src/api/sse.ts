@@ -89,9 +89,11 @@ export class SseDecoder {
    * two events, with the text and the start of the next event; returns where it stopped.
    */
   readAhead(read: (text: string, at: number) => number): void {
-    if (!this.#started || this.pending || this.#eventLength > 0 || this.#afterReturn) return
+    if (this.pending || this.#eventLength > 0 || this.#afterReturn) return
     const at = read(this.#text, this.#at)
-    if (at > this.#at) this.#moveTo(at)
+    if (at === this.#at) return
+    this.#started = true
+    this.#moveTo(at)
   }
 
   /** Drops everything that `next` would still return. */
