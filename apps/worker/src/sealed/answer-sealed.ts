@@ -374,6 +374,7 @@ class SealedAnswer {
       service.pace.note(context.model, usage.completionTokens, this.#engineMs)
     }
     const endedAtMs = this.#endedAtMs ?? service.now().getTime()
+    const statementDigest = service.keys.statementDigestOf(opened.sealKeyId)
     const record: UsageRecord = {
       version: 2,
       admission: view.admission,
@@ -393,18 +394,12 @@ class SealedAnswer {
     const signed = service.signer.sign(record, {
       request_digest: requestDigest ?? formatHex(nativeCrypto.sha256(body)),
       response_digest: this.#responseHash.digest('hex'),
-      statement_digest: formatHex(this.#statementDigest()),
+      statement_digest: formatHex(statementDigest ?? new Uint8Array()),
       ...(head.manifest_digest === undefined ? {} : { manifest_digest: head.manifest_digest }),
     })
     service.meter(signed.usage, record, usage.countedBy)
     // Only an answer that was cut may still need the request, to count its tokens.
     if (outcome === 'complete' && requestDigest !== undefined) releaseOwnBytes(body)
     return signed.receipt
-  }
-
-  #statementDigest(): Bytes {
-    const { service, opened } = this.#facts
-    const digest = service.keys.statementDigestOf(opened.sealKeyId)
-    return digest ?? new Uint8Array()
   }
 }
