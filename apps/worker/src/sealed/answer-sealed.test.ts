@@ -98,6 +98,7 @@ class TestService {
 /** What a client would read; it disconnects with the signal. */
 function bodyOf(reply: SealedReply, signal: AbortSignal): ReadableStream<Bytes> {
   if (reply.kind === 'whole') return new Response(joinBytes(reply.pieces)).body!
+  signal.addEventListener('abort', () => reply.cancel())
   return new ReadableStream<Bytes>({
     start(controller) {
       const sink = (sealed: readonly Bytes[]) => {
