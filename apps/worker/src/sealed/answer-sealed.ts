@@ -101,9 +101,9 @@ export async function answerSealed(
     boundModel: opened.context.model,
     caller: view.keyRef,
   }
-  const wantsStream = asksForStream(body)
   const asked = answer(request, service.engine, abort.signal)
   // The rest happens while the engine works, so its first token does not wait for it.
+  const wantsStream = asksForStream(body)
   const shape = shapeFor(service, opened)
   const facts = { service, opened, view, startedAtMs, ended, requestDigest }
   const [soon, sealer] = await Promise.all([

@@ -44,12 +44,14 @@ export type SocketFetch = { readonly fetch: ServerFetch; close(): void }
  */
 export function createSocketFetch(via?: string, wholeBytes = maxWholeBytes): SocketFetch {
   const pool = new UpstreamPool({ limits, clock: () => performance.now(), caPem: undefined })
+  // Nearly all requests go to the same address.
+  let last: Target | undefined
   return {
     async fetch(address, init) {
-      const url = new URL(address)
-      const message = formatRequest(url, init)
+      if (last?.address !== address) last = parseTarget(address)
+      const message = formatRequest(last, init)
       const answer = new SocketAnswer(init.signal, wholeBytes)
-      pool.send(via ?? url.origin, message, answer, Number.POSITIVE_INFINITY)
+      pool.send(via ?? last.origin, message, answer, Number.POSITIVE_INFINITY)
       await answer.begun
       return answer
     },
@@ -57,11 +59,23 @@ export function createSocketFetch(via?: string, wholeBytes = maxWholeBytes): Soc
   }
 }
 
-function formatRequest({ host, pathname, search }: URL, asked: ServerAsk): UpstreamMessage {
+type Target = {
+  readonly address: string
+  readonly origin: string
+  readonly host: string
+  readonly path: string
+}
+
+function parseTarget(address: string): Target {
+  const { origin, host, pathname, search } = new URL(address)
+  return { address, origin, host, path: `${pathname}${search}` }
+}
+
+function formatRequest({ host, path }: Target, asked: ServerAsk): UpstreamMessage {
   const { method, headers } = asked
   const pieces = asked.pieces ?? [Buffer.from(asked.body ?? '')]
   const lengthBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  let head = `${method} ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`
   for (const [name, value] of Object.entries(headers)) {
     // A line break here would inject a second request.
     if (!/^[\x20-\x7e]*$/.test(value))
