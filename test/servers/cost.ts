@@ -4,17 +4,18 @@ import { runStack } from '../e2e/running-stack.ts'
 import { type Entrance, straight, throughProxy } from './entrances.ts'
 import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
-import { bareWay, type CostRow } from './report.ts'
+import { bareWay, type CostRow, type Spread } from './report.ts'
 
-const alone: Load = { streams: 1, rounds: 21, answers: 1, tokens: [100, 100] }
+/** Many short answers: what is looked for is a tenth of what the server's first token itself varies by. */
+const alone: Load = { streams: 1, rounds: 151, answers: 1, tokens: [20, 20] }
 /**
  * Several streams show the throughput under steady load: every client asks again when its answer is complete, and
  * answers differ in length as usual ones do, so that they do not begin and end all at once.
  */
 const loads: readonly Load[] = [
   alone,
-  { streams: 8, rounds: 5, answers: 3, tokens: [200, 600] },
-  { streams: 32, rounds: 5, answers: 3, tokens: [200, 600] },
+  { streams: 8, rounds: 9, answers: 3, tokens: [200, 600] },
+  { streams: 32, rounds: 7, answers: 3, tokens: [200, 600] },
 ]
 /** Code that has run a few times only is slower than the same code an hour later, at one request a second. */
 const [firstWarmUps, hourOfWarmUps] = [400, 3600]
@@ -70,13 +71,19 @@ async function measureLoad(
   age = '',
 ): Promise<CostRow[]> {
   const found = ways.map(([name, way]) => ({ name, way, measures: [] as Measure[] }))
-  for (let round = 0; round < load.rounds; round++)
-    for (const { way, measures } of found) measures.push(await measure(way, load))
+  for (let round = 0; round < load.rounds; round++) {
+    // Neither way is always the one that runs after the other.
+    const order = round % 2 === 0 ? found : found.toReversed()
+    for (const { way, measures } of order) measures.push(await measure(way, load))
+  }
+  const bare = found[0]?.measures ?? []
   return found.map(({ name, measures }) => ({
     ...load,
     way: name === bareWay ? name : `${name}${age}`,
     firstMs: middle(measures, 'firstMs'),
     perSecond: middle(measures, 'perSecond'),
+    laterMs: spreadOf(bare.map(({ firstMs }, at) => (measures[at]?.firstMs ?? 0) - firstMs)),
+    ofBare: spreadOf(bare.map(({ perSecond }, at) => (measures[at]?.perSecond ?? 0) / perSecond)),
   }))
 }
 
@@ -144,6 +151,12 @@ async function streamOnce(way: Entrance, tokens: number): Promise<number> {
 const middle = (measures: readonly Measure[], of: keyof Measure) =>
   median(measures.map((measure) => measure[of]))
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+const median = (values: readonly number[]) => quantile(values, 0.5)
+
+function spreadOf(values: readonly number[]): Spread {
+  return [quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)]
+}
+
+function quantile(values: readonly number[], part: number): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length * part)] ?? Number.NaN
 }

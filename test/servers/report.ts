@@ -17,7 +17,13 @@ export type CostRow = {
   readonly tokens: readonly [number, number]
   readonly firstMs: number
   readonly perSecond: number
+  /** Compared with the bare server in the same round. */
+  readonly laterMs: Spread
+  readonly ofBare: Spread
 }
+
+/** The median, and the quartiles around it. */
+export type Spread = readonly [low: number, median: number, high: number]
 
 export type Run = {
   readonly server: string
@@ -84,11 +90,11 @@ export const bareWay = 'bare server'
 
 /** Rows are compared with the bare server's before them. */
 export function formatCost(cost: readonly CostRow[]): string[] {
-  let bare = { firstMs: 0, perSecond: 1 }
-  const lines = cost.map(({ streams, way, rounds, answers, tokens, firstMs, perSecond }) => {
-    if (way === bareWay) bare = { firstMs, perSecond }
-    const later = `${(firstMs - bare.firstMs).toFixed(1)} ms`
-    const share = (perSecond / bare.perSecond).toFixed(2)
+  const lines = cost.map((row) => {
+    const { streams, way, rounds, answers, tokens, firstMs, perSecond } = row
+    const isBare = way === bareWay
+    const later = isBare ? '' : `${formatSpread(row.laterMs, 1)} ms`
+    const share = isBare ? '' : formatSpread(row.ofBare, 3)
     const figures = [`${firstMs.toFixed(1)} ms`, later, perSecond.toFixed(0), share]
     const each = answers === 1 ? '' : `${answers} × `
     const lengths = `${rounds} of ${each}${[...new Set(tokens)].join(' to ')} tokens`
@@ -99,6 +105,11 @@ export function formatCost(cost: readonly CostRow[]): string[] {
     '|---|---|---|---|---|---|---|',
     ...lines,
   ]
+}
+
+function formatSpread([low, median, high]: Spread, digits: number): string {
+  const [from, at, to] = [low, median, high].map((value) => value.toFixed(digits))
+  return `${at} (${from} to ${to})`
 }
 
 function formatSection({ server, version, date, note, cost, rows }: Run): string[] {
