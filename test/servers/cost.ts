@@ -6,7 +6,7 @@ import { run } from './install.ts'
 import { modelName as model, type RealServer } from './real-server.ts'
 import { bareWay, type CostRow, type Spread } from './report.ts'
 
-/** Many short answers: what is looked for is a tenth of what the server's first token itself varies by. */
+/** Many short answers: the first token of the server itself varies by as much as the stack may add. */
 const alone: Load = { streams: 1, rounds: 151, answers: 1, tokens: [20, 20] }
 /**
  * Several streams show the throughput under steady load: every client asks again when its answer is complete, and

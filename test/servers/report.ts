@@ -88,7 +88,6 @@ export function formatDocument(runs: readonly Run[]): string {
 
 export const bareWay = 'bare server'
 
-/** Rows are compared with the bare server's before them. */
 export function formatCost(cost: readonly CostRow[]): string[] {
   const lines = cost.map((row) => {
     const { streams, way, rounds, answers, tokens, firstMs, perSecond } = row

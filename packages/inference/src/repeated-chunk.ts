@@ -46,6 +46,7 @@ const mark = '[text of a repeated chunk]'
  */
 export class RepeatedFormat {
   readonly #format: (chunk: JsonObject) => string
+  #hasFirst = false
   #form: ChunkForm | undefined
   #parts: readonly string[] = []
 
@@ -59,16 +60,17 @@ export class RepeatedFormat {
     const { form } = run
     let { texts } = run
     let first = ''
-    if (this.#form === undefined) {
+    if (!this.#hasFirst) {
+      this.#hasFirst = true
       first = this.#format(repeatChunk(form, texts.slice(0, 1), undefined))
       texts = texts.slice(1)
     }
+    if (texts.length === 0) return first
     if (form !== this.#form) {
       this.#form = form
       this.#parts = this.#format(repeatChunk(form, [mark], undefined)).split(mark)
     }
     const [before = '', after = ''] = this.#parts
-    if (texts.length === 0) return first
     if (this.#parts.length === 2) return first + before + texts.join(after + before) + after
     return first + texts.map((text) => this.#write(form, text)).join('')
   }

@@ -34,7 +34,7 @@ const minimumWhole = 1024
 const maxData = maxFramePlaintext - recordOverhead
 const momentMs = 1
 /** A single event, such as the role, is shorter. */
-const twoEvents = 512
+const twoEventsBytes = 512
 
 /** Seals a complete answer: in one frame if it fits, padded to a length that hides its own. */
 export async function sealWhole(
@@ -79,7 +79,7 @@ export async function sealPieces(
   sink: Sink,
 ): Promise<void> {
   const waiting = new WaitingBytes(maxData)
-  const reading = waiting.fill(pieces, twoEvents)
+  const reading = waiting.fill(pieces, twoEventsBytes)
   let frames = [out.sealer.prelude]
   // The engine has begun once there is an answer to seal, so the first piece is sent with the head.
   let head: Bytes[] = headRecord(out.head)
@@ -90,7 +90,7 @@ export async function sealPieces(
       await waiting.untilAny()
       // Servers send the role, an event without text, together with the first token: so do we, if
       // it has arrived by the next turn.
-      if (sent === 0 && waiting.length < twoEvents) await nextTurn()
+      if (sent === 0 && waiting.length < twoEventsBytes) await nextTurn()
       const isSoon = performance.now() < soonUntilMs
       if (isSoon) await waiting.untilClosed(untilTick(Math.ceil(performance.now() + momentMs)))
       while (head.length > 0 || waiting.length > 0) {
