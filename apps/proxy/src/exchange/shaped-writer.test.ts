@@ -70,3 +70,27 @@ test('bytes that arrive before the first may be sent are sent with it', () => {
   writer.end([last], 0)
   expect(state.text.length).toBe(60 * 1280 + leg.leastTailBytes)
 })
+
+/** A frame of the native cipher is a `Buffer`, whose `slice` shares its memory. */
+const longToken = () =>
+  Buffer.from(`data: {"choices": [{"delta": {"content": "${'a'.repeat(3000)}"}}]}\n\n`)
+
+test('what waits for the first byte survives the release of the frame it came in', () => {
+  const later: ShapedLeg = { ...leg, firstByteAfterMs: 4_000 }
+  let nowMs = 0
+  const { writer, state } = startWriter(later, () => nowMs)
+  const frame = longToken()
+  writer.write([frame], 4096)
+  expect(frame.buffer.byteLength).toBe(0)
+  nowMs = 4_000
+  writer.end([last], 1280)
+  expect(state.text).toContain('a'.repeat(3000))
+})
+
+test('a long error in place of a stream survives the release of the frames it came in', () => {
+  const { writer, state } = startWriter(leg)
+  writer.turnToError?.()
+  writer.write([Buffer.from(`{"error": {"message": "${'b'.repeat(3000)}"}}`)], 4096)
+  writer.end([], 1280)
+  expect(state.text).toContain('b'.repeat(3000))
+})

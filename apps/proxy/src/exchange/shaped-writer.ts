@@ -31,11 +31,11 @@ export function createShapedWriter(
 
   function queue(pieces: readonly Uint8Array[]): void {
     if (refusal !== undefined) {
-      for (const piece of pieces) refusal.push(piece.slice())
+      for (const piece of pieces) refusal.push(copyOf(piece))
       return
     }
     // White space within a JSON body could be inside a string: all of it waits for the end.
-    for (const piece of pieces) ready.push(...(isEvents ? ending.push(piece) : [piece.slice()]))
+    for (const piece of pieces) ready.push(...(isEvents ? ending.push(piece) : [copyOf(piece)]))
   }
 
   /** Takes waiting bytes up to a limit; the rest is copied out of the frame it came in. */
@@ -76,7 +76,7 @@ export function createShapedWriter(
       queue(pieces)
       owedBytes += openedBytes
       if (now() < beginAtMs) {
-        ready = ready.map((piece) => piece.slice())
+        ready = ready.map(copyOf)
         for (const piece of pieces) releaseOwnBytes(piece)
         return true
       }
@@ -109,6 +109,9 @@ export function createShapedWriter(
     },
   }
 }
+
+/** The `slice` of a buffer would share the memory of the frame, which is about to be freed. */
+const copyOf = (piece: Uint8Array) => new Uint8Array(piece)
 
 const tailGrowth = 4
 const nothing = { taken: [], size: 0 } as const
