@@ -188,6 +188,7 @@ export class ClientConnection implements ExchangeHost, Sender {
     const end = text.length + 2
     const body = new RequestBody(head.framing, (more) => this.#read(more), this.#context.bodyMemory)
     const used = body.ended || end === input.length ? end : body.feed(input, end)
+    if (used === input.length && body.ended) body.arrivedIn(input)
     const exchange = new HttpExchange(this, head, body)
     this.#exchange = exchange
     this.#input = used === input.length ? undefined : input.subarray(used)

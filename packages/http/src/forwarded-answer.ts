@@ -5,6 +5,7 @@
 import { type ByteRange, viewOf } from './byte-range.ts'
 import { ErrorBody } from './error-body.ts'
 import type { HttpExchange } from './http-exchange.ts'
+import { releaseBytes } from './release-bytes.ts'
 import type { ResponseHead } from './response-head.ts'
 import type { AnswerSink, Failure, UpstreamConnection } from './upstream-connection.ts'
 
@@ -66,7 +67,7 @@ export class ForwardedAnswer implements AnswerSink {
       head.framing === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${head.framing}`
     const open = this.#exchange.begin(`${this.#start}${length}\r\n`, first)
     this.#owner.begun()
-    this.#afterWrite(open, ended)
+    this.#afterWrite(body, open, ended)
   }
 
   data(body: readonly ByteRange[], ended: boolean): void {
@@ -79,7 +80,7 @@ export class ForwardedAnswer implements AnswerSink {
       this.#bytes += range.end - range.start
       open = this.#exchange.write(viewOf(range))
     }
-    this.#afterWrite(open, ended)
+    this.#afterWrite(body, open, ended)
   }
 
   fail(failure: Failure): void {
@@ -111,7 +112,9 @@ export class ForwardedAnswer implements AnswerSink {
   }
 
   /** Backpressure: reads no more from the server until the client has consumed what is here. */
-  #afterWrite(open: boolean, ended: boolean): void {
+  #afterWrite(body: readonly ByteRange[], open: boolean, ended: boolean): void {
+    // What the socket did not accept is still needed.
+    if (open) for (const { bytes } of body) releaseBytes(bytes)
     if (ended) {
       this.#state = 'over'
       this.#exchange.finish()

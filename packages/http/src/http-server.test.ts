@@ -32,6 +32,20 @@ test('requests on one connection are answered in order, even when pipelined', as
   client.close()
 })
 
+test('pipelined bodies in one piece of input are not freed with each other', async () => {
+  start(async (request) => {
+    const text = await request.text()
+    return new Response(`${text.length} of ${[...new Set(text)].join('')}.`)
+  })
+  const client = await rawClient(server.port)
+  const post = (letter: string) =>
+    `POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 3000\r\n\r\n${letter.repeat(3000)}`
+  client.send(post('a') + post('b') + post('c'))
+  const text = await client.until((seen) => seen.includes('of c.'))
+  expect(text.match(/3000 of .\./g)).toEqual(['3000 of a.', '3000 of b.', '3000 of c.'])
+  client.close()
+})
+
 test('a request that arrives byte by byte is parsed the same', async () => {
   start(echo)
   const client = await rawClient(server.port)

@@ -12,7 +12,7 @@ export { type HttpServer, type HttpServerOptions, serveHttp, type Tls } from './
 export { explainListenError, ListenError, type ListenErrorCode } from './listen-error.ts'
 export { MessageError } from './message-error.ts'
 export { probePort } from './probe-port.ts'
-export { releaseBytes, releaseOwnBytes } from './release-bytes.ts'
+export { releaseBehind, releaseBytes, releaseOwnBytes } from './release-bytes.ts'
 export { type BodySink, RequestBody } from './request-body.ts'
 export type { RequestHead } from './request-head.ts'
 export type { ResponseHead } from './response-head.ts'

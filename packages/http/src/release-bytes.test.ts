@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { nativeCrypto } from '../../service/src/native-crypto.ts'
-import { releaseBytes, releaseOwnBytes } from './release-bytes.ts'
+import { releaseBehind, releaseBytes, releaseOwnBytes } from './release-bytes.ts'
 
 test('bytes that own their memory are empty once they are released', () => {
   const bytes = new Uint8Array(64 * 1024).fill(1)
@@ -26,4 +26,11 @@ test("a cipher's output is released although its buffer is longer", async () => 
   for (const piece of sealed) releaseOwnBytes(piece)
   expect(ciphertext.buffer.byteLength).toBe(0)
   expect(tag.length).toBe(16)
+})
+
+test('a short view frees all memory behind it, unless that is short, too', () => {
+  const [long, short] = [new Uint8Array(8192), new Uint8Array(100)]
+  releaseBehind(long.subarray(5, 10))
+  releaseBehind(short.subarray(5, 10))
+  expect([long.length, short.length]).toEqual([0, 100])
 })

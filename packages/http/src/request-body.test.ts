@@ -113,3 +113,14 @@ test('a handler streaming a body sees the connection end', () => {
   send('3\r\nabc\r\nzz\r\n')
   expect([seen, done]).toEqual([['3', 'gone'], ['cut']])
 })
+
+test('a short body is freed with the buffer it arrived in, once it is not needed', () => {
+  const bytes = Buffer.alloc(4000)
+  const body = new RequestBody(3000, () => {})
+  body.feed(bytes, 1000)
+  body.arrivedIn(bytes)
+  expect(body.whole(5000)).toMatchObject({ start: 1000, end: 4000 })
+  expect(bytes.length).toBe(4000)
+  body.reuse()
+  expect(bytes.length).toBe(0)
+})

@@ -37,6 +37,8 @@ export class RequestBody {
   #heldBytes = 0
   /** Where a long body is assembled. */
   #own: ArrayBuffer | undefined
+  /** What a short body arrived in, and nothing after it. */
+  #carrier: Buffer | undefined
   #taker: Taker = { kind: 'nobody' }
   #failure: Error | undefined
 
@@ -75,6 +77,11 @@ export class RequestBody {
     if (this.ended || kind === 'nobody' || kind === 'stream') return false
     if (this.#scanner === undefined) return this.#left > worthFillingBytes
     return kind === 'discard' || this.#size > worthFillingBytes
+  }
+
+  /** All of it arrived in these bytes, with nothing of another request. */
+  arrivedIn(bytes: Buffer): void {
+    this.#carrier = bytes
   }
 
   /** Consumes this body's bytes from `from` on; returns where the rest begins. */
@@ -148,7 +155,9 @@ export class RequestBody {
   reuse(): void {
     this.release()
     if (this.#own !== undefined) this.#memory?.reuse(this.#own)
+    if (this.#carrier !== undefined) releaseBytes(this.#carrier)
     this.#own = undefined
+    this.#carrier = undefined
   }
 
   /** It no longer counts; whoever has its bytes can still read them. */

@@ -1,5 +1,5 @@
 /** Writes an opened answer to the client: as a whole once its end is authenticated, or event by event. */
-import { type HttpExchange, releaseOwnBytes } from '@privatemode/http'
+import { type HttpExchange, releaseBehind } from '@privatemode/http'
 import {
   ApiError,
   type Dialect,
@@ -72,7 +72,8 @@ export function createWholeWriter({ app, exchange, record, headers }: AnswerPart
       record.sent(body.length)
       record.dump?.end(record.requestId, record.status, headers, [body])
       const head = `${formatResponseHead(record.status, headers)}content-length: ${body.length}\r\n`
-      exchange.begin(head, { bytes: body, start: 0, end: body.length })
+      const isSent = exchange.begin(head, { bytes: body, start: 0, end: body.length })
+      if (isSent) for (const piece of pieces) releaseBehind(piece)
       exchange.finish()
     },
     lose() {
@@ -132,7 +133,7 @@ export function createEventWriter(parts: AnswerParts): AnswerWriter {
 
   /** They have been copied: the next frame can reuse their memory while it is still in the CPU caches. */
   function release(pieces: readonly Uint8Array[]): void {
-    if (kept === undefined) for (const piece of pieces) releaseOwnBytes(piece)
+    if (kept === undefined) for (const piece of pieces) releaseBehind(piece)
   }
 
   return {

@@ -6,6 +6,7 @@ import {
   type Failure,
   type HttpExchange,
   type ResponseHead,
+  releaseBehind,
   releaseBytes,
   releaseOwnBytes,
   type UpstreamConnection,
@@ -278,7 +279,7 @@ export class ProxiedCall implements AnswerSink {
   }
 
   #discard(): void {
-    for (const piece of this.#opened) releaseOwnBytes(piece)
+    for (const piece of this.#opened) releaseBehind(piece)
     this.#opened = []
   }
 
@@ -330,12 +331,13 @@ export class ProxiedCall implements AnswerSink {
     record.close('failed', shown.code, app.log, app.metrics)
   }
 
-  /** Nothing is sent or retried from here on, so the prompt is no longer needed. */
+  /** Nothing is sent or retried from here on, so the prompt is no longer needed, nor its sealed frame. */
   #leave(): void {
     this.#over = true
     clearTimeout(this.#beginning)
     this.#timeout?.end()
     releaseBytes(this.#parts.call.body)
+    for (const piece of this.#sealed?.request.frame ?? []) releaseOwnBytes(piece)
   }
 
   /** The backend did not send the rest of its answer in time. */

@@ -4,7 +4,7 @@
  * (WHATWG HTML 9.2.6), and a JSON body with white space.
  */
 
-import { releaseOwnBytes } from '@privatemode/http'
+import { releaseBehind } from '@privatemode/http'
 import { HeldEnding } from '@privatemode/protocol/api'
 import { type AnswerParts, type AnswerWriter, errorEvent, refusalEvent } from './answer-writer.ts'
 import { formatResponseHead } from './response-head.ts'
@@ -77,11 +77,11 @@ export function createShapedWriter(
       owedBytes += openedBytes
       if (now() < beginAtMs) {
         ready = ready.map(copyOf)
-        for (const piece of pieces) releaseOwnBytes(piece)
+        for (const piece of pieces) releaseBehind(piece)
         return true
       }
       const isOpen = fill()
-      for (const piece of pieces) releaseOwnBytes(piece)
+      for (const piece of pieces) releaseBehind(piece)
       return isOpen
     },
     // The client must not be notified earlier: it would close, or send its next request, visibly.

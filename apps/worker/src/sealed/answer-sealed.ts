@@ -1,6 +1,6 @@
 /** Answers one sealed request: opens it, calls the API core, seals the answer, signs the receipt. */
 import { createHash } from 'node:crypto'
-import { releaseBytes, releaseOwnBytes } from '@privatemode/http'
+import { releaseBehind, releaseBytes } from '@privatemode/http'
 import type { CountedBy, Engine } from '@privatemode/inference'
 import type { ApiAnswer, ParsedBody, Usage } from '@privatemode/inference/dialects'
 import { answer, parseLong } from '@privatemode/inference/dialects'
@@ -399,7 +399,7 @@ class SealedAnswer {
     })
     service.meter(signed.usage, record, usage.countedBy)
     // Only an answer that was cut may still need the request, to count its tokens.
-    if (outcome === 'complete' && requestDigest !== undefined) releaseOwnBytes(body)
+    if (outcome === 'complete') releaseBehind(body)
     return signed.receipt
   }
 }

@@ -50,6 +50,21 @@ export class FrameSealer {
 
 export type OpenedFrame = { readonly plaintext: Bytes; readonly last: boolean }
 
+/** Not in every runtime (ECMAScript 2024). */
+type Transferable = { readonly transfer?: (length: number) => unknown }
+
+/** Shorter ones are not worth the call. */
+const worthFreeingBytes = 1024
+
+/**
+ * Frees a frame of which nothing is needed any more: waiting for the collector, it would be memory
+ * that the next frame cannot use. A buffer that is much longer may hold something else, too.
+ */
+export function freeFrame({ plaintext: { buffer, length } }: OpenedFrame): void {
+  if (length < worthFreeingBytes || buffer.byteLength > length + tagLength) return
+  ;(buffer as Transferable).transfer?.(0)
+}
+
 type OpeningFrame = {
   readonly plaintext: Eventually<Bytes | undefined>
   /** As claimed by the header; only valid once the frame is authenticated. */

@@ -91,3 +91,33 @@ test('an answer opener repeats its first error, also from finish', () => {
   expect(() => opener.push(new Uint8Array())).toThrow(unknown)
   expect(() => opener.finish()).toThrow(unknown)
 })
+
+test('a frame without data is freed once it is read; data stays', async () => {
+  const opened: Bytes[] = []
+  const copying: AeadKey = {
+    ...clearKey,
+    open(_nonce, _aad, bytes) {
+      const plaintext = new Uint8Array(bytes.subarray(0, bytes.length - 16))
+      opened.push(plaintext)
+      return plaintext
+    },
+  }
+  const provider = { ...clear, aeadKey: () => copying }
+  const key = new Uint8Array(32)
+  const opener = new AnswerOpener(provider, key, key, [{ workerId: 'w', sealKeyId }])
+  const head = encodeText('{"status": 200, "headers": {}}')
+  const data = new Uint8Array(100).fill(7)
+  const sealer = new FrameSealer(clearKey)
+  const seal = (...parts: Bytes[]) =>
+    joinBytes(sealer.seal([...parts, new Uint8Array(2048)], false) as Bytes[])
+  const parts = await opener.push(
+    joinBytes([
+      ...[encodeText('PMA1'), sealKeyId, new Uint8Array(32)],
+      ...[seal(recordHeader('head', head.length), head), seal()],
+      seal(recordHeader('data', data.length), data),
+    ]),
+  )
+  expect(parts.map(({ kind }) => kind)).toEqual(['head', 'data'])
+  expect(opened.map(({ length }) => length)).toEqual([0, 0, 5 + 100 + 2048])
+  expect(parts[1]).toMatchObject({ bytes: data })
+})

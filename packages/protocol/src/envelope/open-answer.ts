@@ -2,7 +2,7 @@
 import { decodeText, encodeText, equalBytes, joinBytes } from './byte-strings.ts'
 import { andThen, type Bytes, type CryptoProvider, type Eventually } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
-import { FrameOpener, type OpenedFrame } from './frames.ts'
+import { FrameOpener, freeFrame, type OpenedFrame } from './frames.ts'
 import { answerFrameKey, answerSaltLength } from './key-schedule.ts'
 import { sealKeyIdLength } from './prelude.ts'
 import { RecordReader } from './records.ts'
@@ -134,6 +134,7 @@ export class AnswerOpener {
     const parts: AnswerPart[] = []
     for (const frame of opened) {
       this.#openedBytes += frame.plaintext.length
+      let isNeeded = false
       for (const record of this.#reader.read(frame)) {
         switch (record.kind) {
           case 'head':
@@ -141,12 +142,17 @@ export class AnswerOpener {
             break
           case 'data':
             if (record.bytes.length === 0) parts.push({ kind: 'whole' })
-            else parts.push({ kind: 'data', bytes: record.bytes })
+            else {
+              isNeeded = true
+              parts.push({ kind: 'data', bytes: record.bytes })
+            }
             break
           case 'end':
+            isNeeded = true
             parts.push({ kind: 'end', receipt: record.bytes })
         }
       }
+      if (!isNeeded) freeFrame(frame)
     }
     return parts
   }

@@ -8,7 +8,13 @@ import {
   type Eventually,
 } from './crypto-provider.ts'
 import { EnvelopeError } from './envelope-error.ts'
-import { endOfFrame, FrameOpener, leastRequestFrame, type OpenedFrame } from './frames.ts'
+import {
+  endOfFrame,
+  FrameOpener,
+  freeFrame,
+  leastRequestFrame,
+  type OpenedFrame,
+} from './frames.ts'
 import { requestFrameKey, unwrapRequestKey } from './key-schedule.ts'
 import {
   maxPreludeLength,
@@ -160,7 +166,7 @@ class RequestContents {
         else isNeeded = true
         if (kind === 'head') this.#head = bytes
       }
-      if (!isNeeded) free(frame.plaintext)
+      if (!isNeeded) freeFrame(frame)
     }
   }
 
@@ -188,14 +194,6 @@ class RequestContents {
     this.#length += bytes.length
     return isFirst
   }
-}
-
-/** Not in every runtime (ECMAScript 2024). */
-type Transferable = { readonly transfer?: (length: number) => unknown }
-
-/** A frame that waits for the collector is memory that the next one cannot use. */
-function free({ buffer, length }: Bytes): void {
-  if (length >= leastRequestFrame) (buffer as Transferable).transfer?.(0)
 }
 
 const noBytes = new Uint8Array(0)

@@ -44,6 +44,8 @@ export type SealingRequest = {
    * pieces, since joining them is a copy that a socket need not have.
    */
   readonly first: readonly Bytes[]
+  /** Of those, the pieces of the frame: nothing else uses their memory. */
+  readonly frame: readonly Bytes[]
   /**
    * Seals the next frame, in pieces; `undefined` after the last. Each call must settle before the
    * next.
@@ -102,9 +104,9 @@ function sealFirst(
   }
   let lengthBytes = sizeOf(prelude)
   for (const frame of frames) lengthBytes += sizeOf(frame) + frameOverhead
-  if (frames.length > 1) return { lengthBytes, first: prelude, next, opener }
+  if (frames.length > 1) return { lengthBytes, first: prelude, frame: [], next, opener }
   return andThen(next() ?? [], (sealed) => {
-    return { lengthBytes, first: prelude.concat(sealed), next, opener }
+    return { lengthBytes, first: prelude.concat(sealed), frame: sealed, next, opener }
   })
 }
 
