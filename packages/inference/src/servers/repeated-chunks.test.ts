@@ -51,9 +51,9 @@ const spoken = (content: string, completion = 1): JsonObject => ({
   choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }],
   usage: { prompt_tokens: 9, total_tokens: 9 + completion, completion_tokens: completion },
 })
-/** As vLLM writes it: id and time before the text. */
-const timeFirst = ({ id, object, created, ...rest }: JsonObject): JsonObject => ({
-  ...{ id, object, created },
+/** As vLLM writes it: id, time and model before the text. */
+const timeFirst = ({ id, object, created, model, ...rest }: JsonObject): JsonObject => ({
+  ...{ id, object, created, model },
   ...rest,
 })
 const plain = (chunks: readonly JsonObject[]) => JSON.parse(JSON.stringify(chunks))
@@ -99,6 +99,28 @@ describe('repeated chunks', () => {
       expect(reads.map(({ chunks }) => plain(chunks))).toEqual(streams)
       expect(reads.map(({ parsed }) => parsed)).toEqual([1, 0, 0, 1, 1, 1, 0])
     }
+  })
+
+  test('streams of a few models that take turns are parsed once for each model', () => {
+    const stream = (model: string, created: number): JsonObject[] => [
+      timeFirst({ ...spoken(`by ${model}`), created, model }),
+    ]
+    const inTurns = (...models: string[]) =>
+      [1, 2, 3].map((created) =>
+        models.map((model) => {
+          const sent = stream(model, created)
+          const { chunks, parsed } = read([bytesOf(sent)])
+          expect(plain(chunks)).toEqual(sent)
+          return parsed
+        }),
+      )
+    expect(inTurns('m1', 'm2', 'm3')).toEqual([
+      [1, 1, 1],
+      [0, 0, 0],
+      [0, 0, 0],
+    ])
+    // What is kept is bounded.
+    expect(inTurns('n1', 'n2', 'n3', 'n4', 'n5').flat()).toEqual(Array(15).fill(1))
   })
 
   test('a form that is used again has nothing of the stream it was learned from', () => {

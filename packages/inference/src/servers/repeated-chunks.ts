@@ -49,15 +49,15 @@ export class RepeatedChunks {
     if (form === undefined) return
     this.#form = form
     this.#learned++
-    if (this.#learned === 1) lastOpening = openingOf(form) ?? lastOpening
+    if (this.#learned === 1) keepOpening(openingOf(form))
   }
 
-  /** The next chunk, if it repeats the form that was learned, here or in the stream before. */
+  /** The next chunk, if it repeats the form that was learned, here or in an earlier stream. */
   take(decoder: SseDecoder): RepeatedRun | undefined {
     const texts: string[] = []
     let usage: JsonObject | undefined
     decoder.readAhead((source, start) => {
-      this.#form ??= formOf(lastOpening, source, start)
+      this.#form ??= formOf(source, start)
       if (this.#form === undefined) return start
       const run = readRun(this.#form, source, start, this.#mostJoined, texts)
       usage = run.usage
@@ -76,8 +76,16 @@ type Opening = {
   readonly before: RegExp
 }
 
-/** That of the last stream that had to be parsed; it has nothing of the texts. */
-let lastOpening: Opening | undefined
+/** Those of the last streams that had to be parsed; they have nothing of the texts. */
+let openings: readonly Opening[] = []
+/** A server's models and endpoints write different ones; more than a few hardly take turns. */
+const maxOpenings = 4
+
+function keepOpening(opening: Opening | undefined): void {
+  if (opening === undefined) return
+  const others = openings.filter(({ before }) => before.source !== opening.before.source)
+  openings = [opening, ...others].slice(0, maxOpenings)
+}
 
 /** Undefined if a server does not write both before the text. */
 function openingOf(form: WrittenForm): Opening | undefined {
@@ -91,18 +99,15 @@ function openingOf(form: WrittenForm): Opening | undefined {
   return { form, before: new RegExp(source, 'y') }
 }
 
-/** The form of a stream that starts like the last one. */
-function formOf(
-  opening: Opening | undefined,
-  source: string,
-  start: number,
-): WrittenForm | undefined {
-  if (opening === undefined) return undefined
-  opening.before.lastIndex = start
-  const [before, id, created] = opening.before.exec(source) ?? []
-  if (before === undefined) return undefined
-  const { form } = opening
-  return { ...form, chunk: { ...form.chunk, id, created: Number(created) }, before }
+/** The form of a stream that starts like one of the last. */
+function formOf(source: string, start: number): WrittenForm | undefined {
+  for (const { form, before: pattern } of openings) {
+    pattern.lastIndex = start
+    const [before, id, created] = pattern.exec(source) ?? []
+    if (before === undefined) continue
+    return { ...form, chunk: { ...form.chunk, id, created: Number(created) }, before }
+  }
+  return undefined
 }
 
 /** Escapes, and characters that a JSON string must not contain, are left to the parser. */
