@@ -331,7 +331,7 @@ export class ProxiedCall implements AnswerSink {
     record.close('failed', shown.code, app.log, app.metrics)
   }
 
-  /** Nothing is sent or retried from here on, so the prompt is no longer needed, nor its sealed frame. */
+  /** Nothing is sent or retried from here on: neither the prompt nor its sealed frame is needed. */
   #leave(): void {
     this.#over = true
     clearTimeout(this.#beginning)
