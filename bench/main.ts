@@ -12,6 +12,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseTaskArguments } from '../scripts/task-arguments.ts'
+import { cleanUpOnSignal } from '../test/clean-up.ts'
 import { canMeasure, isPinned, root, stopAll } from './speed/child.ts'
 import { measureClients } from './speed/clients.ts'
 import { measureFootprint } from './speed/footprint.ts'
@@ -91,9 +92,7 @@ async function run(): Promise<void> {
     return
   }
   const folder = mkdtempSync(join(tmpdir(), 'privatemode-bench-'))
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => void stopAll().then(() => process.exit(1)))
-  }
+  cleanUpOnSignal(stopAll)
   try {
     const { targets, skipped, place, backend } = await bringUp(folder, wantedTargets())
     startedMs = performance.now() // what had to be installed is not part of it

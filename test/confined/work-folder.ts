@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { cleanUpOnSignal } from '../clean-up.ts'
 import { type Confined, startConfined } from './confinement.ts'
 
 export type Work = {
@@ -18,13 +19,10 @@ export async function runInWorkFolder(
   const folder = mkdtempSync(join(tmpdir(), `privatemode-${name}-`))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   let confined: Confined | undefined
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, async () => {
-      await confined?.end()
-      remove()
-      process.exit(130)
-    })
-  }
+  cleanUpOnSignal(async () => {
+    await confined?.end()
+    remove()
+  })
   const confine = async (command: string[], env: Record<string, string>) => {
     confined = startConfined(command, env)
     const code = await confined.exited

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { childEnvironment } from '@privatemode/service/end-with-parent'
 import { freePorts } from '@privatemode/service/testing'
 
 export type RunningStack = {
@@ -23,6 +24,13 @@ export type RunningStack = {
 
 const main = fileURLToPath(new URL('../../apps/stack/src/main.ts', import.meta.url))
 
+const stops = new Set<() => Promise<number>>()
+
+/** Stops those that still run or start. If this program is killed, they end by themselves. */
+export async function stopStacks(): Promise<void> {
+  await Promise.all([...stops].map((stop) => stop()))
+}
+
 export async function runStack(args: readonly string[], keepHome?: string): Promise<RunningStack> {
   const home = keepHome ?? mkdtempSync(join(tmpdir(), 'privatemode-stack-'))
   const [proxy, proxyless, gateway] = freePorts(3)
@@ -33,7 +41,7 @@ export async function runStack(args: readonly string[], keepHome?: string): Prom
       ...['--home', home, '--port', `${proxy}`, '--proxylessPort', `${proxyless}`],
       ...['--gatewayPort', `${gateway}`, ...args],
     ],
-    { stdout: 'pipe', stderr: 'pipe' },
+    { stdout: 'pipe', stderr: 'pipe', env: childEnvironment(process.env) },
   )
   let output = ''
   const collect = async (stream: ReadableStream<Uint8Array>) => {
@@ -58,8 +66,10 @@ export async function runStack(args: readonly string[], keepHome?: string): Prom
     const code = await child.exited
     await collected
     if (keepHome === undefined) rmSync(home, { recursive: true, force: true })
+    stops.delete(stop)
     return code
   }
+  stops.add(stop)
   try {
     await until(/is ready/, 900_000)
   } catch (error) {

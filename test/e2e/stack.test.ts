@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import OpenAI from 'openai'
 import {
   type ScriptedServer,
@@ -6,6 +8,7 @@ import {
 } from '../../packages/inference/src/testing/scripted-server.ts'
 import { encodingsOf } from '../blindness/find-secret.ts'
 import { memoryHolds } from '../blindness/process-memory.ts'
+import { readProcess } from '../process-table.ts'
 import { rejection, thrown } from '../rejection.ts'
 import { type RunningStack, runStack } from './running-stack.ts'
 
@@ -21,6 +24,11 @@ afterAll(async () => {
   await stack?.stop()
   await server?.stop()
 }, 240_000)
+
+function isRunning(pid: number): boolean {
+  const state = readProcess(pid)?.state
+  return state !== undefined && state !== 'Z'
+}
 
 const ask = (content: string) => ({
   model: 'scripted',
@@ -195,6 +203,21 @@ test('a busy port fails the start with one clear sentence', async () => {
   const port = new URL(stack.proxyUrl).port
   const failed = runStack(['--engineUrl', server.url, '--port', port])
   expect(await thrown(failed)).toThrow(`port ${port} is in use; stop the other program`)
+}, 240_000)
+
+test('a stack ends with the program that started it, even if that is killed', async () => {
+  const module = fileURLToPath(new URL('./running-stack.ts', import.meta.url))
+  const program = `const { runStack } = await import(${JSON.stringify(module)})
+    const stack = await runStack(['--engineUrl', ${JSON.stringify(server.url)}])
+    console.log(JSON.stringify({ pid: stack.pidOf('gateway'), home: stack.home }))
+    await Bun.sleep(1e6)`
+  const child = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' })
+  const { value } = await child.stdout.getReader().read()
+  const started = JSON.parse(new TextDecoder().decode(value)) as { pid: number; home: string }
+  child.kill('SIGKILL')
+  for (const end = Date.now() + 60_000; isRunning(started.pid); await Bun.sleep(100))
+    if (Date.now() > end) throw new Error(`process ${started.pid} still runs`)
+  rmSync(started.home, { recursive: true, force: true })
 }, 240_000)
 
 test('keys, tokens and the database are readable by their owner only', () => {

@@ -8,6 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPostgres } from '../../apps/gateway/src/testing/postgres-server.ts'
 import { parseTaskArguments } from '../../scripts/task-arguments.ts'
+import { cleanUpOnSignal } from '../clean-up.ts'
 import { allFaults } from './all-faults.ts'
 import { Campaign, type FaultResult } from './campaign.ts'
 import type { Fault } from './fault.ts'
@@ -63,9 +64,7 @@ const cleanUp = () => {
   })()
   return ending
 }
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => void cleanUp().finally(() => process.exit(130)))
-}
+cleanUpOnSignal(cleanUp)
 
 let code = 1
 try {

@@ -22,7 +22,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from '@privatemode/service/testing'
 import { parseTaskArguments } from '../../scripts/task-arguments.ts'
-import { type RunningStack, runStack } from '../e2e/running-stack.ts'
+import { cleanUpOnSignal } from '../clean-up.ts'
+import { type RunningStack, runStack, stopStacks } from '../e2e/running-stack.ts'
 import { type Behaviour, behaviours, deadlyBehaviours } from './behaviours.ts'
 import { type Check, checks } from './checks.ts'
 import { measureCost, processorHalves } from './cost.ts'
@@ -38,16 +39,12 @@ import { keepResults, readResults } from './results.ts'
 import { vllmPlan } from './vllm.ts'
 import { installVllm } from './vllm-install.ts'
 
-/** Servers and stacks outlive us unless they are stopped. */
+/** It outlives us unless it is stopped. */
 let running: RealServer | undefined
-let runningStack: RunningStack | undefined
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, async () => {
-    await runningStack?.stop()
-    await running?.dispose()
-    process.exit(1)
-  })
-}
+cleanUpOnSignal(async () => {
+  await stopStacks()
+  await running?.dispose()
+})
 
 const { values } = parseTaskArguments({
   options: {
@@ -121,7 +118,6 @@ async function tryServer(plan: ServerPlan): Promise<Run> {
       if (variant === 'chat') for (const row of await tryStarts(server)) keep(row)
       const shape = ['--trafficShape', values.shape]
       const stack = await runStack(['--engineUrl', server.url, ...shape, ...plan.stackFlags])
-      runningStack = stack
       try {
         const ways = [throughProxy(stack), throughProxyless(stack)]
         for (const check of wanted) keep(await compare(check, server, ways, recordings))

@@ -45,6 +45,7 @@ export class RealServer {
   readonly #prefix: readonly string[]
   readonly #folder = mkdtempSync(join(tmpdir(), 'privatemode-server-'))
   #child: Bun.Subprocess | undefined
+  #stopped = Promise.resolve()
 
   /**
    * A server that runs already has a url instead of a port: it is used, and never started or killed.
@@ -125,23 +126,27 @@ export class RealServer {
     return this.#child !== undefined && childrenOf(this.#child.pid).length > 0
   }
 
-  async stop(): Promise<void> {
+  /** Whoever calls it while it is being stopped waits for the end, too. */
+  stop(): Promise<void> {
     const child = this.#child
     this.#child = undefined
-    if (child !== undefined) {
-      const engines = childrenOf(child.pid)
-      child.kill('SIGTERM')
-      await Promise.race([child.exited, Bun.sleep(20_000)])
-      if (child.exitCode === null) child.kill('SIGKILL')
-      await child.exited
-      for (const pid of engines) killPid(pid)
-    }
+    if (child !== undefined) this.#stopped = end(child)
+    return this.#stopped
   }
 
   async dispose(): Promise<void> {
     await this.stop()
     rmSync(this.#folder, { recursive: true, force: true })
   }
+}
+
+async function end(child: Bun.Subprocess): Promise<void> {
+  const engines = childrenOf(child.pid)
+  child.kill('SIGTERM')
+  await Promise.race([child.exited, Bun.sleep(20_000)])
+  if (child.exitCode === null) child.kill('SIGKILL')
+  await child.exited
+  for (const pid of engines) killPid(pid)
 }
 
 function childrenOf(pid: number): number[] {
