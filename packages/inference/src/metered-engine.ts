@@ -75,7 +75,10 @@ export class MeteredEngine implements Engine {
   async call(call: EngineCall): Promise<EngineAnswer> {
     const metered = this.#begin(call)
     try {
-      const answer = await this.#engine.call(call)
+      const answering = this.#engine.call(call)
+      // A stream that is never read after it began ends only by its abort.
+      call.signal.addEventListener('abort', metered.end)
+      const answer = await answering
       if (answer.kind === 'stream')
         return { kind: 'stream', chunks: meteredChunks(answer.chunks, metered) }
       metered.first()
@@ -101,8 +104,6 @@ export class MeteredEngine implements Engine {
       state = 'over'
       signal.removeEventListener('abort', end)
     }
-    // A stream that is never read after it began ends only by its abort.
-    signal.addEventListener('abort', end)
     return {
       end,
       first: () => {

@@ -2,7 +2,7 @@
  * The key with which gateways authenticate relayed requests: kept in memory only, replaced every
  * hour.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { relayKeyBytes } from '@privatemode/protocol/fleet'
 
 /**
@@ -11,10 +11,13 @@ import { relayKeyBytes } from '@privatemode/protocol/fleet'
  */
 const rotateMs = 3_600_000
 
+/** Preparing a key costs as much as the MAC. */
+type RelayKey = { readonly bytes: Uint8Array; readonly prepared: Bun.CryptoHasher }
+
 export class RelayKeys {
   readonly #clock: () => number
-  #current = randomBytes(relayKeyBytes)
-  #previous: Buffer | undefined
+  #current = createKey()
+  #previous: RelayKey | undefined
   #madeAtMs: number
 
   /** `clock` is monotonic: setting the wall clock must not expire a key early. */
@@ -27,10 +30,10 @@ export class RelayKeys {
   current(): Uint8Array {
     if (this.#clock() - this.#madeAtMs >= rotateMs) {
       this.#previous = this.#current
-      this.#current = randomBytes(relayKeyBytes)
+      this.#current = createKey()
       this.#madeAtMs = this.#clock()
     }
-    return this.#current
+    return this.#current.bytes
   }
 
   /** Whether the MAC was made with either key. */
@@ -39,8 +42,13 @@ export class RelayKeys {
   }
 }
 
-function isMac(key: Buffer | undefined, text: string, mac: Uint8Array): boolean {
+function createKey(): RelayKey {
+  const bytes = randomBytes(relayKeyBytes)
+  return { bytes, prepared: new Bun.CryptoHasher('sha256', bytes) }
+}
+
+function isMac(key: RelayKey | undefined, text: string, mac: Uint8Array): boolean {
   if (key === undefined) return false
-  const expected = createHmac('sha256', key).update(text).digest()
+  const expected = key.prepared.copy().update(text).digest()
   return mac.length === expected.length && timingSafeEqual(mac, expected)
 }

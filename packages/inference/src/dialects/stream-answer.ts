@@ -41,9 +41,11 @@ export async function streamAnswer(
 ): Promise<ApiAnswer> {
   const stopped = new AbortController()
   const { signal } = stopped
-  follow(exchange.signal, stopped)
+  if (exchange.signal.aborted) stopped.abort(exchange.signal.reason)
   let writer = native?.writer ?? translated
   const starting = start()
+  // The engine has been asked by now. A listener costs a fraction of `AbortSignal.any`.
+  exchange.signal.addEventListener('abort', () => stopped.abort(exchange.signal.reason))
   const hasStarted = await settlesWithin(starting, exchange.times.commitMs)
   let outcome: 'complete' | 'failed' = 'failed' // failed unless it ends properly
 
@@ -104,12 +106,6 @@ export async function streamAnswer(
     settling: () => exchange.meter.settling,
     outcome: () => (exchange.signal.aborted && outcome === 'failed' ? 'aborted' : outcome),
   }
-}
-
-/** A listener costs a fraction of `AbortSignal.any`. */
-function follow(signal: AbortSignal, follower: AbortController): void {
-  if (signal.aborted) follower.abort(signal.reason)
-  else signal.addEventListener('abort', () => follower.abort(signal.reason))
 }
 
 /** Whether a promise settles in time; a rejection is thrown, a result stays in the promise. */

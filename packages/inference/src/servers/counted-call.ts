@@ -9,15 +9,11 @@ export class CountedCall {
   /** The call to make: its counts pass through here. */
   readonly call: EngineCall
   readonly #ask: AskForPrompt
-  readonly #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
   #isCounted = false
   #isAsked = false
 
-  /**
-   * The record of a stream is signed the moment it is aborted, when it is too late to ask. So if
-   * `waitingMs` is given, a stream that waits long for its first token is counted meanwhile.
-   */
-  constructor(given: EngineCall, ask: AskForPrompt, waitingMs: number | undefined) {
+  constructor(given: EngineCall, ask: AskForPrompt) {
     const onUsage = (usage: EngineUsage) => {
       if (!this.#isCounted) this.end()
       this.#isCounted = true
@@ -25,7 +21,14 @@ export class CountedCall {
     }
     this.call = { ...given, onUsage }
     this.#ask = ask
-    if (waitingMs !== undefined) this.#timer = setTimeout(() => void this.#count(false), waitingMs)
+  }
+
+  /**
+   * The record of a stream is signed the moment it is aborted, when it is too late to ask. So a
+   * stream that waits long for its first token is counted meanwhile.
+   */
+  countAfter(waitingMs: number): void {
+    this.#timer = setTimeout(() => void this.#count(false), waitingMs)
   }
 
   /** Converts a failure. The prompt of an aborted call was processed all the same. */

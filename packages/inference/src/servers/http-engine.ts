@@ -180,10 +180,8 @@ class HttpEngine implements Engine {
     this.#requireHealthy()
     if (given.signal.aborted) throw new EngineError('aborted', 'the request was aborted')
     this.#requireUsed(given.endpoint, given.body.model)
-    const watched = new CountedCall(
-      withServerSalts(given),
-      (call, isAborted) => this.#countPrompt(call, isAborted),
-      given.stream && this.#countsAsItGoes ? this.#settings.countWaitingMs : undefined,
+    const watched = new CountedCall(withServerSalts(given), (call, isAborted) =>
+      this.#countPrompt(call, isAborted),
     )
     try {
       if (given.stream) return { kind: 'stream', chunks: await this.#stream(watched) }
@@ -225,7 +223,10 @@ class HttpEngine implements Engine {
   async #stream(watched: CountedCall, isWhole = false): Promise<ServerStream> {
     const { call } = watched
     const body = serverBody(this.#found.kind, { ...call, stream: true })
-    const request = await this.#client.open(paths[call.endpoint], body, call.signal, 'read')
+    const opening = this.#client.open(paths[call.endpoint], body, call.signal, 'read')
+    // After the request was written, for the same reason as in `open`.
+    if (call.stream && this.#countsAsItGoes) watched.countAfter(this.#settings.countWaitingMs)
+    const request = await opening
     return new ServerStream(request, call, {
       isPerChoice: this.#countsAsItGoes,
       mostJoined: mostJoined(call, isWhole),

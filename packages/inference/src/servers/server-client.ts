@@ -122,29 +122,32 @@ export class ServerClient {
       const message = `the worker has ${this.#active} requests at the model server`
       throw new EngineError('overloaded', message, { retryAfterSeconds: 1 })
     }
+    if (signal.aborted) throw connectionFailure(undefined, signal)
     this.#active++
     // One controller cuts the request for all reasons: signals that follow others cost more.
     const cut = new AbortController()
-    const watch = new SilenceWatch(this.#settings.silenceMs, cut)
+    let watch: SilenceWatch | undefined
     let state: 'beginning' | 'begun' | 'closed' = 'beginning'
     const close = () => {
       if (state === 'closed') return
       state = 'closed'
       this.#active--
-      watch.stop()
+      watch?.stop()
       signal.removeEventListener('abort', abort)
     }
     const abort = () => {
       if (state === 'beginning' || use === 'whole') cut.abort(signal.reason)
       close() // even if no one reads the answer any more
     }
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort)
     try {
-      const response = await this.#send(path, body, cut.signal)
+      const sending = this.#send(path, body, cut.signal)
+      // While the server works on what was just written: its first token does not wait for these.
+      watch = new SilenceWatch(this.#settings.silenceMs, cut)
+      signal.addEventListener('abort', abort)
+      const response = await sending
       if (!response.ok) throw await failureOf(response, body)
       if (state === 'beginning') state = 'begun'
-      return { response, signal: eitherOf(cut.signal, signal), heard: () => watch.heard(), close }
+      return { response, signal: eitherOf(cut.signal, signal), heard: () => watch?.heard(), close }
     } catch (error) {
       close()
       throw error
