@@ -141,9 +141,9 @@ function wantedTargets(): Set<TargetName> {
 async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []
   const chosen = possibleLoads.filter(({ id }) => only === undefined || only.includes(id))
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < Math.max(...chosen.map(roundsOf)); round++) {
     for (const workload of chosen) {
-      if (round >= (workload.rounds ?? (workload.once ? 2 : rounds))) continue
+      if (round >= roundsOf(workload)) continue
       const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
       // A workload that is run by itself has none before it.
       const isWarm = round > 0 || (workload.isWarm === true && only === undefined)
@@ -155,6 +155,12 @@ async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
     }
   }
   return samples
+}
+
+function roundsOf(workload: Workload): number {
+  const usual = workload.rounds ?? (workload.once ? 2 : rounds)
+  const isAsked = options.quick || options.rounds !== undefined
+  return isAsked ? Math.min(usual, rounds) : usual
 }
 
 async function warm(target: Target, workload: Workload): Promise<void> {

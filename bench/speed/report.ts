@@ -13,7 +13,7 @@ import { formatStages } from './stages.ts'
 import { mostStolen } from './stolen-time.ts'
 import { describeTarget, type TargetName, targetNames } from './target.ts'
 import { explainMissed } from './why-missed.ts'
-import { type Workload, workloads } from './workloads.ts'
+import { oneAtATime, type Workload, workloads } from './workloads.ts'
 
 const folder = join(root, 'docs/performance')
 const isOurs = (name: TargetName) => /^(?:proxy|gateway|worker|whole)/.test(name)
@@ -67,6 +67,15 @@ function tellStolen({ repeats = 0, samples }: Results): string[] {
   ]
 }
 
+/** Nothing if they had no more rounds than others. */
+function tellSingles({ samples, rounds, seconds }: Results): string {
+  const own = samples.filter(
+    ({ workload, target }) => workload === 'chat-1' && target === 'direct',
+  ).length
+  const text = `, and those with one request at a time have ${own} rounds of ${seconds * oneAtATime.stretch} s`
+  return own > rounds ? text : ''
+}
+
 function introduce(results: Results): string[] {
   const { machine, versions, skipped, seconds, rounds, minutes, at, note } = results
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
@@ -77,7 +86,7 @@ function introduce(results: Results): string[] {
     '[performance/results.json](performance/results.json); do not edit it.',
     '',
     `Run of ${at} on ${machine.cores} cores (${machine.cpu}), ${minutes} minutes. ${named.join(', ')}.`,
-    `${rounds} rounds of ${seconds} s for each load and target; each round runs all loads. ${
+    `${rounds} rounds of ${seconds} s for each load and target; each round runs all loads${tellSingles(results)}. ${
       machine.pinned
         ? 'The programs under test have the first core to themselves, load generator and model server the second.'
         : 'Nothing was pinned to a core.'
