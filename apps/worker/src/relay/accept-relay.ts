@@ -1,7 +1,4 @@
-/**
- * Accepts requests relayed by gateways that know this worker's relay key: fresh, and each only
- * once.
- */
+/** Accepts requests relayed by gateways that know this worker's relay key: fresh, and each only once. */
 import type { HeaderLookup } from '@privatemode/http'
 import { ApiError } from '@privatemode/protocol/api'
 import { EnvelopeError, ReplayGuard } from '@privatemode/protocol/envelope'

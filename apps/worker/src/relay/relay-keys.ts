@@ -1,14 +1,8 @@
-/**
- * The key with which gateways authenticate relayed requests: kept in memory only, replaced every
- * hour.
- */
+/** The key with which gateways authenticate relayed requests: kept in memory only, replaced every hour. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { relayKeyBytes } from '@privatemode/protocol/fleet'
 
-/**
- * A gateway learns the new key with the next lease renewal; the previous key stays valid as long
- * again.
- */
+/** A gateway learns the new key with the next lease renewal; the previous key stays valid as long again. */
 const rotateMs = 3_600_000
 
 /** Preparing a key costs as much as the MAC. */
