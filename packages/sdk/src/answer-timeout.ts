@@ -39,6 +39,15 @@ export function within<T>(coming: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new ApiError('timeout', 'the backend did not answer in time'))
     const timer = setTimeout(giveUp, ms)
-    coming.then(resolve, reject).finally(() => clearTimeout(timer))
+    coming.then(
+      (value) => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      (error) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
   })
 }

@@ -30,7 +30,7 @@ export class ReceiptedAnswer {
   #responseDigest: () => Promise<string>
   // WebCrypto can only hash whole messages, and a stream is not buffered just to be hashed at its
   // end.
-  readonly #streamHash = new Sha256()
+  #streamHash: Sha256 | undefined
   readonly #ended: Promise<void>
   #end: () => void = () => {}
   #fail: (reason: PrivatemodeError) => void = () => {}
@@ -40,7 +40,7 @@ export class ReceiptedAnswer {
     this.#answer = answer
     this.#path = call.path
     this.#requestDigest = digestLater(call.body)
-    this.#responseDigest = async () => formatHex(this.#streamHash.digest())
+    this.#responseDigest = async () => formatHex((this.#streamHash ?? new Sha256()).digest())
     this.#ended = new Promise((resolve, reject) => {
       this.#end = resolve
       this.#fail = reject
@@ -60,12 +60,17 @@ export class ReceiptedAnswer {
     try {
       const data = await this.#answer.next()
       if (data === undefined) this.#end()
-      else for (const piece of data) this.#streamHash.update(piece)
+      else this.#hash(data)
       return data
     } catch (error) {
       this.#fail(noReceipt('the answer did not come to its end', this.requestId))
       throw error
     }
+  }
+
+  #hash(pieces: readonly Bytes[]): void {
+    this.#streamHash ??= new Sha256()
+    for (const piece of pieces) this.#streamHash.update(piece)
   }
 
   async whole(): Promise<Bytes> {
