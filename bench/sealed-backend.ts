@@ -19,6 +19,16 @@ import {
   produceSoftwareEvidence,
   softwareRootFingerprint,
 } from '@privatemode/attestation/software/producer'
+import {
+  chunkSink,
+  type HttpExchange,
+  releaseBehind,
+  sendPieces,
+  sendResponse,
+  serveExchanges,
+  serveHttp,
+  serveRequest,
+} from '@privatemode/http'
 import { scanBody } from '@privatemode/protocol/api'
 import {
   type Bytes,
@@ -29,11 +39,18 @@ import {
   type OpenedRequest,
   openRequest,
 } from '@privatemode/protocol/envelope'
+import { sealedMediaType } from '@privatemode/protocol/fleet'
+import { readExchange } from '@privatemode/service'
 import { nativeCrypto } from '@privatemode/service/native-crypto'
 import { EnginePace, timedPieces } from '../apps/worker/src/sealed/engine-pace.ts'
 import { SealKeys } from '../apps/worker/src/sealed/seal-keys.ts'
 import { sealShaped } from '../apps/worker/src/sealed/seal-shaped.ts'
-import { type Outgoing, sealPieces, sealWhole } from '../apps/worker/src/sealed/seal-stream.ts'
+import {
+  type Outgoing,
+  type Sink,
+  sealPieces,
+  sealWhole,
+} from '../apps/worker/src/sealed/seal-stream.ts'
 import { fitToPace, shapeOf } from '../apps/worker/src/sealed/traffic-shape.ts'
 import { clockUs, models, stampDigits, stampMark } from './load/load-spec.ts'
 import { SignedReports } from './signed-reports.ts'
@@ -57,7 +74,13 @@ const paceMs = Number(options.paceMs)
 const chunksPerTurn = 8
 const stepMsPerStream = 0.15
 const workerId = 'w_bench'
-const sealedType = { 'content-type': 'application/privatemode-sealed' }
+const sealedHead = `HTTP/1.1 200 OK\r\ncontent-type: ${sealedMediaType}\r\n`
+const maxBodyBytes = 64 * 1024 * 1024
+/** Far beyond what any load needs: nothing is refused or closed while a client is measured. */
+const limits = {
+  ...{ connections: 8192, idleSeconds: 600, headSeconds: 60, stallSeconds: 60 },
+  heldBodyBytes: 1024 * 1024 * 1024,
+}
 const encode = (text: string): Bytes => new TextEncoder().encode(text)
 
 const listed: ModelListing[] = Object.values(models).map((id) => ({
@@ -140,32 +163,39 @@ const manifest = formatManifest({
 })
 if (options.manifest !== undefined) writeFileSync(options.manifest, manifest)
 
-const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  idleTimeout: 0,
-  async fetch(request) {
-    const { pathname } = new URL(request.url)
-    if (pathname.endsWith('/sealed')) {
-      return answer(new Uint8Array(await request.arrayBuffer()), request.headers)
-    }
-    if (pathname.endsWith('/reports')) return Response.json(reports?.state)
-    if (pathname.endsWith('/directory')) {
-      const worker = { id: workerId, models: Object.values(models), seal_key_id: key.id }
-      return Response.json({ workers: [worker], models: [] })
-    }
-    if (pathname.endsWith('/attestation')) return attest(await request.json())
-    return new Response(null, { status: 404 })
-  },
+const exchanges = serveExchanges(async (exchange) => {
+  if (exchange.head.target.endsWith('/sealed')) return answer(exchange)
+  return serveRequest(exchange, beside, maxBodyBytes)
+}, failed)
+const server = serveHttp({
+  ...{ hostname: '127.0.0.1', port: 0, tls: undefined, limits },
+  ...{ begin: exchanges.begin, refuse: exchanges.refuse },
 })
 console.log(
   JSON.stringify({
-    url: `http://127.0.0.1:${server.port}`,
+    url: server.url,
     rootFingerprint,
     receiptKey: reports?.receiptKeyBase64,
     pid: process.pid,
   }),
 )
+
+/** What a client asks before its first request, and the benchmark about reports. */
+async function beside(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  if (pathname.endsWith('/reports')) return Response.json(reports?.state)
+  if (pathname.endsWith('/directory')) {
+    const worker = { id: workerId, models: Object.values(models), seal_key_id: key.id }
+    return Response.json({ workers: [worker], models: [] })
+  }
+  if (pathname.endsWith('/attestation')) return attest(await request.json())
+  return new Response(null, { status: 404 })
+}
+
+function failed(exchange: HttpExchange, error: unknown): void {
+  console.error(error)
+  void sendResponse(exchange, new Response(null, { status: 500 }))
+}
 
 async function attest(asked: unknown): Promise<Response> {
   const nonce = new Uint8Array(Buffer.from((asked as { nonce: string }).nonce, 'hex'))
@@ -175,49 +205,45 @@ async function attest(asked: unknown): Promise<Response> {
   return new Response(body, { headers: { 'content-type': 'application/json' } })
 }
 
-async function answer(bytes: Bytes, relayed: Headers): Promise<Response> {
-  const opened = await openRequest(nativeCrypto, keys.findSecret, () => {}, bytes)
+async function answer(exchange: HttpExchange): Promise<void> {
+  const bytes = await readExchange(exchange, maxBodyBytes)
+  const accept = () => {}
+  const noTurn = async () => {}
+  const opened = await openRequest(nativeCrypto, keys.findSecret, accept, bytes, noTurn, bytes)
   const { stream, model } = scanBody(opened.body)
+  releaseBehind(opened.body)
   const type = stream ? 'text/event-stream; charset=utf-8' : 'application/json'
   const out: Outgoing = {
     sealer: await opened.sealAnswer(),
     head: { status: 200, headers: { 'content-type': type } },
-    finish: () => reports?.issue(relayed, workerId) ?? receipt,
+    finish: () => reports?.issue(exchange.head.fields, workerId) ?? receipt,
   }
   if (!stream) {
     const body = opened.context.path.endsWith('/embeddings') ? embeddings : completion
-    const whole = joinBytes(await sealWhole(out, body, shapeOf(opened.head.shape).whole))
-    return new Response(whole, { headers: sealedType })
+    const whole = await sealWhole(out, body, shapeOf(opened.head.shape).whole)
+    return sendPieces(exchange, sealedHead, whole)
   }
-  if (model === models.steady) return new Response(sealInSteps(out), { headers: sealedType })
+  const sink = chunkSink(exchange, sealedHead)
+  if (model === models.steady) return sealInSteps(out, sink)
   const between = paceMs > 0 || model === models.paced ? paceMs || 20 : 0
-  return new Response(sealStream(opened, out, events(between)), { headers: sealedType })
+  return sealStream(opened, out, events(between), sink)
 }
 
 const pace = new EnginePace()
 
 /** Cut and padded by the worker's own code, in the shape that the client asks for, fitted to the pace of earlier streams. */
-function sealStream(
+async function sealStream(
   opened: OpenedRequest,
   out: Outgoing,
   pieces: AsyncIterable<Bytes>,
-): ReadableStream<Bytes> {
-  return new ReadableStream<Bytes>({
-    type: 'direct',
-    async pull(controller) {
-      const sink = async (sealed: readonly Bytes[]) => {
-        controller.write(joinBytes(sealed))
-        await controller.flush()
-      }
-      const shape = shapeOf(opened.head.shape).stream
-      const { model } = opened.context
-      const noted = (ms: number) => pace.note(model, chunks, ms)
-      const timed = timedPieces(pieces, performance.now(), () => {}, noted)
-      if (shape === undefined) await sealPieces(out, timed, sink)
-      else await sealShaped(out, timed, fitToPace(shape, pace.msPerToken(model)), sink)
-      controller.close()
-    },
-  })
+  sink: Sink,
+): Promise<void> {
+  const shape = shapeOf(opened.head.shape).stream
+  const { model } = opened.context
+  const noted = (ms: number) => pace.note(model, chunks, ms)
+  const timed = timedPieces(pieces, performance.now(), () => {}, noted)
+  if (shape === undefined) await sealPieces(out, timed, sink)
+  else await sealShaped(out, timed, fitToPace(shape, pace.msPerToken(model)), sink)
 }
 
 /** Streams that are sent in steps, and the step that all of them wait for. */
@@ -239,25 +265,18 @@ function untilStep(): Promise<void> {
  * few, and of one among a thousand, whose events are further apart, many: its cost would grow by
  * what comes, not by what else is there.
  */
-function sealInSteps(out: Outgoing): ReadableStream<Bytes> {
-  return new ReadableStream<Bytes>({
-    type: 'direct',
-    async pull(controller) {
-      const send = async (...frames: Bytes[]) => {
-        for (const frame of frames) controller.write(frame)
-        await controller.flush()
-      }
-      inStep++
-      await send(out.sealer.prelude, await out.sealer.seal(headRecord(out.head), false))
-      for (let sent = 0; sent < chunks; sent += chunksPerTurn) {
-        await untilStep()
-        await send(await out.sealer.seal(dataRecord(eventsOfTurn), false))
-      }
-      await send(await out.sealer.seal(endRecord(out.finish()), true))
-      inStep--
-      controller.close()
-    },
-  })
+async function sealInSteps(out: Outgoing, sink: Sink): Promise<void> {
+  inStep++
+  try {
+    await sink([out.sealer.prelude, await out.sealer.seal(headRecord(out.head), false)])
+    for (let sent = 0; sent < chunks; sent += chunksPerTurn) {
+      await untilStep()
+      await sink([await out.sealer.seal(dataRecord(eventsOfTurn), false)])
+    }
+    await sink([await out.sealer.seal(endRecord(out.finish()), true)], true)
+  } finally {
+    inStep--
+  }
 }
 
 async function* events(betweenMs: number): AsyncGenerator<Bytes> {

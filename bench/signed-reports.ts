@@ -1,4 +1,5 @@
 /** Meters the sealed backend's answers as a worker does: one signed record each, reported in batches. */
+import type { HeaderLookup } from '@privatemode/http'
 import { registryPaths, relayHeaders } from '@privatemode/protocol/fleet'
 import { createLog } from '@privatemode/service'
 import { UsageReporter } from '../apps/worker/src/registration/usage-reporter.ts'
@@ -48,7 +49,7 @@ export class SignedReports {
   }
 
   /** The receipt of one answer, whose usage will be reported. */
-  issue(relayed: Headers, workerId: string): Uint8Array<ArrayBuffer> {
+  issue(relayed: HeaderLookup, workerId: string): Uint8Array<ArrayBuffer> {
     const field = (name: keyof typeof relayHeaders) => relayed.get(relayHeaders[name]) ?? ''
     const { receipt, usage } = this.#signer.sign(
       {
