@@ -67,75 +67,55 @@ const isPerson = (text: string) => {
   return typeof name === 'string' && Number.isInteger(age)
 }
 
-const chat = (
-  name: string,
-  content: unknown,
-  fields: Json,
-  holds?: Check['holds'],
-  more: Partial<Check> = {},
-): Check => ({
-  name: `chat: ${name}`,
-  variant: 'chat',
-  path: '/v1/chat/completions',
-  body: {
-    ...{ ...exact, max_tokens: 40 },
-    messages: Array.isArray(content) ? content : [user(content)],
-    ...fields,
-  },
-  read: fields.stream ? chatStream : chatWhole,
-  ...(holds && { holds }),
-  ...more,
-})
+type Readers = { readonly stream: Check['read']; readonly whole: Check['read'] }
 
-const completion = (
-  name: string,
-  prompt: unknown,
-  fields: Json,
-  holds?: Check['holds'],
-): Check => ({
-  name: `completions: ${name}`,
-  variant: 'chat',
-  path: '/v1/completions',
-  body: { ...exact, max_tokens: 12, prompt, ...fields },
-  read: fields.stream ? chatStream : completionWhole,
-  ...(holds && { holds }),
-})
+/** Makes the checks of one endpoint; `bodyOf` puts what is asked into its body. */
+const checksOf =
+  (label: string, path: string, readers: Readers, bodyOf: (asked: unknown) => Json) =>
+  (
+    name: string,
+    asked: unknown,
+    fields: Json,
+    holds?: Check['holds'],
+    more: Partial<Check> = {},
+  ): Check => ({
+    name: `${label}: ${name}`,
+    variant: 'chat',
+    path,
+    body: { ...exact, ...bodyOf(asked), ...fields },
+    read: fields.stream ? readers.stream : readers.whole,
+    ...(holds && { holds }),
+    ...more,
+  })
 
-const message = (
-  name: string,
-  content: unknown,
-  fields: Json,
-  holds?: Check['holds'],
-  more: Partial<Check> = {},
-): Check => ({
-  name: `messages: ${name}`,
-  variant: 'chat',
-  path: '/v1/messages',
-  body: {
-    ...{ ...exact, max_tokens: 40 },
-    messages: Array.isArray(content) ? content : [user(content)],
-    ...fields,
-  },
-  read: fields.stream ? messageStream : messageWhole,
-  ...(holds && { holds }),
-  ...more,
+const conversation = (content: unknown) => ({
+  max_tokens: 40,
+  messages: Array.isArray(content) ? content : [user(content)],
 })
-
-const respond = (
-  name: string,
-  input: unknown,
-  fields: Json,
-  holds?: Check['holds'],
-  more: Partial<Check> = {},
-): Check => ({
-  name: `responses: ${name}`,
-  variant: 'chat',
-  path: '/v1/responses',
-  body: { ...exact, max_output_tokens: 40, input, store: false, ...fields },
-  read: fields.stream ? responseStream : responseWhole,
-  ...(holds && { holds }),
-  ...more,
-})
+const chat = checksOf(
+  'chat',
+  '/v1/chat/completions',
+  { stream: chatStream, whole: chatWhole },
+  conversation,
+)
+const completion = checksOf(
+  'completions',
+  '/v1/completions',
+  { stream: chatStream, whole: completionWhole },
+  (prompt) => ({ max_tokens: 12, prompt }),
+)
+const message = checksOf(
+  'messages',
+  '/v1/messages',
+  { stream: messageStream, whole: messageWhole },
+  conversation,
+)
+const respond = checksOf(
+  'responses',
+  '/v1/responses',
+  { stream: responseStream, whole: responseWhole },
+  (input) => ({ max_output_tokens: 40, input, store: false }),
+)
 
 const fitted = (holds: Check['holds']) => ({
   ours: { holds: holds ?? (() => true), why: 'a limit beyond the context is fitted, not refused' },
