@@ -18,6 +18,7 @@ import { measureClients } from './speed/clients.ts'
 import { measureFootprint } from './speed/footprint.ts'
 import { peerVersions } from './speed/gateways.ts'
 import { measure, type PartCost, type Sample } from './speed/measure.ts'
+import { randomReadNs } from './speed/memory-speed.ts'
 import { measureParts } from './speed/part-stages.ts'
 import { recordRatios } from './speed/recorded-ratios.ts'
 import { writeReport } from './speed/report.ts'
@@ -63,6 +64,7 @@ const warmRequests = {
 const mostRepeats = options.quick ? 1 : 6
 const pauseMs = 5_000
 let repeats = 0
+const readNs: number[] = []
 
 /** No measurement is started after this. */
 const limitMs = Number(options.minutes ?? (options.quick ? 2.5 : 60)) * 60_000
@@ -142,6 +144,7 @@ async function measureAll(targets: readonly Target[]): Promise<Sample[]> {
   const samples: Sample[] = []
   const chosen = possibleLoads.filter(({ id }) => only === undefined || only.includes(id))
   for (let round = 0; round < Math.max(...chosen.map(roundsOf)); round++) {
+    readNs.push(randomReadNs())
     for (const workload of chosen) {
       if (round >= roundsOf(workload)) continue
       const taking = targets.filter(({ name }) => workload.targets?.includes(name) !== false)
@@ -239,7 +242,10 @@ function finish(
 ): void {
   const results: Results = {
     at: new Date().toISOString().slice(0, 10),
-    machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, pinned: isPinned },
+    machine: {
+      ...{ cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, pinned: isPinned },
+      randomReadNs: readNs,
+    },
     versions: { bun: Bun.version, ...peerVersions },
     seconds,
     rounds,

@@ -67,6 +67,16 @@ function tellStolen({ repeats = 0, samples }: Results): string[] {
   ]
 }
 
+function tellMemory({ machine }: Results): string[] {
+  const ns = figureOf(machine.randomReadNs ?? [])
+  if (ns === undefined) return []
+  const range = `${ns.least.toFixed(0)}–${ns.most.toFixed(0)}`
+  return [
+    `- A read of memory in no order took ${ns.middle.toFixed(0)} ns (${range}, once before each round). Programs cost more where that is slower: compare`,
+    '  microseconds and requests per CPU second only with those of a machine, or of an hour on a shared one, where it is alike.',
+  ]
+}
+
 /** Nothing if they had no more rounds than others. */
 function tellSingles({ samples, rounds, seconds }: Results): string {
   const own = samples.filter(
@@ -94,6 +104,7 @@ function introduce(results: Results): string[] {
     '',
     ...(note === undefined ? [] : [`**${note}**`, '']),
     ...tellStolen(results),
+    ...tellMemory(results),
     '- **Per CPU second** is requests divided by the CPU time of the programs under test (all threads, from `/proc`). It shows what a core',
     '  can do, hardly changes when the machine is busy, and is the basis of all ratios here. Requests per second of wall-clock time are shown',
     '  next to it; where the rig or a shape sets the pace, they mean less.',

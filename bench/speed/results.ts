@@ -11,7 +11,13 @@ export type Results = {
   readonly at: string
   /** What else a reader must know about this run; written by hand. */
   readonly note?: string
-  readonly machine: { readonly cpu: string; readonly cores: number; readonly pinned: boolean }
+  readonly machine: {
+    readonly cpu: string
+    readonly cores: number
+    readonly pinned: boolean
+    /** Of memory, before each round. */
+    readonly randomReadNs?: readonly number[]
+  }
   readonly versions: Readonly<Record<string, string>>
   readonly seconds: number
   readonly rounds: number
