@@ -249,13 +249,13 @@ test('dashboard and alerts name metrics that the programs have', () => {
 
 unlessMissing(withoutHelm).test('the pages understand what the chart tells them', () => {
   const values = withValue(backend, 'gateway.portal', {
-    manifestLogKey: 'log.internal+8d4a+AQID',
+    manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
     proxylessUrl: 'https://api.internal',
     softwareRoot: 'ab'.repeat(32),
   })
   const { data } = find(objectsOf(values), 'ConfigMap', 'privatemode-portal-demo')
   expect(parsePortalConfig(JSON.parse(data['portal.json']))).toEqual({
-    manifestLogKey: 'log.internal+8d4a+AQID',
+    manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
     proxylessUrl: 'https://api.internal',
     softwareRoot: 'ab'.repeat(32),
     proxyUrl: undefined,

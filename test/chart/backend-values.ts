@@ -56,7 +56,7 @@ export const complete: Values = {
     image: { repository: 'registry.internal/proxy' },
     config: {
       apiEndpoint: 'gateway.internal:443',
-      manifestLogKey: 'log.internal+8d4a+AQID',
+      manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
       apiKey: { enabled: false },
       tls: { enabled: true, secretName: 'proxyless-tls' },
       hosted: { enabled: true, saltSecretName: 'proxyless-salt' },

@@ -11,17 +11,21 @@ import {
 } from './effects.ts'
 import { find, type Values } from './render.ts'
 
+/** Keys of the right form: without one, the program would end before anything is seen of it. */
+const logKey = 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c'
+const otherLogKey = 'other.internal+637f869a+AYE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU'
+
 /** The least that renders: the chart has no registry, service or log built in. */
 export const minimal: Values = {
   image: { repository: 'registry.internal/privatemode-proxy' },
-  config: { apiEndpoint: 'api.internal:443', manifestLogKey: 'log.internal+8d4a+AQID' },
+  config: { apiEndpoint: 'api.internal:443', manifestLogKey: logKey },
 }
 
 export const hosted: Values = {
   image: { repository: 'registry.internal/privatemode-proxy' },
   config: {
     apiEndpoint: 'api.internal:443',
-    manifestLogKey: 'log.internal+8d4a+AQID',
+    manifestLogKey: logKey,
     apiKey: { enabled: false },
     tls: { enabled: true, secretName: 'proxyless-tls' },
     hosted: { enabled: true, saltSecretName: 'proxyless-salt' },
@@ -75,7 +79,10 @@ export const configEffects: { readonly [path: string]: Effect } = {
       flag('--manifestEndpoint=https://log.internal:9443/manifests')(all) &&
       outwardPorts(all).includes(9443),
   },
-  'config.manifestLogKey': { value: 'k+1+AA', holds: flag('--manifestLogKey=k+1+AA') },
+  'config.manifestLogKey': {
+    value: otherLogKey,
+    holds: flag(`--manifestLogKey=${otherLogKey}`),
+  },
   'config.manifestMaxAgeHours': { value: 24, holds: flag('--manifestMaxAgeHours=24') },
   'config.manifest.enabled': {
     and: { config: { manifestLogKey: '', manifest: { configMapName: 'm' } } },

@@ -18,7 +18,7 @@ const everything: Values = {
   config: {
     apiEndpoint: 'api.internal:8443',
     manifestEndpoint: 'https://log.internal/manifests',
-    manifestLogKey: 'log.internal+8d4a+AQID',
+    manifestLogKey: 'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
     manifestMaxAgeHours: 48,
     sharedPromptCache: { enabled: true },
     promptCacheSalt: { enabled: true, secretName: 'salt' },

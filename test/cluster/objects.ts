@@ -51,7 +51,11 @@ export function examples(): Scenario[] {
   const backends = ['trial', 'production', 'many-gpus'].map((name): Scenario => {
     return { name: `deploy/examples/${name}.yaml`, chart: 'backend', values: read(`${name}.yaml`) }
   })
-  const values = withValue(read('proxy.yaml'), 'config.manifestLogKey', 'log.internal+8d4a+AQID')
+  const values = withValue(
+    read('proxy.yaml'),
+    'config.manifestLogKey',
+    'log.internal+3e6705a6+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c',
+  )
   return [...backends, { name: 'deploy/examples/proxy.yaml', chart: 'chart', values }]
 }
 

@@ -389,26 +389,40 @@ async function mustRunAsTold(cluster: Cluster, pod: Json): Promise<void> {
     restarts.every((count: number) => count === 0),
     'it was started again',
   )
+  const find = () =>
+    processesOf(pod.metadata.uid).find(
+      ({ args, env }) =>
+        (told.args ?? []).every((arg: string) => args.includes(expand(arg, pod))) &&
+        (told.env ?? []).every(
+          ({ name, value }: Json) => value === undefined || env.includes(`${name}=${value}`),
+        ),
+    )?.pid
+  let pid: string | undefined
+  const isSeen = async () => {
+    pid = find()
+    return pid !== undefined
+  }
+  const { name } = pod.metadata
+  const logs = async () => (await cluster.tryKubectl(['-n', namespace, 'logs', name])).out
   // A pod runs a moment before its program does.
-  await cluster.until(
-    'a process with the arguments of the pod',
-    async () =>
-      processesOf(pod.metadata.uid).some(
-        ({ args, env }) =>
-          (told.args ?? []).every((arg: string) => args.includes(expand(arg, pod))) &&
-          (told.env ?? []).every(
-            ({ name, value }: Json) => value === undefined || env.includes(`${name}=${value}`),
-          ),
-      ),
-    30_000,
-  )
+  await cluster
+    .until('a process with the arguments of the pod', isSeen, 30_000)
+    .catch(async ({ message }: Error) => {
+      throw new Error(`${message}: ${(await logs()).slice(-300)}`)
+    })
+  // And a program that refuses its settings runs for a moment.
+  await Bun.sleep(refusingMs)
+  must(find() === pid, `it ended: ${(await logs()).slice(-300)}`)
 }
+
+/** Longer than a program takes to read its settings. */
+const refusingMs = 3_000
 
 /** As a kubelet does. */
 const expand = (arg: string, pod: Json) => arg.replaceAll('$(POD_IP)', pod.status.podIP)
 
 /** The node is this machine: its processes are in /proc. */
-function processesOf(uid: string): { args: string[]; env: string[] }[] {
+function processesOf(uid: string): { pid: string; args: string[]; env: string[] }[] {
   const parts = (pid: string, name: string) =>
     readFileSync(`/proc/${pid}/${name}`, 'utf8').split('\0').filter(Boolean)
   return readdirSync('/proc')
@@ -416,7 +430,7 @@ function processesOf(uid: string): { args: string[]; env: string[] }[] {
     .flatMap((pid) => {
       try {
         if (!readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(uid)) return []
-        return [{ args: parts(pid, 'cmdline'), env: parts(pid, 'environ') }]
+        return [{ pid, args: parts(pid, 'cmdline'), env: parts(pid, 'environ') }]
       } catch {
         return []
       }
