@@ -68,13 +68,21 @@ if __name__ == "__main__":
   }
 }
 
-/** The model, the packages and the interpreter as one folder that nobody can write to. */
-export function mountModels(parts: Parts, { environment, base }: RealVllm, folder: string): void {
+/**
+ * The model, the packages and the interpreter as one folder that nobody can write to. The environment's packages hide
+ * those of the Python that it was made with; its own interpreter is a link that leads out of the folder.
+ */
+export function mountModels(
+  parts: Parts,
+  { environment, base, python }: RealVllm,
+  folder: string,
+): void {
   const own = parts.folder('models')
   cpSync(modelFolder, join(own, 'chat'), { recursive: true })
+  cpSync(join(base, 'bin', python), join(own, 'bin', python))
   parts.write('models/pyvenv.cfg', `home = ${mounted}/bin\n`)
   run([
-    ...['mount', '-t', 'overlay', 'overlay', '-o', `ro,lowerdir=${own}:${base}:${environment}`],
+    ...['mount', '-t', 'overlay', 'overlay', '-o', `ro,lowerdir=${own}:${environment}:${base}`],
     folder,
   ])
 }
